@@ -1,0 +1,180 @@
+// Package rawjson reads JSON text without losing it: one strict scan gives a
+// tree of spans, and edits are made to the text itself, so that key order,
+// white space and the spelling of numbers stay as they were.
+//
+// It refuses what [encoding/json.Valid] refuses, and more: text that is not
+// UTF-8, and whatever is past the [Limits]. It never recurses, so depth costs
+// memory only.
+package rawjson
+
+import "iter"
+
+// Kind is the kind of a JSON value.
+type Kind uint8
+
+// The kinds. The zero Kind belongs to the zero Value.
+const (
+	Invalid Kind = iota
+	Null
+	Bool
+	Number
+	String
+	Array
+	Object
+)
+
+// String returns the name that JSON Schema has for k.
+func (k Kind) String() string {
+	return [...]string{"invalid", "null", "boolean", "number", "string", "array", "object"}[k]
+}
+
+// Doc is a scanned text. It is immutable and safe for concurrent use.
+type Doc struct {
+	text  string
+	nodes []node // in text order: a container, then what it holds
+	dups  []int32
+}
+
+// node is one value. Offsets are int32: Parse refuses longer texts.
+type node struct {
+	kind             Kind
+	escaped          bool  // a string with escapes
+	keyEscaped       bool  // a member's key with escapes
+	start, end       int32 // of the value
+	keyStart, keyEnd int32 // of the key, quotes included; keyEnd 0: no member
+	parent           int32 // -1: the root
+	next             int32 // the node after this one and all it holds
+}
+
+// Value is a value in a Doc. The zero Value is absent: its Kind is Invalid.
+type Value struct {
+	doc *Doc
+	i   int32
+}
+
+// Text returns the whole text.
+func (d *Doc) Text() string { return d.text }
+
+// Root returns the whole value.
+func (d *Doc) Root() Value { return Value{d, 0} }
+
+// Duplicates returns the members whose key stands earlier in the same object,
+// in text order.
+func (d *Doc) Duplicates() []Value {
+	vs := make([]Value, len(d.dups))
+	for i, n := range d.dups {
+		vs[i] = Value{d, n}
+	}
+	return vs
+}
+
+func (v Value) node() *node { return &v.doc.nodes[v.i] }
+
+// Exists reports whether v is a value at all.
+func (v Value) Exists() bool { return v.doc != nil }
+
+// Kind returns v's kind.
+func (v Value) Kind() Kind {
+	if v.doc == nil {
+		return Invalid
+	}
+	return v.node().kind
+}
+
+// Raw returns v's text.
+func (v Value) Raw() string {
+	if v.doc == nil {
+		return ""
+	}
+	n := v.node()
+	return v.doc.text[n.start:n.end]
+}
+
+// Span returns where v's text starts and ends in the document.
+func (v Value) Span() (start, end int) { return int(v.node().start), int(v.node().end) }
+
+// memberStart is where v starts, its key included.
+func (v Value) memberStart() int {
+	if n := v.node(); n.keyEnd > 0 {
+		return int(n.keyStart)
+	}
+	return int(v.node().start)
+}
+
+// Empty reports whether v is null, {} or [].
+func (v Value) Empty() bool {
+	switch v.Kind() {
+	case Null:
+		return true
+	case Array, Object:
+		return v.node().next == v.i+1
+	}
+	return false
+}
+
+// Len returns how many elements or members v has, duplicates included.
+func (v Value) Len() int {
+	n := 0
+	for range v.Each() {
+		n++
+	}
+	return n
+}
+
+// Each yields the elements of an array or the members of an object, in text
+// order.
+func (v Value) Each() iter.Seq[Value] {
+	return func(yield func(Value) bool) {
+		if k := v.Kind(); k != Array && k != Object {
+			return
+		}
+		for i := v.i + 1; i < v.node().next; i = v.doc.nodes[i].next {
+			if !yield(Value{v.doc, i}) {
+				return
+			}
+		}
+	}
+}
+
+// Parent returns what holds v; absent for the root.
+func (v Value) Parent() Value {
+	if p := v.node().parent; p >= 0 {
+		return Value{v.doc, p}
+	}
+	return Value{}
+}
+
+// Key returns the key of a member, unescaped; "" for any other value.
+func (v Value) Key() string {
+	n := v.node()
+	if n.keyEnd == 0 {
+		return ""
+	}
+	return unquote(v.doc.text[n.keyStart:n.keyEnd], n.keyEscaped)
+}
+
+// IsMember reports whether v is a member of an object.
+func (v Value) IsMember() bool { return v.doc != nil && v.node().keyEnd > 0 }
+
+// Get returns the member of that key: the last one, where there are several.
+func (v Value) Get(key string) Value {
+	var found Value
+	if v.Kind() != Object {
+		return found
+	}
+	for m := range v.Each() {
+		n := m.node()
+		if !n.keyEscaped && m.doc.text[n.keyStart+1:n.keyEnd-1] == key || n.keyEscaped && m.Key() == key {
+			found = m
+		}
+	}
+	return found
+}
+
+// Str returns the text that a string stands for; "" for any other value.
+func (v Value) Str() string {
+	if v.Kind() != String {
+		return ""
+	}
+	return unquote(v.Raw(), v.node().escaped)
+}

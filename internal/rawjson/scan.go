@@ -1,0 +1,393 @@
+package rawjson
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+)
+
+// Limits bound what is read. A zero field means the default, a negative one no
+// limit.
+type Limits struct {
+	Bytes    int // of the whole text; default 1 MiB
+	Depth    int // of nested arrays and objects; default 64
+	Number   int // characters of one number; default 1,000
+	Exponent int // of one number, as written, either sign; default 400
+}
+
+// Defaults for Limits. Depth, number length and exponent keep
+// jsonschema/v5 within milliseconds: it takes 1.5 ms for an invalid value at
+// depth 64 and seconds at depth 1,000, and it panics on 1e3000000.
+const (
+	DefaultBytes    = 1 << 20
+	DefaultDepth    = 64
+	DefaultNumber   = 1000
+	DefaultExponent = 400
+)
+
+// WithDefaults returns l with its zero fields filled in and its negative ones
+// out of the way.
+func (l Limits) WithDefaults() Limits {
+	fill := func(v *int, def int) {
+		switch {
+		case *v == 0:
+			*v = def
+		case *v < 0:
+			*v = math.MaxInt32 - 1
+		}
+	}
+	fill(&l.Bytes, DefaultBytes)
+	fill(&l.Depth, DefaultDepth)
+	fill(&l.Number, DefaultNumber)
+	fill(&l.Exponent, DefaultExponent)
+	l.Bytes = min(l.Bytes, math.MaxInt32-1) // offsets are int32
+	return l
+}
+
+// Code says why a text was refused.
+type Code string
+
+// The codes.
+const (
+	Syntax   Code = "syntax"        // not JSON
+	Trailing Code = "trailing_data" // JSON, then more
+	UTF8     Code = "utf8"          // a string that is not UTF-8
+	Size     Code = "size"          // past Limits.Bytes
+	Depth    Code = "depth"         // past Limits.Depth
+	Digits   Code = "number"        // past Limits.Number or Limits.Exponent
+)
+
+// Error is why a text was refused.
+type Error struct {
+	Code   Code
+	Offset int    // in bytes
+	What   string // what is wrong there, without the text itself
+	AtEnd  bool   // the text ended too early
+}
+
+// Error says what is wrong and where.
+func (e *Error) Error() string { return fmt.Sprintf("%s at offset %d", e.What, e.Offset) }
+
+// Parse scans text, which must hold one value and white space around it.
+// The error is an *Error. Work and memory are linear in len(text), and nothing
+// is read of a text that is too long.
+func Parse(text string, limits Limits) (*Doc, error) {
+	limits = limits.WithDefaults()
+	if len(text) > limits.Bytes {
+		return nil, &Error{Code: Size, Offset: limits.Bytes,
+			What: fmt.Sprintf("%d bytes are more than the %d allowed", len(text), limits.Bytes)}
+	}
+	s := scanner{text: text, limits: limits, doc: &Doc{text: text, nodes: make([]node, 0, len(text)/10+4)}}
+	if err := s.scan(); err != nil {
+		return nil, err
+	}
+	return s.doc, nil
+}
+
+type scanner struct {
+	text   string
+	pos    int
+	limits Limits
+	doc    *Doc
+	open   int32 // the innermost open container, -1 for none
+	depth  int
+}
+
+// scan is a loop over "a value is next" and "a value just ended", with the
+// open containers linked by their parents.
+func (s *scanner) scan() error {
+	s.open = -1
+	s.space()
+	for {
+		ended, err := s.value()
+		if err != nil {
+			return err
+		}
+		for ended {
+			if s.open < 0 {
+				s.space()
+				if s.pos < len(s.text) {
+					return &Error{Code: Trailing, Offset: s.pos, What: "more text after the JSON value"}
+				}
+				return nil
+			}
+			if ended, err = s.after(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// value reads a scalar or opens a container; ended reports whether the value
+// is complete. For a member, the key is read first.
+func (s *scanner) value() (ended bool, err error) {
+	n := node{parent: s.open}
+	if s.open >= 0 && s.doc.nodes[s.open].kind == Object {
+		if err := s.key(&n); err != nil {
+			return false, err
+		}
+	}
+	if s.pos >= len(s.text) {
+		return false, s.unexpected("a value")
+	}
+	i := int32(len(s.doc.nodes))
+	n.start, n.next = int32(s.pos), i+1
+	switch c := s.text[s.pos]; {
+	case c == '{' || c == '[':
+		n.kind = Array
+		if c == '{' {
+			n.kind = Object
+		}
+		if s.depth++; s.depth > s.limits.Depth {
+			return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
+		}
+		s.pos++
+		s.doc.nodes = append(s.doc.nodes, n)
+		s.open = i
+		s.space()
+		if s.pos < len(s.text) && s.text[s.pos] == c+2 { // '}' is '{'+2, ']' is '['+2
+			s.close()
+			return true, nil
+		}
+		return false, nil
+	case c == '"':
+		n.kind = String
+		n.escaped, err = s.str()
+	case c == '-' || '0' <= c && c <= '9':
+		n.kind = Number
+		err = s.number()
+	case c == 't':
+		n.kind, err = Bool, s.literal("true")
+	case c == 'f':
+		n.kind, err = Bool, s.literal("false")
+	case c == 'n':
+		n.kind, err = Null, s.literal("null")
+	default:
+		err = s.unexpected("a value")
+	}
+	if err != nil {
+		return false, err
+	}
+	n.end = int32(s.pos)
+	s.doc.nodes = append(s.doc.nodes, n)
+	return true, nil
+}
+
+// after reads what follows an element or a member; ended reports whether that
+// closed the container.
+func (s *scanner) after() (ended bool, err error) {
+	s.space()
+	object := s.doc.nodes[s.open].kind == Object
+	if s.pos < len(s.text) {
+		switch c := s.text[s.pos]; {
+		case c == ',':
+			s.pos++
+			s.space()
+			return false, nil
+		case c == '}' && object, c == ']' && !object:
+			s.close()
+			return true, nil
+		}
+	}
+	if object {
+		return false, s.unexpected(`"," or "}"`)
+	}
+	return false, s.unexpected(`"," or "]"`)
+}
+
+func (s *scanner) close() {
+	s.pos++
+	s.depth--
+	i := s.open
+	n := &s.doc.nodes[i]
+	n.end, n.next = int32(s.pos), int32(len(s.doc.nodes))
+	if n.kind == Object {
+		s.findDuplicates(Value{s.doc, i})
+	}
+	s.open = s.doc.nodes[i].parent
+}
+
+func (s *scanner) findDuplicates(object Value) {
+	const pairwise = 8 // members up to which comparing all pairs is cheaper than a map
+	count := 0
+	for m := range object.Each() {
+		if count++; count > pairwise {
+			break
+		}
+		for earlier := range object.Each() {
+			if earlier.i >= m.i {
+				break
+			}
+			if earlier.Key() == m.Key() {
+				s.doc.dups = append(s.doc.dups, m.i)
+				break
+			}
+		}
+	}
+	if count <= pairwise {
+		return
+	}
+	seen := make(map[string]struct{}, 2*pairwise)
+	count = 0
+	for m := range object.Each() {
+		key := m.Key()
+		if _, dup := seen[key]; dup && count >= pairwise {
+			s.doc.dups = append(s.doc.dups, m.i)
+		}
+		seen[key] = struct{}{}
+		count++
+	}
+}
+
+func (s *scanner) key(n *node) error {
+	if s.pos >= len(s.text) || s.text[s.pos] != '"' {
+		return s.unexpected("a property name in double quotes")
+	}
+	start := s.pos
+	var err error
+	if n.keyEscaped, err = s.str(); err != nil {
+		return err
+	}
+	n.keyStart, n.keyEnd = int32(start), int32(s.pos)
+	s.space()
+	if s.pos >= len(s.text) || s.text[s.pos] != ':' {
+		return s.unexpected(`":" after the property name`)
+	}
+	s.pos++
+	s.space()
+	return nil
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.text) {
+		switch s.text[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+func (s *scanner) str() (escaped bool, err error) {
+	for s.pos++; s.pos < len(s.text); {
+		switch c := s.text[s.pos]; {
+		case c == '"':
+			s.pos++
+			return escaped, nil
+		case c == '\\':
+			escaped = true
+			if err := s.escape(); err != nil {
+				return false, err
+			}
+		case c < ' ':
+			return false, &Error{Code: Syntax, Offset: s.pos, What: fmt.Sprintf("raw control character %#U in a string", c)}
+		case c < utf8.RuneSelf:
+			s.pos++
+		default:
+			r, size := utf8.DecodeRuneInString(s.text[s.pos:])
+			if r == utf8.RuneError && size == 1 {
+				return false, &Error{Code: UTF8, Offset: s.pos, What: "a byte that is not UTF-8"}
+			}
+			s.pos += size
+		}
+	}
+	return false, &Error{Code: Syntax, Offset: s.pos, What: "the text ends inside a string", AtEnd: true}
+}
+
+func (s *scanner) escape() error {
+	rest := s.text[s.pos+1:]
+	if rest == "" {
+		s.pos++
+		return nil // str reports the end
+	}
+	switch rest[0] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos += 2
+		return nil
+	case 'u':
+		for i := 1; i <= 4; i++ {
+			if i >= len(rest) {
+				s.pos = len(s.text)
+				return nil
+			}
+			if !isHex(rest[i]) {
+				return &Error{Code: Syntax, Offset: s.pos, What: `a "\u" escape without four hexadecimal digits`}
+			}
+		}
+		s.pos += 6
+		return nil
+	}
+	return &Error{Code: Syntax, Offset: s.pos, What: "an escape that JSON does not have"}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func (s *scanner) number() error {
+	start := s.pos
+	if s.text[s.pos] == '-' {
+		s.pos++
+	}
+	leadingZero := s.pos < len(s.text) && s.text[s.pos] == '0'
+	if n := s.digits(); n == 0 {
+		return s.unexpected("a digit")
+	} else if leadingZero && n > 1 {
+		return &Error{Code: Syntax, Offset: start, What: "a number with a leading zero"}
+	}
+	if s.pos < len(s.text) && s.text[s.pos] == '.' {
+		s.pos++
+		if s.digits() == 0 {
+			return s.unexpected("a digit")
+		}
+	}
+	exponent := 0
+	if s.pos < len(s.text) && (s.text[s.pos] == 'e' || s.text[s.pos] == 'E') {
+		s.pos++
+		if s.pos < len(s.text) && (s.text[s.pos] == '+' || s.text[s.pos] == '-') {
+			s.pos++
+		}
+		from := s.pos
+		if s.digits() == 0 {
+			return s.unexpected("a digit")
+		}
+		for _, c := range []byte(s.text[from:s.pos]) {
+			exponent = min(10*exponent+int(c-'0'), math.MaxInt32)
+		}
+	}
+	if s.pos-start > s.limits.Number {
+		return &Error{Code: Digits, Offset: start, What: fmt.Sprintf("a number of more than %d characters", s.limits.Number)}
+	}
+	if exponent > s.limits.Exponent {
+		return &Error{Code: Digits, Offset: start, What: fmt.Sprintf("a number with an exponent past %d", s.limits.Exponent)}
+	}
+	return nil
+}
+
+func (s *scanner) digits() int {
+	from := s.pos
+	for s.pos < len(s.text) && '0' <= s.text[s.pos] && s.text[s.pos] <= '9' {
+		s.pos++
+	}
+	return s.pos - from
+}
+
+func (s *scanner) literal(word string) error {
+	for i := range len(word) {
+		if s.pos+i >= len(s.text) || s.text[s.pos+i] != word[i] {
+			s.pos += i
+			return s.unexpected(word)
+		}
+	}
+	s.pos += len(word)
+	return nil
+}
+
+func (s *scanner) unexpected(wanted string) error {
+	if s.pos >= len(s.text) {
+		return &Error{Code: Syntax, Offset: len(s.text), What: "the text ends where " + wanted + " should be", AtEnd: true}
+	}
+	r, _ := utf8.DecodeRuneInString(s.text[s.pos:])
+	return &Error{Code: Syntax, Offset: s.pos, What: fmt.Sprintf("%q where %s should be", r, wanted)}
+}

@@ -1,0 +1,177 @@
+package rawjson
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Quote returns s as a JSON string, without escapes for HTML. What is not
+// UTF-8 becomes U+FFFD.
+func Quote(s string) string {
+	const hex = "0123456789abcdef"
+	b := make([]byte, 0, len(s)+2)
+	b = append(b, '"')
+	for _, r := range s {
+		switch {
+		case r == '"' || r == '\\':
+			b = append(b, '\\', byte(r))
+		case r == '\n':
+			b = append(b, '\\', 'n')
+		case r == '\r':
+			b = append(b, '\\', 'r')
+		case r == '\t':
+			b = append(b, '\\', 't')
+		case r < ' ' || r == 0x7f:
+			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+		default:
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	return string(append(b, '"'))
+}
+
+// unquote returns what a valid JSON string stands for. A lone surrogate
+// becomes U+FFFD, as in encoding/json.
+func unquote(quoted string, escaped bool) string {
+	s := quoted[1 : len(quoted)-1]
+	if !escaped {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '\\' {
+			b = append(b, s[i])
+			continue
+		}
+		i++
+		switch s[i] {
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'u':
+			r := hex4(s[i+1:])
+			i += 4
+			if utf16.IsSurrogate(r) {
+				if strings.HasPrefix(s[i+1:], `\u`) {
+					if pair := utf16.DecodeRune(r, hex4(s[i+3:])); pair != utf8.RuneError {
+						i += 6
+						r = pair
+					}
+				}
+			}
+			b = utf8.AppendRune(b, r) // a surrogate left over becomes U+FFFD
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}
+
+func hex4(s string) rune {
+	n, _ := strconv.ParseUint(s[:4], 16, 32)
+	return rune(n)
+}
+
+// Any returns v as encoding/json with UseNumber would: map[string]any, []any,
+// string, json.Number, bool or nil. The last of duplicate keys wins.
+func (v Value) Any() any {
+	switch v.Kind() {
+	case Bool:
+		return v.Raw() == "true"
+	case Number:
+		return json.Number(v.Raw())
+	case String:
+		return v.Str()
+	case Array:
+		a := make([]any, 0, v.Len())
+		for e := range v.Each() {
+			a = append(a, e.Any())
+		}
+		return a
+	case Object:
+		m := make(map[string]any, v.Len())
+		for e := range v.Each() {
+			m[e.Key()] = e.Any()
+		}
+		return m
+	}
+	return nil
+}
+
+var pointerEscape = strings.NewReplacer("~", "~0", "/", "~1")
+var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
+
+// Escape returns key as a segment of a JSON Pointer (RFC 6901).
+func Escape(key string) string { return pointerEscape.Replace(key) }
+
+// Segments returns the unescaped segments of a JSON Pointer; none for "".
+func Segments(pointer string) []string {
+	if pointer == "" {
+		return nil
+	}
+	segs := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
+	for i := range segs {
+		segs[i] = pointerUnescape.Replace(segs[i])
+	}
+	return segs
+}
+
+// Pointer returns the JSON Pointer of v.
+func (v Value) Pointer() string {
+	if !v.Exists() {
+		return ""
+	}
+	parent := v.Parent()
+	switch parent.Kind() {
+	case Object:
+		return parent.Pointer() + "/" + Escape(v.Key())
+	case Array:
+		i := 0
+		for e := range parent.Each() {
+			if e.i == v.i {
+				break
+			}
+			i++
+		}
+		return parent.Pointer() + "/" + strconv.Itoa(i)
+	}
+	return ""
+}
+
+// At returns the value at a JSON Pointer below v; absent if there is none.
+func (v Value) At(pointer string) Value {
+	for _, seg := range Segments(pointer) {
+		switch v.Kind() {
+		case Object:
+			v = v.Get(seg)
+		case Array:
+			v = v.element(seg)
+		default:
+			return Value{}
+		}
+	}
+	return v
+}
+
+func (v Value) element(seg string) Value {
+	n, err := strconv.Atoi(seg)
+	if err != nil || strconv.Itoa(n) != seg {
+		return Value{}
+	}
+	for e := range v.Each() {
+		if n--; n < 0 {
+			return e
+		}
+	}
+	return Value{}
+}

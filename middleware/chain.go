@@ -1,0 +1,47 @@
+package middleware
+
+import "context"
+
+// Chain returns one middleware: Chain(a, b, c)(call) behaves as a(b(c(call))).
+// Nil entries are skipped, an empty chain is the call itself, and nesting
+// equals flattening: Chain(a, Chain(b, c)) behaves as Chain(a, b, c). What it
+// returns never changes, whatever becomes of mws.
+//
+// The returned middleware panics when it is applied to a nil ModelCall.
+func Chain(mws ...Middleware) Middleware {
+	layers := make([]Middleware, 0, len(mws))
+	for _, mw := range mws {
+		if mw != nil {
+			layers = append(layers, mw)
+		}
+	}
+	return func(call ModelCall) ModelCall {
+		if call == nil {
+			panic("middleware: Chain: the model call is nil")
+		}
+		for i := len(layers) - 1; i >= 0; i-- {
+			call = layers[i](call)
+		}
+		return call
+	}
+}
+
+// When applies mw to the requests that match and passes the others by. A nil
+// mw changes nothing. It panics if match is nil.
+func When(match func(*Request) bool, mw Middleware) Middleware {
+	if match == nil {
+		panic("middleware: When: match is nil")
+	}
+	return func(next ModelCall) ModelCall {
+		if mw == nil {
+			return next
+		}
+		wrapped := mw(next)
+		return func(ctx context.Context, req *Request) (*Response, error) {
+			if match(req) {
+				return wrapped(ctx, req)
+			}
+			return next(ctx, req)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package middleware
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// ErrInvalidToolCall marks a ModelError in which the provider itself refused
+// the tool call that the model wrote (Groq's tool_use_failed, Gemini's
+// MALFORMED_FUNCTION_CALL, Ollama's parse error). argsvalidate answers it by
+// asking again; nothing else should.
+var ErrInvalidToolCall = errors.New("middleware: provider refused the model's tool call")
+
+// ErrNoResponse is what Tally.Call makes of a model call that returned neither
+// a response nor an error.
+var ErrNoResponse = errors.New("middleware: model call returned neither a response nor an error")
+
+// ModelError is a provider's refusal in neutral form. Adapters return it;
+// retry reads it.
+type ModelError struct {
+	StatusCode int           // HTTP status; 0 if there was none
+	Code       string        // the provider's own code, such as rate_limit_exceeded
+	RetryAfter time.Duration // how long the provider asked to wait; 0: it did not say
+	Output     string        // what the model had written, where the provider says
+	Err        error         // the adapter's own error
+}
+
+// Error names status, code and Err, never Output.
+func (e *ModelError) Error() string {
+	s := "middleware: model error"
+	if e.StatusCode != 0 {
+		s += ": status " + strconv.Itoa(e.StatusCode)
+	}
+	if e.Code != "" {
+		s += ": " + e.Code
+	}
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	return s
+}
+
+// Unwrap returns Err.
+func (e *ModelError) Unwrap() error { return e.Err }
+
+// stepError carries the ledger of a failed step beside its error. ReportOf
+// finds it through any depth of wrapping.
+type stepError struct {
+	err    error
+	report Report
+}
+
+func (e *stepError) Error() string { return e.err.Error() }
+func (e *stepError) Unwrap() error { return e.err }

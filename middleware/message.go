@@ -1,0 +1,156 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Message is one turn of one role. A tool message holds exactly one result.
+type Message struct {
+	Role       Role       `json:"role"`
+	Parts      []Part     `json:"parts,omitzero"`        // all but the calls, in order
+	ToolCalls  []ToolCall `json:"tool_calls,omitzero"`   // assistant: exactly what the client must answer, in order
+	ToolCallID string     `json:"tool_call_id,omitzero"` // tool: the call that this answers
+	ToolName   string     `json:"tool_name,omitzero"`    // tool: its name; Gemini needs it
+	IsError    bool       `json:"is_error,omitzero"`     // tool: the call was refused or failed
+	Native     *Native    `json:"native,omitzero"`
+}
+
+// Role says who wrote a message.
+type Role string
+
+// The roles.
+const (
+	RoleSystem    Role = "system"
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+	RoleTool      Role = "tool"
+)
+
+// Part is one piece of a message's content. Text is a view: the provider's own
+// words may stand in Native as well, so whoever redacts Text sets Native, here
+// and on the message, to nil.
+type Part struct {
+	Kind      PartKind `json:"kind,omitzero"`
+	Text      string   `json:"text,omitzero"`
+	MediaType string   `json:"media_type,omitzero"` // media: such as image/png
+	URL       string   `json:"url,omitzero"`        // media: where it is, unless Data holds it
+	Data      []byte   `json:"data,omitzero"`
+	Native    *Native  `json:"native,omitzero"`
+}
+
+// PartKind says what a part holds.
+type PartKind string
+
+// The kinds of parts.
+const (
+	PartText      PartKind = "" // the zero Part is empty text
+	PartReasoning PartKind = "reasoning"
+	PartMedia     PartKind = "media"
+	PartOpaque    PartKind = "opaque" // known only to the provider, its own server-run tools included; see Native
+)
+
+// System returns a system message.
+func System(text string) Message { return textMessage(RoleSystem, text) }
+
+// User returns a user message.
+func User(text string) Message { return textMessage(RoleUser, text) }
+
+// Assistant returns an assistant message. Empty text makes no part.
+func Assistant(text string, calls ...ToolCall) Message {
+	m := Message{Role: RoleAssistant, ToolCalls: slices.Clone(calls)}
+	if text != "" {
+		m.Parts = []Part{{Text: text}}
+	}
+	return m
+}
+
+// ToolReply returns the tool message that answers call.
+func ToolReply(call ToolCall, text string) Message {
+	m := textMessage(RoleTool, text)
+	m.ToolCallID, m.ToolName = call.ID, call.Name
+	return m
+}
+
+func textMessage(role Role, text string) Message {
+	return Message{Role: role, Parts: []Part{{Text: text}}}
+}
+
+// Text returns the message's text parts joined.
+func (m Message) Text() string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Kind == PartText {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// Clone returns a copy that shares nothing that can be changed.
+func (m Message) Clone() Message {
+	m.Parts = slices.Clone(m.Parts)
+	for i := range m.Parts {
+		m.Parts[i].Data = bytes.Clone(m.Parts[i].Data)
+	}
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	return m
+}
+
+func cloneMessages(ms []Message) []Message {
+	c := slices.Clone(ms)
+	for i := range c {
+		c[i] = c[i].Clone()
+	}
+	return c
+}
+
+// MarshalJSON keeps ids and names that are not UTF-8.
+func (m Message) MarshalJSON() ([]byte, error) {
+	type plain Message
+	return json.Marshal(struct {
+		plain
+		ToolCallID text `json:"tool_call_id,omitzero"`
+		ToolName   text `json:"tool_name,omitzero"`
+	}{plain(m), text(m.ToolCallID), text(m.ToolName)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (m *Message) UnmarshalJSON(b []byte) error {
+	type plain Message
+	v := struct {
+		*plain
+		ToolCallID text `json:"tool_call_id,omitzero"`
+		ToolName   text `json:"tool_name,omitzero"`
+	}{plain: (*plain)(m)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	m.ToolCallID, m.ToolName = string(v.ToolCallID), string(v.ToolName)
+	return nil
+}
+
+// MarshalJSON keeps text that is not UTF-8.
+func (p Part) MarshalJSON() ([]byte, error) {
+	type plain Part
+	return json.Marshal(struct {
+		plain
+		Text text `json:"text,omitzero"`
+	}{plain(p), text(p.Text)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (p *Part) UnmarshalJSON(b []byte) error {
+	type plain Part
+	v := struct {
+		*plain
+		Text text `json:"text,omitzero"`
+	}{plain: (*plain)(p)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	p.Text = string(v.Text)
+	return nil
+}

@@ -1,0 +1,42 @@
+// Package middleware is the vocabulary of a model call: what is asked, what
+// comes back, and what wraps the call.
+//
+// A [ModelCall] is any function that asks a model once. A [Middleware] wraps
+// one in another, and [Chain] puts several together:
+//
+//	call := middleware.Chain(trace, validate, retry)(model)
+//
+// which behaves as trace(validate(retry(model))): trace sees a request first
+// and its outcome last.
+//
+// # Rules that every middleware keeps
+//
+//   - The response is non-nil exactly when the error is nil.
+//   - The caller's request, its slices and its messages are never changed:
+//     [Request.Clone], [Request.With] and [Request.WithSystem] return copies.
+//   - next is called zero, one or many times, with the context that was given
+//     or a child of it. A middleware that calls it more than once does so
+//     through a [Tally], so that no attempt, no usage and no error is lost.
+//   - One middleware value serves any number of goroutines.
+//
+// Package middlewaretest checks a middleware against these rules.
+//
+// # JSON
+//
+// Every value here survives [encoding/json] both ways, byte for byte, but for
+// functions and handles (Sink, Decode, Ref) and the type of an attempt's error,
+// of which the text remains. Text that is not UTF-8 is written as
+// {"base64": "…"}; raw JSON that encoding/json would reformat is written as a
+// string.
+package middleware
+
+import "context"
+
+// ModelCall asks a model once. The response is non-nil exactly when the error
+// is nil. It does not change req.
+type ModelCall func(ctx context.Context, req *Request) (*Response, error)
+
+// Middleware wraps a ModelCall in another. It is called once, when the stack
+// is built; what it returns is called once for each request, from any number
+// of goroutines.
+type Middleware func(next ModelCall) ModelCall

@@ -1,0 +1,203 @@
+package middleware
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Report is the ledger of one step. The zero Report: nothing recorded.
+type Report struct {
+	Status   Status    `json:"status,omitzero"`
+	Attempts []Attempt `json:"attempts,omitzero"` // every model call, in time order
+	Final    int       `json:"final"`             // index of the attempt whose message was returned; -1: none
+	Notes    []string  `json:"notes,omitzero"`    // what an operator should know, such as a schema that does not compile
+}
+
+// Status is what is known about the tool calls of a response.
+type Status string
+
+// The statuses.
+const (
+	Unchecked Status = ""        // no layer looked, or there was no call to look at
+	Valid     Status = "valid"   // every call is valid
+	Invalid   Status = "invalid" // at least one call is not: do not run it
+)
+
+// Attempt is one model call inside a step.
+type Attempt struct {
+	Model        string        `json:"model,omitzero"`
+	Message      Message       `json:"message,omitzero"` // as sent by the model
+	FinishReason FinishReason  `json:"finish_reason,omitzero"`
+	Verdicts     []Verdict     `json:"verdicts,omitzero"` // one for each call, in order; nil if not checked
+	Replies      []Message     `json:"replies,omitzero"`  // what the model was told next; nil if it was not asked again
+	Usage        Usage         `json:"usage,omitzero"`
+	Start        time.Time     `json:"start,omitzero"`    // zero if nobody measured
+	Duration     time.Duration `json:"duration,omitzero"` // nanoseconds
+	Err          error         `json:"-"`
+}
+
+// Verdict is the judgement on one call.
+type Verdict struct {
+	Call    ToolCall `json:"call"`             // as it would run
+	Issues  []Issue  `json:"issues,omitzero"`  // empty: valid
+	Changes []Change `json:"changes,omitzero"` // what made it differ from what the model wrote
+}
+
+// OK reports whether the call is valid.
+func (v Verdict) OK() bool { return len(v.Issues) == 0 }
+
+// Issue is one thing wrong with a call.
+type Issue struct {
+	// Code is stable. A fault that a JSON Schema keyword found has the keyword
+	// for a code: "required", "type", "enum", "additionalProperties", …
+	// The others are listed in package argsvalidate.
+	Code    string `json:"code"`
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the arguments; "" is the whole
+	Message string `json:"message"` // for the model
+}
+
+// Path returns Pointer in the form that people read: config.thresholds[1],
+// or (root) for the whole.
+func (i Issue) Path() string {
+	if i.Pointer == "" {
+		return "(root)"
+	}
+	var b strings.Builder
+	for n, seg := range strings.Split(strings.TrimPrefix(i.Pointer, "/"), "/") {
+		seg = strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)
+		switch {
+		case n > 0 && isIndex(seg):
+			b.WriteString("[" + seg + "]")
+		case n > 0:
+			b.WriteString("." + seg)
+		default:
+			b.WriteString(seg)
+		}
+	}
+	return b.String()
+}
+
+func isIndex(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != "" && (s == "0" || s[0] != '0')
+}
+
+// Change is one edit made to a call's arguments, name or id.
+type Change struct {
+	By      string // what made it, such as "strip" or "id"
+	Pointer string // JSON Pointer into the arguments; "" where By names another part of the call
+	Before  string // JSON text of the value, "" if there was none
+	After   string // JSON text of the value, "" if it was removed
+}
+
+type changeJSON struct {
+	By      string `json:"by"`
+	Pointer text   `json:"pointer"`
+	Before  text   `json:"before,omitzero"`
+	After   text   `json:"after,omitzero"`
+}
+
+// MarshalJSON keeps values that are not UTF-8.
+func (c Change) MarshalJSON() ([]byte, error) {
+	return json.Marshal(changeJSON{c.By, text(c.Pointer), text(c.Before), text(c.After)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *Change) UnmarshalJSON(b []byte) error {
+	var v changeJSON
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*c = Change{v.By, string(v.Pointer), string(v.Before), string(v.After)}
+	return nil
+}
+
+// ReportOf returns the ledger of a finished step, whatever its outcome: pass
+// what the call returned. A call that nobody recorded counts as one attempt.
+// Without a response and an error it is the zero Report with Final -1.
+func ReportOf(resp *Response, err error) Report {
+	switch {
+	case err != nil:
+		var e *stepError
+		if errors.As(err, &e) {
+			return e.report
+		}
+		return Report{Attempts: []Attempt{{Err: err}}, Final: -1}
+	case resp == nil:
+		return Report{Final: -1}
+	case len(resp.Report.Attempts) > 0:
+		return resp.Report
+	}
+	r := resp.Report
+	r.Attempts = []Attempt{attemptOf(resp)}
+	r.Final = 0
+	return r
+}
+
+func attemptOf(resp *Response) Attempt {
+	return Attempt{Model: resp.Model, Message: resp.Message, FinishReason: resp.FinishReason, Usage: resp.Usage}
+}
+
+// Usage returns the sum over the attempts.
+func (r Report) Usage() Usage {
+	var u Usage
+	for _, a := range r.Attempts {
+		u = u.Add(a.Usage)
+	}
+	return u
+}
+
+func (r Report) clone() Report {
+	r.Notes = slices.Clone(r.Notes)
+	r.Attempts = slices.Clone(r.Attempts)
+	for i := range r.Attempts {
+		a := &r.Attempts[i]
+		a.Message = a.Message.Clone()
+		a.Replies = cloneMessages(a.Replies)
+		a.Verdicts = slices.Clone(a.Verdicts)
+		for j := range a.Verdicts {
+			a.Verdicts[j].Issues = slices.Clone(a.Verdicts[j].Issues)
+			a.Verdicts[j].Changes = slices.Clone(a.Verdicts[j].Changes)
+		}
+	}
+	return r
+}
+
+// MarshalJSON writes the error as its text.
+func (a Attempt) MarshalJSON() ([]byte, error) {
+	type plain Attempt
+	v := struct {
+		plain
+		Error *text `json:"error,omitzero"`
+	}{plain: plain(a)}
+	if a.Err != nil {
+		t := text(a.Err.Error())
+		v.Error = &t
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes; Err has the text of the error
+// that was written, not its type.
+func (a *Attempt) UnmarshalJSON(b []byte) error {
+	type plain Attempt
+	v := struct {
+		*plain
+		Error *text `json:"error"`
+	}{plain: (*plain)(a)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	a.Err = nil
+	if v.Error != nil {
+		a.Err = errors.New(string(*v.Error))
+	}
+	return nil
+}

@@ -1,0 +1,100 @@
+package middleware
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+)
+
+// Request is what a model is asked. The zero fields mean the provider's
+// defaults. Its holder owns it; everybody else copies before changing it.
+type Request struct {
+	Model       string          `json:"model,omitzero"`
+	Messages    []Message       `json:"messages,omitzero"` // system messages lead; elsewhere only where the dialect allows it
+	Tools       []Tool          `json:"tools,omitzero"`
+	ToolChoice  ToolChoice      `json:"tool_choice,omitzero"`
+	OnlyTool    string          `json:"only_tool,omitzero"` // if set, the model must call this tool
+	Temperature *float64        `json:"temperature,omitzero"`
+	MaxTokens   int             `json:"max_tokens,omitzero"` // of the answer; 0: the provider's default
+	Stop        []string        `json:"stop,omitzero"`
+	Params      json.RawMessage `json:"params,omitzero"` // further members of a fresh request; ignored where Native is set
+	Header      http.Header     `json:"header,omitzero"` // sent along by adapters that speak HTTP
+	Sink        Sink            `json:"-"`               // nil: nobody watches
+	Native      *Native         `json:"native,omitzero"` // the whole body
+}
+
+// ToolChoice says whether the model may, must or must not call tools.
+type ToolChoice string
+
+// The tool choices. To force one tool, set Request.OnlyTool.
+const (
+	ToolAuto     ToolChoice = "" // the provider's default
+	ToolNone     ToolChoice = "none"
+	ToolRequired ToolChoice = "required"
+)
+
+// Clone returns a copy that shares nothing that can be changed. Native values
+// are immutable and shared.
+func (r *Request) Clone() *Request {
+	c := *r
+	c.Messages = cloneMessages(r.Messages)
+	c.Tools = slices.Clone(r.Tools)
+	for i := range c.Tools {
+		c.Tools[i].Parameters = bytes.Clone(c.Tools[i].Parameters)
+	}
+	if r.Temperature != nil {
+		t := *r.Temperature
+		c.Temperature = &t
+	}
+	c.Stop = slices.Clone(r.Stop)
+	c.Params = bytes.Clone(r.Params)
+	c.Header = maps.Clone(r.Header)
+	for k, v := range c.Header {
+		c.Header[k] = slices.Clone(v)
+	}
+	return &c
+}
+
+// With returns a clone with msgs appended, copied as deeply.
+func (r *Request) With(msgs ...Message) *Request {
+	c := r.Clone()
+	c.Messages = append(c.Messages, cloneMessages(msgs)...)
+	return c
+}
+
+// WithSystem returns a clone with a system message after the ones that lead
+// the conversation already.
+func (r *Request) WithSystem(text string) *Request {
+	c := r.Clone()
+	i := 0
+	for i < len(c.Messages) && c.Messages[i].Role == RoleSystem {
+		i++
+	}
+	c.Messages = slices.Insert(c.Messages, i, System(text))
+	return c
+}
+
+// MarshalJSON keeps Params byte for byte.
+func (r Request) MarshalJSON() ([]byte, error) {
+	type plain Request
+	return json.Marshal(struct {
+		plain
+		Params raw `json:"params,omitzero"`
+	}{plain(r), raw(r.Params)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (r *Request) UnmarshalJSON(b []byte) error {
+	type plain Request
+	v := struct {
+		*plain
+		Params raw `json:"params,omitzero"`
+	}{plain: (*plain)(r)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	r.Params = json.RawMessage(v.Params)
+	return nil
+}

@@ -1,0 +1,156 @@
+package middleware
+
+import (
+	"context"
+	"slices"
+	"time"
+)
+
+// Tally keeps the ledger for a middleware that calls next more than once. The
+// zero Tally is ready. It serves one step, on one goroutine at a time.
+//
+//	var tally middleware.Tally
+//	for {
+//		resp, err := tally.Call(ctx, next, req)
+//		if good(resp, err) {
+//			return tally.Finish(resp, err)
+//		}
+//	}
+type Tally struct {
+	report Report
+	last   int               // index of the attempt behind the response added last
+	of     map[*Response]int // index of the attempt behind each response
+	judged bool              // Judge was called for it
+	calls  int
+	shown  bool // something reached the sink
+}
+
+// Call asks next once and records the outcome: it measures, voids what earlier
+// calls showed to the request's sink, and holds next to its contract. The
+// response is non-nil exactly when the error is nil; ErrNoResponse stands in
+// for a next that returned neither. An error from the sink is returned as it
+// is, without a call.
+func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Response, error) {
+	if req.Sink != nil {
+		if t.shown {
+			t.shown = false
+			if err := req.Sink(Event{Kind: EventSuperseded}); err != nil {
+				return nil, err
+			}
+		}
+		watched := *req
+		watched.Sink = t.Sink(req.Sink)
+		req = &watched
+	}
+	start := time.Now()
+	resp, err := next(ctx, req)
+	took := time.Since(start)
+	if resp == nil && err == nil {
+		err = ErrNoResponse
+	}
+	n := len(t.report.Attempts)
+	t.Add(resp, err)
+	if len(t.report.Attempts) == n+1 {
+		if a := &t.report.Attempts[n]; a.Start.IsZero() {
+			a.Start, a.Duration = start, took
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// Add records the outcome of one call that was not made through Call. Where a
+// response comes with an error, its usage counts and its message is kept.
+func (t *Tally) Add(resp *Response, err error) {
+	r := ReportOf(resp, err)
+	if resp != nil && err != nil && len(r.Attempts) == 1 && r.Attempts[0].Message.Role == "" {
+		r.Attempts = []Attempt{attemptOf(resp)}
+		r.Attempts[0].Err = err
+	}
+	base := len(t.report.Attempts)
+	t.report.Attempts = append(t.report.Attempts, r.Attempts...)
+	t.report.Notes = append(t.report.Notes, r.Notes...)
+	t.report.Status, t.judged = r.Status, false
+	if resp != nil && err == nil {
+		t.last = base + r.Final
+		if t.of == nil {
+			t.of = make(map[*Response]int, 1)
+		}
+		t.of[resp] = t.last
+	}
+}
+
+// Judge records the verdicts on the response added last, and what the model
+// is told next, nil if it is not asked again.
+func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
+	if t.last >= len(t.report.Attempts) {
+		return
+	}
+	a := &t.report.Attempts[t.last]
+	a.Verdicts, a.Replies = verdicts, replies
+	t.report.Status, t.judged = Valid, true
+	for _, v := range verdicts {
+		if !v.OK() {
+			t.report.Status = Invalid
+		}
+	}
+}
+
+// Note records what an operator should know. Saying the same again changes
+// nothing.
+func (t *Tally) Note(note string) {
+	if !slices.Contains(t.report.Notes, note) {
+		t.report.Notes = append(t.report.Notes, note)
+	}
+}
+
+// Sink returns sink for one more call that is not made through Call: the
+// second and later ones void what was shown before, ahead of their first
+// event. Sink returns nil for nil.
+func (t *Tally) Sink(sink Sink) Sink {
+	if sink == nil {
+		return nil
+	}
+	t.calls++
+	renewed := t.calls > 1
+	return func(e Event) error {
+		if renewed && t.shown {
+			if err := sink(Event{Kind: EventSuperseded, Step: e.Step}); err != nil {
+				return err
+			}
+		}
+		renewed = false
+		t.shown = e.Kind != EventSuperseded
+		return sink(e)
+	}
+}
+
+// Finish puts all that was recorded on the outcome that the middleware
+// returns. The response is a copy, its Usage the sum over the attempts. The
+// error wraps err: its text is the same, and ReportOf finds the ledger in it.
+func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
+	r := t.report
+	r.Final = -1
+	if err != nil {
+		return nil, &stepError{err: err, report: r}
+	}
+	if resp == nil {
+		return nil, &stepError{err: ErrNoResponse, report: r}
+	}
+	out := *resp
+	if i, ok := t.of[resp]; ok {
+		r.Final = i
+	} else if len(r.Attempts) > 0 {
+		r.Final = t.last
+	}
+	if len(r.Attempts) == 0 {
+		r.Attempts, r.Final = []Attempt{attemptOf(resp)}, 0
+	}
+	if !t.judged {
+		r.Status = resp.Report.Status
+	}
+	out.Report, out.Usage = r, r.Usage()
+	return &out, nil
+}

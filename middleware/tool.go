@@ -1,0 +1,117 @@
+package middleware
+
+import "encoding/json"
+
+// Tool is a tool as the model sees it.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitzero"`
+	// Parameters is the JSON Schema of the arguments, translated where the
+	// provider has a form of its own. Nil: calls are not validated.
+	Parameters json.RawMessage `json:"parameters,omitzero"`
+	Strict     bool            `json:"strict,omitzero"` // the provider enforces Parameters
+	Kind       Kind            `json:"kind,omitzero"`
+	// Decode is a last condition after the schema: its error makes the call
+	// invalid, and its text is told to the model. A typed tool sets it, so that
+	// what was validated also decodes.
+	Decode func(arguments string) error `json:"-"`
+	Native *Native                      `json:"native,omitzero"`
+}
+
+// Kind is the kind of a tool, and of the calls to it.
+type Kind string
+
+// The kinds of tools and calls.
+const (
+	Function Kind = ""        // arguments are a JSON object: validated
+	Custom   Kind = "custom"  // free text: never validated
+	Foreign  Kind = "foreign" // run by the client, answered in a form of its own: a turn that holds one is not re-asked
+	Hosted   Kind = "hosted"  // run by the provider: its calls are opaque parts, never in ToolCalls
+)
+
+// ToolCall is a model's wish to run a tool.
+type ToolCall struct {
+	ID   string
+	Name string
+	// Arguments is the text as the model wrote it, in a stream the joined
+	// deltas: JSON, or not.
+	Arguments string
+	Kind      Kind
+	Native    *Native
+}
+
+// Native is the provider's own form of an item, as it stands in the history of
+// a request. It is immutable and shared by copies. A nil Native: the item is
+// written from its neutral fields.
+type Native struct {
+	Dialect string
+	Raw     string // a string, because it survives Marshal unchanged
+	Ref     any    // the codec's handle; nil after storage, then Raw is decoded again
+}
+
+type toolCallJSON struct {
+	ID        text    `json:"id,omitzero"`
+	Name      text    `json:"name,omitzero"`
+	Arguments text    `json:"arguments"`
+	Kind      Kind    `json:"kind,omitzero"`
+	Native    *Native `json:"native,omitzero"`
+}
+
+// MarshalJSON keeps arguments that are not UTF-8.
+func (c ToolCall) MarshalJSON() ([]byte, error) {
+	return json.Marshal(toolCallJSON{text(c.ID), text(c.Name), text(c.Arguments), c.Kind, c.Native})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (c *ToolCall) UnmarshalJSON(b []byte) error {
+	var v toolCallJSON
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*c = ToolCall{string(v.ID), string(v.Name), string(v.Arguments), v.Kind, v.Native}
+	return nil
+}
+
+type nativeJSON struct {
+	Dialect string `json:"dialect"`
+	Raw     text   `json:"raw"`
+}
+
+// MarshalJSON keeps bytes that are not UTF-8; Ref is left out.
+func (n Native) MarshalJSON() ([]byte, error) {
+	return json.Marshal(nativeJSON{n.Dialect, text(n.Raw)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (n *Native) UnmarshalJSON(b []byte) error {
+	var v nativeJSON
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*n = Native{Dialect: v.Dialect, Raw: string(v.Raw)}
+	return nil
+}
+
+// MarshalJSON keeps Parameters byte for byte, JSON or not: schemas come from
+// strangers.
+func (t Tool) MarshalJSON() ([]byte, error) {
+	type plain Tool
+	return json.Marshal(struct {
+		plain
+		Parameters raw `json:"parameters,omitzero"`
+	}{plain(t), raw(t.Parameters)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Tool) UnmarshalJSON(b []byte) error {
+	type plain Tool
+	v := struct {
+		*plain
+		Parameters raw `json:"parameters,omitzero"`
+	}{plain: (*plain)(t)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	t.Parameters = json.RawMessage(v.Parameters)
+	return nil
+}
