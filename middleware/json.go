@@ -32,12 +32,13 @@ func (t *text) UnmarshalJSON(b []byte) error {
 }
 
 // raw is JSON text that survives Marshal byte for byte: as itself where
-// encoding/json would leave it alone, else as a string. A JSON string is
-// always written as a string of its text, so that reading is unambiguous.
+// encoding/json would leave it alone, else as a string. What reads as a text, a
+// JSON string or the base64 form, is always written as one, so that reading is
+// unambiguous.
 type raw []byte
 
 func (r raw) MarshalJSON() ([]byte, error) {
-	if len(r) > 0 && r[0] != '"' {
+	if len(r) > 0 && r[0] != '"' && !isBase64Text(r) {
 		if b, err := json.Marshal(json.RawMessage(r)); err == nil && bytes.Equal(b, r) {
 			return b, nil
 		}

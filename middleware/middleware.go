@@ -25,9 +25,10 @@
 //
 // Every value here survives [encoding/json] both ways, byte for byte, but for
 // functions and handles (Sink, Decode, Ref) and the type of an attempt's error,
-// of which the text remains. Text that is not UTF-8 is written as
+// of which the text remains. Text from outside that is not UTF-8 is written as
 // {"base64": "…"}; raw JSON that encoding/json would reformat is written as a
-// string.
+// string. What the program itself sets, such as models, notes and headers, is
+// taken to be UTF-8, and [json.MarshalIndent] indents raw JSON like any other.
 package middleware
 
 import "context"

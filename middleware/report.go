@@ -89,6 +89,27 @@ func isIndex(s string) bool {
 	return s != "" && (s == "0" || s[0] != '0')
 }
 
+type issueJSON struct {
+	Code    string `json:"code"`
+	Pointer text   `json:"pointer"`
+	Message text   `json:"message"`
+}
+
+// MarshalJSON keeps keys that are not UTF-8.
+func (i Issue) MarshalJSON() ([]byte, error) {
+	return json.Marshal(issueJSON{i.Code, text(i.Pointer), text(i.Message)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (i *Issue) UnmarshalJSON(b []byte) error {
+	var v issueJSON
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	*i = Issue{v.Code, string(v.Pointer), string(v.Message)}
+	return nil
+}
+
 // Change is one edit made to a call's arguments, name or id.
 type Change struct {
 	By      string // what made it, such as "strip" or "id"
@@ -129,7 +150,11 @@ func ReportOf(resp *Response, err error) Report {
 		if errors.As(err, &e) {
 			return e.report
 		}
-		return Report{Attempts: []Attempt{{Err: err}}, Final: -1}
+		r := Report{Attempts: []Attempt{{Err: err}}, Final: -1}
+		if errors.Is(err, ErrInvalidToolCall) {
+			r.Status = Invalid
+		}
+		return r
 	case resp == nil:
 		return Report{Final: -1}
 	case len(resp.Report.Attempts) > 0:
@@ -141,8 +166,10 @@ func ReportOf(resp *Response, err error) Report {
 	return r
 }
 
+// attemptOf copies the message: the ledger says what was sent, whatever the
+// response's owner makes of it.
 func attemptOf(resp *Response) Attempt {
-	return Attempt{Model: resp.Model, Message: resp.Message, FinishReason: resp.FinishReason, Usage: resp.Usage}
+	return Attempt{Model: resp.Model, Message: resp.Message.Clone(), FinishReason: resp.FinishReason, Usage: resp.Usage}
 }
 
 // Usage returns the sum over the attempts.

@@ -19,10 +19,11 @@ import (
 type Tally struct {
 	report Report
 	last   int               // index of the attempt behind the response added last
+	latest int               // index of the attempt that Judge speaks of
 	of     map[*Response]int // index of the attempt behind each response
-	judged bool              // Judge was called for it
 	calls  int
 	shown  bool // something reached the sink
+	step   int  // of the last event that did
 }
 
 // Call asks next once and records the outcome: it measures, voids what earlier
@@ -34,7 +35,7 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 	if req.Sink != nil {
 		if t.shown {
 			t.shown = false
-			if err := req.Sink(Event{Kind: EventSuperseded}); err != nil {
+			if err := req.Sink(Event{Kind: EventSuperseded, Step: t.step}); err != nil {
 				return nil, err
 			}
 		}
@@ -72,9 +73,11 @@ func (t *Tally) Add(resp *Response, err error) {
 	base := len(t.report.Attempts)
 	t.report.Attempts = append(t.report.Attempts, r.Attempts...)
 	t.report.Notes = append(t.report.Notes, r.Notes...)
-	t.report.Status, t.judged = r.Status, false
+	t.report.Status = r.Status
+	t.latest = len(t.report.Attempts) - 1
 	if resp != nil && err == nil {
-		t.last = base + r.Final
+		t.last = base + max(r.Final, 0)
+		t.latest = t.last
 		if t.of == nil {
 			t.of = make(map[*Response]int, 1)
 		}
@@ -82,15 +85,18 @@ func (t *Tally) Add(resp *Response, err error) {
 	}
 }
 
-// Judge records the verdicts on the response added last, and what the model
-// is told next, nil if it is not asked again.
+// Judge records the verdicts on the outcome added last, and what the model is
+// told next, nil if it is not asked again. It does not set the status of a
+// response that Finish gets: that is the middleware's to say.
 func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
-	if t.last >= len(t.report.Attempts) {
+	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
 	}
-	a := &t.report.Attempts[t.last]
+	a := &t.report.Attempts[t.latest]
 	a.Verdicts, a.Replies = verdicts, replies
-	t.report.Status, t.judged = Valid, true
+	if len(verdicts) > 0 {
+		t.report.Status = Valid
+	}
 	for _, v := range verdicts {
 		if !v.OK() {
 			t.report.Status = Invalid
@@ -122,14 +128,14 @@ func (t *Tally) Sink(sink Sink) Sink {
 			}
 		}
 		renewed = false
-		t.shown = e.Kind != EventSuperseded
+		t.shown, t.step = e.Kind != EventSuperseded, e.Step
 		return sink(e)
 	}
 }
 
 // Finish puts all that was recorded on the outcome that the middleware
-// returns. The response is a copy, its Usage the sum over the attempts. The
-// error wraps err: its text is the same, and ReportOf finds the ledger in it.
+// returns. The response is a copy with the status that it came with, its Usage
+// the sum over the attempts. The error wraps err: its text is the same, and ReportOf finds the ledger in it.
 func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 	r := t.report
 	r.Final = -1
@@ -148,9 +154,7 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 	if len(r.Attempts) == 0 {
 		r.Attempts, r.Final = []Attempt{attemptOf(resp)}, 0
 	}
-	if !t.judged {
-		r.Status = resp.Report.Status
-	}
+	r.Status = resp.Report.Status
 	out.Report, out.Usage = r, r.Usage()
 	return &out, nil
 }

@@ -97,21 +97,26 @@ func (n *Native) UnmarshalJSON(b []byte) error {
 func (t Tool) MarshalJSON() ([]byte, error) {
 	type plain Tool
 	return json.Marshal(struct {
+		Name        text `json:"name"`
+		Description text `json:"description,omitzero"`
+		Parameters  raw  `json:"parameters,omitzero"`
 		plain
-		Parameters raw `json:"parameters,omitzero"`
-	}{plain(t), raw(t.Parameters)})
+	}{text(t.Name), text(t.Description), raw(t.Parameters), plain(t)})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
 func (t *Tool) UnmarshalJSON(b []byte) error {
 	type plain Tool
 	v := struct {
+		Name        text `json:"name"`
+		Description text `json:"description,omitzero"`
+		Parameters  raw  `json:"parameters,omitzero"`
 		*plain
-		Parameters raw `json:"parameters,omitzero"`
 	}{plain: (*plain)(t)}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
+	t.Name, t.Description = string(v.Name), string(v.Description)
 	t.Parameters = json.RawMessage(v.Parameters)
 	return nil
 }

@@ -1,0 +1,253 @@
+// Package argsvalidate lets only valid tool calls through, and asks the model
+// again about the others.
+//
+//	call := argsvalidate.New(argsvalidate.Options{})(model)
+//
+// Every tool call of an answer is judged inside the model step, before a tool
+// runs and before a person is asked: is it whole, is the tool declared, are the
+// arguments one JSON object, do they satisfy the tool's schema and your rules.
+// Empty optional values are taken out first. If a call is invalid, each call of
+// the message gets its reply, an error that lists everything wrong at once for
+// a bad one, and the model is asked again. Failed turns stay inside the step.
+//
+// The same judgement is there without a model: [Validator.Validate], for
+// arguments that a person has edited, in a loop, or over recorded logs.
+//
+// # Issue codes
+//
+// A fault found by a JSON Schema keyword has the keyword for a code: required,
+// type, enum, additionalProperties and so on; an object that "false" refuses has
+// the code false. The others:
+//
+//	syntax, trailing_data, utf8   the arguments are not one JSON text
+//	size, depth, number           they are past the Limits
+//	duplicate_key                 a key stands twice in one object
+//	not_object                    JSON, but no object
+//	truncated                     the model was cut off while it wrote the call
+//	unknown_tool                  the request declares no such tool
+//	undeclared                    a property that an open schema does not declare (Options.Properties)
+//	decode                        Tool.Decode refused
+//	rule                          a rule refused, unless it gave a code of its own
+//	unchecked                     the schema's engine gave up on the value
+package argsvalidate
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
+)
+
+// Options: the zero value re-asks twice, strips optional empties, refuses
+// undeclared tools, and fails open.
+type Options struct {
+	MaxAttempts  int // model calls of a step, the first one included; 0 means 3, 1 never asks again
+	OnExhausted  OnExhausted
+	UnknownTools UnknownTools
+	Properties   Properties // undeclared properties under an open schema
+	Strip        strip.Mode
+	Placeholders []string // strings that strip also takes as empty; nil: none
+	Batch        batch.Policy
+	Formats      bool // assert "format", which JSON Schema leaves open
+	Rules        []Rule
+	RuleTimeout  time.Duration // for each check of one call; 0 means 10 s
+	OnRuleError  OnRuleError
+	Tools        []middleware.Tool // these, and the request's own of other names; nil: the request's own
+	Limits       Limits
+	PerTool      map[string]ToolOptions     // by tool name
+	Feedback     func(FeedbackInput) string // nil: DefaultFeedback
+}
+
+// ToolOptions changes Options for one tool. A zero field inherits.
+type ToolOptions struct {
+	Strip       strip.Mode
+	OnExhausted OnExhausted
+	Properties  Properties
+	MaxAttempts int // counts the attempts of the step; where several calls are invalid, the largest counts
+}
+
+// OnExhausted says what happens to a response that is still invalid when no
+// attempt is left. In a mixed batch the strictest wins: Raise, then
+// DropInvalid, then Pass.
+type OnExhausted uint8
+
+// What may happen.
+const (
+	Inherit     OnExhausted = iota // in ToolOptions; in Options it means Pass
+	Pass                           // valid calls written back, invalid ones exactly as sent but for broken ids, Report.Status == middleware.Invalid
+	Raise                          // an *Error
+	DropInvalid                    // the valid calls only; Raise if none is left
+)
+
+// UnknownTools says what a call to an undeclared tool is.
+type UnknownTools uint8
+
+// What it may be.
+const (
+	RejectUnknown UnknownTools = iota // invalid
+	PassUnknown                       // valid, if its arguments are a JSON object and the rules agree
+)
+
+// Properties says what an undeclared property is under a schema that does not
+// forbid it: an object schema that declares properties and says nothing about
+// others.
+type Properties uint8
+
+// What it may be.
+const (
+	InheritProperties Properties = iota // in Options it means BySchema
+	BySchema                            // valid
+	RejectUndeclared                    // an issue of code undeclared
+	NoteUndeclared                      // valid, with a note in the report
+)
+
+// OnRuleError says what happens when a rule could not decide: it returned an
+// error, panicked, or was not back in time.
+type OnRuleError uint8
+
+// What may happen.
+const (
+	FailStep OnRuleError = iota // the step ends with ErrRule, whatever OnExhausted says: a database that is down is not the model's fault
+	AsIssue                     // the call is invalid; the model is told that it could not be checked, not why
+	Ignore                      // the rule is passed over, with a note in the report
+)
+
+// Limits bound the arguments of one call. Zero fields mean the defaults.
+type Limits struct {
+	Bytes    int // default 1 MiB; longer arguments are refused unread
+	Depth    int // of nested objects and arrays, at most 512; default 64
+	Number   int // characters of one number, at most 10,000; default 1,000
+	Exponent int // of one number, either sign, at most 10,000; default 400
+}
+
+// Past these, jsonschema/v5 takes seconds for one value.
+const (
+	maxDepth  = 512
+	maxDigits = 10_000
+)
+
+const (
+	defaultMaxAttempts = 3
+	defaultRuleTimeout = 10 * time.Second
+)
+
+func (o Options) withDefaults() Options {
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
+	o.OnExhausted = cmp.Or(o.OnExhausted, Pass)
+	o.Properties = cmp.Or(o.Properties, BySchema)
+	o.Strip = cmp.Or(o.Strip, strip.Optional)
+	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
+	if o.Feedback == nil {
+		o.Feedback = DefaultFeedback
+	}
+	return o
+}
+
+// forTool returns the settings for a tool, nothing left to inherit.
+func (o Options) forTool(name string) ToolOptions {
+	t := o.PerTool[name]
+	return ToolOptions{
+		Strip:       cmp.Or(t.Strip, o.Strip),
+		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),
+		Properties:  cmp.Or(t.Properties, o.Properties),
+		MaxAttempts: cmp.Or(t.MaxAttempts, o.MaxAttempts),
+	}
+}
+
+func (l Limits) scan() rawjson.Limits {
+	return rawjson.Limits{Bytes: l.Bytes, Depth: l.Depth, Number: l.Number, Exponent: l.Exponent}
+}
+
+// Validate returns what is wrong with o: for options read from a file or a
+// flag. New panics with it. Schemas are not looked at: one that does not
+// compile is a note in each report.
+func (o Options) Validate() error {
+	wrong := func(field, what string, got any) error {
+		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
+	}
+	for _, n := range []struct {
+		field string
+		value int
+		most  int
+	}{
+		{"MaxAttempts", o.MaxAttempts, 1000},
+		{"Limits.Bytes", o.Limits.Bytes, 1 << 30},
+		{"Limits.Depth", o.Limits.Depth, maxDepth},
+		{"Limits.Number", o.Limits.Number, maxDigits},
+		{"Limits.Exponent", o.Limits.Exponent, maxDigits},
+	} {
+		if n.value < 0 || n.value > n.most {
+			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)
+		}
+	}
+	if o.RuleTimeout < 0 {
+		return wrong("RuleTimeout", "must not be negative", o.RuleTimeout)
+	}
+	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
+		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+	}
+	for i, r := range o.Rules {
+		if r == nil {
+			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", r)
+		}
+		if c, ok := r.(interface{ validate() error }); ok {
+			if err := c.validate(); err != nil {
+				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
+			}
+		}
+	}
+	names := map[string]bool{}
+	for i, t := range o.Tools {
+		if t.Name == "" || names[t.Name] {
+			return wrong(fmt.Sprintf("Tools[%d].Name", i), "must be set and unique", fmt.Sprintf("%q", t.Name))
+		}
+		names[t.Name] = true
+	}
+	if err := (ToolOptions{Strip: o.Strip, OnExhausted: o.OnExhausted, Properties: o.Properties}).validate("Options"); err != nil {
+		return err
+	}
+	for name, t := range o.PerTool {
+		if err := t.validate(fmt.Sprintf("PerTool[%q]", name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t ToolOptions) validate(where string) error {
+	if t.OnExhausted > DropInvalid || t.Properties > NoteUndeclared || t.Strip > strip.Off {
+		return fmt.Errorf("argsvalidate: %s: OnExhausted, Properties or Strip: not one of the constants, got %d, %d, %d", where, t.OnExhausted, t.Properties, t.Strip)
+	}
+	if t.MaxAttempts < 0 {
+		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must not be negative, got %d", where, t.MaxAttempts)
+	}
+	return nil
+}
+
+// New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
+//
+// Position: outside retry, so that a re-ask gets its own attempts; inside
+// tracing, so that one span covers the hidden ones; outside of anything that
+// rewrites calls, or the rewritten ones are not judged.
+func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
+
+// Middleware returns the layer that judges each answer and asks again. Safe
+// for concurrent use.
+//
+// The outcome is a response whose calls are all valid; or, when no attempt is
+// left, what OnExhausted says; or an *Error; or the error of the model call.
+// An answer without tool calls to the first attempt is returned as it is.
+// What a request's Sink gets of tool calls are the valid ones, once the step
+// has accepted them.
+func (v *Validator) Middleware() middleware.Middleware {
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			return newStep(v, next, req).run(ctx)
+		}
+	}
+}

@@ -1,0 +1,69 @@
+package argsvalidate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Why a step or a validation failed.
+var (
+	// ErrExhausted: the model did not send a valid message in MaxAttempts.
+	ErrExhausted = errors.New("argsvalidate: attempts exhausted")
+	// ErrRepeated: it sent the same invalid calls three times in a row, the
+	// last time with the schema before its eyes. It comes with ErrExhausted.
+	ErrRepeated = errors.New("argsvalidate: the same invalid calls again")
+	// ErrInvalid: a call is invalid.
+	ErrInvalid = errors.New("argsvalidate: invalid tool call")
+	// ErrRule: a rule could not decide. It wraps the rule's own error.
+	ErrRule = errors.New("argsvalidate: rule failed")
+)
+
+// Error is why a step gave no valid response, or why calls are not valid.
+// errors.Is finds ErrExhausted, ErrRepeated, ErrInvalid, ErrRule and the cause
+// in it. The ledger of a step is in middleware.ReportOf(nil, err).
+type Error struct {
+	Response *middleware.Response // the last one, as sent; nil if there is none
+	Verdicts []middleware.Verdict // on its calls, in order
+	Replies  []middleware.Message // what the model would be told next, one for each call
+	reasons  []error
+	attempts int
+}
+
+// Error names the attempts, the tools and the codes of what is wrong; never
+// arguments, and of the name of a tool that nobody declared only that.
+func (e *Error) Error() string {
+	var b strings.Builder
+	b.WriteString(e.reasons[0].Error())
+	if e.attempts > 0 {
+		fmt.Fprintf(&b, ": arguments still invalid after %d attempts", e.attempts)
+	}
+	for _, v := range e.Verdicts {
+		if v.OK() {
+			continue
+		}
+		var codes []string
+		for _, i := range v.Issues {
+			if !slices.Contains(codes, i.Code) {
+				codes = append(codes, i.Code)
+			}
+		}
+		name := v.Call.Name
+		if slices.Contains(codes, codeUnknownTool) {
+			name = "undeclared tool"
+		}
+		fmt.Fprintf(&b, "; %s: %s", name, strings.Join(codes, ", "))
+	}
+	for _, r := range e.reasons[1:] {
+		if r != ErrInvalid && r != ErrExhausted {
+			b.WriteString(": " + r.Error())
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns the reasons.
+func (e *Error) Unwrap() []error { return e.reasons }

@@ -1,0 +1,247 @@
+package argsvalidate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// FeedbackInput is what a model is to be told about.
+type FeedbackInput struct {
+	Verdict   middleware.Verdict // on one invalid call
+	Tool      middleware.Tool    // the zero Tool unless Declared
+	Declared  bool
+	Available []string // the tools that the model may call
+	Attempt   int      // the failed one, from 1
+	Repeated  bool     // the attempt before failed in exactly the same way
+}
+
+// Bounds of the built-in text.
+const (
+	maxIssues    = 20   // said one by one
+	maxNames     = 50   // of tools and properties
+	maxExcerpt   = 2000 // bytes of schema
+	maxQuotation = 400  // characters of arguments that are not JSON
+)
+
+// DefaultFeedback is the built-in text. It names the tool, lists everything
+// wrong at once with its path, what was wanted and what was sent, the
+// properties that are accepted and those that are missing, and closes with a
+// hint that is right for the kind of mistake. From the second failure on it
+// adds the schema of the failing part. It is at most a few thousand characters
+// long, whatever was sent.
+func DefaultFeedback(in FeedbackInput) string {
+	var b strings.Builder
+	name := in.Verdict.Call.Name
+	code := ""
+	if len(in.Verdict.Issues) > 0 {
+		code = in.Verdict.Issues[0].Code
+	}
+	if code == codeUnknownTool {
+		unknownTool(&b, in)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
+	for n, i := range in.Verdict.Issues {
+		if n == maxIssues {
+			fmt.Fprintf(&b, "  • and %d more\n", len(in.Verdict.Issues)-n)
+			break
+		}
+		fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
+	}
+	if in.Repeated {
+		b.WriteString("This is the same call as the one before, with the same errors: change it.\n")
+	}
+	switch code {
+	case "syntax", "trailing_data", "utf8", "size", "depth", "number", codeNotObject:
+		fmt.Fprintf(&b, "\nWhat was sent: %s\n", quotation(in.Verdict.Call.Arguments))
+		b.WriteString("Send the arguments as one JSON object and nothing else.")
+	case codeTruncated:
+		b.WriteString("\nNothing was executed. Send the call again with shorter arguments, or split the work into several calls.")
+	default:
+		known := properties(&b, in)
+		b.WriteString(hint(in.Verdict.Issues, known))
+	}
+	if in.Attempt >= 2 {
+		excerpt(&b, in)
+	}
+	return b.String()
+}
+
+func unknownTool(b *strings.Builder, in FeedbackInput) {
+	name := in.Verdict.Call.Name
+	fmt.Fprintf(b, "Tool '%s' does not exist.", schema.Clip(name))
+	if meant := schema.Suggest(name, in.Available); meant != "" {
+		fmt.Fprintf(b, " Did you mean '%s'?", meant)
+	}
+	if len(in.Available) == 0 {
+		b.WriteString(" There are no tools: answer without one.")
+		return
+	}
+	fmt.Fprintf(b, " Available tools: %s. Call one of them by its exact name, or answer without a tool.", names(in.Available))
+}
+
+func names(all []string) string {
+	if n := len(all) - maxNames; n > 0 {
+		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", n)
+	}
+	return strings.Join(all, ", ")
+}
+
+func quotation(s string) string {
+	if r := []rune(s[:min(len(s), 4*maxQuotation)]); len(r) > maxQuotation {
+		return rawjson.Quote(string(r[:maxQuotation])) + fmt.Sprintf("… (%d bytes in all)", len(s))
+	}
+	return rawjson.Quote(s)
+}
+
+// properties says, of each object that lacks a property or has one too many,
+// which properties it takes. It reports whether there was anything to say.
+func properties(b *strings.Builder, in FeedbackInput) bool {
+	root, args := in.schema(), in.arguments()
+	if !root.Exists() {
+		return false
+	}
+	var said []string
+	for _, i := range in.Verdict.Issues {
+		if i.Code != "required" && i.Code != "dependentRequired" && i.Code != "additionalProperties" && i.Code != codeUndeclared {
+			continue
+		}
+		object := i.Pointer[:max(strings.LastIndexByte(i.Pointer, '/'), 0)]
+		if slices.Contains(said, object) || len(said) == maxIssues {
+			continue
+		}
+		said = append(said, object)
+		objectProperties(b, root, args.At(object), object)
+	}
+	return len(said) > 0
+}
+
+func objectProperties(b *strings.Builder, root, sent rawjson.Value, pointer string) {
+	declared, required := schema.Names(root, schema.Locate(root, pointer))
+	if len(declared) == 0 {
+		return
+	}
+	where := ""
+	if pointer != "" {
+		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
+	}
+	marked, missing, free := []string{}, []string{}, []string{}
+	for _, name := range declared {
+		if slices.Contains(required, name) {
+			marked = append(marked, name+" (required)")
+		} else {
+			marked = append(marked, name)
+		}
+		if sent.Get(name).Exists() {
+			continue
+		}
+		free = append(free, name)
+		if slices.Contains(required, name) {
+			missing = append(missing, name)
+		}
+	}
+	fmt.Fprintf(b, "\nAccepted properties%s: %s.\n", where, names(marked))
+	if len(missing) > 0 {
+		fmt.Fprintf(b, "Missing: %s.\n", names(missing))
+	}
+	var unknown []string
+	for m := range sent.Each() {
+		if key := m.Key(); !slices.Contains(declared, key) {
+			word := schema.Clip(key)
+			if meant := schema.Suggest(key, free); meant != "" {
+				word += " (did you mean " + meant + "?)"
+			}
+			unknown = append(unknown, word)
+		}
+	}
+	if len(unknown) > 0 {
+		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
+	}
+}
+
+// hint closes the text. The words on optional properties are right for every
+// mistake against a schema: a missing one needs a value, an empty one may go.
+func hint(issues []middleware.Issue, propertiesSaid bool) string {
+	onlyRules := !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return i.Code != codeRule })
+	if onlyRules {
+		return "\nSend the call again with these values corrected."
+	}
+	text := "\nGive every required property a real value of the type that is asked for. If an optional property is not needed, omit it entirely instead of sending null or an empty value."
+	if propertiesSaid {
+		text += " Use the property names exactly as they are listed."
+	}
+	return text
+}
+
+// excerpt adds the schema of the parts that failed, or of the whole if they
+// are many.
+func excerpt(b *strings.Builder, in FeedbackInput) {
+	root := in.schema()
+	if !root.Exists() {
+		return
+	}
+	var parts []string
+	for _, i := range in.Verdict.Issues {
+		part := schema.Locate(root, i.Pointer)
+		if !part.Exists() {
+			part = root
+		}
+		at := middleware.Issue{Pointer: i.Pointer}.Path()
+		if text := fmt.Sprintf("%s: %s", schema.Clip(at), part.Raw()); part.Exists() && !slices.Contains(parts, text) {
+			parts = append(parts, text)
+		}
+	}
+	b.WriteString("\n\nJSON Schema of what failed:\n")
+	left := maxExcerpt
+	for _, p := range parts {
+		if len(p) > left {
+			fmt.Fprintf(b, "%s…\n", strings.ToValidUTF8(p[:left], ""))
+			return
+		}
+		left -= len(p)
+		b.WriteString(p + "\n")
+	}
+}
+
+func (in FeedbackInput) schema() rawjson.Value {
+	doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits)
+	if err != nil {
+		return rawjson.Value{}
+	}
+	return doc.Root()
+}
+
+func (in FeedbackInput) arguments() rawjson.Value {
+	doc, err := rawjson.Parse(in.Verdict.Call.Arguments, rawjson.Limits{})
+	if err != nil {
+		return rawjson.Value{}
+	}
+	return doc.Root()
+}
+
+// refusedText answers a call that the provider refused before we saw it.
+func refusedText(err error, available []string) string {
+	var b strings.Builder
+	b.WriteString("The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n")
+	var refusal *middleware.ModelError
+	if errors.As(err, &refusal) && refusal.Output != "" {
+		fmt.Fprintf(&b, "What was sent: %s\n", quotation(refusal.Output))
+	}
+	if len(available) > 0 {
+		fmt.Fprintf(&b, "Available tools: %s.\n", names(available))
+	}
+	b.WriteString("Call a tool by its exact name, with one JSON object as arguments, or answer without a tool.")
+	return b.String()
+}
+
+// Line puts an issue into one line for people and logs:
+// Tool 't' argument 'config.thresholds[1]': threshold must be positive.
+func Line(tool string, i middleware.Issue) string {
+	return fmt.Sprintf("Tool '%s' argument '%s': %s", tool, i.Path(), i.Message)
+}

@@ -1,0 +1,176 @@
+package argsvalidate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// FieldRule checks every value at Path. It is a [Rule]:
+//
+//	argsvalidate.FieldRule[int]{
+//		Path:    "/numbers/*",
+//		Valid:   func(n int) bool { return 0 < n && n < 100 },
+//		Message: "value {value} is out of range",
+//	}
+type FieldRule[V any] struct {
+	Path     string       // JSON Pointer, or Dotted("numbers.*"); a segment * matches every element or property, ~* the key "*"
+	Tools    []string     // exact names; nil: every tool
+	Valid    func(V) bool // nil: any value will do; a value that does not decode into V is an issue
+	Message  string       // for the model; {value} stands for what was sent
+	Required bool         // an absent value is an issue too; under *, of each element
+}
+
+// Dotted returns the JSON Pointer of a path in dots: config.thresholds.* is
+// /config/thresholds/*. A key that holds a dot needs a JSON Pointer.
+func Dotted(path string) string {
+	if path == "" {
+		return ""
+	}
+	var b strings.Builder
+	for seg := range strings.SplitSeq(path, ".") {
+		b.WriteString("/" + rawjson.Escape(seg))
+	}
+	return b.String()
+}
+
+// Check returns an issue for each value that is not as it should be, in the
+// order of the arguments. It never returns an error.
+func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, error) {
+	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
+		return nil, nil
+	}
+	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{})
+	if err != nil {
+		return nil, nil // not this rule's business
+	}
+	var issues []middleware.Issue
+	for pointer, value := range matches(doc.Root(), r.Path) {
+		switch {
+		case !value.Exists():
+			if r.Required {
+				at := middleware.Issue{Pointer: pointer}.Path()
+				issues = append(issues, middleware.Issue{Code: "required", Pointer: pointer, Message: "missing required argument '" + at + "'"})
+			}
+		case !r.valid(value):
+			msg := strings.ReplaceAll(r.Message, "{value}", schema.Clip(value.Raw()))
+			issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
+		}
+	}
+	return issues, nil
+}
+
+func (r FieldRule[V]) valid(value rawjson.Value) bool {
+	var v V
+	if json.Unmarshal([]byte(value.Raw()), &v) != nil {
+		return false
+	}
+	return r.Valid == nil || r.Valid(v)
+}
+
+func (r FieldRule[V]) validate() error {
+	switch {
+	case r.Path != "" && r.Path[0] != '/':
+		return fmt.Errorf("FieldRule: Path: not a JSON Pointer; for dots say Dotted(%q)", r.Path)
+	case r.Valid == nil && !r.Required:
+		return errors.New("FieldRule: neither Valid nor Required is set")
+	case r.Valid != nil && r.Message == "":
+		return errors.New("FieldRule: Message: must be set")
+	}
+	return nil
+}
+
+// matches yields the values at a path with wildcards, and an absent value where
+// the way there ends at a missing property or element.
+func matches(root rawjson.Value, path string) iter.Seq2[string, rawjson.Value] {
+	return func(yield func(string, rawjson.Value) bool) {
+		var segs []string
+		if path != "" {
+			segs = strings.Split(path[1:], "/")
+		}
+		var walk func(v rawjson.Value, pointer string, segs []string) bool
+		walk = func(v rawjson.Value, pointer string, segs []string) bool {
+			if len(segs) == 0 {
+				return yield(pointer, v)
+			}
+			if segs[0] != "*" {
+				seg := segs[0]
+				if seg == "~*" {
+					seg = "*"
+				}
+				if v.Kind() != rawjson.Object && v.Kind() != rawjson.Array {
+					return true
+				}
+				next := v.At("/" + seg)
+				if !next.Exists() {
+					rest := segs
+					if i := slices.Index(segs, "*"); i >= 0 {
+						rest = segs[:i]
+					}
+					return yield(pointer+"/"+strings.Join(rest, "/"), next)
+				}
+				return walk(next, pointer+"/"+seg, segs[1:])
+			}
+			i := 0
+			for child := range v.Each() {
+				seg := strconv.Itoa(i)
+				if child.IsMember() {
+					seg = rawjson.Escape(child.Key())
+				}
+				i++
+				if !walk(child, pointer+"/"+seg, segs[1:]) {
+					return false
+				}
+			}
+			return true
+		}
+		walk(root, "", segs)
+	}
+}
+
+// ForbidPattern returns a rule that refuses every string in the arguments, at
+// any depth, in which re matches. {value} in message stands for the match.
+// tools are exact names; none: every tool. It panics if re is nil.
+func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
+	if re == nil {
+		panic("argsvalidate: ForbidPattern: re: must not be nil")
+	}
+	return RuleFunc(func(_ context.Context, c *Call) ([]middleware.Issue, error) {
+		doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{})
+		if err != nil || len(tools) > 0 && !slices.Contains(tools, c.Name) {
+			return nil, nil
+		}
+		var issues []middleware.Issue
+		var walk func(v rawjson.Value)
+		walk = func(v rawjson.Value) {
+			if found := re.FindString(v.Str()); v.Kind() == rawjson.String && found != "" {
+				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: v.Pointer(), Message: strings.ReplaceAll(message, "{value}", schema.Clip(found))})
+			}
+			for child := range v.Each() {
+				walk(child)
+			}
+		}
+		walk(doc.Root())
+		return issues, nil
+	})
+}
+
+// internalID is the form of the ids that LangChain gives to its own objects,
+// which models copy into arguments.
+var internalID = regexp.MustCompile(`(?i)\blc_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
+
+// InternalIDs returns a rule that refuses the internal ids of LangChain
+// (lc_ and a UUID) wherever they stand in the arguments.
+func InternalIDs() Rule {
+	return ForbidPattern(internalID, "'{value}' is an internal ID of the framework, NOT a valid data identifier; use a real resource ID")
+}

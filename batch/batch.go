@@ -1,0 +1,117 @@
+// Package batch answers an assistant message whose tool calls are partly
+// invalid. It is a library, not a middleware: argsvalidate applies it.
+//
+// Providers demand one reply for every call of a turn, right after it. So a bad
+// call gets an error, and its good siblings, which did not run either, get a
+// notice. [Policy] says what the notice asks for.
+package batch
+
+import (
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Policy says what a re-ask asks for.
+type Policy uint8
+
+// The policies.
+const (
+	// ReissueAll asks for the whole batch again. The next message stands alone.
+	ReissueAll Policy = iota
+	// KeepValid asks for the broken calls only. Valid siblings are held, and
+	// Splice writes the corrected arguments into the message that holds them.
+	KeepValid
+)
+
+// Known reports whether p is one of the policies above.
+func (p Policy) Known() bool { return p <= KeepValid }
+
+// What the good siblings of a bad call are told.
+const (
+	reissueNotice = "This call was not executed, because another tool call in the same batch failed argument validation. " +
+		"Re-issue all tool calls of the batch together, with the arguments of the failed ones corrected."
+	keepNotice = "This call is valid and was not executed yet: it is held until the failed calls of the same batch are corrected. " +
+		"Send only the failed calls again, not this one."
+)
+
+// Replies returns one tool message for each verdict, in call order: an error
+// with the text that render gives for an invalid call, a notice for a valid
+// one.
+func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
+	notice := reissueNotice
+	if p == KeepValid {
+		notice = keepNotice
+	}
+	replies := make([]middleware.Message, len(verdicts))
+	for i, v := range verdicts {
+		if v.OK() {
+			replies[i] = middleware.ToolReply(v.Call, notice)
+			continue
+		}
+		replies[i] = middleware.ToolReply(v.Call, render(v))
+		replies[i].IsError = true
+	}
+	return replies
+}
+
+// Echo returns m as it can stand in the history of a request: arguments that
+// are not one JSON object become {}, because Anthropic, Gemini and most servers
+// refuse the request otherwise, and the names of tools that are not declared
+// lose the characters that providers refuse. Only the calls of kind Function
+// are touched.
+func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
+	m = m.Clone()
+	for i := range m.ToolCalls {
+		c := &m.ToolCalls[i]
+		if c.Kind != middleware.Function {
+			continue
+		}
+		if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err != nil || doc.Root().Kind() != rawjson.Object {
+			c.Arguments = "{}"
+		}
+		if !declared(tools, c.Name) {
+			c.Name = plainName(c.Name)
+		}
+	}
+	return m
+}
+
+func declared(tools []middleware.Tool, name string) bool {
+	for _, t := range tools {
+		if t.Name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// maxName is the longest function name that OpenAI takes, and letters, digits,
+// "_" and "-" are all that it takes (API reference, messages[].tool_calls[].function.name).
+const maxName = 64
+
+func plainName(name string) string {
+	b := []byte(name)
+	b = b[:min(len(b), maxName)]
+	for i, c := range b {
+		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '_' || c == '-') {
+			b[i] = '_'
+		}
+	}
+	if len(b) == 0 {
+		return "unnamed"
+	}
+	return string(b)
+}
+
+// Turn returns what a re-ask appends to a request: the echo of m, then the
+// replies to its calls. verdicts are those on m's calls, in order; the ids and
+// the names of the replies are those of the echo, whatever the verdicts say.
+func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p Policy,
+	render func(middleware.Verdict) string) []middleware.Message {
+	echo := Echo(m, tools)
+	turn := append([]middleware.Message{echo}, Replies(verdicts, p, render)...)
+	for i, c := range echo.ToolCalls {
+		turn[i+1].ToolCallID, turn[i+1].ToolName = c.ID, c.Name
+	}
+	return turn
+}

@@ -1,0 +1,71 @@
+package batch
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// FixIDs makes m's missing, blank, duplicate and reused call ids unique by
+// their place in the conversation: the n-th call of it becomes toolmend_n. The
+// same call gets the same id every time, in the answer and in later history,
+// which keeps prompt caches. history is what stands before m and stays as it
+// is: where ids are ambiguous in there, nothing can be told apart any more.
+// Other ids are left alone; m itself is not changed.
+func FixIDs(history []middleware.Message, m middleware.Message) middleware.Message {
+	if !anyIDBroken(history, m) {
+		return m
+	}
+	taken := map[string]bool{}
+	place := 0
+	for _, h := range history {
+		place += len(h.ToolCalls)
+		for _, c := range h.ToolCalls {
+			taken[c.ID] = true
+		}
+	}
+	m = m.Clone()
+	own := map[string]bool{} // an id of ours never takes one that a later call rightly has
+	for _, c := range m.ToolCalls {
+		own[c.ID] = true
+	}
+	seen := map[string]bool{}
+	for i := range m.ToolCalls {
+		place++
+		id := m.ToolCalls[i].ID
+		if blank(id) || taken[id] || seen[id] {
+			id = "toolmend_" + strconv.Itoa(place)
+			for n := 2; taken[id] || seen[id] || own[id]; n++ {
+				id = "toolmend_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
+			}
+			m.ToolCalls[i].ID = id
+		}
+		seen[id] = true
+	}
+	return m
+}
+
+// anyIDBroken is the answer for almost every message, without allocating.
+func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
+	for i, c := range m.ToolCalls {
+		if blank(c.ID) {
+			return true
+		}
+		for _, earlier := range m.ToolCalls[:i] {
+			if earlier.ID == c.ID {
+				return true
+			}
+		}
+		for _, h := range history {
+			for _, earlier := range h.ToolCalls {
+				if earlier.ID == c.ID {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func blank(id string) bool { return strings.TrimSpace(id) == "" }

@@ -1,0 +1,155 @@
+// Package budget limits what everything under one context may spend on models:
+// a request and all that it sets off, sub-agents and parallel branches included.
+//
+// [With] puts a budget into a context; [New] is the middleware that charges it
+// and refuses the next model call once a limit is reached. A call that is under
+// way is never cut.
+package budget
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// ErrExceeded is wrapped by the error of a model call that was refused because
+// a limit is reached. The error names the limit, what is spent and what is
+// allowed.
+var ErrExceeded = errors.New("budget: exceeded")
+
+// Limits say what may be spent. Zero fields do not limit.
+type Limits struct {
+	// ModelCalls is the number of model calls, failed ones included. It is kept
+	// exactly where New stands innermost, however many run at once.
+	ModelCalls int
+	// Tokens is the sum of input and output tokens. What a call uses is known
+	// only after it, so it may be overshot by all calls that are under way.
+	Tokens int64
+	// Cost is in the unit of Price, and may be overshot as Tokens may.
+	Cost float64
+	// Price returns what one model call costs; required with Cost, and without
+	// it for Spent only. model is the one that answered, or the request's where
+	// the response names none. Price is not asked about a call that used no
+	// tokens. It may be called from any number of goroutines, more than once for
+	// nested budgets.
+	//
+	// A price that is negative or not finite, or a Price that panics, is no
+	// price: the model call goes on and its tokens are charged, but its cost is
+	// unknown, so a budget with a Cost refuses the next one.
+	Price func(model string, u middleware.Usage) float64
+}
+
+// Validate returns what is wrong with l, nil if nothing is: for limits read
+// from a file or a flag. With panics with it.
+func (l Limits) Validate() error {
+	switch {
+	case l.ModelCalls < 0:
+		return fmt.Errorf("budget: Limits.ModelCalls: must not be negative, got %d", l.ModelCalls)
+	case l.Tokens < 0:
+		return fmt.Errorf("budget: Limits.Tokens: must not be negative, got %d", l.Tokens)
+	case l.Cost < 0 || math.IsNaN(l.Cost) || math.IsInf(l.Cost, 0):
+		return fmt.Errorf("budget: Limits.Cost: must be finite and not negative, got %v", l.Cost)
+	case l.Cost > 0 && l.Price == nil:
+		return errors.New("budget: Limits.Price: required with Limits.Cost, got nil")
+	}
+	return nil
+}
+
+// Budget is what was spent under one context. It is made by With, and is safe
+// for concurrent use.
+type Budget struct {
+	limits Limits
+	outer  *Budget // charged as well; nil: none
+
+	mu       sync.Mutex
+	calls    int // charged
+	underway int // reserved, not yet charged
+	usage    middleware.Usage
+	cost     float64
+	unpriced int // attempts whose cost is unknown
+}
+
+type budgetKey struct{}
+
+// With returns a context whose model calls share one budget. Inside another
+// budget both are charged and both are kept, so an inner one can only narrow.
+// It panics if l.Validate fails.
+func With(ctx context.Context, l Limits) (context.Context, *Budget) {
+	if err := l.Validate(); err != nil {
+		panic(err.Error())
+	}
+	b := &Budget{limits: l, outer: from(ctx)}
+	return context.WithValue(ctx, budgetKey{}, b), b
+}
+
+func from(ctx context.Context) *Budget {
+	b, _ := ctx.Value(budgetKey{}).(*Budget)
+	return b
+}
+
+// Spent returns what has been charged: model calls that are under way are not
+// in it. cost leaves out those that have no price.
+func (b *Budget) Spent() (calls int, u middleware.Usage, cost float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.calls, b.usage, b.cost
+}
+
+// New returns the middleware that charges the budgets of the context, and
+// refuses a model call once a limit of any of them is reached, with an error
+// that wraps ErrExceeded and an empty ledger. Without a budget in the context
+// it passes straight through.
+//
+// It charges what middleware.ReportOf says: every attempt of a response or an
+// error, with its usage; an error that nobody recorded is one model call. A
+// call that panics is not charged. A model call is reserved before it starts,
+// so a call may be refused because of others that are under way.
+//
+// It is safe for concurrent use. Retry does not repeat a refusal.
+//
+// Position: any. Innermost it sees each attempt and can stop a step between
+// two. Outermost it reserves one model call for the step and charges all of its
+// attempts afterwards, so a step may overshoot by its hidden attempts. Standing
+// in a chain twice, it counts once: the outer one charges only what the inner
+// one has not seen.
+func New() middleware.Middleware {
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		if next == nil {
+			panic("budget: New: the model call is nil")
+		}
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			b := from(ctx)
+			if b == nil {
+				return next(ctx, req)
+			}
+			l, err := enter(ctx, b)
+			if err != nil {
+				var nothing middleware.Tally // no attempt was made
+				return nothing.Finish(nil, err)
+			}
+			var attempts []middleware.Attempt
+			defer func() { l.leave(attempts, req.Model) }() // a panic too gives the reservation back
+			resp, err := keepContract(next(context.WithValue(ctx, layerKey{}, l), req))
+			attempts = middleware.ReportOf(resp, err).Attempts
+			return resp, err
+		}
+	}
+}
+
+// keepContract returns a response exactly when there is no error, as Tally.Call
+// does, so that usage that comes with an error is charged too.
+func keepContract(resp *middleware.Response, err error) (*middleware.Response, error) {
+	switch {
+	case resp == nil && err == nil:
+		return nil, middleware.ErrNoResponse
+	case resp != nil && err != nil:
+		var t middleware.Tally
+		t.Add(resp, err)
+		return t.Finish(nil, err)
+	}
+	return resp, err
+}

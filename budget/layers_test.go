@@ -1,0 +1,329 @@
+package budget_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/retry"
+)
+
+var often = retry.New(retry.Options{MaxAttempts: 5})
+
+// Innermost, a budget stops a step between attempts; outermost, it charges all
+// of them and cannot.
+func TestPositions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		chain middleware.Middleware
+		calls int
+		is    error
+	}{
+		"innermost":         {middleware.Chain(often, budget.New()), 2, budget.ErrExceeded},
+		"outermost":         {middleware.Chain(budget.New(), often), 5, retry.ErrExhausted},
+		"both":              {middleware.Chain(budget.New(), often, budget.New()), 2, budget.ErrExceeded},
+		"both, one twice":   {middleware.Chain(budget.New(), often, budget.New(), budget.New()), 2, budget.ErrExceeded},
+		"outermost, twice":  {middleware.Chain(budget.New(), budget.New(), often), 5, retry.ErrExhausted},
+		"around each retry": {middleware.Chain(often, budget.New(), retry.New(retry.Options{MaxAttempts: 2})), 4, budget.ErrExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				model, calls := answering(99)
+				ctx, b := budget.With(t.Context(), budget.Limits{ModelCalls: 2})
+				if name == "around each retry" {
+					ctx, b = budget.With(t.Context(), budget.Limits{ModelCalls: 3})
+				}
+				resp, err := c.chain(model)(ctx, request)
+				require.ErrorIs(t, err, c.is)
+				require.EqualValues(t, c.calls, calls.Load())
+				require.Len(t, middleware.ReportOf(resp, err).Attempts, c.calls)
+				n, _, _ := b.Spent()
+				require.Equal(t, c.calls, n)
+				_, err = c.chain(model)(ctx, request)
+				require.ErrorIs(t, err, budget.ErrExceeded)
+				require.EqualValues(t, c.calls, calls.Load())
+			})
+		})
+	}
+}
+
+func TestNestedBudgets(t *testing.T) {
+	t.Parallel()
+	model, calls := answering(0)
+	call := budget.New()(model)
+	outer, total := budget.With(t.Context(), budget.Limits{ModelCalls: 5})
+	first, a := budget.With(outer, budget.Limits{ModelCalls: 2})
+	second, b := budget.With(outer, budget.Limits{Tokens: 1000})
+	for range 9 {
+		_, _ = call(first, request)
+	}
+	for range 9 {
+		_, _ = call(second, request)
+	}
+	for want, b := range map[int]*budget.Budget{5: total, 2: a, 3: b} {
+		n, u, _ := b.Spent()
+		require.Equal(t, want, n)
+		require.EqualValues(t, 7*want, u.Input)
+	}
+	require.EqualValues(t, 5, calls.Load())
+
+	// What the outer one refused was given back to the inner one.
+	third, c := budget.With(outer, budget.Limits{ModelCalls: 1})
+	for range 3 {
+		_, err := call(third, request)
+		require.EqualError(t, err, "budget: exceeded: model calls: 5 spent and 0 under way, 5 allowed")
+	}
+	n, _, _ := c.Spent()
+	require.Zero(t, n)
+}
+
+// A layer that puts a narrower budget between two others.
+func TestBudgetBetweenTwoLayers(t *testing.T) {
+	t.Parallel()
+	var inner *budget.Budget
+	narrow := func(l budget.Limits) middleware.Middleware {
+		return func(next middleware.ModelCall) middleware.ModelCall {
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				ctx, inner = budget.With(ctx, l)
+				return next(ctx, req)
+			}
+		}
+	}
+	model, calls := answering(0)
+	ctx, b := budget.With(t.Context(), budget.Limits{ModelCalls: 2})
+	call := middleware.Chain(budget.New(), narrow(budget.Limits{}), budget.New())(model)
+	_, err := call(ctx, request)
+	require.NoError(t, err)
+	n, _, _ := b.Spent()
+	m, _, _ := inner.Spent()
+	require.Equal(t, []int{1, 1}, []int{n, m})
+
+	require.EqualValues(t, 1, calls.Load())
+}
+
+// A reservation that an inner budget could not use serves the next call of the
+// step.
+func TestRefusedReservationIsGivenBack(t *testing.T) {
+	t.Parallel()
+	model, calls := answering(0)
+	ctx, b := budget.With(t.Context(), budget.Limits{ModelCalls: 2})
+	spent, _ := budget.With(ctx, budget.Limits{Tokens: 1})
+	_, err := budget.New()(model)(spent, request)
+	require.NoError(t, err)
+	between := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			_, err := next(merged{ctx, spent}, req)
+			require.EqualError(t, err, "budget: exceeded: tokens: 10 spent, 1 allowed")
+			return next(ctx, req)
+		}
+	}
+	_, err = middleware.Chain(budget.New(), between, budget.New())(model)(ctx, request)
+	require.NoError(t, err)
+	n, _, _ := b.Spent()
+	require.Equal(t, 2, n)
+	require.EqualValues(t, 2, calls.Load())
+}
+
+// A refusal by the outermost budget lets go of no more than was reserved.
+func TestRefusalKeepsTheOuterReservation(t *testing.T) {
+	t.Parallel()
+	model, _ := answering(0)
+	outermost, _ := budget.With(t.Context(), budget.Limits{Tokens: 10})
+	outer, _ := budget.With(outermost, budget.Limits{ModelCalls: 1})
+	between := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			_, err := budget.New()(model)(outermost, req)
+			require.NoError(t, err)
+			inner, _ := budget.With(ctx, budget.Limits{})
+			_, err = next(inner, req)
+			require.EqualError(t, err, "budget: exceeded: tokens: 10 spent, 10 allowed")
+			_, err = budget.New()(model)(outer, req) // beside this step
+			require.EqualError(t, err, "budget: exceeded: model calls: 0 spent and 1 under way, 1 allowed")
+			return next(ctx, req)
+		}
+	}
+	_, err := middleware.Chain(budget.New(), between, budget.New())(model)(outer, request)
+	require.EqualError(t, err, "budget: exceeded: tokens: 10 spent, 10 allowed")
+}
+
+// A limit that others reach while a step pauses between two layers holds for
+// the reservation that the step has.
+func TestLimitReachedAfterTheReservation(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		model, calls := answering(0)
+		pause := func(next middleware.ModelCall) middleware.ModelCall {
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				time.Sleep(time.Minute)
+				return next(ctx, req)
+			}
+		}
+		ctx, b := budget.With(t.Context(), budget.Limits{ModelCalls: 2, Tokens: 10})
+		done := make(chan error)
+		go func() {
+			_, err := middleware.Chain(budget.New(), pause, budget.New())(model)(ctx, request)
+			done <- err
+		}()
+		synctest.Wait()
+		_, err := budget.New()(model)(ctx, request)
+		require.NoError(t, err)
+		require.EqualError(t, <-done, "budget: exceeded: tokens: 10 spent, 10 allowed")
+		require.EqualValues(t, 1, calls.Load())
+		n, _, _ := b.Spent()
+		require.Equal(t, 1, n)
+	})
+}
+
+// merged is a context with the values of two.
+type merged struct {
+	context.Context
+	other context.Context
+}
+
+func (m merged) Value(key any) any {
+	if v := m.other.Value(key); v != nil {
+		return v
+	}
+	return m.Context.Value(key)
+}
+
+// A layer of another budget neither lends its reservation nor takes the charge.
+func TestForeignLayer(t *testing.T) {
+	t.Parallel()
+	model, _ := answering(0)
+	ctx, a := budget.With(t.Context(), budget.Limits{ModelCalls: 1})
+	foreign, b := budget.With(t.Context(), budget.Limits{ModelCalls: 1})
+	swap := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			return next(merged{ctx, foreign}, req)
+		}
+	}
+	_, err := middleware.Chain(budget.New(), swap, budget.New())(model)(ctx, request)
+	require.NoError(t, err)
+	n, _, _ := a.Spent()
+	m, _, _ := b.Spent()
+	require.Equal(t, []int{1, 1}, []int{n, m})
+}
+
+// A layer in between that loses attempts or changes figures makes no model
+// call count twice.
+func TestCarelessLayerBetween(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]middleware.Middleware{
+		"keeps only the last": func(next middleware.ModelCall) middleware.ModelCall {
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				_, _ = next(ctx, req)
+				return next(ctx, req)
+			}
+		},
+		"sums by itself": func(next middleware.ModelCall) middleware.ModelCall {
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				a, _ := next(ctx, req)
+				b, _ := next(ctx, req)
+				c := b.Clone()
+				c.Model, c.Usage = "both", a.Usage.Add(b.Usage)
+				return c, nil
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model, _ := answering(0)
+			ctx, b := budget.With(t.Context(), budget.Limits{})
+			_, err := middleware.Chain(budget.New(), between, budget.New())(model)(ctx, request)
+			require.NoError(t, err)
+			n, u, _ := b.Spent()
+			require.Equal(t, 2, n)
+			require.EqualValues(t, 14, u.Input)
+		})
+	}
+}
+
+// Whatever layers stand in a stack, and wherever they stand, each model call is
+// charged once to each budget, with its usage and its price.
+func TestEveryModelCallIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		var calls int
+		var used middleware.Usage
+		model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+			u := middleware.Usage{Input: rapid.Int64Range(0, 2).Draw(rt, "input"), Output: rapid.Int64Range(0, 2).Draw(rt, "output")}
+			calls++
+			used = used.Add(u)
+			resp := &middleware.Response{Usage: u, Model: rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "model")}
+			switch rapid.IntRange(0, 3).Draw(rt, "outcome") {
+			case 0:
+				return resp, errDown // usage that comes with an error
+			case 1:
+				return resp, &middleware.ModelError{StatusCode: 400}
+			}
+			return resp, nil
+		}
+		var stack func(depth int) middleware.ModelCall
+		stack = func(depth int) middleware.ModelCall {
+			if depth == 0 {
+				return model
+			}
+			switch rapid.IntRange(0, 4).Draw(rt, "layer") {
+			case 0, 1:
+				return budget.New()(stack(depth - 1))
+			case 2:
+				return retry.New(retry.Options{MaxAttempts: 3})(stack(depth - 1))
+			case 3:
+				return retry.Fallback(nil, stack(depth-1), stack(depth-1))
+			}
+			next := stack(depth - 1)
+			return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				ctx, _ = budget.With(ctx, budget.Limits{})
+				return next(ctx, req)
+			}
+		}
+		call := budget.New()(stack(rapid.IntRange(0, 5).Draw(rt, "depth")))
+		synctest.Test(t, func(t *testing.T) {
+			ctx, outer := budget.With(t.Context(), budget.Limits{Price: perToken})
+			ctx, inner := budget.With(ctx, budget.Limits{Tokens: 1 << 40})
+			for range 3 {
+				_, _ = call(ctx, request)
+			}
+			for _, b := range []*budget.Budget{outer, inner} {
+				n, u, cost := b.Spent()
+				if n != calls || u != used {
+					rt.Fatalf("charged %d %+v, made %d %+v", n, u, calls, used)
+				}
+				if want := perToken("", used); b == outer && cost != want {
+					rt.Fatalf("charged %v, costs %v", cost, want)
+				}
+			}
+		})
+	})
+}
+
+// Innermost, the number of model calls is a hard limit in any stack.
+func TestModelCallsIsAHardLimit(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		limit := rapid.IntRange(1, 6).Draw(rt, "limit")
+		model, calls := answering(rapid.IntRange(0, 9).Draw(rt, "failures"))
+		var layers []middleware.Middleware
+		for range rapid.IntRange(0, 4).Draw(rt, "layers") {
+			layers = append(layers, rapid.SampledFrom([]middleware.Middleware{budget.New(), often}).Draw(rt, "layer"))
+		}
+		call := middleware.Chain(append(layers, budget.New())...)(model)
+		synctest.Test(t, func(t *testing.T) {
+			ctx, b := budget.With(t.Context(), budget.Limits{ModelCalls: limit})
+			for range 10 {
+				_, _ = call(ctx, request)
+			}
+			if n, _, _ := b.Spent(); n != limit || calls.Load() != int64(limit) {
+				rt.Fatalf("%d charged and %d made, %d allowed", n, calls.Load(), limit)
+			}
+		})
+	})
+}

@@ -1,0 +1,76 @@
+package schema
+
+import "strings"
+
+// Suggest returns the candidate that name was probably meant to be, "" for
+// none. The first of several equally good ones wins.
+//
+// Equal but for letter case scores 1; one holding the other 0.7 to 1, by how
+// much of it; else the Jaro similarity, above 0.7. The rule and its thresholds
+// are those of Elixir LangChain's Function module, which shows them on real
+// mistakes: file_path for path, patern for pattern, lim for limit.
+func Suggest(name string, candidates []string) string {
+	best, bestScore := "", 0.0
+	for _, c := range candidates {
+		if s := similarity(strings.ToLower(name), strings.ToLower(c)); s > bestScore {
+			best, bestScore = c, s
+		}
+	}
+	return best
+}
+
+func similarity(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	short, long := a, b
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if len(short) >= 3 && strings.Contains(long, short) {
+		return 0.7 + 0.3*float64(len(short))/float64(len(long))
+	}
+	if s := jaro(a, b); s > 0.7 {
+		return s
+	}
+	return 0
+}
+
+// jaro is the Jaro similarity over bytes (M. A. Jaro, 1989), 0 for texts too
+// long to be names.
+func jaro(a, b string) float64 {
+	const longest = 128
+	if a == "" || b == "" || len(a) > longest || len(b) > longest {
+		return 0
+	}
+	window := max(max(len(a), len(b))/2-1, 0)
+	var inA, inB [longest]bool
+	matches := 0
+	for i := range len(a) {
+		for j := max(0, i-window); j < min(len(b), i+window+1); j++ {
+			if !inB[j] && a[i] == b[j] {
+				inA[i], inB[j] = true, true
+				matches++
+				break
+			}
+		}
+	}
+	if matches == 0 {
+		return 0
+	}
+	swapped, j := 0, 0
+	for i := range len(a) {
+		if !inA[i] {
+			continue
+		}
+		for !inB[j] {
+			j++
+		}
+		if a[i] != b[j] {
+			swapped++
+		}
+		j++
+	}
+	m := float64(matches)
+	return (m/float64(len(a)) + m/float64(len(b)) + (m-float64(swapped)/2)/m) / 3
+}

@@ -1,0 +1,88 @@
+package retry
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// step is one request on its way through New or Fallback.
+type step struct {
+	tally    middleware.Tally
+	req      *middleware.Request
+	again    func(error) bool
+	attempts int
+	last     error // the last failure that was not the context's end; nil: none
+	sunk     error // what the request's sink returned
+}
+
+func newStep(req *middleware.Request, again func(error) bool) *step {
+	s := &step{req: req, again: again}
+	if req.Sink != nil {
+		// The sink's error may well look like a lost connection: it is one,
+		// only not to the model.
+		watched := *req
+		watched.Sink = func(e middleware.Event) error {
+			err := req.Sink(e)
+			if err != nil {
+				s.sunk = err
+			}
+			return err
+		}
+		s.req = &watched
+	}
+	return s
+}
+
+// ask makes one attempt. Unless done, s.last is a failure that may be
+// repeated; else resp and err are the outcome of the step.
+func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
+	if ctx.Err() != nil {
+		return nil, true, s.fail(contextError(ctx))
+	}
+	resp, err = s.tally.Call(ctx, func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		s.attempts++
+		return next(ctx, req)
+	}, s.req)
+	switch ended := ctx.Err(); {
+	case err == nil:
+		return resp, true, nil
+	case s.sunk != nil && errors.Is(err, s.sunk):
+		return nil, true, err
+	case s.sunk != nil:
+		s.last = err
+		return nil, true, s.fail(s.sunk)
+	case ended != nil && errors.Is(err, ended): // cut: the failure before it says more
+		if s.last == nil {
+			s.last = err
+		}
+		return nil, true, s.fail(contextError(ctx))
+	case !s.repeats(err):
+		return nil, true, err
+	}
+	s.last = err
+	if ctx.Err() != nil {
+		return nil, true, s.fail(contextError(ctx))
+	}
+	return nil, false, nil
+}
+
+// repeats asks the caller's function, which may panic.
+func (s *step) repeats(err error) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			s.tally.Note("retry: the function that says which errors to repeat panicked: the error was taken as final")
+		}
+	}()
+	return s.again(err)
+}
+
+// end finishes a step that has failed for good.
+func (s *step) end(reason error) (*middleware.Response, error) {
+	return s.tally.Finish(nil, s.fail(reason))
+}
+
+func (s *step) fail(reason error) error {
+	return &Error{Attempts: s.attempts, Reason: reason, Last: s.last}
+}

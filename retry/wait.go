@@ -1,0 +1,77 @@
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cenkalti/backoff/v4"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// longestAsked is how long a provider may make a step wait that nothing else
+// bounds.
+const longestAsked = 10 * time.Minute
+
+// waits are the pauses of one step.
+type waits struct {
+	o     Options
+	start time.Time
+	// backoff is not safe for concurrent use, so each step has one. It is made
+	// after the first failure: most steps have none.
+	backoff *backoff.ExponentialBackOff
+}
+
+// wait sleeps before the next attempt, or says why there is none.
+//
+// The loop is not backoff.Retry because that one (v4.3.0, retry.go) returns the
+// context's error without the last failure, and cannot be told of Retry-After.
+func (w *waits) wait(ctx context.Context, last error) error {
+	d, asked := w.next(), retryAfter(last)
+	deadline, bounded := ctx.Deadline()
+	if w.o.MaxElapsed == 0 && !bounded && asked > max(longestAsked, w.o.MaxDelay) {
+		return fmt.Errorf("%w: the provider asks for a wait of %s", ErrElapsed, asked)
+	}
+	d = max(d, asked)
+	now := time.Now()
+	if w.o.MaxElapsed > 0 && d > w.o.MaxElapsed-now.Sub(w.start) {
+		return fmt.Errorf("%w: a wait of %s would cross MaxElapsed", ErrElapsed, d)
+	}
+	if bounded && d >= deadline.Sub(now) && ctx.Err() == nil {
+		return fmt.Errorf("retry: a wait of %s would cross the deadline: %w", d, context.DeadlineExceeded)
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return contextError(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// next returns how long to wait where the provider does not say.
+func (w *waits) next() time.Duration {
+	if w.backoff == nil {
+		w.backoff = backoff.NewExponentialBackOff(
+			backoff.WithInitialInterval(w.o.MinDelay),
+			backoff.WithMaxInterval(w.o.MaxDelay),
+			backoff.WithMaxElapsedTime(0), // measured from the first attempt, by wait
+		)
+	}
+	d := w.backoff.NextBackOff()
+	if d < 0 { // the jitter of an interval of centuries overflows
+		return w.o.MaxDelay
+	}
+	return d
+}
+
+func retryAfter(err error) time.Duration {
+	var e *middleware.ModelError
+	if errors.As(err, &e) {
+		return e.RetryAfter
+	}
+	return 0
+}
