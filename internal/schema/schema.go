@@ -43,6 +43,7 @@ type Schema struct {
 	source   *rawjson.Doc // as it was given
 	doc      *rawjson.Doc // what was compiled, for the words of an issue
 	compiled *jsonschema.Schema
+	fast     *node // nil: every value is v5's to judge
 	notes    []string
 }
 
@@ -100,7 +101,8 @@ func compile(tree any, o Options) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{doc: doc, compiled: compiled, notes: n.notes}, nil
+	fast := fastCompiler{nodes: map[*jsonschema.Schema]*node{}}
+	return &Schema{doc: doc, compiled: compiled, fast: fast.compile(compiled), notes: n.notes}, nil
 }
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")

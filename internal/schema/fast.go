@@ -1,0 +1,291 @@
+package schema
+
+import (
+	"encoding/json"
+	"math/big"
+	"regexp"
+	"slices"
+	"strconv"
+
+	"github.com/santhosh-tekuri/jsonschema/v5"
+)
+
+// The fast path answers "surely valid" or "ask jsonschema/v5" in one pass over
+// the text. It is compiled from what v5 compiled, so that dialects and
+// references mean the same, and knows the keywords that tools use; a value
+// under any other keyword is v5's to judge.
+
+// node is one schema of the fast path. A nil node is one that it does not know.
+type node struct {
+	types kinds // those that are allowed
+
+	// strings
+	minLength, maxLength int // characters; maxLength -1: no limit
+	pattern              *regexp.Regexp
+
+	// numbers
+	bounds  []bound
+	divisor int64 // of integers; 0: none
+
+	// enum and const
+	enumerated bool
+	values     []string // strings among the values, without quotes
+	literals   []string // the other scalars, as they are written
+
+	// objects
+	props    []property
+	index    map[string]int // of props, where there are many
+	required bitset         // of props
+	others   *node          // undeclared properties
+	closed   bool           // there may be none
+
+	// arrays
+	minItems, maxItems int // maxItems -1: no limit
+	unique             bool
+	prefix             []*node
+	items              *node // the elements after prefix
+
+	// several schemas at once
+	all []*node // each must accept the value
+	any []*node // one must
+}
+
+type property struct {
+	name     string
+	schema   *node
+	declared bool // under "properties", not only required
+}
+
+// bound is one end of a range, exact as a float64 of at most 15 digits.
+type bound struct {
+	limit            float64
+	lower, exclusive bool
+}
+
+type kinds uint8
+
+const (
+	kindNull kinds = 1 << iota
+	kindBool
+	kindInteger
+	kindNumber
+	kindString
+	kindArray
+	kindObject
+	kindAny kinds = 1<<iota - 1
+)
+
+var kindNames = map[string]kinds{"null": kindNull, "boolean": kindBool, "integer": kindInteger,
+	"number": kindNumber | kindInteger, "string": kindString, "array": kindArray, "object": kindObject}
+
+// bitset holds the properties of one object schema.
+type bitset [4]uint64
+
+const maxProps = 4 * 64 // an object schema with more is v5's
+
+func (b *bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
+func (b *bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
+func (b *bitset) covers(o *bitset) bool {
+	return o[0]&^b[0]|o[1]&^b[1]|o[2]&^b[2]|o[3]&^b[3] == 0
+}
+
+// fastCompiler turns v5's schemas into nodes, each once: schemas are recursive.
+type fastCompiler struct{ nodes map[*jsonschema.Schema]*node }
+
+func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
+	if n, ok := c.nodes[s]; ok {
+		return n
+	}
+	if s.Always != nil {
+		if !*s.Always {
+			return nil
+		}
+		return anything
+	}
+	if unknownKeywords(s) {
+		c.nodes[s] = nil
+		return nil
+	}
+	n := &node{types: kindAny, minLength: s.MinLength, maxLength: s.MaxLength, pattern: s.Pattern,
+		minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems}
+	c.nodes[s] = n
+	ok := n.setTypes(s) && n.setBounds(s) && n.setValues(s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
+	if !ok {
+		// Whoever met n on the way here holds a node that accepts nothing.
+		*n = node{}
+		c.nodes[s] = nil
+		return nil
+	}
+	return n
+}
+
+// unknownKeywords reports whether s says something that the fast path does not
+// know.
+func unknownKeywords(s *jsonschema.Schema) bool {
+	return s.Format != "" || s.ContentEncoding != "" || s.ContentMediaType != "" || s.RecursiveRef != nil || s.DynamicRef != nil ||
+		s.Not != nil || len(s.OneOf) > 0 || s.If != nil || s.MinProperties > 0 || s.MaxProperties >= 0 || s.PropertyNames != nil ||
+		s.RegexProperties || len(s.PatternProperties) > 0 || len(s.Dependencies) > 0 || len(s.DependentRequired) > 0 ||
+		len(s.DependentSchemas) > 0 || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil || s.Contains != nil || len(s.Extensions) > 0
+}
+
+func (n *node) setTypes(s *jsonschema.Schema) bool {
+	if len(s.Types) == 0 {
+		return true
+	}
+	n.types = 0
+	for _, t := range s.Types {
+		n.types |= kindNames[t]
+	}
+	return true
+}
+
+func (n *node) setBounds(s *jsonschema.Schema) bool {
+	for _, b := range []struct {
+		limit            *big.Rat
+		lower, exclusive bool
+	}{{s.Minimum, true, false}, {s.ExclusiveMinimum, true, true}, {s.Maximum, false, false}, {s.ExclusiveMaximum, false, true}} {
+		if b.limit == nil {
+			continue
+		}
+		f, exact := b.limit.Float64()
+		if !exact || digits(strconv.FormatFloat(f, 'f', -1, 64)) > exactDigits {
+			return false
+		}
+		n.bounds = append(n.bounds, bound{f, b.lower, b.exclusive})
+	}
+	if s.MultipleOf != nil {
+		if !s.MultipleOf.IsInt() || !s.MultipleOf.Num().IsInt64() || s.MultipleOf.Sign() <= 0 {
+			return false
+		}
+		n.divisor = s.MultipleOf.Num().Int64()
+	}
+	return true
+}
+
+// exactDigits is how many decimal digits a float64 tells apart: two different
+// decimals of at most so many digits never become the same float64 (DBL_DIG).
+const exactDigits = 15
+
+func digits(s string) int {
+	count := 0
+	for _, c := range []byte(s) {
+		if '0' <= c && c <= '9' {
+			count++
+		}
+	}
+	return count
+}
+
+func (n *node) setValues(s *jsonschema.Schema) bool {
+	if len(s.Constant) > 0 && len(s.Enum) > 0 {
+		return false
+	}
+	n.enumerated = len(s.Constant) > 0 || len(s.Enum) > 0
+	for _, v := range slices.Concat(s.Constant, s.Enum) {
+		switch v := v.(type) {
+		case string:
+			n.values = append(n.values, v)
+		case json.Number:
+			n.literals = append(n.literals, v.String())
+		case bool:
+			n.literals = append(n.literals, strconv.FormatBool(v))
+		case nil:
+			n.literals = append(n.literals, "null")
+		} // an object or an array is never surely equal
+	}
+	return true
+}
+
+func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
+	n.others = anything
+	switch a := s.AdditionalProperties.(type) {
+	case bool:
+		n.closed = !a
+	case *jsonschema.Schema:
+		n.others = c.compile(a)
+	}
+	names := make([]string, 0, len(s.Properties))
+	for name := range s.Properties {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		n.props = append(n.props, property{name, c.compile(s.Properties[name]), true})
+	}
+	for _, name := range s.Required {
+		i := slices.IndexFunc(n.props, func(p property) bool { return p.name == name })
+		if i < 0 {
+			if n.closed {
+				return false // required and forbidden: v5 says so
+			}
+			i = len(n.props)
+			n.props = append(n.props, property{name, n.others, false})
+		}
+		if i < maxProps {
+			n.required.set(i)
+		}
+	}
+	const linear = 8 // properties up to which comparing is cheaper than a map
+	if len(n.props) > linear {
+		n.index = make(map[string]int, len(n.props))
+		for i, p := range n.props {
+			n.index[p.name] = i
+		}
+	}
+	return len(n.props) <= maxProps
+}
+
+func (c *fastCompiler) array(n *node, s *jsonschema.Schema) bool {
+	n.items = anything
+	prefix := s.PrefixItems
+	switch items := s.Items.(type) {
+	case *jsonschema.Schema:
+		n.items = c.compile(items)
+	case []*jsonschema.Schema:
+		prefix = items
+		switch rest := s.AdditionalItems.(type) {
+		case bool:
+			if !rest {
+				n.items = nil
+			}
+		case *jsonschema.Schema:
+			n.items = c.compile(rest)
+		}
+	}
+	if s.Items2020 != nil {
+		n.items = c.compile(s.Items2020)
+	}
+	for _, p := range prefix {
+		n.prefix = append(n.prefix, c.compile(p))
+	}
+	return true
+}
+
+func (c *fastCompiler) several(n *node, s *jsonschema.Schema) bool {
+	all := s.AllOf
+	if s.Ref != nil {
+		all = append([]*jsonschema.Schema{s.Ref}, all...)
+	}
+	for _, sub := range all {
+		compiled := c.compile(sub)
+		if compiled == nil {
+			return false
+		}
+		n.all = append(n.all, compiled)
+	}
+	for _, sub := range s.AnyOf {
+		if compiled := c.compile(sub); compiled != nil {
+			n.any = append(n.any, compiled)
+		}
+	}
+	return len(s.AnyOf) == 0 || len(n.any) > 0
+}
+
+// anything accepts every value.
+var anything = acceptAnything()
+
+func acceptAnything() *node {
+	n := &node{types: kindAny, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1}
+	n.others, n.items = n, n
+	return n
+}
