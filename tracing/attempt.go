@@ -1,0 +1,144 @@
+package tracing
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// attempt is NewAttempt. The deferred end sees the outcome in the named
+// results and never assigns to them: what next returned is what goes up.
+func (r *recorder) attempt(next middleware.ModelCall) middleware.ModelCall {
+	return func(ctx context.Context, req *middleware.Request) (resp *middleware.Response, err error) {
+		c := r.beginAttempt(ctx, req)
+		returned := false
+		defer func() { c.end(req, resp, err, returned) }() // also where next panics
+		resp, err = next(c.ctx, req)
+		returned = true
+		return resp, err
+	}
+}
+
+// attemptCall is one model call under way.
+type attemptCall struct {
+	running
+	number int64 // in its step, from 1; 0: in no step
+}
+
+// beginAttempt starts the span and tells the step around it, if there is one,
+// that its attempts are measured here.
+func (r *recorder) beginAttempt(ctx context.Context, req *middleware.Request) attemptCall {
+	c := attemptCall{running: r.begin(ctx, req, r.newAttemptStart)}
+	guard("context", func() {
+		if s, ok := ctx.Value(stepKey{}).(*stepState); ok {
+			s.measured.Store(true)
+			c.number = s.attempts.Add(1)
+		}
+	})
+	if c.recording && req != nil {
+		guard("span", func() { c.span.SetAttributes(c.requestAttributes(req)...) })
+	}
+	return c
+}
+
+// newAttemptStart is built once for each request model.
+func (r *recorder) newAttemptStart(k key) start {
+	return r.named(chat, trace.SpanKindClient, k, attribute.String(operationName, chat))
+}
+
+// requestAttributes returns what was asked, as far as it was set: zero means
+// the provider's default and is left out.
+func (c *attemptCall) requestAttributes(req *middleware.Request) []attribute.KeyValue {
+	kvs := make([]attribute.KeyValue, 0, 8)
+	if c.number > 0 {
+		kvs = append(kvs, attribute.Int64(attemptKey, c.number))
+	}
+	if req.MaxTokens > 0 {
+		kvs = append(kvs, attribute.Int(requestTokens, req.MaxTokens))
+	}
+	if req.Temperature != nil {
+		kvs = append(kvs, attribute.Float64(requestTemp, *req.Temperature))
+	}
+	if len(req.Stop) > 0 {
+		stop := make([]string, 0, min(len(req.Stop), maxList))
+		for _, s := range req.Stop[:cap(stop)] {
+			stop = append(stop, bounded(s, maxLabel))
+		}
+		kvs = append(kvs, attribute.StringSlice(requestStop, stop))
+	}
+	if c.content.on {
+		text, dropped := c.content.messages(req.Messages)
+		kvs = append(kvs, attribute.String(inputMessages, text))
+		kvs = appendCount(kvs, inputDropped, int64(dropped))
+	}
+	return kvs
+}
+
+// end reports the outcome. The duration is taken first, so that redaction and
+// exporters do not count.
+func (c *attemptCall) end(req *middleware.Request, resp *middleware.Response, err error, returned bool) {
+	took := time.Since(c.begun)
+	o := outcomeOf(c.ctx, resp, err, returned)
+	if c.recording && resp != nil {
+		guard("span", func() { c.span.SetAttributes(c.responseAttributes(resp)...) })
+	}
+	c.finish(o)
+	var answered string
+	var used middleware.Usage
+	if resp != nil {
+		answered, used = resp.Model, resp.Usage
+	}
+	guard("metrics", func() { c.meters.operation(c.ctx, model(req), answered, o.kind, took, used) })
+	if c.logger != nil {
+		guard("slog", func() { c.log(model(req), used, took, o) })
+	}
+}
+
+// responseAttributes returns what came back. Usage follows the conventions:
+// input_tokens holds the cached ones, output_tokens the reasoning.
+func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.KeyValue {
+	kvs := make([]attribute.KeyValue, 0, 8)
+	kvs = appendSet(kvs, responseModel, bounded(resp.Model, maxLabel))
+	if resp.FinishReason != "" {
+		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
+	}
+	u := resp.Usage
+	kvs = appendCount(kvs, usageInput, u.Input)
+	kvs = appendCount(kvs, usageOutput, u.Output)
+	kvs = appendCount(kvs, usageCached, u.Cached)
+	kvs = appendCount(kvs, usageCacheWrite, u.CacheWrite)
+	kvs = appendCount(kvs, usageReasoning, u.Reasoning)
+	if c.content.on {
+		text, dropped := c.content.answer(resp)
+		kvs = append(kvs, attribute.String(outputMessages, text))
+		kvs = appendCount(kvs, outputDropped, int64(dropped))
+	}
+	return kvs
+}
+
+// appendCount appends a number that is not zero.
+func appendCount(kvs []attribute.KeyValue, name string, n int64) []attribute.KeyValue {
+	if n == 0 {
+		return kvs
+	}
+	return append(kvs, attribute.Int64(name, n))
+}
+
+// log writes the record of one model call.
+func (c *attemptCall) log(requested string, u middleware.Usage, took time.Duration, o outcome) {
+	if !c.logger.Enabled(c.ctx, slog.LevelDebug) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 8),
+		slog.String(logModel, bounded(requested, maxLabel)),
+		slog.Int64(logAttempt, c.number),
+		slog.Int64(logInput, u.Input),
+		slog.Int64(logOutput, u.Output),
+		slog.Duration(logDuration, took))
+	c.logger.LogAttrs(c.ctx, slog.LevelDebug, "model call", c.appendError(attrs, o)...)
+}

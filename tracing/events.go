@@ -1,0 +1,115 @@
+package tracing
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// eventWriter puts events on a span, up to its bound.
+type eventWriter struct {
+	content
+	span    trace.Span
+	left    int
+	dropped int64
+	attempt int       // from 1
+	when    time.Time // zero: now
+}
+
+// addEvents tells the step's story: attempt by attempt what was wrong, what
+// was changed and what the model was told; the notes last.
+func addEvents(span trace.Span, c content, s *summary) {
+	w := eventWriter{content: c, span: span, left: maxEvents}
+	for i, a := range s.report.Attempts {
+		w.attempt, w.when = i+1, time.Time{}
+		if !a.Start.IsZero() {
+			w.when = a.Start.Add(a.Duration)
+		}
+		if a.Err != nil && w.take() {
+			w.add(eventAttemptFail, attribute.String(errorTypeKey, outcomeOf(context.Background(), nil, a.Err, true).kind))
+		}
+		for _, v := range a.Verdicts {
+			w.verdict(v)
+		}
+		if len(a.Replies) > 0 && w.take() {
+			kvs := []attribute.KeyValue{attribute.Int(repliesKey, len(a.Replies))}
+			if w.on {
+				kvs = append(kvs, attribute.String(feedbackKey, w.joined(a.Replies)))
+			}
+			w.add(eventFeedback, kvs...)
+		}
+	}
+	w.attempt, w.when = 0, s.end
+	for _, note := range s.report.Notes {
+		if w.take() {
+			w.add(eventNote, attribute.String(noteKey, bounded(note, maxValue)))
+		}
+	}
+	if w.dropped > 0 {
+		span.SetAttributes(attribute.Int64(droppedKey, w.dropped))
+	}
+}
+
+// verdict tells what is wrong with one call and what was changed in it, the
+// values only with content.
+func (w *eventWriter) verdict(v middleware.Verdict) {
+	for _, issue := range v.Issues {
+		if !w.take() {
+			continue
+		}
+		kvs := append(w.call(v.Call),
+			attribute.String(issueCodeKey, bounded(issue.Code, maxLabel)),
+			attribute.String(pointerKey, bounded(issue.Pointer, maxLabel)))
+		if w.on {
+			kvs = append(kvs, attribute.String(issueMessageKey, w.value(issue.Message)))
+		}
+		w.add(eventIssue, kvs...)
+	}
+	for _, change := range v.Changes {
+		if !w.take() {
+			continue
+		}
+		kvs := append(w.call(v.Call),
+			attribute.String(changeByKey, bounded(change.By, maxLabel)),
+			attribute.String(pointerKey, bounded(change.Pointer, maxLabel)))
+		if w.on {
+			kvs = append(kvs,
+				attribute.String(changeBeforeKey, w.value(change.Before)),
+				attribute.String(changeAfterKey, w.value(change.After)))
+		}
+		w.add(eventChange, kvs...)
+	}
+}
+
+// call names the call that an event is about. An empty pointer is recorded: it
+// is the whole.
+func (w *eventWriter) call(c middleware.ToolCall) []attribute.KeyValue {
+	kvs := append(make([]attribute.KeyValue, 0, 8), attribute.String(toolName, bounded(c.Name, maxLabel)))
+	return appendSet(kvs, toolCallID, bounded(c.ID, maxLabel))
+}
+
+// take asks for room for one event, before its values are redacted.
+func (w *eventWriter) take() bool {
+	if w.left == 0 {
+		w.dropped++
+		return false
+	}
+	w.left--
+	return true
+}
+
+// add writes an event for which take said yes.
+func (w *eventWriter) add(name string, kvs ...attribute.KeyValue) {
+	if w.attempt > 0 {
+		kvs = append(kvs, attribute.Int(attemptKey, w.attempt))
+	}
+	opts := []trace.EventOption{trace.WithAttributes(kvs...)}
+	if !w.when.IsZero() {
+		opts = append(opts, trace.WithTimestamp(w.when))
+	}
+	w.span.AddEvent(name, opts...)
+}

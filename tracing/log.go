@@ -1,0 +1,123 @@
+package tracing
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// log writes the records of one step: its invalid calls and re-asks in order,
+// then the step itself. Each is guarded alone, so that a handler that stumbles
+// over one still gets the others.
+func (c *stepCall) log(requested string, s *summary, took time.Duration) {
+	if c.logger == nil {
+		return
+	}
+	warn := false
+	guard("slog", func() { warn = c.logger.Enabled(c.ctx, slog.LevelWarn) })
+	left := maxEvents
+	for i, a := range s.report.Attempts {
+		if !warn {
+			break
+		}
+		for _, v := range a.Verdicts {
+			if !v.OK() && left > 0 {
+				left--
+				guard("slog", func() { c.logInvalid(i+1, v) })
+			}
+		}
+		if len(a.Replies) > 0 && left > 0 {
+			left--
+			guard("slog", func() { c.logReask(i+1, a.Replies) })
+		}
+	}
+	guard("slog", func() { c.logStep(requested, s, took) })
+}
+
+// logInvalid writes codes and pointers in the order of the issues, so that
+// they pair up.
+func (c *stepCall) logInvalid(attempt int, v middleware.Verdict) {
+	issues := v.Issues[:min(len(v.Issues), maxList)]
+	var codes, pointers, messages []string
+	for _, issue := range issues {
+		codes = append(codes, bounded(issue.Code, maxLabel))
+		pointers = append(pointers, bounded(issue.Pointer, maxLabel))
+		if c.content.on {
+			messages = append(messages, c.content.value(issue.Message))
+		}
+	}
+	attrs := append(make([]slog.Attr, 0, 8),
+		slog.Int(logAttempt, attempt),
+		slog.String(logTool, bounded(v.Call.Name, maxLabel)),
+		slog.String(logCallID, bounded(v.Call.ID, maxLabel)),
+		slog.Any(logCodes, codes),
+		slog.Any(logPointers, pointers))
+	if c.content.on {
+		attrs = append(attrs,
+			slog.Any(logMessages, messages),
+			slog.String(logArguments, c.content.value(v.Call.Arguments)))
+	}
+	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid tool call", attrs...)
+}
+
+// logReask writes that the model was told what was wrong, and asked again.
+func (c *stepCall) logReask(attempt int, replies []middleware.Message) {
+	attrs := append(make([]slog.Attr, 0, 4),
+		slog.Int(logAttempt, attempt),
+		slog.Int(logReplies, len(replies)))
+	if c.content.on {
+		attrs = append(attrs, slog.String(logText, c.content.joined(replies)))
+	}
+	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "model asked again", attrs...)
+}
+
+// logStep writes the one record that every step has. A step that came through
+// after a single slip is no warning; one that needed luck is.
+func (c *stepCall) logStep(requested string, s *summary, took time.Duration) {
+	level, text := slog.LevelInfo, "model step"
+	switch {
+	case s.outcome.failed():
+		level, text = slog.LevelError, "model step failed"
+	case s.outcome.cancelled:
+		text = "model step cancelled"
+	case s.report.Status == middleware.Invalid || s.failing > 1:
+		level = slog.LevelWarn
+	}
+	if !c.logger.Enabled(c.ctx, level) {
+		return
+	}
+	attrs := append(make([]slog.Attr, 0, 16),
+		slog.String(logModel, bounded(requested, maxLabel)),
+		slog.String(logStatus, s.status),
+		slog.Int(logAttempts, len(s.report.Attempts)),
+		slog.Int(logFinal, s.final()),
+		slog.Int(logInvalid, s.invalid),
+		slog.String(logFinish, bounded(string(s.finish), maxLabel)),
+		slog.Int64(logInput, s.usage.Input),
+		slog.Int64(logOutput, s.usage.Output),
+		slog.Duration(logDuration, took))
+	if n := len(s.report.Notes); n > 0 {
+		notes := make([]string, 0, min(n, maxList))
+		for _, note := range s.report.Notes[:cap(notes)] {
+			notes = append(notes, bounded(note, maxValue))
+		}
+		attrs = append(attrs, slog.Any(logNotes, notes))
+	}
+	c.logger.LogAttrs(c.ctx, level, text, c.appendError(attrs, s.outcome)...)
+}
+
+// appendError tells what went wrong, its text only with content.
+func (r *recorder) appendError(attrs []slog.Attr, o outcome) []slog.Attr {
+	if o.err == nil {
+		return attrs
+	}
+	attrs = append(attrs, slog.String(logErrorType, o.kind))
+	if o.code != "" {
+		attrs = append(attrs, slog.String(logErrorCode, o.code))
+	}
+	if r.content.on {
+		attrs = append(attrs, slog.String(logError, o.text(r.content)))
+	}
+	return attrs
+}

@@ -1,0 +1,127 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// errPanicked stands for the error of a call that never returned: it panicked
+// or ended its goroutine.
+var errPanicked = errors.New("tracing: model call did not return")
+
+// outcome is what the end of a call means for its report.
+type outcome struct {
+	err       error
+	kind      string // error.type; "" where err is nil
+	code      string // the provider's own
+	cancelled bool   // by the caller: no failure
+}
+
+// outcomeOf judges what a call returned. A call that returned nothing at all
+// has failed.
+func outcomeOf(ctx context.Context, resp *middleware.Response, err error, returned bool) outcome {
+	switch {
+	case !returned:
+		err = errPanicked
+	case err == nil && resp == nil:
+		err = middleware.ErrNoResponse
+	case err == nil:
+		return outcome{}
+	}
+	o := outcome{err: err, kind: other}
+	guard("error", func() { // the methods of err are a stranger's code
+		o.cancelled = ctx.Err() == context.Canceled && errors.Is(err, context.Canceled)
+		o.kind = errorType(err, middleware.ReportOf(nil, err).Status)
+		var m *middleware.ModelError
+		if errors.As(err, &m) && isWord(m.Code) {
+			o.code = m.Code
+		}
+	})
+	return o
+}
+
+// failed reports whether the span gets the status Error.
+func (o outcome) failed() bool { return o.err != nil && !o.cancelled }
+
+// text is the error's own text where content is recorded, else its type.
+func (o outcome) text(c content) string {
+	s := o.kind
+	if c.on {
+		guard("error", func() { s = c.value(o.err.Error()) })
+	}
+	return s
+}
+
+// errorType returns error.type: few values, none of them content. Cancellation
+// goes first, because what is joined to it is only the last thing that
+// happened before. ErrorType is the method that opentelemetry-go asks for
+// (semconv.ErrorType).
+func errorType(err error, status middleware.Status) string {
+	var model *middleware.ModelError
+	var named interface{ ErrorType() string }
+	var timeout interface{ Timeout() bool }
+	switch {
+	case errors.Is(err, errPanicked):
+		return typePanic
+	case errors.Is(err, context.Canceled):
+		return typeCanceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return typeTimeout
+	case errors.As(err, &named):
+		if name := named.ErrorType(); isWord(name) {
+			return name
+		}
+		return typeName(err)
+	case errors.Is(err, middleware.ErrInvalidToolCall):
+		return typeInvalid
+	case errors.As(err, &model) && model.StatusCode >= 100 && model.StatusCode <= 999:
+		return strconv.Itoa(model.StatusCode)
+	case errors.As(err, &model) && isWord(model.Code):
+		return model.Code
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return typeTimeout
+	case errors.Is(err, middleware.ErrNoResponse):
+		return typeNoResponse
+	case status == middleware.Invalid:
+		return typeInvalid
+	}
+	return typeName(err)
+}
+
+// typeName returns the Go type of the first error in the chain whose type says
+// something.
+func typeName(err error) string {
+	for err != nil {
+		name := fmt.Sprintf("%T", err)
+		switch name {
+		case "*errors.errorString", "*fmt.errorString":
+			return other
+		case "*fmt.wrapError", "*fmt.wrapErrors", "*errors.joinError", "*middleware.stepError":
+		default:
+			return bounded(name, maxLabel)
+		}
+		switch e := err.(type) {
+		case interface{ Unwrap() error }:
+			err = e.Unwrap()
+		case interface{ Unwrap() []error }:
+			err = e.Unwrap()[0] // these types hold at least one
+		}
+	}
+	return other
+}
+
+// isWord reports whether s is a code and not a sentence: at most 64 letters,
+// digits, and _ - . between them. Providers put prose into codes, and prose
+// quotes.
+func isWord(s string) bool {
+	for _, c := range []byte(s) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
+}
