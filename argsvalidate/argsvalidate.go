@@ -150,7 +150,10 @@ func (o Options) withDefaults() Options {
 
 // forTool returns the settings for a tool, nothing left to inherit.
 func (o Options) forTool(name string) ToolOptions {
-	t := o.PerTool[name]
+	var t ToolOptions
+	if o.PerTool != nil {
+		t = o.PerTool[name]
+	}
 	return ToolOptions{
 		Strip:       cmp.Or(t.Strip, o.Strip),
 		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),

@@ -67,3 +67,12 @@ func (e *Error) Error() string {
 
 // Unwrap returns the reasons.
 func (e *Error) Unwrap() []error { return e.reasons }
+
+// ErrorType is a word of low cardinality for a label: rule, if a rule could not
+// decide, else invalid_tool_call.
+func (e *Error) ErrorType() string {
+	if slices.Contains(e.reasons, ErrRule) {
+		return "rule"
+	}
+	return "invalid_tool_call"
+}

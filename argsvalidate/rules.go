@@ -85,8 +85,8 @@ func (j *judgement) rules(ctx context.Context) error {
 		if !j.detached {
 			c.Request = j.req
 		}
-		if p := j.tools[i]; p != nil {
-			c.Tool = p.tool
+		if p := j.tools[i]; p.declared() {
+			c.Tool = *p.tool
 		}
 		sent := j.calls[i].Arguments
 		for n, r := range j.v.o.Rules {

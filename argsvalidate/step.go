@@ -211,7 +211,7 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 			continue
 		}
 		p := s.v.o.OnExhausted
-		if plan := s.judged.tools[i]; plan != nil {
+		if plan := s.judged.tools[i]; plan.declared() {
 			p = plan.o.OnExhausted
 		}
 		if p == Raise || policy == Pass {
@@ -291,7 +291,7 @@ func (s *step) outOfAttempts() []error {
 			continue
 		}
 		allowed := s.v.o.MaxAttempts
-		if p := s.judged.tools[i]; p != nil {
+		if p := s.judged.tools[i]; p.declared() {
 			allowed = p.o.MaxAttempts
 		}
 		limit = max(limit, allowed)

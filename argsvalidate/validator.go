@@ -10,6 +10,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
 )
 
 // Codes of issues that no schema keyword found; see the package comment.
@@ -61,8 +62,8 @@ func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls
 // what an operator should know about it, such as why it cannot be used, that
 // it was read leniently, or which keyword is not checked.
 func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
-	p := v.plan(tool)
-	return p.schema != nil, p.notes
+	p := v.plan(&tool)
+	return p.compiled.schema != nil, p.notes()
 }
 
 // judgement is the look at the calls of one message.
@@ -70,7 +71,7 @@ type judgement struct {
 	v        *Validator
 	req      *middleware.Request
 	calls    []middleware.ToolCall
-	tools    []*plan // of each call; nil: undeclared
+	tools    []plan // of each call
 	verdicts []middleware.Verdict
 	notes    []string
 	detached bool // there is no request behind it
@@ -96,17 +97,15 @@ func (j *judgement) note(format string, args ...any) {
 // run judges every call, then runs the rules on those that are valid so far.
 // The error is a rule's that could not decide; the verdicts are there anyway.
 func (j *judgement) run(ctx context.Context, truncated bool) error {
-	j.tools = make([]*plan, len(j.calls))
+	j.tools = make([]plan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, len(j.calls))
 	for i, c := range j.calls {
 		j.verdicts[i] = middleware.Verdict{Call: c}
 		if c.Kind != middleware.Function {
 			continue
 		}
-		if p := j.v.find(j.req.Tools, c.Name); p != nil {
-			j.tools[i] = p
-			j.notes = append(j.notes, p.notes...)
-		}
+		j.tools[i] = j.v.find(j.req.Tools, c.Name)
+		j.notes = append(j.notes, j.tools[i].notes()...)
 		j.judge(i, truncated && i == len(j.calls)-1)
 	}
 	if len(j.v.o.Rules) == 0 {
@@ -122,17 +121,21 @@ func (j *judgement) judge(i int, truncated bool) {
 		v.Issues = issue(codeTruncated, "", "the arguments were cut off, because the answer reached its length limit")
 		return
 	}
-	if p == nil && j.v.o.UnknownTools == RejectUnknown {
+	if !p.declared() && j.v.o.UnknownTools == RejectUnknown {
 		v.Issues = issue(codeUnknownTool, "", "there is no tool of this name")
 		return
 	}
 	sent := v.Call.Arguments
+	if p.declared() && j.v.surelyValid(p, sent) {
+		v.Issues = decode(p.tool, sent)
+		return
+	}
 	if s := strings.TrimSpace(sent); s == "" || s == "null" {
 		v.Call.Arguments = "{}"
 		v.Changes = append(v.Changes, middleware.Change{By: "empty", Before: sent, After: "{}"})
 	}
 	doc, issues := j.parse(v.Call.Arguments)
-	if issues == nil && p != nil {
+	if issues == nil && p.declared() {
 		issues = j.againstTool(v, p, doc)
 	}
 	if len(issues) > 0 { // an invalid call stays as it was sent
@@ -162,34 +165,29 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(v *middleware.Verdict, p *plan, doc *rawjson.Doc) []middleware.Issue {
-	if p.schema == nil && p.stripper == nil {
-		return decode(p.tool, v.Call.Arguments)
+func (j *judgement) againstTool(v *middleware.Verdict, p plan, doc *rawjson.Doc) []middleware.Issue {
+	original, changes := doc, v.Changes
+	if stripper := p.stripper(); stripper != nil {
+		doc = j.strip(v, stripper, doc)
 	}
-	original := doc
-	changes := v.Changes
-	if p.stripper != nil {
-		doc = j.strip(v, p, doc)
-	}
-	var issues []middleware.Issue
-	if p.schema != nil {
-		issues = p.schema.Validate(doc.Root())
-		if len(issues) > 0 && doc != original && len(p.schema.Validate(original.Root())) == 0 {
+	if s := p.compiled.schema; s != nil {
+		issues := s.Validate(doc.Root())
+		if len(issues) > 0 && doc != original && len(s.Validate(original.Root())) == 0 {
 			doc, issues = original, nil
 			v.Call.Arguments, v.Changes = original.Text(), changes
 		}
-	}
-	if p.schema != nil && len(issues) == 0 {
-		issues = j.undeclared(p, doc)
-	}
-	if len(issues) > 0 {
-		return issues
+		if len(issues) == 0 {
+			issues = j.undeclared(p, doc)
+		}
+		if len(issues) > 0 {
+			return issues
+		}
 	}
 	return decode(p.tool, v.Call.Arguments)
 }
 
-func (j *judgement) strip(v *middleware.Verdict, p *plan, doc *rawjson.Doc) *rawjson.Doc {
-	text, removed, err := p.stripper.JSON(doc.Text())
+func (j *judgement) strip(v *middleware.Verdict, s *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
+	text, removed, err := s.JSON(doc.Text())
 	if err != nil || len(removed) == 0 {
 		return doc
 	}
@@ -204,7 +202,7 @@ func (j *judgement) strip(v *middleware.Verdict, p *plan, doc *rawjson.Doc) *raw
 	return stripped
 }
 
-func decode(t middleware.Tool, args string) (issues []middleware.Issue) {
+func decode(t *middleware.Tool, args string) (issues []middleware.Issue) {
 	if t.Decode == nil {
 		return nil
 	}
@@ -220,11 +218,11 @@ func decode(t middleware.Tool, args string) (issues []middleware.Issue) {
 }
 
 // undeclared looks for properties that an open schema does not declare.
-func (j *judgement) undeclared(p *plan, doc *rawjson.Doc) []middleware.Issue {
+func (j *judgement) undeclared(p plan, doc *rawjson.Doc) []middleware.Issue {
 	if p.o.Properties == BySchema {
 		return nil
 	}
-	issues := schema.Undeclared(p.schema.Source(), doc.Root(), codeUndeclared)
+	issues := schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared)
 	if p.o.Properties == NoteUndeclared {
 		for _, i := range issues {
 			j.note("tool %s: undeclared property at %s", p.tool.Name, i.Pointer)
@@ -251,8 +249,8 @@ func (v *Validator) render(j *judgement, attempt int, repeated bool) func(middle
 		for i++; j.verdicts[i].OK(); i++ {
 		}
 		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated}
-		if p := j.tools[i]; p != nil {
-			in.Tool, in.Declared = p.tool, true
+		if p := j.tools[i]; p.declared() {
+			in.Tool, in.Declared = *p.tool, true
 		}
 		in.Available = v.available(j.req.Tools)
 		defer func() {

@@ -50,10 +50,18 @@ func child(s rawjson.Value, seg string) rawjson.Value {
 	return s.Get("items")
 }
 
-// applicable returns s and the schemas that apply to the same value: what it
-// refers to and its branches, in order, each once.
-func applicable(root, s rawjson.Value) []rawjson.Value {
+// applicable returns s and all that may apply to the same value.
+func applicable(root, s rawjson.Value) []rawjson.Value { return Applicable(root, s, true) }
+
+// Applicable returns s and the schemas that apply to the same value, in order,
+// each once: what it refers to, its allOf, and, if branches is set, those of
+// anyOf and oneOf, which may apply. At most a few hundred.
+func Applicable(root, s rawjson.Value, branches bool) []rawjson.Value {
 	found := []rawjson.Value{s}
+	keywords := []string{"allOf", "anyOf", "oneOf"}
+	if !branches {
+		keywords = keywords[:1]
+	}
 	for i := 0; i < len(found) && len(found) < maxHops; i++ {
 		add := func(v rawjson.Value) {
 			if v.Kind() == rawjson.Object && !slices.Contains(found, v) {
@@ -65,7 +73,7 @@ func applicable(root, s rawjson.Value) []rawjson.Value {
 		} else if strings.HasPrefix(ref, "#/") {
 			add(root.At(strings.TrimPrefix(ref, "#")))
 		}
-		for _, kw := range []string{"allOf", "anyOf", "oneOf"} {
+		for _, kw := range keywords {
 			for branch := range found[i].Get(kw).Each() {
 				add(branch)
 			}
