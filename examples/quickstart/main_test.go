@@ -1,0 +1,60 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// What a newcomer sees first is held as it is.
+func TestOutput(t *testing.T) {
+	t.Parallel()
+	for name, otel := range map[string]bool{"trees": false, "spans": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			require.NoError(t, run(t.Context(), &out, otel, false))
+			file := "testdata/" + name + ".golden"
+			if *update {
+				require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
+			}
+			want, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.Equal(t, string(want), out.String())
+		})
+	}
+}
+
+func TestColour(t *testing.T) {
+	t.Parallel()
+	var plain, colour bytes.Buffer
+	require.NoError(t, run(t.Context(), &plain, false, false))
+	require.NoError(t, run(t.Context(), &colour, false, true))
+	require.NotContains(t, plain.String(), "\x1b")
+	require.Contains(t, colour.String(), "\x1b[31m")
+	bare := colour.String()
+	for _, code := range []string{"0", "1", "2", "31", "32"} {
+		bare = strings.ReplaceAll(bare, "\x1b["+code+"m", "")
+	}
+	require.Equal(t, plain.String(), bare)
+
+	file, err := os.CreateTemp(t.TempDir(), "out")
+	require.NoError(t, err)
+	t.Cleanup(func() { file.Close() })
+	require.False(t, colourful(file), "a file is no terminal")
+}
+
+func TestWrap(t *testing.T) {
+	t.Parallel()
+	for _, l := range wrap(strings.Repeat("word ", 100)) {
+		require.LessOrEqual(t, len(l), width)
+	}
+	require.Equal(t, []string{strings.Repeat("x", 200)}, wrap(strings.Repeat("x", 200)), "a word is never cut")
+	require.Len(t, []rune(clip(strings.Repeat("é", 200))), width)
+}
