@@ -1,0 +1,56 @@
+# What the targets do is in .ci/step: one shell function each, so that
+# `.ci/run` can do the same where make is missing. Each one visits every
+# go.mod in the tree.
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+
+# How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
+# property. RACE is empty where there is no C compiler, which -race needs.
+export FUZZ_SMOKE ?= 3s
+export FUZZ ?= 10m
+export SOAK ?= 100000
+export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
+
+STEP := .ci/step
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+check: ## all that CI runs: fmt vet lint test examples fuzz-smoke tidy
+	@$(STEP) check
+
+fmt: ## fail on files that gofmt would change
+	@$(STEP) fmt
+
+format: ## let gofmt change them
+	@$(STEP) format
+
+vet: ## go vet
+	@$(STEP) vet
+
+lint: ## staticcheck, at the version that .ci/step names
+	@$(STEP) lint
+
+test: ## all tests, with the race detector
+	@$(STEP) test
+
+examples: ## run the programs under examples/ and their tests
+	@$(STEP) examples
+
+fuzz-smoke: ## every fuzz target for FUZZ_SMOKE (3s)
+	@$(STEP) fuzz_smoke
+
+fuzz: ## every fuzz target for FUZZ (10m)
+	@$(STEP) fuzz
+
+soak: ## every property for SOAK (100000) steps
+	@$(STEP) soak
+
+bench: ## all benchmarks, no tests
+	@$(STEP) bench
+
+tidy: ## fail where go mod tidy would change something
+	@$(STEP) tidy
+
+.PHONY: help check fmt format vet lint test examples fuzz-smoke fuzz soak bench tidy

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// callJSON is the line of one call. Its keys are stable.
+type callJSON struct {
+	Type        string              `json:"type"` // call
+	File        string              `json:"file"`
+	Line        int                 `json:"line"`
+	ID          string              `json:"id"`   // of the record
+	Call        int                 `json:"call"` // place in its turn, from 0
+	CallID      string              `json:"call_id"`
+	Model       string              `json:"model"`
+	Source      string              `json:"source"`
+	Tool        string              `json:"tool"`
+	AsSent      verdict             `json:"as_sent"`
+	Final       verdict             `json:"final"`
+	Issues      []middleware.Issue  `json:"issues"` // as sent
+	FinalIssues []middleware.Issue  `json:"final_issues"`
+	Changes     []middleware.Change `json:"changes"`
+}
+
+// summaryJSON is the last line. Its keys are stable.
+type summaryJSON struct {
+	Type       string          `json:"type"` // summary
+	Files      int             `json:"files"`
+	Turns      int             `json:"turns"`
+	Calls      int             `json:"calls"`
+	Skipped    map[string]int  `json:"skipped"`
+	Unreadable int             `json:"unreadable"`
+	AsSent     map[verdict]int `json:"as_sent"`
+	Final      map[verdict]int `json:"final"`
+	Stripped   int             `json:"stripped"`
+	Mended     int             `json:"mended"`
+	Issues     map[string]int  `json:"issues"` // calls by code, as sent
+	Notes      []string        `json:"notes"`
+}
+
+// writeCall writes the line of one call. Lists are never null, so that a
+// reader needs no second case.
+func writeCall(w io.Writer, j *judged) {
+	writeLine(w, callJSON{
+		Type: "call", File: j.file, Line: j.line, ID: j.turn.ID, Call: j.index, CallID: j.call.ID,
+		Model: j.turn.Model, Source: j.turn.Source, Tool: j.call.Name,
+		AsSent: j.asSent, Final: j.final,
+		Issues: orEmpty(j.issues), FinalIssues: orEmpty(j.finalIssues), Changes: orEmpty(j.changes),
+	})
+}
+
+// writeSummary writes the last line, whether or not there was a call. Its maps
+// are in the order of their keys.
+func writeSummary(w io.Writer, s *summary) {
+	issues := make(map[string]int)
+	for code, f := range s.faults {
+		if f.sent > 0 {
+			issues[code] = f.sent
+		}
+	}
+	writeLine(w, summaryJSON{
+		Type: "summary", Files: s.Files, Turns: s.Turns, Calls: s.Calls,
+		Skipped: s.Skipped, Unreadable: s.Unreadable, AsSent: s.AsSent, Final: s.Final,
+		Stripped: s.total.stripped, Mended: s.total.mended, Issues: issues, Notes: orEmpty(s.Notes),
+	})
+}
+
+// writeLine writes a value that always marshals. An error of w is kept by w,
+// which is a bufio.Writer, until its Flush.
+func writeLine(w io.Writer, v any) {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+}
+
+// orEmpty makes a nil slice an empty array.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

@@ -1,0 +1,64 @@
+// Command toolmend looks after the tool calls of language models.
+//
+//	toolmend check calls.jsonl
+//
+// tells how many of the calls in a log are valid, and what is wrong with the
+// others. See toolmend help.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+)
+
+// What a run can come to.
+const (
+	exitOK      = 0
+	exitInvalid = 1 // a call is not valid as sent
+	exitFailed  = 2 // something could not be read or written, or the command line is wrong
+)
+
+// help is what toolmend says without a command.
+const help = `toolmend looks after the tool calls of language models.
+
+usage:
+
+  toolmend check [flags] FILE...   judge the calls in recorded turns
+  toolmend help                    show this text
+  toolmend check -h                show the flags of check
+
+What a middleware stack does with such calls while they happen:
+https://pkg.go.dev/github.com/toolmend/toolmend
+`
+
+// main only turns an interrupt into the end of a context, and the outcome into
+// an exit code. Everything else is run, which tests call.
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// run is the whole program; it returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprint(stderr, help)
+		return exitFailed
+	}
+	switch args[0] {
+	case "check":
+		return runCheck(ctx, args[1:], stdin, stdout, stderr)
+	case "help", "-h", "-help", "--help":
+		if len(args) > 1 && args[1] == "check" {
+			return runCheck(ctx, []string{"-h"}, stdin, stdout, stderr)
+		}
+		fmt.Fprint(stdout, help)
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "toolmend: there is no command %q\n\n%s", args[0], help)
+	return exitFailed
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// opinion is what an independent judge (python-jsonschema, Draft 7) recorded
+// about a call.
+type opinion struct {
+	V             string          `json:"v"`
+	Dup           json.RawMessage `json:"dup"`
+	SchemaProblem json.RawMessage `json:"schema_problem"`
+}
+
+// The nine sources of recorded calls.
+var oracleFiles = []string{
+	"bfcl-2024-08", "bfcl-v4-gptoss", "bfcl-v4-websearch", "tau-bench", "http-recordings",
+	"llama-stack-recordings", "livemcpbench", "local-small-models", "toolbench-examples",
+}
+
+// knownDifferences is how often the two judges differ, by reason.
+var knownDifferences = map[string]int{
+	unknownAndBadJSON: 65,
+	keyStandsTwice:    6,
+	emptyIsObject:     15,
+}
+
+// Why the judges may differ.
+const (
+	unknownAndBadJSON = "a call to an unknown tool whose arguments are not JSON either"
+	keyStandsTwice    = "a key stands twice"
+	emptyIsObject     = "empty arguments are read as {}"
+	unusableSchema    = "a schema that cannot be used"
+)
+
+// The verdicts as sent agree with the recorded ones: nothing is accepted that
+// was found wrong, nothing rejected that was found right, but for the reasons
+// in knownDifferences. The recordings are beside the repository, and are no
+// part of it.
+func TestAgreesWithOracle(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "..", "shared", "data", "recorded")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no recorded calls beside the repository: ", err)
+	}
+	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
+	require.NoError(t, err)
+	s, err := parse([]string{"-strip", "off", "-"})
+	require.NoError(t, err)
+	j := newJudge(s)
+	calls, differences := 0, map[string]int{}
+	for _, name := range oracleFiles {
+		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
+		require.NoError(t, err)
+		defer f.Close()
+		for r := recorded.NewReader(name, f); ; {
+			l, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			require.NoError(t, err)
+			calls += compare(t, j, l, sets, differences)
+		}
+	}
+	t.Logf("%d calls; the judges differ on %v", calls, differences)
+	require.Equal(t, knownDifferences, differences)
+}
+
+// compare judges the calls of a line, counts them, and sorts the differences
+// by reason. A difference without a reason fails the test.
+func compare(t *testing.T, j *judge, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
+	t.Helper()
+	turns, err := l.Turns(sets)
+	require.NoError(t, err)
+	require.Len(t, turns, 1)
+	var record struct {
+		Oracle []opinion `json:"oracle"`
+	}
+	require.NoError(t, json.Unmarshal(l.Text, &record))
+	ours, err := j.turn(t.Context(), l, &turns[0])
+	require.NoError(t, err)
+	require.Len(t, record.Oracle, len(ours))
+	for i, o := range record.Oracle {
+		if string(ours[i].asSent) == o.V {
+			continue
+		}
+		reason := whyDifferent(ours[i], o)
+		if reason == "" {
+			t.Errorf("%s:%d call %d to %s: we say %s, the oracle %s; %v\n%s", l.File, l.N, i, ours[i].call.Name, ours[i].asSent, o.V, ours[i].issues, ours[i].call.Arguments)
+		}
+		differences[reason]++
+	}
+	return len(ours)
+}
+
+// whyDifferent names a difference that is meant, or that is only one of words;
+// "" is one that is not.
+func whyDifferent(c judged, o opinion) string {
+	switch {
+	case o.V == "empty_args" && (c.asSent == ok || c.asSent == invalid):
+		return emptyIsObject
+	case o.V == "bad_json" && c.asSent == unknownTool:
+		return unknownAndBadJSON
+	case o.V == "ok" && len(o.Dup) > 0 && has(c.issues, "duplicate_key"):
+		return keyStandsTwice
+	case len(o.SchemaProblem) > 0 && c.asSent == badSchema:
+		return unusableSchema
+	}
+	return ""
+}
+
+func has(issues []middleware.Issue, code string) bool {
+	for _, i := range issues {
+		if i.Code == code {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,59 @@
+package recorded_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/recorded"
+)
+
+// Whatever a line holds: turns with calls and no error, or an error of one of
+// the two kinds and no turn.
+func FuzzTurns(f *testing.F) {
+	f.Add([]byte(`{"source":"a","tools_ref":"t1","tool_calls":[{"id":1,"name":"add","arguments":null}]}`))
+	f.Add([]byte(`{"request":"{}","response":"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\"}]}}]}\n\n"}`))
+	f.Add([]byte(`{"request":{"functions":[{}]},"response":{"choices":[{"message":{"function_call":{"name":"f"}}}]}}`))
+	sets, err := recorded.ReadToolsets("sets", strings.NewReader(toolsetLines))
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		got, err := recorded.Line{File: "f", N: 1, Text: text}.Turns(sets)
+		var skipped recorded.Skipped
+		var e *recorded.Error
+		switch {
+		case err == nil:
+			require.NotEmpty(t, got)
+			for _, turn := range got {
+				require.NotEmpty(t, turn.Calls)
+			}
+		case errors.As(err, &skipped), errors.As(err, &e):
+			require.Empty(t, got)
+		default:
+			t.Fatalf("an error of neither kind: %v", err)
+		}
+	})
+}
+
+// A reader always comes to an end, with line numbers that grow.
+func FuzzReader(f *testing.F) {
+	f.Add([]byte("a\r\n\n b"))
+	f.Add([]byte("\x1f\x8b\x08\x00"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		r := recorded.NewReader("f", bytes.NewReader(file))
+		for last := 0; ; {
+			l, err := r.Next()
+			if err == io.EOF {
+				return
+			}
+			if err == nil {
+				require.Greater(t, l.N, last)
+				require.NotEmpty(t, l.Text)
+				last = l.N
+			}
+		}
+	})
+}

@@ -1,0 +1,118 @@
+package recorded
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// maxLine bounds what one line may take of the memory, in bytes. Requests with
+// images in them make lines of tens of megabytes; a file without line ends is
+// no log.
+const maxLine = 256 << 20
+
+// Reader reads a file line by line, in memory of one line. It is for one
+// goroutine; its lines may go to any.
+type Reader struct {
+	file string        // what lines are said to come from
+	from io.Reader     // the bytes as they are
+	src  *bufio.Reader // the same without gzip; nil before the first line
+	n    int           // number of the line read last
+	max  int           // bytes of a line
+	done bool          // after this, only io.EOF
+}
+
+// NewReader returns a reader of r, whose lines are said to come from file.
+// gzip is undone, whatever the file is called.
+func NewReader(file string, r io.Reader) *Reader {
+	return &Reader{file: file, from: r, max: maxLine}
+}
+
+// Next returns the next line that is not blank, without its end. Its Text is
+// the caller's. The error is io.EOF at the end. Any other is an *Error, after
+// which the next call goes on where that is possible and returns io.EOF where
+// it is not.
+func (r *Reader) Next() (Line, error) {
+	if r.done {
+		return Line{}, io.EOF
+	}
+	if r.src == nil {
+		if err := r.open(); err != nil {
+			return Line{}, r.end(err)
+		}
+	}
+	for {
+		text, err := r.line()
+		switch {
+		case errors.Is(err, errTooLong):
+			return Line{}, &Error{File: r.file, Line: r.n, Err: err}
+		case err != nil && err != io.EOF:
+			return Line{}, r.end(err)
+		}
+		if r.n == 1 {
+			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+		}
+		if text = bytes.TrimSpace(text); len(text) > 0 {
+			return Line{File: r.file, N: r.n, Text: text}, nil
+		}
+		if err == io.EOF {
+			return Line{}, r.end(err)
+		}
+	}
+}
+
+// open looks at the first bytes: 1f 8b is gzip (RFC 1952, section 2.3.1).
+func (r *Reader) open() error {
+	src := bufio.NewReaderSize(r.from, 64<<10)
+	if magic, _ := src.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return err
+		}
+		src = bufio.NewReaderSize(z, 256<<10)
+	}
+	r.src = src
+	return nil
+}
+
+// end makes err the last one but io.EOF.
+func (r *Reader) end(err error) error {
+	r.done = true
+	if err == io.EOF {
+		return err
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = fmt.Errorf("the compressed file ends in the middle: %w", err)
+	}
+	return &Error{File: r.file, Line: r.n, Err: err}
+}
+
+// errTooLong is the one error of line after which reading goes on.
+var errTooLong = errors.New("the line is too long")
+
+// line returns the next line in memory of its own. Of a line that is too long
+// it reads the rest and keeps nothing.
+func (r *Reader) line() ([]byte, error) {
+	var text []byte
+	r.n++
+	tooLong := false
+	for {
+		piece, err := r.src.ReadSlice('\n')
+		if !tooLong && len(text)+len(piece) > r.max {
+			tooLong, text = true, nil
+		}
+		if !tooLong {
+			text = append(text, piece...)
+		}
+		if err == bufio.ErrBufferFull {
+			continue
+		}
+		if tooLong && (err == nil || err == io.EOF) {
+			return nil, fmt.Errorf("%w: more than %d bytes", errTooLong, r.max)
+		}
+		return text, err
+	}
+}

@@ -1,0 +1,91 @@
+package recorded
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"github.com/stretchr/testify/require"
+)
+
+func zipped(t *testing.T, text string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, err := z.Write([]byte(text))
+	require.NoError(t, err)
+	require.NoError(t, z.Close())
+	return b.Bytes()
+}
+
+// all reads everything: lines as "n text", errors as their text.
+func all(r *Reader) (out []string) {
+	for {
+		l, err := r.Next()
+		switch {
+		case err == io.EOF:
+			return out
+		case err != nil:
+			out = append(out, err.Error())
+		default:
+			out = append(out, string(rune('0'+l.N))+" "+string(l.Text))
+		}
+	}
+}
+
+func TestReaderLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		text string
+		want []string
+	}{
+		"empty":            {"", nil},
+		"blank lines":      {"\n a \r\n\n\nb", []string{"2 a", "5 b"}},
+		"last line ended":  {"a\nb\n", []string{"1 a", "2 b"}},
+		"byte order mark":  {"\xef\xbb\xbfa\n\xef\xbb\xbfb", []string{"1 a", "2 \xef\xbb\xbfb"}},
+		"one byte of gzip": {"\x1f", []string{"1 \x1f"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.want, all(NewReader("f", strings.NewReader(c.text))))
+			require.Equal(t, c.want, all(NewReader("f", iotest.OneByteReader(strings.NewReader(c.text)))))
+			require.Equal(t, c.want, all(NewReader("f", bytes.NewReader(zipped(t, c.text)))), "gzip")
+		})
+	}
+}
+
+func TestReaderLongLine(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 20<<20)
+	r := NewReader("f", strings.NewReader(long+"\nb\n"))
+	l, err := r.Next()
+	require.NoError(t, err)
+	require.Len(t, l.Text, len(long))
+	l, err = r.Next()
+	require.NoError(t, err)
+	require.Equal(t, "b", string(l.Text))
+}
+
+// A line past the limit is not kept, and those after it have their numbers.
+func TestReaderTooLongLine(t *testing.T) {
+	t.Parallel()
+	r := NewReader("f", strings.NewReader("a\n"+strings.Repeat("x", 200_000)+"\nb\n"+strings.Repeat("y", 200_000)))
+	r.max = 100_000
+	require.Equal(t, []string{
+		"1 a", "f:2: the line is too long: more than 100000 bytes", "3 b", "f:4: the line is too long: more than 100000 bytes",
+	}, all(r))
+}
+
+func TestReaderErrors(t *testing.T) {
+	t.Parallel()
+	whole := zipped(t, "a\nb\n")
+	require.Equal(t, []string{"1 a", "2 b", "f:3: the compressed file ends in the middle: unexpected EOF"},
+		all(NewReader("f", bytes.NewReader(whole[:len(whole)-4]))))
+	require.Equal(t, []string{"f: gzip: invalid header"}, all(NewReader("f", strings.NewReader("\x1f\x8bno gzip at all"))))
+	broken := io.MultiReader(strings.NewReader("a\n"), iotest.ErrReader(errors.New("boom")))
+	require.Equal(t, []string{"1 a", "f:2: boom"}, all(NewReader("f", broken)))
+}
