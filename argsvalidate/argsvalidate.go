@@ -6,7 +6,8 @@
 // Every tool call of an answer is judged inside the model step, before a tool
 // runs and before a person is asked: is it whole, is the tool declared, are the
 // arguments one JSON object, do they satisfy the tool's schema and your rules.
-// Empty optional values are taken out first. If a call is invalid, each call of
+// Empty optional values are taken out first, and what is certain to be put right
+// locally is mended. If a call is still invalid, each call of
 // the message gets its reply, an error that lists everything wrong at once for
 // a bad one, and the model is asked again. Failed turns stay inside the step.
 //
@@ -39,19 +40,22 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
 
-// Options: the zero value re-asks twice, strips optional empties, refuses
-// undeclared tools, and fails open.
+// Options: the zero value re-asks twice, strips optional empties, mends what is
+// certain, refuses undeclared tools, and fails open.
 type Options struct {
 	MaxAttempts  int // model calls of a step, the first one included; 0 means 3, 1 never asks again
 	OnExhausted  OnExhausted
 	UnknownTools UnknownTools
 	Properties   Properties // undeclared properties under an open schema
 	Strip        strip.Mode
-	Placeholders []string // strings that strip also takes as empty; nil: none
+	Placeholders []string     // strings that strip also takes as empty; nil: none
+	Mend         mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
+	Fixers       []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics has no fix
 	Batch        batch.Policy
 	Formats      bool // assert "format", which JSON Schema leaves open
 	Rules        []Rule
@@ -66,6 +70,8 @@ type Options struct {
 // ToolOptions changes Options for one tool. A zero field inherits.
 type ToolOptions struct {
 	Strip       strip.Mode
+	Mend        mend.Rules        // but for ToolName, which is the Options' to say: the tool is not known yet
+	Aliases     map[string]string // names that mend.Rename may take for a declared property
 	OnExhausted OnExhausted
 	Properties  Properties
 	MaxAttempts int // counts the attempts of the step; where several calls are invalid, the largest counts
@@ -141,6 +147,7 @@ func (o Options) withDefaults() Options {
 	o.OnExhausted = cmp.Or(o.OnExhausted, Pass)
 	o.Properties = cmp.Or(o.Properties, BySchema)
 	o.Strip = cmp.Or(o.Strip, strip.Optional)
+	o.Mend = cmp.Or(o.Mend, mend.Default)
 	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
 	if o.Feedback == nil {
 		o.Feedback = DefaultFeedback
@@ -156,6 +163,8 @@ func (o Options) forTool(name string) ToolOptions {
 	}
 	return ToolOptions{
 		Strip:       cmp.Or(t.Strip, o.Strip),
+		Mend:        cmp.Or(t.Mend, o.Mend),
+		Aliases:     t.Aliases,
 		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),
 		Properties:  cmp.Or(t.Properties, o.Properties),
 		MaxAttempts: cmp.Or(t.MaxAttempts, o.MaxAttempts),
@@ -193,6 +202,11 @@ func (o Options) Validate() error {
 	}
 	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
 		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+	}
+	for i, f := range o.Fixers {
+		if f == nil {
+			return wrong(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
+		}
 	}
 	for i, r := range o.Rules {
 		if r == nil {

@@ -44,7 +44,11 @@ func DefaultFeedback(in FeedbackInput) string {
 	}
 	if code == codeUnknownTool {
 		unknownTool(&b, in)
-		return b.String()
+		if in.Verdict.Issues = in.Verdict.Issues[1:]; len(in.Verdict.Issues) == 0 {
+			return b.String()
+		}
+		name, code = in.Tool.Name, in.Verdict.Issues[0].Code
+		b.WriteString("\n\n")
 	}
 	fmt.Fprintf(&b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
 	for n, i := range in.Verdict.Issues {

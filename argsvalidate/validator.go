@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -50,10 +52,14 @@ func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls
 	j := v.newJudgement(&middleware.Request{Tools: tools}, calls)
 	j.detached = true
 	if err := j.run(ctx, false); err != nil {
-		return j.verdicts, &Error{Verdicts: j.verdicts, Replies: v.replies(j, 1, false), reasons: []error{ErrRule, err}}
+		e := j.failure(ErrRule, err)
+		e.Replies = v.replies(j, 1, false)
+		return j.verdicts, e
 	}
 	if j.invalid() {
-		return j.verdicts, &Error{Verdicts: j.verdicts, Replies: v.replies(j, 1, false), reasons: []error{ErrInvalid}}
+		e := j.failure(ErrInvalid)
+		e.Replies = v.replies(j, 1, false)
+		return j.verdicts, e
 	}
 	return j.verdicts, nil
 }
@@ -106,7 +112,7 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 		}
 		j.tools[i] = j.v.find(j.req.Tools, c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
-		j.judge(i, truncated && i == len(j.calls)-1)
+		j.judge(ctx, i, truncated && i == len(j.calls)-1)
 	}
 	if len(j.v.o.Rules) == 0 {
 		return nil
@@ -115,32 +121,74 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 }
 
 // judge fills in the verdict on one function call, rules apart.
-func (j *judgement) judge(i int, truncated bool) {
+func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 	v, p := &j.verdicts[i], j.tools[i]
 	if truncated {
 		v.Issues = issue(codeTruncated, "", "the arguments were cut off, because the answer reached its length limit")
 		return
 	}
-	if !p.declared() && j.v.o.UnknownTools == RejectUnknown {
-		v.Issues = issue(codeUnknownTool, "", "there is no tool of this name")
+	unknown := !p.declared() && j.v.o.UnknownTools == RejectUnknown
+	if unknown {
+		if p = j.meant(v); !p.declared() {
+			v.Issues = issue(codeUnknownTool, "", "there is no tool of this name")
+			return
+		}
+		j.tools[i] = p
+	}
+	seen := j.look(p, v.Call.Arguments)
+	if len(seen.issues) > 0 {
+		seen = j.mended(ctx, v.Call, p, seen)
+	}
+	if len(seen.issues) == 0 {
+		v.Call.Arguments = seen.text
+		v.Changes = append(v.Changes, seen.changes...)
+		j.noteUndeclared(p, seen.text)
 		return
 	}
-	sent := v.Call.Arguments
-	if p.declared() && j.v.surelyValid(p, sent) {
-		v.Issues = decode(p.tool, sent)
-		return
+	v.Issues = seen.issues
+	if unknown {
+		v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), seen.issues...)
 	}
-	if s := strings.TrimSpace(sent); s == "" || s == "null" {
-		v.Call.Arguments = "{}"
-		v.Changes = append(v.Changes, middleware.Change{By: "empty", Before: sent, After: "{}"})
+	v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
+}
+
+// meant returns the plan for the declared tool that an unknown name surely
+// stands for, and puts its name in.
+func (j *judgement) meant(v *middleware.Verdict) plan {
+	if j.v.o.Mend.Has(mend.ToolName) {
+		if name, ok := mend.Name(v.Call.Name, j.v.available(j.req.Tools)); ok {
+			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
+			v.Call.Name = name
+			p := j.v.find(j.req.Tools, name)
+			j.notes = append(j.notes, p.notes()...)
+			return p
+		}
 	}
-	doc, issues := j.parse(v.Call.Arguments)
-	if issues == nil && p.declared() {
-		issues = j.againstTool(v, p, doc)
+	return plan{}
+}
+
+// seen is what one look at arguments found.
+type seen struct {
+	text    string              // what was validated: the arguments, less what was stripped
+	changes []middleware.Change // from the arguments to text
+	issues  []middleware.Issue
+}
+
+// look judges arguments by themselves: no mends, no rules.
+func (j *judgement) look(p plan, args string) seen {
+	if p.declared() && j.v.surelyValid(p, args) {
+		return seen{text: args, issues: decode(p.tool, args)}
 	}
-	if len(issues) > 0 { // an invalid call stays as it was sent
-		v.Call.Arguments, v.Changes, v.Issues = sent, nil, issues
+	s := seen{text: args}
+	if t := strings.TrimSpace(args); t == "" || t == "null" {
+		s.text = "{}"
+		s.changes = append(s.changes, middleware.Change{By: "empty", Before: args, After: "{}"})
 	}
+	var doc *rawjson.Doc
+	if doc, s.issues = j.parse(s.text); s.issues == nil && p.declared() {
+		j.againstTool(&s, p, doc)
+	}
+	return s
 }
 
 // parse reads the arguments, or says why they are not one JSON object.
@@ -165,29 +213,28 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(v *middleware.Verdict, p plan, doc *rawjson.Doc) []middleware.Issue {
-	original, changes := doc, v.Changes
+func (j *judgement) againstTool(s *seen, p plan, doc *rawjson.Doc) {
+	before := *s
+	original := doc
 	if stripper := p.stripper(); stripper != nil {
-		doc = j.strip(v, stripper, doc)
+		doc = j.strip(s, stripper, doc)
 	}
-	if s := p.compiled.schema; s != nil {
-		issues := s.Validate(doc.Root())
-		if len(issues) > 0 && doc != original && len(s.Validate(original.Root())) == 0 {
-			doc, issues = original, nil
-			v.Call.Arguments, v.Changes = original.Text(), changes
+	if compiled := p.compiled.schema; compiled != nil {
+		s.issues = compiled.Validate(doc.Root())
+		if len(s.issues) > 0 && doc != original && len(compiled.Validate(original.Root())) == 0 {
+			*s, doc = before, original
 		}
-		if len(issues) == 0 {
-			issues = j.undeclared(p, doc)
-		}
-		if len(issues) > 0 {
-			return issues
+		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
+			s.issues = schema.Undeclared(compiled.Source(), doc.Root(), codeUndeclared)
 		}
 	}
-	return decode(p.tool, v.Call.Arguments)
+	if len(s.issues) == 0 {
+		s.issues = decode(p.tool, s.text)
+	}
 }
 
-func (j *judgement) strip(v *middleware.Verdict, s *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
-	text, removed, err := s.JSON(doc.Text())
+func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
+	text, removed, err := by.JSON(doc.Text())
 	if err != nil || len(removed) == 0 {
 		return doc
 	}
@@ -196,10 +243,47 @@ func (j *judgement) strip(v *middleware.Verdict, s *strip.Stripper, doc *rawjson
 		return doc
 	}
 	for _, r := range removed {
-		v.Changes = append(v.Changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
+		s.changes = append(s.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
 	}
-	v.Call.Arguments = text
+	s.text = text
 	return stripped
+}
+
+// mended tries the built-in mends, then the user's fixers in order, on what was
+// found invalid. The first that makes the whole call valid counts; without one
+// the finding stays as it is.
+func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
+	if !p.declared() {
+		return found
+	}
+	var valid seen
+	validate := func(args string) []middleware.Issue {
+		valid = j.look(p, args)
+		return valid.issues
+	}
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
+		Rules: p.o.Mend, Aliases: p.o.Aliases, Validate: validate})
+	if ok && len(validate(text)) == 0 {
+		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
+	}
+	for n, fix := range j.v.o.Fixers {
+		text, ok := fixed(ctx, fix, *p.tool, call, found.issues)
+		if ok && text != call.Arguments && len(validate(text)) == 0 {
+			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
+			return seen{text: valid.text, changes: append([]middleware.Change{change}, valid.changes...)}
+		}
+	}
+	return found
+}
+
+// fixed runs a fixer; one that panics has no fix.
+func fixed(ctx context.Context, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (text string, ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return f(ctx, t, call, slices.Clone(issues))
 }
 
 func decode(t *middleware.Tool, args string) (issues []middleware.Issue) {
@@ -217,19 +301,17 @@ func decode(t *middleware.Tool, args string) (issues []middleware.Issue) {
 	return nil
 }
 
-// undeclared looks for properties that an open schema does not declare.
-func (j *judgement) undeclared(p plan, doc *rawjson.Doc) []middleware.Issue {
-	if p.o.Properties == BySchema {
-		return nil
+// noteUndeclared puts properties that an open schema does not declare into the
+// report, if the options say so.
+func (j *judgement) noteUndeclared(p plan, args string) {
+	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil {
+		return
 	}
-	issues := schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared)
-	if p.o.Properties == NoteUndeclared {
-		for _, i := range issues {
+	if doc, err := rawjson.Parse(args, j.v.o.Limits.scan()); err == nil {
+		for _, i := range schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared) {
 			j.note("tool %s: undeclared property at %s", p.tool.Name, i.Pointer)
 		}
-		return nil
 	}
-	return issues
 }
 
 func issue(code, pointer, message string) []middleware.Issue {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -16,7 +17,7 @@ import (
 const checkHelp = `usage: toolmend check [flags] FILE...
 
 Reads tool calls that models made and gives each of them two verdicts: as sent,
-and final, after what -strip takes out. Prints a table, or with -json one object
+and final, after what -strip takes out and -mend puts right. Prints a table, or with -json one object
 for each call. "-" reads standard input.
 
 A file holds one turn in a line, gzip or not, in either form, mixed as you like:
@@ -37,6 +38,8 @@ flags:
                                    are not required (default)
                     when-invalid   as optional, only where the schema refuses them
                     all            every null, {} and []
+  -mend RULES     what to put right locally before the final verdict: off, all, or
+                  default, the rules that were right on recorded calls
   -unknown WHAT   a call to a tool that the model did not have: reject (default),
                   or pass
   -model TEXT     only turns of models with TEXT in their name, case aside
@@ -69,7 +72,9 @@ example:
 type settings struct {
 	tools       string // path; "": beside each input
 	strip       strip.Mode
-	stripName   string // as it was given, for the table's first line
+	mend        mend.Rules
+	stripName   string // as they were given, for the table's first line
+	mendName    string
 	passUnknown bool
 	model, tool string // what names must hold, in lower case; "": anything
 	top         int    // 0: all
@@ -85,6 +90,9 @@ var stripModes = map[string]strip.Mode{
 	"all":          strip.All,
 }
 
+// mendRules is what -mend may say.
+var mendRules = map[string]mend.Rules{"off": mend.None, "default": mend.Default, "all": mend.All}
+
 // parse reads the command line. Flags may stand after files. The error is
 // flag.ErrHelp if help was asked for.
 func parse(args []string) (settings, error) {
@@ -95,6 +103,7 @@ func parse(args []string) (settings, error) {
 	fs.Usage = func() {}
 	fs.StringVar(&s.tools, "tools", "", "")
 	fs.StringVar(&s.stripName, "strip", "optional", "")
+	fs.StringVar(&s.mendName, "mend", "default", "")
 	fs.StringVar(&unknown, "unknown", "reject", "")
 	fs.StringVar(&s.model, "model", "", "")
 	fs.StringVar(&s.tool, "tool", "", "")
@@ -112,7 +121,10 @@ func parse(args []string) (settings, error) {
 	}
 
 	mode, ok := stripModes[s.stripName]
+	rules, mendOK := mendRules[s.mendName]
 	switch {
+	case !mendOK:
+		return s, fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
 	case !ok:
 		return s, fmt.Errorf("-strip is off, optional, when-invalid or all, not %q", s.stripName)
 	case unknown != "reject" && unknown != "pass":
@@ -122,7 +134,7 @@ func parse(args []string) (settings, error) {
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
 	}
-	s.strip, s.passUnknown = mode, unknown == "pass"
+	s.strip, s.mend, s.passUnknown = mode, rules, unknown == "pass"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
 }
@@ -131,11 +143,11 @@ func parse(args []string) (settings, error) {
 // They differ only in what may be changed about a call, so that a difference
 // between the verdicts is always the work of a change.
 func (s settings) options() (final, sent argsvalidate.Options) {
-	final = argsvalidate.Options{Strip: s.strip}
+	final = argsvalidate.Options{Strip: s.strip, Mend: s.mend}
 	if s.passUnknown {
 		final.UnknownTools = argsvalidate.PassUnknown
 	}
 	sent = final
-	sent.Strip = strip.Off
+	sent.Strip, sent.Mend = strip.Off, mend.None
 	return final, sent
 }

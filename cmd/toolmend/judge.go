@@ -69,10 +69,11 @@ func (j *judge) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]
 	out := make([]judged, len(t.Calls))
 	for i, c := range t.Calls {
 		reason, note := j.unjudged(t.Tools, c)
+		finalReason, _ := j.unjudged(t.Tools, final[i].Call) // a mended name has a tool
 		out[i] = judged{
 			file: l.File, line: l.N, index: i, turn: t, call: c, note: note,
 			asSent: word(sent[i], reason), issues: sent[i].Issues,
-			final: word(final[i], reason), finalIssues: final[i].Issues, changes: final[i].Changes,
+			final: word(final[i], finalReason), finalIssues: final[i].Issues, changes: final[i].Changes,
 		}
 	}
 	return out, nil

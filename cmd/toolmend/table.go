@@ -16,8 +16,8 @@ const maxName = 44
 
 // writeTables prints what a person wants to know, worst first.
 func writeTables(w io.Writer, s *summary, o settings) {
-	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s)\n",
-		plural(s.Turns, "turn"), plural(s.Calls, "call"), plural(s.Files, "file"), s.total.badAsSent(), s.total.final, o.stripName)
+	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
+		plural(s.Turns, "turn"), plural(s.Calls, "call"), plural(s.Files, "file"), s.total.badAsSent(), s.total.final, o.stripName, o.mendName)
 	for _, what := range sorted(pointers(s.Skipped), func(n *int) int { return *n }) {
 		fmt.Fprintf(w, "%s skipped: %s\n", plural(s.Skipped[what], "line"), what)
 	}

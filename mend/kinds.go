@@ -1,0 +1,92 @@
+package mend
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// kinds is a set of JSON types.
+type kinds uint16
+
+const (
+	aNull kinds = 1 << iota
+	aBoolean
+	aNumber
+	anInteger
+	aString
+	anArray
+	anObject
+
+	anything = anObject<<1 - 1
+)
+
+var kindNames = map[string]kinds{
+	"null": aNull, "boolean": aBoolean, "number": aNumber, "integer": anInteger,
+	"string": aString, "array": anArray, "object": anObject,
+}
+
+// has reports whether k allows any of what.
+func (k kinds) has(what kinds) bool { return k&what != 0 }
+
+// maxSchemas bounds how many schemas are looked through for one value.
+const maxSchemas = 64
+
+// wanted returns the types that the schema s, inside root, may accept: all of
+// them where it does not say. It may say too much: validation has the last
+// word.
+func wanted(root, s rawjson.Value) kinds {
+	var k kinds
+	for _, a := range applying(root, s) {
+		k |= named(a)
+	}
+	if k == 0 {
+		return anything
+	}
+	return k
+}
+
+// applying returns s, what it refers to and its branches.
+func applying(root, s rawjson.Value) []rawjson.Value {
+	found := []rawjson.Value{s}
+	for i := 0; i < len(found) && len(found) < maxSchemas; i++ {
+		add := func(v rawjson.Value) {
+			if v.Exists() && !slices.Contains(found, v) {
+				found = append(found, v)
+			}
+		}
+		if ref := found[i].Get("$ref").Str(); strings.HasPrefix(ref, "#") {
+			add(root.At(ref[1:]))
+		}
+		for _, kw := range []string{"anyOf", "oneOf", "allOf"} {
+			for branch := range found[i].Get(kw).Each() {
+				add(branch)
+			}
+		}
+	}
+	return found
+}
+
+// named returns the types that a schema itself names, in whatever case; types
+// of other systems are anything.
+func named(s rawjson.Value) kinds {
+	one := func(t rawjson.Value) kinds {
+		if k, ok := kindNames[strings.ToLower(t.Str())]; ok {
+			return k
+		}
+		return anything
+	}
+	t := s.Get("type")
+	switch t.Kind() {
+	case rawjson.Invalid:
+		return 0
+	case rawjson.Array:
+		var k kinds
+		for e := range t.Each() {
+			k |= one(e)
+		}
+		return k
+	}
+	return one(t)
+}

@@ -1,0 +1,98 @@
+package mend
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// Name returns the available tool that name is a variant of, for a name that
+// is not available. It undoes control tokens of a chat format that leaked into
+// the name (ls<|channel|>commentary), quotes and white space, then differences
+// in letter case and separators (get.weather, getWeather), then prefixes
+// (functions.get_weather). After each step exactly one tool must have that very
+// name: a similar one is no answer. It reports false for a name that is
+// available, or that nothing or several things are a variant of.
+//
+// Work is linear in the names; longer ones than any tool could have are
+// refused.
+func Name(name string, available []string) (string, bool) {
+	const longest = 512
+	if len(name) > longest || slices.Contains(available, name) {
+		return "", false
+	}
+	clean, _, _ := strings.Cut(name, "<|")
+	clean = strings.Trim(clean, " \t\r\n\"'`")
+	if clean == "" {
+		return "", false
+	}
+	if slices.Contains(available, clean) {
+		return clean, true
+	}
+	for clean != "" {
+		found, several := variantOf(clean, available)
+		if found != "" || several {
+			return found, !several
+		}
+		clean = afterPrefix(clean)
+	}
+	return "", false
+}
+
+func variantOf(name string, available []string) (found string, several bool) {
+	if slices.Contains(available, name) {
+		return name, false
+	}
+	folded := fold(name)
+	if folded == "" {
+		return "", false
+	}
+	for _, a := range available {
+		if fold(a) != folded || a == found {
+			continue
+		}
+		if found != "" {
+			return "", true
+		}
+		found = a
+	}
+	return found, false
+}
+
+// afterPrefix returns name without its first namespace, "" if it has none:
+// functions.search, tool:search, repo::search, server/search.
+func afterPrefix(name string) string {
+	i := strings.IndexAny(name, ".:/")
+	if i < 0 {
+		return ""
+	}
+	return strings.TrimLeft(name[i:], ".:/")
+}
+
+// fold returns name without letter case and separators.
+func fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' || unicode.IsSpace(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// words returns the words of a name, in lower case: paymentId and payment_id
+// have two.
+func words(name string) []string {
+	var b strings.Builder
+	lower := false
+	for _, r := range name {
+		switch {
+		case !unicode.IsLetter(r) && !unicode.IsDigit(r):
+			r = ' '
+		case unicode.IsUpper(r) && lower:
+			b.WriteByte(' ')
+		}
+		lower = unicode.IsLower(r)
+		b.WriteRune(unicode.ToLower(r))
+	}
+	return strings.Fields(b.String())
+}

@@ -1,0 +1,220 @@
+package mend
+
+import (
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Bounds of the work on one call.
+const (
+	maxCandidates = 64      // validated
+	minCandidates = 8       // of large arguments
+	maxBytes      = 4 << 20 // of all candidates together, before minCandidates counts
+	maxRounds     = 4       // a fix may need another one below it: "[\"1\"]" for an array of integers
+	maxReduced    = 8       // fixes of one round that are also tried without each other
+)
+
+// unlimited reads what in.Validate has let through or is about to judge.
+var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
+
+// mender looks for a mend of one call.
+type mender struct {
+	in     Input
+	root   rawjson.Value // the tool's schema; absent: no schema
+	budget int           // candidates that may still be validated
+}
+
+func newMender(in Input) *mender {
+	m := &mender{in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
+	if doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits); err == nil {
+		m.root = doc.Root()
+	}
+	return m
+}
+
+// fix is one change that a rule proposes: to one value, to one key.
+type fix struct {
+	rule    Rules
+	edits   []rawjson.Edit
+	changes []middleware.Change
+}
+
+func replace(rule Rules, v rawjson.Value, text string) fix {
+	start, end := v.Span()
+	return fix{
+		rule:    rule,
+		edits:   []rawjson.Edit{{Start: start, End: end, Text: text}},
+		changes: []middleware.Change{{By: rule.by(), Pointer: v.Pointer(), Before: v.Raw(), After: text}},
+	}
+}
+
+func (f fix) equal(g fix) bool { return f.rule == g.rule && slices.Equal(f.edits, g.edits) }
+
+// candidate is a text on the way, what led to it, and what is still wrong with
+// it.
+type candidate struct {
+	text    string
+	changes []middleware.Change
+	issues  []middleware.Issue
+}
+
+// try returns c with fixes made; false if they collide, or nothing is left of
+// the budget.
+func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
+	var edits []rawjson.Edit
+	changes := slices.Clone(c.changes)
+	for _, f := range fixes {
+		edits = append(edits, f.edits...)
+		changes = append(changes, f.changes...)
+	}
+	text, err := rawjson.Apply(c.text, edits)
+	if err != nil || m.budget == 0 {
+		return candidate{}, false
+	}
+	m.budget--
+	return candidate{text: text, changes: changes, issues: m.in.Validate(text)}, true
+}
+
+// search goes round by round. In each, every place that validation found fault
+// with is fixed where there is one way to; where there are several, each is
+// followed. The smallest valid result wins, and two that are equally small are
+// none.
+func (m *mender) search(start candidate) (candidate, bool) {
+	var best candidate
+	found, tie := false, false
+	seen := map[string]bool{start.text: true}
+	level := []candidate{start}
+	for range maxRounds {
+		var next []candidate
+		for _, c := range level {
+			for _, child := range m.children(c) {
+				switch {
+				case found && len(child.changes) > len(best.changes) || len(child.issues) > 0 && seen[child.text]:
+				case len(child.issues) > 0:
+					seen[child.text] = true
+					next = append(next, child)
+				case !found || len(child.changes) < len(best.changes):
+					best, found, tie = child, true, false
+				case child.text != best.text:
+					tie = true
+				}
+			}
+		}
+		level = next
+	}
+	if !found || tie || m.budget == 0 {
+		return candidate{}, false
+	}
+	return best, true
+}
+
+// children returns what one round makes of c: the only fix of each place, and
+// one after the other those of the first place that has several.
+func (m *mender) children(c candidate) []candidate {
+	doc, err := rawjson.Parse(c.text, unlimited)
+	if err != nil {
+		return nil
+	}
+	var certain, choice []fix
+	for _, place := range m.places(doc, c.issues) {
+		fixes := m.fixes(doc, place)
+		switch {
+		case len(fixes) == 1:
+			certain = add(certain, fixes[0])
+		case len(fixes) > 1 && choice == nil:
+			choice = fixes
+		}
+	}
+	var children []candidate
+	if choice == nil && len(certain) > 0 {
+		if child, ok := m.round(c, certain); ok {
+			children = append(children, child)
+		}
+	}
+	for _, f := range choice {
+		if child, ok := m.round(c, add(certain, f)); ok {
+			children = append(children, child)
+		}
+	}
+	return children
+}
+
+// round makes fixes, and does without those that are not needed.
+func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
+	child, ok := m.try(c, fixes)
+	if !ok || len(child.issues) > 0 || len(fixes) == 1 || len(fixes) > maxReduced {
+		return child, ok
+	}
+	for i := range fixes {
+		rest := slices.Delete(slices.Clone(fixes), i, i+1)
+		if smaller, ok := m.try(c, rest); ok && len(smaller.issues) == 0 {
+			return m.round(c, rest)
+		}
+	}
+	return child, true
+}
+
+// add returns fixes with f, unless f is there or touches what another one does.
+func add(fixes []fix, f fix) []fix {
+	for _, g := range fixes {
+		if f.equal(g) || overlap(f, g) {
+			return fixes
+		}
+	}
+	return append(slices.Clip(fixes), f)
+}
+
+func overlap(f, g fix) bool {
+	for _, a := range f.edits {
+		for _, b := range g.edits {
+			if a.Start < b.End && b.Start < a.End {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// place is where validation found fault, and with what.
+type place struct {
+	pointer string
+	codes   []string
+}
+
+func (p place) has(codes ...string) bool {
+	return slices.ContainsFunc(codes, func(c string) bool { return slices.Contains(p.codes, c) })
+}
+
+func (m *mender) places(doc *rawjson.Doc, issues []middleware.Issue) []place {
+	var places []place
+	for _, i := range issues {
+		at := slices.IndexFunc(places, func(p place) bool { return p.pointer == i.Pointer })
+		if at < 0 {
+			places = append(places, place{pointer: i.Pointer})
+			at = len(places) - 1
+		}
+		places[at].codes = append(places[at].codes, i.Code)
+	}
+	return places
+}
+
+// fixes returns what the rules propose for one place, each text once.
+func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
+	var all []fix
+	if p.has("type", "anyOf", "oneOf", "enum", "const", codeNotObject) {
+		all = append(all, m.valueFixes(doc.Root().At(p.pointer), p)...)
+	}
+	if p.has("required", "additionalProperties", "undeclared") {
+		all = append(all, m.keyFixes(doc, p)...)
+	}
+	var on []fix
+	for _, f := range all {
+		if m.in.Rules.Has(f.rule) && !slices.ContainsFunc(on, f.equal) {
+			on = append(on, f)
+		}
+	}
+	return on
+}

@@ -1,0 +1,165 @@
+package mend
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+)
+
+// valueFixes returns what Coerce, Unwrap, Wrap, Enum and Encode propose for a
+// value of the wrong type, or one that is not among those enumerated.
+func (m *mender) valueFixes(v rawjson.Value, p place) []fix {
+	s, want := m.root, anObject
+	if !p.has(codeNotObject) {
+		s = schema.Locate(m.root, p.pointer)
+		want = wanted(m.root, s)
+	}
+	var fixes []fix
+	if v.Kind() == rawjson.String {
+		if inner, ok := container(v.Str(), want); ok {
+			return []fix{replace(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
+		}
+		if text, ok := m.enumerated(s, v.Str()); ok && p.has("enum", "const", "anyOf", "oneOf") {
+			fixes = append(fixes, replace(Enum, v, text))
+		}
+	}
+	if text, ok := coerce(v, want); ok {
+		fixes = append(fixes, replace(Coerce, v, text))
+	}
+	if (v.Kind() == rawjson.Array || v.Kind() == rawjson.Object) && want.has(aString) {
+		fixes = append(fixes, replace(Encode, v, rawjson.Quote(v.Raw())))
+	}
+	if want.has(anArray) && single(v) {
+		fixes = append(fixes, replace(Wrap, v, "["+v.Raw()+"]"))
+	}
+	if want.has(anObject) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
+		if name, ok := m.onlyProperty(s); ok {
+			fixes = append(fixes, replace(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
+		}
+	}
+	return fixes
+}
+
+// coerce returns the JSON text of another type that says exactly what v says.
+func coerce(v rawjson.Value, want kinds) (string, bool) {
+	switch v.Kind() {
+	case rawjson.Number, rawjson.Bool:
+		return rawjson.Quote(v.Raw()), want.has(aString)
+	case rawjson.String:
+	default:
+		return "", false
+	}
+	s := v.Str()
+	switch s {
+	case "true", "True", "TRUE", "false", "False", "FALSE":
+		return strings.ToLower(s), want.has(aBoolean)
+	}
+	const longest = 64 // characters of a number in a string
+	if !want.has(aNumber|anInteger) || len(s) > longest || s == "" || s != strings.TrimSpace(s) {
+		return "", false
+	}
+	doc, err := rawjson.Parse(s, rawjson.Limits{})
+	if err != nil || doc.Root().Kind() != rawjson.Number {
+		return "", false
+	}
+	if whole, fraction, ok := strings.Cut(s, "."); ok && !want.has(aNumber) && strings.Trim(fraction, "0") == "" {
+		return whole, true // "5.0" is 5: decoders of integers refuse 5.0
+	}
+	return s, true
+}
+
+// container returns the array or object whose text s is.
+func container(s string, want kinds) (string, bool) {
+	s = strings.TrimSpace(s)
+	if !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
+		return "", false
+	}
+	if edits, ok := repair(s); ok { // the text of a list is often Python's
+		s, _ = rawjson.Apply(s, edits)
+	}
+	doc, err := rawjson.Parse(s, unlimited)
+	if err != nil {
+		return "", false
+	}
+	switch doc.Root().Kind() {
+	case rawjson.Array:
+		return s, want.has(anArray)
+	case rawjson.Object:
+		return s, want.has(anObject)
+	}
+	return "", false
+}
+
+// enumerated returns the one value of an enum or const that s is a variant of.
+func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
+	var meant []string
+	for _, a := range applying(m.root, sch) {
+		values := slices.Collect(a.Get("enum").Each())
+		if c := a.Get("const"); c.Exists() {
+			values = append(values, c)
+		}
+		for _, v := range values {
+			if v.Kind() == rawjson.String && fold(v.Str()) == fold(s) && !slices.Contains(meant, v.Raw()) {
+				meant = append(meant, v.Raw())
+			}
+		}
+	}
+	if len(meant) != 1 || fold(s) == "" {
+		return "", false
+	}
+	return meant[0], true
+}
+
+// single reports whether v is surely one value, and not a list in one string
+// or a word for none.
+func single(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.Array, rawjson.Null:
+		return false
+	case rawjson.String:
+		return !strings.ContainsAny(v.Str(), ",;\n[{") && !nothing(v.Str())
+	}
+	return true
+}
+
+// nothing reports whether s is a word for no value at all.
+func nothing(s string) bool {
+	switch strings.ToLower(strings.TrimSpace(s)) {
+	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":
+		return true
+	}
+	return false
+}
+
+// onlyProperty returns the property that a bare value must be meant for: the
+// only required one, or the only one.
+func (m *mender) onlyProperty(s rawjson.Value) (string, bool) {
+	declared, required := schema.Names(m.root, s)
+	switch {
+	case len(required) == 1:
+		return required[0], true
+	case len(required) == 0 && len(declared) == 1:
+		return declared[0], true
+	}
+	return "", false
+}
+
+// wrapWord takes arguments that are one bare word for the only property.
+func (m *mender) wrapWord(text string) (fix, bool) {
+	const longest = 256
+	word := strings.TrimSpace(text)
+	name, ok := m.onlyProperty(m.root)
+	if !ok || word == "" || len(word) > longest || !utf8.ValidString(word) || nothing(word) ||
+		strings.ContainsAny(word, "{}[]\"'`,<>|\\") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0xa0 || r == 0x7f }) {
+		return fix{}, false
+	}
+	if !named(schema.Locate(m.root, "/"+rawjson.Escape(name))).has(aString) {
+		return fix{}, false
+	}
+	f := fix{rule: Wrap, edits: []rawjson.Edit{{End: len(text), Text: "{" + rawjson.Quote(name) + ": " + rawjson.Quote(word) + "}"}}}
+	f.changes = textChanges(Wrap, text, f.edits)
+	return f, true
+}
