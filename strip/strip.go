@@ -1,181 +1,172 @@
-// Package strip removes empty values from JSON arguments. It is a library, not
-// a middleware: argsvalidate applies it.
+// Package strip removes empty values from JSON arguments: models write null,
+// {} and [] for what they should leave out. It is a library, not a middleware:
+// argsvalidate applies it.
 //
-// Models fill in what they do not need: null, {} and [] for optional
-// properties. A schema that does not allow them makes such a call invalid, and
-// a tool that gets them has to tell "not said" from "said nothing". Stripping
-// takes them out of the text and leaves the rest byte for byte: key order,
-// white space and the spelling of numbers.
+// The text is edited where the empty values stand. Key order, the spelling of
+// numbers and all white space outside of a cut stay as they were.
 package strip
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
 )
 
-// Mode says which empty values go: null, {} and [], and the placeholders that
-// Options name; never 0, false or "".
+// Mode says which empty values go.
 type Mode uint8
 
 // The modes.
 const (
-	Default     Mode = iota // Optional, or what the enclosing setting says
-	Optional                // those of declared, not required properties
-	WhenInvalid             // as Optional, only where the property's own schema refuses the value
-	All                     // every one, array elements included, schema or not
-	Off                     // none
+	// Default is Optional, or what the enclosing setting says.
+	Default Mode = iota
+	// Optional removes an empty value of a declared, not required property.
+	// Array elements, members that the schema does not declare, and everything
+	// when there is no schema, stay.
+	Optional
+	// WhenInvalid removes what Optional does, but only where the property's own
+	// schema refuses the value, as far as type (and nullable), enum, const,
+	// required, minItems and minProperties tell, through $ref, allOf, anyOf and
+	// oneOf. Other keywords count as satisfied.
+	WhenInvalid
+	// All removes every empty value, array elements included, with a schema or
+	// without. The outermost object stays.
+	All
+	// Off removes nothing and reads nothing.
+	Off
 )
 
-// String returns the name of m in lower case.
+var modeNames = [...]string{"default", "optional", "when_invalid", "all", "off"}
+
+// String returns the mode's name in lower case, and Mode(n) for a value that
+// is none of the constants.
 func (m Mode) String() string {
-	if names := [...]string{"default", "optional", "when-invalid", "all", "off"}; int(m) < len(names) {
-		return names[m]
+	if int(m) < len(modeNames) {
+		return modeNames[m]
 	}
-	return fmt.Sprintf("mode %d", uint8(m))
+	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// Options: the zero value is Optional, without placeholders.
-type Options struct {
-	Mode         Mode
-	Placeholders []string // strings that count as empty, compared without case and outer white space; nil: none
-}
-
-// DefaultPlaceholders returns the strings that models write for "nothing":
-// none, null, undefined, and a pair of quotes. The set is that of
-// langchain-tool-args-validation-middleware.
-func DefaultPlaceholders() []string { return []string{"none", "null", "undefined", `""`, "''"} }
-
-// Removal is one value taken out.
+// Removal is one value taken out. Where all that a container held was empty
+// and the container went too, there is one Removal, for the container.
 type Removal struct {
-	Pointer string // JSON Pointer into the text as it was given
-	Value   string // its JSON text
+	Pointer string // JSON Pointer (RFC 6901) into the text as it was given
+	Value   string // the JSON text taken out
 }
 
-// ErrNotObject is what JSON returns for arguments that are not one JSON object.
-var ErrNotObject = errors.New("strip: the arguments are not a JSON object")
+// Options say what a Stripper removes. The zero value is usable.
+type Options struct {
+	// Mode is what goes; Default means Optional.
+	Mode Mode
+	// Placeholders are strings that also count as empty. White space around
+	// them and the case of letters do not matter, on either side. Nil and empty
+	// mean none. In Optional and WhenInvalid a string stays that an enum or a
+	// const of its property names.
+	Placeholders []string
+}
 
-// Stripper removes empty values by one schema. Safe for concurrent use.
+// DefaultPlaceholders returns strings that models write for "nothing": none,
+// null, undefined, two double quotes and two single quotes. The slice is the
+// caller's own. Source: the default set of
+// langchain-tool-args-validation-middleware.
+func DefaultPlaceholders() []string {
+	return []string{"none", "null", "undefined", `""`, "''"}
+}
+
+var (
+	// ErrNotObject marks arguments that are not one JSON object within the
+	// limits: 1 MiB, 64 levels, numbers of 1,000 characters, exponents of 400.
+	ErrNotObject = errors.New("strip: arguments are not a JSON object")
+	// ErrSchema marks a schema that cannot be read: not JSON, neither an object
+	// nor a boolean, longer than 1 MiB, or nested deeper than 128 levels.
+	ErrSchema = errors.New("strip: schema cannot be read")
+	// ErrTooMany marks arguments whose removals would need more than 16 MiB of
+	// pointers: long keys above very many empty values.
+	ErrTooMany = errors.New("strip: too much to remove")
+)
+
+// Stripper removes the empty values of one tool's arguments. It is immutable
+// and safe for concurrent use. Make it with New.
 type Stripper struct {
-	schema       rawjson.Value // absent: none
 	mode         Mode
-	placeholders map[string]bool
+	placeholders placeholders
+	root         *place // nil: nothing is declared
 }
 
-// New returns a Stripper for arguments that the JSON Schema describes. An empty
-// schema describes nothing: then only All removes anything. The error is that
-// of a schema that is not JSON.
-func New(parameters json.RawMessage, o Options) (*Stripper, error) {
-	s := &Stripper{mode: o.Mode, placeholders: map[string]bool{}}
-	if s.mode == Default {
-		s.mode = Optional
+// New reads schema, a JSON Schema of any draft, for use with any number of
+// arguments. A nil or empty schema, null and a boolean declare nothing. A
+// property whose schema cannot be told for certain (a $ref that leads out of
+// the schema, or to an anchor; more subschemas than a fixed amount of work
+// covers) declares nothing below it. The errors are ErrSchema; New panics for a
+// Mode that is none of the constants.
+func New(schema json.RawMessage, o Options) (*Stripper, error) {
+	if int(o.Mode) >= len(modeNames) {
+		panic(fmt.Sprintf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode)))
 	}
-	for _, p := range o.Placeholders {
-		s.placeholders[fold(p)] = true
+	if o.Mode == Default {
+		o.Mode = Optional
 	}
-	if len(parameters) == 0 {
+	s := &Stripper{mode: o.Mode, placeholders: slices.Clone(o.Placeholders)}
+	if len(schema) == 0 {
 		return s, nil
 	}
-	doc, err := rawjson.Parse(string(parameters), schema.Limits)
+	doc, err := rawjson.Parse(string(schema), schemaLimits)
 	if err != nil {
-		return nil, fmt.Errorf("strip: schema: %w", err)
+		return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
 	}
-	s.schema = doc.Root()
+	switch k := doc.Root().Kind(); k {
+	case rawjson.Object:
+		s.root = compile(doc.Root(), s.placeholders)
+	case rawjson.Bool, rawjson.Null:
+	default:
+		return nil, fmt.Errorf("%w: %s where an object should be", ErrSchema, k)
+	}
 	return s, nil
 }
 
-func fold(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
-
-// JSON returns args without the empty values, and what was removed, in the
-// order of the text. A container that stripping has emptied is judged itself,
-// so stripping twice changes nothing more. args itself comes back if nothing is
-// removed, and beside ErrNotObject.
-func JSON(args string, parameters json.RawMessage, mode Mode) (string, []Removal, error) {
-	s, err := New(parameters, Options{Mode: mode})
-	if err != nil {
-		return args, nil, err
-	}
-	return s.JSON(args)
-}
-
-// JSON is the function JSON with s's schema and options.
+// JSON returns args without their empty values, and what was removed, in text
+// order. What removing leaves empty is judged in turn, so a second pass finds
+// nothing. Where nothing is removed, args itself comes back and the removals
+// are nil. An object with duplicate keys stays as it is, with all it holds.
+// The errors are ErrNotObject and ErrTooMany; args comes back with them.
 func (s *Stripper) JSON(args string) (string, []Removal, error) {
 	if s.mode == Off {
 		return args, nil, nil
 	}
 	doc, err := rawjson.Parse(args, rawjson.Limits{})
 	if err != nil {
-		return args, nil, fmt.Errorf("%w: %w", ErrNotObject, err)
+		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, err.Error())
 	}
-	if doc.Root().Kind() != rawjson.Object {
-		return args, nil, ErrNotObject
+	root := doc.Root()
+	if root.Kind() != rawjson.Object {
+		start, _ := root.Span()
+		return args, nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)
 	}
-	r := run{Stripper: s, ambiguous: map[rawjson.Value]bool{}}
-	for _, dup := range doc.Duplicates() {
-		r.ambiguous[dup.Parent()] = true
+	w := newWalker(s, doc)
+	w.empty(root, s.root)
+	if w.pointers > maxPointers {
+		return args, nil, ErrTooMany
 	}
-	r.container(doc.Root(), s.schema)
-	if len(r.edits) == 0 {
+	if len(w.removals) == 0 {
 		return args, nil, nil
 	}
-	text, err := rawjson.Apply(args, r.edits)
+	out, err := rawjson.Apply(args, w.edits)
 	if err != nil {
 		return args, nil, err
 	}
-	return text, r.removed, nil
+	return out, w.removals, nil
 }
 
-// run is one pass over one text.
-type run struct {
-	*Stripper
-	ambiguous map[rawjson.Value]bool // objects with duplicate keys: left alone
-	edits     []rawjson.Edit
-	removed   []Removal
-}
-
-// container strips what v holds, innermost first, and reports whether nothing
-// is left in it.
-func (r *run) container(v, s rawjson.Value) (emptied bool) {
-	if r.ambiguous[v] {
-		return false
+// JSON returns args without the empty values that mode names, key order and
+// number spelling kept, and what was removed. It reads schema each time: for
+// many arguments of one tool, use New. The errors are those of New and of
+// Stripper.JSON; args comes back with them.
+func JSON(args string, schema json.RawMessage, mode Mode) (string, []Removal, error) {
+	s, err := New(schema, Options{Mode: mode})
+	if err != nil {
+		return args, nil, err
 	}
-	facts := objectFacts{}
-	if v.Kind() == rawjson.Object {
-		facts = r.facts(s)
-	}
-	left, index := 0, 0
-	cuts := v.Cut(func(child rawjson.Value) bool {
-		sub := r.below(v, child, s, index)
-		index++
-		before := len(r.edits)
-		inner := len(r.removed)
-		empty := child.Empty() || r.placeholder(child, sub)
-		if !empty && (child.Kind() == rawjson.Object || child.Kind() == rawjson.Array) {
-			empty = r.container(child, sub)
-		}
-		if empty && r.goes(v, child, sub, facts) {
-			r.edits = r.edits[:before] // the whole child goes, not parts of it
-			r.removed = append(r.removed[:inner], Removal{child.Pointer(), child.Raw()})
-			return true
-		}
-		left++
-		return false
-	})
-	r.edits = append(r.edits, cuts...)
-	return left == 0 && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array)
-}
-
-// goes decides on an empty child of v.
-func (r *run) goes(v, child, s rawjson.Value, facts objectFacts) bool {
-	if r.mode == All {
-		return true
-	}
-	if v.Kind() != rawjson.Object || !facts.optional(child.Key()) {
-		return false
-	}
-	return r.mode == Optional || r.refuses(s, child, 0)
+	return s.JSON(args)
 }

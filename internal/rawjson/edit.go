@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -22,7 +23,9 @@ func Apply(text string, edits []Edit) (string, error) {
 		return text, nil
 	}
 	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int { return a.Start - b.Start })
+	slices.SortStableFunc(edits, func(a, b Edit) int {
+		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) // an insertion before what it stands at
+	})
 	var b strings.Builder
 	b.Grow(len(text))
 	at := 0

@@ -68,16 +68,21 @@ func (d *Doc) Duplicates() []Value {
 	return vs
 }
 
-func (v Value) node() *node { return &v.doc.nodes[v.i] }
+// absent is the node of the zero Value.
+var absent = node{parent: -1}
+
+func (v Value) node() *node {
+	if v.doc == nil {
+		return &absent
+	}
+	return &v.doc.nodes[v.i]
+}
 
 // Exists reports whether v is a value at all.
 func (v Value) Exists() bool { return v.doc != nil }
 
 // Kind returns v's kind.
 func (v Value) Kind() Kind {
-	if v.doc == nil {
-		return Invalid
-	}
 	return v.node().kind
 }
 
@@ -90,8 +95,13 @@ func (v Value) Raw() string {
 	return v.doc.text[n.start:n.end]
 }
 
-// Span returns where v's text starts and ends in the document.
+// Span returns where v's text starts and ends in the document; 0, 0 for an
+// absent v.
 func (v Value) Span() (start, end int) { return int(v.node().start), int(v.node().end) }
+
+// KeySpan returns where a member's key starts and ends, quotes included; zeros
+// for any other value.
+func (v Value) KeySpan() (start, end int) { return int(v.node().keyStart), int(v.node().keyEnd) }
 
 // memberStart is where v starts, its key included.
 func (v Value) memberStart() int {
@@ -154,7 +164,7 @@ func (v Value) Key() string {
 }
 
 // IsMember reports whether v is a member of an object.
-func (v Value) IsMember() bool { return v.doc != nil && v.node().keyEnd > 0 }
+func (v Value) IsMember() bool { return v.node().keyEnd > 0 }
 
 // Get returns the member of that key: the last one, where there are several.
 func (v Value) Get(key string) Value {

@@ -2,71 +2,9 @@ package rawjson
 
 import (
 	"fmt"
-	"math"
+	"slices"
 	"unicode/utf8"
 )
-
-// Limits bound what is read. A zero field means the default, a negative one no
-// limit.
-type Limits struct {
-	Bytes    int // of the whole text; default 1 MiB
-	Depth    int // of nested arrays and objects; default 64
-	Number   int // characters of one number; default 1,000
-	Exponent int // of one number, as written, either sign; default 400
-}
-
-// Defaults for Limits. Depth, number length and exponent keep
-// jsonschema/v5 within milliseconds: it takes 1.5 ms for an invalid value at
-// depth 64 and seconds at depth 1,000, and it panics on 1e3000000.
-const (
-	DefaultBytes    = 1 << 20
-	DefaultDepth    = 64
-	DefaultNumber   = 1000
-	DefaultExponent = 400
-)
-
-// WithDefaults returns l with its zero fields filled in and its negative ones
-// out of the way.
-func (l Limits) WithDefaults() Limits {
-	fill := func(v *int, def int) {
-		switch {
-		case *v == 0:
-			*v = def
-		case *v < 0:
-			*v = math.MaxInt32 - 1
-		}
-	}
-	fill(&l.Bytes, DefaultBytes)
-	fill(&l.Depth, DefaultDepth)
-	fill(&l.Number, DefaultNumber)
-	fill(&l.Exponent, DefaultExponent)
-	l.Bytes = min(l.Bytes, math.MaxInt32-1) // offsets are int32
-	return l
-}
-
-// Code says why a text was refused.
-type Code string
-
-// The codes.
-const (
-	Syntax   Code = "syntax"        // not JSON
-	Trailing Code = "trailing_data" // JSON, then more
-	UTF8     Code = "utf8"          // a string that is not UTF-8
-	Size     Code = "size"          // past Limits.Bytes
-	Depth    Code = "depth"         // past Limits.Depth
-	Digits   Code = "number"        // past Limits.Number or Limits.Exponent
-)
-
-// Error is why a text was refused.
-type Error struct {
-	Code   Code
-	Offset int    // in bytes
-	What   string // what is wrong there, without the text itself
-	AtEnd  bool   // the text ended too early
-}
-
-// Error says what is wrong and where.
-func (e *Error) Error() string { return fmt.Sprintf("%s at offset %d", e.What, e.Offset) }
 
 // Parse scans text, which must hold one value and white space around it.
 // The error is an *Error. Work and memory are linear in len(text), and nothing
@@ -109,6 +47,7 @@ func (s *scanner) scan() error {
 				if s.pos < len(s.text) {
 					return &Error{Code: Trailing, Offset: s.pos, What: "more text after the JSON value"}
 				}
+				slices.Sort(s.doc.dups) // an inner object ends, and is looked at, before the outer one
 				return nil
 			}
 			if ended, err = s.after(); err != nil {
@@ -269,6 +208,21 @@ func (s *scanner) space() {
 	}
 }
 
+// plain holds the bytes that stand for themselves in a string.
+var plain = func() (t [256]bool) {
+	for c := ' '; c < utf8.RuneSelf; c++ {
+		t[c] = c != '"' && c != '\\'
+	}
+	return t
+}()
+
+func plainEnd(text string, i int) int {
+	for i < len(text) && plain[text[i]] {
+		i++
+	}
+	return i
+}
+
 func (s *scanner) str() (escaped bool, err error) {
 	for s.pos++; s.pos < len(s.text); {
 		switch c := s.text[s.pos]; {
@@ -282,8 +236,8 @@ func (s *scanner) str() (escaped bool, err error) {
 			}
 		case c < ' ':
 			return false, &Error{Code: Syntax, Offset: s.pos, What: fmt.Sprintf("raw control character %#U in a string", c)}
-		case c < utf8.RuneSelf:
-			s.pos++
+		case plain[c]:
+			s.pos = plainEnd(s.text, s.pos+1)
 		default:
 			r, size := utf8.DecodeRuneInString(s.text[s.pos:])
 			if r == utf8.RuneError && size == 1 {
@@ -353,7 +307,7 @@ func (s *scanner) number() error {
 			return s.unexpected("a digit")
 		}
 		for _, c := range []byte(s.text[from:s.pos]) {
-			exponent = min(10*exponent+int(c-'0'), math.MaxInt32)
+			exponent = int(min(10*int64(exponent)+int64(c-'0'), unlimited))
 		}
 	}
 	if s.pos-start > s.limits.Number {

@@ -165,7 +165,7 @@ func (v Value) At(pointer string) Value {
 
 func (v Value) element(seg string) Value {
 	n, err := strconv.Atoi(seg)
-	if err != nil || strconv.Itoa(n) != seg {
+	if err != nil || n < 0 || strconv.Itoa(n) != seg {
 		return Value{}
 	}
 	for e := range v.Each() {

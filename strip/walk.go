@@ -1,0 +1,141 @@
+package strip
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// maxPointers bounds the bytes of all pointers together: every one repeats the
+// keys above it, so they can be far longer than the arguments.
+const maxPointers = 16 << 20
+
+// placeholders are strings that count as empty.
+type placeholders []string
+
+func (p placeholders) has(s string) bool {
+	s = strings.TrimSpace(s)
+	for _, candidate := range p {
+		if strings.EqualFold(strings.TrimSpace(candidate), s) {
+			return true
+		}
+	}
+	return false
+}
+
+// walker is one pass over one text.
+type walker struct {
+	*Stripper
+	skip     map[rawjson.Value]bool // objects with duplicate keys
+	path     []step                 // from the root to the value in hand
+	edits    []rawjson.Edit
+	removals []Removal
+	pointers int // bytes of pointers made so far
+}
+
+// step is a value and its place among its parent's children.
+type step struct {
+	value rawjson.Value
+	index int
+}
+
+func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
+	w := &walker{Stripper: s}
+	for _, d := range doc.Duplicates() {
+		if w.skip == nil {
+			w.skip = map[rawjson.Value]bool{}
+		}
+		w.skip[d.Parent()] = true
+	}
+	return w
+}
+
+// empty cleans what v holds, then reports whether v is empty.
+func (w *walker) empty(v rawjson.Value, p *place) bool {
+	switch v.Kind() {
+	case rawjson.String:
+		return len(w.placeholders) > 0 && w.isPlaceholder(v.Str(), p)
+	case rawjson.Object, rawjson.Array:
+		return v.Empty() || w.clean(v, p)
+	}
+	return v.Empty()
+}
+
+func (w *walker) isPlaceholder(s string, p *place) bool {
+	if w.mode != All {
+		if _, named := p.names[s]; named {
+			return false
+		}
+	}
+	return w.placeholders.has(s)
+}
+
+// clean takes the empty children out of a container and reports whether none
+// is left.
+func (w *walker) clean(v rawjson.Value, p *place) bool {
+	if w.skip[v] || w.mode != All && !p.describes(v.Kind()) {
+		return false
+	}
+	index, left := 0, 0
+	cut := v.Cut(func(child rawjson.Value) bool {
+		w.path = append(w.path, step{child, index})
+		gone := w.gone(child, index, p)
+		w.path = w.path[:len(w.path)-1]
+		index++
+		if !gone {
+			left++
+		}
+		return gone
+	})
+	w.edits = append(w.edits, cut...)
+	return left == 0
+}
+
+// gone cleans a child of the value at p and reports whether the child goes.
+// What was taken out of it then counts no more: it goes as a whole.
+func (w *walker) gone(child rawjson.Value, index int, p *place) bool {
+	var below *place
+	stays := false
+	if w.mode != All {
+		if below, stays = p.child(child, index); below == nil {
+			return false
+		}
+	}
+	edits, removals := len(w.edits), len(w.removals)
+	if !w.empty(child, below) || stays {
+		return false
+	}
+	if w.mode == WhenInvalid && below.admits&probeOf(child.Kind()) != 0 {
+		return false
+	}
+	pointer, ok := w.pointer()
+	if !ok {
+		return false
+	}
+	w.edits = w.edits[:edits]
+	w.removals = append(w.removals[:removals], Removal{Pointer: pointer, Value: child.Raw()})
+	return true
+}
+
+// pointer is the JSON Pointer of the value in hand. It walks the path, because
+// Value.Pointer would count an array's elements again for each of them.
+func (w *walker) pointer() (string, bool) {
+	size := 0
+	for _, s := range w.path {
+		size += 1 + len(s.value.Key())
+	}
+	if w.pointers += size; w.pointers > maxPointers {
+		return "", false
+	}
+	b := make([]byte, 0, size+8)
+	for _, s := range w.path {
+		b = append(b, '/')
+		if s.value.IsMember() {
+			b = append(b, rawjson.Escape(s.value.Key())...)
+		} else {
+			b = strconv.AppendInt(b, int64(s.index), 10)
+		}
+	}
+	return string(b), true
+}
