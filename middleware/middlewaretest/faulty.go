@@ -1,0 +1,147 @@
+package middlewaretest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// FaultOptions set up a Faulty. The zero value works.
+type FaultOptions struct {
+	// Rates is how often each fault comes, from 0 to 1, where there is room for
+	// it. Nil: DefaultRates. A fault that is not in it never comes, so that an
+	// empty map makes a model without fault.
+	Rates map[Fault]float64
+	// Calls is how many calls an answer has at most. 0: 3.
+	Calls int
+	// AnswerAfter is how many tool messages without an error, after the last
+	// user message, make the model answer in words. 0: 4. Negative: it never does
+	// so by itself.
+	AnswerAfter int
+}
+
+// Faulty is a model that calls the tools it is offered, with arguments that
+// their schemas accept, and makes the mistakes that real models make. After tool
+// messages with an error it repeats the turn that they answer. The same seed,
+// options and calls in order give the same answers. It is safe for concurrent
+// use.
+type Faulty struct {
+	o FaultOptions
+
+	mu       sync.Mutex
+	rng      *rand.Rand
+	ids      int
+	injected map[Fault]int
+}
+
+// NewFaulty returns a model that makes faults at the rates of o. It panics on a
+// rate that is not within 0 and 1, on an unknown fault and on a negative
+// number of calls.
+func NewFaulty(seed uint64, o FaultOptions) *Faulty {
+	return &Faulty{o: o.withDefaults(), rng: rand.New(rand.NewPCG(seed, 0)), injected: map[Fault]int{}}
+}
+
+func (o FaultOptions) withDefaults() FaultOptions {
+	if o.Rates == nil {
+		o.Rates = defaultRates
+	}
+	known := knownFaults()
+	for f, r := range o.Rates {
+		if !known[f] {
+			panic(fmt.Sprintf("middlewaretest: FaultOptions.Rates: unknown fault, got %q", string(f)))
+		}
+		if !(r >= 0 && r <= 1) { // so that NaN is refused too
+			panic(fmt.Sprintf("middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got %v for %q", r, string(f)))
+		}
+	}
+	if o.Calls < 0 {
+		panic(fmt.Sprintf("middlewaretest: FaultOptions.Calls: at least 0 is wanted, got %d", o.Calls))
+	}
+	o.Rates = maps.Clone(o.Rates)
+	if o.Calls == 0 {
+		o.Calls = 3
+	}
+	if o.AnswerAfter == 0 {
+		o.AnswerAfter = 4
+	}
+	return o
+}
+
+// Injected returns how often each fault was made so far. The map is the
+// caller's.
+func (f *Faulty) Injected() map[Fault]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.injected)
+}
+
+// Call answers: it is a middleware.ModelCall. Answers cost 10 input and 5
+// output tokens; a sink in req gets the text and the calls, good or bad. Apart
+// from the faults it fails only for a context that is done, and with the sink's
+// error.
+func (f *Faulty) Call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	resp, err := f.answer(req)
+	if resp == nil || err != nil {
+		return nil, err
+	}
+	if err := emit(req.Sink, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// draws reports whether a fault is due. Every question takes one number from
+// the source, whatever its rate.
+func (f *Faulty) draws(fault Fault) bool { return f.rng.Float64() < f.o.Rates[fault] }
+
+// due draws and counts a fault that always has room.
+func (f *Faulty) due(fault Fault) bool {
+	if f.draws(fault) {
+		f.injected[fault]++
+		return true
+	}
+	return false
+}
+
+func (f *Faulty) answer(req *middleware.Request) (*middleware.Response, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	resp := &middleware.Response{Model: req.Model, Usage: scriptedUsage, FinishReason: middleware.FinishStop}
+	switch {
+	case f.due(FaultTransient):
+		if f.rng.IntN(2) == 0 {
+			return nil, &middleware.ModelError{StatusCode: 429, Code: "rate_limit_exceeded", Err: errors.New("slow down")}
+		}
+		return nil, &middleware.ModelError{StatusCode: 500, Code: "server_error", Err: errors.New("try again")}
+	case f.due(FaultNoResponse):
+		return nil, nil
+	}
+	tools := callable(req)
+	must := req.ToolChoice == middleware.ToolRequired || req.OnlyTool != ""
+	switch {
+	case len(tools) == 0, !must && f.o.AnswerAfter > 0 && answered(req.Messages) >= f.o.AnswerAfter:
+		resp.Message = middleware.Assistant("That is all.")
+		return resp, nil
+	case f.due(FaultTextAnswer):
+		resp.Message = middleware.Assistant("I would call " + tools[0].Name + " now.")
+		return resp, nil
+	}
+	resp.FinishReason = middleware.FinishToolCalls
+	resp.Message = middleware.Assistant("", f.calls(req, tools, resp)...)
+	if f.due(FaultRefusal) {
+		c := resp.Message.ToolCalls[0]
+		return nil, &middleware.ModelError{
+			StatusCode: 400, Code: "tool_use_failed", Err: middleware.ErrInvalidToolCall,
+			Output: fmt.Sprintf(`{"name": %s, "arguments": %s`, quoted(c.Name), c.Arguments),
+		}
+	}
+	return resp, nil
+}

@@ -1,0 +1,193 @@
+package middlewaretest
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// scriptedUsage is what a turn made by Text or Calls costs.
+var scriptedUsage = middleware.Usage{Input: 10, Output: 5}
+
+// Model is a scripted model. It is safe for concurrent use; which goroutine
+// then gets which turn is open.
+type Model struct {
+	t     testing.TB
+	turns []Turn
+
+	mu   sync.Mutex
+	next int
+	reqs []*middleware.Request
+	done bool // the test is over: t must not be used any more
+}
+
+// NewModel returns a model that plays turns in order, and fails the test when
+// it is asked more often than it has turns, when turns are left over at the
+// end of the test, and when a request is one that Check(OpenAI, …) refuses.
+// Calls of all turns get ids that are unique in the model: call_1, call_2, …
+func NewModel(t testing.TB, turns ...Turn) *Model {
+	t.Helper()
+	m := &Model{t: t, turns: make([]Turn, len(turns))}
+	ids := 0
+	for i, turn := range turns {
+		if turn.resp != nil {
+			turn.resp = turn.resp.Clone()
+			if turn.made {
+				for c := range turn.resp.Message.ToolCalls {
+					ids++
+					turn.resp.Message.ToolCalls[c].ID = fmt.Sprintf("call_%d", ids)
+				}
+			}
+		}
+		m.turns[i] = turn
+	}
+	t.Cleanup(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.done = true
+		if left := len(m.turns) - m.next; left > 0 {
+			t.Errorf("middlewaretest: Model: %d of %d turns are left over", left, len(m.turns))
+		}
+	})
+	return m
+}
+
+// Call plays the next turn: it is a middleware.ModelCall. A sink in req gets
+// the text and then the calls of the answer, and its error is returned. A
+// context that is done is returned as its error and costs no turn. What fails
+// the test is returned as an error too.
+func (m *Model) Call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	turn, err := m.take(req)
+	if err != nil {
+		return nil, err
+	}
+	if turn.err != nil || turn.resp == nil {
+		return nil, turn.err
+	}
+	resp := turn.resp.Clone()
+	if turn.made {
+		resp.Model = req.Model
+	}
+	if err := emit(req.Sink, resp); err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+func (m *Model) take(req *middleware.Request) (Turn, error) {
+	m.t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.reqs = append(m.reqs, req.Clone())
+	if err := Check(OpenAI, req); err != nil {
+		return Turn{}, m.fail(err)
+	}
+	if m.next >= len(m.turns) {
+		return Turn{}, m.fail(fmt.Errorf("middlewaretest: Model: asked %d times, but there are %d turns", len(m.reqs), len(m.turns)))
+	}
+	m.next++
+	return m.turns[m.next-1], nil
+}
+
+func (m *Model) fail(err error) error {
+	m.t.Helper()
+	if !m.done {
+		m.t.Errorf("%v", err)
+	}
+	return err
+}
+
+// Requests returns what the model was asked, in order, refused requests
+// included. They are deep clones: what becomes of a request after the call does
+// not show in them.
+func (m *Model) Requests() []*middleware.Request {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := make([]*middleware.Request, len(m.reqs))
+	for i, r := range m.reqs {
+		out[i] = r.Clone()
+	}
+	return out
+}
+
+// Turn is one scripted answer. It may be used in any number of models.
+type Turn struct {
+	resp *middleware.Response
+	err  error
+	made bool // by Text or Calls: ids and the model's name are filled in
+}
+
+// Text answers with text, finish reason stop and a usage of 10 input and 5
+// output tokens.
+func Text(s string) Turn {
+	return Turn{made: true, resp: &middleware.Response{
+		Message: middleware.Assistant(s), FinishReason: middleware.FinishStop, Usage: scriptedUsage,
+	}}
+}
+
+// Calls answers with tool calls, given as pairs of a name and its arguments,
+// finish reason tool_calls and a usage of 10 input and 5 output tokens. It
+// panics unless there is at least one pair, and nothing over.
+func Calls(nameArgs ...string) Turn {
+	if len(nameArgs) == 0 || len(nameArgs)%2 != 0 {
+		panic(fmt.Sprintf("middlewaretest: Calls: pairs of a name and its arguments are wanted, got %d strings", len(nameArgs)))
+	}
+	var calls []middleware.ToolCall
+	for i := 0; i < len(nameArgs); i += 2 {
+		calls = append(calls, middleware.ToolCall{Name: nameArgs[i], Arguments: nameArgs[i+1]})
+	}
+	return Turn{made: true, resp: &middleware.Response{
+		Message: middleware.Assistant("", calls...), FinishReason: middleware.FinishToolCalls, Usage: scriptedUsage,
+	}}
+}
+
+// Fail answers with err. It panics if err is nil.
+func Fail(err error) Turn {
+	if err == nil {
+		panic("middlewaretest: Fail: the error is nil")
+	}
+	return Turn{err: err}
+}
+
+// Reply answers with a copy of r as it stands, ids and usage included. Nil is a
+// model that breaks its contract: it returns neither a response nor an error.
+func Reply(r *middleware.Response) Turn {
+	if r == nil {
+		return Turn{}
+	}
+	return Turn{resp: r.Clone()}
+}
+
+// emit shows resp to sink as an adapter does that streams.
+func emit(sink middleware.Sink, resp *middleware.Response) error {
+	if sink == nil {
+		return nil
+	}
+	var events []middleware.Event
+	for _, p := range resp.Message.Parts {
+		kind := middleware.EventText
+		switch p.Kind {
+		case middleware.PartText:
+		case middleware.PartReasoning:
+			kind = middleware.EventReasoning
+		default:
+			continue
+		}
+		events = append(events, middleware.Event{Kind: kind, Text: p.Text})
+	}
+	for _, c := range resp.Message.ToolCalls {
+		events = append(events, middleware.Event{Kind: middleware.EventToolCall, Call: &c})
+	}
+	for _, e := range events {
+		if err := sink(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,207 @@
+package middlewaretest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Provider names a model provider whose refusals are imitated.
+type Provider string
+
+// The providers. Servers that copy the interface of one refuse what it does.
+const (
+	OpenAI    Provider = "openai"
+	Anthropic Provider = "anthropic"
+	Gemini    Provider = "gemini"
+)
+
+// ErrRefused marks the error of a request that a provider would refuse.
+var ErrRefused = errors.New("middlewaretest: request refused")
+
+// Strict returns next behind provider p: a request that p would refuse does not
+// reach it, and comes back as Check's error. It is safe for concurrent use
+// where next is. It panics on a provider that it does not know.
+func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
+	p.rules()
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		if err := Check(p, req); err != nil {
+			return nil, err
+		}
+		return next(ctx, req)
+	}
+}
+
+// Check returns the error with which p would refuse req, or nil. It is a
+// *middleware.ModelError with status 400 and p's own code, and wraps
+// ErrRefused; its text names the message by its index in req.Messages.
+//
+// All providers refuse: no messages; a call that is not answered, or twice;
+// replies anywhere but directly after the message with their calls; a reply
+// without a call; a blank id; an id twice in one turn; function arguments that
+// are not one JSON object. An id of an earlier turn may come again: replies
+// belong to the turn that they follow. Replies in another order than the calls
+// are refused as well: no provider does so, this module does, because Gemini
+// pairs them by their place.
+//
+// Anthropic also wants a user message first. Gemini wants a tool name on every
+// reply, system messages only at the head, calls directly after a user or tool
+// message, and a user or tool message at the end.
+//
+// The spelling of names, the tools and the settings are not looked at. Check
+// panics on a provider that it does not know.
+//
+// Sources: the providers' answers with status 400 as quoted in
+// google-gemini/gemini-cli#11814, songquanpeng/one-api#836,
+// charmbracelet/crush#2720 and #3408; Bedrock's "A conversation must start with
+// a user message".
+func Check(p Provider, req *middleware.Request) error {
+	rules := p.rules()
+	at, why := rules.refuse(req.Messages)
+	if why == "" {
+		return nil
+	}
+	where := ""
+	if at >= 0 {
+		where = fmt.Sprintf(rules.place, at) + ": "
+	}
+	return &middleware.ModelError{StatusCode: 400, Code: rules.code, Err: fmt.Errorf("%w: %s%s", ErrRefused, where, why)}
+}
+
+// rules is what one provider says of its own, and in which form.
+type rules struct {
+	code      string
+	place     string // format of a message's place
+	call      string // the provider's word for a call
+	reply     string // and for its answer
+	userFirst bool
+	turns     bool // calls follow a user or tool message, and one of these comes last
+	names     bool // replies carry the tool's name
+	systemTop bool // system messages lead
+}
+
+func (p Provider) rules() rules {
+	switch p {
+	case OpenAI:
+		return rules{code: "invalid_request_error", place: "messages[%d]", call: "tool call", reply: "tool message"}
+	case Anthropic:
+		return rules{code: "invalid_request_error", place: "messages.%d", call: "`tool_use` block", reply: "`tool_result` block", userFirst: true}
+	case Gemini:
+		return rules{
+			code: "INVALID_ARGUMENT", place: "contents[%d]", call: "function call", reply: "function response",
+			turns: true, names: true, systemTop: true,
+		}
+	}
+	panic(fmt.Sprintf("middlewaretest: Provider: one of openai, anthropic, gemini is wanted, got %q", string(p)))
+}
+
+// refuse returns the index of the first bad message, -1 for the whole, and the
+// reason, "" for none.
+func (r rules) refuse(ms []middleware.Message) (int, string) {
+	if len(ms) == 0 {
+		return -1, "at least one message is needed"
+	}
+	previous := middleware.RoleSystem // of the message before; system: only system so far
+	for i := 0; i < len(ms); i++ {
+		m := ms[i]
+		switch m.Role {
+		case middleware.RoleSystem:
+			if previous != middleware.RoleSystem {
+				if r.systemTop {
+					return i, "a system message may not follow other messages; valid roles here are user and model"
+				}
+				continue
+			}
+		case middleware.RoleTool:
+			// Replies in their place are passed over below.
+			return i, "this " + r.reply + " does not directly follow the message with its " + r.call
+		case middleware.RoleUser, middleware.RoleAssistant:
+		default:
+			return i, fmt.Sprintf("unknown role %q", m.Role)
+		}
+		if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
+			return i, "only an assistant message may hold a " + r.call
+		}
+		if r.userFirst && previous == middleware.RoleSystem && m.Role == middleware.RoleAssistant {
+			return i, "the first message has to be of the user"
+		}
+		if len(m.ToolCalls) > 0 {
+			if r.turns && previous != middleware.RoleUser && previous != middleware.RoleTool {
+				return i, "a turn with a function call comes directly after a user turn or a function response"
+			}
+			if why := r.badCalls(m.ToolCalls); why != "" {
+				return i, why
+			}
+			if at, why := r.badReplies(m.ToolCalls, ms, i+1); why != "" {
+				return at, why
+			}
+			i += len(m.ToolCalls)
+		}
+		previous = ms[i].Role
+	}
+	if r.turns && previous == middleware.RoleAssistant {
+		return len(ms) - 1, "the last turn has to be of the user, or a function response"
+	}
+	return 0, ""
+}
+
+func (r rules) badCalls(calls []middleware.ToolCall) string {
+	seen := make(map[string]bool, len(calls))
+	for n, c := range calls {
+		switch {
+		case strings.TrimSpace(c.ID) == "":
+			return fmt.Sprintf("%s %d has a blank id", r.call, n)
+		case seen[c.ID]:
+			return fmt.Sprintf("%s %d has the id of another one in the same message", r.call, n)
+		case c.Kind == middleware.Function && !isObject(c.Arguments):
+			return fmt.Sprintf("the arguments of %s %d are not a JSON object", r.call, n)
+		}
+		seen[c.ID] = true
+	}
+	return ""
+}
+
+// badReplies looks at the messages from start on, where the answers to calls
+// have to be.
+func (r rules) badReplies(calls []middleware.ToolCall, ms []middleware.Message, start int) (int, string) {
+	place := make(map[string]int, len(calls))
+	for n, c := range calls {
+		place[c.ID] = n
+	}
+	answered := make([]bool, len(calls))
+	ordered := true
+	end := start
+	for ; end < len(ms) && ms[end].Role == middleware.RoleTool; end++ {
+		m := ms[end]
+		n, known := place[m.ToolCallID]
+		switch {
+		case !known:
+			return end, "this " + r.reply + " answers no " + r.call + " of the message before it"
+		case answered[n]:
+			return end, fmt.Sprintf("%s %d is answered a second time", r.call, n)
+		case r.names && strings.TrimSpace(m.ToolName) == "":
+			return end, "the name of the " + r.reply + " is empty"
+		}
+		answered[n] = true
+		ordered = ordered && n == end-start
+	}
+	for n, ok := range answered {
+		if !ok {
+			return start - 1, fmt.Sprintf("%s %d has no %s directly after it", r.call, n, r.reply)
+		}
+	}
+	if !ordered {
+		return start, "the replies are not in the order of their calls (a rule of this module, not of the provider)"
+	}
+	return 0, ""
+}
+
+// isObject reports whether s is one JSON object in UTF-8.
+func isObject(s string) bool {
+	return strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && utf8.ValidString(s) && json.Valid([]byte(s))
+}

@@ -1,0 +1,217 @@
+package middlewaretest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// play is what a model of the laws does on its n-th call, from 1.
+type play func(n int, ctx context.Context, req *middleware.Request) (*middleware.Response, error)
+
+// spy is a model that counts what it is asked and what it spends.
+type spy struct {
+	play  play
+	mu    sync.Mutex
+	asked int
+	spent middleware.Usage // of failed calls too, as far as their errors tell
+}
+
+func (s *spy) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	s.mu.Lock()
+	s.asked++
+	n := s.asked
+	s.mu.Unlock()
+	resp, err := s.play(n, ctx, req)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.spent = s.spent.Add(middleware.ReportOf(resp, err).Usage())
+	return resp, err
+}
+
+func (s *spy) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked
+}
+
+// ask makes one call. ok is false where it panicked, which is reported.
+func ask(t tester, ctx context.Context, call middleware.ModelCall, req *middleware.Request) (resp *middleware.Response, err error, ok bool) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("the middleware panics: %v\n%s", p, debug.Stack())
+		}
+	}()
+	resp, err = call(ctx, req)
+	return resp, err, true
+}
+
+var questions atomic.Int64
+
+// question returns words that no request had before.
+func question() string { return fmt.Sprintf("question %d?", questions.Add(1)) }
+
+// sample returns a request that all providers accept, with room behind its
+// slices, and with the last user message.
+func sample(words string) *middleware.Request {
+	oslo := middleware.ToolCall{ID: "earlier_1", Name: "weather", Arguments: `{"city":"Oslo"}`}
+	rome := middleware.ToolCall{ID: "earlier_2", Name: "weather", Arguments: `{"city": "Rome", "days": 2}`}
+	temperature := 0.5
+	return &middleware.Request{
+		Model: "sample-model",
+		Messages: append(make([]middleware.Message, 0, 16),
+			middleware.System("Be brief."),
+			middleware.User("How is the weather in Oslo and Rome?"),
+			middleware.Assistant("Let me see.", oslo, rome),
+			middleware.ToolReply(oslo, "cold"),
+			middleware.ToolReply(rome, "warm"),
+			middleware.Assistant("Cold in Oslo, warm in Rome."),
+			middleware.User(words),
+		),
+		Tools: append(make([]middleware.Tool, 0, 8),
+			middleware.Tool{Name: "weather", Description: "The weather of a city.", Parameters: json.RawMessage(`{"type":"object","properties":{` +
+				`"city":{"type":"string","minLength":1},"days":{"type":"integer","minimum":1,"maximum":9},"unit":{"enum":["C","F"]},` +
+				`"hours":{"type":"array","items":{"type":"integer"}},"wind":{"type":"boolean"}},"required":["city"]}`)},
+			middleware.Tool{Name: "note", Parameters: json.RawMessage(`{"type":"object","properties":{"place":{"type":"object","properties":{` +
+				`"name":{"type":"string"},"lat":{"type":"number"}},"required":["name"]},"text":{"type":"string"}},` +
+				`"required":["place"],"additionalProperties":false}`)},
+		),
+		Temperature: &temperature,
+		MaxTokens:   1000,
+		Stop:        append(make([]string, 0, 4), "END"),
+		Params:      json.RawMessage(`{"seed": 7}`),
+		Header:      http.Header{"X-Sample": {"a", "b"}},
+	}
+}
+
+// reply is an answer whose usage tells the n-th call from the others.
+func reply(n int, m middleware.Message) *middleware.Response {
+	finish := middleware.FinishStop
+	if len(m.ToolCalls) > 0 {
+		finish = middleware.FinishToolCalls
+	}
+	k := int64(n)
+	return &middleware.Response{Message: m, FinishReason: finish, Model: "sample-model", Usage: middleware.Usage{
+		Input: 100 + k, Cached: k, CacheWrite: 1, Output: 10 + k, Reasoning: 2 * k,
+	}}
+}
+
+// words is a plain answer.
+func words(n int) *middleware.Response {
+	return reply(n, middleware.Assistant(fmt.Sprintf("Answer %d.", n)))
+}
+
+// goodCalls is a batch that sample's schemas accept, with white space in it
+// that a careless layer would lose.
+func goodCalls(n int) *middleware.Response {
+	return reply(n, middleware.Assistant("",
+		middleware.ToolCall{ID: fmt.Sprintf("good_%d_1", n), Name: "weather", Arguments: `{"city": "Bergen", "days": 3}`},
+		middleware.ToolCall{ID: fmt.Sprintf("good_%d_2", n), Name: "note", Arguments: `{"place":{"name":"Voss","lat":60.6}}`},
+	))
+}
+
+// badCalls is a batch with a call that is fine and two that are not.
+func badCalls(n int) *middleware.Response {
+	return reply(n, middleware.Assistant("",
+		middleware.ToolCall{ID: fmt.Sprintf("bad_%d_1", n), Name: "weather", Arguments: `{"days": "many"}`},
+		middleware.ToolCall{ID: fmt.Sprintf("bad_%d_2", n), Name: "note", Arguments: `{"place":{"name":"Voss"}}`},
+		middleware.ToolCall{ID: fmt.Sprintf("bad_%d_3", n), Name: "nothing", Arguments: `{"place":`},
+	))
+}
+
+// errSample is the cause of every failure of the models here.
+var errSample = errors.New("middlewaretest: the sample model fails")
+
+// modelError is a provider's refusal: 400 is final, 503 worth another try.
+func modelError(status int) error {
+	return &middleware.ModelError{StatusCode: status, Code: "sample", Err: errSample}
+}
+
+// scene is one way in which models behave.
+type scene struct {
+	name   string
+	lawful bool // the model keeps its own contract
+	play   play
+}
+
+// scenes are the ways that every middleware meets sooner or later. Those that
+// end well after a first failure are there for the layers that ask again.
+var scenes = []scene{
+	{"answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		return words(n), nil
+	}},
+	{"calls tools", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		return goodCalls(n), nil
+	}},
+	{"calls tools wrongly", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		return badCalls(n), nil
+	}},
+	{"calls tools wrongly, then well", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if n == 1 {
+			return badCalls(n), nil
+		}
+		return goodCalls(n), nil
+	}},
+	{"says nothing, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if n == 1 {
+			return reply(n, middleware.Assistant("")), nil
+		}
+		return words(n), nil
+	}},
+	{"refuses", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, modelError(400)
+	}},
+	{"is overloaded", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, modelError(503)
+	}},
+	{"is overloaded, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if n == 1 {
+			return nil, modelError(503)
+		}
+		return words(n), nil
+	}},
+	{"fails, having spent", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		return spending(n)
+	}},
+	{"fails, having spent, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if n == 1 {
+			return spending(n)
+		}
+		return words(n), nil
+	}},
+	{"refuses its own tool call", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, &middleware.ModelError{StatusCode: 400, Code: "tool_use_failed", Output: `{"city":`, Err: middleware.ErrInvalidToolCall}
+	}},
+	{"returns nothing", false, func(int, context.Context, *middleware.Request) (*middleware.Response, error) { return nil, nil }},
+	{"returns a response and an error", false, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		return words(n), modelError(503)
+	}},
+}
+
+// spending fails after a hidden attempt that cost something.
+func spending(n int) (*middleware.Response, error) {
+	var tally middleware.Tally
+	tally.Add(badCalls(n), nil)
+	return tally.Finish(nil, modelError(503))
+}
+
+// faultyScenes are models with every fault, from different seeds.
+func faultyScenes(seeds int) []scene {
+	var out []scene
+	for seed := range seeds {
+		f := NewFaulty(uint64(seed), FaultOptions{})
+		out = append(out, scene{fmt.Sprintf("makes faults, seed %d", seed), false,
+			func(_ int, ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				return f.Call(ctx, req)
+			}})
+	}
+	return out
+}
