@@ -55,11 +55,11 @@ type Options struct {
 	Strip        strip.Mode
 	Placeholders []string     // strings that strip also takes as empty; nil: none
 	Mend         mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
-	Fixers       []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics has no fix
+	Fixers       []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
 	Batch        batch.Policy
 	Formats      bool // assert "format", which JSON Schema leaves open
 	Rules        []Rule
-	RuleTimeout  time.Duration // for each check of one call; 0 means 10 s
+	RuleTimeout  time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
 	OnRuleError  OnRuleError
 	Tools        []middleware.Tool // these, and the request's own of other names; nil: the request's own
 	Limits       Limits

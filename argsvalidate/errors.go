@@ -31,6 +31,16 @@ type Error struct {
 	Replies  []middleware.Message // what the model would be told next, one for each call
 	reasons  []error
 	attempts int
+	declared []bool // whether the tool of each verdict is: else its name is the model's own words
+}
+
+// failure returns the Error with the verdicts of j.
+func (j *judgement) failure(reasons ...error) *Error {
+	e := &Error{Verdicts: j.verdicts, reasons: reasons, declared: make([]bool, len(j.tools))}
+	for i, p := range j.tools {
+		e.declared[i] = p.declared()
+	}
+	return e
 }
 
 // Error names the attempts, the tools and the codes of what is wrong; never
@@ -41,7 +51,7 @@ func (e *Error) Error() string {
 	if e.attempts > 0 {
 		fmt.Fprintf(&b, ": arguments still invalid after %d attempts", e.attempts)
 	}
-	for _, v := range e.Verdicts {
+	for n, v := range e.Verdicts {
 		if v.OK() {
 			continue
 		}
@@ -52,7 +62,7 @@ func (e *Error) Error() string {
 			}
 		}
 		name := v.Call.Name
-		if slices.Contains(codes, codeUnknownTool) {
+		if slices.Contains(codes, codeUnknownTool) || n >= len(e.declared) || !e.declared[n] {
 			name = "undeclared tool"
 		}
 		fmt.Fprintf(&b, "; %s: %s", name, strings.Join(codes, ", "))

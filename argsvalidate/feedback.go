@@ -37,7 +37,7 @@ const (
 // long, whatever was sent.
 func DefaultFeedback(in FeedbackInput) string {
 	var b strings.Builder
-	name := in.Verdict.Call.Name
+	name := schema.Clip(in.Verdict.Call.Name)
 	code := ""
 	if len(in.Verdict.Issues) > 0 {
 		code = in.Verdict.Issues[0].Code
@@ -80,7 +80,7 @@ func DefaultFeedback(in FeedbackInput) string {
 func unknownTool(b *strings.Builder, in FeedbackInput) {
 	name := in.Verdict.Call.Name
 	fmt.Fprintf(b, "Tool '%s' does not exist.", schema.Clip(name))
-	if meant := schema.Suggest(name, in.Available); meant != "" {
+	if meant := suggest(name, in.Available); meant != "" {
 		fmt.Fprintf(b, " Did you mean '%s'?", meant)
 	}
 	if len(in.Available) == 0 {
@@ -88,6 +88,16 @@ func unknownTool(b *strings.Builder, in FeedbackInput) {
 		return
 	}
 	fmt.Fprintf(b, " Available tools: %s. Call one of them by its exact name, or answer without a tool.", names(in.Available))
+}
+
+// suggest is schema.Suggest for what may be a name: it takes time with the
+// length.
+func suggest(name string, candidates []string) string {
+	const longest = 128
+	if len(name) > longest {
+		return ""
+	}
+	return schema.Suggest(name, candidates)
 }
 
 func names(all []string) string {
@@ -158,8 +168,10 @@ func objectProperties(b *strings.Builder, root, sent rawjson.Value, pointer stri
 	for m := range sent.Each() {
 		if key := m.Key(); !slices.Contains(declared, key) {
 			word := schema.Clip(key)
-			if meant := schema.Suggest(key, free); meant != "" {
-				word += " (did you mean " + meant + "?)"
+			if len(unknown) < maxNames {
+				if meant := suggest(key, free); meant != "" {
+					word += " (did you mean " + meant + "?)"
+				}
 			}
 			unknown = append(unknown, word)
 		}

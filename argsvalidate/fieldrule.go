@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,7 +28,7 @@ type FieldRule[V any] struct {
 	Path     string       // JSON Pointer, or Dotted("numbers.*"); a segment * matches every element or property, ~* the key "*"
 	Tools    []string     // exact names; nil: every tool
 	Valid    func(V) bool // nil: any value will do; a value that does not decode into V is an issue
-	Message  string       // for the model; {value} stands for what was sent
+	Message  string       // for the model; {value} stands for what was sent; required with Valid
 	Required bool         // an absent value is an issue too; under *, of each element
 }
 
@@ -63,7 +64,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 				issues = append(issues, middleware.Issue{Code: "required", Pointer: pointer, Message: "missing required argument '" + at + "'"})
 			}
 		case !r.valid(value):
-			msg := strings.ReplaceAll(r.Message, "{value}", schema.Clip(value.Raw()))
+			msg := strings.ReplaceAll(cmp.Or(r.Message, "{value} is not of the kind that is wanted"), "{value}", schema.Clip(value.Raw()))
 			issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
 		}
 	}

@@ -20,6 +20,14 @@ type Call struct {
 	Request             *middleware.Request   // nil in Validator.Validate
 }
 
+// where names the tool, if it is declared: other names are the model's words.
+func (c *Call) where() string {
+	if c.Tool.Name == "" {
+		return "an undeclared tool"
+	}
+	return "tool " + c.Tool.Name
+}
+
 // Rule is a check of your own, on calls that satisfy their schema. Issues go
 // to the model; an issue without a code gets the code rule. An error means
 // "could not decide": it ends the step, or what Options.OnRuleError says, and
@@ -70,9 +78,6 @@ func decodeIssue(err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// errRuleTimeout is the cause when a rule is not back in time.
-var errRuleTimeout = errors.New("the rule did not return within RuleTimeout")
-
 // rules runs every rule on every call that is valid so far. The first rule
 // that could not decide ends it, if the options say so.
 func (j *judgement) rules(ctx context.Context) error {
@@ -88,11 +93,10 @@ func (j *judgement) rules(ctx context.Context) error {
 		if p := j.tools[i]; p.declared() {
 			c.Tool = *p.tool
 		}
-		sent := j.calls[i].Arguments
 		for n, r := range j.v.o.Rules {
 			issues, err := j.v.check(ctx, r, c)
 			if err != nil {
-				err = fmt.Errorf("rule %d on tool %s: %w", n, v.Call.Name, err)
+				err = fmt.Errorf("rule %d on %s: %w", n, c.where(), err)
 				switch j.v.o.OnRuleError {
 				case FailStep:
 					return err
@@ -103,46 +107,29 @@ func (j *judgement) rules(ctx context.Context) error {
 			}
 			v.Issues = append(v.Issues, issues...)
 		}
-		if !v.OK() {
-			v.Call.Arguments, v.Changes = sent, nil
+		if v.OK() {
+			continue
 		}
+		if v.Call.Name != j.calls[i].Name { // mended, and the model should know
+			v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), v.Issues...)
+		}
+		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
 	}
 	return nil
 }
 
-// check runs one rule on a goroutine of its own, so that neither a panic nor a
-// hang of it reaches the step.
+// check runs one rule and gives its issues a code.
 func (v *Validator) check(ctx context.Context, r Rule, c *Call) ([]middleware.Issue, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, v.o.RuleTimeout, errRuleTimeout)
-	defer cancel()
-	type result struct {
-		issues []middleware.Issue
-		err    error
-	}
-	done := make(chan result, 1)
 	call := *c
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- result{err: fmt.Errorf("panic: %v", p)}
-			}
-		}()
-		issues, err := r.Check(ctx, &call)
-		done <- result{issues, err}
-	}()
-	select {
-	case res := <-done:
-		if res.err != nil {
-			return nil, res.err
-		}
-		issues := slices.Clone(res.issues)
-		for i := range issues {
-			if issues[i].Code == "" {
-				issues[i].Code = codeRule
-			}
-		}
-		return issues, nil
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	issues, err := isolated(ctx, v.o.RuleTimeout, func(ctx context.Context) ([]middleware.Issue, error) { return r.Check(ctx, &call) })
+	if err != nil {
+		return nil, err
 	}
+	issues = slices.Clone(issues)
+	for i := range issues {
+		if issues[i].Code == "" {
+			issues[i].Code = codeRule
+		}
+	}
+	return issues, nil
 }

@@ -22,6 +22,7 @@ type step struct {
 	attempt  int
 	last     *middleware.Response // the last answer, as sent but for broken ids
 	judged   *judgement           // of last
+	refusal  error                // the provider's, if the last answer was none
 	held     *held                // under batch.KeepValid
 	failed   []middleware.Verdict // of the failed turn before last
 	previous string               // what was wrong last time, to notice a repetition
@@ -67,6 +68,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall):
 			done, resp, err = s.refused(err)
 		case err != nil:
+			err = s.cut(ctx, err)
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0:
 			return resp, nil
 		default:
@@ -114,18 +116,33 @@ func (s *step) ended(ctx context.Context) error {
 	if !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	if s.judged == nil {
-		return fmt.Errorf("argsvalidate: ended before attempt %d: %w", s.attempt+1, err)
+	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, err, s.wrong())
+}
+
+// cut puts what was wrong last beside the error of a model call that the end
+// of the context has cut.
+func (s *step) cut(ctx context.Context, err error) error {
+	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
 	}
-	last := &Error{Response: s.last, Verdicts: s.judged.verdicts, reasons: []error{ErrInvalid}}
-	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, err, last)
+	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
+}
+
+// wrong is what the model is asked again for.
+func (s *step) wrong() *Error {
+	if s.refusal != nil {
+		return &Error{Response: s.last, reasons: []error{ErrInvalid, s.refusal}}
+	}
+	e := s.judged.failure(ErrInvalid)
+	e.Response = s.last
+	return e
 }
 
 // look judges an answer. done: resp and err are the outcome of the step.
 func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	fixed := *resp
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
-	s.last = &fixed
+	s.last, s.refusal = &fixed, nil
 	s.judged = s.v.newJudgement(s.req, fixed.Message.ToolCalls)
 	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
 	s.noteIDs(resp.Message)
@@ -142,23 +159,32 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	s.record(nil)
 	switch {
 	case ruleErr != nil:
-		return true, nil, &Error{Response: s.last, Verdicts: s.judged.verdicts, reasons: []error{ErrRule, ruleErr}}
+		e := s.judged.failure(ErrRule, ruleErr)
+		e.Response = s.last
+		return true, nil, e
 	case reasons != nil:
 		out, err := s.exhausted(reasons)
 		return true, out, err
 	}
 	out := s.envelope()
-	out.Report.Status = middleware.Valid
+	out.Report.Status = middleware.Unchecked // nothing to look at
+	if len(out.Message.ToolCalls) > 0 {
+		out.Report.Status = middleware.Valid
+	}
 	return true, out, nil
 }
 
 // record puts the judgement and its notes into the ledger.
 func (s *step) record(replies []middleware.Message) {
 	s.tally.Judge(s.judged.verdicts, replies)
+	s.notes()
+	s.failed = s.judged.verdicts
+}
+
+func (s *step) notes() {
 	for _, n := range s.judged.notes {
 		s.tally.Note(n)
 	}
-	s.failed = s.judged.verdicts
 }
 
 // refused answers a tool call that the provider itself refused: there is no
@@ -172,6 +198,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 		out, err := s.exhausted(reasons)
 		return true, out, err
 	}
+	s.refusal = err
 	reply := middleware.User(refusedText(err, s.v.available(s.req.Tools)))
 	s.tally.Judge(nil, []middleware.Message{reply})
 	s.asked = s.asked.With(reply)
@@ -235,8 +262,10 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 		policy = Raise
 	}
 	if policy == Raise {
-		return nil, &Error{Response: s.last, Verdicts: s.judged.verdicts, Replies: s.v.replies(s.judged, s.attempt, s.same > 1),
-			reasons: reasons, attempts: s.attempt}
+		e := s.judged.failure(reasons...)
+		e.Response, e.Replies, e.attempts = s.last, s.v.replies(s.judged, s.attempt, s.same > 1), s.attempt
+		s.notes() // those on the replies are new
+		return nil, e
 	}
 	out.Report.Status = middleware.Invalid
 	return out, nil
@@ -306,7 +335,7 @@ func (s *step) outOfAttempts() []error {
 	}
 	for _, c := range s.judged.calls {
 		if c.Kind == middleware.Foreign {
-			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", c.Name))
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%.64s)", c.Name))
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}
@@ -347,6 +376,6 @@ func (s *step) noteIDs(sent middleware.Message) {
 // siblings that it was to send again.
 func (s *step) noteLost(failed []middleware.Verdict) {
 	for _, c := range batch.Lost(failed, s.last.Message) {
-		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
+		s.tally.Note(fmt.Sprintf("a valid call to %.64s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
 	}
 }

@@ -135,7 +135,7 @@ func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 		}
 		j.tools[i] = p
 	}
-	seen := j.look(p, v.Call.Arguments)
+	seen := j.look(ctx, p, v.Call.Arguments)
 	if len(seen.issues) > 0 {
 		seen = j.mended(ctx, v.Call, p, seen)
 	}
@@ -175,9 +175,9 @@ type seen struct {
 }
 
 // look judges arguments by themselves: no mends, no rules.
-func (j *judgement) look(p plan, args string) seen {
+func (j *judgement) look(ctx context.Context, p plan, args string) seen {
 	if p.declared() && j.v.surelyValid(p, args) {
-		return seen{text: args, issues: decode(p.tool, args)}
+		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
 	}
 	s := seen{text: args}
 	if t := strings.TrimSpace(args); t == "" || t == "null" {
@@ -186,7 +186,7 @@ func (j *judgement) look(p plan, args string) seen {
 	}
 	var doc *rawjson.Doc
 	if doc, s.issues = j.parse(s.text); s.issues == nil && p.declared() {
-		j.againstTool(&s, p, doc)
+		j.againstTool(ctx, &s, p, doc)
 	}
 	return s
 }
@@ -213,7 +213,7 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(s *seen, p plan, doc *rawjson.Doc) {
+func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc) {
 	before := *s
 	original := doc
 	if stripper := p.stripper(); stripper != nil {
@@ -229,7 +229,7 @@ func (j *judgement) againstTool(s *seen, p plan, doc *rawjson.Doc) {
 		}
 	}
 	if len(s.issues) == 0 {
-		s.issues = decode(p.tool, s.text)
+		s.issues = j.decode(ctx, p.tool, s.text)
 	}
 }
 
@@ -258,7 +258,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 	}
 	var valid seen
 	validate := func(args string) []middleware.Issue {
-		valid = j.look(p, args)
+		valid = j.look(ctx, p, args)
 		return valid.issues
 	}
 	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
@@ -267,7 +267,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
 	}
 	for n, fix := range j.v.o.Fixers {
-		text, ok := fixed(ctx, fix, *p.tool, call, found.issues)
+		text, ok := j.fixed(ctx, fix, *p.tool, call, found.issues)
 		if ok && text != call.Arguments && len(validate(text)) == 0 {
 			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
 			return seen{text: valid.text, changes: append([]middleware.Change{change}, valid.changes...)}
@@ -276,27 +276,31 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 	return found
 }
 
-// fixed runs a fixer; one that panics has no fix.
-func fixed(ctx context.Context, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (text string, ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
+// fixed runs a fixer; one that panics or is late has no fix.
+func (j *judgement) fixed(ctx context.Context, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+	text, err := isolated(ctx, j.v.o.RuleTimeout, func(ctx context.Context) (string, error) {
+		text, ok := f(ctx, t, call, slices.Clone(issues))
+		if !ok {
+			return "", errNoFix
 		}
-	}()
-	return f(ctx, t, call, slices.Clone(issues))
+		return text, nil
+	})
+	return text, err == nil
 }
 
-func decode(t *middleware.Tool, args string) (issues []middleware.Issue) {
+var errNoFix = errors.New("no fix")
+
+// decode asks the tool itself. One that panics or is late cannot decode.
+func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
 	if t.Decode == nil {
 		return nil
 	}
-	defer func() {
-		if recover() != nil {
-			issues = issue(codeDecode, "", "the arguments cannot be decoded")
-		}
-	}()
-	if err := t.Decode(args); err != nil {
-		return issue(codeDecode, "", err.Error())
+	refusal, err := isolated(ctx, j.v.o.RuleTimeout, func(context.Context) (error, error) { return t.Decode(args), nil })
+	switch {
+	case err != nil:
+		return issue(codeDecode, "", "the arguments cannot be decoded")
+	case refusal != nil:
+		return issue(codeDecode, "", refusal.Error())
 	}
 	return nil
 }
@@ -327,7 +331,7 @@ func (v *Validator) replies(j *judgement, attempt int, repeated bool) []middlewa
 // function that panics is replaced by the built-in text.
 func (v *Validator) render(j *judgement, attempt int, repeated bool) func(middleware.Verdict) string {
 	i := -1
-	return func(verdict middleware.Verdict) (text string) {
+	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
 		}
 		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated}
@@ -335,12 +339,11 @@ func (v *Validator) render(j *judgement, attempt int, repeated bool) func(middle
 			in.Tool, in.Declared = *p.tool, true
 		}
 		in.Available = v.available(j.req.Tools)
-		defer func() {
-			if recover() != nil {
-				j.note("Options.Feedback panicked; the built-in text was sent")
-				text = DefaultFeedback(in)
-			}
-		}()
-		return v.o.Feedback(in)
+		text, err := isolated(context.Background(), v.o.RuleTimeout, func(context.Context) (string, error) { return v.o.Feedback(in), nil })
+		if err != nil {
+			j.note("Options.Feedback panicked or was late; the built-in text was sent")
+			return DefaultFeedback(in)
+		}
+		return text
 	}
 }

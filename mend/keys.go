@@ -18,6 +18,8 @@ type object struct {
 	freeForm bool            // the schema has a use for keys that it does not declare
 }
 
+// object compares v, at pointer, with the schema for it. Of a key that stands
+// there twice every member counts.
 func (m *mender) object(v rawjson.Value, pointer string) object {
 	s := schema.Locate(m.root, pointer)
 	o := object{value: v}
@@ -61,8 +63,8 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 		fixes = append(fixes, replace(Unwrap, o.value, inner))
 	}
 	if p.has("required") {
-		if member, ok := m.sentFor(o, key); ok {
-			fixes = append(fixes, rename(member, key))
+		if member, rule := m.sentFor(o, key); member.Exists() {
+			fixes = append(fixes, rename(rule, member, key))
 		}
 		return fixes
 	}
@@ -70,9 +72,9 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	if !member.Exists() {
 		return fixes
 	}
-	names := m.meant(o, key)
+	names, rule := m.meant(o, key)
 	if len(names) == 1 {
-		return append(fixes, rename(member, names[0]))
+		return append(fixes, rename(rule, member, names[0]))
 	}
 	if len(names) == 0 && len(fixes) == 0 {
 		fixes = append(fixes, drop(o.value, member))
@@ -80,40 +82,43 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	return fixes
 }
 
-// sentFor returns the stray key that stands for a missing one: the only
-// variant of its name, or the only stray for the only missing key.
-func (m *mender) sentFor(o object, name string) (rawjson.Value, bool) {
-	var strong []rawjson.Value
+// sentFor returns the stray member that stands for a missing one, and the rule
+// that says so: the only variant of its name, or the only stray for the only
+// missing key.
+func (m *mender) sentFor(o object, name string) (rawjson.Value, Rules) {
+	var variants []rawjson.Value
 	for _, stray := range o.strays {
 		if m.variant(stray.Key(), name) {
-			strong = append(strong, stray)
+			variants = append(variants, stray)
 		}
 	}
 	switch {
-	case len(strong) == 1:
-		return strong[0], true
-	case len(strong) > 1 || o.freeForm || len(o.missing) != 1 || len(o.strays) != 1:
-		return rawjson.Value{}, false
+	case len(variants) == 1:
+		return variants[0], Rename
+	case len(variants) > 1 || o.freeForm || len(o.missing) != 1 || len(o.strays) != 1:
+		return rawjson.Value{}, 0
 	}
-	names := m.meant(o, o.strays[0].Key())
-	return o.strays[0], len(names) == 1 && names[0] == name
+	if names, _ := m.meant(o, o.strays[0].Key()); len(names) != 1 || names[0] != name {
+		return rawjson.Value{}, 0
+	}
+	return o.strays[0], RenameClose
 }
 
-// meant returns the declared keys, not there, that key may be meant for:
-// variants of it, else those with a name like it.
-func (m *mender) meant(o object, key string) []string {
-	var strong, weak []string
+// meant returns the declared keys, not there, that key may be meant for, and
+// the rule that says so: variants of it, else those with a name like it.
+func (m *mender) meant(o object, key string) ([]string, Rules) {
+	var variants, close []string
 	for _, name := range o.free {
 		if m.variant(key, name) {
-			strong = append(strong, name)
+			variants = append(variants, name)
 		} else if alike(key, name) {
-			weak = append(weak, name)
+			close = append(close, name)
 		}
 	}
-	if len(strong) > 0 {
-		return strong
+	if len(variants) > 0 {
+		return variants, Rename
 	}
-	return weak
+	return close, RenameClose
 }
 
 // variant reports whether key is name in another spelling, or an alias of it.
@@ -135,12 +140,13 @@ func alike(a, b string) bool {
 	return schema.Suggest(a, []string{b}) != ""
 }
 
-func rename(member rawjson.Value, name string) fix {
+// rename is the fix that writes another key before a member's value.
+func rename(rule Rules, member rawjson.Value, name string) fix {
 	start, end := keySpan(member)
 	return fix{
-		rule:    Rename,
+		rule:    rule,
 		edits:   []rawjson.Edit{{Start: start, End: end, Text: rawjson.Quote(name)}},
-		changes: []middleware.Change{{By: Rename.by(), Pointer: member.Pointer(), Before: rawjson.Quote(member.Key()), After: rawjson.Quote(name)}},
+		changes: []middleware.Change{{By: rule.by(), Pointer: member.Pointer(), Before: rawjson.Quote(member.Key()), After: rawjson.Quote(name)}},
 	}
 }
 
@@ -164,6 +170,7 @@ func keySpan(member rawjson.Value) (start, end int) {
 	return first + start, first + len(strings.TrimRight(text[:v-first], " \t\r\n:"))
 }
 
+// drop is the fix that takes a member out of object, with a comma.
 func drop(object, member rawjson.Value) fix {
 	return fix{
 		rule:    DropUnknown,

@@ -22,6 +22,7 @@ const (
 	anything = anObject<<1 - 1
 )
 
+// kindNames are the types of JSON Schema.
 var kindNames = map[string]kinds{
 	"null": aNull, "boolean": aBoolean, "number": aNumber, "integer": anInteger,
 	"string": aString, "array": anArray, "object": anObject,

@@ -40,7 +40,8 @@ const (
 	// Wrap puts a single value where an array of such is wanted, and a bare
 	// value into an object with one property that it can be.
 	Wrap
-	// Rename gives a key the declared name that it is a variant of.
+	// Rename gives a key the declared name that it is another spelling of, in
+	// letter case and separators only, or that Input.Aliases has for it.
 	Rename
 	// DropUnknown takes out keys that the schema forbids, unless they may be a
 	// declared key misspelled.
@@ -57,6 +58,9 @@ const (
 	// Encode puts an array or object into a string, as its JSON text, where a
 	// string is wanted.
 	Encode
+	// RenameClose also gives the only undeclared key the name of the only
+	// missing one, if their names are alike.
+	RenameClose
 
 	end // one past the last
 
@@ -66,10 +70,10 @@ const (
 	All = end - 1
 	// Default is what docs/mending.md shows to be right on recorded calls: no
 	// wrong mend among at least 20, or at least 99 in 100 right.
-	Default = Coerce | Unwrap | Syntax | ToolName
+	Default = Coerce | Rename | Syntax | ToolName
 )
 
-var ruleNames = [...]string{"coerce", "unwrap", "wrap", "rename", "drop_unknown", "syntax", "tool_name", "enum", "encode"}
+var ruleNames = [...]string{"coerce", "unwrap", "wrap", "rename", "drop_unknown", "syntax", "tool_name", "enum", "encode", "rename_close"}
 
 // String returns the names of the fixes, such as "coerce|wrap"; "none" for an
 // empty set.
@@ -133,7 +137,7 @@ const (
 // arguments. The result is the same every time. Safe for concurrent use as far
 // as in.Validate is.
 func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool) {
-	if len(in.Issues) == 0 || in.Rules.Has(None) || hasCode(in.Issues, codeTruncated) {
+	if len(in.Issues) == 0 || in.Rules&None != 0 || hasCode(in.Issues, codeTruncated) {
 		return "", nil, false
 	}
 	m := newMender(in)
@@ -165,6 +169,7 @@ func (m *mender) parsed(c candidate) (candidate, bool) {
 	return candidate{}, false
 }
 
+// hasCode reports whether any of issues has that code.
 func hasCode(issues []middleware.Issue, code string) bool {
 	for _, i := range issues {
 		if i.Code == code {

@@ -214,20 +214,25 @@ func TestWrap(t *testing.T) {
 func TestRename(t *testing.T) {
 	t.Parallel()
 	check(t, mend.Rename, []row{
-		{name: "part of the name", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`, want: `{"payment_id" : "x"}`},
-		{name: "similar", params: properties(false, "contents!", str, "path!", str), args: `{"content":"x", "path":"y"}`, want: `{"contents":"x", "path":"y"}`},
-		{name: "misspelled", params: properties(false, "ignitionMode!", str), args: `{"ignignitionMode": "START"}`, want: `{"ignitionMode": "START"}`},
 		{name: "letter case", params: properties(false, "userId!", str), args: `{"userid": "x"}`, want: `{"userId": "x"}`},
 		{name: "underscore", params: properties(false, "_from!", str), args: `{"to": "y", "from": "x"}`, want: `{"to": "y", "_from": "x"}`},
 		{name: "two variants at once", params: properties(false, "X-Key!", str, "X-Host!", str),
 			args: `{"X_Host": "h", "X_Key": "k"}`, want: `{"X-Host": "h", "X-Key": "k"}`},
-		{name: "below", params: properties(false, "files", `{"type": "array", "items": `+properties(false, "path!", str)+`}`),
-			args: `{"files": [{"path": "a"}, {"file_path": "b"}]}`, want: `{"files": [{"path": "a"}, {"path": "b"}]}`},
 		{name: "escaped key", params: properties(false, "user_id!", str), args: `{ "o" : 1 , "user\u0049d" : "x" }`, want: `{ "o" : 1 , "user_id" : "x" }`},
 		{name: "optional, closed", params: properties(true, "user_id", str), args: `{"userId": "x"}`, want: `{"user_id": "x"}`},
 		{name: "alias", params: properties(false, "selector!", str), args: `{"element": "x"}`, want: `{"selector": "x"}`, aliases: map[string]string{"element": "selector"}},
 		{name: "alias beside another stray", params: properties(false, "selector!", str), args: `{"element": "x", "why": "y"}`,
 			want: `{"selector": "x", "why": "y"}`, aliases: map[string]string{"element": "selector"}},
+		{name: "alias already there", params: properties(false, "selector!", str, "n!", str), args: `{"selector": "a", "element": "x"}`, aliases: map[string]string{"element": "selector"}},
+		{name: "part of the name is no variant", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`},
+		{name: "two variants of one name", params: properties(false, "user_id!", str), args: `{"userId": "x", "UserID": "y"}`},
+	})
+	check(t, mend.RenameClose, []row{
+		{name: "part of the name", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`, want: `{"payment_id" : "x"}`},
+		{name: "similar", params: properties(false, "contents!", str, "path!", str), args: `{"content":"x", "path":"y"}`, want: `{"contents":"x", "path":"y"}`},
+		{name: "misspelled", params: properties(false, "ignitionMode!", str), args: `{"ignignitionMode": "START"}`, want: `{"ignitionMode": "START"}`},
+		{name: "below", params: properties(false, "files", `{"type": "array", "items": `+properties(false, "path!", str)+`}`),
+			args: `{"files": [{"path": "a"}, {"file_path": "b"}]}`, want: `{"files": [{"path": "a"}, {"path": "b"}]}`},
 
 		{name: "type does not fit", params: properties(false, "payment_id!", str), args: `{"id": 5}`},
 		{name: "two strays", params: properties(false, "payment_id!", str), args: `{"id": "x", "payment": "y"}`},
@@ -238,7 +243,6 @@ func TestRename(t *testing.T) {
 		{name: "free-form object", params: `{"type": "object", "properties": {"user_id": {"type": "string"}}, "required": ["user_id"], "additionalProperties": {"type": "string"}}`,
 			args: `{"id": "x"}`},
 		{name: "optional, open: nothing is wrong", params: properties(false, "user_id", str, "n!", integer), args: `{"id": "x", "n": "y"}`},
-		{name: "alias already there", params: properties(false, "selector!", str, "n!", str), args: `{"selector": "a", "element": "x"}`, aliases: map[string]string{"element": "selector"}},
 	})
 	check(t, mend.Rename|mend.Coerce, []row{
 		{name: "then its value", params: properties(false, "user_id!", integer), args: `{"userId": "5"}`, want: `{"user_id": 5}`},
@@ -258,7 +262,7 @@ func TestDropUnknown(t *testing.T) {
 		{name: "perhaps misspelled", params: closed, args: `{"path": "a", "limits": 5}`},
 		{name: "another issue stays", params: closed, args: `{"why": "x"}`},
 	})
-	check(t, mend.DropUnknown|mend.Rename, []row{
+	check(t, mend.DropUnknown|mend.RenameClose, []row{
 		{name: "renamed rather than dropped", params: closed, args: `{"path": "a", "limits": 5}`, want: `{"path": "a", "limit": 5}`},
 		{name: "one renamed, one dropped", params: closed, args: `{"file_path": "a", "why": "x"}`, want: `{"path": "a"}`},
 		{name: "two for one name", params: closed, args: `{"file_path": "a", "filepath": "x"}`},
@@ -285,4 +289,81 @@ func TestEncode(t *testing.T) {
 		{name: "object", params: properties(false, "s", str), args: `{"s": {"a":1}}`, want: `{"s": "{\"a\":1}"}`},
 		{name: "not among the values", params: properties(false, "s", `{"enum": ["a"]}`), args: `{"s": ["a"]}`},
 	})
+}
+
+func TestNotMended(t *testing.T) {
+	t.Parallel()
+	params := properties(false, "n!", integer)
+	_, _, ok := mend.Arguments(mend.Input{Tool: middleware.Tool{Parameters: []byte(params)}, Arguments: `{"n": "5"}`, Rules: mend.All})
+	require.False(t, ok, "without issues nothing is wrong")
+
+	in := input(t, params, `{"n": "5"}`, mend.All)
+	in.Issues = append(in.Issues, middleware.Issue{Code: "truncated"})
+	_, _, ok = mend.Arguments(in)
+	require.False(t, ok, "cut off")
+
+	for _, rules := range []mend.Rules{mend.None, mend.None | mend.All, mend.Wrap} {
+		_, _, ok = mend.Arguments(input(t, params, `{"n": "5"}`, rules))
+		require.False(t, ok, rules)
+	}
+	in = input(t, params, `{"n": "5"}`, mend.All)
+	in.Validate = func(string) []middleware.Issue { return []middleware.Issue{{Code: "decode"}} }
+	_, _, ok = mend.Arguments(in)
+	require.False(t, ok, "the whole judgement counts, not the schema alone")
+
+	in = input(t, params, `{"n": "5"}`, mend.All)
+	in.Tool.Parameters = nil
+	args, _, ok := mend.Arguments(in)
+	require.True(t, ok, "without a schema the issues lead")
+	require.Equal(t, `{"n": 5}`, args)
+}
+
+func TestCombinations(t *testing.T) {
+	t.Parallel()
+	check(t, mend.All, []row{
+		{name: "everything at once", params: properties(true, "path!", str, "limit", integer, "tags", strs, "at", point),
+			args: "{'file_path': 'a', 'Limit': '5', 'tags': 'x', 'at': '{\"x\": \"1\", \"y\": 2}', 'why': None,}",
+			want: `{"path": "a", "limit": 5, "tags": ["x"], "at": {"x": 1, "y": 2}}`},
+		{name: "one issue that nothing mends", params: properties(false, "a", integer, "b", integer), args: `{"a": "1", "b": "many"}`},
+	})
+}
+
+func TestChanges(t *testing.T) {
+	t.Parallel()
+	params := properties(true, "path!", str, "limit", integer, "a/b", ints)
+	_, changes, ok := mend.Arguments(input(t, params, `{"Path": "x", "limit": "5", "a/b": ["1"], "why": [1]}`, mend.All))
+	require.True(t, ok)
+	require.ElementsMatch(t, []middleware.Change{
+		{By: "mend.rename", Pointer: "/Path", Before: `"Path"`, After: `"path"`},
+		{By: "mend.coerce", Pointer: "/limit", Before: `"5"`, After: `5`},
+		{By: "mend.coerce", Pointer: "/a~1b/0", Before: `"1"`, After: `1`},
+		{By: "mend.drop_unknown", Pointer: "/why", Before: `[1]`},
+	}, changes)
+}
+
+func TestWorkIsBounded(t *testing.T) {
+	t.Parallel()
+	var names []string
+	args := make([]string, 0, 40)
+	for i := range 40 { // two ways to mend each, and no end in sight
+		name := "p" + strings.Repeat("x", i)
+		names = append(names, name, `{"oneOf": [{"type": "boolean"}, {"type": "array"}, {"type": "object", "required": ["a"], "properties": {"a": {}}}]}`)
+		args = append(args, rawjson.Quote(name)+`: 5`)
+	}
+	in := input(t, properties(false, names...), "{"+strings.Join(args, ",")+"}", mend.All)
+	count, validate := 0, in.Validate
+	in.Validate = func(args string) []middleware.Issue { count++; return validate(args) }
+	_, _, ok := mend.Arguments(in)
+	require.False(t, ok)
+	require.LessOrEqual(t, count, 64)
+}
+
+func TestRules(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "none", mend.None.String())
+	require.Equal(t, "coerce|wrap", (mend.Coerce | mend.Wrap).String())
+	require.Equal(t, mend.Default.String(), mend.Rules(0).String())
+	require.Equal(t, "coerce|rename|syntax|tool_name", mend.Default.String())
+	require.True(t, mend.All.Has(mend.Encode))
+	require.False(t, (mend.None | mend.Coerce).Has(mend.Coerce))
 }

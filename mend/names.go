@@ -6,6 +6,9 @@ import (
 	"unicode"
 )
 
+// maxPrefixes bounds the tries of Name: none, functions., server/functions.
+const maxPrefixes = 4
+
 // Name returns the available tool that name is a variant of, for a name that
 // is not available. It undoes control tokens of a chat format that leaked into
 // the name (ls<|channel|>commentary), quotes and white space, then differences
@@ -29,7 +32,7 @@ func Name(name string, available []string) (string, bool) {
 	if slices.Contains(available, clean) {
 		return clean, true
 	}
-	for clean != "" {
+	for range maxPrefixes {
 		found, several := variantOf(clean, available)
 		if found != "" || several {
 			return found, !several
@@ -39,6 +42,8 @@ func Name(name string, available []string) (string, bool) {
 	return "", false
 }
 
+// variantOf returns the one available tool that name is, or is another spelling
+// of; several if there is more than one.
 func variantOf(name string, available []string) (found string, several bool) {
 	if slices.Contains(available, name) {
 		return name, false

@@ -30,6 +30,7 @@ func (r *repairer) double() bool {
 	return false
 }
 
+// escape passes over an escape in a string in double quotes.
 func (r *repairer) escape() bool {
 	n := escapeLen(r.text[r.pos:r.end])
 	if n == 0 {

@@ -15,6 +15,8 @@ const (
 	maxBytes      = 4 << 20 // of all candidates together, before minCandidates counts
 	maxRounds     = 4       // a fix may need another one below it: "[\"1\"]" for an array of integers
 	maxReduced    = 8       // fixes of one round that are also tried without each other
+	maxPlaces     = 512     // with faults in one candidate, fewer in large ones:
+	maxLooking    = 8 << 20 // places times bytes, because finding each takes a walk
 )
 
 // unlimited reads what in.Validate has let through or is about to judge.
@@ -27,6 +29,8 @@ type mender struct {
 	budget int           // candidates that may still be validated
 }
 
+// newMender reads the tool's schema. One that cannot be read leaves the issues
+// to lead alone.
 func newMender(in Input) *mender {
 	m := &mender{in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
 	if doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits); err == nil {
@@ -42,6 +46,7 @@ type fix struct {
 	changes []middleware.Change
 }
 
+// replace is the fix that writes text in place of v.
 func replace(rule Rules, v rawjson.Value, text string) fix {
 	start, end := v.Span()
 	return fix{
@@ -51,6 +56,7 @@ func replace(rule Rules, v rawjson.Value, text string) fix {
 	}
 }
 
+// equal reports whether two fixes do the same.
 func (f fix) equal(g fix) bool { return f.rule == g.rule && slices.Equal(f.edits, g.edits) }
 
 // candidate is a text on the way, what led to it, and what is still wrong with
@@ -118,8 +124,12 @@ func (m *mender) children(c candidate) []candidate {
 	if err != nil {
 		return nil
 	}
+	places := placesOf(c.issues)
+	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {
+		return nil
+	}
 	var certain, choice []fix
-	for _, place := range m.places(doc, c.issues) {
+	for _, place := range places {
 		fixes := m.fixes(doc, place)
 		switch {
 		case len(fixes) == 1:
@@ -167,6 +177,7 @@ func add(fixes []fix, f fix) []fix {
 	return append(slices.Clip(fixes), f)
 }
 
+// overlap reports whether two fixes change the same bytes.
 func overlap(f, g fix) bool {
 	for _, a := range f.edits {
 		for _, b := range g.edits {
@@ -184,17 +195,25 @@ type place struct {
 	codes   []string
 }
 
+// has reports whether one of codes was found at p.
 func (p place) has(codes ...string) bool {
 	return slices.ContainsFunc(codes, func(c string) bool { return slices.Contains(p.codes, c) })
 }
 
-func (m *mender) places(doc *rawjson.Doc, issues []middleware.Issue) []place {
+// placesOf returns the places that issues name, in their order; one more than
+// maxPlaces for any number above.
+func placesOf(issues []middleware.Issue) []place {
 	var places []place
+	index := map[string]int{}
 	for _, i := range issues {
-		at := slices.IndexFunc(places, func(p place) bool { return p.pointer == i.Pointer })
-		if at < 0 {
+		at, known := index[i.Pointer]
+		if !known {
+			if len(places) > maxPlaces {
+				break
+			}
+			at = len(places)
+			index[i.Pointer] = at
 			places = append(places, place{pointer: i.Pointer})
-			at = len(places) - 1
 		}
 		places[at].codes = append(places[at].codes, i.Code)
 	}

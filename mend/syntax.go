@@ -44,6 +44,7 @@ type repairer struct {
 	cut      bool // a comment ran to the end: what stands in it may be the closers
 }
 
+// edit notes an edit; deletions side by side become one.
 func (r *repairer) edit(start, end int, text string) {
 	if n := len(r.edits); text == "" && n > 0 && r.edits[n-1].Text == "" && r.edits[n-1].End == start {
 		r.edits[n-1].End = end
@@ -52,6 +53,7 @@ func (r *repairer) edit(start, end int, text string) {
 	r.edits = append(r.edits, rawjson.Edit{Start: start, End: end, Text: text})
 }
 
+// peek returns the next byte, 0 at the end.
 func (r *repairer) peek() byte {
 	if r.pos < r.end {
 		return r.text[r.pos]
@@ -109,6 +111,7 @@ func (r *repairer) space() bool {
 	return true
 }
 
+// value reads one value of any kind. Depth is bounded, because it recurses.
 func (r *repairer) value(depth int) bool {
 	if depth > rawjson.DefaultDepth {
 		return false
@@ -158,16 +161,13 @@ func (r *repairer) container(open byte, depth int) bool {
 	}
 }
 
-// closer puts in an end that the text lacks, where it ends after something
-// that is surely whole: the caller has seen to everything but numbers, which
-// may go on.
+// closer puts in an end that the text lacks, where it ends after a string or
+// a container. A number or a word may have been cut short, and a string that
+// ends in a closer has probably swallowed it.
 func (r *repairer) closer(open byte) bool {
 	body := strings.TrimRight(r.text[:r.end], " \t\r\n")
-	last := byte(0)
-	if body != "" {
-		last = body[len(body)-1]
-	}
-	if r.cut || '0' <= last && last <= '9' {
+	inner := strings.TrimRight(body, "\"'")
+	if r.cut || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
 		return false
 	}
 	r.edits = append(r.edits, rawjson.Edit{Start: r.end, End: r.end, Text: string(open + 2)})
@@ -212,8 +212,10 @@ func (r *repairer) number() bool {
 	return err == nil && doc.Root().Kind() == rawjson.Number
 }
 
+// literals are the words that stand for a value, in JSON and in Python.
 var literals = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
+// literal reads one of the literals, whole.
 func (r *repairer) literal() bool {
 	start := r.pos
 	for isLetter(r.peek()) || '0' <= r.peek() && r.peek() <= '9' {
@@ -227,6 +229,7 @@ func (r *repairer) literal() bool {
 	return ok
 }
 
+// isLetter reports whether c may start a bare key.
 func isLetter(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' || c == '$'
 }

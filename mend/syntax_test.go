@@ -28,7 +28,6 @@ func TestSyntax(t *testing.T) {
 		{name: "words in strings", args: `{'a': 'True None'}`, want: `{"a": "True None"}`},
 		{name: "bare keys", args: `{a: 1, b_2: 2, $c: 3}`, want: `{"a": 1, "b_2": 2, "$c": 3}`},
 		{name: "missing closers", args: `{"a": [{"b": "c"}`, want: `{"a": [{"b": "c"}]}`},
-		{name: "missing closer after a literal", args: `{"a": true`, want: `{"a": true}`},
 		{name: "surplus closers", args: `{"a": 1}]}`, want: `{"a": 1}`},
 		{name: "raw control characters", args: "{\"a\": \"x\n\ty\x01\"}", want: `{"a": "x\n\ty\u0001"}`},
 		{name: "escaped apostrophe", args: `{"a": "it\'s"}`, want: `{"a": "it's"}`},
@@ -38,6 +37,8 @@ func TestSyntax(t *testing.T) {
 
 		{name: "cut inside a string", args: `{"a": "b`},
 		{name: "cut after an escape", args: `{"a": "b\`},
+		{name: "closer inside the last string", args: `{"a": "b", "c": "f(x)}"`},
+		{name: "cut after a literal", args: `{"a": true`},
 		{name: "cut after a number", args: `{"a": 12`},
 		{name: "cut inside a literal", args: `{"a": tru`},
 		{name: "cut after a comma", args: `{"a": "b",`},

@@ -22,6 +22,7 @@ var house = []repocheck.Room{
 	{Floor: 1, Path: "internal/schema"},
 	{Floor: 1, Path: "strip"},
 	{Floor: 1, Path: "mend"},
+	{Floor: 1, Path: "internal/typeschema/..."},
 	{Floor: 1, Path: "batch"},
 	{Floor: 1, Path: "budget"},
 

@@ -1,0 +1,70 @@
+package argsvalidate_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/tracing"
+)
+
+// The whole stack on a valid call of five fields, beside json.Valid on the
+// same bytes and beside the bare model call. The ratios are those of one run:
+//
+//	go test -run '^$' -bench Stack ./argsvalidate
+func BenchmarkStack(b *testing.B) {
+	tools := []middleware.Tool{{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"},
+		"days":{"type":"integer","minimum":1},"unit":{"enum":["celsius","fahrenheit"]},"latitude":{"type":"number"},"detailed":{"type":"boolean"}},
+		"required":["city","days"],"additionalProperties":false}`)}}
+	arguments := `{"city":"Oslo, Norway","days":3,"unit":"celsius","latitude":59.9139,"detailed":true}`
+	message := middleware.Assistant("", middleware.ToolCall{ID: "call_1", Name: "get_weather", Arguments: arguments})
+	bare := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{Message: message, FinishReason: middleware.FinishToolCalls}, nil
+	}
+	req := &middleware.Request{Messages: []middleware.Message{middleware.User("How is the weather?")}, Tools: tools}
+	raw := []byte(arguments)
+
+	validator := argsvalidate.NewValidator(argsvalidate.Options{})
+	call := message.ToolCalls[0]
+	for _, c := range []struct {
+		name string
+		run  func() error
+	}{
+		{"bare model call", func() error { _, err := bare(b.Context(), req); return err }},
+		{"Validator.Validate", func() error { _, err := validator.Validate(b.Context(), tools, call); return err }},
+		{"argsvalidate", stepOf(b, req, argsvalidate.New(argsvalidate.Options{})(bare))},
+		{"whole stack", stepOf(b, req, middleware.Chain(
+			tracing.New(tracing.Options{}),
+			argsvalidate.New(argsvalidate.Options{}),
+			retry.New(retry.Options{}),
+			budget.New(),
+			tracing.NewAttempt(tracing.Options{}),
+		)(bare))},
+	} {
+		b.Run(c.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := c.run(); err != nil {
+					b.Fatal(err)
+				}
+			}
+			took, start := b.Elapsed(), time.Now()
+			for range b.N {
+				json.Valid(raw)
+			}
+			b.ReportMetric(float64(took)/float64(time.Since(start)), "x-json.Valid")
+		})
+	}
+}
+
+func stepOf(b *testing.B, req *middleware.Request, call middleware.ModelCall) func() error {
+	return func() error {
+		_, err := call(b.Context(), req)
+		return err
+	}
+}

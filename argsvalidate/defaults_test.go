@@ -1,0 +1,68 @@
+package argsvalidate
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/strip"
+)
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	o := Options{}.withDefaults()
+	require.Equal(t, 3, o.MaxAttempts)
+	require.Equal(t, Pass, o.OnExhausted)
+	require.Equal(t, RejectUnknown, o.UnknownTools)
+	require.Equal(t, BySchema, o.Properties)
+	require.Equal(t, strip.Optional, o.Strip)
+	require.Empty(t, o.Placeholders)
+	require.Equal(t, mend.Default, o.Mend)
+	require.Empty(t, o.Fixers)
+	require.Equal(t, batch.ReissueAll, o.Batch)
+	require.False(t, o.Formats)
+	require.Equal(t, 10*time.Second, o.RuleTimeout)
+	require.Equal(t, FailStep, o.OnRuleError)
+	require.NotNil(t, o.Feedback)
+}
+
+func TestDefaultsKeepWhatIsSet(t *testing.T) {
+	t.Parallel()
+	o := Options{MaxAttempts: 7, OnExhausted: Raise, Properties: RejectUndeclared, Strip: strip.Off, RuleTimeout: time.Second,
+		Feedback: func(FeedbackInput) string { return "mine" }}.withDefaults()
+	require.Equal(t, 7, o.MaxAttempts)
+	require.Equal(t, Raise, o.OnExhausted)
+	require.Equal(t, RejectUndeclared, o.Properties)
+	require.Equal(t, strip.Off, o.Strip)
+	require.Equal(t, time.Second, o.RuleTimeout)
+	require.Equal(t, "mine", o.Feedback(FeedbackInput{}))
+}
+
+func TestToolsInheritWhatTheyDoNotSet(t *testing.T) {
+	t.Parallel()
+	base := Options{MaxAttempts: 4, OnExhausted: DropInvalid, Strip: strip.All, Mend: mend.Unwrap, Properties: NoteUndeclared}.withDefaults()
+	all := ToolOptions{Strip: strip.All, Mend: mend.Unwrap, OnExhausted: DropInvalid, Properties: NoteUndeclared, MaxAttempts: 4}
+	for name, c := range map[string]struct {
+		set  ToolOptions
+		want func(*ToolOptions)
+	}{
+		"nothing":     {ToolOptions{}, func(*ToolOptions) {}},
+		"Strip":       {ToolOptions{Strip: strip.Off}, func(o *ToolOptions) { o.Strip = strip.Off }},
+		"Mend":        {ToolOptions{Mend: mend.None}, func(o *ToolOptions) { o.Mend = mend.None }},
+		"OnExhausted": {ToolOptions{OnExhausted: Pass}, func(o *ToolOptions) { o.OnExhausted = Pass }},
+		"Properties":  {ToolOptions{Properties: BySchema}, func(o *ToolOptions) { o.Properties = BySchema }},
+		"MaxAttempts": {ToolOptions{MaxAttempts: 1}, func(o *ToolOptions) { o.MaxAttempts = 1 }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, want := base, all
+			o.PerTool = map[string]ToolOptions{"t": c.set}
+			c.want(&want)
+			require.Equal(t, want, o.forTool("t"))
+			require.Equal(t, all, o.forTool("another"))
+		})
+	}
+}

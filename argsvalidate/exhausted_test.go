@@ -1,0 +1,103 @@
+package argsvalidate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// mixed is a batch with a valid call that strip changes and an invalid one that
+// it would change.
+var mixed = answer(call("1", "note", `{"text": "a", "tags": []}`), call("2", "weather", `{"days": null, "city": 5}`))
+
+func TestPass(t *testing.T) {
+	t.Parallel()
+	out := run(t, argsvalidate.Options{MaxAttempts: 1}, request(), mixed)
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Invalid, out.resp.Report.Status)
+	require.Equal(t, []string{`{"text": "a"}`, `{"days": null, "city": 5}`}, out.arguments(), "the valid call written back, the other as sent")
+	verdicts := out.report.Attempts[0].Verdicts
+	require.True(t, verdicts[0].OK())
+	require.False(t, verdicts[1].OK())
+	require.Equal(t, `{"days": null, "city": 5}`, verdicts[1].Call.Arguments)
+	require.Empty(t, verdicts[1].Changes)
+}
+
+func TestRaise(t *testing.T) {
+	t.Parallel()
+	out := run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}, request(), mixed, mixed)
+	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
+	require.NotErrorIs(t, out.err, argsvalidate.ErrRule)
+	require.EqualError(t, out.err, "argsvalidate: attempts exhausted: arguments still invalid after 2 attempts; weather: type")
+	e := failure(t, out.err)
+	require.Equal(t, `{"text": "a", "tags": []}`, e.Response.Message.ToolCalls[0].Arguments, "as sent")
+	require.Len(t, e.Verdicts, 2)
+	require.Len(t, e.Replies, 2)
+	require.False(t, e.Replies[0].IsError)
+	require.True(t, e.Replies[1].IsError)
+	require.Equal(t, "2", e.Replies[1].ToolCallID)
+	require.Equal(t, middleware.Invalid, out.report.Status)
+	require.Len(t, out.report.Attempts, 2)
+	require.Equal(t, -1, out.report.Final)
+}
+
+func TestDropInvalid(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}
+	out := run(t, o, request(), mixed)
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Valid, out.resp.Report.Status)
+	require.Equal(t, []string{`{"text": "a"}`}, out.arguments())
+	require.Equal(t, []string{"1 invalid calls were dropped"}, out.report.Notes)
+	require.Len(t, out.report.Attempts[0].Message.ToolCalls, 2, "the ledger keeps what was sent")
+
+	out = run(t, o, request(), answer(call("1", "weather", badWeather)))
+	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted, "nothing is left: it raises")
+}
+
+func TestTheStrictestToolDecides(t *testing.T) {
+	t.Parallel()
+	drop, pass, raise := argsvalidate.DropInvalid, argsvalidate.Pass, argsvalidate.Raise
+	for name, c := range map[string]struct {
+		weather, note, unknown argsvalidate.OnExhausted
+		want                   argsvalidate.OnExhausted
+	}{
+		"pass, pass":       {pass, pass, pass, pass},
+		"pass, drop":       {pass, drop, pass, drop},
+		"drop, pass":       {drop, pass, pass, drop},
+		"raise, drop":      {raise, drop, pass, raise},
+		"drop, raise":      {drop, raise, pass, raise},
+		"raise, pass":      {raise, pass, pass, raise},
+		"unknown: options": {pass, pass, raise, raise},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: c.unknown, PerTool: map[string]argsvalidate.ToolOptions{
+				"weather": {OnExhausted: c.weather}, "note": {OnExhausted: c.note},
+			}}
+			out := run(t, o, request(weather, note, tool("ping", "")), answer(
+				call("1", "weather", badWeather), call("2", "note", badNote), call("3", "ping", "{}"), call("4", "nosuch", "{}")))
+			switch c.want {
+			case raise:
+				require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+			case drop:
+				require.Equal(t, []string{"{}"}, out.arguments())
+			default:
+				require.Equal(t, middleware.Invalid, out.resp.Report.Status)
+				require.Len(t, out.resp.Message.ToolCalls, 4)
+			}
+		})
+	}
+}
+
+// A valid call's settings do not count.
+func TestAValidCallDoesNotRaise(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{MaxAttempts: 1, PerTool: map[string]argsvalidate.ToolOptions{"note": {OnExhausted: argsvalidate.Raise}}}
+	out := run(t, o, request(), answer(call("1", "note", goodNote), call("2", "weather", badWeather)))
+	require.NoError(t, out.err)
+}

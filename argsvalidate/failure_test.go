@@ -1,0 +1,187 @@
+package argsvalidate_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
+)
+
+func TestModelErrorInAReaskKeepsTheLedger(t *testing.T) {
+	t.Parallel()
+	down := &middleware.ModelError{StatusCode: 503, Err: errors.New("overloaded")}
+	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("weather", badWeather), middlewaretest.Fail(down))
+	require.ErrorIs(t, out.err, error(down))
+	var found *middleware.ModelError
+	require.ErrorAs(t, out.err, &found)
+	require.Same(t, down, found)
+	require.Equal(t, down.Error(), out.err.Error())
+
+	require.Len(t, out.report.Attempts, 2)
+	first := out.report.Attempts[0]
+	require.Equal(t, badWeather, first.Message.ToolCalls[0].Arguments, "the first answer is not lost")
+	require.NotEmpty(t, first.Verdicts[0].Issues)
+	require.NotEmpty(t, first.Replies)
+	require.ErrorIs(t, out.report.Attempts[1].Err, error(down))
+	require.EqualValues(t, 10, out.report.Usage().Input)
+}
+
+func TestModelErrorAtFirst(t *testing.T) {
+	t.Parallel()
+	wrong := errors.New("wrong key")
+	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Fail(wrong))
+	require.ErrorIs(t, out.err, wrong)
+	require.NotErrorIs(t, out.err, argsvalidate.ErrExhausted)
+	require.Len(t, out.report.Attempts, 1)
+}
+
+func TestModelThatReturnsNothing(t *testing.T) {
+	t.Parallel()
+	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(nil))
+	require.ErrorIs(t, out.err, middleware.ErrNoResponse)
+
+	out = run(t, argsvalidate.Options{}, request(), answer(call("1", "weather", badWeather)), middlewaretest.Reply(nil))
+	require.ErrorIs(t, out.err, middleware.ErrNoResponse)
+	require.Len(t, out.report.Attempts, 2)
+}
+
+func TestContextCancelledBefore(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	model := middlewaretest.NewModel(t)
+	_, err := argsvalidate.New(argsvalidate.Options{})(model.Call)(ctx, request())
+	require.ErrorIs(t, err, context.Canceled)
+}
+
+func TestContextCancelledBetweenAttempts(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	quit := errors.New("the user went away")
+	asked := 0
+	_, err := argsvalidate.New(argsvalidate.Options{})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		asked++
+		cancel(quit)
+		return &middleware.Response{Message: middleware.Assistant("", call("1", "weather", badWeather))}, nil
+	})(ctx, request())
+	require.Equal(t, 1, asked)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, quit)
+	require.Equal(t, []string{"required", "minimum"}, codes(failure(t, err).Verdicts[0]))
+	require.ErrorContains(t, err, "argsvalidate: ended before attempt 2: context canceled")
+	require.Len(t, middleware.ReportOf(nil, err).Attempts, 1)
+}
+
+func TestContextCancelledDuringAnAttempt(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	asked := 0
+	_, err := argsvalidate.New(argsvalidate.Options{})(func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if asked++; asked == 2 {
+			cancel()
+			return nil, ctx.Err()
+		}
+		return &middleware.Response{Message: middleware.Assistant("", call("1", "weather", badWeather))}, nil
+	})(ctx, request())
+	require.Equal(t, 2, asked)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, badWeather, failure(t, err).Response.Message.ToolCalls[0].Arguments, "what was wrong last stands beside it")
+	require.Len(t, middleware.ReportOf(nil, err).Attempts, 2)
+}
+
+// A refusal by the provider is not lost either when the context ends after it.
+func TestContextCancelledAfterARefusal(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	_, err := argsvalidate.New(argsvalidate.Options{})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		cancel()
+		return nil, refusal
+	})(ctx, request())
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
+	require.ErrorIs(t, failure(t, err), argsvalidate.ErrInvalid)
+}
+
+func TestDeadlineEndsTheStep(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		asked := 0
+		_, err := argsvalidate.New(argsvalidate.Options{MaxAttempts: 10})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+			asked++
+			time.Sleep(time.Minute)
+			return &middleware.Response{Message: middleware.Assistant("", call("1", "weather", badWeather))}, nil
+		})(ctx, request())
+		require.Equal(t, 2, asked, "the third one would begin after the deadline")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		failure(t, err)
+	})
+}
+
+// Every reason is found through any depth of wrapping.
+func TestErrorsAreFoundThroughWrapping(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("database is down")
+	rule := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { return nil, broken })
+	raise := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	for name, c := range map[string]struct {
+		o         argsvalidate.Options
+		args      string
+		is, isNot []error
+		errorType string
+	}{
+		"exhausted": {raise, badWeather, []error{argsvalidate.ErrExhausted, argsvalidate.ErrInvalid}, []error{argsvalidate.ErrRule}, "invalid_tool_call"},
+		"rule": {argsvalidate.Options{Rules: []argsvalidate.Rule{rule}}, goodWeather, []error{argsvalidate.ErrRule, broken},
+			[]error{argsvalidate.ErrExhausted, argsvalidate.ErrInvalid}, "rule"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := run(t, c.o, request(), answer(call("1", "weather", c.args)))
+			err := fmt.Errorf("run 7: %w", errors.Join(errors.New("other"), fmt.Errorf("step 2: %w", out.err)))
+			for _, target := range c.is {
+				require.ErrorIs(t, err, target)
+			}
+			for _, target := range c.isNot {
+				require.NotErrorIs(t, err, target)
+			}
+			require.Equal(t, c.errorType, failure(t, err).ErrorType())
+			require.Len(t, middleware.ReportOf(nil, err).Attempts, 1)
+		})
+	}
+}
+
+func TestErrorTextHoldsNoArguments(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	raise := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	for name, c := range map[string]struct {
+		unknown argsvalidate.UnknownTools
+		call    middleware.ToolCall
+		want    string
+	}{
+		"a value":        {0, call("1", "weather", `{"city": {"hunter2": 1}, "days": "hunter2"}`), "weather: type"},
+		"a key":          {0, call("1", "weather", `{"city": "a", "hunter2": 1}`), "weather: additionalProperties"},
+		"no JSON":        {0, call("1", "weather", `{"city": hunter2`), "weather: syntax"},
+		"a name":         {0, call("1", "hunter2", `{}`), "undeclared tool: unknown_tool"},
+		"a passed name":  {argsvalidate.PassUnknown, call("1", "hunter2", `[]`), "undeclared tool: not_object"},
+		"several issues": {0, call("1", "weather", `{"days": 0, "hunter2": 1}`), "weather: required, minimum, additionalProperties"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := raise
+			o.UnknownTools = c.unknown
+			out := run(t, o, request(), answer(c.call))
+			require.NotContains(t, out.err.Error(), secret)
+			require.EqualError(t, out.err, "argsvalidate: attempts exhausted: arguments still invalid after 1 attempts; "+c.want)
+		})
+	}
+}

@@ -1,0 +1,106 @@
+package argsvalidate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+func TestFieldRulePaths(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, args string
+		want       []string // pointers of what the rule refuses: numbers below 10
+	}{
+		{"/n", `{"n": 5}`, []string{"/n"}},
+		{"/n", `{"n": 50}`, nil},
+		{"/n", `{}`, nil},
+		{"/n", `{"n": null}`, []string{"/n"}}, // a stored null is a value
+		{"/n", `{"n": "x"}`, []string{"/n"}},  // a value that does not decode is an issue
+		{"/n/m", `{"n": 5}`, nil},             // no way down
+		{"/*", `{"a": 5, "b": 50, "c": 6}`, []string{"/a", "/c"}},
+		{"/l/*", `{"l": [50, 5, 6]}`, []string{"/l/1", "/l/2"}},
+		{"/l/1", `{"l": [5, 6, 5]}`, []string{"/l/1"}},
+		{"/l/*/n", `{"l": [{"n": 5}, {"n": 50}, {}, 5]}`, []string{"/l/0/n"}},
+		{"/*/*", `{"a": {"x": 5}, "b": [50, 5]}`, []string{"/a/x", "/b/1"}},
+		{"/~*", `{"*": 5, "a": 5}`, []string{"/*"}},
+		{"/a.b", `{"a.b": 5, "a": {"b": 5}}`, []string{"/a.b"}},
+		{"/a~1b", `{"a/b": 5}`, []string{"/a~1b"}},
+		{argsvalidate.Dotted("c.t.*"), `{"c": {"t": [5, 50]}}`, []string{"/c/t/0"}},
+		{argsvalidate.Dotted("c.0"), `{"c": [5]}`, []string{"/c/0"}},
+		{argsvalidate.Dotted("a/b"), `{"a/b": 5}`, []string{"/a~1b"}},
+	} {
+		t.Run(c.path+" "+c.args, func(t *testing.T) {
+			t.Parallel()
+			rule := argsvalidate.FieldRule[*int]{Path: c.path, Message: "{value} is too small", Valid: func(n *int) bool { return n != nil && *n >= 10 }}
+			v := judge(t, withRules(rule), tool("t", ""), c.args)
+			require.Equal(t, c.want, pointers(v))
+		})
+	}
+}
+
+func TestDotted(t *testing.T) {
+	t.Parallel()
+	require.Empty(t, argsvalidate.Dotted(""))
+	require.Equal(t, "/a/b/*/0", argsvalidate.Dotted("a.b.*.0"))
+}
+
+func TestFieldRuleOnTheWhole(t *testing.T) {
+	t.Parallel()
+	rule := argsvalidate.FieldRule[map[string]any]{Message: "too many: {value}", Valid: func(m map[string]any) bool { return len(m) < 2 }}
+	v := judge(t, withRules(rule), tool("t", ""), `{"a": 1, "b": 2}`)
+	require.Equal(t, []middleware.Issue{{Code: "rule", Message: `too many: {"a": 1, "b": 2}`}}, v.Issues)
+	require.Equal(t, "Tool 't' argument '(root)': too many: {\"a\": 1, \"b\": 2}", argsvalidate.Line("t", v.Issues[0]))
+}
+
+func TestFieldRuleRequired(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		path, args string
+		want       []string
+	}{
+		{"/a", `{}`, []string{"missing required argument 'a'"}},
+		{"/a", `{"a": null}`, nil},
+		{"/a/b", `{"a": {}}`, []string{"missing required argument 'a.b'"}},
+		{"/a/b", `{}`, []string{"missing required argument 'a.b'"}},
+		{"/l/*/n", `{"l": [{"n": 1}, {}, {}]}`, []string{"missing required argument 'l[1].n'", "missing required argument 'l[2].n'"}},
+		{"/l/*/n", `{}`, []string{"missing required argument 'l'"}},
+		{"/l/*", `{"l": []}`, nil}, // nothing there that could lack anything
+		{"/l/1", `{"l": [5]}`, []string{"missing required argument 'l[1]'"}},
+	} {
+		t.Run(c.path+" "+c.args, func(t *testing.T) {
+			t.Parallel()
+			var said []string
+			for _, i := range judge(t, withRules(argsvalidate.FieldRule[any]{Path: c.path, Required: true}), tool("t", ""), c.args).Issues {
+				require.Equal(t, "required", i.Code)
+				said = append(said, i.Message)
+			}
+			require.Equal(t, c.want, said)
+		})
+	}
+}
+
+func TestFieldRuleTools(t *testing.T) {
+	t.Parallel()
+	rule := argsvalidate.FieldRule[any]{Path: "/a", Tools: []string{"weather"}, Message: "no", Valid: func(any) bool { return false }}
+	require.False(t, judge(t, withRules(rule), tool("weather", ""), `{"a": 1}`).OK())
+	for _, other := range []string{"weather2", "eat", "Weather", ""} {
+		issues, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", other, `{"a": 1}`)})
+		require.NoError(t, err)
+		require.Empty(t, issues, "names are exact")
+	}
+}
+
+func TestFieldRuleMessage(t *testing.T) {
+	t.Parallel()
+	rule := argsvalidate.FieldRule[int]{Path: "/n", Required: true}
+	v := judge(t, withRules(rule), tool("t", ""), `{"n": "x"}`)
+	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `"x" is not of the kind that is wanted`}}, v.Issues)
+
+	issues, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `{"n": `)})
+	require.NoError(t, err)
+	require.Empty(t, issues)
+}

@@ -1,0 +1,66 @@
+package argsvalidate_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestParity holds docs/parity.md: it has each row once, each row names a test
+// that exists, and each weakness has one.
+func TestParity(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/parity.md")
+	require.NoError(t, err)
+
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^\| ([FW]3\.\d+) \| .* \| (.*) \|$`).FindAllStringSubmatch(string(page), -1) {
+		require.NotContains(t, rows, m[1], "twice")
+		rows[m[1]] = m[2]
+	}
+	require.Len(t, rows, 43+76)
+	name := regexp.MustCompile("`([a-z/]+)\\.((?:Test|Example|Fuzz)\\w+)(?:/([^`]+))?`")
+	for prefix, n := range map[string]int{"F3": 43, "W3": 76} {
+		for i := range n {
+			id := fmt.Sprintf("%s.%d", prefix, i+1)
+			named := name.MatchString(rows[id])
+			require.True(t, named || prefix == "F3" && strings.HasPrefix(rows[id], "not taken: "), "%s names no test", id)
+		}
+	}
+	for _, m := range name.FindAllStringSubmatch(string(page), -1) {
+		where := find(t, m[1], m[2])
+		if !strings.Contains(where, m[3]) {
+			t.Errorf("docs/parity.md: %s has no %q", m[1]+"."+m[2], m[3])
+		}
+	}
+}
+
+// find returns the test files of a package that define a test, and the data
+// that its cases may be read from; it fails the test if there is none.
+func find(t *testing.T, pkg, test string) string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join("..", filepath.FromSlash(pkg), "*_test.go"))
+	require.NoError(t, err)
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		require.NoError(t, err)
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, src, parser.SkipObjectResolution)
+		require.NoError(t, err)
+		for _, d := range parsed.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == test {
+				data, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "testdata", "peer_cases.json"))
+				return string(src) + string(data)
+			}
+		}
+	}
+	t.Errorf("docs/parity.md: %s has no %s", pkg, test)
+	return ""
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
+)
+
+// setup is one way to treat invalid calls.
+type setup struct {
+	name  string
+	strip strip.Mode
+	rules mend.Rules
+	v     *argsvalidate.Validator
+}
+
+func newSetup(name string, mode strip.Mode, rules mend.Rules) setup {
+	return setup{name, mode, rules, argsvalidate.NewValidator(argsvalidate.Options{Strip: mode, Mend: rules})}
+}
+
+// verdict returns the judgement on the call of a sample, or another one in its
+// place.
+func (s setup) verdict(tools []middleware.Tool, call middleware.ToolCall) middleware.Verdict {
+	verdicts, err := s.v.Validate(context.Background(), tools, call)
+	var invalid *argsvalidate.Error
+	if err != nil && !errors.As(err, &invalid) {
+		panic(err) // a Validator returns no other
+	}
+	return verdicts[0]
+}
+
+// judge judges calls as they are: nothing is stripped or mended.
+type judge struct{ plain setup }
+
+func newJudge() judge { return judge{newSetup("", strip.Off, mend.None)} }
+
+func (j judge) issues(s sample, call middleware.ToolCall) []middleware.Issue {
+	return j.plain.verdict(s.tools, call).Issues
+}

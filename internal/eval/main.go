@@ -1,0 +1,59 @@
+// Command eval measures package mend on recorded calls whose right arguments
+// are known, and writes the tables of docs/mending.md.
+//
+//	go run ./internal/eval -write docs/mending.md
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	if err := run(os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "eval:", err)
+		os.Exit(1)
+	}
+}
+
+// defaultData is where the recorded calls lie, from the repository's root.
+const defaultData = "../shared/data/recorded"
+
+func run(args []string, out io.Writer) error {
+	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
+	flags.SetOutput(out)
+	data := flags.String("data", defaultData, "the `directory` with the recorded calls")
+	write := flags.String("write", "", "put the tables between the markers of this `file`; else they are printed")
+	wrongs := flags.Bool("wrong", false, "print every mend that the truth contradicts")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if _, err := os.Stat(*data); err != nil {
+		return err
+	}
+	st, err := evaluate(*data)
+	if err != nil {
+		return err
+	}
+	if *wrongs {
+		for _, w := range st.wrongs {
+			fmt.Fprintln(out, w)
+		}
+	}
+	if *write == "" {
+		_, err = io.WriteString(out, st.markdown())
+		return err
+	}
+	text, err := os.ReadFile(*write)
+	if err != nil {
+		return err
+	}
+	updated, err := between(string(text), st.markdown())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(*write, []byte(updated), 0o644)
+}
