@@ -1,0 +1,135 @@
+// Package agentloop runs tools and asks the model again until it is done.
+//
+//	agent, err := agentloop.New(call, agentloop.Options{Tools: tools})
+//	s := agentloop.NewState(middleware.User("How is the weather in Oslo?"))
+//	err = agent.Run(ctx, s)
+//	fmt.Println(s.Answer())
+//
+// A run is a [State]: the conversation, the calls in hand and what was spent.
+// It survives JSON at every step, so a run can stop for a person's decision
+// and go on in another process days later. A tool is a Go function over a
+// struct ([NewTool]); it is called with arguments that satisfy its schema and
+// decode, or not at all.
+//
+// # What happens in a run
+//
+// One step is a model call, or the tools of the turn that it opened. A call
+// that is not valid is never run: its turn is a failed one, which the model is
+// told of. Tools run beside each other, their results stand in call order. A
+// tool that fails, panics, is late or does not exist gives the model an error
+// result. Cancellation ends the run and is never told to the model.
+//
+// The loop itself is deterministic: it has no clock, no random number and no
+// goroutine of its own. What it does to the world is a model call, a batch of
+// tools and a checkpoint.
+package agentloop
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Options: the zero value runs until the model answers, at most 25 steps.
+type Options struct {
+	Tools    []Tool
+	Request  *middleware.Request // template for each model call: model, leading system messages, temperature; its tools are sent along
+	StopWhen StopCondition       // asked after every step; nil: never. An answer without tool calls ends every run
+	MaxSteps int                 // model calls of the loop in a run; 0 means 25
+	// MaxFailures is how many turns in a row may hold invalid calls; 0 means 3.
+	MaxFailures    int
+	Parallel       int // tools at once; 0 means 8
+	ToolMiddleware ToolMiddleware
+	// Validator judges every call once more before it runs, unless the step has
+	// judged those very bytes. Nil: the default rules. Give it the one in your
+	// chain.
+	Validator *argsvalidate.Validator
+	// Checkpoint saves s: it is called before tools run and after each step. An
+	// error ends the run.
+	Checkpoint func(ctx context.Context, s *State) error
+}
+
+const (
+	defaultMaxSteps    = 25
+	defaultMaxFailures = 3
+	defaultParallel    = 8
+	maxNameLength      = 64
+)
+
+// Agent runs conversations. It is safe for concurrent use; each run has its
+// own State.
+type Agent struct {
+	o     Options
+	call  middleware.ModelCall
+	tools map[string]Tool
+	defs  []middleware.Tool
+}
+
+// New returns an agent that asks call. It fails on tools that cannot be told
+// apart or run: a name that is missing, longer than 64 bytes or taken, a tool
+// without a function. A budget in the context of a run is charged, whether call
+// does so or not.
+func New(call middleware.ModelCall, o Options) (*Agent, error) {
+	if call == nil {
+		return nil, errors.New("agentloop: the model call is nil")
+	}
+	if o.MaxSteps < 0 || o.MaxFailures < 0 || o.Parallel < 0 {
+		return nil, fmt.Errorf("agentloop: MaxSteps, MaxFailures and Parallel must not be negative, got %d, %d, %d", o.MaxSteps, o.MaxFailures, o.Parallel)
+	}
+	o.MaxSteps = cmp.Or(o.MaxSteps, defaultMaxSteps)
+	o.MaxFailures = cmp.Or(o.MaxFailures, defaultMaxFailures)
+	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
+	if o.Validator == nil {
+		o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
+	}
+	a := &Agent{o: o, call: budget.New()(call), tools: map[string]Tool{}}
+	for _, t := range o.Tools {
+		name := t.Def.Name
+		switch _, taken := a.tools[name]; {
+		case name == "":
+			return nil, errors.New("agentloop: a tool has no name")
+		case len(name) > maxNameLength:
+			return nil, fmt.Errorf("agentloop: the name of tool %s is longer than %d bytes", name, maxNameLength)
+		case taken:
+			return nil, fmt.Errorf("agentloop: two tools are named %s", name)
+		case t.Func == nil && t.Def.Kind != middleware.Hosted:
+			return nil, fmt.Errorf("agentloop: tool %s has no function", name)
+		case t.Timeout < 0:
+			return nil, fmt.Errorf("agentloop: tool %s: Timeout must not be negative, got %v", name, t.Timeout)
+		}
+		if t.Func != nil && o.ToolMiddleware != nil {
+			t.Func = o.ToolMiddleware(t.Func)
+		}
+		a.tools[name] = t
+		a.defs = append(a.defs, t.Def)
+	}
+	return a, nil
+}
+
+// names returns the names of the agent's tools, sorted.
+func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
+
+// request is what the model is asked: the template, then the conversation.
+func (a *Agent) request(s *State) *middleware.Request {
+	req := &middleware.Request{}
+	if a.o.Request != nil {
+		req = a.o.Request.Clone()
+	}
+	req.Messages = append(req.Messages, s.Messages...)
+	req.Tools = append(req.Tools, a.defs...)
+	if s.Sink != nil {
+		step := len(s.Steps) + 1
+		req.Sink = func(e middleware.Event) error {
+			e.Step = step
+			return s.Sink(e)
+		}
+	}
+	return req
+}

@@ -1,0 +1,116 @@
+package agentloop
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// stateVersion is the version of State's JSON form. A newer one is refused.
+const stateVersion = 1
+
+// State is a run: the conversation, the turn in hand, and what was spent. It
+// survives JSON but for Sink and the side values of results, so a run can go
+// on in another process. A State belongs to one run at a time.
+type State struct {
+	Version  int                  `json:"version"`
+	RunID    string               `json:"run_id"` // part of every idempotency key
+	Messages []middleware.Message `json:"messages"`
+	Turn     []TurnCall           `json:"turn,omitzero"` // the calls of the last message, until all have a result
+	Steps    []StepRecord         `json:"steps,omitzero"`
+	Results  []ToolResult         `json:"results,omitzero"`  // of every call that was answered, in order
+	Failures int                  `json:"failures,omitzero"` // failed turns in a row
+	Usage    middleware.Usage     `json:"usage,omitzero"`    // of every model call, hidden ones included
+	Sink     middleware.Sink      `json:"-"`                 // nil: nobody watches
+}
+
+// StepRecord is what one model step took.
+type StepRecord struct {
+	Model    string            `json:"model,omitzero"`
+	Attempts int               `json:"attempts"` // model calls, hidden ones included
+	Status   middleware.Status `json:"status,omitzero"`
+	Usage    middleware.Usage  `json:"usage,omitzero"`
+}
+
+// TurnCall is a call of the turn in hand.
+type TurnCall struct {
+	Call    middleware.ToolCall `json:"call"` // as it will run, or ran
+	Raw     string              `json:"raw"`  // the arguments as the model wrote them
+	Changes []middleware.Change `json:"changes,omitzero"`
+	Status  CallStatus          `json:"status"`
+	Reason  string              `json:"reason,omitzero"`  // why it waits
+	Decided bool                `json:"decided,omitzero"` // a person has seen these very arguments, or answered the call
+	Ran     bool                `json:"ran,omitzero"`     // the tool gave the result
+	Result  Result              `json:"result,omitzero"`  // where Status is Done
+}
+
+// CallStatus says where a call stands.
+type CallStatus string
+
+// The statuses of a call.
+const (
+	Ready   CallStatus = "ready"   // it may run
+	Waiting CallStatus = "waiting" // for a decision
+	Done    CallStatus = "done"    // it has its result
+)
+
+// ToolResult is a Result and its call.
+type ToolResult struct {
+	Call    middleware.ToolCall `json:"call"` // as it ran
+	Raw     string              `json:"raw"`  // the arguments as the model wrote them
+	Changes []middleware.Change `json:"changes,omitzero"`
+	Turn    int                 `json:"turn"` // the model step that asked for it, from 1
+	Result
+}
+
+// NewState starts a conversation under a random RunID.
+func NewState(msgs ...middleware.Message) *State {
+	return &State{Version: stateVersion, RunID: rand.Text(), Messages: slices.Clone(msgs)}
+}
+
+// Append adds messages, such as the next question of a person. It panics while
+// a turn is in hand: its calls want their results first.
+func (s *State) Append(msgs ...middleware.Message) {
+	if len(s.Turn) > 0 {
+		panic("agentloop: State.Append: a turn is in hand")
+	}
+	s.Messages = append(s.Messages, msgs...)
+}
+
+// Answer returns the text of the last assistant message, "" if there is none.
+func (s *State) Answer() string {
+	for _, m := range slices.Backward(s.Messages) {
+		if m.Role == middleware.RoleAssistant {
+			return m.Text()
+		}
+	}
+	return ""
+}
+
+// Value returns the last side value of type T in s.
+func Value[T any](s *State) (T, bool) {
+	for _, r := range slices.Backward(s.Results) {
+		if v, ok := r.Value.(T); ok {
+			return v, true
+		}
+	}
+	var zero T
+	return zero, false
+}
+
+// UnmarshalJSON refuses a state of a newer version with ErrVersion.
+func (s *State) UnmarshalJSON(b []byte) error {
+	type plain State
+	var p plain
+	if err := json.Unmarshal(b, &p); err != nil {
+		return err
+	}
+	if p.Version < 1 || p.Version > stateVersion {
+		return fmt.Errorf("%w: %d", ErrVersion, p.Version)
+	}
+	*s = State(p)
+	return nil
+}

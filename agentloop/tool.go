@@ -1,0 +1,81 @@
+package agentloop
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Tool is a tool that can run: made by NewTool, or by hand from a raw schema.
+type Tool struct {
+	Def          middleware.Tool
+	Func         ToolFunc
+	Approval     bool          // each call waits for State.Approve
+	Serial       bool          // never beside other tools
+	ReturnDirect bool          // its result is the answer and ends the run; an error never is
+	Timeout      time.Duration // 0: none besides the context's
+	Title        string        // for people, while it runs; "": its name
+}
+
+// ToolFunc runs a tool. The call's arguments are valid. An error is told to the
+// model by its text, unless it is made by Abort or Suspend, or the context is
+// done.
+type ToolFunc func(ctx context.Context, call middleware.ToolCall) (Result, error)
+
+// ToolMiddleware wraps every tool of an Agent: retry, limits, caching, tracing.
+type ToolMiddleware func(next ToolFunc) ToolFunc
+
+// ChainTools returns one ToolMiddleware: ChainTools(a, b)(f) behaves as
+// a(b(f)), by the rules of middleware.Chain.
+func ChainTools(mws ...ToolMiddleware) ToolMiddleware {
+	layers := slices.DeleteFunc(slices.Clone(mws), func(mw ToolMiddleware) bool { return mw == nil })
+	return func(f ToolFunc) ToolFunc {
+		for _, mw := range slices.Backward(layers) {
+			f = mw(f)
+		}
+		return f
+	}
+}
+
+// Result is what a tool gives back.
+type Result struct {
+	Text    string `json:"text"`
+	Value   any    `json:"-"` // for the program: never sent, never stored
+	IsError bool   `json:"is_error,omitzero"`
+}
+
+// Text returns a result of text alone.
+func Text(text string) Result { return Result{Text: text} }
+
+// NeedsApproval returns t so that each call waits for a decision.
+func (t Tool) NeedsApproval() Tool {
+	t.Approval = true
+	return t
+}
+
+// title is what people are shown.
+func (t Tool) title() string {
+	if t.Title != "" {
+		return t.Title
+	}
+	return t.Def.Name
+}
+
+// CallInfo says which call a tool is serving.
+type CallInfo struct {
+	Call  middleware.ToolCall
+	Title string
+	// Key is the same whenever this call runs, after a crash or a resumption
+	// too: run, turn and call, never the attempt. Use it for idempotency.
+	Key string
+}
+
+type callKey struct{}
+
+// CallFrom returns the call that the context of a tool belongs to.
+func CallFrom(ctx context.Context) (CallInfo, bool) {
+	info, ok := ctx.Value(callKey{}).(CallInfo)
+	return info, ok
+}
