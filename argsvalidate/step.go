@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
@@ -69,7 +70,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			done, resp, err = s.refused(err)
 		case err != nil:
 			err = s.cut(ctx, err)
-		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0:
+		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp):
 			return resp, nil
 		default:
 			done, resp, err = s.look(ctx, resp)
@@ -146,6 +147,9 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	s.judged = s.v.newJudgement(s.req, fixed.Message.ToolCalls)
 	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
 	s.noteIDs(resp.Message)
+	if othersCall(resp) {
+		s.tally.Note("not asked again: another choice of the answer holds tool calls, which nobody has validated")
+	}
 	s.hold()
 	var reasons []error
 	if ruleErr == nil && s.judged.invalid() {
@@ -339,13 +343,16 @@ func (s *step) outOfAttempts() []error {
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}
-	for _, o := range s.last.Others {
-		if len(o.ToolCalls) > 0 {
-			s.tally.Note("not asked again: another choice of the answer holds tool calls, which nobody has validated")
-			return []error{ErrExhausted, ErrInvalid}
-		}
+	if othersCall(s.last) {
+		return []error{ErrExhausted, ErrInvalid}
 	}
 	return nil
+}
+
+// othersCall reports whether another choice of the answer holds tool calls: a
+// turn of several choices cannot be re-asked, and theirs are nobody's to judge.
+func othersCall(resp *middleware.Response) bool {
+	return slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
 }
 
 func signature(j *judgement) string {
