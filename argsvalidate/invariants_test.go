@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 	"github.com/toolmend/toolmend/strip"
@@ -23,24 +24,32 @@ import (
 
 // The invariants of docs/design.md, over conversations with a model that makes
 // every fault of recorded traffic, behind each strict provider. One check is
-// one conversation of up to six steps; make soak runs 100,000 of them.
+// one conversation of up to six steps: make check walks some 2,000 steps, make
+// soak more than 100,000.
 func TestInvariants(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		c := newConversation(t)
-		for range rapid.IntRange(1, 6).Draw(t, "steps") {
-			if !c.step() {
-				return
-			}
+	for _, provider := range []middlewaretest.Provider{middlewaretest.OpenAI, middlewaretest.Anthropic, middlewaretest.Gemini} {
+		for name, policy := range map[string]batch.Policy{"reissue": batch.ReissueAll, "keep": batch.KeepValid} {
+			t.Run(string(provider)+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				rapid.Check(t, func(t *rapid.T) {
+					c := newConversation(t, provider, policy)
+					for range rapid.IntRange(1, 6).Draw(t, "steps") {
+						if !c.step() {
+							return
+						}
+					}
+				})
+			})
 		}
-	})
+	}
 }
 
 // A context that ends during any model call ends the step before the next one.
 func TestCancellation(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		c := newConversation(t)
+		c := newConversation(t, middlewaretest.OpenAI, batch.ReissueAll)
 		c.cancelAt = rapid.IntRange(1, 4).Draw(t, "cancelled at call")
 		c.step()
 	})
@@ -85,17 +94,17 @@ type conversation struct {
 	shown  []middleware.ToolCall
 }
 
-func newConversation(t *rapid.T) *conversation {
+func newConversation(t *rapid.T, provider middlewaretest.Provider, policy batch.Policy) *conversation {
 	c := &conversation{t: t, messages: []middleware.Message{middleware.User("go")}}
 	c.o = argsvalidate.Options{
 		MaxAttempts:  rapid.IntRange(0, 5).Draw(t, "attempts"),
 		OnExhausted:  rapid.SampledFrom([]argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid}).Draw(t, "exhausted"),
 		UnknownTools: rapid.SampledFrom([]argsvalidate.UnknownTools{argsvalidate.RejectUnknown, argsvalidate.PassUnknown}).Draw(t, "unknown"),
 		Strip:        rapid.SampledFrom([]strip.Mode{strip.Optional, strip.WhenInvalid, strip.All, strip.Off}).Draw(t, "strip"),
-		Batch:        rapid.SampledFrom([]batch.Policy{batch.ReissueAll, batch.KeepValid}).Draw(t, "batch"),
+		Batch:        policy,
+		Mend:         rapid.SampledFrom([]mend.Rules{mend.Default, mend.All, mend.None}).Draw(t, "mend"),
 		Rules:        []argsvalidate.Rule{c.rule()},
 	}
-	provider := rapid.SampledFrom([]middlewaretest.Provider{middlewaretest.OpenAI, middlewaretest.Anthropic, middlewaretest.Gemini}).Draw(t, "provider")
 	model := middlewaretest.NewFaulty(rapid.Uint64().Draw(t, "seed"), middlewaretest.FaultOptions{})
 	strict := middlewaretest.Strict(provider, model.Call)
 	c.call = argsvalidate.New(c.o)(func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
