@@ -29,7 +29,7 @@
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
-//	unchecked                     the schema's engine gave up on the value
+//	unchecked                     too much work to hold to the schema: send less
 package argsvalidate
 
 import (

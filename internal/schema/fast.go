@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding/json"
+	"maps"
 	"math/big"
 	"regexp"
 	"slices"
@@ -22,6 +23,8 @@ type node struct {
 	// strings
 	minLength, maxLength int // characters; maxLength -1: no limit
 	pattern              *regexp.Regexp
+	patternSize          int                    // instructions
+	format               func(interface{}) bool // nil: any text
 
 	// numbers
 	bounds  []bound
@@ -29,8 +32,9 @@ type node struct {
 
 	// enum and const
 	enumerated bool
-	values     []string // strings among the values, without quotes
-	literals   []string // the other scalars, as they are written
+	values     []string            // strings among the values, without quotes
+	valueSet   map[string]struct{} // the same, where there are many
+	literals   []string            // the other scalars, as they are written
 
 	// objects
 	props    []property
@@ -39,6 +43,8 @@ type node struct {
 	others   *node          // undeclared properties
 	closed   bool           // there may be none
 
+	minProps, maxProps int // maxProps -1: no limit
+
 	// arrays
 	minItems, maxItems int // maxItems -1: no limit
 	unique             bool
@@ -46,8 +52,9 @@ type node struct {
 	items              *node // the elements after prefix
 
 	// several schemas at once
-	all []*node // each must accept the value
-	any []*node // one must
+	bare bool    // n says nothing else
+	all  []*node // each must accept the value
+	any  []*node // one must; of oneOf, no two can
 }
 
 type property struct {
@@ -56,7 +63,7 @@ type property struct {
 	declared bool // under "properties", not only required
 }
 
-// bound is one end of a range, exact as a float64 of at most 15 digits.
+// bound is one end of a range, a decimal of at most 15 digits.
 type bound struct {
 	limit            float64
 	lower, exclusive bool
@@ -90,7 +97,10 @@ func (b *bitset) covers(o *bitset) bool {
 }
 
 // fastCompiler turns v5's schemas into nodes, each once: schemas are recursive.
-type fastCompiler struct{ nodes map[*jsonschema.Schema]*node }
+type fastCompiler struct {
+	nodes map[*jsonschema.Schema]*node
+	sizes map[string]int // of patterns
+}
 
 func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 	if n, ok := c.nodes[s]; ok {
@@ -106,10 +116,14 @@ func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 		c.nodes[s] = nil
 		return nil
 	}
+	if s.Ref != nil && len(s.AllOf)+len(s.AnyOf)+len(s.OneOf) == 0 && onlyOthers(s) {
+		c.nodes[s] = c.compile(s.Ref) // v5 has refused references that lead back here
+		return c.nodes[s]
+	}
 	n := &node{types: kindAny, minLength: s.MinLength, maxLength: s.MaxLength, pattern: s.Pattern,
-		minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems}
+		minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems, minProps: s.MinProperties, maxProps: s.MaxProperties, bare: onlyOthers(s)}
 	c.nodes[s] = n
-	ok := n.setTypes(s) && n.setBounds(s) && n.setValues(s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
+	ok := n.setTypes(s) && n.setBounds(s) && n.setValues(s) && c.text(n, s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
 	if !ok {
 		// Whoever met n on the way here holds a node that accepts nothing.
 		*n = node{}
@@ -122,10 +136,19 @@ func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 // unknownKeywords reports whether s says something that the fast path does not
 // know.
 func unknownKeywords(s *jsonschema.Schema) bool {
-	return s.Format != "" || s.ContentEncoding != "" || s.ContentMediaType != "" || s.RecursiveRef != nil || s.DynamicRef != nil ||
-		s.Not != nil || len(s.OneOf) > 0 || s.If != nil || s.MinProperties > 0 || s.MaxProperties >= 0 || s.PropertyNames != nil ||
+	return s.ContentEncoding != "" || s.ContentMediaType != "" || s.RecursiveRef != nil || s.DynamicRef != nil ||
+		s.Not != nil || s.If != nil || s.PropertyNames != nil ||
 		s.RegexProperties || len(s.PatternProperties) > 0 || len(s.Dependencies) > 0 || len(s.DependentRequired) > 0 ||
 		len(s.DependentSchemas) > 0 || s.UnevaluatedProperties != nil || s.UnevaluatedItems != nil || s.Contains != nil || len(s.Extensions) > 0
+}
+
+// onlyOthers reports whether s, which has no unknown keywords, says nothing of
+// its own: all is in $ref, allOf, anyOf and oneOf.
+func onlyOthers(s *jsonschema.Schema) bool {
+	return len(s.Types)+len(s.Constant)+len(s.Enum)+len(s.Properties)+len(s.Required)+len(s.PrefixItems) == 0 &&
+		s.MinProperties < 0 && s.MaxProperties < 0 && s.AdditionalProperties == nil && s.MinItems < 0 && s.MaxItems < 0 && !s.UniqueItems &&
+		s.Items == nil && s.AdditionalItems == nil && s.Items2020 == nil && s.MinLength < 0 && s.MaxLength < 0 && s.Pattern == nil && s.Format == "" &&
+		s.Minimum == nil && s.ExclusiveMinimum == nil && s.Maximum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
 func (n *node) setTypes(s *jsonschema.Schema) bool {
@@ -147,8 +170,10 @@ func (n *node) setBounds(s *jsonschema.Schema) bool {
 		if b.limit == nil {
 			continue
 		}
-		f, exact := b.limit.Float64()
-		if !exact || digits(strconv.FormatFloat(f, 'f', -1, 64)) > exactDigits {
+		f, _ := b.limit.Float64()
+		decimal := strconv.FormatFloat(f, 'f', -1, 64)
+		same, ok := new(big.Rat).SetString(decimal)
+		if !ok || same.Cmp(b.limit) != 0 || digits(decimal) > exactDigits {
 			return false
 		}
 		n.bounds = append(n.bounds, bound{f, b.lower, b.exclusive})
@@ -193,7 +218,27 @@ func (n *node) setValues(s *jsonschema.Schema) bool {
 			n.literals = append(n.literals, "null")
 		} // an object or an array is never surely equal
 	}
+	if len(n.values) > linear {
+		n.valueSet = make(map[string]struct{}, len(n.values))
+		for _, v := range n.values {
+			n.valueSet[v] = struct{}{}
+		}
+	}
 	return true
+}
+
+// linear is up to how many names comparing is cheaper than a map.
+const linear = 8
+
+// text knows formats by what v5 asserts of them: normalize drops the others.
+func (c *fastCompiler) text(n *node, s *jsonschema.Schema) bool {
+	if s.Pattern != nil {
+		if n.patternSize = c.sizes[s.Pattern.String()]; n.patternSize == 0 {
+			return false
+		}
+	}
+	n.format = jsonschema.Formats[s.Format]
+	return s.Format != "regex" // which compiles the text
 }
 
 func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
@@ -204,12 +249,10 @@ func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
 	case *jsonschema.Schema:
 		n.others = c.compile(a)
 	}
-	names := make([]string, 0, len(s.Properties))
-	for name := range s.Properties {
-		names = append(names, name)
+	if len(s.Properties)+len(s.Required) > 2*maxProps {
+		return false
 	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		n.props = append(n.props, property{name, c.compile(s.Properties[name]), true})
 	}
 	for _, name := range s.Required {
@@ -225,7 +268,6 @@ func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
 			n.required.set(i)
 		}
 	}
-	const linear = 8 // properties up to which comparing is cheaper than a map
 	if len(n.props) > linear {
 		n.index = make(map[string]int, len(n.props))
 		for i, p := range n.props {
@@ -273,19 +315,33 @@ func (c *fastCompiler) several(n *node, s *jsonschema.Schema) bool {
 		}
 		n.all = append(n.all, compiled)
 	}
-	for _, sub := range s.AnyOf {
+	branches := s.AnyOf
+	if len(s.OneOf) > 0 {
+		if len(branches) > 0 {
+			return false
+		}
+		branches = s.OneOf
+		for i, a := range branches {
+			for _, b := range branches[:i] {
+				if !disjoint(a, b) {
+					return false
+				}
+			}
+		}
+	}
+	for _, sub := range branches {
 		if compiled := c.compile(sub); compiled != nil {
 			n.any = append(n.any, compiled)
 		}
 	}
-	return len(s.AnyOf) == 0 || len(n.any) > 0
+	return len(branches) == 0 || len(n.any) > 0
 }
 
 // anything accepts every value.
 var anything = acceptAnything()
 
 func acceptAnything() *node {
-	n := &node{types: kindAny, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1}
+	n := &node{types: kindAny, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minProps: -1, maxProps: -1}
 	n.others, n.items = n, n
 	return n
 }

@@ -2,8 +2,7 @@ package schema
 
 import (
 	"slices"
-	"strconv"
-	"unicode/utf8"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -29,7 +28,7 @@ func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties
 	if s.fast == nil || len(text) > limits.Bytes || limits.Depth > maxFastDepth {
 		return false
 	}
-	f := fastScan{text: text, limits: limits, empties: empties, work: 8*len(text) + 1024}
+	f := fastScan{text: text, limits: limits, empties: empties, work: workFor(text)}
 	at := f.space(0)
 	if at >= len(text) || text[at] != '{' {
 		return false
@@ -38,8 +37,24 @@ func (s *Schema) SurelyValid(text string, limits rawjson.Limits, empties Empties
 	return ok && f.space(end) == len(text)
 }
 
-// maxFastDepth bounds the recursion.
-const maxFastDepth = 512
+// surelyValid is SurelyValid for a value of any kind that was parsed before.
+func (s *Schema) surelyValid(text string) bool {
+	limits := rawjson.Limits{Bytes: -1, Depth: maxFastDepth, Number: -1, Exponent: -1}
+	f := fastScan{text: text, limits: limits.WithDefaults(), work: workFor(text)}
+	_, ok := f.value(s.fast, 0, 0)
+	return ok
+}
+
+// workFor is a few times what reading text once takes: enough for branches,
+// and linear.
+func workFor(text string) int { return 8*len(text) + 4096 }
+
+// maxFastDepth bounds the recursion, maxFastPattern the text that a pattern
+// reads here, in bytes: the next to look may read it again.
+const (
+	maxFastDepth   = 512
+	maxFastPattern = 64 << 10
+)
 
 // fastScan reads values against nodes. Every method returns where the value
 // ends, and whether it is surely valid.
@@ -47,209 +62,77 @@ type fastScan struct {
 	text    string
 	limits  rawjson.Limits
 	empties Empties
-	work    int // bytes that may still be read: branches are read again, and multiply
+	work    int // values and bytes of text that may still be read: branches are read again, and multiply
 }
 
 func (f *fastScan) space(i int) int {
-	for i < len(f.text) {
-		switch f.text[i] {
-		case ' ', '\t', '\n', '\r':
-			i++
-		default:
-			return i
-		}
+	if i < len(f.text) && f.text[i] > ' ' {
+		return i
 	}
+	start := i
+	for i < len(f.text) && (f.text[i] == ' ' || f.text[i] == '\t' || f.text[i] == '\n' || f.text[i] == '\r') {
+		i++
+	}
+	f.work -= (i - start) / 8
 	return i
 }
 
 func (f *fastScan) value(n *node, at, depth int) (end int, ok bool) {
-	if n == nil || at >= len(f.text) {
+	if f.work--; n == nil || at >= len(f.text) || f.work < 0 {
 		return 0, false
 	}
+	if n.all != nil || n.any != nil {
+		return f.several(n, at, depth)
+	}
+	return f.alone(n, at, depth)
+}
+
+// alone reads a value against what n itself says.
+func (f *fastScan) alone(n *node, at, depth int) (end int, ok bool) {
 	switch c := f.text[at]; {
-	case c == '{':
-		end, ok = f.object(n, at, depth+1)
-	case c == '[':
-		end, ok = f.array(n, at, depth+1)
 	case c == '"':
-		end, ok = f.str(n, at)
+		return f.str(n, at)
+	case c == '{':
+		return f.object(n, at, depth+1)
+	case c == '[':
+		return f.array(n, at, depth+1)
 	case c == '-' || '0' <= c && c <= '9':
-		end, ok = f.number(n, at)
+		return f.number(n, at)
 	case c == 't':
-		end, ok = f.literal(n, at, "true", kindBool)
+		return f.literal(n, at, "true", kindBool)
 	case c == 'f':
-		end, ok = f.literal(n, at, "false", kindBool)
+		return f.literal(n, at, "false", kindBool)
 	case c == 'n':
-		end, ok = f.literal(n, at, "null", kindNull)
+		return f.literal(n, at, "null", kindNull)
 	}
-	if f.work -= end - at; !ok || f.work < 0 {
-		return 0, false
-	}
-	return end, n.all == nil && n.any == nil || f.several(n, at, depth)
+	return 0, false
 }
 
 // several reads the value again for each schema that applies to it as well.
-func (f *fastScan) several(n *node, at, depth int) bool {
+// What one of them does not declare another may, so that of optional empties
+// none passes here.
+func (f *fastScan) several(n *node, at, depth int) (end int, ok bool) {
+	empties := f.empties
+	defer func() { f.empties = empties }()
+	if empties == RefuseOptional {
+		f.empties = RefuseAnyEmpty
+	}
+	if !n.bare {
+		if end, ok = f.alone(n, at, depth); !ok {
+			return 0, false
+		}
+	}
 	for _, sub := range n.all {
-		if _, ok := f.value(sub, at, depth); !ok {
-			return false
+		if end, ok = f.value(sub, at, depth); !ok {
+			return 0, false
 		}
 	}
 	for _, sub := range n.any {
-		if _, ok := f.value(sub, at, depth); ok {
-			return true
+		if end, ok = f.value(sub, at, depth); ok {
+			return end, true
 		}
 	}
-	return n.any == nil
-}
-
-func (f *fastScan) literal(n *node, at int, word string, kind kinds) (int, bool) {
-	end := at + len(word)
-	ok := end <= len(f.text) && f.text[at:end] == word && n.types&kind != 0 && (!n.enumerated || slices.Contains(n.literals, word))
-	return end, ok
-}
-
-// plain marks the bytes of a string that need no look: ASCII but for control
-// characters, the quote and the backslash.
-var plain = func() (t [256]bool) {
-	for c := ' '; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
-// quoted reads a string. simple: it has no escapes, so its text is what stands
-// between the quotes.
-func (f *fastScan) quoted(at int) (end int, simple, ok bool) {
-	text, escaped := f.text, false
-	for i := at + 1; i < len(text); {
-		c := text[i]
-		switch {
-		case plain[c]:
-			i++
-		case c == '"':
-			return i + 1, !escaped, true
-		case c == '\\':
-			size := escapeLen(text[i:])
-			if size == 0 {
-				return 0, false, false
-			}
-			i += size
-			escaped = true
-		case c < utf8.RuneSelf:
-			return 0, false, false
-		default:
-			r, size := utf8.DecodeRuneInString(text[i:])
-			if r == utf8.RuneError && size == 1 {
-				return 0, false, false
-			}
-			i += size
-		}
-	}
-	return 0, false, false
-}
-
-// escapeLen is the length of the escape that s starts with, 0 if it is none.
-func escapeLen(s string) int {
-	if len(s) < 2 {
-		return 0
-	}
-	switch s[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		if len(s) < 6 {
-			return 0
-		}
-		for _, c := range []byte(s[2:6]) {
-			if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F') {
-				return 0
-			}
-		}
-		return 6
-	}
-	return 0
-}
-
-func (f *fastScan) str(n *node, at int) (int, bool) {
-	end, simple, ok := f.quoted(at)
-	if !ok || n.types&kindString == 0 {
-		return 0, false
-	}
-	if n.minLength <= 0 && n.maxLength < 0 && n.pattern == nil && !n.enumerated {
-		return end, true
-	}
-	if !simple {
-		return 0, false
-	}
-	s := f.text[at+1 : end-1]
-	if n.enumerated && !slices.Contains(n.values, s) {
-		return 0, false
-	}
-	if n.minLength > 0 || n.maxLength >= 0 {
-		if c := utf8.RuneCountInString(s); c < n.minLength || n.maxLength >= 0 && c > n.maxLength {
-			return 0, false
-		}
-	}
-	return end, n.pattern == nil || n.pattern.MatchString(s)
-}
-
-func (f *fastScan) number(n *node, at int) (int, bool) {
-	text, i := f.text, at
-	if text[i] == '-' {
-		i++
-	}
-	first := i
-	for i < len(text) && '0' <= text[i] && text[i] <= '9' {
-		i++
-	}
-	if i == first || text[first] == '0' && i > first+1 {
-		return 0, false
-	}
-	integer := true
-	if i < len(text) && text[i] == '.' {
-		integer = false
-		from := i + 1
-		for i++; i < len(text) && '0' <= text[i] && text[i] <= '9'; i++ {
-		}
-		if i == from {
-			return 0, false
-		}
-	}
-	if i < len(text) && (text[i] == 'e' || text[i] == 'E') || i-at > f.limits.Number {
-		return 0, false // rare: v5 judges exponents
-	}
-	if integer && n.types&kindInteger == 0 || !integer && n.types&kindNumber == 0 {
-		return 0, false // 5.0 may be an integer: v5 says
-	}
-	if n.enumerated && !slices.Contains(n.literals, text[at:i]) {
-		return 0, false
-	}
-	if n.bounds == nil && n.divisor == 0 {
-		return i, true
-	}
-	return i, n.inRange(text[at:i], integer)
-}
-
-func (n *node) inRange(number string, integer bool) bool {
-	if len(number) > exactDigits {
-		return false
-	}
-	v, err := strconv.ParseFloat(number, 64)
-	if err != nil {
-		return false
-	}
-	for _, b := range n.bounds {
-		switch {
-		case b.lower && v < b.limit, !b.lower && v > b.limit, b.exclusive && v == b.limit:
-			return false
-		}
-	}
-	if n.divisor == 0 {
-		return true
-	}
-	i, err := strconv.ParseInt(number, 10, 64)
-	return integer && err == nil && i%n.divisor == 0
+	return end, n.any == nil
 }
 
 // maxOthers is how many undeclared keys of one object are compared for
@@ -262,10 +145,10 @@ func (f *fastScan) object(n *node, at, depth int) (int, bool) {
 	}
 	var seen bitset
 	var others [maxOthers]string
-	count := 0
+	count, members := 0, 0
 	i := f.space(at + 1)
 	if i < len(f.text) && f.text[i] == '}' {
-		return i + 1, seen.covers(&n.required)
+		return i + 1, seen.covers(&n.required) && n.minProps <= 0
 	}
 	for {
 		if i >= len(f.text) || f.text[i] != '"' {
@@ -275,6 +158,7 @@ func (f *fastScan) object(n *node, at, depth int) (int, bool) {
 		if !ok || !simple {
 			return 0, false
 		}
+		f.work -= end - i
 		key := f.text[i+1 : end-1]
 		if i = f.space(end); i >= len(f.text) || f.text[i] != ':' {
 			return 0, false
@@ -304,8 +188,9 @@ func (f *fastScan) object(n *node, at, depth int) (int, bool) {
 		if i, closed, ok = f.next(i, '}'); !ok {
 			return 0, false
 		}
+		members++
 		if closed {
-			return i, seen.covers(&n.required)
+			return i, seen.covers(&n.required) && members >= n.minProps && (n.maxProps < 0 || members <= n.maxProps)
 		}
 	}
 }
@@ -376,8 +261,8 @@ func (f *fastScan) array(n *node, at, depth int) (int, bool) {
 			return 0, false
 		}
 		if n.unique {
-			if count == maxOthers || f.text[i] != '"' || slices.Contains(strs[:count], f.text[i:end]) {
-				return 0, false
+			if count == maxOthers || f.text[i] != '"' || strings.IndexByte(f.text[i:end], '\\') >= 0 || slices.Contains(strs[:count], f.text[i:end]) {
+				return 0, false // an escape may spell what stands there without
 			}
 			strs[count] = f.text[i:end]
 		}

@@ -2,10 +2,8 @@ package schema
 
 import (
 	"cmp"
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -14,130 +12,126 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// fault is a leaf of v5's error tree, told by its two pointers: v5's own words
+// maxIssues bounds how many issues are made of one value. Nobody reads more.
+const maxIssues = 1000
+
+// fault is a leaf of v5's error tree, told by its pointers: v5's own words
 // come in random order, quote numbers and print limits as floats.
 type fault struct {
-	keyword string        // "" for the schema false
-	rule    rawjson.Value // the keyword's value
-	schema  rawjson.Value // the schema that holds it
-	at      string        // pointer into the instance
-	got     rawjson.Value // the value there
+	keyword string   // "" for the schema false
+	where   string   // pointer to the keyword's value in the schema
+	foreign bool     // where is in a metaschema
+	at      string   // pointer into the instance
+	merged  []string // keyword values of several branches, instead of where
+	twice   bool     // oneOf: more than one branch fits
+}
+
+// reader turns v5's errors into issues.
+type reader struct {
+	s         *Schema
+	instance  *finder
+	suggested int                 // how often a suggestion was looked for
+	listed    map[string][]string // values of enums
+
+	parent string // pointer of the container that was looked at last
+	within rawjson.Value
+}
+
+// got returns the value at a pointer into the instance. Faults come in order,
+// mostly with the same parent as the one before.
+func (r *reader) got(at string) rawjson.Value {
+	if at == "" {
+		return r.instance.root
+	}
+	parent, last := cutLast(at)
+	if parent != r.parent || !r.within.Exists() {
+		r.parent, r.within = parent, r.instance.at(parent)
+	}
+	return r.instance.child(r.within, last)
 }
 
 func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value) []middleware.Issue {
+	r := &reader{s: s, instance: newFinder(root)}
+	faults := r.faults(invalid)
+	slices.SortFunc(faults, func(a, b fault) int {
+		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
+	})
 	var issues []middleware.Issue
-	for _, f := range s.faults(invalid, root) {
-		issues = append(issues, f.issues()...)
+	for i, f := range faults {
+		if i > 0 && f.at == faults[i-1].at && f.where == faults[i-1].where && f.keyword == faults[i-1].keyword && len(f.merged) == 0 {
+			continue // the same schema, reached twice
+		}
+		if issues = append(issues, r.read(f)...); len(issues) > 2*maxIssues {
+			break
+		}
 	}
 	slices.SortStableFunc(issues, func(a, b middleware.Issue) int {
 		return cmp.Or(comparePointers(a.Pointer, b.Pointer), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
-	return slices.CompactFunc(issues, func(a, b middleware.Issue) bool { return a.Code == b.Code && a.Pointer == b.Pointer })
+	issues = slices.CompactFunc(issues, func(a, b middleware.Issue) bool {
+		return a.Code == b.Code && a.Pointer == b.Pointer && (a.Message == b.Message || a.Code == "required" || a.Code == "additionalProperties")
+	})
+	return issues[:min(len(issues), maxIssues)]
 }
 
-// comparePointers orders by segment, indices by number.
-func comparePointers(a, b string) int {
-	as, bs := strings.Split(a, "/"), strings.Split(b, "/")
-	for i := range min(len(as), len(bs)) {
-		n, errA := strconv.Atoi(as[i])
-		m, errB := strconv.Atoi(bs[i])
-		if errA == nil && errB == nil && n != m {
-			return cmp.Compare(n, m)
-		}
-		if c := cmp.Compare(as[i], bs[i]); c != 0 {
-			return c
-		}
-	}
-	return cmp.Compare(len(as), len(bs))
-}
-
-func (s *Schema) faults(e *jsonschema.ValidationError, root rawjson.Value) []fault {
+func (r *reader) faults(e *jsonschema.ValidationError) []fault {
+	l := parseLocation(e.KeywordLocation)
 	switch {
-	case e.Message == "anyOf failed" || e.Message == "oneOf failed":
-		return s.branches(e, root)
-	case len(e.Causes) == 0 || strings.HasPrefix(e.Message, "valid must be"): // minContains has causes that say nothing
-		return []fault{s.fault(e, root)}
+	case len(e.Causes) == 0 || l.keyword == "minContains": // which has causes that say nothing
+		return []fault{r.fault(e, l)}
+	case (l.keyword == "anyOf" || l.keyword == "oneOf") && !l.below && e.Message != "":
+		return r.branches(e, r.fault(e, l))
 	}
 	var all []fault
 	for _, cause := range e.Causes {
-		all = append(all, s.faults(cause, root)...)
+		all = append(all, r.faults(cause)...)
 	}
 	return all
 }
 
-func (s *Schema) fault(e *jsonschema.ValidationError, root rawjson.Value) fault {
-	f := fault{at: unescapePercent(e.InstanceLocation)}
-	f.got = root.At(f.at)
-	_, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
-	where := unescapePercent(fragment)
-	if e.Message == "not allowed" { // the schema false; what led to it is the keyword
-		f.schema, f.rule = s.doc.Root().At(where), s.doc.Root().At(where)
-		if kw := where[strings.LastIndexByte(where, '/')+1:]; kw == "additionalProperties" || kw == "unevaluatedProperties" ||
-			kw == "unevaluatedItems" || kw == "additionalItems" || kw == "items" {
-			f.keyword = kw
-		}
-		return f
-	}
-	f.rule = s.doc.Root().At(where)
-	if strings.Contains(e.KeywordLocation, "/propertyNames") {
+func (r *reader) fault(e *jsonschema.ValidationError, l location) fault {
+	f := fault{keyword: l.keyword, at: unescapePercent(e.InstanceLocation)}
+	base, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
+	f.where, f.foreign = unescapePercent(fragment), base != r.s.base
+	switch {
+	case l.names:
 		f.keyword = "propertyNames"
-		return f
+	case l.listed:
+		f.keyword = "dependentRequired"
+	case e.Message == "not allowed": // the schema false: what led to it is the keyword, where it says more
+		if l.below || !slices.Contains([]string{"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems", "items"}, l.keyword) {
+			f.keyword = ""
+		}
 	}
-	parent, kw := cutLast(where)
-	f.keyword, f.schema = kw, s.doc.Root().At(parent)
-	above, _ := cutLast(parent)
-	if holder, kw := cutLast(above); kw == "dependentRequired" || kw == "dependencies" { // …/dependentRequired/name/0
-		f.keyword, f.schema = "dependentRequired", s.doc.Root().At(holder)
-	}
+	f.twice = f.keyword == "oneOf" && len(e.Causes) == 0
 	return f
-}
-
-func cutLast(pointer string) (parent, last string) {
-	i := strings.LastIndexByte(pointer, '/')
-	if i < 0 {
-		return "", pointer
-	}
-	return pointer[:i], pointer[i+1:]
-}
-
-func unescapePercent(pointer string) string {
-	if p, err := url.PathUnescape(pointer); err == nil {
-		return p
-	}
-	return pointer
 }
 
 // branches picks what to say about a value that fits no branch of anyOf or
 // oneOf: the faults of the branch that was surely meant, or one fault that
 // names what the branches want.
-func (s *Schema) branches(e *jsonschema.ValidationError, root rawjson.Value) []fault {
-	whole := s.fault(e, root)
+func (r *reader) branches(e *jsonschema.ValidationError, whole fault) []fault {
 	var meant [][]fault // branches whose type fits
-	var types, enums []rawjson.Value
-	causes := slices.Clone(e.Causes)
-	slices.SortFunc(causes, func(a, b *jsonschema.ValidationError) int {
-		return comparePointers(a.AbsoluteKeywordLocation, b.AbsoluteKeywordLocation)
-	})
-	for _, cause := range causes {
-		faults := s.faults(cause, root)
-		here := func(kws ...string) func(fault) bool {
-			return func(f fault) bool { return f.at == whole.at && slices.Contains(kws, f.keyword) }
-		}
-		if i := slices.IndexFunc(faults, here("type")); i >= 0 {
-			types = append(types, faults[i].rule)
+	var types, values []string
+	enums := 0
+	for _, cause := range e.Causes {
+		faults := r.faults(cause)
+		if i := slices.IndexFunc(faults, func(f fault) bool { return f.at == whole.at && f.keyword == "type" }); i >= 0 {
+			types = append(types, faults[i].rules()...)
 			continue
 		}
-		if i := slices.IndexFunc(faults, here("enum", "const")); i >= 0 {
-			enums = append(enums, faults[i].rule)
+		if i := slices.IndexFunc(faults, func(f fault) bool { return f.at == whole.at && (f.keyword == "enum" || f.keyword == "const") }); i >= 0 {
+			values = append(values, faults[i].rules()...)
+			enums++
 		}
 		meant = append(meant, faults)
 	}
 	switch {
 	case len(meant) == 0 && len(types) > 0:
-		whole.keyword = "type"
+		whole.keyword, whole.merged = "type", types
 		return []fault{whole}
-	case len(meant) > 1 && len(enums) == len(meant):
-		whole.keyword = "enum"
+	case len(meant) > 1 && enums == len(meant):
+		whole.keyword, whole.merged = "enum", values
 		return []fault{whole}
 	}
 	slices.SortStableFunc(meant, func(a, b []fault) int {
@@ -161,63 +155,112 @@ func discriminators(faults []fault) int {
 	return n
 }
 
-func (f fault) issues() []middleware.Issue {
-	switch f.keyword {
-	case "required":
-		var issues []middleware.Issue
-		for name := range f.rule.Each() {
-			if !f.got.Get(name.Str()).Exists() {
-				issues = append(issues, missing(f, name.Str(), "required"))
-			}
-		}
-		return issues
-	case "dependentRequired":
-		return []middleware.Issue{missing(f, f.rule.Str(), "dependentRequired")}
-	case "additionalProperties":
-		if f.schema.Kind() == rawjson.Object {
-			return undeclared(f)
-		}
+// rules points to the keyword values that the fault is about; none in a
+// metaschema, whose text is not at hand.
+func (f fault) rules() []string {
+	if f.merged != nil || f.foreign {
+		return f.merged
 	}
-	code := f.keyword
-	if code == "" {
-		code = "false"
-	}
-	return []middleware.Issue{{Code: code, Pointer: f.at, Message: f.message()}}
+	return []string{f.where}
 }
 
-func missing(f fault, name, code string) middleware.Issue {
+// finding is a fault with the values that it points to.
+type finding struct {
+	fault
+	rule   rawjson.Value // the keyword's value
+	schema rawjson.Value // the schema that holds it
+	got    rawjson.Value // what stands in the instance
+}
+
+// read puts a fault into words. It never returns none: a value that v5 refused
+// stays refused, whatever can be said about it.
+func (r *reader) read(f fault) []middleware.Issue {
+	x := finding{fault: f, got: r.got(f.at)}
+	if !f.foreign {
+		holder, keyword := cutLast(f.where)
+		x.schema = r.s.finder.at(holder)
+		x.rule = r.s.finder.child(x.schema, keyword)
+	}
+	var issues []middleware.Issue
+	switch f.keyword {
+	case "required":
+		for name := range x.rule.Each() {
+			if !r.instance.get(x.got, name.Str()).Exists() {
+				issues = append(issues, r.missing(x, x.schema, name.Str()))
+			}
+		}
+	case "dependentRequired":
+		if x.rule.Kind() == rawjson.String { // …/dependentRequired/name/0
+			up, _ := cutLast(f.where)
+			up, _ = cutLast(up)
+			up, _ = cutLast(up)
+			issues = append(issues, r.missing(x, r.s.finder.at(up), x.rule.Str()))
+		}
+	case "additionalProperties":
+		if x.schema.Kind() == rawjson.Object && x.rule.Raw() == "false" && x.got.Kind() == rawjson.Object {
+			issues = r.undeclared(x)
+		}
+	}
+	if len(issues) > 0 {
+		return issues
+	}
+	code := f.keyword
+	switch {
+	case code == "":
+		code = "false"
+	case code == "minContains" && !f.foreign && !x.rule.Exists(): // v5 names a keyword that was not written
+		code = "contains"
+	}
+	return []middleware.Issue{{Code: code, Pointer: f.at, Message: clip(r.message(x), maxMessage)}}
+}
+
+func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
 	msg := "required property is missing"
-	if want := describe(f.schema.Get("properties").Get(name)); want != "" {
+	if want := r.describe(r.s.finder.get(r.s.finder.get(object, "properties"), name)); want != "" {
 		msg += "; wanted: " + want
 	}
-	return middleware.Issue{Code: code, Pointer: f.at + "/" + rawjson.Escape(name), Message: msg}
+	return middleware.Issue{Code: x.keyword, Pointer: x.at + "/" + rawjson.Escape(name), Message: clip(msg, maxMessage)}
 }
 
 // undeclared finds the keys that "additionalProperties": false refuses.
-func undeclared(f fault) []middleware.Issue {
-	declared, free := f.schema.Get("properties"), []string{}
+func (r *reader) undeclared(x finding) []middleware.Issue {
+	declared := r.s.finder.get(x.schema, "properties")
+	var free []string
 	for p := range declared.Each() {
-		if !f.got.Get(p.Key()).Exists() {
+		if !r.instance.get(x.got, p.Key()).Exists() {
 			free = append(free, p.Key())
 		}
 	}
 	var patterns []*regexp.Regexp
-	for p := range f.schema.Get("patternProperties").Each() {
-		if re, err := regexp.Compile(p.Key()); err == nil {
+	for p := range r.s.finder.get(x.schema, "patternProperties").Each() {
+		if re := r.s.patterns[p.Key()]; re != nil {
 			patterns = append(patterns, re)
 		}
 	}
 	var issues []middleware.Issue
-	for m := range f.got.Each() {
+	for m := range x.got.Each() {
 		key := m.Key()
-		if declared.Get(key).Exists() || slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(key) }) {
+		if r.s.finder.get(declared, key).Exists() || slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(key) }) {
 			continue
 		}
 		msg := "unknown property"
-		if meant := Suggest(key, free); meant != "" {
-			msg += "; did you mean " + rawjson.Quote(meant) + "?"
+		if meant := r.suggest(key, free); meant != "" {
+			msg += "; did you mean " + clip(rawjson.Quote(meant), maxQuoted) + "?"
 		}
-		issues = append(issues, middleware.Issue{Code: f.keyword, Pointer: f.at + "/" + rawjson.Escape(key), Message: msg})
+		issues = append(issues, middleware.Issue{Code: x.keyword, Pointer: x.at + "/" + rawjson.Escape(key), Message: msg})
+		if len(issues) == maxIssues {
+			break
+		}
 	}
 	return issues
+}
+
+// suggest is Suggest, for the first few names only: comparing each of
+// thousands with thousands would be the attack.
+func (r *reader) suggest(name string, candidates []string) string {
+	const most = 20
+	if r.suggested++; r.suggested > most {
+		return ""
+	}
+	return Suggest(name, candidates)
 }

@@ -14,15 +14,32 @@ import (
 // author surely meant, and says what it read otherwise. Each rule stands for a
 // mistake seen in real tools; what no rule covers is left alone, and then the
 // schema does not compile.
+//
+//	written                               read as
+//	"$schema": "", "draft-07"…            absent, the dialect of that name; any other that is unknown stays an error
+//	a keyword that is null                absent; but for const, default and example
+//	"type": "OBJECT", "dict", "float"…    the type of that name; see typeNames
+//	"type": 6                             the type that Google's enum has at 6
+//	"type": "any", []                     any type
+//	"type": ["string", null]              ["string", "null"]
+//	"nullable": true beside a type        null too, where $schema is absent: OpenAPI 3.0 has no $schema
+//	"exclusiveMinimum": true              as in draft 4, so too for the maximum
+//	"required": true on a property        the object requires it
+//	"required": ["a", "a"]                ["a"], so too for enum
+//	"minLength": "1"                      1, so too for the other counts and bounds
+//	"additionalProperties": "false"       false, so too for uniqueItems
+//	"allOf": [], so anyOf and oneOf       absent
+//	"items": […]                          prefixItems, in dialects that have it
+//	an annotation of the wrong type       absent
+//
+// A nullable in a schema that is valid has no meaning, as JSON Schema says: the
+// rules are for schemas that nothing else can be made of.
 func readLeniently(tree any) (any, []string) {
 	l := lenient{seen: map[string]bool{}, tuples: true}
 	if m, ok := tree.(map[string]any); ok {
-		s, ok := m["$schema"]
-		if ok && !knownDialect(s) {
-			m["$schema"], s = latest, latest
-			l.say("/$schema", "unknown dialect read as 2020-12")
-		}
-		l.tuples = !ok || strings.Contains(s.(string), "2020-12")
+		dialect := l.dialect(m)
+		l.openAPI, l.draft4 = dialect == "", strings.Contains(dialect, "draft-04")
+		l.tuples = !strings.Contains(dialect, "/draft-0") && !strings.Contains(dialect, "2019-09")
 	}
 	l.schema("", tree)
 	return tree, l.changed
@@ -31,24 +48,40 @@ func readLeniently(tree any) (any, []string) {
 type lenient struct {
 	seen    map[string]bool
 	tuples  bool // the dialect has prefixItems, and no list form of items
+	openAPI bool // the document does not say that it is JSON Schema
+	draft4  bool
 	changed []string
 }
 
 func (l *lenient) say(at, what string) {
 	const most = 8 // of the same kind are said; the rest is the same again
 	if len(l.changed) < most {
-		l.changed = append(l.changed, fmt.Sprintf("%s: %s", at, what))
+		l.changed = append(l.changed, clip(fmt.Sprintf("%s: %s", at, what), 2*maxQuoted))
 	}
 }
 
-func knownDialect(v any) bool {
-	s, ok := v.(string)
-	if !ok {
-		return false
+// shortDialects are names that people write instead of the URI.
+var shortDialects = map[string]string{
+	"draft-04": "http://json-schema.org/draft-04/schema#", "draft-06": "http://json-schema.org/draft-06/schema#",
+	"draft-07": "http://json-schema.org/draft-07/schema#", "draft7": "http://json-schema.org/draft-07/schema#",
+	"2019-09": "https://json-schema.org/draft/2019-09/schema", "draft/2019-09": "https://json-schema.org/draft/2019-09/schema",
+	"2020-12": latest, "draft/2020-12": latest, "draft2020-12": latest,
+}
+
+// dialect returns the document's, "" if it names none.
+func (l *lenient) dialect(m map[string]any) string {
+	v, there := m["$schema"]
+	text, ok := v.(string)
+	if there && (v == nil || text == "" && ok) {
+		delete(m, "$schema")
+		l.say("/$schema", "read as absent")
 	}
-	s = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s, "http://"), "https://"), "#")
-	return slices.Contains([]string{"json-schema.org/schema", "json-schema.org/draft-04/schema", "json-schema.org/draft-06/schema",
-		"json-schema.org/draft-07/schema", "json-schema.org/draft/2019-09/schema", "json-schema.org/draft/2020-12/schema"}, s)
+	if full := shortDialects[strings.ToLower(text)]; full != "" {
+		m["$schema"] = full
+		l.say("/$schema", "read as "+full)
+		return full
+	}
+	return text
 }
 
 func (l *lenient) schema(at string, s any) {
@@ -59,6 +92,10 @@ func (l *lenient) schema(at string, s any) {
 	l.seen[at] = true
 	l.nulls(at, m)
 	l.types(at, m)
+	l.nullable(at, m)
+	l.scalars(at, m)
+	l.repeated(at, m)
+	l.empties(at, m)
 	l.bounds(at, m, "exclusiveMinimum", "minimum")
 	l.bounds(at, m, "exclusiveMaximum", "maximum")
 	l.required(at, m)
@@ -171,10 +208,70 @@ func typeName(v any) (string, bool) {
 	return known, ok
 }
 
+// nullable reads the keyword of OpenAPI 3.0 (Schema Object, 3.0.3).
+func (l *lenient) nullable(at string, m map[string]any) {
+	t, ok := m["type"].(string)
+	if !l.openAPI || m["nullable"] != true || !ok || t == "null" {
+		return
+	}
+	m["type"] = []any{t, "null"}
+	l.say(at+"/nullable", "null is allowed too")
+}
+
+// scalars reads numbers and booleans that were written as strings.
+func (l *lenient) scalars(at string, m map[string]any) {
+	for _, kw := range []string{"exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum",
+		"minItems", "minLength", "minProperties", "minimum", "multipleOf"} {
+		s, ok := m[kw].(string)
+		if ok && len(s) < 20 && json.Valid([]byte(s)) && strings.Trim(s, "-.0123456789") == "" {
+			m[kw] = json.Number(s)
+			l.say(at+"/"+kw, "text read as a number")
+		}
+	}
+	for _, kw := range []string{"additionalProperties", "uniqueItems"} {
+		if s, ok := m[kw].(string); ok && (strings.EqualFold(s, "true") || strings.EqualFold(s, "false")) {
+			m[kw] = strings.EqualFold(s, "true")
+			l.say(at+"/"+kw, "text read as a boolean")
+		}
+	}
+}
+
+// empties drops lists of alternatives that hold none.
+func (l *lenient) empties(at string, m map[string]any) {
+	for _, kw := range []string{"allOf", "anyOf", "oneOf"} {
+		if list, ok := m[kw].([]any); ok && len(list) == 0 {
+			delete(m, kw)
+			l.say(at+"/"+kw, "an empty list read as absent")
+		}
+	}
+}
+
+// repeated drops scalar values that enum names twice: drafts up to 7 forbid it.
+func (l *lenient) repeated(at string, m map[string]any) {
+	values, _ := m["enum"].([]any)
+	seen := map[any]bool{}
+	kept := make([]any, 0, len(values))
+	for _, v := range values {
+		switch v.(type) {
+		case map[string]any, []any:
+		default:
+			if seen[v] {
+				continue
+			}
+			seen[v] = true
+		}
+		kept = append(kept, v)
+	}
+	if len(kept) < len(values) {
+		m["enum"] = kept
+		l.say(at+"/enum", "values said twice read once")
+	}
+}
+
 // bounds reads the draft 4 form, a boolean beside the bound.
 func (l *lenient) bounds(at string, m map[string]any, exclusive, bound string) {
 	flag, ok := m[exclusive].(bool)
-	if !ok {
+	if !ok || l.draft4 {
 		return
 	}
 	delete(m, exclusive)
@@ -215,11 +312,13 @@ func (l *lenient) required(at string, m map[string]any) {
 	if names == nil {
 		return
 	}
+	seen := map[any]bool{}
 	unique := make([]any, 0, len(names))
 	for _, name := range names {
-		if !slices.Contains(unique, name) {
+		if !seen[name] {
 			unique = append(unique, name)
 		}
+		seen[name] = true
 	}
 	if _, isList := m["required"].([]any); isList && len(unique) < len(names) {
 		l.say(at+"/required", "names said twice read once")
@@ -259,4 +358,9 @@ func (l *lenient) annotations(at string, m map[string]any) {
 			l.say(at+"/"+a.kw, "annotation of the wrong type ignored")
 		}
 	}
+}
+
+func asList(v any) []any {
+	l, _ := v.([]any)
+	return l
 }

@@ -13,67 +13,86 @@ const maxHops = 256
 
 // Locate returns the schema that describes the value at a JSON Pointer into an
 // instance; absent where root says nothing about it. It looks through local
-// $ref, allOf, anyOf and oneOf; the first schema that names the property wins.
+// $ref, allOf, anyOf and oneOf; the first schema that names the property wins,
+// and additionalProperties counts where none does.
 func Locate(root rawjson.Value, pointer string) rawjson.Value {
 	at := root
 	for _, seg := range rawjson.Segments(pointer) {
-		next := rawjson.Value{}
-		for _, s := range applicable(root, at) {
-			if next = child(s, seg); next.Exists() {
-				break
-			}
+		if at = step(root, at, seg); !at.Exists() {
+			return at
 		}
-		if !next.Exists() {
+	}
+	return target(root, at)
+}
+
+// step returns the schema of a property or an element, as it stands there.
+func step(root, at rawjson.Value, seg string) rawjson.Value {
+	alternatives := applicable(root, at)
+	for _, s := range alternatives {
+		if next := child(s, seg); next.Exists() {
 			return next
 		}
-		at = next
 	}
-	if alts := applicable(root, at); len(alts) > 1 && at.Get("$ref").Exists() {
-		return alts[1] // what a bare reference stands for
+	for _, s := range alternatives {
+		if next := s.Get("additionalProperties"); next.Kind() == rawjson.Object {
+			return next
+		}
 	}
-	return at
+	return rawjson.Value{}
+}
+
+// target returns what a bare reference stands for, and any other schema as it
+// is.
+func target(root, s rawjson.Value) rawjson.Value {
+	if alts := applicable(root, s); len(alts) > 1 && s.Get("$ref").Exists() {
+		return alts[1]
+	}
+	return s
 }
 
 func child(s rawjson.Value, seg string) rawjson.Value {
 	if p := s.Get("properties").Get(seg); p.Exists() {
 		return p
 	}
-	if seg == "" || strings.Trim(seg, "0123456789") != "" {
+	if !isIndex(seg) {
 		return rawjson.Value{}
 	}
 	if p := s.Get("prefixItems").At("/" + seg); p.Exists() {
 		return p
 	}
-	if items := s.Get("items"); items.Kind() == rawjson.Array {
-		return items.At("/" + seg)
+	items := s.Get("items")
+	if items.Kind() != rawjson.Array {
+		return items
 	}
-	return s.Get("items")
+	if p := items.At("/" + seg); p.Exists() {
+		return p
+	}
+	return s.Get("additionalItems")
 }
 
-// applicable returns s and all that may apply to the same value.
-func applicable(root, s rawjson.Value) []rawjson.Value { return Applicable(root, s, true) }
-
-// Applicable returns s and the schemas that apply to the same value, in order,
-// each once: what it refers to, its allOf, and, if branches is set, those of
-// anyOf and oneOf, which may apply. At most a few hundred.
-func Applicable(root, s rawjson.Value, branches bool) []rawjson.Value {
-	found := []rawjson.Value{s}
-	keywords := []string{"allOf", "anyOf", "oneOf"}
-	if !branches {
-		keywords = keywords[:1]
+// localRef returns the pointer that a $ref into the same document holds.
+func localRef(s rawjson.Value) (pointer string, ok bool) {
+	ref := s.Get("$ref").Str()
+	if ref != "#" && !strings.HasPrefix(ref, "#/") {
+		return "", false
 	}
+	return unescapePercent(ref[1:]), true
+}
+
+// applicable returns s and the schemas that apply to the same value: what it
+// refers to and its branches, in order, each once.
+func applicable(root, s rawjson.Value) []rawjson.Value {
+	found := []rawjson.Value{s}
 	for i := 0; i < len(found) && len(found) < maxHops; i++ {
 		add := func(v rawjson.Value) {
-			if v.Kind() == rawjson.Object && !slices.Contains(found, v) {
+			if v.Kind() == rawjson.Object && len(found) < maxHops && !slices.Contains(found, v) {
 				found = append(found, v)
 			}
 		}
-		if ref := found[i].Get("$ref").Str(); ref == "#" {
-			add(root)
-		} else if strings.HasPrefix(ref, "#/") {
-			add(root.At(strings.TrimPrefix(ref, "#")))
+		if pointer, ok := localRef(found[i]); ok {
+			add(root.At(pointer))
 		}
-		for _, kw := range keywords {
+		for _, kw := range []string{"allOf", "anyOf", "oneOf"} {
 			for branch := range found[i].Get(kw).Each() {
 				add(branch)
 			}
@@ -85,19 +104,16 @@ func Applicable(root, s rawjson.Value, branches bool) []rawjson.Value {
 // Names returns the properties that the schema s inside root declares, in the
 // order of the schema, and those of them that it requires.
 func Names(root, s rawjson.Value) (declared, required []string) {
-	for _, a := range applicable(root, s) {
+	schemas := applicable(root, s)
+	for _, a := range schemas {
 		for p := range a.Get("properties").Each() {
-			if name := p.Key(); !slices.Contains(declared, name) {
-				declared = append(declared, name)
-			}
+			declared = append(declared, p.Key())
 		}
-	}
-	for _, a := range applicable(root, s) {
 		for r := range a.Get("required").Each() {
-			if name := r.Str(); name != "" && !slices.Contains(required, name) {
+			if name := r.Str(); name != "" {
 				required = append(required, name)
 			}
 		}
 	}
-	return declared, required
+	return unique(declared), unique(required)
 }

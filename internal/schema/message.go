@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,154 +10,235 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// Bounds of what is quoted in a message, in characters and entries.
+// Bounds of what is quoted in a message and of a message as a whole, in
+// characters and entries.
 const (
-	maxQuoted = 120
-	maxListed = 25
+	maxQuoted  = 120
+	maxListed  = 25
+	maxMessage = 2000
 )
 
 // message says what was wanted and what was sent, in words that a model reads
 // as an instruction.
-func (f fault) message() string {
-	sent := "; sent " + Sent(f.got)
-	rule := clip(f.rule.Raw(), maxQuoted)
-	switch f.keyword {
+func (r *reader) message(x finding) string {
+	sent := "; sent " + Sent(x.got)
+	rule := clip(x.rule.Raw(), maxQuoted)
+	if x.foreign && x.keyword != "type" && x.keyword != "required" && x.keyword != "propertyNames" {
+		return "not what the schema allows here" + sent // a metaschema, whose text is not at hand
+	}
+	switch x.keyword {
 	case "type":
-		return "wanted " + f.wantedTypes() + sent
+		return "wanted " + r.wantedTypes(x) + sent
 	case "enum", "const":
-		return f.wantedValues() + sent
+		return r.wantedValues(x) + sent
 	case "minimum":
 		return "wanted a number of at least " + rule + sent
 	case "maximum":
 		return "wanted a number of at most " + rule + sent
-	case "exclusiveMinimum":
-		return "wanted a number above " + rule + sent
-	case "exclusiveMaximum":
-		return "wanted a number below " + rule + sent
+	case "exclusiveMinimum", "exclusiveMaximum":
+		if x.rule.Kind() == rawjson.Bool { // draft 4: the bound stands beside it
+			rule = clip(x.schema.Get(bounds[x.keyword]).Raw(), maxQuoted)
+		}
+		return "wanted a number " + map[string]string{"exclusiveMinimum": "above ", "exclusiveMaximum": "below "}[x.keyword] + rule + sent
 	case "multipleOf":
 		return "wanted a multiple of " + rule + sent
 	case "minLength":
-		return "wanted at least " + rule + " characters" + sent
+		return "wanted at least " + plural(rule, "character", "characters") + sent
 	case "maxLength":
-		return fmt.Sprintf("wanted at most %s characters; sent %d", rule, utf8.RuneCountInString(f.got.Str()))
+		return fmt.Sprintf("wanted at most %s; sent %d", plural(rule, "character", "characters"), utf8.RuneCountInString(x.got.Str()))
 	case "pattern":
-		return "wanted text that matches the pattern " + clip(f.rule.Str(), maxQuoted) + sent
+		return "wanted text that matches the pattern " + clip(x.rule.Str(), maxQuoted) + sent
 	case "format":
-		return "wanted text in the format " + clip(f.rule.Str(), maxQuoted) + sent
-	case "minItems", "minContains", "contains":
-		return "wanted at least " + atLeast(f) + fmt.Sprintf(" elements; sent %d", f.got.Len())
-	case "maxItems":
-		return "wanted at most " + rule + fmt.Sprintf(" elements; sent %d", f.got.Len())
-	case "uniqueItems":
-		return "wanted elements that differ from each other; sent two that are equal"
-	case "minProperties":
-		return "wanted at least " + rule + fmt.Sprintf(" properties; sent %d", f.got.Len())
-	case "maxProperties":
-		return "wanted at most " + rule + fmt.Sprintf(" properties; sent %d", f.got.Len())
+		return "wanted text in the format " + clip(x.rule.Str(), maxQuoted) + sent
 	case "anyOf", "oneOf":
-		return f.wantedBranches() + sent
+		return r.wantedBranches(x) + sent
 	case "propertyNames":
 		return "the name of this property is not allowed"
-	case "unevaluatedProperties":
+	case "additionalProperties", "unevaluatedProperties":
 		return "unknown property"
+	case "dependentRequired", "required":
+		return "a required property is missing"
 	case "not":
 		return "wanted a value other than this kind" + sent
 	case "":
 		return "no value is allowed here" + sent
 	}
-	return "does not satisfy " + f.keyword + sent
+	if msg := counted(x, rule); msg != "" {
+		return msg
+	}
+	return "does not satisfy " + x.keyword + sent
 }
 
-func atLeast(f fault) string {
-	if f.keyword == "minItems" {
-		return clip(f.rule.Raw(), maxQuoted)
+// bounds names the bound that a draft 4 flag turns exclusive.
+var bounds = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
+
+// counted says how many elements or properties were wanted.
+func counted(x finding, rule string) string {
+	sent := fmt.Sprintf("; sent %d", x.got.Len())
+	bound := "wanted at least "
+	if strings.HasPrefix(x.keyword, "max") {
+		bound = "wanted at most "
 	}
-	n := f.schema.Get("minContains").Raw()
-	if n == "" {
-		n = "1"
+	switch x.keyword {
+	case "minItems", "maxItems":
+		return bound + plural(rule, "element", "elements") + sent
+	case "minContains", "maxContains":
+		return bound + plural(cmp.Or(rule, "1"), "matching element", "matching elements") + sent
+	case "minProperties", "maxProperties":
+		return bound + plural(rule, "property", "properties") + sent
+	case "uniqueItems":
+		return "wanted elements that differ from each other; sent two that are equal"
+	case "additionalItems", "items", "unevaluatedItems":
+		return "more elements than are allowed"
 	}
-	return n + " matching"
+	return ""
+}
+
+func plural(n, one, many string) string {
+	if n == "1" {
+		return n + " " + one
+	}
+	return n + " " + many
 }
 
 // wantedTypes lists the types of the "type" keyword, or of the branches.
-func (f fault) wantedTypes() string {
+func (r *reader) wantedTypes(x finding) string {
 	var types []string
-	var add func(v rawjson.Value)
-	add = func(v rawjson.Value) {
-		switch v.Kind() {
-		case rawjson.String:
-			if !slices.Contains(types, v.Str()) {
-				types = append(types, v.Str())
-			}
-		case rawjson.Array:
-			for e := range v.Each() {
-				if e.Kind() == rawjson.Object {
-					e = e.Get("type")
-				}
-				add(e)
-			}
-		}
+	for _, where := range x.rules() {
+		types = append(types, typeNamesOf(r.s.finder.at(where))...)
 	}
-	add(f.rule)
 	if len(types) == 0 {
 		return "a value of another type"
 	}
-	return strings.Join(types, " or ")
+	return strings.Join(unique(types), " or ")
+}
+
+// typeNamesOf returns the names in the value of "type".
+func typeNamesOf(t rawjson.Value) []string {
+	if t.Kind() == rawjson.String {
+		return []string{t.Str()}
+	}
+	var names []string
+	for e := range t.Each() {
+		names = append(names, e.Str())
+	}
+	return names
 }
 
 // wantedValues lists the values of "enum" or "const", or of the branches.
-func (f fault) wantedValues() string {
+func (r *reader) wantedValues(x finding) string {
 	var values []string
-	var add func(v rawjson.Value)
-	add = func(v rawjson.Value) {
-		if c := v.Get("const"); c.Exists() {
-			values = append(values, clip(c.Raw(), maxQuoted))
-		}
-		for e := range v.Get("enum").Each() {
-			values = append(values, clip(e.Raw(), maxQuoted))
-		}
+	for _, where := range x.rules() {
+		values = append(values, r.values(where)...)
 	}
-	switch {
-	case f.schema.Get("const").Exists() && f.keyword == "const", f.schema.Get("enum").Exists() && f.keyword == "enum":
-		add(f.schema)
-	default:
-		for branch := range f.rule.Each() {
-			add(branch)
-		}
+	if len(x.merged) > 1 {
+		values = unique(values)
 	}
-	if len(values) == 1 {
+	switch len(values) {
+	case 0:
+		return "wanted another value"
+	case 1:
 		return "wanted " + values[0]
 	}
 	msg := "wanted one of " + listed(values)
-	if f.got.Kind() == rawjson.String {
-		if meant := Suggest(f.got.Raw(), values); meant != "" {
-			msg += "; did you mean " + meant + "?"
+	if x.got.Kind() == rawjson.String {
+		names := make([]string, len(values)) // without their quotes
+		for i, v := range values {
+			names[i] = strings.Trim(v, `"`)
+		}
+		if meant := r.suggest(x.got.Str(), names); meant != "" {
+			msg += "; did you mean " + values[slices.Index(names, meant)] + "?"
 		}
 	}
 	return msg
 }
 
-func (f fault) wantedBranches() string {
+// values returns the values of one "enum" or "const". The same one often
+// refuses many values.
+func (r *reader) values(where string) []string {
+	if values, ok := r.listed[where]; ok {
+		return values
+	}
+	var values []string
+	rule := r.s.finder.at(where)
+	if _, kw := cutLast(where); kw == "const" {
+		values = []string{clip(rule.Raw(), maxQuoted)}
+	} else {
+		for e := range rule.Each() {
+			values = append(values, clip(e.Raw(), maxQuoted))
+		}
+	}
+	if r.listed == nil {
+		r.listed = map[string][]string{}
+	}
+	r.listed[where] = unique(values)
+	return r.listed[where]
+}
+
+// unique drops what was there before, and keeps the order.
+func unique(names []string) []string {
+	if len(names) < 2 {
+		return names
+	}
+	seen := make(map[string]bool, len(names))
+	return slices.DeleteFunc(names, func(n string) bool {
+		was := seen[n]
+		seen[n] = true
+		return was
+	})
+}
+
+func (r *reader) wantedBranches(x finding) string {
+	if x.twice {
+		return "fits more than one of the allowed forms, wanted exactly one"
+	}
 	var forms []string
-	for branch := range f.rule.Each() {
-		if d := describe(branch); d != "" {
+	for branch := range x.rule.Each() {
+		if d := r.describe(branch); d != "" {
 			forms = append(forms, d)
 		}
 	}
 	if len(forms) == 0 {
 		return "fits none of the allowed forms"
 	}
-	return "fits none of the allowed forms: " + listed(forms)
+	return "fits none of the allowed forms: " + listed(unique(forms))
 }
 
-func listed(values []string) string {
+func listed(values []string) string { return listedWith(values, ", ") }
+
+func listedWith(values []string, sep string) string {
 	if n := len(values) - maxListed; n > 0 {
-		return strings.Join(values[:maxListed], ", ") + fmt.Sprintf(" and %d more", n)
+		return strings.Join(values[:maxListed], sep) + fmt.Sprintf(" and %d more", n)
 	}
-	return strings.Join(values, ", ")
+	return strings.Join(values, sep)
 }
 
-// describe says in a few words what a schema wants; "" if it does not say.
+// describe says in a few words what a schema wants, looking through $ref; ""
+// if it does not say.
+func (r *reader) describe(s rawjson.Value) string {
+	const hops = 4
+	for range hops {
+		if words := describe(s); words != "" {
+			return words
+		}
+		pointer, ok := localRef(s)
+		if !ok {
+			break
+		}
+		s = r.s.finder.at(pointer)
+	}
+	var forms []string
+	for _, kw := range []string{"anyOf", "oneOf"} {
+		for branch := range s.Get(kw).Each() {
+			if words := describe(branch); words != "" {
+				forms = append(forms, words)
+			}
+		}
+	}
+	return listedWith(forms, " or ")
+}
+
+// describe says in a few words what a schema itself wants.
 func describe(s rawjson.Value) string {
 	if c := s.Get("const"); c.Exists() {
 		return clip(c.Raw(), maxQuoted)
@@ -166,7 +248,7 @@ func describe(s rawjson.Value) string {
 	case rawjson.String:
 		words = t.Str()
 	case rawjson.Array:
-		words = fault{rule: t}.wantedTypes()
+		words = strings.Join(typeNamesOf(t), " or ")
 	}
 	if items := s.Get("items").Get("type"); words == "array" && items.Kind() == rawjson.String {
 		words += " of " + items.Str()
@@ -176,7 +258,10 @@ func describe(s rawjson.Value) string {
 		values = append(values, clip(e.Raw(), maxQuoted))
 	}
 	if len(values) > 0 {
-		words = strings.TrimSpace(words + " (one of " + listed(values) + ")")
+		if words != "" {
+			return words + " (one of " + listed(values) + ")"
+		}
+		return "one of " + listed(values)
 	}
 	if words == "object" {
 		var names []string
@@ -206,7 +291,7 @@ func Clip(s string) string { return clip(s, maxQuoted) }
 
 // clip cuts s to n characters, and says so.
 func clip(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
+	if len(s) <= n || len(s) <= 4*n && utf8.RuneCountInString(s) <= n {
 		return s
 	}
 	return fmt.Sprintf("%s… (%d bytes in all)", string([]rune(s[:min(len(s), 4*n)])[:n]), len(s))

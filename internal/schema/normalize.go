@@ -1,26 +1,52 @@
 package schema
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // normalizer prepares a decoded schema for v5: it names the dialect, drops
-// annotations that v5 would assert, and drops patterns that Go cannot compile,
-// loosening what depends on them. It changes the tree in place.
+// annotations that v5 would assert, and translates or drops patterns that Go
+// cannot compile, loosening what depends on them. It changes the tree in place.
 type normalizer struct {
 	formats bool
-	notes   []string
+	read    func(string) (pattern, bool) // how patterns are read
 
-	root any
-	seen map[string]bool // pointers of the schemas that were visited
-	refs bool            // a schema under a negation refers elsewhere
+	notes    []string
+	unsaid   int // notes beyond the first few
+	patterns map[string]*regexp.Regexp
+	sizes    map[string]int // of each, in instructions
+	size     int            // of all patterns
+
+	root   any
+	modern bool             // the dialect is 2019-09 or later
+	nodes  map[string]*part // by pointer
+	order  []*part
+	ids    bool // a schema below the root has an id: what # means is not certain
+
+	outside []string // pointers of referenced schemas that no keyword leads to
+}
+
+// part is one schema object of the document.
+type part struct {
+	at       string
+	m        map[string]any
+	below    []edge
+	refs     []string // pointers of local references
+	astray   bool     // refers to what cannot be followed here
+	loosened bool     // accepts more than it said, or something that applies within it does
+}
+
+type edge struct {
+	keyword string
+	to      *part
 }
 
 const latest = "https://json-schema.org/draft/2020-12/schema"
@@ -33,82 +59,289 @@ var (
 	schemaMapKeywords  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
-var errNegatedPattern = errors.New("a pattern that cannot be checked stands under a negation, beside a $ref")
+func newNormalizer(o Options) *normalizer {
+	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*part{},
+		patterns: map[string]*regexp.Regexp{}, sizes: map[string]int{}}
+}
 
-func (n *normalizer) normalize(tree any) (any, error) {
-	n.root, n.seen = tree, map[string]bool{}
+func (n *normalizer) normalize(tree any) error {
+	n.root = tree
 	if m, ok := tree.(map[string]any); ok {
 		if _, ok := m["$schema"]; !ok {
 			m["$schema"] = latest
 		}
+		dialect, _ := m["$schema"].(string)
+		n.modern = !strings.Contains(dialect, "/draft-0")
 	}
-	if loosened := n.schema("", tree); loosened && n.refs {
-		return nil, errNegatedPattern
+	n.collect("", tree)
+	for i := 0; i < len(n.order) && !n.ids; i++ { // n.order grows meanwhile
+		for _, pointer := range n.order[i].refs {
+			n.follow(pointer)
+		}
 	}
-	return tree, nil
+	if err := n.affordable(); err != nil {
+		return err
+	}
+	dropped := false
+	for _, p := range n.order {
+		n.clean(p.m)
+		if n.readPatterns(p) {
+			p.loosened, dropped = true, true
+		}
+	}
+	if dropped {
+		n.loosen()
+	}
+	if n.unsaid > 0 {
+		n.notes = append(n.notes, fmt.Sprintf("%d more patterns are not checked", n.unsaid))
+	}
+	return nil
 }
 
-// schema visits the schema at a pointer, and reports whether it, or one that it
-// holds, now accepts more than it said.
-func (n *normalizer) schema(at string, s any) (loosened bool) {
-	m, ok := s.(map[string]any)
-	if !ok || n.seen[at] {
-		return false
+// follow visits what a reference points to, which may stand under a keyword
+// that JSON Schema does not know, such as components.
+func (n *normalizer) follow(pointer string) {
+	parent, last := cutLast(pointer)
+	if n.nodes[parent] != nil && (slices.Contains(schemaMapKeywords, last) || last == "const" || last == "default") {
+		return // a map of schemas, or a value
 	}
-	n.seen[at] = true
+	if n.nodes[pointer] == nil {
+		n.outside = append(n.outside, pointer)
+		n.collect(pointer, resolve(n.root, pointer))
+	}
+}
+
+// collect visits the schema at a pointer and all below it.
+func (n *normalizer) collect(at string, s any) *part {
+	m, ok := s.(map[string]any)
+	if !ok || n.nodes[at] != nil {
+		return n.nodes[at]
+	}
+	p := &part{at: at, m: m}
+	n.nodes[at] = p
+	n.order = append(n.order, p)
+	for _, kw := range slices.Sorted(maps.Keys(m)) {
+		below := at + "/" + rawjson.Escape(kw)
+		switch v := m[kw].(type) {
+		case map[string]any:
+			if slices.Contains(schemaMapKeywords, kw) {
+				for _, name := range slices.Sorted(maps.Keys(v)) {
+					n.add(p, kw, n.collect(below+"/"+rawjson.Escape(name), v[name]))
+				}
+			} else if slices.Contains(schemaKeywords, kw) {
+				n.add(p, kw, n.collect(below, v))
+			}
+		case []any:
+			if slices.Contains(schemaListKeywords, kw) {
+				for i, s := range v {
+					n.add(p, kw, n.collect(below+"/"+strconv.Itoa(i), s))
+				}
+			}
+		}
+	}
+	n.references(p)
+	return p
+}
+
+func (n *normalizer) add(p *part, kw string, below *part) {
+	if below != nil && kw != "$defs" && kw != "definitions" {
+		p.below = append(p.below, edge{kw, below})
+	}
+}
+
+func (n *normalizer) references(p *part) {
+	_, id := p.m["$id"].(string)
+	n.ids = n.ids || id && p.at != ""
+	_, dynamic := p.m["$dynamicRef"]
+	_, recursive := p.m["$recursiveRef"]
+	p.astray = dynamic || recursive
+	ref, ok := p.m["$ref"].(string)
+	switch {
+	case !ok:
+	case ref == "#":
+		p.refs = append(p.refs, "")
+	case strings.HasPrefix(ref, "#/"):
+		p.refs = append(p.refs, unescapePercent(ref[1:]))
+	default:
+		p.astray = true
+	}
+}
+
+// resolve returns the value at a pointer; nil if there is none.
+func resolve(v any, pointer string) any {
+	for _, seg := range rawjson.Segments(pointer) {
+		switch c := v.(type) {
+		case map[string]any:
+			v = c[seg]
+		case []any:
+			i := index(seg)
+			if i < 0 || i >= len(c) {
+				return nil
+			}
+			v = c[i]
+		default:
+			return nil
+		}
+	}
+	return v
+}
+
+// clean rewrites what v5 would take the wrong way: annotations that it asserts,
+// a keyword of its own, an empty enum, and counts past an int, which it wraps
+// around.
+func (n *normalizer) clean(m map[string]any) {
 	if !n.formats {
 		delete(m, "format")
 	}
-	delete(m, "contentEncoding")
-	delete(m, "contentMediaType")
-	delete(m, "contentSchema")
-	if p, ok := m["pattern"].(string); ok && !n.compiles(at+"/pattern", p) {
-		delete(m, "pattern")
-		loosened = true
+	for _, kw := range []string{"contentEncoding", "contentMediaType", "contentSchema", "regexProperties"} {
+		delete(m, kw)
 	}
-	if n.patternProperties(at, m) {
-		loosened = true
+	if values, ok := m["enum"].([]any); ok && len(values) == 0 && n.modern { // which v5 takes for any value
+		delete(m, "enum")
+		all, _ := m["allOf"].([]any)
+		m["allOf"] = append(all, false)
 	}
-	for _, kw := range slices.Sorted(maps.Keys(m)) {
-		if n.keyword(at, m, kw) {
-			loosened = true
+	const most = 1 << 30 // nothing that is validated has more of anything
+	for _, what := range []string{"Length", "Items", "Properties", "Contains"} {
+		if c, ok := m["max"+what].(json.Number); ok && count(c) > most {
+			delete(m, "max"+what)
+		}
+		if c, ok := m["min"+what].(json.Number); ok && count(c) > most {
+			m["min"+what] = json.Number(strconv.Itoa(most))
 		}
 	}
-	if ref, ok := m["$ref"].(string); ok && strings.HasPrefix(ref, "#/") {
-		n.target(strings.TrimPrefix(ref, "#"))
-	}
-	return loosened
 }
 
-// keyword visits the schemas below one keyword. Where one of them was loosened
-// under a keyword that negates, the keyword is loosened too.
-func (n *normalizer) keyword(at string, m map[string]any, kw string) (loosened bool) {
-	at += "/" + rawjson.Escape(kw)
-	switch v := m[kw].(type) {
-	case map[string]any:
-		if slices.Contains(schemaMapKeywords, kw) {
-			for _, name := range slices.Sorted(maps.Keys(v)) {
-				if n.schema(at+"/"+rawjson.Escape(name), v[name]) && kw != "$defs" && kw != "definitions" {
-					loosened = true
-				}
-			}
-		} else if slices.Contains(schemaKeywords, kw) {
-			loosened = n.schema(at, v)
-			n.negated(kw, v)
+func count(n json.Number) float64 {
+	f, _ := strconv.ParseFloat(n.String(), 64)
+	return f
+}
+
+// readPatterns replaces the patterns of one schema by what v5 can compile. It
+// reports whether one had to be dropped.
+func (n *normalizer) readPatterns(p *part) (dropped bool) {
+	if text, ok := p.m["pattern"].(string); ok {
+		pat, ok := n.pattern(p.at+"/pattern", text)
+		if !ok || !addLengths(p.m, pat) {
+			delete(p.m, "pattern")
+			dropped = true
+		} else {
+			p.m["pattern"] = pat.re.String()
 		}
-	case []any:
-		if slices.Contains(schemaListKeywords, kw) {
-			for i, s := range v {
-				if n.schema(fmt.Sprintf("%s/%d", at, i), s) {
-					loosened = true
-				}
-				n.negated(kw, s)
+	}
+	props, ok := p.m["patternProperties"].(map[string]any)
+	if !ok {
+		return dropped
+	}
+	for _, text := range slices.Sorted(maps.Keys(props)) {
+		pat, ok := n.pattern(p.at+"/patternProperties/"+rawjson.Escape(text), text)
+		if ok && pat.min == 0 && pat.max < 0 && pat.re.String() == text {
+			continue
+		}
+		sub := props[text]
+		delete(props, text)
+		if ok && pat.min == 0 && pat.max < 0 && props[pat.re.String()] == nil {
+			props[pat.re.String()] = sub
+			continue
+		}
+		// Any property may be one that it allowed, or that counted as evaluated.
+		p.m["additionalProperties"] = true
+		dropped = true
+	}
+	return dropped
+}
+
+// addLengths adds the lengths of a pattern that was split.
+func addLengths(m map[string]any, pat pattern) bool {
+	for kw, n := range map[string]int{"minLength": pat.min, "maxLength": pat.max} {
+		if n < 0 || kw == "minLength" && n == 0 {
+			continue
+		}
+		if old, ok := m[kw]; ok {
+			c, ok := old.(json.Number)
+			if !ok {
+				return false
+			}
+			if kw == "minLength" && count(c) >= float64(n) || kw == "maxLength" && count(c) <= float64(n) {
+				continue
+			}
+		}
+		m[kw] = json.Number(strconv.Itoa(n))
+	}
+	return true
+}
+
+func (n *normalizer) pattern(at, text string) (pattern, bool) {
+	pat, ok := n.read(text)
+	if ok && n.size+pat.size <= maxPatterns {
+		n.size += pat.size
+		n.patterns[pat.re.String()] = pat.re
+		n.sizes[pat.re.String()] = pat.size
+		return pat, true
+	}
+	const most = 8
+	if len(n.notes) == most {
+		n.unsaid++
+		return pattern{}, false
+	}
+	n.notes = append(n.notes, fmt.Sprintf("pattern at %s is not checked: Go cannot match it", clip(at, maxQuoted)))
+	return pattern{}, false
+}
+
+// loosen makes sure that no schema became stricter because others accept more:
+// a keyword that negates is dropped where a loosened schema stands under it.
+func (n *normalizer) loosen() {
+	for _, p := range n.order { // what counts as evaluated is not certain any more
+		for _, kw := range []string{"unevaluatedItems", "unevaluatedProperties"} {
+			if _, ok := p.m[kw]; ok {
+				delete(p.m, kw)
+				p.loosened = true
 			}
 		}
 	}
-	if !loosened {
-		return false
+	n.spread()
+	for _, p := range n.order {
+		for _, e := range p.below {
+			if e.to.loosened {
+				negate(p.m, e.keyword)
+			}
+		}
 	}
+}
+
+// spread marks every schema that contains or refers to a loosened one.
+func (n *normalizer) spread() {
+	users := map[*part][]*part{}
+	var todo []*part
+	for _, p := range n.order {
+		for _, e := range p.below {
+			users[e.to] = append(users[e.to], p)
+		}
+		for _, ref := range p.refs {
+			if to := n.nodes[ref]; to != nil {
+				users[to] = append(users[to], p)
+			}
+		}
+		p.loosened = p.loosened || p.astray || n.ids && len(p.refs) > 0
+		if p.loosened {
+			todo = append(todo, p)
+		}
+	}
+	for len(todo) > 0 {
+		p := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		for _, user := range users[p] {
+			if !user.loosened {
+				user.loosened = true
+				todo = append(todo, user)
+			}
+		}
+	}
+}
+
+// negate drops or weakens a keyword that accepts less when what stands under
+// it accepts more.
+func negate(m map[string]any, kw string) {
 	switch kw {
 	case "not":
 		delete(m, "not")
@@ -119,62 +352,10 @@ func (n *normalizer) keyword(at string, m map[string]any, kw string) (loosened b
 	case "contains":
 		delete(m, "maxContains")
 	case "oneOf":
-		m["allOf"] = append(asList(m["allOf"]), map[string]any{"anyOf": m["oneOf"]})
-		delete(m, "oneOf")
-	}
-	return true
-}
-
-// negated notes a $ref where a loosened target would make the schema stricter.
-func (n *normalizer) negated(kw string, s any) {
-	if kw != "not" && kw != "if" && kw != "oneOf" && kw != "contains" {
-		return
-	}
-	if m, ok := s.(map[string]any); ok {
-		_, n.refs = m["$ref"], n.refs || m["$ref"] != nil
-	}
-}
-
-func (n *normalizer) patternProperties(at string, m map[string]any) (loosened bool) {
-	props, ok := m["patternProperties"].(map[string]any)
-	if !ok {
-		return false
-	}
-	for _, p := range slices.Sorted(maps.Keys(props)) {
-		if !n.compiles(at+"/patternProperties", p) {
-			delete(props, p)
-			delete(m, "additionalProperties") // it would now refuse what p allowed
-			delete(m, "unevaluatedProperties")
-			loosened = true
+		if branches, ok := m["oneOf"]; ok {
+			all, _ := m["allOf"].([]any)
+			m["allOf"] = append(all, map[string]any{"anyOf": branches})
+			delete(m, "oneOf")
 		}
 	}
-	return loosened
-}
-
-func (n *normalizer) compiles(at, pattern string) bool {
-	_, err := regexp.Compile(pattern)
-	if err != nil {
-		n.notes = append(n.notes, fmt.Sprintf("pattern at %s is not checked: Go cannot compile it", at))
-	}
-	return err == nil
-}
-
-// target visits what a local $ref points to: it may stand under a keyword that
-// JSON Schema does not know, such as components.
-func (n *normalizer) target(pointer string) {
-	s := n.root
-	for _, seg := range rawjson.Segments(pointer) {
-		switch v := s.(type) {
-		case map[string]any:
-			s = v[seg]
-		default:
-			return
-		}
-	}
-	n.schema(pointer, s)
-}
-
-func asList(v any) []any {
-	l, _ := v.([]any)
-	return l
 }

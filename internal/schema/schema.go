@@ -9,10 +9,19 @@
 //
 //   - Without $schema a document is read as 2020-12.
 //   - $ref never leaves the document, official metaschemas excepted.
-//   - Patterns are RE2. Where RE2 refuses one, it is not checked, and a note
-//     says so.
+//   - Patterns are RE2. Where RE2 refuses one it is translated if that is exact
+//     (pattern.go), else it is not checked, and a note says so.
 //   - Schemas that are not valid are read leniently where their meaning is
 //     certain (see lenient.go), and a note says so.
+//   - What would take too long is refused: a schema with ErrExpensive, a value
+//     with the issue "unchecked" (see cost.go and docs/hostile-input.md).
+//
+// # Codes
+//
+// An issue's code is the keyword that refused, with these exceptions: "false"
+// for a schema that allows no value, "dependentRequired" for the list form of
+// dependencies too, "type" and "enum" for an anyOf or oneOf whose branches all
+// want other types or values, "unchecked" for what could not be judged.
 package schema
 
 import (
@@ -20,6 +29,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
@@ -34,27 +44,39 @@ type Options struct {
 	Strict  bool // refuse schemas that are not valid instead of reading them leniently
 }
 
-// Limits are those of a schema. Compiling takes v5 more than linear time in depth: 1.2 s
-// at 1,000 levels.
+// Limits are those of a schema's text. What else compiling may cost is in
+// compilecost.go.
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
 // Schema is a compiled schema. It is immutable and safe for concurrent use.
 type Schema struct {
 	source   *rawjson.Doc // as it was given
-	doc      *rawjson.Doc // what was compiled, for the words of an issue
+	finder   *finder      // of what was compiled, for the words of an issue
+	base     string       // URL of what was compiled
 	compiled *jsonschema.Schema
 	fast     *node // nil: every value is v5's to judge
 	notes    []string
+
+	patterns map[string]*regexp.Regexp
+	sizes    map[string]int       // of patterns, in instructions
+	dynamic  []*jsonschema.Schema // what a dynamic reference may mean
 }
 
 // Compile reads and compiles a JSON Schema. The error says why the schema
-// cannot be used: then nothing can be validated against it.
-func Compile(raw []byte, o Options) (s *Schema, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s, err = nil, fmt.Errorf("schema cannot be compiled: %v", p)
-		}
-	}()
+// cannot be used: then nothing can be validated against it. It is ErrExpensive
+// where compiling or validating would take too long.
+func Compile(raw []byte, o Options) (*Schema, error) {
+	return compileWith(raw, o, extras{})
+}
+
+// extras are what only tests need.
+type extras struct {
+	remotes map[string]string            // documents by URL
+	draft   *jsonschema.Draft            // of documents without $schema
+	read    func(string) (pattern, bool) // instead of readPattern
+}
+
+func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	doc, err := rawjson.Parse(string(raw), Limits)
 	if err != nil {
 		return nil, fmt.Errorf("schema is not JSON: %w", err)
@@ -62,61 +84,87 @@ func Compile(raw []byte, o Options) (s *Schema, err error) {
 	if k := doc.Root().Kind(); k != rawjson.Object && k != rawjson.Bool {
 		return nil, fmt.Errorf("schema is neither an object nor a boolean but %s", k)
 	}
-	defer func() {
-		if s != nil {
-			s.source = doc
+	s, err := compile(doc.Root().Any(), o, x)
+	if err != nil && !o.Strict && !errors.Is(err, ErrExpensive) {
+		lenient, changed := readLeniently(doc.Root().Any())
+		if len(changed) == 0 {
+			return nil, err
 		}
-	}()
-	s, err = compile(doc.Root().Any(), o)
-	if err == nil || o.Strict {
-		return s, err
+		if s, err = compile(lenient, o, x); err == nil {
+			s.notes = append([]string{"schema is not valid JSON Schema and was read leniently: " + strings.Join(changed, "; ")}, s.notes...)
+		}
 	}
-	lenient, changed := readLeniently(doc.Root().Any())
-	if len(changed) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	s, lenientErr := compile(lenient, o)
-	if lenientErr != nil {
-		return nil, lenientErr
-	}
-	s.notes = append([]string{"schema is not valid JSON Schema and was read leniently: " + strings.Join(changed, "; ")}, s.notes...)
+	s.source = doc
 	return s, nil
 }
 
-func compile(tree any, o Options) (*Schema, error) {
-	n := normalizer{formats: o.Formats}
-	tree, err := n.normalize(tree)
+func compile(tree any, o Options, x extras) (s *Schema, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, err = nil, errors.New(clip(fmt.Sprintf("schema cannot be compiled: %v", p), maxMessage))
+		}
+	}()
+	n := newNormalizer(o)
+	if x.read != nil {
+		n.read = x.read
+	}
+	if err := n.normalize(tree); err != nil {
+		return nil, err
+	}
+	text, err := marshal(tree)
 	if err != nil {
 		return nil, err
 	}
-	text, err := json.Marshal(tree)
+	compiled, err := compileV5(text, o, x)
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compileV5(string(text), o)
+	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1})
 	if err != nil {
 		return nil, err
 	}
-	doc, err := rawjson.Parse(string(text), rawjson.Limits{Bytes: -1, Depth: -1})
+	dynamic, err := survey(compiled)
 	if err != nil {
 		return nil, err
 	}
-	fast := fastCompiler{nodes: map[*jsonschema.Schema]*node{}}
-	return &Schema{doc: doc, compiled: compiled, fast: fast.compile(compiled), notes: n.notes}, nil
+	base, _, _ := strings.Cut(compiled.Location, "#")
+	fast := fastCompiler{nodes: map[*jsonschema.Schema]*node{}, sizes: n.sizes}
+	return &Schema{finder: newFinder(doc.Root()).all(), base: base, compiled: compiled, fast: fast.compile(compiled),
+		notes: n.notes, patterns: n.patterns, sizes: n.sizes, dynamic: dynamic}, nil
+}
+
+// marshal keeps <, > and & as they are: the text is quoted to the model.
+func marshal(tree any) (string, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(tree)
+	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")
 
-const location = "toolmend:///schema.json"
+const documentURL = "toolmend:///schema.json"
 
-func compileV5(text string, o Options) (*jsonschema.Schema, error) {
+func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler() // one for each schema: a compiler is not safe for concurrent use
 	c.AssertFormat = o.Formats
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errRemote }
-	if err := c.AddResource(location, strings.NewReader(text)); err != nil {
+	if x.draft != nil {
+		c.Draft = x.draft
+	}
+	for url, doc := range x.remotes {
+		if err := c.AddResource(url, strings.NewReader(doc)); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.AddResource(documentURL, strings.NewReader(text)); err != nil {
 		return nil, err
 	}
-	s, err := c.Compile(location)
+	s, err := c.Compile(documentURL)
 	if err != nil {
 		return nil, explain(err)
 	}
@@ -132,7 +180,10 @@ func explain(err error) error {
 		if errors.As(err, &schemaErr) {
 			err = schemaErr.Err
 		}
-		return errors.New(strings.ReplaceAll(err.Error(), location, ""))
+		if errors.Is(err, errRemote) {
+			return errRemote
+		}
+		return errors.New(clip(strings.ReplaceAll(err.Error(), documentURL, ""), maxMessage))
 	}
 	at, what := "", ""
 	var walk func(e *jsonschema.ValidationError)
@@ -145,7 +196,7 @@ func explain(err error) error {
 		}
 	}
 	walk(invalid)
-	return fmt.Errorf("schema is not valid at %q: %s", at, what)
+	return fmt.Errorf("schema is not valid at %s: %s", clip(rawjson.Quote(unescapePercent(at)), maxQuoted), clip(what, maxMessage))
 }
 
 // Notes returns what an operator should know about how the schema was read, in
@@ -155,22 +206,41 @@ func (s *Schema) Notes() []string { return s.notes }
 // Source returns the schema as it was given.
 func (s *Schema) Source() rawjson.Value { return s.source.Root() }
 
-// Validate returns what is wrong with v, sorted by pointer, then code: none for
-// a valid value. It never panics. Work is bounded by the Limits under which v
-// was parsed.
+// Validate returns what is wrong with v, sorted by pointer, then code, at most
+// 1,000 issues: none for a valid value. It never panics. Its work is bounded:
+// a value that would cost jsonschema/v5 more than some 15 ms, and that the fast
+// path does not accept, has the one issue "unchecked".
 func (s *Schema) Validate(v rawjson.Value) (issues []middleware.Issue) {
 	defer func() {
 		if p := recover(); p != nil {
-			issues = []middleware.Issue{{Code: "unchecked", Message: "these arguments cannot be checked against the schema; send simpler values"}}
+			issues = unchecked()
 		}
 	}()
-	err := s.compiled.Validate(v.Any())
+	if len(v.Raw()) > small && s.surelyValid(v.Raw()) {
+		return nil
+	}
+	if tooMany(v) {
+		return unchecked()
+	}
+	decoded := v.Any()
+	if !s.affordable(decoded) {
+		return unchecked()
+	}
+	err := s.compiled.Validate(decoded)
 	if err == nil {
 		return nil
 	}
 	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		panic(err)
+	if !errors.As(err, &invalid) { // a reference that leads back to itself
+		return unchecked()
 	}
-	return s.issues(invalid, v)
+	if issues = s.issues(invalid, v); len(issues) == 0 {
+		return unchecked()
+	}
+	return issues
+}
+
+// unchecked is the issue of a value that could not be judged. It fails closed.
+func unchecked() []middleware.Issue {
+	return []middleware.Issue{{Code: "unchecked", Message: "these arguments cannot be checked against the schema; send fewer or simpler values"}}
 }

@@ -3,7 +3,9 @@ package schema
 import "strings"
 
 // Suggest returns the candidate that name was probably meant to be, "" for
-// none. The first of several equally good ones wins.
+// none. The first of several equally good ones wins. Work is bounded: a name
+// of more than 128 bytes has no suggestion, and of many candidates the first
+// few thousand count.
 //
 // Equal but for letter case scores 1; one holding the other 0.7 to 1, by how
 // much of it; else the Jaro similarity, above 0.7. The rule and its thresholds
@@ -11,13 +13,24 @@ import "strings"
 // mistakes: file_path for path, patern for pattern, lim for limit.
 func Suggest(name string, candidates []string) string {
 	best, bestScore := "", 0.0
+	if len(name) > longest {
+		return best
+	}
+	name = strings.ToLower(name)
+	work := 1 << 18 // bytes compared with bytes
 	for _, c := range candidates {
-		if s := similarity(strings.ToLower(name), strings.ToLower(c)); s > bestScore {
+		if work -= len(name) * min(len(c), longest); work < 0 {
+			break
+		}
+		if s := similarity(name, strings.ToLower(c)); s > bestScore {
 			best, bestScore = c, s
 		}
 	}
 	return best
 }
+
+// longest is the longest name that is compared, in bytes.
+const longest = 128
 
 func similarity(a, b string) float64 {
 	if a == b {
@@ -39,7 +52,6 @@ func similarity(a, b string) float64 {
 // jaro is the Jaro similarity over bytes (M. A. Jaro, 1989), 0 for texts too
 // long to be names.
 func jaro(a, b string) float64 {
-	const longest = 128
 	if a == "" || b == "" || len(a) > longest || len(b) > longest {
 		return 0
 	}

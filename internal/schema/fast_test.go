@@ -1,0 +1,303 @@
+package schema
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// sound fails where the fast path says "surely valid" of what it should not.
+// The oracle shares no code with it: rawjson and jsonschema/v5.
+func sound(tb testing.TB, s *Schema, text string) (surely bool) {
+	tb.Helper()
+	for mode := AllowEmpty; mode <= RefuseAnyEmpty; mode++ {
+		if !s.SurelyValid(text, rawjson.Limits{}, mode) {
+			continue
+		}
+		surely = surely || mode == AllowEmpty
+		doc, err := rawjson.Parse(text, rawjson.Limits{})
+		require.NoError(tb, err, text)
+		root := doc.Root()
+		require.Equal(tb, rawjson.Object, root.Kind(), text)
+		require.Empty(tb, doc.Duplicates(), text)
+		require.NoError(tb, s.compiled.Validate(root.Any()), "%s\n%s", s.finder.root.Raw(), text)
+		require.False(tb, mode == RefuseAnyEmpty && holdsEmpty(root), text)
+		if mode == RefuseOptional {
+			require.False(tb, holdsOptionalEmpty(s.finder.root, s.finder.root, root), "%s\n%s", s.finder.root.Raw(), text)
+		}
+	}
+	return surely
+}
+
+func holdsEmpty(v rawjson.Value) bool {
+	for c := range v.Each() {
+		if c.Empty() || holdsEmpty(c) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsOptionalEmpty looks for an empty value of a property that some schema
+// which may apply there declares, and none requires.
+func holdsOptionalEmpty(root, s, v rawjson.Value) bool {
+	declared, required := Names(root, s)
+	for c := range v.Each() {
+		seg := "0"
+		if c.IsMember() {
+			seg = c.Key()
+			if c.Empty() && has(declared, seg) && !has(required, seg) {
+				return true
+			}
+		}
+		if next := step(root, s, seg); next.Exists() && holdsOptionalEmpty(root, target(root, next), c) {
+			return true
+		}
+	}
+	return false
+}
+
+func has(names []string, name string) bool {
+	for _, n := range names {
+		if n == name {
+			return true
+		}
+	}
+	return false
+}
+
+// mutate makes one change to a text that is JSON, or was.
+func mutate(r *rand.Rand, text string) string {
+	doc, err := rawjson.Parse(text, rawjson.Limits{})
+	if err != nil || r.IntN(12) == 0 {
+		cut := r.IntN(len(text) + 1)
+		return text[:cut]
+	}
+	v := doc.Root()
+	for v.Len() > 0 && (v == doc.Root() || r.IntN(3) > 0) { // walk down to any value
+		k := r.IntN(v.Len())
+		for c := range v.Each() {
+			if k--; k < 0 {
+				v = c
+				break
+			}
+		}
+	}
+	start, end := v.Span()
+	other := []string{`null`, `{}`, `[]`, `""`, `"x"`, `-1`, `1.0`, `1.5`, `1e2`, `9007199254740993`, `true`, `["a","a"]`, `["a","\u0061"]`, `{"a":1,"a":1}`,
+		`{"a":null}`, `[null]`, `01`, `"\ud800"`, "\"\xff\"", `"\u0061"`, `1e400`, `0.1`, `100000000000000000000`, ``, `nul`}[r.IntN(25)]
+	switch {
+	case v.IsMember() && r.IntN(4) == 0: // a key twice, or one more
+		return text[:start] + v.Raw() + `,` + rawjson.Quote([]string{v.Key(), "extra", "äö"}[r.IntN(3)]) + `: ` + other + text[end:]
+	case v.IsMember() && r.IntN(4) == 0: // a key less
+		edited, err := rawjson.Apply(text, v.Parent().Cut(func(c rawjson.Value) bool { return c == v }))
+		if err == nil {
+			return edited
+		}
+	case v.Kind() == rawjson.Number && r.IntN(2) == 0:
+		return text[:start] + v.Raw() + []string{"0", ".0", "e1", "E-1", ".5", "x"}[r.IntN(6)] + text[end:]
+	}
+	return text[:start] + other + text[end:]
+}
+
+func TestFastPathOnTheSuite(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 4))
+	docs := remotes(t)
+	yes, valid, tried := 0, 0, 0
+	for _, s := range suites {
+		lines(t, s.file, func(line []byte) {
+			var g suiteGroup
+			require.NoError(t, json.Unmarshal(line, &g))
+			compiled, err := compileWith(withDialect(g.Schema, s.dialect), Options{Strict: true, Formats: g.class() == "format"}, extras{remotes: docs, draft: s.draft})
+			if err != nil {
+				return
+			}
+			for _, test := range g.Tests {
+				text := string(test.Data)
+				if test.Valid && strings.HasPrefix(text, "{") {
+					valid++
+				}
+				if sound(t, compiled, text) {
+					yes++
+				}
+				for range 6 {
+					tried++
+					sound(t, compiled, mutate(r, text))
+				}
+				if compiled.surelyValid(text) { // values that are no objects
+					v, err := rawjson.Parse(text, rawjson.Limits{})
+					require.NoError(t, err)
+					require.NoError(t, compiled.compiled.Validate(v.Root().Any()))
+				}
+			}
+		})
+	}
+	t.Logf("surely valid: %d of %d valid objects; %d mutations", yes, valid, tried)
+}
+
+// schemasByTool compiles the recorded tools, by toolset and name.
+func schemasByTool(t *testing.T) map[string]*Schema {
+	all := map[string]*Schema{}
+	cache := NewCache(20_000, func(raw []byte) *Schema {
+		s, _ := Compile(raw, Options{})
+		return s
+	})
+	lines(t, "recorded/toolsets.jsonl.gz", func(line []byte) {
+		var set struct {
+			Ref   string
+			Tools []struct {
+				Name       string
+				Parameters json.RawMessage
+			}
+		}
+		require.NoError(t, json.Unmarshal(line, &set))
+		for _, tool := range set.Tools {
+			if s := cache.Get(tool.Parameters); s != nil {
+				all[set.Ref+" "+tool.Name] = s
+			}
+		}
+	})
+	return all
+}
+
+func TestFastPathOnRecordedCalls(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 100,000 calls")
+	}
+	t.Parallel()
+	tools := schemasByTool(t)
+	r := rand.New(rand.NewPCG(5, 6))
+	yes, valid, mutations, dearest := 0, 0, 0, 0
+	for _, name := range []string{"tau-bench", "http-recordings", "livemcpbench", "llama-stack-recordings", "local-small-models", "bfcl-v4-websearch", "bfcl-v4-gptoss", "hard-cases"} {
+		lines(t, "recorded/"+name+".jsonl.gz", func(line []byte) {
+			var turn struct {
+				Ref   string                             `json:"tools_ref"`
+				Calls []struct{ Name, Arguments string } `json:"tool_calls"`
+			}
+			if json.Unmarshal(line, &turn) != nil {
+				return
+			}
+			for i, c := range turn.Calls {
+				s := tools[turn.Ref+" "+c.Name]
+				if s == nil || i > 3 {
+					continue
+				}
+				if sound(t, s, c.Arguments) {
+					yes++
+					valid++
+				} else if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err == nil && doc.Root().Kind() == rawjson.Object && len(doc.Duplicates()) == 0 {
+					m := meter{left: budget, patterns: s.sizes, dynamic: s.dynamic}
+					require.True(t, m.schema(s.compiled, doc.Root().Any(), scope{}))
+					dearest = max(dearest, budget-m.left)
+					if len(s.Validate(doc.Root())) == 0 {
+						valid++
+					}
+				}
+				if r.IntN(10) == 0 {
+					mutations++
+					sound(t, s, mutate(r, c.Arguments))
+				}
+			}
+		})
+	}
+	t.Logf("surely valid: %d of %d valid calls; %d mutations; the dearest call for v5 takes %d of %d units", yes, valid, mutations, dearest, budget)
+	require.Greater(t, float64(yes), 0.97*float64(valid))
+}
+
+func TestFastPathOnMCPSchemas(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(7, 8))
+	yes, tried := 0, 0
+	lines(t, "recorded/mcp_schemas.jsonl.gz", func(line []byte) {
+		var tool struct{ InputSchema json.RawMessage }
+		require.NoError(t, json.Unmarshal(line, &tool))
+		s, err := Compile(tool.InputSchema, Options{})
+		if err != nil {
+			return
+		}
+		text := instance(s.finder.root, s.finder.root, 5)
+		for range 40 {
+			tried++
+			if sound(t, s, text) {
+				yes++
+			}
+			sound(t, s, mutate(r, mutate(r, text)))
+			text = mutate(r, instance(s.finder.root, s.finder.root, 5))
+		}
+	})
+	t.Logf("surely valid: %d of %d", yes, tried)
+}
+
+// instance makes a value that a schema, roughly, wants.
+func instance(root, s rawjson.Value, depth int) string {
+	s = target(root, s)
+	for _, kw := range []string{"anyOf", "oneOf"} {
+		for branch := range s.Get(kw).Each() {
+			return instance(root, branch, depth)
+		}
+	}
+	if c := s.Get("const"); c.Exists() {
+		return c.Raw()
+	}
+	for e := range s.Get("enum").Each() {
+		return e.Raw()
+	}
+	switch s.Get("type").Str() {
+	case "object":
+		var members []string
+		for p := range s.Get("properties").Each() {
+			if depth > 0 {
+				members = append(members, rawjson.Quote(p.Key())+`: `+instance(root, p, depth-1))
+			}
+		}
+		return "{" + strings.Join(members, ", ") + "}"
+	case "array":
+		return "[" + instance(root, s.Get("items"), depth-1) + "]"
+	case "integer":
+		return strconv.Itoa(1)
+	case "number":
+		return "1.5"
+	case "boolean":
+		return "true"
+	}
+	return `"text"`
+}
+
+// What v5 and the fast path once read in two ways.
+func TestFastPathRegressions(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		schema, args string
+		surely       bool
+	}{
+		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":["x","\u0078"]}`, false},
+		{`{"properties":{"a":{"uniqueItems":true}}}`, `{"a":["x","y"]}`, true},
+		{`{"properties":{"a":{"minimum":0.1}}}`, `{"a":0.1}`, true},
+		{`{"properties":{"a":{"exclusiveMinimum":0.1}}}`, `{"a":0.1}`, false},
+		{`{"properties":{"a":{"type":"number"}}}`, `{"a":1.5e-7}`, true},
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1e2}`, false},
+		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"string"}]}}}`, `{"a":"x"}`, true},
+		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"number"}]}}}`, `{"a":1}`, false},
+		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"number"}]}}}`, `{"a":1.5}`, false},
+		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `{"k":"b"}`, true},
+		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `{}`, false},
+		{`{"minProperties":1,"maxProperties":2}`, `{"a":1,"b":2}`, true},
+		{`{"minProperties":1,"maxProperties":2}`, `{}`, false},
+		{`{"maxProperties":2}`, `{"a":1,"b":2,"c":3}`, false},
+		{`{"$ref":"#/$defs/a","$defs":{"a":{"properties":{"a":{"$ref":"#/$defs/a"}}}}}`, `{"a":{"a":{}}}`, true},
+	} {
+		s, err := Compile([]byte(c.schema), Options{})
+		require.NoError(t, err)
+		require.Equal(t, c.surely, sound(t, s, c.args), "%s %s", c.schema, c.args)
+	}
+	s, err := Compile([]byte(`{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}`), Options{})
+	require.NoError(t, err)
+	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional), "the other branch declares it")
+}

@@ -1,0 +1,164 @@
+package schema
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// Whatever a schema is: a value or an error, never a panic, never for long; and
+// the fast path stays sound under it.
+func FuzzCompile(f *testing.F) {
+	f.Add(`{"type":"OBJECT","properties":{"a":{"minimum":0,"exclusiveMinimum":true}}}`, `{"a":1}`)
+	f.Add(`{"$ref":"#/$defs/a","$defs":{"a":{"anyOf":[{"$ref":"#/$defs/a/not"}],"not":{"pattern":"(?=a)"}}}}`, `{"a":"b"}`)
+	f.Add(`{"$dynamicAnchor":"a","properties":{"x":{"$dynamicRef":"#a"}},"unevaluatedProperties":false}`, `{"x":{"y":1}}`)
+	n := 0
+	for _, s := range suites {
+		eachLine(f, s.file, func(line []byte) {
+			var g suiteGroup
+			if n++; n%4 == 0 && json.Unmarshal(line, &g) == nil {
+				f.Add(string(withDialect(g.Schema, s.dialect)), string(g.Tests[0].Data))
+			}
+		})
+	}
+	eachLine(f, "recorded/mcp_schemas.jsonl.gz", func(line []byte) {
+		var tool struct{ InputSchema json.RawMessage }
+		if n++; n%10 == 0 && json.Unmarshal(line, &tool) == nil {
+			f.Add(string(tool.InputSchema), `{}`)
+		}
+	})
+	f.Fuzz(func(t *testing.T, text, args string) {
+		const slow = 5 * time.Second // fuzzing shares the machine with itself
+		start := time.Now()
+		for _, o := range []Options{{}, {Strict: true}, {Formats: true}} {
+			s, err := Compile([]byte(text), o)
+			require.Equal(t, err == nil, s != nil)
+			if err != nil {
+				continue
+			}
+			sound(t, s, args)
+			if doc, err := rawjson.Parse(args, rawjson.Limits{}); err == nil {
+				require.Equal(t, s.Validate(doc.Root()), s.Validate(doc.Root()))
+				Undeclared(s.Source(), doc.Root(), "undeclared")
+			}
+		}
+		require.Less(t, time.Since(start), slow)
+	})
+}
+
+// A random schema of what the fast path knows, and some that it does not.
+func FuzzFast(f *testing.F) {
+	f.Add(uint64(1), `{"a":{"b":[1,"x",null]},"c":1.5}`)
+	f.Add(uint64(2), `{"a":["x","x"],"b":{},"c":"a\u0062"}`)
+	f.Add(uint64(3), `{"a":1e5,"a":-0.0,"b":[[],[[]]]}`)
+	f.Fuzz(func(t *testing.T, seed uint64, text string) {
+		checkFast(t, seed, text)
+	})
+}
+
+func checkFast(t *testing.T, seed uint64, text string) {
+	r := rand.New(rand.NewPCG(seed, 0))
+	raw, err := json.Marshal(fastSchema(r, 3))
+	require.NoError(t, err)
+	s, err := Compile(raw, Options{Formats: seed%2 == 0})
+	if err != nil {
+		return
+	}
+	sound(t, s, text)
+	for range 8 {
+		value := fastValue(r, 3)
+		sound(t, s, value)
+		sound(t, s, mutate(r, value))
+	}
+}
+
+// The same, over many seeds, in each run of the tests.
+func TestFastPathOnRandomSchemas(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(600) {
+		checkFast(t, seed, `{"a":1,"b":"x"}`)
+	}
+}
+
+func fastSchema(r *rand.Rand, depth int) any {
+	pick := func(values ...any) any { return values[r.IntN(len(values))] }
+	sub := func() any {
+		if depth == 0 {
+			return pick(true, map[string]any{"type": "string"}, map[string]any{"type": "integer"}, false)
+		}
+		return fastSchema(r, depth-1)
+	}
+	types := []any{"null", "boolean", "integer", "number", "string", "array", "object"}
+	s := map[string]any{}
+	if depth == 3 {
+		s["$defs"] = map[string]any{"x": fastSchema(r, 1)}
+	}
+	for range 1 + r.IntN(4) {
+		switch r.IntN(21) {
+		case 0, 1:
+			s["type"] = pick(types...)
+		case 2:
+			s["type"] = []any{"object", pick("null", "string", "array")}
+		case 3:
+			s["enum"] = []any{pick("a", 1, 1.5, nil, true), pick("b", "ä", 2, []any{}), "x"}
+		case 4:
+			s["const"] = pick("a", "x", 1, nil, map[string]any{})
+		case 5:
+			s["minLength"], s["maxLength"] = r.IntN(3), 1+r.IntN(3)
+		case 6:
+			s["pattern"] = pick("^a", "b$", "^.$")
+		case 7:
+			s[pick("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum").(string)] = pick(0, 1, 1.5, 0.1, -1, json.Number("9007199254740993"))
+		case 8:
+			s["multipleOf"] = pick(1, 2, 0.5)
+		case 9, 10, 11:
+			s["properties"] = map[string]any{"a": sub(), "b": sub(), pick("c", "ä").(string): sub()}
+		case 12:
+			s["required"] = []any{pick("a", "b", "d")}
+		case 13:
+			s["additionalProperties"] = pick(false, sub())
+		case 14:
+			s["items"], s["minItems"] = sub(), r.IntN(2)
+		case 15:
+			s["prefixItems"], s["maxItems"] = []any{sub(), sub()}, r.IntN(4)
+		case 16:
+			s["uniqueItems"] = true
+		case 17:
+			s[pick("anyOf", "oneOf", "allOf").(string)] = []any{sub(), sub()}
+		case 18:
+			s["$ref"] = pick("#/$defs/x", "#/$defs/x", "#/properties/a")
+		case 19:
+			s[pick("minProperties", "maxProperties").(string)] = r.IntN(3)
+		case 20:
+			s[pick("not", "if", "propertyNames", "contains").(string)] = sub()
+		}
+	}
+	if r.IntN(12) == 0 {
+		s["format"] = pick("date", "email", "uuid", "none")
+	}
+	return s
+}
+
+func fastValue(r *rand.Rand, depth int) string {
+	if depth < 3 && (depth == 0 || r.IntN(2) == 0) {
+		return []string{`"a"`, `"b"`, `"x"`, `"ä"`, `""`, `"\u0061"`, "0", "1", "2", "1.0", "1.5", "-1", "0.1", "1e0", "9007199254740993", "null", "true", "[]", "{}"}[r.IntN(19)]
+	}
+	text := ""
+	if depth < 3 && r.IntN(2) == 0 {
+		for range r.IntN(4) {
+			text += "," + fastValue(r, depth-1)
+		}
+		return "[" + text[min(1, len(text)):] + "]"
+	}
+	for _, k := range []string{`"a"`, `"b"`, `"c"`, `"\u00e4"`, `"d"`} {
+		if r.IntN(2) == 0 {
+			text += ", " + k + ": " + fastValue(r, depth-1)
+		}
+	}
+	return "{" + text[min(1, len(text)):] + "}"
+}
