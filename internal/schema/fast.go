@@ -28,6 +28,7 @@ type node struct {
 
 	// numbers
 	bounds  []bound
+	short   bool  // there are bounds, which only long numbers reach
 	divisor int64 // of integers; 0: none
 
 	// enum and const
@@ -171,6 +172,10 @@ func (n *node) setBounds(s *jsonschema.Schema) bool {
 			continue
 		}
 		f, _ := b.limit.Float64()
+		if b.lower && f <= -unreachable || !b.lower && f >= unreachable {
+			n.short = true // it holds for every number that is short enough
+			continue
+		}
 		decimal := strconv.FormatFloat(f, 'f', -1, 64)
 		same, ok := new(big.Rat).SetString(decimal)
 		if !ok || same.Cmp(b.limit) != 0 || digits(decimal) > exactDigits {
@@ -186,6 +191,10 @@ func (n *node) setBounds(s *jsonschema.Schema) bool {
 	}
 	return true
 }
+
+// unreachable is past every number of at most exactDigits digits: the range of
+// an int64 is no more than that they are short.
+const unreachable = 1e15
 
 // exactDigits is how many decimal digits a float64 tells apart: two different
 // decimals of at most so many digits never become the same float64 (DBL_DIG).

@@ -301,3 +301,25 @@ func TestFastPathRegressions(t *testing.T) {
 	require.NoError(t, err)
 	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional), "the other branch declares it")
 }
+
+// A Go int64 has bounds that no short number reaches: they keep a call on the
+// fast path, and long numbers off it.
+func TestFastPathKnowsWideBounds(t *testing.T) {
+	t.Parallel()
+	s, err := Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},
+		"f":{"type":"number","minimum":-1.7976931348623157e308,"maximum":1.7976931348623157e308}}}`), Options{})
+	require.NoError(t, err)
+	for text, sure := range map[string]bool{
+		`{"n":5}`:                    true,
+		`{"n":-999999999999999}`:     false, // sixteen characters
+		`{"n":99999999999999}`:       true,
+		`{"n":9223372036854775807}`:  false,
+		`{"n":9223372036854775808}`:  false,
+		`{"n":1e2}`:                  false,
+		`{"f":0.5}`:                  true,
+		`{"f":1e309}`:                false,
+		`{"f":12345678901234567890}`: false,
+	} {
+		require.Equal(t, sure, s.SurelyValid(text, rawjson.Limits{}, AllowEmpty), "%s", text)
+	}
+}

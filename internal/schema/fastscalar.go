@@ -137,7 +137,7 @@ func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 		}
 	}
 	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
-		if n.enumerated || n.bounds != nil || n.divisor != 0 || n.types&kindNumber == 0 {
+		if n.enumerated || n.bounds != nil || n.short || n.divisor != 0 || n.types&kindNumber == 0 {
 			return 0, false // rare: v5 judges exponents
 		}
 		if i, ok = f.exponent(i); !ok {
@@ -154,7 +154,7 @@ func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 	if n.enumerated && !slices.Contains(n.literals, text[at:i]) {
 		return 0, false
 	}
-	if n.bounds == nil && n.divisor == 0 {
+	if n.bounds == nil && !n.short && n.divisor == 0 {
 		return i, true
 	}
 	return i, n.inRange(text[at:i], integer)

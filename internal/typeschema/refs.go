@@ -1,0 +1,170 @@
+package typeschema
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// defsPrefix begins a reference to a definition.
+const defsPrefix = "#/$defs/"
+
+// errRef: the schema is broken, or wants another document.
+var errRef = errors.New("a reference that leads nowhere in the schema")
+
+// modern moves draft 7's definitions to $defs, with the references to them.
+func modern(root *ordered) *ordered {
+	const old = "#/definitions/"
+	if defs := root.object("definitions"); defs != nil && !root.has("$defs") {
+		root.drop("definitions")
+		root.set("$defs", defs)
+		rewriteRefs(root, func(ref string) string {
+			if rest, ok := strings.CutPrefix(ref, old); ok {
+				return defsPrefix + rest
+			}
+			return ref
+		})
+	}
+	return root
+}
+
+// rewriteRefs replaces every reference in s.
+func rewriteRefs(s any, f func(string) string) {
+	o, ok := s.(*ordered)
+	if !ok {
+		return
+	}
+	if ref := o.str("$ref"); ref != "" {
+		o.set("$ref", f(ref))
+	}
+	_ = o.below(func(_ string, s any) (any, error) { rewriteRefs(s, f); return s, nil }) // which never fails
+}
+
+// resolve returns what a reference points to: the root or a definition.
+func resolve(root *ordered, ref string) (*ordered, error) {
+	if ref == "#" {
+		return root, nil
+	}
+	if name, ok := strings.CutPrefix(ref, "#/"); ok {
+		segs := rawjson.Segments("/" + name)
+		if len(segs) == 2 && segs[0] == "$defs" {
+			if target := root.object("$defs").object(segs[1]); target != nil {
+				return target, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", ref, errRef)
+}
+
+// refsIn returns the references in s, definitions within it left out.
+func refsIn(s any) []string {
+	o, ok := s.(*ordered)
+	if !ok {
+		return nil
+	}
+	var refs []string
+	if ref := o.str("$ref"); ref != "" {
+		refs = append(refs, ref)
+	}
+	_ = o.below(func(keyword string, s any) (any, error) { // which never fails
+		if keyword != "$defs" {
+			refs = append(refs, refsIn(s)...)
+		}
+		return s, nil
+	})
+	return refs
+}
+
+// findCycles finds the references that lead back to themselves.
+func (r *reducer) findCycles() error {
+	next := map[string][]string{"#": refsIn(r.root)}
+	for todo := slices.Clone(next["#"]); len(todo) > 0; todo = todo[1:] {
+		ref := todo[0]
+		if _, ok := next[ref]; ok {
+			continue
+		}
+		target, err := resolve(r.root, ref)
+		if err != nil {
+			return err
+		}
+		next[ref] = refsIn(target)
+		todo = append(todo, next[ref]...)
+	}
+	r.cycles = map[string]bool{}
+	for start := range next {
+		seen := map[string]bool{}
+		for todo := slices.Clone(next[start]); len(todo) > 0; todo = todo[1:] {
+			if ref := todo[0]; !seen[ref] {
+				seen[ref] = true
+				todo = append(todo, next[ref]...)
+			}
+		}
+		r.cycles[start] = seen[start]
+	}
+	r.prune(slices.Collect(maps.Keys(next)))
+	return nil
+}
+
+// prune drops the definitions that nothing refers to.
+func (r *reducer) prune(used []string) {
+	defs := r.root.object("$defs")
+	if defs == nil {
+		return
+	}
+	for _, name := range slices.Clone(defs.keys) {
+		if !slices.Contains(used, defsPrefix+rawjson.Escape(name)) {
+			defs.drop(name)
+		}
+	}
+	if len(defs.keys) == 0 {
+		r.root.drop("$defs")
+	}
+}
+
+// inlineRoot writes the definition that the root refers to in its place:
+// providers want an object there.
+func (r *reducer) inlineRoot(ref string) error {
+	target, err := resolve(r.root, ref)
+	if err != nil {
+		return err
+	}
+	whole, err := parse([]byte(render(target))) // a copy: a recursion keeps the definition too
+	if err != nil {
+		return err
+	}
+	root := whole.(*ordered)
+	for _, key := range r.root.keys {
+		if key != "$ref" {
+			root.set(key, r.root.m[key])
+		}
+	}
+	r.root = root
+	return nil
+}
+
+// moveRoot gives a root that refers to itself a definition, for providers that
+// look for references there only.
+func (r *reducer) moveRoot() {
+	defs := r.root.object("$defs")
+	if defs == nil {
+		defs = newOrdered()
+	}
+	name := "Root"
+	for defs.has(name) {
+		name += "_"
+	}
+	rewriteRefs(r.root, func(ref string) string {
+		if ref == "#" {
+			return defsPrefix + name
+		}
+		return ref
+	})
+	own := r.root.clone()
+	own.drop("$defs")
+	defs.set(name, own)
+	r.root.set("$defs", defs)
+}

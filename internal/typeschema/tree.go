@@ -1,0 +1,220 @@
+package typeschema
+
+import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// ordered is a JSON object that keeps the order of its keys. A tree is made of
+// *ordered, []any, string, bool, nil and json.Number.
+type ordered struct {
+	keys []string
+	m    map[string]any
+}
+
+// newOrdered returns an empty object.
+func newOrdered() *ordered { return &ordered{m: map[string]any{}} }
+
+// has reports whether o has the key. Like get, it takes a nil o as empty.
+func (o *ordered) has(key string) bool {
+	if o == nil {
+		return false
+	}
+	_, ok := o.m[key]
+	return ok
+}
+
+// get returns the value of key; nil if there is none.
+func (o *ordered) get(key string) any {
+	if o == nil {
+		return nil
+	}
+	return o.m[key]
+}
+
+// set replaces the value of key in its place, or appends it.
+func (o *ordered) set(key string, v any) {
+	if !o.has(key) {
+		o.keys = append(o.keys, key)
+	}
+	o.m[key] = v
+}
+
+// drop takes the keys out that o has.
+func (o *ordered) drop(keys ...string) {
+	for _, key := range keys {
+		if o.has(key) {
+			delete(o.m, key)
+			o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
+		}
+	}
+}
+
+// clone copies o, and shares what it holds.
+func (o *ordered) clone() *ordered { return &ordered{slices.Clone(o.keys), maps.Clone(o.m)} }
+
+// object returns the value of key if it is an object, else nil.
+func (o *ordered) object(key string) *ordered {
+	v, _ := o.get(key).(*ordered)
+	return v
+}
+
+// list returns the value of key if it is an array, else nil.
+func (o *ordered) list(key string) []any {
+	v, _ := o.get(key).([]any)
+	return v
+}
+
+// str returns the value of key if it is a string, else "".
+func (o *ordered) str(key string) string {
+	v, _ := o.get(key).(string)
+	return v
+}
+
+// treeLimits are those of the text of a schema.
+var treeLimits = rawjson.Limits{Bytes: 1 << 20, Depth: 256}
+
+// parse reads a text into a tree. The last of duplicate keys wins, in the place
+// of the first.
+func parse(b []byte) (any, error) {
+	doc, err := rawjson.Parse(string(b), treeLimits)
+	if err != nil {
+		return nil, err
+	}
+	return tree(doc.Root()), nil
+}
+
+// tree returns v and all below it. Depth is bounded by treeLimits.
+func tree(v rawjson.Value) any {
+	switch v.Kind() {
+	case rawjson.Object:
+		o := newOrdered()
+		for m := range v.Each() {
+			o.set(m.Key(), tree(m))
+		}
+		return o
+	case rawjson.Array:
+		list := make([]any, 0, v.Len())
+		for e := range v.Each() {
+			list = append(list, tree(e))
+		}
+		return list
+	}
+	return v.Any()
+}
+
+// render writes a tree without white space. Strings are not escaped for HTML:
+// the text is for a model.
+func render(v any) string {
+	var b strings.Builder
+	write := func(s string) { b.WriteString(s) }
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case *ordered:
+			for i, key := range v.keys {
+				write([]string{",", "{"}[boolToInt(i == 0)] + rawjson.Quote(key) + ":")
+				walk(v.m[key])
+			}
+			write([]string{"}", "{}"}[boolToInt(len(v.keys) == 0)])
+		case []any:
+			write("[")
+			for i, e := range v {
+				if i > 0 {
+					write(",")
+				}
+				walk(e)
+			}
+			write("]")
+		case string:
+			write(rawjson.Quote(v))
+		case json.Number:
+			write(v.String())
+		case bool:
+			write([]string{"false", "true"}[boolToInt(v)])
+		default:
+			write("null")
+		}
+	}
+	walk(v)
+	return b.String()
+}
+
+// boolToInt makes an index of b.
+func boolToInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Keywords by the form of their value.
+var (
+	schemaKeywords     = []string{"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
+	schemaListKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
+	schemaMapKeywords  = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
+)
+
+// below replaces the schemas directly below o by what f returns for them, in
+// text order.
+func (o *ordered) below(f func(keyword string, s any) (any, error)) (err error) {
+	for _, key := range o.keys {
+		list, isList := o.m[key].([]any)
+		named, isObject := o.m[key].(*ordered)
+		switch {
+		case isList && slices.Contains(schemaListKeywords, key):
+			for i := 0; i < len(list) && err == nil; i++ {
+				list[i], err = f(key, list[i])
+			}
+		case isObject && slices.Contains(schemaMapKeywords, key):
+			for i := 0; i < len(named.keys) && err == nil; i++ {
+				named.m[named.keys[i]], err = f(key, named.m[named.keys[i]])
+			}
+		case !isList && slices.Contains(schemaKeywords, key):
+			o.m[key], err = f(key, o.m[key])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// order puts the keywords that a reader looks for first, and those for last.
+var order = map[string]int{"type": -5, "title": -4, "description": -3, "enum": -2, "properties": -1, "required": 1, "additionalProperties": 2, "$defs": 3}
+
+// tidy puts keywords in the order in which people read them, and writes {} for
+// true: providers refuse boolean schemas, but for additionalProperties.
+func tidy(s any) any {
+	if s == true {
+		return newOrdered()
+	}
+	o, ok := s.(*ordered)
+	if !ok {
+		return s
+	}
+	slices.SortStableFunc(o.keys, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
+	_ = o.below(func(_ string, s any) (any, error) { return tidy(s), nil }) // which never fails
+	return o
+}
+
+// refers reports whether a schema has references, or what they lead to.
+func refers(s any) bool {
+	o, ok := s.(*ordered)
+	if !ok {
+		return false
+	}
+	for _, key := range o.keys {
+		if strings.HasPrefix(key, "$") && strings.HasSuffix(strings.ToLower(key), "ref") || key == "$defs" || key == "definitions" {
+			return true
+		}
+	}
+	found := false
+	_ = o.below(func(_ string, s any) (any, error) { found = found || refers(s); return s, nil })
+	return found
+}

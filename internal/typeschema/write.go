@@ -1,0 +1,232 @@
+package typeschema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/big"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+)
+
+// writer turns a plan into a schema.
+type writer struct {
+	root  *node
+	names map[*node]string // of definitions
+	taken map[string]bool
+	defs  jsonschema.Definitions
+}
+
+// write returns the schema of a plan.
+func write(root *node) (json.RawMessage, error) {
+	w := writer{root: root, names: map[*node]string{}, taken: map[string]bool{}, defs: jsonschema.Definitions{}}
+	s, err := w.whole(root)
+	if err != nil {
+		return nil, err
+	}
+	s.Definitions = w.defs
+	b, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", root.typ, err)
+	}
+	tree, err := parse(b)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", root.typ, err)
+	}
+	return json.RawMessage(render(tidy(tree))), nil
+}
+
+// place returns the schema of a slot.
+func (w *writer) place(s slot) (*jsonschema.Schema, error) {
+	js, err := w.of(s.node)
+	if err == nil && s.nullable {
+		js = orNull(js, s.node)
+	}
+	return js, err
+}
+
+// orNull returns the schema of what js says, or null. Strict providers take
+// anyOf and not oneOf.
+func orNull(js *jsonschema.Schema, n *node) *jsonschema.Schema {
+	if n.kind == anything {
+		return js
+	}
+	either := &jsonschema.Schema{AnyOf: []*jsonschema.Schema{js, {Type: "null"}}, Title: js.Title, Description: js.Description}
+	js.Title, js.Description = "", ""
+	return either
+}
+
+// of returns a schema for n that nothing else holds: a reference where n has a
+// definition.
+func (w *writer) of(n *node) (*jsonschema.Schema, error) {
+	switch {
+	case !n.shared:
+		return w.whole(n)
+	case n == w.root:
+		return &jsonschema.Schema{Ref: "#"}, nil
+	}
+	name, ok := w.names[n]
+	if !ok {
+		name = w.name(n.typ)
+		w.names[n] = name
+		s, err := w.whole(n)
+		if err != nil {
+			return nil, err
+		}
+		w.defs[name] = s
+	}
+	return &jsonschema.Schema{Ref: "#/$defs/" + name}, nil
+}
+
+// qualifier is the package path of a type argument, which Type.Name has in full;
+// notWord is what providers refuse in the name of a definition.
+var (
+	qualifier = regexp.MustCompile(`[^\[\],]*[./]`)
+	notWord   = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+)
+
+// name makes up a name for the definition of t: its own, with that of its
+// package where another type has it, with a number where that is not enough.
+func (w *writer) name(t reflect.Type) string {
+	clean := func(s string) string { return strings.Trim(notWord.ReplaceAllString(s, "_"), "_") }
+	own := clean(qualifier.ReplaceAllString(t.Name(), ""))
+	if own == "" {
+		own = "Object"
+	}
+	name := own
+	if w.taken[name] {
+		name = clean(t.PkgPath()[strings.LastIndexByte(t.PkgPath(), '/')+1:] + "_" + own)
+	}
+	for i := 2; w.taken[name]; i++ {
+		name = own + "_" + strconv.Itoa(i)
+	}
+	w.taken[name] = true
+	return name
+}
+
+// whole returns the schema of n itself.
+func (w *writer) whole(n *node) (*jsonschema.Schema, error) {
+	switch n.kind {
+	case object:
+		return w.object(n)
+	case mapping:
+		elem, err := w.place(n.elem)
+		s := &jsonschema.Schema{Type: "object", AdditionalProperties: elem}
+		if n.pattern != nil {
+			s.PropertyNames = &jsonschema.Schema{Pattern: n.pattern.String()}
+		}
+		return s, err
+	case array:
+		elem, err := w.place(n.elem)
+		s := &jsonschema.Schema{Type: "array", Items: elem}
+		if n.size >= 0 {
+			size := uint64(n.size)
+			s.MinItems, s.MaxItems = &size, &size
+		}
+		return s, err
+	case integer:
+		return &jsonschema.Schema{Type: "integer", Minimum: bound(n.min, n.bits), Maximum: bound(n.max, n.bits)}, nil
+	case number:
+		return &jsonschema.Schema{Type: "number", Minimum: bound(n.min, n.bits), Maximum: bound(n.max, n.bits)}, nil
+	case boolean:
+		return &jsonschema.Schema{Type: "boolean"}, nil
+	case text:
+		s := &jsonschema.Schema{Type: "string"}
+		if n.pattern != nil {
+			s.Pattern = n.pattern.String()
+		}
+		if n.format == "base64" {
+			s.ContentEncoding = n.format
+		} else {
+			s.Format = n.format
+		}
+		return s, nil
+	case foreign:
+		own := *n.own
+		own.Version, own.ID = "", ""
+		return &own, nil
+	}
+	return &jsonschema.Schema{}, nil
+}
+
+// bound spells one end of a range; bits are those of a float, 0 for integers.
+func bound(r *big.Rat, bits int) json.Number {
+	switch {
+	case r == nil:
+		return ""
+	case bits == 0:
+		return json.Number(r.Num().String())
+	case r.Sign() < 0:
+		return json.Number("-" + spellFloat(bits))
+	}
+	return json.Number(spellFloat(bits))
+}
+
+// object returns the schema of a struct. invopop/jsonschema is given a struct
+// of as many fields, in order, with tags of the same meaning; their types do
+// not matter, because the schema of each comes from here.
+func (w *writer) object(n *node) (*jsonschema.Schema, error) {
+	bases := make([]*jsonschema.Schema, len(n.fields))
+	fields := make([]reflect.StructField, len(n.fields))
+	for i, f := range n.fields {
+		at := fmt.Sprintf("%v.%s", n.typ, f.goName)
+		var err error
+		if bases[i], err = w.of(f.node); err != nil {
+			return nil, err
+		}
+		if err := f.check(bases[i]); err != nil {
+			return nil, fmt.Errorf("%s: %w", at, err)
+		}
+		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: reflect.TypeFor[bool](),
+			Tag: reflect.StructTag(`jsonschema:` + strconv.Quote(f.tag.structTag()))}
+	}
+	applyTags(reflect.StructOf(fields), bases)
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	for i, f := range n.fields {
+		property := bases[i]
+		if err := f.narrow(property); err != nil {
+			return nil, fmt.Errorf("%v.%s: %w", n.typ, f.goName, err)
+		}
+		property.Description = f.describe()
+		if f.nullable {
+			property = orNull(property, f.node)
+		}
+		s.Properties.Set(f.name, property)
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	if x, ok := reflect.New(n.typ).Interface().(interface{ JSONSchemaExtend(*jsonschema.Schema) }); ok {
+		x.JSONSchemaExtend(s)
+	}
+	return s, nil
+}
+
+// applyTags changes each base by the keywords in the tag of its field of t.
+func applyTags(t reflect.Type, bases []*jsonschema.Schema) {
+	i := 0
+	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: func(field reflect.Type) *jsonschema.Schema {
+		if field == t {
+			return nil
+		}
+		i++
+		return bases[i-1]
+	}}
+	r.ReflectFromType(t)
+}
+
+// describe returns the description of a field, with the unit that a model
+// must know.
+func (f field) describe() string {
+	d := f.tag.description
+	switch {
+	case f.unit == "" || strings.Contains(d, f.unit):
+		return d
+	case d == "":
+		return "in " + f.unit
+	}
+	return d + " (in " + f.unit + ")"
+}

@@ -1,0 +1,110 @@
+package textcall
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// transcript is how a conversation stands in a plain prompt.
+type transcript struct {
+	user, assistant string // what a message starts with
+	tool            string // what the result of a tool starts with, in the words of form.result
+	lead            string // what the model goes on from, where it may call tools
+}
+
+// transcript takes the names that the format has for question and answer.
+func (reactForm) transcript() transcript {
+	return transcript{user: "Question:", assistant: "Final Answer:", tool: "Observation:", lead: "Thought:"}
+}
+
+// transcript is a dialogue.
+func (jsonForm) transcript() transcript {
+	return transcript{user: "User:", assistant: "Assistant:", tool: "Result of ", lead: "Assistant:"}
+}
+
+// completion is a model call over a function that continues a prompt.
+type completion struct {
+	form     form
+	offered  bool
+	complete func(ctx context.Context, prompt string, stop []string) (string, error)
+}
+
+// call asks once. What the model goes on from is put before its text, so that a
+// thought is read as one.
+func (c completion) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	tr := c.form.transcript()
+	if !c.offered {
+		tr.lead = tr.assistant
+	}
+	prompt, err := tr.prompt(req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	stop := withStop(slices.Clone(req.Stop), "\n"+tr.user)
+	text, err := c.complete(ctx, prompt, slices.Clone(stop))
+	if err != nil {
+		return nil, err
+	}
+	for _, s := range append(stop, "\n"+tr.user, c.form.stop()) {
+		if s != "" && (c.offered || s != c.form.stop()) {
+			text, _, _ = strings.Cut(text, s)
+		}
+	}
+	text = strings.TrimSpace(text)
+	if tr.lead != tr.assistant && text != "" && !isMarker(text) && !strings.HasPrefix(text, "<think>") {
+		text = tr.lead + " " + text
+	}
+	if req.Sink != nil && text != "" {
+		if err := req.Sink(middleware.Event{Kind: middleware.EventText, Text: text}); err != nil {
+			return nil, err
+		}
+	}
+	return &middleware.Response{Message: middleware.Assistant(text), Model: req.Model, FinishReason: middleware.FinishStop}, nil
+}
+
+// prompt writes the conversation, up to where the model goes on.
+func (tr transcript) prompt(ms []middleware.Message) (string, error) {
+	var b strings.Builder
+	for i, m := range ms {
+		if slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartMedia }) {
+			return "", fmt.Errorf("textcall: message %d holds media, which a plain prompt cannot", i)
+		}
+		text := m.Text()
+		switch m.Role {
+		case middleware.RoleSystem:
+			b.WriteString(text + "\n\n")
+		case middleware.RoleAssistant:
+			b.WriteString(tr.said(text) + "\n")
+		default:
+			b.WriteString(tr.asked(text) + "\n")
+		}
+	}
+	return b.String() + tr.lead, nil
+}
+
+// said is a text of the model. A ReAct text carries its own markers.
+func (tr transcript) said(text string) string {
+	if tr.lead != tr.assistant && isMarker(text) {
+		return text
+	}
+	return tr.assistant + " " + text
+}
+
+// asked is a text from outside: results have their label already, and so that
+// no other line gets one, those that look like it are quoted.
+func (tr transcript) asked(text string) string {
+	own := func(line string) bool {
+		return isMarker(line) || strings.HasPrefix(line, tr.user) || strings.HasPrefix(line, tr.assistant)
+	}
+	if rest, ok := strings.CutPrefix(text, tr.tool); ok {
+		return tr.tool + quoted(rest, own)
+	}
+	if strings.HasPrefix(text, feedbackLead) {
+		return text
+	}
+	return tr.user + " " + quoted(text, own)
+}

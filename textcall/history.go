@@ -1,0 +1,152 @@
+package textcall
+
+import (
+	"slices"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// concerns reports whether there is anything in a request to be put into text.
+func concerns(req *middleware.Request) bool {
+	isFunction := func(t middleware.Tool) bool { return t.Kind == middleware.Function }
+	return slices.ContainsFunc(req.Tools, isFunction) || slices.ContainsFunc(req.Messages, hasFunctionCall)
+}
+
+// hasFunctionCall reports whether a message has a call that becomes text.
+func hasFunctionCall(m middleware.Message) bool {
+	return slices.ContainsFunc(m.ToolCalls, isFunctionCall)
+}
+
+func isFunctionCall(c middleware.ToolCall) bool { return c.Kind == middleware.Function }
+
+// textual returns the request without function tools: a copy.
+func (s *step) textual() *middleware.Request {
+	if !concerns(s.req) {
+		return s.req
+	}
+	r := s.req.Clone()
+	r.Native = nil
+	r.Messages = inText(s.form, r.Messages)
+	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.Function })
+	if len(r.Tools) == 0 {
+		r.Tools, r.ToolChoice = nil, middleware.ToolAuto
+	}
+	if !s.offered {
+		return r
+	}
+	r.OnlyTool = ""
+	if r.ToolChoice == middleware.ToolRequired {
+		r.ToolChoice = middleware.ToolAuto // said in words: the tools that are left need not be the ones
+	}
+	r.Stop = withStop(r.Stop, s.stop())
+	return r.WithSystem(s.instructions(s.tools))
+}
+
+// maxStops is how many stop words OpenAI takes (API reference, stop). The text
+// is cut locally in any case.
+const maxStops = 4
+
+// withStop returns stops with word, where it has room and is missing. stops is
+// the caller's to change.
+func withStop(stops []string, word string) []string {
+	if word == "" || len(stops) >= maxStops || slices.Contains(stops, word) {
+		return stops
+	}
+	return append(stops, word)
+}
+
+// inText writes the function calls in ms and their replies as text. A batch
+// becomes one call and its result after the other: that is how the model is to
+// go about it, and roles alternate.
+func inText(f form, ms []middleware.Message) []middleware.Message {
+	out := make([]middleware.Message, 0, len(ms))
+	for i := 0; i < len(ms); {
+		m := ms[i]
+		i++
+		if m.Role == middleware.RoleTool { // a reply to nothing
+			out = append(out, result(f, m))
+			continue
+		}
+		end := i
+		for end < len(ms) && ms[end].Role == middleware.RoleTool {
+			end++
+		}
+		out = turnInText(f, out, m, ms[i:end])
+		i = end
+	}
+	return out
+}
+
+// turnInText appends one message and the replies to its calls. Calls that are
+// no functions stay, with their replies.
+func turnInText(f form, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
+	used := make([]bool, len(replies))
+	take := func(id string) (middleware.Message, bool) {
+		for i, r := range replies {
+			if !used[i] && r.ToolCallID == id {
+				used[i] = true
+				return r, true
+			}
+		}
+		return middleware.Message{}, false
+	}
+	head := m
+	if hasFunctionCall(m) {
+		head.Native = nil
+		head.ToolCalls = slices.DeleteFunc(slices.Clone(m.ToolCalls), isFunctionCall)
+	}
+	written := !hasFunctionCall(m) || len(head.ToolCalls) > 0 // head is a message of its own
+	if written {
+		out = append(out, head)
+		for _, c := range head.ToolCalls {
+			if r, ok := take(c.ID); ok {
+				out = append(out, r)
+			}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		if !isFunctionCall(c) {
+			continue
+		}
+		turn := middleware.Assistant(f.call("", c))
+		if !written {
+			turn.Parts = withText(m.Parts, f.call(m.Text(), c))
+		}
+		written = true
+		out = append(out, turn)
+		if r, ok := take(c.ID); ok {
+			out = append(out, result(f, r))
+		}
+	}
+	for i, r := range replies {
+		if !used[i] {
+			out = append(out, result(f, r))
+		}
+	}
+	return out
+}
+
+// result writes a reply as a message of the user.
+func result(f form, m middleware.Message) middleware.Message {
+	u := middleware.User("")
+	u.Parts = withText(m.Parts, f.result(m))
+	return u
+}
+
+// withText returns parts with text for all that is text in them, in its place.
+func withText(parts []middleware.Part, text string) []middleware.Part {
+	var out []middleware.Part
+	done := false
+	for _, p := range parts {
+		switch {
+		case p.Kind != middleware.PartText:
+			out = append(out, p)
+		case !done:
+			out, done = append(out, middleware.Part{Text: text}), true
+		}
+	}
+	if !done {
+		out = append(out, middleware.Part{Text: text})
+	}
+	return out
+}

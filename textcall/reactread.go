@@ -1,0 +1,245 @@
+package textcall
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// read cuts the text where the stop word should have ended it, and takes it
+// apart at its markers. Without any marker it is looked at for the other form,
+// so that an action in it is never taken for the answer.
+func (reactForm) read(text string, t toolset) reading {
+	cut := text
+	if len(t.callable) > 0 {
+		cut = beforeObservation(text)
+	}
+	r := splitReact(cut)
+	r.observed = r.observed || len(cut) < len(text)
+	if what := r.fault(t); what != "" {
+		return fault(what)
+	}
+	switch {
+	case r.answered:
+		return reading{kind: isAnswer, text: strings.TrimSpace(r.answer)}
+	case r.actions == 1:
+		name := t.named(r.name)
+		input, whole := r.arguments(t, name)
+		return reading{kind: isCall, text: strings.TrimSpace(r.before.String()), name: name, input: input, certain: whole || r.observed}
+	}
+	if j := findActions(cut, t); j.many > 0 && t.has(j.action.name.Str()) {
+		return fault("it has a JSON block where lines of Action and Action Input are wanted")
+	}
+	if len(cut) < len(text) {
+		return reading{kind: isAnswer, text: strings.TrimSpace(cut)}
+	}
+	return reading{}
+}
+
+// beforeObservation cuts text where the stop word stands, as the provider does
+// or should have done.
+func beforeObservation(text string) string {
+	if strings.HasPrefix(text, observationStop[1:]) {
+		return ""
+	}
+	before, _, _ := strings.Cut(text, observationStop)
+	return before
+}
+
+// fault says what is wrong, "" if nothing is.
+func (r *reactText) fault(t toolset) string {
+	switch {
+	case r.both || r.answered && r.actions+r.inputs > 0:
+		return "it has both an Action and a Final Answer; write one of them"
+	case r.answered && blank(r.answer):
+		return "its Final Answer is empty"
+	case r.answered:
+		return ""
+	case r.actions > 1:
+		return fmt.Sprintf("it has %d Actions; write one, and wait for its Observation", r.actions)
+	case r.inputs > 1:
+		return fmt.Sprintf("it has %d Action Inputs; an Action has one", r.inputs)
+	case r.actions == 0 && r.inputs > 0:
+		return "it has an Action Input, but no Action"
+	case r.actions == 1 && t.named(r.name) == "":
+		return "its Action names no tool"
+	case r.actions == 1 && r.inputs == 0 && !t.takesNothing(t.named(r.name)):
+		return "it has an Action, but no Action Input"
+	case r.actions == 0 && r.thoughts > 0:
+		return "it has a Thought, but neither an Action nor a Final Answer"
+	case r.actions == 0 && blank(r.before.String()):
+		return "it is empty"
+	}
+	return ""
+}
+
+// reactText is a text cut at its markers.
+type reactText struct {
+	before   strings.Builder // thoughts, and what has no marker
+	thoughts int
+	actions  int
+	name     string // as written
+	inputs   int
+	input    string
+	answered bool
+	answer   string
+	both     bool // an action and its input behind the final answer
+	observed bool // the text went on with an Observation, which was cut
+
+	at      label // whose text the lines belong to
+	open    bool  // its emphasis has to end
+	block   bool  // inside a code block of the input or the answer
+	pending bool  // an Action behind the final answer, which may be words of it
+}
+
+// splitReact goes through a text line by line, once.
+func splitReact(text string) *reactText {
+	r := &reactText{}
+	last := strings.LastIndex(text, fence) // no code block that starts here or later has an end
+	start, pos := 0, 0                     // of what is under the marker; of the line's end
+	for line := range lines(text, isNewline) {
+		from := pos
+		pos += len(line)
+		if isFence(line) && (r.at == actionInput || r.at == finalAnswer) {
+			r.block = !r.block && opensBlock(line) && last >= pos
+			continue
+		}
+		l, rest, open := markerOf(line)
+		if l == none || r.block || !r.starts(l) {
+			continue
+		}
+		r.keep(text[start:from])
+		if l == observation {
+			r.observed = true
+			return r
+		}
+		if rest = r.mark(l, rest); r.at != l {
+			open = false
+		}
+		start, r.open = pos-len(rest), open
+		r.block = (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos
+	}
+	r.keep(text[start:pos])
+	return r
+}
+
+// opensBlock reports whether a line starts a code block that goes on.
+func opensBlock(line string) bool { return isFence(line) && strings.Count(line, fence) == 1 }
+
+// starts reports whether a marker is one at this place, or just words. Behind
+// the final answer everything is words, but for an action with its input.
+func (r *reactText) starts(l label) bool {
+	switch {
+	case r.at == finalAnswer:
+		r.both = r.both || l == actionInput && r.pending
+		r.pending = r.pending || l == action
+		return false
+	case l == question:
+		return r.at == none
+	case l == observation:
+		return r.at == action || r.at == actionInput
+	}
+	return true
+}
+
+// mark counts a marker and returns what belongs to it: of an Action with its
+// input in the same line, the input.
+func (r *reactText) mark(l label, rest string) string {
+	r.at = l
+	switch l {
+	case thought:
+		r.thoughts++
+	case finalAnswer:
+		r.answered = true
+	case actionInput:
+		r.inputs++
+	case action:
+		r.actions++
+		if name, input, ok := inlineInput(rest); ok {
+			r.keep(name)
+			r.at = actionInput
+			r.inputs++
+			return input
+		}
+	}
+	return rest
+}
+
+// inlineInput splits "search Action Input: x".
+func inlineInput(rest string) (name, input string, ok bool) {
+	for i := 1; i < len(rest); i++ {
+		if rest[i]|0x20 == 'a' && strings.IndexByte(" \t*_`,;", rest[i-1]) >= 0 {
+			if l, input, _ := markerOf(rest[i:]); l == actionInput {
+				return rest[:i], input, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// keep stores the text under the marker that ends here.
+func (r *reactText) keep(s string) {
+	s = strings.TrimSpace(s)
+	if inner, ok := strings.CutSuffix(s, "**"); ok && r.open && !strings.Contains(inner, "**") {
+		s = inner
+	}
+	switch r.at {
+	case none, thought:
+		r.before.WriteString(s + "\n")
+	case question: // repeated by the model; what stands below the line is its own
+		_, own, _ := strings.Cut(s, "\n")
+		r.before.WriteString(own + "\n")
+	case action:
+		if r.name == "" {
+			r.name, _, _ = strings.Cut(s, "\n")
+		}
+	case actionInput:
+		r.input = s
+	case finalAnswer:
+		r.answer = s
+	}
+}
+
+// arguments returns the input as ToolCall.Arguments, and whether its end is
+// sure.
+func (r *reactText) arguments(t toolset, name string) (args string, whole bool) {
+	if r.inputs == 0 { // takesNothing
+		return "{}", true
+	}
+	s := unfenced(r.input)
+	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
+		if _, err := rawjson.Parse(s, anySize); err == nil {
+			return s, true
+		}
+		if end, ok := balanced(s); ok {
+			if l, _, _ := markerOf(s[end:]); l == observation {
+				return s[:end], true
+			}
+		}
+		return s, false
+	}
+	text, whole := unquoted(s)
+	if !whole && (s == "" || s == "null" || s == "None") {
+		return s, false
+	}
+	return t.arguments(name, text, s), whole
+}
+
+// unquoted returns what stands between the quotation marks if s is one
+// quotation.
+func unquoted(s string) (string, bool) {
+	if doc, err := rawjson.Parse(s, anySize); err == nil && doc.Root().Kind() == rawjson.String {
+		return doc.Root().Str(), true
+	}
+	for _, marks := range [][2]string{{`"`, `"`}, {"'", "'"}, {"`", "`"}, {"“", "”"}} {
+		inner, ok := strings.CutPrefix(s, marks[0])
+		if !ok {
+			continue
+		}
+		if inner, ok = strings.CutSuffix(inner, marks[1]); ok && !strings.Contains(inner, marks[0]) && !strings.Contains(inner, marks[1]) {
+			return inner, true
+		}
+	}
+	return s, false
+}

@@ -1,0 +1,202 @@
+package textcall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// step is one pass through the middleware: the model is asked, its text read,
+// and asked again while that cannot be done.
+type step struct {
+	config
+	next    middleware.ModelCall
+	req     *middleware.Request // the caller's, never changed
+	asked   *middleware.Request // in text, with the failed attempts appended
+	tools   toolset
+	offered bool // the model may call tools
+	tally   middleware.Tally
+}
+
+// newStep puts the request into text. Without tools to offer, the step asks
+// once.
+func newStep(c config, next middleware.ModelCall, req *middleware.Request) *step {
+	s := &step{config: c, next: next, req: req, tools: newToolset(req)}
+	s.offered = len(s.tools.callable) > 0
+	s.asked = s.textual()
+	return s
+}
+
+// run asks until a text can be read or the attempts are used up. An error of
+// the model call ends the step: to try again is the business of retry.
+func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+	for attempt := 1; ; attempt++ {
+		h := &held{}
+		resp, err := s.tally.Call(ctx, h.over(s.next), s.asked)
+		if err != nil {
+			return s.tally.Finish(nil, err)
+		}
+		r, wrong := s.reading(resp)
+		if wrong != "" && attempt >= s.most {
+			s.tally.Note(fmt.Sprintf("textcall: passed on after attempt %d, although %s", attempt, wrong))
+			wrong = ""
+		}
+		if wrong == "" {
+			return s.finish(h, resp, r)
+		}
+		s.askAgain(resp, wrong)
+		if err := ended(ctx); err != nil {
+			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, err))
+		}
+	}
+}
+
+// ended returns why the context is done, nil if it is not.
+func ended(ctx context.Context) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
+		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	}
+	return ctx.Err()
+}
+
+// reading reads the answer, and says what is wrong with it, "" if nothing is.
+// Native calls and what a filter has cut are no texts to be read.
+func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
+	m := resp.Message
+	if len(m.ToolCalls) > 0 || resp.FinishReason == middleware.FinishFilter {
+		return reading{}, ""
+	}
+	r = s.read(afterThinking(m.Text()), s.tools)
+	if !s.offered {
+		if r.kind != isAnswer {
+			return reading{}, ""
+		}
+		return r, ""
+	}
+	switch {
+	case r.kind == isFault && resp.FinishReason == middleware.FinishLength:
+		return r, r.text + "; it reached the length limit and was cut off, so be shorter"
+	case r.kind == isFault:
+		return r, r.text
+	case r.kind == isCall && s.tools.only != "" && r.name != s.tools.only:
+		return r, "it uses another tool than " + s.tools.only + ", which has to be used now"
+	case r.kind != isCall && s.tools.must:
+		return r, "it uses no tool, and a tool has to be used now"
+	}
+	return r, ""
+}
+
+// askAgain appends the text that could not be read, and what is wrong with it.
+func (s *step) askAgain(resp *middleware.Response, what string) {
+	said := resp.Message.Text()
+	if blank(said) {
+		said = "(empty)" // an empty message is refused by many servers, and so are two of the user in a row
+	}
+	reply := middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
+	s.tally.Judge(nil, []middleware.Message{reply})
+	s.asked = s.asked.With(middleware.Assistant(said), reply)
+}
+
+// feedbackLead starts what a model is told about a text of its own.
+const feedbackLead = "Your last message could not be used: "
+
+// finish makes the response, shows it to the sink and closes the ledger.
+func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middleware.Response, error) {
+	out, err := resp, error(nil)
+	switch r.kind {
+	case isCall:
+		out = rewritten(resp, r.text)
+		out.Message.ToolCalls = []middleware.ToolCall{{ID: newID(s.req.Messages), Name: r.name, Arguments: r.input}}
+		if r.certain || resp.FinishReason != middleware.FinishLength {
+			out.FinishReason = middleware.FinishToolCalls
+		}
+	case isAnswer:
+		out = rewritten(resp, r.text)
+		if s.req.Sink != nil && r.text != "" {
+			err = s.req.Sink(middleware.Event{Kind: middleware.EventText, Text: r.text})
+		}
+	default:
+		err = h.release(s.req.Sink)
+	}
+	if err != nil {
+		return s.tally.Finish(nil, err)
+	}
+	return s.tally.Finish(out, nil)
+}
+
+// rewritten returns a copy of resp with text in the place of its text parts.
+func rewritten(resp *middleware.Response, text string) *middleware.Response {
+	out := *resp
+	out.Native, out.Message = nil, resp.Message.Clone()
+	m := &out.Message
+	m.Native, m.Parts = nil, nil
+	for _, p := range resp.Message.Parts {
+		if p.Kind != middleware.PartText {
+			m.Parts = append(m.Parts, p)
+		}
+	}
+	if text != "" {
+		m.Parts = append(m.Parts, middleware.Part{Text: text})
+	}
+	return &out
+}
+
+// newID names a call by its place in the conversation. Hidden attempts of
+// layers outside count, because they are in the history.
+func newID(history []middleware.Message) string {
+	place, taken := 1, map[string]bool{}
+	for _, m := range history {
+		place += len(m.ToolCalls)
+		for _, c := range m.ToolCalls {
+			taken[c.ID] = true
+		}
+	}
+	first := "textcall_" + strconv.Itoa(place)
+	id := first
+	for n := 2; taken[id]; n++ {
+		id = first + "_" + strconv.Itoa(n)
+	}
+	return id
+}
+
+// held keeps back what a model streams until it is known what it is.
+type held struct{ events []middleware.Event }
+
+// over is next with its sink held back. Reasoning goes through: it is never an
+// action.
+func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		sink := req.Sink
+		if sink == nil {
+			return next(ctx, req)
+		}
+		quiet := *req
+		quiet.Sink = func(e middleware.Event) error {
+			switch e.Kind {
+			case middleware.EventText, middleware.EventToolCall:
+				h.events = append(h.events, e)
+				return nil
+			case middleware.EventSuperseded:
+				h.events = nil
+			}
+			return sink(e)
+		}
+		return next(ctx, &quiet)
+	}
+}
+
+// release shows what was held, as it came.
+func (h *held) release(sink middleware.Sink) error {
+	for _, e := range h.events {
+		if err := sink(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,190 @@
+package textcall
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// toolset is the function tools of a request.
+type toolset struct {
+	declared []middleware.Tool
+	callable []middleware.Tool // those that are offered; none: the model is not told of tools
+	only     string            // the tool that must be called
+	must     bool              // a tool must be called
+}
+
+// newToolset reads the choice as well. A forced tool is the only one that is
+// offered; where it is of another kind, none is: the provider forces that one.
+func newToolset(req *middleware.Request) toolset {
+	var t toolset
+	for _, tool := range req.Tools {
+		if tool.Kind == middleware.Function {
+			t.declared = append(t.declared, tool)
+		}
+	}
+	switch only, known := t.find(req.OnlyTool); {
+	case req.OnlyTool != "" && known:
+		t.callable, t.only, t.must = []middleware.Tool{only}, req.OnlyTool, true
+	case req.OnlyTool != "" || req.ToolChoice == middleware.ToolNone:
+	default:
+		t.callable, t.must = t.declared, len(t.declared) > 0 && req.ToolChoice == middleware.ToolRequired
+	}
+	return t
+}
+
+// find looks a tool up by its exact name.
+func (t toolset) find(name string) (middleware.Tool, bool) {
+	i := slices.IndexFunc(t.declared, func(d middleware.Tool) bool { return d.Name == name })
+	if i < 0 {
+		return middleware.Tool{}, false
+	}
+	return t.declared[i], true
+}
+
+// names are those of the tools that may be called, with commas.
+func (t toolset) names() string {
+	all := make([]string, len(t.callable))
+	for i, tool := range t.callable {
+		all[i] = oneLine(tool.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
+// list describes the tools, one after the other. The words are strangers': they
+// stay on lines of their own tool.
+func (t toolset) list() string {
+	var b strings.Builder
+	for _, tool := range t.callable {
+		b.WriteString(oneLine(tool.Name) + ":")
+		if d := strings.TrimSpace(tool.Description); d != "" {
+			b.WriteString(" " + indented(d))
+		}
+		b.WriteString("\n  Arguments: " + schemaLine(tool.Parameters) + "\n")
+	}
+	return b.String()
+}
+
+// demand says that a tool must be used, "" if that is left to the model.
+func (t toolset) demand() string {
+	switch {
+	case t.only != "":
+		return "You must use the tool " + oneLine(t.only) + " now."
+	case t.must:
+		return "You must use a tool now."
+	}
+	return ""
+}
+
+// schemaLine puts a schema on one line. What is not JSON stays readable.
+func schemaLine(schema json.RawMessage) string {
+	if len(bytes.TrimSpace(schema)) == 0 {
+		return "a JSON object"
+	}
+	var b bytes.Buffer
+	if json.Compact(&b, schema) != nil {
+		return oneLine(string(schema))
+	}
+	return oneLine(b.String())
+}
+
+// named returns the tool name that a model has written, without the quotes,
+// brackets and emphasis around it, unless these are part of a declared name.
+func (t toolset) named(written string) string {
+	written = strings.TrimSpace(written)
+	if _, ok := t.find(written); ok {
+		return written
+	}
+	bare := strings.Trim(written, " \t*`\"'“”[]")
+	for _, decorated := range []string{bare, strings.TrimRight(bare, "."), strings.Trim(bare, "_"), strings.TrimSuffix(bare, "()")} {
+		if _, ok := t.find(decorated); ok {
+			return decorated
+		}
+	}
+	return bare
+}
+
+// has reports whether a model has written the name of a tool.
+func (t toolset) has(written string) bool {
+	_, ok := t.find(t.named(written))
+	return ok
+}
+
+// takesNothing reports whether a tool declares an object without properties, so
+// that a missing input says all there is to say.
+func (t toolset) takesNothing(name string) bool {
+	root, ok := t.schema(name)
+	return ok && root.Get("properties").Len() == 0 && !root.Get("required").Exists() &&
+		(root.Get("type").Str() == "object" || root.Len() == 0)
+}
+
+// schema returns the schema of a tool, and whether it is an object. It is read
+// for each call anew: only the tool that is called is looked at, once or twice
+// for a text.
+func (t toolset) schema(name string) (rawjson.Value, bool) {
+	tool, ok := t.find(name)
+	if !ok || len(tool.Parameters) == 0 {
+		return rawjson.Value{}, false
+	}
+	doc, err := rawjson.Parse(string(tool.Parameters), anySize)
+	if err != nil {
+		return rawjson.Value{}, false
+	}
+	return doc.Root(), doc.Root().Kind() == rawjson.Object
+}
+
+// anySize is for texts whose size is judged elsewhere; rawjson takes linear
+// time and never recurses.
+var anySize = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}
+
+// arguments returns what the input text of a call to a tool means: {"p": text}
+// where the tool has only the string property p; the text itself where nobody
+// says what its arguments are; else written, the text as it stood in the answer.
+func (t toolset) arguments(name, text, written string) string {
+	if !utf8.ValidString(text) {
+		return written
+	}
+	if doc, err := rawjson.Parse(text, anySize); err == nil && doc.Root().Kind() == rawjson.Object {
+		return strings.TrimSpace(text) // arguments in a string
+	}
+	if p, ok := t.onlyString(name); ok {
+		return "{" + rawjson.Quote(p) + ": " + rawjson.Quote(text) + "}"
+	}
+	if tool, ok := t.find(name); !ok || len(tool.Parameters) == 0 {
+		return text
+	}
+	return written
+}
+
+// onlyString returns the one property of a tool that has no other, if it is a
+// string.
+func (t toolset) onlyString(name string) (string, bool) {
+	root, ok := t.schema(name)
+	properties := root.Get("properties")
+	if !ok || properties.Kind() != rawjson.Object || properties.Len() != 1 {
+		return "", false
+	}
+	for p := range properties.Each() {
+		if p.Get("type").Str() != "string" {
+			return "", false
+		}
+		for r := range root.Get("required").Each() {
+			if r.Str() != p.Key() {
+				return "", false
+			}
+		}
+		return p.Key(), true
+	}
+	return "", false
+}
+
+// oneLine replaces line breaks by spaces.
+func oneLine(s string) string { return strings.Join(strings.FieldsFunc(s, isBreak), " ") }
+
+// blank reports whether there is nothing but white space in s.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }
