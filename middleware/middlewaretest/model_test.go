@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -200,7 +201,7 @@ func TestModelServesManyGoroutines(t *testing.T) {
 
 func TestTurnsPanicOnNonsense(t *testing.T) {
 	t.Parallel()
-	require.PanicsWithValue(t, "middlewaretest: Calls: pairs of a name and its arguments are wanted, got 1 strings", func() { middlewaretest.Calls([]string{"f"}...) })
+	require.PanicsWithValue(t, "middlewaretest: Calls: pairs of a name and its arguments are wanted, got 1 strings", func() { middlewaretest.Calls(strings.Fields("f")...) })
 	require.PanicsWithValue(t, "middlewaretest: Calls: pairs of a name and its arguments are wanted, got 0 strings", func() { middlewaretest.Calls() })
 	require.PanicsWithValue(t, "middlewaretest: Fail: the error is nil", func() { middlewaretest.Fail(nil) })
 }
