@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
@@ -28,13 +26,6 @@ type step struct {
 	failed   []middleware.Verdict // of the failed turn before last
 	previous string               // what was wrong last time, to notice a repetition
 	same     int                  // how often in a row
-}
-
-// held is a batch that waits for its broken calls to be corrected.
-type held struct {
-	resp     *middleware.Response
-	message  middleware.Message   // valid calls written back
-	verdicts []middleware.Verdict // on its calls
 }
 
 func newStep(v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
@@ -232,157 +223,4 @@ func (s *step) envelope() *middleware.Response {
 	}
 	out.Message = message
 	return &out
-}
-
-// exhausted does what OnExhausted says; the strictest tool in the batch counts.
-func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
-	policy := Pass
-	for i, v := range s.judged.verdicts {
-		if v.OK() {
-			continue
-		}
-		p := s.v.o.OnExhausted
-		if plan := s.judged.tools[i]; plan.declared() {
-			p = plan.o.OnExhausted
-		}
-		if p == Raise || policy == Pass {
-			policy = p
-		}
-	}
-	out := s.envelope()
-	if policy == DropInvalid {
-		var valid []middleware.ToolCall
-		for i, c := range out.Message.ToolCalls {
-			if s.valid(i) {
-				valid = append(valid, c)
-			}
-		}
-		if len(valid) > 0 {
-			s.tally.Note(fmt.Sprintf("%d invalid calls were dropped", len(out.Message.ToolCalls)-len(valid)))
-			out.Message.ToolCalls = valid
-			out.Report.Status = middleware.Valid
-			return out, nil
-		}
-		policy = Raise
-	}
-	if policy == Raise {
-		e := s.judged.failure(reasons...)
-		e.Response, e.Replies, e.attempts = s.last, s.v.replies(s.judged, s.attempt, s.same > 1), s.attempt
-		s.notes() // those on the replies are new
-		return nil, e
-	}
-	out.Report.Status = middleware.Invalid
-	return out, nil
-}
-
-// written returns m with the valid calls as they would run.
-func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
-	m = m.Clone()
-	for i, v := range verdicts {
-		if v.OK() {
-			m.ToolCalls[i] = v.Call
-		}
-	}
-	return m
-}
-
-// hold keeps the valid calls of a failed batch, or puts corrected ones in
-// their places.
-func (s *step) hold() {
-	if s.v.o.Batch != batch.KeepValid {
-		s.noteLost(s.failed)
-		return
-	}
-	now := written(s.last.Message, s.judged.verdicts)
-	if s.held != nil {
-		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
-			s.held.message = spliced
-			for n, i := range at {
-				verdict := s.judged.verdicts[n]
-				verdict.Call = spliced.ToolCalls[i]
-				s.held.verdicts[i] = verdict
-			}
-			return
-		}
-		s.noteLost(s.held.verdicts)
-		s.held = nil // an answer of its own
-	}
-	if s.judged.invalid() {
-		s.held = &held{resp: s.last, message: now, verdicts: append([]middleware.Verdict(nil), s.judged.verdicts...)}
-	}
-}
-
-// outOfAttempts returns why the model is not asked again; nil if it is.
-func (s *step) outOfAttempts() []error {
-	s.same++
-	if now := signature(s.judged); now != s.previous {
-		s.same, s.previous = 1, now
-	}
-	limit := 0
-	for i, v := range s.judged.verdicts {
-		if v.OK() {
-			continue
-		}
-		allowed := s.v.o.MaxAttempts
-		if p := s.judged.tools[i]; p.declared() {
-			allowed = p.o.MaxAttempts
-		}
-		limit = max(limit, allowed)
-	}
-	const hopeless = 3 // the third identical failure came after the schema was shown
-	switch {
-	case s.same >= hopeless && s.attempt < limit:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, s.same))
-		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
-	case s.attempt >= limit:
-		return []error{ErrExhausted, ErrInvalid}
-	}
-	for _, c := range s.judged.calls {
-		if c.Kind == middleware.Foreign {
-			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%.64s)", c.Name))
-			return []error{ErrExhausted, ErrInvalid}
-		}
-	}
-	if othersCall(s.last) {
-		return []error{ErrExhausted, ErrInvalid}
-	}
-	return nil
-}
-
-// othersCall reports whether another choice of the answer holds tool calls: a
-// turn of several choices cannot be re-asked, and theirs are nobody's to judge.
-func othersCall(resp *middleware.Response) bool {
-	return slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
-}
-
-func signature(j *judgement) string {
-	var b strings.Builder
-	for _, v := range j.verdicts {
-		if v.OK() {
-			continue
-		}
-		fmt.Fprintf(&b, "%q %q", v.Call.Name, v.Call.Arguments)
-		for _, i := range v.Issues {
-			fmt.Fprintf(&b, " %q %q %q", i.Code, i.Pointer, i.Message)
-		}
-	}
-	return b.String()
-}
-
-// noteIDs records which ids were made up.
-func (s *step) noteIDs(sent middleware.Message) {
-	for i, c := range sent.ToolCalls {
-		if id := s.judged.calls[i].ID; id != c.ID {
-			v := &s.judged.verdicts[i]
-			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})
-		}
-	}
-}
-
-// noteLost says so when the model corrected its calls and left out the valid
-// siblings that it was to send again.
-func (s *step) noteLost(failed []middleware.Verdict) {
-	for _, c := range batch.Lost(failed, s.last.Message) {
-		s.tally.Note(fmt.Sprintf("a valid call to %.64s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
-	}
 }

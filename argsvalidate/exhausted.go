@@ -1,0 +1,107 @@
+package argsvalidate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// exhausted does what OnExhausted says; the strictest tool in the batch counts.
+func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
+	policy := Pass
+	for i, v := range s.judged.verdicts {
+		if v.OK() {
+			continue
+		}
+		p := s.v.o.OnExhausted
+		if plan := s.judged.tools[i]; plan.declared() {
+			p = plan.o.OnExhausted
+		}
+		if p == Raise || policy == Pass {
+			policy = p
+		}
+	}
+	out := s.envelope()
+	if policy == DropInvalid {
+		var valid []middleware.ToolCall
+		for i, c := range out.Message.ToolCalls {
+			if s.valid(i) {
+				valid = append(valid, c)
+			}
+		}
+		if len(valid) > 0 {
+			s.tally.Note(fmt.Sprintf("%d invalid calls were dropped", len(out.Message.ToolCalls)-len(valid)))
+			out.Message.ToolCalls = valid
+			out.Report.Status = middleware.Valid
+			return out, nil
+		}
+		policy = Raise
+	}
+	if policy == Raise {
+		e := s.judged.failure(reasons...)
+		e.Response, e.Replies, e.attempts = s.last, s.v.replies(s.judged, s.attempt, s.same > 1), s.attempt
+		s.notes() // those on the replies are new
+		return nil, e
+	}
+	out.Report.Status = middleware.Invalid
+	return out, nil
+}
+
+// outOfAttempts returns why the model is not asked again; nil if it is.
+func (s *step) outOfAttempts() []error {
+	s.same++
+	if now := signature(s.judged); now != s.previous {
+		s.same, s.previous = 1, now
+	}
+	limit := 0
+	for i, v := range s.judged.verdicts {
+		if v.OK() {
+			continue
+		}
+		allowed := s.v.o.MaxAttempts
+		if p := s.judged.tools[i]; p.declared() {
+			allowed = p.o.MaxAttempts
+		}
+		limit = max(limit, allowed)
+	}
+	const hopeless = 3 // the third identical failure came after the schema was shown
+	switch {
+	case s.same >= hopeless && s.attempt < limit:
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, s.same))
+		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
+	case s.attempt >= limit:
+		return []error{ErrExhausted, ErrInvalid}
+	}
+	for _, c := range s.judged.calls {
+		if c.Kind == middleware.Foreign {
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%.64s)", c.Name))
+			return []error{ErrExhausted, ErrInvalid}
+		}
+	}
+	if othersCall(s.last) {
+		return []error{ErrExhausted, ErrInvalid}
+	}
+	return nil
+}
+
+func signature(j *judgement) string {
+	var b strings.Builder
+	for _, v := range j.verdicts {
+		if v.OK() {
+			continue
+		}
+		fmt.Fprintf(&b, "%q %q", v.Call.Name, v.Call.Arguments)
+		for _, i := range v.Issues {
+			fmt.Fprintf(&b, " %q %q %q", i.Code, i.Pointer, i.Message)
+		}
+	}
+	return b.String()
+}
+
+// othersCall reports whether another choice of the answer holds tool calls: a
+// turn of several choices cannot be re-asked, and theirs are nobody's to judge.
+func othersCall(resp *middleware.Response) bool {
+	return slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
+}

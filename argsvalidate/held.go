@@ -1,0 +1,70 @@
+package argsvalidate
+
+import (
+	"fmt"
+
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// held is a batch that waits for its broken calls to be corrected.
+type held struct {
+	resp     *middleware.Response
+	message  middleware.Message   // valid calls written back
+	verdicts []middleware.Verdict // on its calls
+}
+
+// hold keeps the valid calls of a failed batch, or puts corrected ones in
+// their places.
+func (s *step) hold() {
+	if s.v.o.Batch != batch.KeepValid {
+		s.noteLost(s.failed)
+		return
+	}
+	now := written(s.last.Message, s.judged.verdicts)
+	if s.held != nil {
+		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
+			s.held.message = spliced
+			for n, i := range at {
+				verdict := s.judged.verdicts[n]
+				verdict.Call = spliced.ToolCalls[i]
+				s.held.verdicts[i] = verdict
+			}
+			return
+		}
+		s.noteLost(s.held.verdicts)
+		s.held = nil // an answer of its own
+	}
+	if s.judged.invalid() {
+		s.held = &held{resp: s.last, message: now, verdicts: append([]middleware.Verdict(nil), s.judged.verdicts...)}
+	}
+}
+
+// written returns m with the valid calls as they would run.
+func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
+	m = m.Clone()
+	for i, v := range verdicts {
+		if v.OK() {
+			m.ToolCalls[i] = v.Call
+		}
+	}
+	return m
+}
+
+// noteLost says so when the model corrected its calls and left out the valid
+// siblings that it was to send again.
+func (s *step) noteLost(failed []middleware.Verdict) {
+	for _, c := range batch.Lost(failed, s.last.Message) {
+		s.tally.Note(fmt.Sprintf("a valid call to %.64s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
+	}
+}
+
+// noteIDs records which ids were made up.
+func (s *step) noteIDs(sent middleware.Message) {
+	for i, c := range sent.ToolCalls {
+		if id := s.judged.calls[i].ID; id != c.ID {
+			v := &s.judged.verdicts[i]
+			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package argsvalidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// meant returns the plan for the declared tool that an unknown name surely
+// stands for, and puts its name in.
+func (j *judgement) meant(v *middleware.Verdict) plan {
+	if j.v.o.Mend.Has(mend.ToolName) {
+		if name, ok := mend.Name(v.Call.Name, j.v.available(j.req.Tools)); ok {
+			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
+			v.Call.Name = name
+			p := j.v.find(j.req.Tools, name)
+			j.notes = append(j.notes, p.notes()...)
+			return p
+		}
+	}
+	return plan{}
+}
+
+// mended tries the built-in mends, then the user's fixers in order, on what was
+// found invalid. The first that makes the whole call valid counts; without one
+// the finding stays as it is.
+func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
+	if !p.declared() {
+		return found
+	}
+	var valid seen
+	validate := func(args string) []middleware.Issue {
+		valid = j.look(ctx, p, args)
+		return valid.issues
+	}
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
+		Rules: p.o.Mend, Aliases: p.o.Aliases, Validate: validate})
+	if ok && len(validate(text)) == 0 {
+		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
+	}
+	for n, fix := range j.v.o.Fixers {
+		text, ok := j.fixed(ctx, fix, *p.tool, call, found.issues)
+		if ok && text != call.Arguments && len(validate(text)) == 0 {
+			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
+			return seen{text: valid.text, changes: append([]middleware.Change{change}, valid.changes...)}
+		}
+	}
+	return found
+}
+
+// fixed runs a fixer; one that panics or is late has no fix.
+func (j *judgement) fixed(ctx context.Context, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+	text, err := isolated(ctx, j.v.o.RuleTimeout, func(ctx context.Context) (string, error) {
+		text, ok := f(ctx, t, call, slices.Clone(issues))
+		if !ok {
+			return "", errNoFix
+		}
+		return text, nil
+	})
+	return text, err == nil
+}
+
+var errNoFix = errors.New("no fix")
+
+// decode asks the tool itself. One that panics or is late cannot decode.
+func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
+	if t.Decode == nil {
+		return nil
+	}
+	refusal, err := isolated(ctx, j.v.o.RuleTimeout, func(context.Context) (error, error) { return t.Decode(args), nil })
+	switch {
+	case err != nil:
+		return issue(codeDecode, "", "the arguments cannot be decoded")
+	case refusal != nil:
+		return issue(codeDecode, "", refusal.Error())
+	}
+	return nil
+}
