@@ -132,7 +132,7 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 // are nil. An object with duplicate keys stays as it is, with all it holds.
 // The errors are ErrNotObject and ErrTooMany; args comes back with them.
 func (s *Stripper) JSON(args string) (string, []Removal, error) {
-	if s.mode == Off {
+	if s.mode == Off || s.nothing(args) {
 		return args, nil, nil
 	}
 	doc, err := rawjson.Parse(args, rawjson.Limits{})
