@@ -94,6 +94,7 @@ func TestGolden(t *testing.T) {
 	dir := dirWith(t, map[string]string{"log.jsonl": mixed()})
 	for name, args := range map[string][]string{
 		"table.txt":     {"check", "@/log.jsonl"},
+		"example.txt":   {"check", filepath.FromSlash("../../examples/check/calls.jsonl")}, // README's
 		"top.txt":       {"check", "-top", "1", "-strip", "off", "@/log.jsonl"},
 		"calls.jsonl":   {"check", "-json", "@/log.jsonl"},
 		"help.txt":      {"help"},
