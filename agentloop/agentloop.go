@@ -19,9 +19,9 @@
 // tool that fails, panics, is late or does not exist gives the model an error
 // result. Cancellation ends the run and is never told to the model.
 //
-// The loop itself is deterministic: it has no clock, no random number and no
-// goroutine of its own. What it does to the world is a model call, a batch of
-// tools and a checkpoint.
+// The loop itself is deterministic: it has no clock, no random number and, but
+// for the tools of a turn, no goroutine. What it does to the world is a model
+// call, a batch of tools and a checkpoint.
 package agentloop
 
 import (
@@ -39,20 +39,23 @@ import (
 
 // Options: the zero value runs until the model answers, at most 25 steps.
 type Options struct {
-	Tools    []Tool
-	Request  *middleware.Request // template for each model call: model, leading system messages, temperature; its tools are sent along
-	StopWhen StopCondition       // asked after every step; nil: never. An answer without tool calls ends every run
-	MaxSteps int                 // model calls of the loop in a run; 0 means 25
+	Tools []Tool
+	// Request is the template for each model call: model, leading system
+	// messages, temperature. Its tools are sent along; nothing runs them here.
+	Request  *middleware.Request
+	StopWhen StopCondition // asked after every step; nil: never. An answer without tool calls ends every run
+	MaxSteps int           // model steps of one Run; 0 means 25
 	// MaxFailures is how many turns in a row may hold invalid calls; 0 means 3.
+	// Tools that fail do not count.
 	MaxFailures    int
-	Parallel       int // tools at once; 0 means 8
+	Parallel       int // tools of one run at once; 0 means 8
 	ToolMiddleware ToolMiddleware
-	// Validator judges every call once more before it runs, unless the step has
-	// judged those very bytes. Nil: the default rules. Give it the one in your
-	// chain.
+	// Validator judges every call before it runs, unless the step has judged
+	// those very bytes. Nil: the default rules. Give it the one in your chain.
 	Validator *argsvalidate.Validator
-	// Checkpoint saves s: it is called before tools run and after each step. An
-	// error ends the run.
+	// Checkpoint saves s: before tools run and after each step, also one that
+	// failed or was cut off by the end of the context (then under a context
+	// that has not ended). An error ends the run.
 	Checkpoint func(ctx context.Context, s *State) error
 }
 
@@ -72,10 +75,10 @@ type Agent struct {
 	defs  []middleware.Tool
 }
 
-// New returns an agent that asks call. It fails on tools that cannot be told
-// apart or run: a name that is missing, longer than 64 bytes or taken, a tool
-// without a function. A budget in the context of a run is charged, whether call
-// does so or not.
+// New returns an agent that asks call. It fails on options that are negative,
+// and on tools that cannot be told apart or run: a name that is missing, longer
+// than 64 bytes or taken, one without a function. A budget in the context of a
+// run is charged, whether call does so itself or not.
 func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if call == nil {
 		return nil, errors.New("agentloop: the model call is nil")
@@ -83,53 +86,58 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if o.MaxSteps < 0 || o.MaxFailures < 0 || o.Parallel < 0 {
 		return nil, fmt.Errorf("agentloop: MaxSteps, MaxFailures and Parallel must not be negative, got %d, %d, %d", o.MaxSteps, o.MaxFailures, o.Parallel)
 	}
+	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}}
+	for _, t := range o.Tools {
+		if err := a.add(t); err != nil {
+			return nil, err
+		}
+	}
+	for _, t := range a.o.Request.Tools {
+		if _, taken := a.tools[t.Name]; taken {
+			return nil, fmt.Errorf("agentloop: tool %q is in Options.Tools and in Options.Request", t.Name)
+		}
+	}
+	return a, nil
+}
+
+func (o Options) withDefaults() Options {
 	o.MaxSteps = cmp.Or(o.MaxSteps, defaultMaxSteps)
 	o.MaxFailures = cmp.Or(o.MaxFailures, defaultMaxFailures)
 	o.Parallel = cmp.Or(o.Parallel, defaultParallel)
 	if o.Validator == nil {
 		o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
 	}
-	a := &Agent{o: o, call: budget.New()(call), tools: map[string]Tool{}}
-	for _, t := range o.Tools {
-		name := t.Def.Name
-		switch _, taken := a.tools[name]; {
-		case name == "":
-			return nil, errors.New("agentloop: a tool has no name")
-		case len(name) > maxNameLength:
-			return nil, fmt.Errorf("agentloop: the name of tool %s is longer than %d bytes", name, maxNameLength)
-		case taken:
-			return nil, fmt.Errorf("agentloop: two tools are named %s", name)
-		case t.Func == nil && t.Def.Kind != middleware.Hosted:
-			return nil, fmt.Errorf("agentloop: tool %s has no function", name)
-		case t.Timeout < 0:
-			return nil, fmt.Errorf("agentloop: tool %s: Timeout must not be negative, got %v", name, t.Timeout)
-		}
-		if t.Func != nil && o.ToolMiddleware != nil {
-			t.Func = o.ToolMiddleware(t.Func)
-		}
-		a.tools[name] = t
-		a.defs = append(a.defs, t.Def)
+	if o.Request == nil {
+		o.Request = &middleware.Request{}
 	}
-	return a, nil
+	o.Request = o.Request.Clone() // the caller's may change
+	return o
+}
+
+// add checks a tool, wraps it and takes it in.
+func (a *Agent) add(t Tool) error {
+	name := t.Def.Name
+	switch _, taken := a.tools[name]; {
+	case name == "":
+		return errors.New("agentloop: a tool has no name")
+	case len(name) > maxNameLength:
+		return fmt.Errorf("agentloop: the name of tool %.64q… is longer than %d bytes", name, maxNameLength)
+	case taken:
+		return fmt.Errorf("agentloop: two tools are named %s", name)
+	case t.Func == nil && t.Def.Kind != middleware.Hosted:
+		return fmt.Errorf("agentloop: tool %s has no function", name)
+	case t.Timeout < 0:
+		return fmt.Errorf("agentloop: tool %s: Timeout must not be negative, got %v", name, t.Timeout)
+	}
+	if t.Func != nil && a.o.ToolMiddleware != nil {
+		if t.Func = a.o.ToolMiddleware(t.Func); t.Func == nil {
+			return fmt.Errorf("agentloop: Options.ToolMiddleware made tool %q nil", name)
+		}
+	}
+	a.tools[name] = t
+	a.defs = append(a.defs, t.Def)
+	return nil
 }
 
 // names returns the names of the agent's tools, sorted.
 func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
-
-// request is what the model is asked: the template, then the conversation.
-func (a *Agent) request(s *State) *middleware.Request {
-	req := &middleware.Request{}
-	if a.o.Request != nil {
-		req = a.o.Request.Clone()
-	}
-	req.Messages = append(req.Messages, s.Messages...)
-	req.Tools = append(req.Tools, a.defs...)
-	if s.Sink != nil {
-		step := len(s.Steps) + 1
-		req.Sink = func(e middleware.Event) error {
-			e.Step = step
-			return s.Sink(e)
-		}
-	}
-	return req
-}

@@ -9,8 +9,9 @@ import (
 
 // Pending is a valid call that waits.
 type Pending struct {
-	Call   middleware.ToolCall // what runs if it is approved, byte for byte
-	Reason string              // "approval", or what the tool said when it suspended itself
+	Call    middleware.ToolCall // what runs if it is approved, byte for byte
+	Reason  string              // "approval", or what the tool said when it suspended itself
+	Problem string              // why the decision before could not be carried out; "": there was none
 }
 
 const reasonApproval = "approval"
@@ -20,13 +21,14 @@ func (s *State) Pending() []Pending {
 	var waiting []Pending
 	for _, c := range s.Turn {
 		if c.Status == Waiting {
-			waiting = append(waiting, Pending{c.Call, c.Reason})
+			waiting = append(waiting, Pending{c.Call, c.Reason, c.Problem})
 		}
 	}
 	return waiting
 }
 
-func (s *State) waiting(callID string) (*TurnCall, error) {
+// decide returns the call of that id, marked as decided.
+func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
 	i := slices.IndexFunc(s.Turn, func(c TurnCall) bool { return c.Call.ID == callID })
 	switch {
 	case i < 0:
@@ -34,38 +36,39 @@ func (s *State) waiting(callID string) (*TurnCall, error) {
 	case s.Turn[i].Status != Waiting:
 		return nil, fmt.Errorf("%w: %q", ErrDecided, callID)
 	}
-	return &s.Turn[i], nil
+	c := &s.Turn[i]
+	c.Status, c.Reason, c.Problem, c.Decided = to, "", "", true
+	return c, nil
 }
 
-// Approve lets a pending call run. The errors are ErrUnknownCall and
-// ErrDecided, of this method and of the others that decide.
+// Approve lets a pending call run; one that its tool has suspended runs again.
+// Where the tools have changed since and the call is not valid any more, the
+// model is told so instead. The errors are ErrUnknownCall and ErrDecided, of
+// this method and of the others that decide.
 func (s *State) Approve(callID string) error {
-	c, err := s.waiting(callID)
-	if err != nil {
-		return err
-	}
-	c.Status, c.Reason, c.Decided = Ready, "", true
-	return nil
+	_, err := s.decide(callID, Ready)
+	return err
 }
 
 // Edit lets a pending call run with other arguments. They are validated when
-// the run goes on; invalid ones make the call wait again, and the run returns
-// the reason beside ErrPending. What runs stands in the history.
+// the run goes on. Invalid ones are taken back: the call waits again as it was,
+// Pending.Problem says why, and the run returns ErrPending with an
+// *argsvalidate.Error beside it. What runs stands in the history.
 func (s *State) Edit(callID, arguments string) error {
-	c, err := s.waiting(callID)
+	c, err := s.decide(callID, Ready)
 	if err != nil {
 		return err
 	}
-	c.Changes = append(c.Changes, middleware.Change{By: "edit", Before: c.Call.Arguments, After: arguments})
+	c.Changes = append(slices.Clone(c.Changes), middleware.Change{By: "edit", Before: c.Call.Arguments, After: arguments})
 	c.Call.Arguments = arguments
-	c.Status, c.Reason, c.Decided = Ready, "", true
+	c.Edited, c.judged = true, false
 	return nil
 }
 
 // Reject answers a pending call with a reason, which may be empty. To the
 // model that is a result, not an error.
 func (s *State) Reject(callID, reason string) error {
-	c, err := s.waiting(callID)
+	c, err := s.decide(callID, Done)
 	if err != nil {
 		return err
 	}
@@ -73,16 +76,17 @@ func (s *State) Reject(callID, reason string) error {
 	if reason != "" {
 		text += " Reason: " + reason
 	}
-	c.Status, c.Reason, c.Decided, c.Result = Done, "", true, Result{Text: text}
+	c.Rejected, c.Result = true, Result{Text: valid(text)}
 	return nil
 }
 
 // Resolve answers a pending call with a result made elsewhere.
 func (s *State) Resolve(callID string, r Result) error {
-	c, err := s.waiting(callID)
+	c, err := s.decide(callID, Done)
 	if err != nil {
 		return err
 	}
-	c.Status, c.Reason, c.Decided, c.Result = Done, "", true, r
+	r.Text = valid(r.Text)
+	c.Result = r
 	return nil
 }

@@ -12,7 +12,8 @@ var (
 	ErrFailures = errors.New("agentloop: too many failed turns in a row")
 	// ErrNoMessages: the conversation is empty.
 	ErrNoMessages = errors.New("agentloop: there is no message to answer")
-	// ErrVersion: the State was saved by a newer version of this package.
+	// ErrVersion: the State was saved by a newer version of this package, or is
+	// none.
 	ErrVersion = errors.New("agentloop: the state is of an unknown version")
 )
 
@@ -24,6 +25,12 @@ var (
 	ErrDecided = errors.New("agentloop: the call is decided")
 )
 
+// checkpointError is what Options.Checkpoint returned.
+type checkpointError struct{ err error }
+
+func (e *checkpointError) Error() string { return "agentloop: checkpoint: " + e.err.Error() }
+func (e *checkpointError) Unwrap() error { return e.err }
+
 // abortError and suspendError are what Abort and Suspend make.
 type abortError struct{ err error }
 
@@ -34,8 +41,9 @@ type suspendError struct{ reason string }
 
 func (e *suspendError) Error() string { return "suspended: " + e.reason }
 
-// Abort is the error of a tool that ends the run with err. Any other error is
-// told to the model. It panics if err is nil.
+// Abort is the error of a tool that ends the run with err. No result is
+// recorded, so the call runs again if the run goes on. Any other error is told
+// to the model. It panics if err is nil.
 func Abort(err error) error {
 	if err == nil {
 		panic("agentloop: Abort: err must not be nil")
@@ -44,5 +52,6 @@ func Abort(err error) error {
 }
 
 // Suspend is the error of a tool that cannot finish now: the run stops with
-// ErrPending, and State.Resolve goes on with it.
+// ErrPending, and State.Resolve goes on with it (or State.Approve, which runs
+// the tool again). reason is for people.
 func Suspend(reason string) error { return &suspendError{reason} }

@@ -8,51 +8,67 @@ import (
 
 const interrupted = "This call was interrupted: whether it ran is not known. Call the tool again if its result is still needed."
 
-// Repair returns a history that every provider accepts: a call without a
-// result gets one that says it was interrupted, a result without a call, or a
-// second one, goes, and results stand in call order. Messages that need no
-// repair are the same values, so that a provider's prompt cache holds; msgs
-// itself comes back if none does. The result is the same every time, and
-// repairing twice changes nothing.
+// Repair returns a history in which calls and results pair up as every
+// provider demands: a call without a result gets one that says it was
+// interrupted; a result without a call, or a second one, goes; results stand in
+// call order, right after their calls. An assistant message that holds nothing
+// at all goes too, since providers refuse it later on.
+//
+// The other messages are the same values, so that a provider's prompt cache
+// holds, and msgs itself comes back if nothing needs repair. The result is the
+// same every time, and repairing twice changes nothing.
 func Repair(msgs []middleware.Message) []middleware.Message {
 	if sound(msgs) {
 		return msgs
 	}
-	var out []middleware.Message
-	for i := 0; i < len(msgs); {
-		m := msgs[i]
-		i++
-		if m.Role == middleware.RoleTool {
-			continue // an orphan: replies are taken with their calls
+	out := make([]middleware.Message, 0, len(msgs))
+	for i, m := range msgs {
+		if m.Role == middleware.RoleTool || hollow(m) {
+			continue // replies are taken with their calls; the others are orphans
 		}
 		out = append(out, m)
-		if len(m.ToolCalls) == 0 {
-			continue
-		}
-		from := i
-		for i < len(msgs) && msgs[i].Role == middleware.RoleTool {
-			i++
-		}
-		replies := msgs[from:i]
-		for _, c := range m.ToolCalls {
-			n := slices.IndexFunc(replies, func(r middleware.Message) bool { return r.ToolCallID == c.ID })
-			if n < 0 {
-				r := middleware.ToolReply(c, interrupted)
-				r.IsError = true
-				out = append(out, r)
-				continue
-			}
-			out = append(out, replies[n])
+		if len(m.ToolCalls) > 0 {
+			out = append(out, repliesTo(m.ToolCalls, msgs[i+1:])...)
 		}
 	}
 	return out
 }
 
-// sound reports whether each call has its one reply, in order, right after its
-// message.
+// repliesTo returns one reply for each call, from what follows up to the next
+// message with calls. Two calls of one id take theirs in order.
+func repliesTo(calls []middleware.ToolCall, rest []middleware.Message) []middleware.Message {
+	var found []middleware.Message
+	for _, m := range rest {
+		if len(m.ToolCalls) > 0 {
+			break
+		}
+		if m.Role == middleware.RoleTool {
+			found = append(found, m)
+		}
+	}
+	replies := make([]middleware.Message, len(calls))
+	for n, c := range calls {
+		i := slices.IndexFunc(found, func(r middleware.Message) bool { return r.ToolCallID == c.ID })
+		if i < 0 {
+			replies[n] = middleware.ToolReply(c, interrupted)
+			replies[n].IsError = true
+			continue
+		}
+		replies[n] = found[i]
+		found = slices.Delete(found, i, i+1)
+	}
+	return replies
+}
+
+// hollow reports whether m is an assistant message that holds nothing.
+func hollow(m middleware.Message) bool {
+	return m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0 && len(m.Parts) == 0 && m.Native == nil
+}
+
+// sound reports whether nothing needs repair.
 func sound(msgs []middleware.Message) bool {
 	for i := 0; i < len(msgs); i++ {
-		if msgs[i].Role == middleware.RoleTool {
+		if msgs[i].Role == middleware.RoleTool || hollow(msgs[i]) {
 			return false
 		}
 		for _, c := range msgs[i].ToolCalls {

@@ -2,8 +2,6 @@ package agentloop
 
 import (
 	"crypto/rand"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -17,17 +15,23 @@ const stateVersion = 1
 // on in another process. A State belongs to one run at a time.
 type State struct {
 	Version  int                  `json:"version"`
-	RunID    string               `json:"run_id"` // part of every idempotency key
+	RunID    string               `json:"run_id"` // part of every idempotency key; "" makes them unique within the run only
 	Messages []middleware.Message `json:"messages"`
 	Turn     []TurnCall           `json:"turn,omitzero"` // the calls of the last message, until all have a result
 	Steps    []StepRecord         `json:"steps,omitzero"`
 	Results  []ToolResult         `json:"results,omitzero"`  // of every call that was answered, in order
 	Failures int                  `json:"failures,omitzero"` // failed turns in a row
 	Usage    middleware.Usage     `json:"usage,omitzero"`    // of every model call, hidden ones included
-	Sink     middleware.Sink      `json:"-"`                 // nil: nobody watches
+	// Sink gets the events of every model step, with the step's number from 1.
+	// A model step that is made again after an error voids what it showed. Nil:
+	// nobody watches.
+	Sink middleware.Sink `json:"-"`
+
+	shown int // the model step of the last event
 }
 
-// StepRecord is what one model step took.
+// StepRecord is what one model step took. A step that ended the run with an
+// error has none; its usage is in State.Usage.
 type StepRecord struct {
 	Model    string            `json:"model,omitzero"`
 	Attempts int               `json:"attempts"` // model calls, hidden ones included
@@ -37,14 +41,18 @@ type StepRecord struct {
 
 // TurnCall is a call of the turn in hand.
 type TurnCall struct {
-	Call    middleware.ToolCall `json:"call"` // as it will run, or ran
-	Raw     string              `json:"raw"`  // the arguments as the model wrote them
-	Changes []middleware.Change `json:"changes,omitzero"`
-	Status  CallStatus          `json:"status"`
-	Reason  string              `json:"reason,omitzero"`  // why it waits
-	Decided bool                `json:"decided,omitzero"` // a person has seen these very arguments, or answered the call
-	Ran     bool                `json:"ran,omitzero"`     // the tool gave the result
-	Result  Result              `json:"result,omitzero"`  // where Status is Done
+	Call     middleware.ToolCall `json:"call"` // as it will run, or ran
+	Raw      string              `json:"raw"`  // the arguments as the model wrote them
+	Changes  []middleware.Change `json:"changes,omitzero"`
+	Status   CallStatus          `json:"status"`
+	Reason   string              `json:"reason,omitzero"`   // why it waits
+	Problem  string              `json:"problem,omitzero"`  // why it waits again
+	Decided  bool                `json:"decided,omitzero"`  // a person has seen these very arguments, or answered the call
+	Edited   bool                `json:"edited,omitzero"`   // by a person, and not judged since
+	Rejected bool                `json:"rejected,omitzero"` // by a person
+	Result   Result              `json:"result,omitzero"`   // where Status is Done
+
+	judged bool // in this run, by the tools of this process
 }
 
 // CallStatus says where a call stands.
@@ -62,7 +70,9 @@ type ToolResult struct {
 	Call    middleware.ToolCall `json:"call"` // as it ran
 	Raw     string              `json:"raw"`  // the arguments as the model wrote them
 	Changes []middleware.Change `json:"changes,omitzero"`
-	Turn    int                 `json:"turn"` // the model step that asked for it, from 1
+	Turn    int                 `json:"turn"` // the model step that asked for it, from 1; 0: it stood in the messages given
+	// Rejected: a person said no. To the model that is a result.
+	Rejected bool `json:"rejected,omitzero"`
 	Result
 }
 
@@ -71,13 +81,14 @@ func NewState(msgs ...middleware.Message) *State {
 	return &State{Version: stateVersion, RunID: rand.Text(), Messages: slices.Clone(msgs)}
 }
 
-// Append adds messages, such as the next question of a person. It panics while
-// a turn is in hand: its calls want their results first.
-func (s *State) Append(msgs ...middleware.Message) {
-	if len(s.Turn) > 0 {
-		panic("agentloop: State.Append: a turn is in hand")
+// Append adds messages, such as the next question of a person. While calls
+// want their results first it changes nothing, and returns ErrPending.
+func (s *State) Append(msgs ...middleware.Message) error {
+	if n := len(s.Messages); len(s.Turn) > 0 || n > 0 && len(s.Messages[n-1].ToolCalls) > 0 {
+		return ErrPending
 	}
 	s.Messages = append(s.Messages, msgs...)
+	return nil
 }
 
 // Answer returns the text of the last assistant message, "" if there is none.
@@ -99,18 +110,4 @@ func Value[T any](s *State) (T, bool) {
 	}
 	var zero T
 	return zero, false
-}
-
-// UnmarshalJSON refuses a state of a newer version with ErrVersion.
-func (s *State) UnmarshalJSON(b []byte) error {
-	type plain State
-	var p plain
-	if err := json.Unmarshal(b, &p); err != nil {
-		return err
-	}
-	if p.Version < 1 || p.Version > stateVersion {
-		return fmt.Errorf("%w: %d", ErrVersion, p.Version)
-	}
-	*s = State(p)
-	return nil
 }

@@ -25,6 +25,7 @@ type Tool struct {
 type ToolFunc func(ctx context.Context, call middleware.ToolCall) (Result, error)
 
 // ToolMiddleware wraps every tool of an Agent: retry, limits, caching, tracing.
+// It is called once for each tool, when the Agent is made.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ChainTools returns one ToolMiddleware: ChainTools(a, b)(f) behaves as
@@ -39,7 +40,7 @@ func ChainTools(mws ...ToolMiddleware) ToolMiddleware {
 	}
 }
 
-// Result is what a tool gives back.
+// Result is what a tool gives back. Text that is not UTF-8 is made so.
 type Result struct {
 	Text    string `json:"text"`
 	Value   any    `json:"-"` // for the program: never sent, never stored
@@ -65,8 +66,9 @@ func (t Tool) title() string {
 
 // CallInfo says which call a tool is serving.
 type CallInfo struct {
-	Call  middleware.ToolCall
-	Title string
+	Call        middleware.ToolCall
+	Title       string // of the tool, for people
+	Description string // of the tool, for the model
 	// Key is the same whenever this call runs, after a crash or a resumption
 	// too: run, turn and call, never the attempt. Use it for idempotency.
 	Key string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
@@ -12,13 +14,11 @@ import (
 // turn runs the calls in hand that may run, and closes the turn once every
 // call has its result.
 func (a *Agent) turn(ctx context.Context, s *State) (Step, error) {
-	var ready []int
-	for i, c := range s.Turn {
-		if c.Status == Ready {
-			ready = append(ready, i)
-		}
+	refused, err := a.recheck(ctx, s)
+	if err != nil {
+		return Step{}, err
 	}
-	if len(ready) > 0 {
+	if ready := s.ready(); len(ready) > 0 {
 		if err := a.save(ctx, s); err != nil {
 			return Step{}, err
 		}
@@ -27,9 +27,23 @@ func (a *Agent) turn(ctx context.Context, s *State) (Step, error) {
 		}
 	}
 	if waiting := s.Pending(); len(waiting) > 0 {
+		if refused != nil {
+			return Step{Pending: waiting}, fmt.Errorf("%w: %w", ErrPending, refused)
+		}
 		return Step{Pending: waiting}, ErrPending
 	}
 	return Step{Results: a.close(s)}, nil
+}
+
+// ready returns the places of the calls that may run.
+func (s *State) ready() []int {
+	var places []int
+	for i, c := range s.Turn {
+		if c.Status == Ready {
+			places = append(places, i)
+		}
+	}
+	return places
 }
 
 // close answers every call of the turn in hand, in call order.
@@ -40,8 +54,8 @@ func (a *Agent) close(s *State) []ToolResult {
 		reply := middleware.ToolReply(c.Call, c.Result.Text)
 		reply.IsError = c.Result.IsError
 		s.Messages = append(s.Messages, reply)
-		results[i] = ToolResult{Call: c.Call, Raw: c.Raw, Changes: c.Changes, Turn: len(s.Steps), Result: c.Result}
-		if a.tools[c.Call.Name].ReturnDirect && !c.Result.IsError && !c.rejected() {
+		results[i] = ToolResult{Call: c.Call, Raw: c.Raw, Changes: c.Changes, Turn: len(s.Steps), Rejected: c.Rejected, Result: c.Result}
+		if a.tools[c.Call.Name].ReturnDirect && !c.Result.IsError && !c.Rejected {
 			direct = &c.Result
 		}
 	}
@@ -53,45 +67,88 @@ func (a *Agent) close(s *State) []ToolResult {
 	return results
 }
 
-// rejected reports whether a person answered the call instead of the tool.
-func (c TurnCall) rejected() bool { return c.Decided && !c.Ran }
-
-// recheck judges the calls in hand again: the tools of this process may differ
-// from those of the one that saved the state, and edits were not judged yet.
-// What a person has approved runs as it was shown, or not at all.
-func (a *Agent) recheck(ctx context.Context, s *State) error {
-	var problems []error
+// recheck judges the calls in hand that nobody has judged in this run: the
+// tools of this process may differ from those of the one that saved the state,
+// and edits were not judged yet. What a person has decided runs as it was
+// shown, or waits again, or the model is told why it cannot run. A call that
+// its tool has suspended is not judged: it has begun. refused says which edits
+// are not valid.
+func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
+	changed := false
 	for i := range s.Turn {
 		c := &s.Turn[i]
-		if c.Status != Ready {
+		if c.judged || c.Status == Done || c.Status == Waiting && c.Reason != reasonApproval {
 			continue
 		}
-		verdicts, err := a.o.Validator.Validate(ctx, a.defs, c.Call)
-		var invalid *argsvalidate.Error
-		switch {
-		case err == nil && c.Decided && verdicts[0].Call != c.Call:
-			c.Call, c.Status, c.Decided = verdicts[0].Call, Waiting, false
-			c.Reason = "the arguments were changed after the decision: " + reasonApproval
-			c.Changes = append(c.Changes, verdicts[0].Changes...)
-		case err == nil:
-			c.Call = verdicts[0].Call
-			c.Changes = append(c.Changes, verdicts[0].Changes...)
-		case errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrRule):
-			return err
-		case errors.As(err, &invalid) && c.Decided:
-			c.Status, c.Decided, c.Reason = Waiting, false, reasonApproval
-			problems = append(problems, fmt.Errorf("call %s is not valid as decided: %w", c.Call.ID, err))
-		case errors.As(err, &invalid):
-			c.Status, c.Result = Done, Result{Text: invalid.Replies[0].Text(), IsError: true}
-		default:
-			return err
+		why, err := a.rejudge(ctx, c)
+		if err != nil {
+			return nil, err
 		}
+		refused = errors.Join(refused, why)
+		changed = true
 	}
-	s.writeBack()
-	if problems != nil {
-		return fmt.Errorf("%w: %w", ErrPending, errors.Join(problems...))
+	if changed {
+		s.writeBack()
 	}
-	return nil
+	return refused, nil
+}
+
+// rejudge judges one call in hand. refused is why an edit was taken back.
+func (a *Agent) rejudge(ctx context.Context, c *TurnCall) (refused, err error) {
+	verdicts, err := a.o.Validator.Validate(ctx, a.defs, c.Call)
+	var invalid *argsvalidate.Error
+	switch {
+	case err == nil:
+		a.accept(c, verdicts[0])
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
+	case !errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule):
+		return nil, err
+	case !c.Edited:
+		c.Status, c.Reason, c.Problem, c.judged = Done, "", "", true
+		c.Result = Result{Text: invalid.Replies[0].Text(), IsError: true}
+		return nil, nil
+	}
+	// The call as it was before the edit is shown again, if it still is valid.
+	last := len(c.Changes) - 1
+	c.Call.Arguments, c.Changes = c.Changes[last].Before, c.Changes[:last:last]
+	c.wait(problem(invalid.Verdicts[0].Issues))
+	if _, err := a.rejudge(ctx, c); err != nil {
+		return nil, err
+	}
+	return fmt.Errorf("the edit of call %q was taken back: %w", c.Call.ID, invalid), nil
+}
+
+// accept takes the valid form of a call. What a person has not seen in these
+// very bytes, or must now be asked about, waits.
+func (a *Agent) accept(c *TurnCall, v middleware.Verdict) {
+	same := v.Call.Name == c.Call.Name && v.Call.Arguments == c.Call.Arguments
+	c.Call, c.Changes, c.judged = v.Call, slices.Concat(c.Changes, v.Changes), true
+	switch decided := c.Decided && c.Status == Ready; {
+	case decided && !same:
+		c.wait("the arguments were brought into their valid form after the decision; this is what would run")
+		c.judged = true
+	case c.Status == Ready && !decided && a.tools[c.Call.Name].Approval:
+		c.wait("")
+		c.judged = true
+	}
+	c.Edited = false
+}
+
+// wait puts the call before a person again.
+func (c *TurnCall) wait(problem string) {
+	c.Status, c.Reason, c.Problem, c.Decided, c.Edited, c.judged = Waiting, reasonApproval, problem, false, false, false
+}
+
+// problem says to a person what is wrong with an edit.
+func problem(issues []middleware.Issue) string {
+	var b strings.Builder
+	b.WriteString("the edited arguments are not valid:")
+	for _, i := range issues {
+		fmt.Fprintf(&b, " [%s] %s;", i.Path(), i.Message)
+	}
+	return strings.TrimSuffix(b.String(), ";")
 }
 
 // writeBack puts the calls in hand into the message that made them: what runs

@@ -57,38 +57,3 @@ func ParsedTool[A any](def middleware.Tool, parse func(arguments string) (A, err
 func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) Tool {
 	return Tool{Def: middleware.Tool{Name: name, Description: description, Parameters: parameters}, Func: fn}
 }
-
-// Provider names whose rules a schema is reduced to.
-type Provider = typeschema.Provider
-
-// The providers whose rules SendReduced knows.
-const (
-	OpenAIStrict = typeschema.OpenAIStrict
-	Anthropic    = typeschema.Anthropic
-	Gemini       = typeschema.Gemini
-)
-
-// SendReduced returns a middleware that sends each function tool's schema in
-// the form that a provider takes, and leaves the full one to every layer
-// around it. A schema that cannot be reduced is an error of the step.
-//
-// Position: innermost, inside of argsvalidate, which judges by the full schema.
-func SendReduced(p Provider) middleware.Middleware {
-	return func(next middleware.ModelCall) middleware.ModelCall {
-		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			reduced := req.Clone()
-			for i := range reduced.Tools {
-				t := &reduced.Tools[i]
-				if t.Kind != middleware.Function || len(t.Parameters) == 0 {
-					continue
-				}
-				parameters, err := typeschema.Reduce(t.Parameters, p)
-				if err != nil {
-					return nil, fmt.Errorf("agentloop: tool %s: %w", t.Name, err)
-				}
-				t.Parameters, t.Strict = parameters, p == OpenAIStrict
-			}
-			return next(ctx, reduced)
-		}
-	}
-}

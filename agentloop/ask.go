@@ -1,0 +1,123 @@
+package agentloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// ask makes one model step and opens the turn of its calls.
+func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
+	if err := s.void(); err != nil {
+		return Step{}, err
+	}
+	s.Messages = Repair(s.Messages)
+	resp, err := a.call(ctx, a.request(s))
+	if resp == nil && err == nil {
+		err = middleware.ErrNoResponse
+	}
+	report := middleware.ReportOf(resp, err)
+	record := StepRecord{Attempts: len(report.Attempts), Status: report.Status, Usage: report.Usage()}
+	s.Usage = s.Usage.Add(record.Usage)
+	if err != nil {
+		return Step{}, a.failed(ctx, s, record, err)
+	}
+	record.Model = resp.Model
+	s.Steps = append(s.Steps, record)
+	step := Step{Response: resp}
+	if len(resp.Message.ToolCalls) == 0 {
+		s.Failures = 0
+		s.Messages = append(s.Messages, resp.Message.Clone())
+		return step, nil
+	}
+	err = a.open(ctx, s, resp.Message, resp)
+	step.Pending = s.Pending()
+	return step, err
+}
+
+// request is what the model is asked: the template, then the conversation.
+func (a *Agent) request(s *State) *middleware.Request {
+	req := a.o.Request.Clone()
+	req.Messages = append(req.Messages, s.Messages...)
+	req.Tools = append(req.Tools, a.defs...)
+	req.Sink = nil
+	if s.Sink != nil {
+		step := len(s.Steps) + 1
+		req.Sink = func(e middleware.Event) error {
+			e.Step, s.shown = step, step
+			return s.Sink(e)
+		}
+	}
+	return req
+}
+
+// void takes back what the sink saw of a model step that ended in an error and
+// is now made again under the same number.
+func (s *State) void() error {
+	step := len(s.Steps) + 1
+	if s.Sink == nil || s.shown != step {
+		return nil
+	}
+	s.shown = 0
+	return s.Sink(middleware.Event{Kind: middleware.EventSuperseded, Step: step})
+}
+
+// failed handles a model step without a response. A model that did not manage
+// a valid message is told so and gets another turn; any other error ends the
+// run.
+func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err error) error {
+	if ctx.Err() != nil {
+		if errors.Is(err, ctx.Err()) {
+			return err
+		}
+		return fmt.Errorf("%w: %w", ended(ctx), err)
+	}
+	var invalid *argsvalidate.Error
+	exhausted := errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted)
+	answered := exhausted && invalid.Response != nil && len(invalid.Verdicts) > 0 &&
+		len(invalid.Verdicts) == len(invalid.Response.Message.ToolCalls) && len(invalid.Replies) == len(invalid.Verdicts)
+	switch {
+	case answered:
+		j := judgement{verdicts: invalid.Verdicts, told: texts(invalid.Replies), cause: err}
+		record.Model = invalid.Response.Model
+		s.Messages = a.failedTurn(s.Messages, invalid.Response.Message, j)
+	case errors.Is(err, middleware.ErrInvalidToolCall):
+		s.Messages = append(s.Messages, middleware.User(a.refusal()))
+	default:
+		return err
+	}
+	record.Status = middleware.Invalid
+	s.Steps = append(s.Steps, record)
+	return a.countFailure(s, err)
+}
+
+// refusal tells the model of a call that its provider refused: there is no
+// message of its own to reply to.
+func (a *Agent) refusal() string {
+	text := "The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n"
+	if names := a.names(); len(names) > 0 {
+		text += "Available tools: " + strings.Join(names, ", ") + ".\n"
+	}
+	return text + "Call a tool by its exact name, with one JSON object as arguments, or answer without a tool."
+}
+
+// countFailure ends the run at the limit, with the reason of the last failure.
+func (a *Agent) countFailure(s *State, cause error) error {
+	s.Failures++
+	if s.Failures < a.o.MaxFailures {
+		return nil
+	}
+	return fmt.Errorf("%w: %d: %w", ErrFailures, s.Failures, cause)
+}
+
+func texts(ms []middleware.Message) []string {
+	all := make([]string, len(ms))
+	for i, m := range ms {
+		all[i] = m.Text()
+	}
+	return all
+}

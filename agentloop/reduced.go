@@ -1,0 +1,61 @@
+package agentloop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/toolmend/toolmend/internal/typeschema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Provider names the rules that a schema is reduced by.
+type Provider = typeschema.Provider
+
+// The providers whose rules SendReduced knows.
+const (
+	OpenAIStrict    = typeschema.OpenAIStrict
+	Anthropic       = typeschema.Anthropic // also OpenAI without strict
+	AnthropicStrict = typeschema.AnthropicStrict
+	Gemini          = typeschema.Gemini
+)
+
+// SendReduced returns a middleware that sends each function tool's schema in
+// the form that a provider takes, and leaves the full one to every layer
+// around it. A strict provider gets Tool.Strict too; a schema that has no
+// strict form, such as one with a map, is sent to it without. One that cannot
+// be sent at all is an error of the step.
+//
+// Position: innermost, inside of argsvalidate, which judges by the full schema
+// and takes out the nulls that stand for absent properties under OpenAIStrict.
+func SendReduced(p Provider) middleware.Middleware {
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			reduced := req.Clone()
+			for i := range reduced.Tools {
+				t := &reduced.Tools[i]
+				if t.Kind != middleware.Function || len(t.Parameters) == 0 {
+					continue
+				}
+				if err := reduce(t, p); err != nil {
+					return nil, fmt.Errorf("agentloop: tool %q: %w", t.Name, err)
+				}
+			}
+			return next(ctx, reduced)
+		}
+	}
+}
+
+func reduce(t *middleware.Tool, p Provider) error {
+	strict := p == OpenAIStrict || p == AnthropicStrict
+	parameters, err := typeschema.Reduce(t.Parameters, p)
+	if strict && errors.Is(err, typeschema.ErrReduce) {
+		strict, t.Strict = false, false
+		parameters, err = typeschema.Reduce(t.Parameters, Anthropic)
+	}
+	if err != nil {
+		return err
+	}
+	t.Parameters, t.Strict = parameters, t.Strict || strict
+	return nil
+}
