@@ -47,7 +47,6 @@ type world struct {
 	o      agentloop.Options
 	call   middleware.ModelCall
 	script []string // what tools do, in the order in which they are called
-	cancel context.CancelFunc
 
 	mu    sync.Mutex
 	n     int // tool calls so far
@@ -99,9 +98,8 @@ func (w *world) live() {
 	s := goState()
 	for range 8 {
 		ctx, cancel := context.WithCancel(w.t.Context())
-		w.cancel = cancel
 		before := w.asked
-		err := agent.Run(ctx, s)
+		err := agent.Run(context.WithValue(ctx, cancelKey{}, cancel), s)
 		cancel()
 		require.LessOrEqual(w.t, w.asked-before, 3*w.o.MaxSteps, "the run ends within its limits")
 		require.Equal(w.t, w.usage, s.Usage, "no usage is lost")
@@ -120,6 +118,10 @@ func (w *world) live() {
 		w.valid(r.Call)
 	}
 }
+
+// cancelKey finds what ends the context of a run: a tool that the run has left
+// behind must not end the next one.
+type cancelKey struct{}
 
 // tool follows the script.
 func (w *world) tool(name string) agentloop.ToolFunc {
@@ -148,7 +150,7 @@ func (w *world) tool(name string) agentloop.ToolFunc {
 		case "latin":
 			return agentloop.Text("caf\xe9 " + c.ID), nil
 		case "cancel":
-			w.cancel()
+			ctx.Value(cancelKey{}).(context.CancelFunc)()
 			return agentloop.Result{}, ctx.Err()
 		case "abort":
 			return agentloop.Result{}, agentloop.Abort(errBoom)

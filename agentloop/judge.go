@@ -89,8 +89,11 @@ func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j
 
 // judge returns the verdicts of the step, if they are on these very calls,
 // else the agent's own. What the step has called invalid stays invalid, and a
-// call that was cut off never runs. The error is a rule's that could not
-// decide, or the context's.
+// call that was cut off never runs.
+//
+// The error is a rule's that could not decide, or the context's: a check that
+// the end of the context has cut off looks like a refusal of the call, and must
+// not be told to the model as one.
 func (a *Agent) judge(ctx context.Context, m middleware.Message, resp *middleware.Response) (judgement, error) {
 	if ctx.Err() != nil && resp != nil && resp.Report.Status == middleware.Invalid {
 		return judgement{}, ended(ctx) // perhaps a check was cut off: that says nothing about the calls
@@ -101,10 +104,9 @@ func (a *Agent) judge(ctx context.Context, m middleware.Message, resp *middlewar
 	verdicts, err := a.o.Validator.Validate(ctx, a.defs, m.ToolCalls...)
 	var invalid *argsvalidate.Error
 	switch {
-	case err == nil:
-	case ctx.Err() != nil:
+	case ctx.Err() != nil: // the judgement may hang on where it was cut off
 		return judgement{}, ended(ctx)
-	case !errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule):
+	case err != nil && (!errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule)):
 		return judgement{}, err
 	}
 	if resp != nil && resp.Report.Status != middleware.Valid {

@@ -55,6 +55,7 @@ func TestParityWhatAToolGetsAndGives(t *testing.T) {
 		ran = append(ran, arguments)
 		return agentloop.Result{Text: ctx.Value(tenant{}).(string), Value: "hunter2"}, nil
 	})
+	tool.Serial = true // it notes what it gets
 	s, model := parityRun(context.WithValue(t.Context(), tenant{}, "acme"), t, []agentloop.Tool{tool},
 		middlewaretest.Calls("t", "", "t", "null"), middlewaretest.Text("Done."))
 	require.Equal(t, []string{"{}", "{}"}, ran)

@@ -79,6 +79,7 @@ func TestRetryToolsCancelled(t *testing.T) {
 		s := goState()
 		require.ErrorIs(t, newAgent(t, modelOf(t, calls("t", "{}")), o).Run(ctx, s), context.Canceled)
 		require.Equal(t, agentloop.Ready, s.Turn[0].Status)
+		synctest.Wait()
 		require.Equal(t, 1, n)
 	})
 }

@@ -75,7 +75,8 @@ type running struct {
 	over     atomic.Bool // a tool has ended the run: no further one begins
 }
 
-// beside runs calls at the same time.
+// beside runs calls at the same time, at most as many as there are slots, and
+// waits for all of them.
 func (r *running) beside(ready []int, outcomes []outcome) {
 	var wg sync.WaitGroup
 	for n, i := range ready {

@@ -98,11 +98,11 @@ func (a *Agent) rejudge(ctx context.Context, c *TurnCall) (refused, err error) {
 	verdicts, err := a.o.Validator.Validate(ctx, a.defs, c.Call)
 	var invalid *argsvalidate.Error
 	switch {
+	case ctx.Err() != nil:
+		return nil, ended(ctx)
 	case err == nil:
 		a.accept(c, verdicts[0])
 		return nil, nil
-	case ctx.Err() != nil:
-		return nil, ended(ctx)
 	case !errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule):
 		return nil, err
 	case !c.Edited:

@@ -29,6 +29,7 @@
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
+//	undecided                     not looked at to the end: a rule could not decide, or the context ended
 //	unchecked                     too much work to hold to the schema: send less
 package argsvalidate
 
@@ -36,6 +37,8 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/toolmend/toolmend/batch"
@@ -131,6 +134,8 @@ type Limits struct {
 	Exponent int // of one number, either sign, at most 10,000; default 400
 }
 
+const maxAttempts = 1000
+
 // Past these, jsonschema/v5 takes seconds for one value.
 const (
 	maxDepth  = 512
@@ -141,6 +146,20 @@ const (
 	defaultMaxAttempts = 3
 	defaultRuleTimeout = 10 * time.Second
 )
+
+// clone keeps o apart from the slices and maps of the caller.
+func (o Options) clone() Options {
+	o.Placeholders = slices.Clone(o.Placeholders)
+	o.Fixers = slices.Clone(o.Fixers)
+	o.Rules = slices.Clone(o.Rules)
+	o.Tools = slices.Clone(o.Tools)
+	o.PerTool = maps.Clone(o.PerTool)
+	for name, t := range o.PerTool {
+		t.Aliases = maps.Clone(t.Aliases)
+		o.PerTool[name] = t
+	}
+	return o
+}
 
 func (o Options) withDefaults() Options {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
@@ -187,7 +206,7 @@ func (o Options) Validate() error {
 		value int
 		most  int
 	}{
-		{"MaxAttempts", o.MaxAttempts, 1000},
+		{"MaxAttempts", o.MaxAttempts, maxAttempts},
 		{"Limits.Bytes", o.Limits.Bytes, 1 << 30},
 		{"Limits.Depth", o.Limits.Depth, maxDepth},
 		{"Limits.Number", o.Limits.Number, maxDigits},
@@ -240,8 +259,8 @@ func (t ToolOptions) validate(where string) error {
 	if t.OnExhausted > DropInvalid || t.Properties > NoteUndeclared || t.Strip > strip.Off {
 		return fmt.Errorf("argsvalidate: %s: OnExhausted, Properties or Strip: not one of the constants, got %d, %d, %d", where, t.OnExhausted, t.Properties, t.Strip)
 	}
-	if t.MaxAttempts < 0 {
-		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must not be negative, got %d", where, t.MaxAttempts)
+	if t.MaxAttempts < 0 || t.MaxAttempts > maxAttempts {
+		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must be 0 to %d, got %d", where, maxAttempts, t.MaxAttempts)
 	}
 	return nil
 }
@@ -263,6 +282,9 @@ func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() 
 // has accepted them.
 func (v *Validator) Middleware() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
+		if next == nil {
+			panic("argsvalidate: New: the model call is nil")
+		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 			return newStep(v, next, req).run(ctx)
 		}

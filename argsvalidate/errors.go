@@ -43,17 +43,26 @@ func (j *judgement) failure(reasons ...error) *Error {
 	return e
 }
 
+// maxNamed is how many calls an error text names.
+const maxNamed = 10
+
 // Error names the attempts, the tools and the codes of what is wrong; never
-// arguments, and of the name of a tool that nobody declared only that.
+// arguments, and of the name of a tool that nobody declared only that. The text
+// of a rule's own error is as the rule made it.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.reasons[0].Error())
 	if e.attempts > 0 {
 		fmt.Fprintf(&b, ": arguments still invalid after %d attempts", e.attempts)
 	}
+	named := 0
 	for n, v := range e.Verdicts {
-		if v.OK() {
+		if v.OK() || e.reasons[0] == ErrRule {
 			continue
+		}
+		if named++; named > maxNamed {
+			b.WriteString("; and more")
+			break
 		}
 		var codes []string
 		for _, i := range v.Issues {

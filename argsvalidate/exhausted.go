@@ -1,6 +1,8 @@
 package argsvalidate
 
 import (
+	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,12 +13,9 @@ import (
 // exhausted does what OnExhausted says; the strictest tool in the batch counts.
 func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	policy := Pass
-	for i, v := range s.judged.verdicts {
-		if v.OK() {
-			continue
-		}
+	for _, v := range s.open() {
 		p := s.v.o.OnExhausted
-		if plan := s.judged.tools[i]; plan.declared() {
+		if plan := s.v.find(s.req.Tools, v.Call.Name); plan.declared() {
 			p = plan.o.OnExhausted
 		}
 		if p == Raise || policy == Pass {
@@ -26,13 +25,16 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	out := s.envelope()
 	if policy == DropInvalid {
 		var valid []middleware.ToolCall
+		var dropped []string
 		for i, c := range out.Message.ToolCalls {
 			if s.valid(i) {
 				valid = append(valid, c)
+			} else {
+				dropped = append(dropped, c.ID)
 			}
 		}
 		if len(valid) > 0 {
-			s.tally.Note(fmt.Sprintf("%d invalid calls were dropped", len(out.Message.ToolCalls)-len(valid)))
+			s.tally.Note(fmt.Sprintf("invalid calls were dropped: %.200s", strings.Join(dropped, ", ")))
 			out.Message.ToolCalls = valid
 			out.Report.Status = middleware.Valid
 			return out, nil
@@ -41,7 +43,7 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	}
 	if policy == Raise {
 		e := s.judged.failure(reasons...)
-		e.Response, e.Replies, e.attempts = s.last, s.v.replies(s.judged, s.attempt, s.same > 1), s.attempt
+		e.Response, e.Replies, e.attempts = s.last, s.v.replies(context.Background(), s.judged, s.attempt, s.same > 1), s.attempt
 		s.notes() // those on the replies are new
 		return nil, e
 	}
@@ -52,16 +54,13 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 // outOfAttempts returns why the model is not asked again; nil if it is.
 func (s *step) outOfAttempts() []error {
 	s.same++
-	if now := signature(s.judged); now != s.previous {
+	if now := signature(s.open()); now != s.previous {
 		s.same, s.previous = 1, now
 	}
 	limit := 0
-	for i, v := range s.judged.verdicts {
-		if v.OK() {
-			continue
-		}
+	for _, v := range s.open() {
 		allowed := s.v.o.MaxAttempts
-		if p := s.judged.tools[i]; p.declared() {
+		if p := s.v.find(s.req.Tools, v.Call.Name); p.declared() {
 			allowed = p.o.MaxAttempts
 		}
 		limit = max(limit, allowed)
@@ -86,18 +85,25 @@ func (s *step) outOfAttempts() []error {
 	return nil
 }
 
-func signature(j *judgement) string {
-	var b strings.Builder
-	for _, v := range j.verdicts {
-		if v.OK() {
-			continue
-		}
-		fmt.Fprintf(&b, "%q %q", v.Call.Name, v.Call.Arguments)
+// open returns the verdicts on the calls that are still to be corrected.
+func (s *step) open() []middleware.Verdict {
+	verdicts := s.judged.verdicts
+	if s.held != nil {
+		verdicts = s.held.verdicts
+	}
+	return slices.DeleteFunc(slices.Clone(verdicts), middleware.Verdict.OK)
+}
+
+// signature tells one failure from another, in a few bytes whatever was sent.
+func signature(verdicts []middleware.Verdict) [sha256.Size]byte {
+	h := sha256.New()
+	for _, v := range verdicts {
+		fmt.Fprintf(h, "%d %s %d %s", len(v.Call.Name), v.Call.Name, len(v.Call.Arguments), v.Call.Arguments)
 		for _, i := range v.Issues {
-			fmt.Fprintf(&b, " %q %q %q", i.Code, i.Pointer, i.Message)
+			fmt.Fprintf(h, " %q %q %q", i.Code, i.Pointer, i.Message)
 		}
 	}
-	return b.String()
+	return [sha256.Size]byte(h.Sum(nil))
 }
 
 // othersCall reports whether another choice of the answer holds tool calls: a

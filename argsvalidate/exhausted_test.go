@@ -52,7 +52,7 @@ func TestDropInvalid(t *testing.T) {
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Valid, out.resp.Report.Status)
 	require.Equal(t, []string{`{"text": "a"}`}, out.arguments())
-	require.Equal(t, []string{"1 invalid calls were dropped"}, out.report.Notes)
+	require.Equal(t, []string{"invalid calls were dropped: 2"}, out.report.Notes)
 	require.Len(t, out.report.Attempts[0].Message.ToolCalls, 2, "the ledger keeps what was sent")
 
 	out = run(t, o, request(), answer(call("1", "weather", badWeather)))

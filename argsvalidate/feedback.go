@@ -27,14 +27,16 @@ const (
 	maxNames     = 50   // of tools and properties
 	maxExcerpt   = 2000 // bytes of schema
 	maxQuotation = 400  // characters of arguments that are not JSON
+	maxMessage   = 500  // bytes of one issue
+	maxText      = 8192 // bytes of the whole
 )
 
 // DefaultFeedback is the built-in text. It names the tool, lists everything
 // wrong at once with its path, what was wanted and what was sent, the
 // properties that are accepted and those that are missing, and closes with a
 // hint that is right for the kind of mistake. From the second failure on it
-// adds the schema of the failing part. It is at most a few thousand characters
-// long, whatever was sent.
+// adds the schema of the failing part. It is at most 8 KiB long, whatever was
+// sent.
 func DefaultFeedback(in FeedbackInput) string {
 	var b strings.Builder
 	name := schema.Clip(in.Verdict.Call.Name)
@@ -56,13 +58,19 @@ func DefaultFeedback(in FeedbackInput) string {
 			fmt.Fprintf(&b, "  • and %d more\n", len(in.Verdict.Issues)-n)
 			break
 		}
-		fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
+		fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(i.Path()), cut(i.Message, maxMessage))
 	}
 	if in.Repeated {
 		b.WriteString("This is the same call as the one before, with the same errors: change it.\n")
 	}
 	switch code {
-	case "syntax", "trailing_data", "utf8", "size", "depth", "number", codeNotObject:
+	case "size", "depth", "number", "unchecked":
+		b.WriteString("\nSend fewer or shorter values, or split the work into several calls.")
+	case codeDuplicateKey:
+		b.WriteString("\nSend each key once.")
+	case codeDecode:
+		b.WriteString("\nSend the call again with this corrected.")
+	case "syntax", "trailing_data", "utf8", codeNotObject:
 		fmt.Fprintf(&b, "\nWhat was sent: %s\n", quotation(in.Verdict.Call.Arguments))
 		b.WriteString("Send the arguments as one JSON object and nothing else.")
 	case codeTruncated:
@@ -74,7 +82,15 @@ func DefaultFeedback(in FeedbackInput) string {
 	if in.Attempt >= 2 {
 		excerpt(&b, in)
 	}
-	return b.String()
+	return cut(b.String(), maxText)
+}
+
+// cut shortens s to n bytes, at a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 func unknownTool(b *strings.Builder, in FeedbackInput) {
@@ -101,6 +117,10 @@ func suggest(name string, candidates []string) string {
 }
 
 func names(all []string) string {
+	all = slices.Clone(all)
+	for i, n := range all[:min(len(all), maxNames)] {
+		all[i] = schema.Clip(n)
+	}
 	if n := len(all) - maxNames; n > 0 {
 		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", n)
 	}

@@ -1,12 +1,12 @@
 package argsvalidate
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -51,9 +51,9 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
 	}
-	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{})
+	doc, err := accepted(c.Arguments)
 	if err != nil {
-		return nil, nil // not this rule's business
+		return nil, err
 	}
 	var issues []middleware.Issue
 	for pointer, value := range matches(doc.Root(), r.Path) {
@@ -63,20 +63,47 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 				at := middleware.Issue{Pointer: pointer}.Path()
 				issues = append(issues, middleware.Issue{Code: "required", Pointer: pointer, Message: "missing required argument '" + at + "'"})
 			}
-		case !r.valid(value):
-			msg := strings.ReplaceAll(cmp.Or(r.Message, "{value} is not of the kind that is wanted"), "{value}", schema.Clip(value.Raw()))
-			issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
+		default:
+			if msg := r.judge(value); msg != "" {
+				msg = strings.ReplaceAll(msg, "{value}", schema.Clip(value.Raw()))
+				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
+			}
 		}
 	}
 	return issues, nil
 }
 
-func (r FieldRule[V]) valid(value rawjson.Value) bool {
+// judge says what is wrong with a value, "" if nothing is.
+func (r FieldRule[V]) judge(value rawjson.Value) string {
+	t := reflect.TypeFor[V]()
 	var v V
-	if json.Unmarshal([]byte(value.Raw()), &v) != nil {
-		return false
+	err := json.Unmarshal([]byte(value.Raw()), &v)
+	if whole, ok := integral(value); err != nil && ok { // 5.0 is an integer to JSON Schema, not to encoding/json
+		err = json.Unmarshal([]byte(whole), &v)
 	}
-	return r.Valid == nil || r.Valid(v)
+	if err != nil || value.Kind() == rawjson.Null && !holdsNull(t) {
+		return "wanted a value that fits " + t.Kind().String() + "; sent {value}"
+	}
+	if r.Valid == nil || r.Valid(v) {
+		return ""
+	}
+	return r.Message
+}
+
+// integral returns a number with a zero fraction without it.
+func integral(v rawjson.Value) (string, bool) {
+	whole, fraction, ok := strings.Cut(v.Raw(), ".")
+	return whole, ok && v.Kind() == rawjson.Number && strings.Trim(fraction, "0") == ""
+}
+
+// holdsNull reports whether a null is a value of type t, and not its zero
+// value by accident.
+func holdsNull(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
+		return true
+	}
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 func (r FieldRule[V]) validate() error {
@@ -147,9 +174,12 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 		panic("argsvalidate: ForbidPattern: re: must not be nil")
 	}
 	return RuleFunc(func(_ context.Context, c *Call) ([]middleware.Issue, error) {
-		doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{})
-		if err != nil || len(tools) > 0 && !slices.Contains(tools, c.Name) {
+		if len(tools) > 0 && !slices.Contains(tools, c.Name) {
 			return nil, nil
+		}
+		doc, err := accepted(c.Arguments)
+		if err != nil {
+			return nil, err
 		}
 		var issues []middleware.Issue
 		var walk func(v rawjson.Value)

@@ -98,9 +98,14 @@ func TestFieldRuleMessage(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[int]{Path: "/n", Required: true}
 	v := judge(t, withRules(rule), tool("t", ""), `{"n": "x"}`)
-	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `"x" is not of the kind that is wanted`}}, v.Issues)
+	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `wanted a value that fits int; sent "x"`}}, v.Issues)
 
-	issues, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `{"n": `)})
-	require.NoError(t, err)
-	require.Empty(t, issues)
+	_, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `{"n": `)})
+	require.Error(t, err, "what cannot be read is not passed")
+
+	for args, ok := range map[string]bool{`{"n": 5}`: true, `{"n": 5.0}`: true, `{"n": 5.5}`: false, `{"n": null}`: false} {
+		require.Equal(t, ok, judge(t, withRules(rule), tool("t", ""), args).OK(), args)
+	}
+	nullable := argsvalidate.FieldRule[*int]{Path: "/n", Required: true}
+	require.True(t, judge(t, withRules(nullable), tool("t", ""), `{"n": null}`).OK())
 }

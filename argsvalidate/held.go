@@ -2,6 +2,8 @@ package argsvalidate
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
@@ -12,6 +14,35 @@ type held struct {
 	resp     *middleware.Response
 	message  middleware.Message   // valid calls written back
 	verdicts []middleware.Verdict // on its calls
+	asked    []bool               // of each call: the last turn held it
+}
+
+// valid returns the calls that are held; none without a batch.
+func (h *held) valid() []middleware.ToolCall {
+	if h == nil {
+		return nil
+	}
+	var calls []middleware.ToolCall
+	for _, v := range h.verdicts {
+		if v.OK() {
+			calls = append(calls, v.Call)
+		}
+	}
+	return calls
+}
+
+// left names the broken calls that the last turn was silent about.
+func (h *held) left() string {
+	if h == nil {
+		return ""
+	}
+	var names []string
+	for i, v := range h.verdicts {
+		if !v.OK() && !h.asked[i] {
+			names = append(names, fmt.Sprintf("the call to %.64s", v.Call.Name))
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // hold keeps the valid calls of a failed batch, or puts corrected ones in
@@ -25,7 +56,12 @@ func (s *step) hold() {
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
 			s.held.message = spliced
+			s.held.asked = make([]bool, len(s.held.verdicts))
 			for n, i := range at {
+				if i < 0 {
+					continue
+				}
+				s.held.asked[i] = true
 				verdict := s.judged.verdicts[n]
 				verdict.Call = spliced.ToolCalls[i]
 				s.held.verdicts[i] = verdict
@@ -36,7 +72,10 @@ func (s *step) hold() {
 		s.held = nil // an answer of its own
 	}
 	if s.judged.invalid() {
-		s.held = &held{resp: s.last, message: now, verdicts: append([]middleware.Verdict(nil), s.judged.verdicts...)}
+		s.held = &held{resp: s.last, message: now, verdicts: slices.Clone(s.judged.verdicts), asked: make([]bool, len(now.ToolCalls))}
+		for i := range s.held.asked {
+			s.held.asked[i] = true
+		}
 	}
 }
 

@@ -4,37 +4,64 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
-// errTimeout is the cause when a user's function is not back in time.
-var errTimeout = errors.New("the function did not return within RuleTimeout")
+// errGone is what becomes of a user's function that ended its goroutine.
+var errGone = errors.New("it ended its goroutine")
 
 // isolated calls a user's function on a goroutine of its own, so that neither a
 // panic nor a hang of it reaches the step: both are an error. A function that
-// ignores its context keeps its goroutine until it returns.
-func isolated[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
-	defer cancel()
-	type result struct {
-		value T
-		err   error
+// ignores its context keeps its goroutine until it returns. One that was late
+// once is not called again in the same judgement, so that a message of a
+// thousand calls does not wait a thousand times.
+func isolated[T any](ctx context.Context, j *judgement, name string, f func(context.Context) (T, error)) (T, error) {
+	var zero T
+	if j.late[name] {
+		return zero, errors.New(name + " was late before")
 	}
-	done := make(chan result, 1)
-	go func() {
-		defer func() {
-			if p := recover(); p != nil {
-				done <- result{err: fmt.Errorf("panic: %v", p)}
-			}
-		}()
-		value, err := f(ctx)
-		done <- result{value, err}
-	}()
+	timeout := j.v.o.RuleTimeout
+	late := fmt.Errorf("%s did not return within %v", name, timeout)
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, late)
+	defer cancel()
+	done := make(chan result[T], 1)
+	go call(limited, name, f, done)
 	select {
 	case r := <-done:
 		return r.value, r.err
-	case <-ctx.Done():
-		var zero T
-		return zero, context.Cause(ctx)
+	case <-limited.Done():
+		if ctx.Err() == nil {
+			if j.late == nil {
+				j.late = map[string]bool{}
+			}
+			j.late[name] = true
+		}
+		return zero, context.Cause(limited)
 	}
+}
+
+type result[T any] struct {
+	value T
+	err   error
+}
+
+// call reports how f ended. Of a panic only the type is told: its text may be
+// what the model wrote.
+func call[T any](ctx context.Context, name string, f func(context.Context) (T, error), done chan<- result[T]) {
+	r := result[T]{err: errGone}
+	defer func() {
+		if p := recover(); p != nil {
+			r.err = fmt.Errorf("%s: panic: %T", name, p)
+		}
+		done <- r
+	}()
+	r.value, r.err = f(ctx)
+}
+
+// contextError is the error of a context that is done, its cause beside it.
+func contextError(ctx context.Context) error {
+	err := context.Cause(ctx)
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
 }

@@ -15,7 +15,7 @@ import (
 // stands for, and puts its name in.
 func (j *judgement) meant(v *middleware.Verdict) plan {
 	if j.v.o.Mend.Has(mend.ToolName) {
-		if name, ok := mend.Name(v.Call.Name, j.v.available(j.req.Tools)); ok {
+		if name, ok := mend.Name(v.Call.Name, j.available()); ok {
 			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
 			v.Call.Name = name
 			p := j.v.find(j.req.Tools, name)
@@ -44,7 +44,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
 	}
 	for n, fix := range j.v.o.Fixers {
-		text, ok := j.fixed(ctx, fix, *p.tool, call, found.issues)
+		text, ok := j.fixed(ctx, n, fix, *p.tool, call, found.issues)
 		if ok && text != call.Arguments && len(validate(text)) == 0 {
 			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
 			return seen{text: valid.text, changes: append([]middleware.Change{change}, valid.changes...)}
@@ -54,8 +54,8 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 }
 
 // fixed runs a fixer; one that panics or is late has no fix.
-func (j *judgement) fixed(ctx context.Context, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
-	text, err := isolated(ctx, j.v.o.RuleTimeout, func(ctx context.Context) (string, error) {
+func (j *judgement) fixed(ctx context.Context, n int, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
 		if !ok {
 			return "", errNoFix
@@ -72,8 +72,10 @@ func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string)
 	if t.Decode == nil {
 		return nil
 	}
-	refusal, err := isolated(ctx, j.v.o.RuleTimeout, func(context.Context) (error, error) { return t.Decode(args), nil })
+	refusal, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) (error, error) { return t.Decode(args), nil })
 	switch {
+	case err != nil && ctx.Err() != nil: // that says nothing about the call: run returns the context's error
+		return issue(codeUndecided, "", undecided)
 	case err != nil:
 		return issue(codeDecode, "", "the arguments cannot be decoded")
 	case refusal != nil:

@@ -44,7 +44,7 @@ func TestBadOptionsPanic(t *testing.T) {
 		{argsvalidate.Options{Properties: argsvalidate.NoteUndeclared + 1},
 			"argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 0, 4, 0"},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {MaxAttempts: -1}}},
-			`argsvalidate: PerTool["weather"]: MaxAttempts: must not be negative, got -1`},
+			`argsvalidate: PerTool["weather"]: MaxAttempts: must be 0 to 1000, got -1`},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: 9}}},
 			`argsvalidate: PerTool["weather"]: OnExhausted, Properties or Strip: not one of the constants, got 9, 0, 0`},
 	} {

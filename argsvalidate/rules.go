@@ -55,57 +55,77 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if c.Name != tool {
 			return nil, nil
 		}
+		doc, err := accepted(c.Arguments)
+		if err != nil {
+			return nil, err
+		}
+		if twin := caseTwin(doc.Root()); twin.Exists() {
+			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
+		}
 		var args A
 		if err := json.Unmarshal([]byte(c.Arguments), &args); err != nil {
-			return decodeIssue(err), nil
+			return decodeIssue(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
 	})
 }
 
+// accepted reads arguments that the validator has accepted already, within
+// whatever limits it had.
+func accepted(arguments string) (*rawjson.Doc, error) {
+	return rawjson.Parse(arguments, rawjson.Limits{Bytes: -1, Depth: maxDepth, Number: -1, Exponent: -1})
+}
+
+// caseTwin returns a member whose key differs from that of another one in the
+// same object in letter case only: encoding/json takes the two for one field,
+// so a rule would see another value than the tool.
+func caseTwin(v rawjson.Value) rawjson.Value {
+	seen := map[string]bool{}
+	for child := range v.Each() {
+		if child.IsMember() {
+			folded := strings.ToLower(child.Key())
+			if seen[folded] {
+				return child
+			}
+			seen[folded] = true
+		}
+		if twin := caseTwin(child); twin.Exists() {
+			return twin
+		}
+	}
+	return rawjson.Value{}
+}
+
 // decodeIssue puts an error of encoding/json into words without Go's names.
-func decodeIssue(err error) []middleware.Issue {
+// The place is left out where it is not one of the arguments': encoding/json
+// gives no index of an element, and Go's name of a field without a tag.
+func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
 		return issue(codeDecode, "", "the arguments cannot be decoded")
 	}
 	pointer := ""
-	if wrong.Field != "" {
-		for seg := range strings.SplitSeq(wrong.Field, ".") {
-			pointer += "/" + rawjson.Escape(seg)
-		}
+	for seg := range strings.SplitSeq(wrong.Field, ".") {
+		pointer += "/" + rawjson.Escape(seg)
+	}
+	if !root.At(pointer).Exists() {
+		pointer = ""
 	}
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
 // rules runs every rule on every call that is valid so far. The first rule
-// that could not decide ends it, if the options say so.
+// that could not decide ends it, if the options say so, and the calls that were
+// not looked at to the end are marked.
 func (j *judgement) rules(ctx context.Context) error {
 	for i := range j.verdicts {
 		v := &j.verdicts[i]
-		if !v.OK() || v.Call.Kind != middleware.Function {
+		if !v.OK() || !validated(v.Call.Kind) {
 			continue
 		}
-		c := &Call{ToolCall: v.Call, Siblings: slices.Delete(slices.Clone(j.calls), i, i+1)}
-		if !j.detached {
-			c.Request = j.req
-		}
-		if p := j.tools[i]; p.declared() {
-			c.Tool = *p.tool
-		}
-		for n, r := range j.v.o.Rules {
-			issues, err := j.v.check(ctx, r, c)
-			if err != nil {
-				err = fmt.Errorf("rule %d on %s: %w", n, c.where(), err)
-				switch j.v.o.OnRuleError {
-				case FailStep:
-					return err
-				case AsIssue:
-					issues = issue(codeRule, "", "this call could not be checked, so it was not executed")
-				}
-				j.note("%v", err)
-			}
-			v.Issues = append(v.Issues, issues...)
+		if err := j.rulesOn(ctx, i); err != nil {
+			j.markUndecided(i)
+			return err
 		}
 		if v.OK() {
 			continue
@@ -118,18 +138,51 @@ func (j *judgement) rules(ctx context.Context) error {
 	return nil
 }
 
-// check runs one rule and gives its issues a code.
-func (v *Validator) check(ctx context.Context, r Rule, c *Call) ([]middleware.Issue, error) {
-	call := *c
-	issues, err := isolated(ctx, v.o.RuleTimeout, func(ctx context.Context) ([]middleware.Issue, error) { return r.Check(ctx, &call) })
-	if err != nil {
-		return nil, err
+func (j *judgement) rulesOn(ctx context.Context, i int) error {
+	v := &j.verdicts[i]
+	c := &Call{ToolCall: v.Call, Siblings: append(slices.Delete(slices.Clone(j.calls), i, i+1), j.held...)}
+	if !j.detached {
+		c.Request = j.req
 	}
-	issues = slices.Clone(issues)
-	for i := range issues {
-		if issues[i].Code == "" {
-			issues[i].Code = codeRule
+	if p := j.tools[i]; p.declared() {
+		c.Tool = *p.tool
+	}
+	for n, r := range j.v.o.Rules {
+		name := fmt.Sprintf("rule %d", n)
+		issues, err := isolated(ctx, j, name, func(ctx context.Context) ([]middleware.Issue, error) {
+			call := *c
+			return r.Check(ctx, &call)
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return contextError(ctx)
+		case err != nil && j.v.o.OnRuleError == FailStep:
+			return fmt.Errorf("%s on %s: %w", name, c.where(), err)
+		case err != nil:
+			j.note("%s on %s: %v", name, c.where(), err)
+			if j.v.o.OnRuleError == Ignore {
+				continue
+			}
+			issues = issue(codeRule, "", "this call could not be checked, so it was not executed")
+		}
+		for _, found := range issues {
+			if found.Code == "" {
+				found.Code = codeRule
+			}
+			v.Issues = append(v.Issues, found)
 		}
 	}
-	return issues, nil
+	return nil
+}
+
+// undecided is what is said of a call that was not looked at to the end.
+const undecided = "this call was not checked to the end, and not executed"
+
+// markUndecided marks the calls from the i-th on that nobody found fault with.
+func (j *judgement) markUndecided(i int) {
+	for ; i < len(j.verdicts); i++ {
+		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
+			v.Issues = issue(codeUndecided, "", undecided)
+		}
+	}
 }

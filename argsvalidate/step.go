@@ -2,6 +2,7 @@ package argsvalidate
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -24,12 +25,30 @@ type step struct {
 	refusal  error                // the provider's, if the last answer was none
 	held     *held                // under batch.KeepValid
 	failed   []middleware.Verdict // of the failed turn before last
-	previous string               // what was wrong last time, to notice a repetition
+	previous [sha256.Size]byte    // what was wrong last time, to notice a repetition
 	same     int                  // how often in a row
 }
 
 func newStep(v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
+	if req.Sink != nil {
+		guarded := *req
+		guarded.Sink = guardSink(req.Sink)
+		req = &guarded
+	}
 	return &step{v: v, next: withoutCallEvents(next), req: req, asked: req}
+}
+
+// guardSink makes an error of a panic of the caller's sink: it ends the step
+// like any other error of a sink.
+func guardSink(sink middleware.Sink) middleware.Sink {
+	return func(e middleware.Event) (err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				err = fmt.Errorf("argsvalidate: the request's sink panicked: %T", p)
+			}
+		}()
+		return sink(e)
+	}
 }
 
 // withoutCallEvents holds back tool calls from the sink: whether they are
@@ -104,11 +123,7 @@ func (s *step) ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	err := context.Cause(ctx)
-	if !errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err)
-	}
-	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, err, s.wrong())
+	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, contextError(ctx), s.wrong())
 }
 
 // cut puts what was wrong last beside the error of a model call that the end
@@ -136,6 +151,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
 	s.last, s.refusal = &fixed, nil
 	s.judged = s.v.newJudgement(s.req, fixed.Message.ToolCalls)
+	s.judged.held = s.held.valid()
 	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
 	s.noteIDs(resp.Message)
 	if othersCall(resp) {
@@ -143,9 +159,9 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	}
 	s.hold()
 	var reasons []error
-	if ruleErr == nil && s.judged.invalid() {
+	if ruleErr == nil && len(s.open()) > 0 {
 		if reasons = s.outOfAttempts(); reasons == nil {
-			turn := s.turn(resp.Message)
+			turn := s.turn(ctx, resp.Message)
 			s.record(turn[1:])
 			s.asked = s.asked.With(turn...)
 			return false, nil, nil
@@ -153,6 +169,8 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	}
 	s.record(nil)
 	switch {
+	case ruleErr != nil && ctx.Err() != nil:
+		return true, nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, ruleErr, s.wrong())
 	case ruleErr != nil:
 		e := s.judged.failure(ErrRule, ruleErr)
 		e.Response = s.last
@@ -187,7 +205,7 @@ func (s *step) notes() {
 func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 	if s.attempt >= s.v.o.MaxAttempts {
 		reasons := []error{ErrExhausted, ErrInvalid, err}
-		if s.last == nil || s.v.o.OnExhausted != Pass {
+		if s.last == nil {
 			return true, nil, &Error{Response: s.last, reasons: reasons, attempts: s.attempt}
 		}
 		out, err := s.exhausted(reasons)
@@ -203,7 +221,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 // turn returns what the next request appends: the failed message and the
 // replies to its calls. An id that was broken is numbered on through the failed
 // turns, so that no two of ours are the same.
-func (s *step) turn(sent middleware.Message) []middleware.Message {
+func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.Message {
 	echo := s.last.Message.Clone()
 	for i, c := range batch.FixIDs(s.asked.Messages, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
@@ -211,7 +229,12 @@ func (s *step) turn(sent middleware.Message) []middleware.Message {
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	return batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(s.judged, s.attempt, s.same > 1))
+	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.same > 1))
+	if left := s.held.left(); left != "" {
+		last := &turn[len(turn)-1]
+		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."
+	}
+	return turn
 }
 
 // envelope returns the response that is handed on, with its valid calls as they
@@ -220,6 +243,7 @@ func (s *step) envelope() *middleware.Response {
 	out, message := *s.last, written(s.last.Message, s.judged.verdicts)
 	if s.held != nil {
 		out, message = *s.held.resp, s.held.message
+		out.FinishReason, out.Others = s.last.FinishReason, s.last.Others
 	}
 	out.Message = message
 	return &out

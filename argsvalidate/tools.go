@@ -56,6 +56,9 @@ func (v *Validator) compile(raw []byte) *compiled {
 // find returns the plan for the tool of that name: one of the Validator's own,
 // else the request's first.
 func (v *Validator) find(requested []middleware.Tool, name string) plan {
+	if name == "" {
+		return plan{}
+	}
 	for _, tools := range [...][]middleware.Tool{v.o.Tools, requested} {
 		var p plan
 		for i := range tools {
@@ -123,9 +126,11 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 
 // available returns the names of the tools that a model may call, in order.
 func (v *Validator) available(requested []middleware.Tool) []string {
-	var names []string
+	names := []string{}
+	seen := map[string]bool{"": true}
 	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.Hosted && !slices.Contains(names, t.Name) {
+		if t.Kind != middleware.Hosted && !seen[t.Name] {
+			seen[t.Name] = true
 			names = append(names, t.Name)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
@@ -22,6 +23,7 @@ const (
 	codeUndeclared   = "undeclared"
 	codeDecode       = "decode"
 	codeRule         = "rule"
+	codeUndecided    = "undecided"
 )
 
 // Validator judges tool calls. Safe for concurrent use; it keeps compiled
@@ -36,7 +38,7 @@ func NewValidator(o Options) *Validator {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	v := &Validator{o: o.withDefaults()}
+	v := &Validator{o: o.clone().withDefaults()}
 	v.schemas = schema.NewCache(maxSchemas, v.compile)
 	return v
 }
@@ -45,18 +47,21 @@ func NewValidator(o Options) *Validator {
 // tools. No model is asked. There is one verdict for each call, in order; ids
 // are left alone. The error is nil exactly when every call is valid, else an
 // *Error with the same verdicts: ErrInvalid, or ErrRule where a rule could not
-// decide.
+// decide, without replies then. The end of ctx is its error, with the *Error
+// beside it. Calls that were not looked at to the end have an issue of code
+// undecided.
 func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
 	j := v.newJudgement(&middleware.Request{Tools: tools}, calls)
 	j.detached = true
-	if err := j.run(ctx, false); err != nil {
-		e := j.failure(ErrRule, err)
-		e.Replies = v.replies(j, 1, false)
-		return j.verdicts, e
-	}
-	if j.invalid() {
+	err := j.run(ctx, false)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.failure(ErrInvalid))
+	case err != nil:
+		return j.verdicts, j.failure(ErrRule, err)
+	case j.invalid():
 		e := j.failure(ErrInvalid)
-		e.Replies = v.replies(j, 1, false)
+		e.Replies = v.replies(ctx, j, 1, false)
 		return j.verdicts, e
 	}
 	return j.verdicts, nil
@@ -78,7 +83,21 @@ type judgement struct {
 	tools    []plan // of each call
 	verdicts []middleware.Verdict
 	notes    []string
-	detached bool // there is no request behind it
+	held     []middleware.ToolCall // valid calls of an earlier attempt, which will stand beside these
+	detached bool                  // there is no request behind it
+	late     map[string]bool       // functions of the user's that did not come back in time
+	names    []string              // of the tools that may be called; see available
+}
+
+// validated reports whether calls of a kind are held to their tool.
+func validated(k middleware.Kind) bool { return k != middleware.Custom && k != middleware.Foreign }
+
+// available returns the names of the tools that the model may call, in order.
+func (j *judgement) available() []string {
+	if j.names == nil {
+		j.names = j.v.available(j.req.Tools)
+	}
+	return j.names
 }
 
 func (v *Validator) newJudgement(req *middleware.Request, calls []middleware.ToolCall) *judgement {
@@ -99,18 +118,23 @@ func (j *judgement) note(format string, args ...any) {
 }
 
 // run judges every call, then runs the rules on those that are valid so far.
-// The error is a rule's that could not decide; the verdicts are there anyway.
+// The error is a rule's that could not decide, or that of ctx; the verdicts are
+// there anyway.
 func (j *judgement) run(ctx context.Context, truncated bool) error {
 	j.tools = make([]plan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, len(j.calls))
 	for i, c := range j.calls {
 		j.verdicts[i] = middleware.Verdict{Call: c}
-		if c.Kind != middleware.Function {
+		if !validated(c.Kind) {
 			continue
 		}
 		j.tools[i] = j.v.find(j.req.Tools, c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
 		j.judge(ctx, i, truncated && i == len(j.calls)-1)
+		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
+			j.markUndecided(i)
+			return contextError(ctx)
+		}
 	}
 	if len(j.v.o.Rules) == 0 {
 		return nil
@@ -125,7 +149,7 @@ func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 		v.Issues = issue(codeTruncated, "", "the arguments were cut off, because the answer reached its length limit")
 		return
 	}
-	unknown := !p.declared() && j.v.o.UnknownTools == RejectUnknown
+	unknown := !p.declared() && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
 		if p = j.meant(v); !p.declared() {
 			v.Issues = issue(codeUnknownTool, "", "there is no tool of this name")
@@ -238,10 +262,17 @@ func (j *judgement) noteUndeclared(p plan, args string) {
 	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil {
 		return
 	}
-	if doc, err := rawjson.Parse(args, j.v.o.Limits.scan()); err == nil {
-		for _, i := range schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared) {
-			j.note("tool %s: undeclared property at %s", p.tool.Name, i.Pointer)
-		}
+	doc, err := rawjson.Parse(args, j.v.o.Limits.scan())
+	if err != nil {
+		return
+	}
+	found := schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared)
+	var at []string
+	for _, i := range found[:min(len(found), 5)] {
+		at = append(at, schema.Clip(i.Path()))
+	}
+	if len(found) > 0 {
+		j.note("tool %s: %d undeclared properties: %s", p.tool.Name, len(found), strings.Join(at, ", "))
 	}
 }
 
@@ -250,13 +281,13 @@ func issue(code, pointer, message string) []middleware.Issue {
 }
 
 // replies returns what the model is told about a judgement.
-func (v *Validator) replies(j *judgement, attempt int, repeated bool) []middleware.Message {
-	return batch.Replies(j.verdicts, v.o.Batch, v.render(j, attempt, repeated))
+func (v *Validator) replies(ctx context.Context, j *judgement, attempt int, repeated bool) []middleware.Message {
+	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated))
 }
 
 // render returns the function that puts one verdict into words. A user's
 // function that panics is replaced by the built-in text.
-func (v *Validator) render(j *judgement, attempt int, repeated bool) func(middleware.Verdict) string {
+func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repeated bool) func(middleware.Verdict) string {
 	i := -1
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
@@ -265,8 +296,8 @@ func (v *Validator) render(j *judgement, attempt int, repeated bool) func(middle
 		if p := j.tools[i]; p.declared() {
 			in.Tool, in.Declared = *p.tool, true
 		}
-		in.Available = v.available(j.req.Tools)
-		text, err := isolated(context.Background(), v.o.RuleTimeout, func(context.Context) (string, error) { return v.o.Feedback(in), nil })
+		in.Available = j.available()
+		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
 			j.note("Options.Feedback panicked or was late; the built-in text was sent")
 			return DefaultFeedback(in)

@@ -198,7 +198,7 @@ func TestUndeclaredProperties(t *testing.T) {
 
 	out := run(t, argsvalidate.Options{Properties: argsvalidate.NoteUndeclared}, request(), middlewaretest.Calls("note", args))
 	require.Equal(t, middleware.Valid, out.report.Status)
-	require.Equal(t, []string{"tool note: undeclared property at /tag"}, out.report.Notes)
+	require.Equal(t, []string{"tool note: 1 undeclared properties: tag"}, out.report.Notes)
 
 	free := tool("free", `{"type": "object"}`)
 	require.True(t, judge(t, argsvalidate.Options{Properties: argsvalidate.RejectUndeclared}, free, args).OK(), "nothing is declared")

@@ -1,57 +1,94 @@
 package batch
 
-import "github.com/toolmend/toolmend/middleware"
+import (
+	"slices"
 
-// Splice returns kept with the arguments of its invalid calls replaced by
-// those of fixed, and where in kept each call of fixed went. Calls are matched
-// by name, in order; a call to an unknown tool takes the next one that is
-// left, and its name. Ids and Native of kept stay, so that every wire format
-// can carry the result as an edit of what the model sent first.
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Splice returns kept with the arguments of invalid calls replaced by those of
+// fixed, and where in kept each call of fixed went. fixed may correct some of
+// the invalid calls only. Calls are matched by id and name, else by name in
+// order; a call to an unknown tool takes the next one that is left, and its
+// name. One that repeats a valid call of kept, which is held, goes nowhere: -1.
+// Ids and Native of kept stay, so that every wire format can carry the result
+// as an edit of what the model sent first.
 //
-// It is false, and kept is returned as it is, unless fixed holds exactly the
-// calls that were invalid. Neither message is changed.
+// It is false, and kept is returned as it is, if kept has no invalid call, or
+// fixed has no call at all or one that is none of these. Neither message is changed.
 func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spliced middleware.Message, at []int, ok bool) {
-	var broken []int
-	for i, v := range verdicts {
-		if !v.OK() {
-			broken = append(broken, i)
-		}
-	}
-	if len(verdicts) != len(kept.ToolCalls) || len(broken) == 0 || len(fixed.ToolCalls) != len(broken) {
+	broken := slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() })
+	if len(verdicts) != len(kept.ToolCalls) || len(fixed.ToolCalls) == 0 || !broken {
 		return kept, nil, false
 	}
+	m := matcher{kept: kept.ToolCalls, verdicts: verdicts, used: make([]bool, len(verdicts))}
 	at = make([]int, len(fixed.ToolCalls))
-	used := map[int]bool{}
-	var rest []int
-	for n, c := range fixed.ToolCalls {
-		at[n] = -1
-		for _, i := range broken {
-			if !used[i] && kept.ToolCalls[i].Name == c.Name {
-				at[n], used[i] = i, true
-				break
-			}
-		}
-		if at[n] < 0 {
-			rest = append(rest, n)
-		}
+	for n := range at {
+		at[n] = unmatched
 	}
-	for _, n := range rest {
-		for _, i := range broken {
-			if !used[i] && unknown(verdicts[i]) {
-				at[n], used[i] = i, true
-				break
+	for _, match := range []func(middleware.ToolCall) int{m.byID, m.repeated, m.byName, m.byUnknown} {
+		for n, c := range fixed.ToolCalls {
+			if at[n] == unmatched {
+				at[n] = match(c)
 			}
-		}
-		if at[n] < 0 {
-			return kept, nil, false
 		}
 	}
 	spliced = kept.Clone()
 	for n, i := range at {
-		spliced.ToolCalls[i].Name = fixed.ToolCalls[n].Name
-		spliced.ToolCalls[i].Arguments = fixed.ToolCalls[n].Arguments
+		if i == unmatched {
+			return kept, nil, false
+		}
+		if i >= 0 {
+			spliced.ToolCalls[i].Name = fixed.ToolCalls[n].Name
+			spliced.ToolCalls[i].Arguments = fixed.ToolCalls[n].Arguments
+		}
 	}
 	return spliced, at, true
+}
+
+// Where a call goes that has no place in the kept message.
+const (
+	isRepeated = -1
+	unmatched  = -2
+)
+
+// matcher finds the broken call that another one corrects, each once.
+type matcher struct {
+	kept     []middleware.ToolCall
+	verdicts []middleware.Verdict
+	used     []bool
+}
+
+// take returns the first broken call that is left and fits.
+func (m *matcher) take(fits func(i int) bool) int {
+	for i, v := range m.verdicts {
+		if !v.OK() && !m.used[i] && fits(i) {
+			m.used[i] = true
+			return i
+		}
+	}
+	return unmatched
+}
+
+func (m *matcher) byID(c middleware.ToolCall) int {
+	return m.take(func(i int) bool { return m.kept[i].ID == c.ID && m.kept[i].Name == c.Name })
+}
+
+func (m *matcher) repeated(c middleware.ToolCall) int {
+	for i, v := range m.verdicts {
+		if v.OK() && m.kept[i].Name == c.Name && m.kept[i].Arguments == c.Arguments {
+			return isRepeated
+		}
+	}
+	return unmatched
+}
+
+func (m *matcher) byName(c middleware.ToolCall) int {
+	return m.take(func(i int) bool { return m.kept[i].Name == c.Name })
+}
+
+func (m *matcher) byUnknown(middleware.ToolCall) int {
+	return m.take(func(i int) bool { return unknown(m.verdicts[i]) })
 }
 
 func unknown(v middleware.Verdict) bool {

@@ -1,0 +1,133 @@
+package tracing
+
+import (
+	"context"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Names of the GenAI conventions for tools and agents, beside those of the
+// model calls: semantic conventions 1.41.0.
+const (
+	executeTool   = "execute_tool" // operation, and the name of the span
+	toolType      = "gen_ai.tool.type"
+	toolFunction  = "function"
+	toolArguments = "gen_ai.tool.call.arguments" // content
+	toolResult    = "gen_ai.tool.call.result"    // content
+
+	typeTool = "tool_error" // error.type of a result that says it is an error
+)
+
+// ToolOutcome is what the span of a tool says about its end.
+type ToolOutcome struct {
+	Text    string // the result, recorded as content
+	IsError bool   // the tool's result is an error to the model
+	Err     error  // what went wrong; nil also for an error that is no failure
+}
+
+// NewTool returns a middleware for functions that run tool calls: one INTERNAL
+// span for each call, "execute_tool {tool}", after the GenAI conventions. next
+// runs under it. R is the function's result; outcome reads it, and is not asked
+// where nobody listens. Nil: the error alone counts, and no result is recorded.
+//
+// What next returns is returned as it is, and a panic of next goes on. Options
+// mean what they mean in New, but no metric and no log is written: arguments,
+// results and error texts are recorded with Options.Content only. The name of
+// the span comes from the call, so this belongs around tools that are declared.
+// One value serves any number of goroutines.
+func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next func(context.Context, middleware.ToolCall) (R, error)) func(context.Context, middleware.ToolCall) (R, error) {
+	r := newRecorder(o)
+	if outcome == nil {
+		outcome = func(_ R, err error) ToolOutcome { return ToolOutcome{Err: err} }
+	}
+	return func(next func(context.Context, middleware.ToolCall) (R, error)) func(context.Context, middleware.ToolCall) (R, error) {
+		return func(ctx context.Context, call middleware.ToolCall) (result R, err error) {
+			c := r.beginTool(ctx, call)
+			returned := false
+			defer func() { // also where next panics
+				c.endTool(returned, func() ToolOutcome { return outcome(result, err) })
+			}()
+			result, err = next(c.ctx, call)
+			returned = true
+			return result, err
+		}
+	}
+}
+
+// beginTool starts the span of one tool call.
+func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) running {
+	name := bounded(call.Name, maxLabel)
+	c := r.beginNamed(ctx, executeTool+" "+name,
+		attribute.String(operationName, executeTool),
+		attribute.String(toolName, name))
+	if c.recording {
+		guard("span", func() {
+			kvs := appendSet(make([]attribute.KeyValue, 0, 3), toolCallID, bounded(call.ID, maxLabel))
+			if call.Kind == middleware.Function {
+				kvs = append(kvs, attribute.String(toolType, toolFunction))
+			}
+			if c.content.on {
+				kvs = append(kvs, attribute.String(toolArguments, c.content.value(call.Arguments)))
+			}
+			c.span.SetAttributes(kvs...)
+		})
+	}
+	return c
+}
+
+// beginNamed starts an INTERNAL span that is not about one model.
+func (r *recorder) beginNamed(ctx context.Context, name string, kvs ...attribute.KeyValue) running {
+	c := running{recorder: r, ctx: ctx, span: noop.Span{}, begun: time.Now()}
+	guard("span start", func() {
+		child, span := r.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(kvs...))
+		if child == nil || span == nil {
+			return
+		}
+		c.recording = span.IsRecording()
+		c.ctx, c.span = child, span
+	})
+	return c
+}
+
+// endTool reports how a tool call ended.
+func (c *running) endTool(returned bool, outcome func() ToolOutcome) {
+	var end outcomeOfTool
+	if c.recording {
+		guard("tool outcome", func() { end = c.readTool(returned, outcome) })
+	}
+	if c.recording && end.text != nil {
+		guard("span", func() { c.span.SetAttributes(attribute.String(toolResult, c.content.value(*end.text))) })
+	}
+	c.finish(end.outcome)
+}
+
+// outcomeOfTool is a ToolOutcome in the terms of a span.
+type outcomeOfTool struct {
+	outcome outcome
+	text    *string // of the result, where it is recorded
+}
+
+func (c *running) readTool(returned bool, read func() ToolOutcome) outcomeOfTool {
+	if !returned {
+		return outcomeOfTool{outcome: outcomeOf(c.ctx, nil, nil, false)}
+	}
+	t := read()
+	end := outcomeOfTool{outcome: outcomeOf(c.ctx, &middleware.Response{}, t.Err, true)}
+	if t.Err == nil && t.IsError {
+		end.outcome = outcome{err: toolError{t.Text}, kind: typeTool}
+	}
+	if c.content.on && t.Err == nil {
+		end.text = &t.Text
+	}
+	return end
+}
+
+// toolError is a result that says it is an error.
+type toolError struct{ text string }
+
+func (e toolError) Error() string { return e.text }
