@@ -61,10 +61,17 @@ func (a *Agent) turnCall(v middleware.Verdict, raw string) TurnCall {
 }
 
 // rawArguments returns what the model wrote in the i-th call: what came out of
-// the step may be stripped and mended.
+// the step may be stripped and mended, or put together from several attempts.
 func rawArguments(sent middleware.Message, resp *middleware.Response, i int) string {
-	if a := finalAttempt(resp); a != nil && len(a.Message.ToolCalls) == len(sent.ToolCalls) {
-		return a.Message.ToolCalls[i].Arguments
+	if resp == nil {
+		return sent.ToolCalls[i].Arguments
+	}
+	for _, a := range slices.Backward(resp.Report.Attempts) {
+		for n, v := range a.Verdicts {
+			if v.Call.ID == sent.ToolCalls[i].ID && n < len(a.Message.ToolCalls) {
+				return a.Message.ToolCalls[n].Arguments
+			}
+		}
 	}
 	return sent.ToolCalls[i].Arguments
 }
