@@ -96,7 +96,7 @@ func cut(s string, n int) string {
 func unknownTool(b *strings.Builder, in FeedbackInput) {
 	name := in.Verdict.Call.Name
 	fmt.Fprintf(b, "Tool '%s' does not exist.", schema.Clip(name))
-	if meant := suggest(name, in.Available); meant != "" {
+	if meant := schema.SuggestTool(name, in.Available); meant != "" {
 		fmt.Fprintf(b, " Did you mean '%s'?", meant)
 	}
 	if len(in.Available) == 0 {
@@ -106,14 +106,14 @@ func unknownTool(b *strings.Builder, in FeedbackInput) {
 	fmt.Fprintf(b, " Available tools: %s. Call one of them by its exact name, or answer without a tool.", names(in.Available))
 }
 
-// suggest is schema.Suggest for what may be a name: it takes time with the
+// suggestKey is schema.Suggest for what may be a name: it takes time with the
 // length.
-func suggest(name string, candidates []string) string {
+func suggestKey(key string, candidates []string) string {
 	const longest = 128
-	if len(name) > longest {
+	if len(key) > longest {
 		return ""
 	}
-	return schema.Suggest(name, candidates)
+	return schema.Suggest(key, candidates)
 }
 
 func names(all []string) string {
@@ -189,7 +189,7 @@ func objectProperties(b *strings.Builder, root, sent rawjson.Value, pointer stri
 		if key := m.Key(); !slices.Contains(declared, key) {
 			word := schema.Clip(key)
 			if len(unknown) < maxNames {
-				if meant := suggest(key, free); meant != "" {
+				if meant := suggestKey(key, free); meant != "" {
 					word += " (did you mean " + meant + "?)"
 				}
 			}

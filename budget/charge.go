@@ -22,7 +22,7 @@ func (b *Budget) within(o *Budget) bool {
 func (b *Budget) admit(reserve bool) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	l, tokens := b.limits, plus(b.usage.Input, b.usage.Output)
+	l, tokens := b.limits, sum(b.usage)
 	switch {
 	case reserve && l.ModelCalls > 0 && b.calls+b.underway >= l.ModelCalls:
 		return fmt.Errorf("%w: model calls: %d spent and %d under way, %d allowed", ErrExceeded, b.calls, b.underway, l.ModelCalls)
@@ -47,8 +47,8 @@ func (b *Budget) charge(attempts []middleware.Attempt, model string, release boo
 	var cost float64
 	unpriced := 0
 	for _, a := range attempts {
-		used := addUsage(middleware.Usage{}, a.Usage)
-		u = addUsage(u, used)
+		used := middleware.Usage{}.Add(a.Usage)
+		u = u.Add(used)
 		if b.limits.Price == nil || used == (middleware.Usage{}) {
 			continue
 		}
@@ -65,7 +65,7 @@ func (b *Budget) charge(attempts []middleware.Attempt, model string, release boo
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls += len(attempts)
-	b.usage = addUsage(b.usage, u)
+	b.usage = b.usage.Add(u)
 	b.cost += cost
 	b.unpriced += unpriced
 	if release {
@@ -84,18 +84,8 @@ func (b *Budget) price(model string, u middleware.Usage) (p float64, ok bool) {
 	return p, p >= 0 && !math.IsInf(p, 1)
 }
 
-// addUsage is Usage.Add for figures that come from outside: what is negative
-// counts as nothing, and the sum stops at the largest number.
-func addUsage(u, v middleware.Usage) middleware.Usage {
-	return middleware.Usage{
-		Input:      plus(u.Input, v.Input),
-		Cached:     plus(u.Cached, v.Cached),
-		CacheWrite: plus(u.CacheWrite, v.CacheWrite),
-		Output:     plus(u.Output, v.Output),
-		Reasoning:  plus(u.Reasoning, v.Reasoning),
-	}
-}
-
-func plus(sum, n int64) int64 {
-	return sum + min(max(n, 0), math.MaxInt64-sum)
+// sum is the tokens of u, whose counts are not negative: at most the largest
+// number.
+func sum(u middleware.Usage) int64 {
+	return u.Input + min(u.Output, math.MaxInt64-u.Input)
 }

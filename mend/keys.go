@@ -9,40 +9,89 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
+// Bounds of the work on keys.
+const (
+	maxKey       = 256     // bytes of a key or a name that takes part in a renaming
+	maxComparing = 1 << 23 // bytes compared with bytes, in search of names that are alike
+)
+
 // object is an object and what its schema says about its keys.
 type object struct {
 	value    rawjson.Value
-	free     []string        // declared, and not there
-	missing  []string        // of them, those required
-	strays   []rawjson.Value // members that are not declared
-	freeForm bool            // the schema has a use for keys that it does not declare
+	free     []string            // declared, and not there
+	isFree   map[string]bool     // the same
+	spelled  map[string][]string // of them, those that fold to the key of the map
+	missing  []string            // of them, those required
+	strays   []stray             // members that are not declared
+	freeForm bool                // the schema has a use for keys that it does not declare
 }
 
-// object compares v, at pointer, with the schema for it. Of a key that stands
-// there twice every member counts.
-func (m *mender) object(v rawjson.Value, pointer string) object {
-	s := schema.Locate(m.root, pointer)
-	o := object{value: v}
+// stray is a member that is not declared.
+type stray struct {
+	rawjson.Value
+	folded string // its key, "" if too long to be renamed
+	alias  string // what its key stands for by Input.Aliases, if anything
+}
+
+// object compares what is at pointer with the schema for it, once for each
+// document. Of a key that stands there twice every member counts.
+func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
+	if m.doc != doc {
+		m.doc, m.objects = doc, map[string]*object{}
+	}
+	o := m.objects[pointer]
+	if o == nil {
+		o = m.newObject(doc.Root().At(pointer), schema.Locate(m.root, pointer))
+		m.objects[pointer] = o
+	}
+	return o
+}
+
+func (m *mender) newObject(v, s rawjson.Value) *object {
+	o := &object{value: v, isFree: map[string]bool{}, spelled: map[string][]string{}}
 	declared, required := schema.Names(m.root, s)
+	there := map[string]bool{}
+	for member := range v.Each() {
+		there[member.Key()] = true
+	}
+	known := make(map[string]bool, len(declared))
 	for _, name := range declared {
-		if !v.Get(name).Exists() {
-			o.free = append(o.free, name)
+		known[name] = true
+		if there[name] {
+			continue
+		}
+		o.free = append(o.free, name)
+		o.isFree[name] = true
+		if f := foldKey(name); f != "" {
+			o.spelled[f] = append(o.spelled[f], name)
 		}
 	}
 	for _, name := range required {
-		if slices.Contains(o.free, name) {
+		if o.isFree[name] {
 			o.missing = append(o.missing, name)
 		}
 	}
 	for member := range v.Each() {
-		if !slices.Contains(declared, member.Key()) {
-			o.strays = append(o.strays, member)
+		if key := member.Key(); !known[key] {
+			one := stray{Value: member, folded: foldKey(key)}
+			if len(key) <= maxKey {
+				one.alias = m.in.Aliases[key]
+			}
+			o.strays = append(o.strays, one)
 		}
 	}
 	for _, a := range applying(m.root, s) {
 		o.freeForm = o.freeForm || a.Get("patternProperties").Exists() || a.Get("additionalProperties").Kind() == rawjson.Object
 	}
 	return o
+}
+
+// foldKey is fold for what may be a key, "" for what is too long.
+func foldKey(key string) string {
+	if len(key) > maxKey {
+		return ""
+	}
+	return fold(key)
 }
 
 // keyFixes returns what Rename, DropUnknown and Unwrap propose for a key that
@@ -54,7 +103,7 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	}
 	parent := p.pointer[:slash]
 	key := rawjson.Segments(p.pointer[slash:])[0]
-	o := m.object(doc.Root().At(parent), parent)
+	o := m.object(doc, parent)
 	if o.value.Kind() != rawjson.Object {
 		return nil
 	}
@@ -72,11 +121,11 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	if !member.Exists() {
 		return fixes
 	}
-	names, rule := m.meant(o, key)
-	if len(names) == 1 {
+	names, rule, sure := m.meant(o, key)
+	if sure && len(names) == 1 {
 		return append(fixes, rename(rule, member, names[0]))
 	}
-	if len(names) == 0 && len(fixes) == 0 {
+	if sure && len(names) == 0 && len(fixes) == 0 {
 		fixes = append(fixes, drop(o.value, member))
 	}
 	return fixes
@@ -85,11 +134,15 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 // sentFor returns the stray member that stands for a missing one, and the rule
 // that says so: the only variant of its name, or the only stray for the only
 // missing key.
-func (m *mender) sentFor(o object, name string) (rawjson.Value, Rules) {
+func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rules) {
+	if len(name) > maxKey {
+		return rawjson.Value{}, 0
+	}
 	var variants []rawjson.Value
-	for _, stray := range o.strays {
-		if m.variant(stray.Key(), name) {
-			variants = append(variants, stray)
+	folded := foldKey(name)
+	for _, s := range o.strays {
+		if s.folded != "" && s.folded == folded || s.alias != "" && s.alias == name {
+			variants = append(variants, s.Value)
 		}
 	}
 	switch {
@@ -98,39 +151,52 @@ func (m *mender) sentFor(o object, name string) (rawjson.Value, Rules) {
 	case len(variants) > 1 || o.freeForm || len(o.missing) != 1 || len(o.strays) != 1:
 		return rawjson.Value{}, 0
 	}
-	if names, _ := m.meant(o, o.strays[0].Key()); len(names) != 1 || names[0] != name {
+	if names, _, sure := m.meant(o, o.strays[0].Key()); !sure || len(names) != 1 || names[0] != name {
 		return rawjson.Value{}, 0
 	}
-	return o.strays[0], RenameClose
+	return o.strays[0].Value, RenameClose
 }
 
 // meant returns the declared keys, not there, that key may be meant for, and
-// the rule that says so: variants of it, else those with a name like it.
-func (m *mender) meant(o object, key string) ([]string, Rules) {
-	var variants, close []string
+// the rule that says so: variants of it, else those with a name like it. It is
+// not sure where finding out would take too long.
+func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure bool) {
+	if len(key) > maxKey {
+		return nil, Rename, true
+	}
+	if folded := foldKey(key); folded != "" {
+		names = slices.Clone(o.spelled[folded])
+	}
+	if alias, ok := m.in.Aliases[key]; ok && o.isFree[alias] && len(alias) <= maxKey && !slices.Contains(names, alias) {
+		names = append(names, alias)
+	}
+	if len(names) > 0 {
+		return names, Rename, true
+	}
+	if !m.in.Rules.Has(RenameClose | DropUnknown) {
+		return nil, RenameClose, true
+	}
+	keyWords := words(key)
 	for _, name := range o.free {
-		if m.variant(key, name) {
-			variants = append(variants, name)
-		} else if alike(key, name) {
-			close = append(close, name)
+		if len(name) > maxKey {
+			continue
+		}
+		if m.comparing += (len(key) + 1) * (len(name) + 1); m.comparing > maxComparing {
+			return nil, RenameClose, false
+		}
+		if alike(key, keyWords, name) {
+			if names = append(names, name); len(names) > 1 {
+				break
+			}
 		}
 	}
-	if len(variants) > 0 {
-		return variants, Rename
-	}
-	return close, RenameClose
-}
-
-// variant reports whether key is name in another spelling, or an alias of it.
-func (m *mender) variant(key, name string) bool {
-	alias, ok := m.in.Aliases[key]
-	return ok && alias == name || fold(key) != "" && fold(key) == fold(name)
+	return names, RenameClose, true
 }
 
 // alike reports whether two names are close enough where nothing else can be
 // meant: one has all words of the other, or their letters are similar.
-func alike(a, b string) bool {
-	x, y := words(a), words(b)
+func alike(a string, wordsOfA []string, b string) bool {
+	x, y := wordsOfA, words(b)
 	if len(x) > len(y) {
 		x, y = y, x
 	}
@@ -183,7 +249,7 @@ func drop(object, member rawjson.Value) fix {
 var envelopes = []string{"action_input", "args", "arguments", "input", "kwargs", "parameters", "params", "tool_input"}
 
 // envelope returns the object that the arguments hold under their only key.
-func (m *mender) envelope(o object) (string, bool) {
+func (m *mender) envelope(o *object) (string, bool) {
 	if o.value.Parent().Exists() || o.value.Len() != 1 || len(o.strays) != 1 {
 		return "", false
 	}

@@ -1,7 +1,6 @@
 package mend
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -51,9 +50,11 @@ func wanted(root, s rawjson.Value) kinds {
 // applying returns s, what it refers to and its branches.
 func applying(root, s rawjson.Value) []rawjson.Value {
 	found := []rawjson.Value{s}
+	seen := map[rawjson.Value]bool{s: true}
 	for i := 0; i < len(found) && len(found) < maxSchemas; i++ {
 		add := func(v rawjson.Value) {
-			if v.Exists() && !slices.Contains(found, v) {
+			if v.Exists() && !seen[v] {
+				seen[v] = true
 				found = append(found, v)
 			}
 		}

@@ -3,6 +3,7 @@ package mend_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -50,4 +51,24 @@ func TestName(t *testing.T) {
 	}
 	_, ok := mend.Name("ls", nil)
 	require.False(t, ok)
+}
+
+// Names longer than any tool could have are no variant; each is read once.
+func TestNameIsBounded(t *testing.T) {
+	long := strings.Repeat("a", 512)
+	got, ok := mend.Name(strings.ToUpper(long), []string{long})
+	require.True(t, ok)
+	require.Equal(t, long, got)
+	_, ok = mend.Name(strings.ToUpper(long), []string{long[:256] + "_" + long[256:]})
+	require.False(t, ok, "513 bytes")
+	_, ok = mend.Name("a.b.c.", []string{""})
+	require.False(t, ok, "an empty name is none")
+
+	available := []string{"A", strings.Repeat("x_", 10<<20)}
+	require.Less(t, testing.AllocsPerRun(10, func() { mend.Name("p.q.r.a", available) }), 20.0)
+	start := time.Now()
+	for range 100 {
+		mend.Name("p.q.r.a", available)
+	}
+	require.Less(t, time.Since(start), time.Second)
 }

@@ -17,10 +17,10 @@ const maxPrefixes = 4
 // name: a similar one is no answer. It reports false for a name that is
 // available, or that nothing or several things are a variant of.
 //
-// Work is linear in the names; longer ones than any tool could have are
-// refused.
+// Work is linear in the names, each of which is read once. One of more than 512
+// bytes, on either side, is no variant of anything.
 func Name(name string, available []string) (string, bool) {
-	const longest = 512
+	const longest = 512 // bytes
 	if len(name) > longest || slices.Contains(available, name) {
 		return "", false
 	}
@@ -32,36 +32,41 @@ func Name(name string, available []string) (string, bool) {
 	if slices.Contains(available, clean) {
 		return clean, true
 	}
-	for range maxPrefixes {
-		found, several := variantOf(clean, available)
-		if found != "" || several {
-			return found, !several
+	spelled := make(map[string]spelling, len(available))
+	for _, a := range available {
+		if len(a) > longest {
+			continue
+		}
+		folded := fold(a)
+		switch s, known := spelled[folded]; {
+		case !known:
+			spelled[folded] = spelling{name: a}
+		case s.name != a:
+			s.several = true
+			spelled[folded] = s
+		}
+	}
+	for i := 0; i < maxPrefixes && clean != ""; i++ {
+		if slices.Contains(available, clean) {
+			return clean, true
+		}
+		if folded := fold(clean); folded != "" {
+			if s, ok := spelled[folded]; ok {
+				if s.several {
+					return "", false
+				}
+				return s.name, true
+			}
 		}
 		clean = afterPrefix(clean)
 	}
 	return "", false
 }
 
-// variantOf returns the one available tool that name is, or is another spelling
-// of; several if there is more than one.
-func variantOf(name string, available []string) (found string, several bool) {
-	if slices.Contains(available, name) {
-		return name, false
-	}
-	folded := fold(name)
-	if folded == "" {
-		return "", false
-	}
-	for _, a := range available {
-		if fold(a) != folded || a == found {
-			continue
-		}
-		if found != "" {
-			return "", true
-		}
-		found = a
-	}
-	return found, false
+// spelling is a name, and whether others fold to the same.
+type spelling struct {
+	name    string
+	several bool
 }
 
 // afterPrefix returns name without its first namespace, "" if it has none:

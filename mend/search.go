@@ -27,12 +27,21 @@ type mender struct {
 	in     Input
 	root   rawjson.Value // the tool's schema; absent: no schema
 	budget int           // candidates that may still be validated
+
+	doc       *rawjson.Doc                          // of which objects are
+	objects   map[string]*object                    // by pointer
+	comparing int                                   // see maxComparing
+	spellings map[rawjson.Value]map[string][]string // by schema; see values
+	only      map[rawjson.Value][]string            // by schema; see onlyProperty
 }
 
 // newMender reads the tool's schema. One that cannot be read leaves the issues
 // to lead alone.
 func newMender(in Input) *mender {
-	m := &mender{in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1)))}
+	m := &mender{
+		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
+		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{},
+	}
 	if doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits); err == nil {
 		m.root = doc.Root()
 	}

@@ -22,8 +22,10 @@ func (m *mender) valueFixes(v rawjson.Value, p place) []fix {
 		if inner, ok := container(v.Str(), want); ok {
 			return []fix{replace(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
 		}
-		if text, ok := m.enumerated(s, v.Str()); ok && p.has("enum", "const", "anyOf", "oneOf") {
-			fixes = append(fixes, replace(Enum, v, text))
+		if m.in.Rules.Has(Enum) && p.has("enum", "const", "anyOf", "oneOf") {
+			if text, ok := m.enumerated(s, v.Str()); ok {
+				fixes = append(fixes, replace(Enum, v, text))
+			}
 		}
 	}
 	if text, ok := coerce(v, want); ok {
@@ -35,7 +37,7 @@ func (m *mender) valueFixes(v rawjson.Value, p place) []fix {
 	if want.has(anArray) && single(v) {
 		fixes = append(fixes, replace(Wrap, v, "["+v.Raw()+"]"))
 	}
-	if want.has(anObject) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
+	if m.in.Rules.Has(Wrap) && want.has(anObject) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
 		if name, ok := m.onlyProperty(s); ok {
 			fixes = append(fixes, replace(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
 		}
@@ -93,24 +95,57 @@ func container(s string, want kinds) (string, bool) {
 	return "", false
 }
 
+// maxEnum is the longest string that Enum takes for a variant, in bytes.
+const maxEnum = 512
+
 // enumerated returns the one value of an enum or const that s is a variant of.
 func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
-	var meant []string
-	for _, a := range applying(m.root, sch) {
-		values := slices.Collect(a.Get("enum").Each())
-		if c := a.Get("const"); c.Exists() {
-			values = append(values, c)
-		}
-		for _, v := range values {
-			if v.Kind() == rawjson.String && fold(v.Str()) == fold(s) && !slices.Contains(meant, v.Raw()) {
-				meant = append(meant, v.Raw())
-			}
-		}
-	}
-	if len(meant) != 1 || fold(s) == "" {
+	if len(s) > maxEnum {
 		return "", false
 	}
-	return meant[0], true
+	folded := fold(s)
+	if folded == "" {
+		return "", false
+	}
+	meant := ""
+	for _, a := range applying(m.root, sch) {
+		for _, text := range m.values(a)[folded] {
+			if meant != "" && meant != text {
+				return "", false
+			}
+			meant = text
+		}
+	}
+	return meant, meant != ""
+}
+
+// values returns the JSON text of each string among the enum and the const of
+// a schema, by what it folds to; of several that fold to the same, two. Each
+// schema is read once.
+func (m *mender) values(s rawjson.Value) map[string][]string {
+	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
+		return nil
+	}
+	if known, ok := m.spellings[s]; ok {
+		return known
+	}
+	byFold := map[string][]string{}
+	add := func(v rawjson.Value) {
+		text := v.Raw()
+		if v.Kind() != rawjson.String || len(v.Str()) > maxEnum {
+			return
+		}
+		f := fold(v.Str())
+		if same := byFold[f]; len(same) < 2 && !slices.Contains(same, text) {
+			byFold[f] = append(same, text)
+		}
+	}
+	for v := range s.Get("enum").Each() {
+		add(v)
+	}
+	add(s.Get("const"))
+	m.spellings[s] = byFold
+	return byFold
 }
 
 // single reports whether v is surely one value, and not a list in one string
@@ -135,16 +170,21 @@ func nothing(s string) bool {
 }
 
 // onlyProperty returns the property that a bare value must be meant for: the
-// only required one, or the only one.
+// only required one, or the only one. Each schema is read once.
 func (m *mender) onlyProperty(s rawjson.Value) (string, bool) {
-	declared, required := schema.Names(m.root, s)
-	switch {
-	case len(required) == 1:
-		return required[0], true
-	case len(required) == 0 && len(declared) == 1:
-		return declared[0], true
+	only, known := m.only[s]
+	if !known {
+		if declared, required := schema.Names(m.root, s); len(required) == 1 {
+			only = required
+		} else if len(required) == 0 && len(declared) == 1 {
+			only = declared
+		}
+		m.only[s] = only
 	}
-	return "", false
+	if len(only) == 0 {
+		return "", false
+	}
+	return only[0], true
 }
 
 // wrapWord takes arguments that are one bare word for the only property.

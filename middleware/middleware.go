@@ -35,6 +35,9 @@ import "context"
 
 // ModelCall asks a model once. The response is non-nil exactly when the error
 // is nil. It does not change req.
+//
+// A broken model returns neither. A middleware that reads a response calls next
+// through [Tally.Call], which makes that [ErrNoResponse], or looks for nil.
 type ModelCall func(ctx context.Context, req *Request) (*Response, error)
 
 // Middleware wraps a ModelCall in another. It is called once, when the stack

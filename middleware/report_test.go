@@ -2,6 +2,7 @@ package middleware_test
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -93,4 +94,21 @@ func TestIssuePath(t *testing.T) {
 			require.Equal(t, want, middleware.Issue{Pointer: pointer}.Path())
 		})
 	}
+}
+
+// A provider's figures are no reason for a sum that wraps around.
+func TestUsageOfHostileFigures(t *testing.T) {
+	t.Parallel()
+	const most = math.MaxInt64
+	all := func(n int64) middleware.Usage {
+		return middleware.Usage{Input: n, Cached: n, CacheWrite: n, Output: n, Reasoning: n}
+	}
+	for _, c := range []struct{ a, b, want int64 }{
+		{1, 2, 3}, {most, 1, most}, {1, most, most}, {most, most, most}, {most - 1, 1, most},
+		{-5, 2, 2}, {2, -5, 2}, {-1, -1, 0}, {math.MinInt64, math.MinInt64, 0}, {math.MinInt64, most, most}, {most, math.MinInt64, most},
+	} {
+		require.Equal(t, all(c.want), all(c.a).Add(all(c.b)), "%d and %d", c.a, c.b)
+	}
+	resp := middleware.Response{Usage: all(most), Report: middleware.Report{Final: -1}}
+	require.EqualValues(t, most, resp.ContextTokens())
 }

@@ -1,5 +1,7 @@
 package middleware
 
+import "math"
+
 // Response is a model's answer. One that came out of a middleware belongs to
 // the caller; a middleware changes only a copy of what it got.
 type Response struct {
@@ -41,7 +43,7 @@ func (r *Response) ContextTokens() int64 {
 	if i := r.Report.Final; i >= 0 && i < len(r.Report.Attempts) {
 		u = r.Report.Attempts[i].Usage
 	}
-	return u.Input + u.Output
+	return plus(u.Input, u.Output)
 }
 
 // Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning is
@@ -54,13 +56,19 @@ type Usage struct {
 	Reasoning  int64 `json:"reasoning,omitzero"`
 }
 
-// Add returns the sum.
+// Add returns the sum. The figures are a provider's: a negative count is 0, and
+// a sum stops at math.MaxInt64.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Input:      u.Input + v.Input,
-		Cached:     u.Cached + v.Cached,
-		CacheWrite: u.CacheWrite + v.CacheWrite,
-		Output:     u.Output + v.Output,
-		Reasoning:  u.Reasoning + v.Reasoning,
+		Input:      plus(u.Input, v.Input),
+		Cached:     plus(u.Cached, v.Cached),
+		CacheWrite: plus(u.CacheWrite, v.CacheWrite),
+		Output:     plus(u.Output, v.Output),
+		Reasoning:  plus(u.Reasoning, v.Reasoning),
 	}
+}
+
+func plus(a, b int64) int64 {
+	a, b = max(a, 0), max(b, 0)
+	return a + min(b, math.MaxInt64-a)
 }

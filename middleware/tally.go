@@ -2,8 +2,8 @@ package middleware
 
 import (
 	"context"
-	"slices"
 	"time"
+	"unicode/utf8"
 )
 
 // Tally keeps the ledger for a middleware that calls next more than once. The
@@ -21,6 +21,7 @@ type Tally struct {
 	last   int               // index of the attempt behind the response added last
 	latest int               // index of the attempt that Judge speaks of
 	of     map[*Response]int // index of the attempt behind each response
+	noted  map[string]bool   // what the report's notes are, as they were given
 	calls  int
 	shown  bool // something reached the sink
 	step   int  // of the last event that did
@@ -72,7 +73,9 @@ func (t *Tally) Add(resp *Response, err error) {
 	}
 	base := len(t.report.Attempts)
 	t.report.Attempts = append(t.report.Attempts, r.Attempts...)
-	t.report.Notes = append(t.report.Notes, r.Notes...)
+	for _, note := range r.Notes {
+		t.Note(note)
+	}
 	t.report.Status = r.Status
 	t.latest = len(t.report.Attempts) - 1
 	if resp != nil && err == nil {
@@ -104,12 +107,41 @@ func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	}
 }
 
+// Bounds of the notes of one step.
+const (
+	maxNotes = 128
+	maxNote  = 1000 // bytes
+	moreNote = "and more"
+)
+
 // Note records what an operator should know. Saying the same again changes
-// nothing.
+// nothing. A step has at most 128 notes, those that calls came back with
+// included; if there were others, "and more" follows as the last. A note of
+// more than 1,000 bytes is cut there, between characters, and ends with "…".
 func (t *Tally) Note(note string) {
-	if !slices.Contains(t.report.Notes, note) {
-		t.report.Notes = append(t.report.Notes, note)
+	note = clipNote(note)
+	if t.noted[note] || len(t.report.Notes) > maxNotes {
+		return
 	}
+	if len(t.report.Notes) == maxNotes {
+		note = moreNote
+	}
+	if t.noted == nil {
+		t.noted = make(map[string]bool, 1)
+	}
+	t.noted[note] = true
+	t.report.Notes = append(t.report.Notes, note)
+}
+
+func clipNote(note string) string {
+	if len(note) <= maxNote {
+		return note
+	}
+	end := maxNote
+	for end > maxNote-utf8.UTFMax && !utf8.RuneStart(note[end]) {
+		end--
+	}
+	return note[:end] + "…"
 }
 
 // Sink returns sink for one more call that is not made through Call: the

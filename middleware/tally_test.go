@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -262,6 +263,71 @@ func TestJudge(t *testing.T) {
 	require.False(t, bad.OK())
 	require.Equal(t, []string{"a", "b"}, out.Report.Notes)
 	require.Equal(t, resp.Report.Status, out.Report.Status, "the status of a response is the middleware's to say")
+}
+
+// Notes may quote what a stranger wrote, as long and as often as they like.
+func TestNotesAreBounded(t *testing.T) {
+	t.Parallel()
+	notes := func(t *testing.T, tally *middleware.Tally) []string {
+		out, err := tally.Finish(&middleware.Response{Message: middleware.Assistant("hi")}, nil)
+		require.NoError(t, err)
+		return out.Report.Notes
+	}
+	t.Run("in number", func(t *testing.T) {
+		t.Parallel()
+		var tally middleware.Tally
+		start := time.Now()
+		for i := range 200_000 {
+			tally.Note(fmt.Sprint(i))
+			if i < 128 {
+				tally.Note("0")
+			}
+		}
+		require.Less(t, time.Since(start), 2*time.Second)
+		got := notes(t, &tally)
+		require.Len(t, got, 129)
+		require.Equal(t, "127", got[127])
+		require.Equal(t, "and more", got[128])
+
+		var outer middleware.Tally // takes over what a layer further in has noted
+		outer.Note("0")
+		outer.Note("mine")
+		for range 2 {
+			_, err := outer.Call(t.Context(), func(context.Context, *middleware.Request) (*middleware.Response, error) {
+				return tally.Finish(&middleware.Response{Message: middleware.Assistant("hi")}, nil)
+			}, &middleware.Request{})
+			require.NoError(t, err)
+		}
+		got = notes(t, &outer)
+		require.Len(t, got, 129)
+		require.Equal(t, []string{"0", "mine", "1"}, got[:3])
+		require.Equal(t, []string{"126", "and more"}, got[127:])
+	})
+	t.Run("exactly as many as allowed", func(t *testing.T) {
+		t.Parallel()
+		var tally middleware.Tally
+		for range 2 {
+			for i := range 128 {
+				tally.Note(fmt.Sprint(i))
+			}
+		}
+		require.Len(t, notes(t, &tally), 128)
+	})
+	t.Run("in length", func(t *testing.T) {
+		t.Parallel()
+		var tally, outer middleware.Tally
+		tally.Note(strings.Repeat("a", 1000))
+		tally.Note(strings.Repeat("b", 1001))
+		tally.Note(strings.Repeat("€", 1000)) // 3 bytes each: 1,000 is in the middle of one
+		tally.Note(strings.Repeat("€", 2000))
+		tally.Note(strings.Repeat("\x80", 2000))
+		want := []string{
+			strings.Repeat("a", 1000), strings.Repeat("b", 1000) + "…", strings.Repeat("€", 333) + "…", strings.Repeat("\x80", 996) + "…",
+		}
+		require.Equal(t, want, notes(t, &tally))
+		outer.Add(tally.Finish(&middleware.Response{Message: middleware.Assistant("hi")}, nil))
+		require.Equal(t, want, notes(t, &outer), "what was cut is not cut again")
+	})
 }
 
 // A ledger that came back broken is no reason to fall over.

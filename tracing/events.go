@@ -21,7 +21,7 @@ type eventWriter struct {
 }
 
 // addEvents tells the step's story: attempt by attempt what was wrong, what
-// was changed and what the model was told; the notes last.
+// was changed and what the model was told; the notes last, with content only.
 func addEvents(span trace.Span, c content, s *summary) {
 	w := eventWriter{content: c, span: span, left: maxEvents}
 	for i, a := range s.report.Attempts {
@@ -44,9 +44,11 @@ func addEvents(span trace.Span, c content, s *summary) {
 		}
 	}
 	w.attempt, w.when = 0, s.end
-	for _, note := range s.report.Notes {
-		if w.take() {
-			w.add(eventNote, attribute.String(noteKey, bounded(note, maxValue)))
+	if w.on { // a note without its text says nothing that the count does not
+		for _, note := range s.report.Notes {
+			if w.take() {
+				w.add(eventNote, attribute.String(noteKey, w.value(note)))
+			}
 		}
 	}
 	if w.dropped > 0 {

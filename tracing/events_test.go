@@ -1,7 +1,9 @@
 package tracing_test
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -28,7 +30,7 @@ func TestEventsTellTheStepInOrder(t *testing.T) {
 	_, err := stack(l.options(), model)(t.Context(), request())
 	require.NoError(t, err)
 	step := l.one("model_step")
-	require.Equal(t, []string{"attempt_failed", "issue", "issue", "feedback", "change", "note"}, eventNames(step.Events))
+	require.Equal(t, []string{"attempt_failed", "issue", "issue", "feedback", "change"}, eventNames(step.Events))
 	require.Equal(t, map[string]any{"error.type": "429", "toolmend.attempt": int64(1)}, attrs(step.Events[0].Attributes))
 	require.Equal(t, map[string]any{
 		"gen_ai.tool.name": "refund", "gen_ai.tool.call.id": "call_refund", "toolmend.attempt": int64(2),
@@ -43,7 +45,38 @@ func TestEventsTellTheStepInOrder(t *testing.T) {
 		"gen_ai.tool.name": "refund", "gen_ai.tool.call.id": "call_refund", "toolmend.attempt": int64(3),
 		"toolmend.change.by": "strip", "toolmend.pointer": "/note",
 	}, attrs(step.Events[4].Attributes))
-	require.Equal(t, map[string]any{"toolmend.note": "schema of refund does not compile"}, attrs(step.Events[5].Attributes))
+	require.Equal(t, int64(1), attrs(step.Attributes)["toolmend.notes"])
+}
+
+// A note may quote a schema or a value: its text is content.
+func TestNotesAreContent(t *testing.T) {
+	t.Parallel()
+	for _, withContent := range []bool{false, true} {
+		l := listen(t)
+		var b bytes.Buffer
+		o := l.options()
+		o.Logger, o.Content = logger(&b, slog.LevelInfo), withContent
+		o.Redact = func(s string) string { return strings.ReplaceAll(s, "secret", "***") }
+		call := tracing.New(o)(reported(middleware.Report{
+			Attempts: []middleware.Attempt{{}}, Notes: []string{"a secret pattern", strings.Repeat("x", 9000)},
+		}))
+		_, err := call(t.Context(), request())
+		require.NoError(t, err)
+		step := l.one("model_step")
+		record := logged(t, &b)[0]
+		require.Equal(t, int64(2), attrs(step.Attributes)["toolmend.notes"])
+		require.Equal(t, 2.0, record["notes"])
+		if !withContent {
+			require.Empty(t, step.Events)
+			require.NotContains(t, record, "note_texts")
+			continue
+		}
+		cut := strings.Repeat("x", 8<<10) + "…"
+		require.Len(t, step.Events, 2)
+		require.Equal(t, map[string]any{"toolmend.note": "a *** pattern"}, attrs(step.Events[0].Attributes))
+		require.Equal(t, map[string]any{"toolmend.note": cut}, attrs(step.Events[1].Attributes))
+		require.Equal(t, []any{"a *** pattern", cut}, record["note_texts"])
+	}
 }
 
 // reported is a model whose response comes with the given report.
@@ -90,7 +123,7 @@ func TestEventsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	step := l.one("model_step")
 	require.Len(t, step.Events, 128)
-	require.Equal(t, int64(84), attrs(step.Attributes)["toolmend.events.dropped"])
+	require.Equal(t, int64(82), attrs(step.Attributes)["toolmend.events.dropped"])
 	require.Equal(t, int64(1), attrs(step.Attributes)["toolmend.invalid_calls"])
 }
 

@@ -96,13 +96,14 @@ func (c *stepCall) logStep(requested string, s *summary, took time.Duration) {
 		slog.String(logFinish, bounded(string(s.finish), maxLabel)),
 		slog.Int64(logInput, s.usage.Input),
 		slog.Int64(logOutput, s.usage.Output),
-		slog.Duration(logDuration, took))
-	if n := len(s.report.Notes); n > 0 {
+		slog.Duration(logDuration, took),
+		slog.Int(logNotes, len(s.report.Notes)))
+	if n := len(s.report.Notes); n > 0 && c.content.on {
 		notes := make([]string, 0, min(n, maxList))
 		for _, note := range s.report.Notes[:cap(notes)] {
-			notes = append(notes, bounded(note, maxValue))
+			notes = append(notes, c.content.value(note))
 		}
-		attrs = append(attrs, slog.Any(logNotes, notes))
+		attrs = append(attrs, slog.Any(logNoteTexts, notes))
 	}
 	c.logger.LogAttrs(c.ctx, level, text, c.appendError(attrs, s.outcome)...)
 }

@@ -110,6 +110,7 @@ const (
 	logDuration  = "duration"
 	logFinish    = "finish_reason"
 	logNotes     = "notes"
+	logNoteTexts = "note_texts" // content
 	logErrorType = "error_type"
 	logErrorCode = "error_code"
 	logError     = "error" // content

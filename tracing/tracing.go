@@ -22,8 +22,8 @@
 // usage is under keys of our own, so that a backend which sums gen_ai.usage.*
 // over spans counts nothing twice. Events tell, with the time at which the
 // attempt ended, each failed attempt, each issue, each change that was made to
-// a call, what the model was told, and each note. There are at most 128;
-// toolmend.events.dropped counts the others.
+// a call, and what the model was told; with Options.Content each note too. There
+// are at most 128; toolmend.events.dropped counts the others.
 //
 // # The attempt
 //
@@ -55,7 +55,7 @@
 //
 // # Content
 //
-// Without Options.Content no message, argument, value or error text is
+// Without Options.Content no message, argument, value, note or error text is
 // recorded anywhere, only names, codes, pointers and counts. With it each
 // value goes through Options.Redact and is cut at 8 KiB. All that is recorded
 // of one message list is 256 KiB, the newest messages first;

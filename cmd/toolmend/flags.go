@@ -93,8 +93,8 @@ var stripModes = map[string]strip.Mode{
 // mendRules is what -mend may say.
 var mendRules = map[string]mend.Rules{"off": mend.None, "default": mend.Default, "all": mend.All}
 
-// parse reads the command line. Flags may stand after files. The error is
-// flag.ErrHelp if help was asked for.
+// parse reads the command line. Flags may stand after files; after "--"
+// there are only files. The error is flag.ErrHelp if help was asked for.
 func parse(args []string) (settings, error) {
 	var s settings
 	unknown := ""
@@ -116,8 +116,13 @@ func parse(args []string) (settings, error) {
 		if fs.NArg() == 0 {
 			break
 		}
-		s.files = append(s.files, fs.Arg(0))
-		args = fs.Args()[1:]
+		rest := fs.Args()
+		if flagsEnd(fs, args[:len(args)-len(rest)]) {
+			s.files = append(s.files, rest...)
+			break
+		}
+		s.files = append(s.files, rest[0])
+		args = rest[1:]
 	}
 
 	mode, ok := stripModes[s.stripName]
@@ -137,6 +142,13 @@ func parse(args []string) (settings, error) {
 	s.strip, s.mend, s.passUnknown = mode, rules, unknown == "pass"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
+}
+
+// flagsEnd reports whether parsed, which fs has read, ends with a "--" that ends
+// the flags, and not with one that is a flag's value.
+func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
+	last := len(parsed) - 1
+	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
 }
 
 // options returns the options for the final verdict, and for the one as sent.

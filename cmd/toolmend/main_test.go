@@ -142,6 +142,12 @@ func TestExitCodes(t *testing.T) {
 		{"check @/good -strip some", exitFailed, `-strip is off, optional, when-invalid or all, not "some"`},
 		{"check -unknown maybe @/good", exitFailed, "-unknown is reject or pass"},
 		{"check -top -1 @/good", exitFailed, "-top is 0 or more"},
+		{"check -- @/good @/bad", exitInvalid, ""},
+		{"check @/good -- @/good -json", exitFailed, "-json: no such file"},
+		{"check -- -strip", exitFailed, "-strip: no such file"},
+		{"check -- --", exitFailed, "--: no such file"},
+		{"check @/good --", exitOK, ""},
+		{"check -model -- @/bad -model m", exitInvalid, ""}, // this one is a value
 		{"check -what @/good", exitFailed, "flag provided but not defined"},
 		{"help", exitOK, ""},
 		{"help check", exitOK, ""},

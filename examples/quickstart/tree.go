@@ -71,11 +71,23 @@ func (p *printer) step(n int, title string, resp *middleware.Response) {
 
 func (p *printer) verdict(v middleware.Verdict) {
 	for _, c := range v.Changes {
-		p.line("   │    %s", p.green(fmt.Sprintf("~ %s: %s taken out at %s", c.By, c.Before, c.Pointer)))
+		p.line("   │    %s", p.green(fmt.Sprintf("~ %s: %s", c.By, edit(c))))
 	}
 	for _, i := range v.Issues {
 		p.line("   │    %s", p.red(fmt.Sprintf("✗ %s: %s", i.Path(), i.Message)))
 	}
+}
+
+// edit says what a change did, and where if it says so.
+func edit(c middleware.Change) string {
+	what := c.Before + " taken out"
+	if c.After != "" {
+		what = strings.TrimSpace(c.Before + " → " + c.After)
+	}
+	if c.Pointer != "" {
+		what += " at " + c.Pointer
+	}
+	return what
 }
 
 func (p *printer) told(reply middleware.Message) {

@@ -67,5 +67,11 @@ type Error struct {
 	AtEnd  bool   // the text ended too early
 }
 
-// Error says what is wrong and where.
-func (e *Error) Error() string { return fmt.Sprintf("%s at offset %d", e.What, e.Offset) }
+// Error says what is wrong and where; of a text that is too large there is no
+// where.
+func (e *Error) Error() string {
+	if e.Code == Size {
+		return e.What
+	}
+	return fmt.Sprintf("%s at offset %d", e.What, e.Offset)
+}

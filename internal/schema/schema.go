@@ -79,7 +79,7 @@ type extras struct {
 func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	doc, err := rawjson.Parse(string(raw), Limits)
 	if err != nil {
-		return nil, fmt.Errorf("schema is not JSON: %w", err)
+		return nil, unreadable(err)
 	}
 	if k := doc.Root().Kind(); k != rawjson.Object && k != rawjson.Bool {
 		return nil, fmt.Errorf("schema is neither an object nor a boolean but %s", k)
@@ -99,6 +99,15 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	}
 	s.source = doc
 	return s, nil
+}
+
+// unreadable says whether a schema is no JSON, or only too much of it.
+func unreadable(err error) error {
+	var e *rawjson.Error
+	if errors.As(err, &e) && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {
+		return fmt.Errorf("schema is past the limits: %w", err)
+	}
+	return fmt.Errorf("schema is not JSON: %w", err)
 }
 
 func compile(tree any, o Options, x extras) (s *Schema, err error) {

@@ -163,3 +163,18 @@ func TestValidateUnderWideLimits(t *testing.T) {
 		require.Equal(t, "unchecked", s.Validate(doc.Root())[0].Code)
 	}
 }
+
+// A schema that is only too much of one is not called something else.
+func TestCompilePastTheLimits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, want string }{
+		"size":   {`"` + strings.Repeat("x", schema.Limits.Bytes) + `"`, "schema is past the limits: 1048578 bytes are more than the 1048576 allowed"},
+		"depth":  {strings.Repeat("[", 200), "schema is past the limits: nested deeper than 128 levels at offset 128"},
+		"digits": {strings.Repeat("1", 2000), "schema is past the limits: a number of more than 1000 characters at offset 0"},
+		"syntax": {"{", "schema is not JSON: the text ends where a property name in double quotes should be at offset 1"},
+		"UTF-8":  {"\"\xff\"", "schema is not JSON: a byte that is not UTF-8 at offset 1"},
+	} {
+		_, err := schema.Compile([]byte(c.schema), schema.Options{})
+		require.EqualError(t, err, c.want, name)
+	}
+}

@@ -1,6 +1,10 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
 
 // Suggest returns the candidate that name was probably meant to be, "" for
 // none. The first of several equally good ones wins. Work is bounded: a name
@@ -31,6 +35,85 @@ func Suggest(name string, candidates []string) string {
 
 // longest is the longest name that is compared, in bytes.
 const longest = 128
+
+// SuggestTool is Suggest for the names of tools, of which many are alike without
+// being meant for one another: delete_file is none for create_file. It wants
+// one of
+//
+//   - the same letters and digits, whatever their case and separators;
+//   - one that holds the other, which has at least 4 characters and half of its
+//     length: get_weather for weather, search_web for search;
+//   - a Jaro similarity of at least 0.9, and the same first letter: get_weather
+//     for get_wether.
+//
+// The closest wins, and of equally close ones the first. Work is bounded: a name
+// of more than 128 bytes has no suggestion and is none, and of thousands of long
+// candidates that start with the same letter the first count for the third rule.
+func SuggestTool(name string, candidates []string) string {
+	best, bestScore := "", 0.0
+	if len(name) > longest {
+		return best
+	}
+	name = lettersOf(name)
+	first, _ := utf8.DecodeRuneInString(name)
+	work := 1 << 20 // bytes compared with bytes
+	for _, c := range candidates {
+		if name == "" || len(c) > longest {
+			continue
+		}
+		letters := lettersOf(c)
+		score := held(name, letters)
+		if r, _ := utf8.DecodeRuneInString(letters); score == 0 && r == first && mayBeClose(len(name), len(letters)) {
+			if work -= len(name) * len(letters); work >= 0 {
+				score = closeJaro(name, letters)
+			}
+		}
+		if score > bestScore {
+			best, bestScore = c, score
+		}
+	}
+	return best
+}
+
+// lettersOf returns the letters and digits of name, in lower case.
+func lettersOf(name string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// held is 1 for equal texts, less where one holds enough of the other, else 0.
+func held(a, b string) float64 {
+	if a == b {
+		return 1
+	}
+	short, long := a, b
+	if len(short) > len(long) {
+		short, long = long, short
+	}
+	if utf8.RuneCountInString(short) < 4 || 2*len(short) < len(long) || !strings.Contains(long, short) {
+		return 0
+	}
+	return 0.7 + 0.3*float64(len(short))/float64(len(long))
+}
+
+const minToolJaro = 0.9
+
+// mayBeClose reports whether texts of these lengths can be as similar as
+// minToolJaro: if all of the shorter one is found, in order.
+func mayBeClose(a, b int) bool {
+	return (2+float64(min(a, b))/float64(max(a, b)))/3 >= minToolJaro
+}
+
+func closeJaro(a, b string) float64 {
+	if s := jaro(a, b); s >= minToolJaro {
+		return s
+	}
+	return 0
+}
 
 func similarity(a, b string) float64 {
 	if a == b {

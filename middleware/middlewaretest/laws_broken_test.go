@@ -86,6 +86,15 @@ func TestRunCatches(t *testing.T) {
 				_ = resp.Message // resp is nil where the model returned nothing
 				return resp, nil
 			})},
+		"trusts it, in other words": {"a response exactly when there is no error",
+			"; next had returned neither a response nor an error; middleware.Tally.Call makes that ErrNoResponse\n", wrap(
+				func(next call, ctx context.Context, req *request) (*response, error) {
+					resp, err := next(ctx, req)
+					if err == nil {
+						_ = resp.Message
+					}
+					return resp, err
+				})},
 		"retries without a tally": {"usage is never lost", "spent", wrap(
 			func(next call, ctx context.Context, req *request) (*response, error) {
 				resp, err := next(ctx, req)
@@ -284,6 +293,25 @@ func TestRunCatches(t *testing.T) {
 				require.Contains(t, strings.Join(r.said, "\n"), tc.says)
 			})
 		})
+	}
+}
+
+// TestAskBlamesTheRightOne: a panic is laid to next only if next was the last
+// to break its contract.
+func TestAskBlamesTheRightOne(t *testing.T) {
+	t.Parallel()
+	const blame = "next had returned neither"
+	panics := wrap(func(next middleware.ModelCall, ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+		_, _ = next(ctx, req)
+		panic("oh")
+	})
+	for _, s := range scenes {
+		r := &recorder{}
+		_, _, ok := ask(r, t.Context(), panics((&spy{play: s.play}).call), sample(question()))
+		require.False(t, ok)
+		require.Len(t, r.said, 1)
+		require.Contains(t, r.said[0], "panics: oh")
+		require.Equal(t, s.name == "returns nothing", strings.Contains(r.said[0], blame), s.name)
 	}
 }
 

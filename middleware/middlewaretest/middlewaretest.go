@@ -25,8 +25,9 @@ import (
 // contract; and asks, in all of these cases:
 //
 //   - the caller's request is not changed, nor what lies behind its slices;
-//   - a response comes exactly when there is no error, and nothing panics; what a
-//     model breaks itself may be passed on as it is;
+//   - a response comes exactly when there is no error, and nothing panics, not
+//     even where next returned neither (middleware.Tally.Call makes that
+//     ErrNoResponse); what a model breaks itself may be passed on as it is;
 //   - usage is neither lost nor counted twice, in the report and in the response;
 //   - a model's error is found with errors.Is and errors.As;
 //   - a plain answer, or a valid tool call, comes out;

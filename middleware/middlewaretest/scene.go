@@ -33,6 +33,9 @@ func (s *spy) call(ctx context.Context, req *middleware.Request) (*middleware.Re
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spent = s.spent.Add(middleware.ReportOf(resp, err).Usage())
+	if gave, ok := ctx.Value(gaveKey{}).(*atomic.Bool); ok {
+		gave.Store(resp != nil || err != nil)
+	}
 	return resp, err
 }
 
@@ -42,15 +45,26 @@ func (s *spy) count() int {
 	return s.asked
 }
 
-// ask makes one call. ok is false where it panicked, which is reported.
+// gaveKey is the key of a flag in the context: whether next, when it was asked
+// last, returned a response or an error.
+type gaveKey struct{}
+
+// ask makes one call. ok is false where it panicked, which is reported; where
+// next had broken its contract just before, so is that.
 func ask(t tester, ctx context.Context, call middleware.ModelCall, req *middleware.Request) (resp *middleware.Response, err error, ok bool) {
 	t.Helper()
+	var gave atomic.Bool
+	gave.Store(true)
 	defer func() {
 		if p := recover(); p != nil {
-			t.Errorf("the middleware panics: %v\n%s", p, debug.Stack())
+			why := ""
+			if !gave.Load() {
+				why = "; next had returned neither a response nor an error; middleware.Tally.Call makes that ErrNoResponse"
+			}
+			t.Errorf("the middleware panics: %v%s\n%s", p, why, debug.Stack())
 		}
 	}()
-	resp, err = call(ctx, req)
+	resp, err = call(context.WithValue(ctx, gaveKey{}, &gave), req)
 	return resp, err, true
 }
 
