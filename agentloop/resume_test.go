@@ -41,7 +41,6 @@ func TestResume(t *testing.T) {
 // that the same questions have the same answers.
 type plan struct {
 	turns  [][]middleware.ToolCall
-	o      []agentloop.Tool
 	layers middleware.Middleware
 }
 
