@@ -144,7 +144,7 @@ func (w *world) tool(name string) agentloop.ToolFunc {
 		case "panic":
 			panic("a tool of a user")
 		case "slow":
-			time.Sleep(50 * time.Microsecond)
+			time.Sleep(50 * time.Microsecond) // so that others overtake it
 		case "suspend":
 			return agentloop.Result{}, agentloop.Suspend("later")
 		case "latin":
