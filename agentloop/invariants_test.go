@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 	"github.com/stretchr/testify/require"
@@ -144,7 +144,9 @@ func (w *world) tool(name string) agentloop.ToolFunc {
 		case "panic":
 			panic("a tool of a user")
 		case "slow":
-			time.Sleep(50 * time.Microsecond) // so that others overtake it
+			for range 100 { // so that others overtake it
+				runtime.Gosched()
+			}
 		case "suspend":
 			return agentloop.Result{}, agentloop.Suspend("later")
 		case "latin":

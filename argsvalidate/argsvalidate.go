@@ -6,10 +6,10 @@
 // Every tool call of an answer is judged inside the model step, before a tool
 // runs and before a person is asked: is it whole, is the tool declared, are the
 // arguments one JSON object, do they satisfy the tool's schema and your rules.
-// Empty optional values are taken out first, and what is certain to be put right
-// locally is mended. If a call is still invalid, each call of
-// the message gets its reply, an error that lists everything wrong at once for
-// a bad one, and the model is asked again. Failed turns stay inside the step.
+// Empty optional values are taken out first, and what is certain to be put
+// right locally is mended. If a call is still invalid, each call of the message
+// gets its reply, an error that lists everything wrong at once for a bad one,
+// and the model is asked again. Failed turns stay inside the step.
 //
 // The same judgement is there without a model: [Validator.Validate], for
 // arguments that a person has edited, in a loop, or over recorded logs.
@@ -38,6 +38,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"time"
 
@@ -228,8 +229,8 @@ func (o Options) Validate() error {
 		}
 	}
 	for i, r := range o.Rules {
-		if r == nil {
-			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", r)
+		if isNil(r) {
+			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
 		if c, ok := r.(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
@@ -253,6 +254,12 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// isNil also finds a nil pointer in the interface, whose methods would panic.
+func isNil(r Rule) bool {
+	v := reflect.ValueOf(r)
+	return r == nil || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 func (t ToolOptions) validate(where string) error {

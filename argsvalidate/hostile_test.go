@@ -166,3 +166,14 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	require.ErrorAs(t, err, &e)
 	require.Less(t, len(e.Replies[0].Text()), 8300)
 }
+
+// White space around null is no schema either.
+func TestNullIsNoSchema(t *testing.T) {
+	t.Parallel()
+	v := argsvalidate.NewValidator(argsvalidate.Options{})
+	for _, parameters := range []string{"", "null", " null\n"} {
+		validated, notes := v.Inspect(middleware.Tool{Name: "t", Parameters: []byte(parameters)})
+		require.False(t, validated)
+		require.Empty(t, notes, "%q", parameters)
+	}
+}

@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"sync"
@@ -79,7 +80,7 @@ func (v *Validator) find(requested []middleware.Tool, name string) plan {
 }
 
 func (v *Validator) plan(t *middleware.Tool) plan {
-	raw := []byte(t.Parameters)
+	raw := bytes.TrimSpace(t.Parameters)
 	if string(raw) == "null" || t.Kind != middleware.Function {
 		raw = nil
 	}

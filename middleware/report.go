@@ -114,8 +114,8 @@ func (i *Issue) UnmarshalJSON(b []byte) error {
 type Change struct {
 	By      string // what made it, such as "strip" or "id"
 	Pointer string // JSON Pointer into the arguments; "" where By names another part of the call
-	Before  string // JSON text of the value, "" if there was none
-	After   string // JSON text of the value, "" if it was removed
+	Before  string // JSON text of the value, "" if there was none; of an id or of whole arguments, as they were
+	After   string // likewise; "" if it was removed
 }
 
 type changeJSON struct {
