@@ -67,7 +67,7 @@ func FuzzReAct(f *testing.F) {
 
 func FuzzJSONAction(f *testing.F) {
 	for _, s := range []string{`{"action": "search", "action_input": "x"}`, "```json\n{\"tool\": \"now\"}\n```", `[{"name": "free", "arguments": 0}]`,
-		"Action:\n```\n{\"action\": \"free\", \"action_input\": \"{}\"}", `{"action": "Final Answer", "action_input": null}`, "```json\nsearch\n```", "{{{\"\\"} {
+		"Action:\n```\n{\"action\": \"free\", \"action_input\": \"{}\"}", `{"action": "Final Answer", "action_input": null}`, `{"action":"'","action_input":""}`, "```json\nsearch\n```", "{{{\"\\"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) { fuzz(t, textcall.JSONAction, text) })

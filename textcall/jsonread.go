@@ -189,6 +189,9 @@ func (a jsonAction) reading(before string, t toolset) reading {
 		return fault("its action is not the name of a tool")
 	}
 	name := t.named(a.name.Str())
+	if name == "" { // nothing but quotes
+		return fault("its action is not the name of a tool")
+	}
 	if _, ok := t.find(name); !ok && strings.EqualFold(name, finalAction) && a.input.Exists() {
 		if a.input.Kind() == rawjson.String {
 			return reading{kind: isAnswer, text: a.input.Str()}
