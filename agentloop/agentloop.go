@@ -40,6 +40,9 @@ import (
 // Options: the zero value runs until the model answers, at most 25 steps.
 type Options struct {
 	Tools []Tool
+	// Source gives further tools, which may come and go, such as those of an MCP
+	// server. Nil: there are none.
+	Source Source
 	// Request is the template for each model call: model, leading system
 	// messages, temperature. Its tools are sent along; nothing runs them here.
 	Request  *middleware.Request
@@ -73,6 +76,7 @@ type Agent struct {
 	call  middleware.ModelCall
 	tools map[string]Tool
 	defs  []middleware.Tool
+	given *given // by Options.Source, last
 }
 
 // New returns an agent that asks call. It fails on options that are negative,
@@ -86,15 +90,10 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if o.MaxSteps < 0 || o.MaxFailures < 0 || o.Parallel < 0 {
 		return nil, fmt.Errorf("agentloop: MaxSteps, MaxFailures and Parallel must not be negative, got %d, %d, %d", o.MaxSteps, o.MaxFailures, o.Parallel)
 	}
-	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}}
+	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}, given: &given{}}
 	for _, t := range o.Tools {
 		if err := a.add(t); err != nil {
 			return nil, err
-		}
-	}
-	for _, t := range a.o.Request.Tools {
-		if _, taken := a.tools[t.Name]; taken {
-			return nil, fmt.Errorf("agentloop: tool %q is in Options.Tools and in Options.Request", t.Name)
 		}
 	}
 	return a, nil
@@ -124,6 +123,8 @@ func (a *Agent) add(t Tool) error {
 		return fmt.Errorf("agentloop: the name of tool %.64q… is longer than %d bytes", name, maxNameLength)
 	case taken:
 		return fmt.Errorf("agentloop: two tools are named %s", name)
+	case slices.ContainsFunc(a.o.Request.Tools, func(r middleware.Tool) bool { return r.Name == name }):
+		return fmt.Errorf("agentloop: tool %q is in Options.Tools and in Options.Request", name)
 	case t.Func == nil && t.Def.Kind != middleware.Hosted:
 		return fmt.Errorf("agentloop: tool %s has no function", name)
 	case t.Timeout < 0:

@@ -39,7 +39,11 @@ func (a *Agent) Run(ctx context.Context, s *State) error {
 //	for step, err := range agent.Steps(ctx, s) { … }
 func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
-		if err := a.resume(ctx, s); err != nil {
+		now, err := a.sourced(ctx)
+		if err == nil {
+			err = now.resume(ctx, s)
+		}
+		if err != nil {
 			yield(Step{}, err)
 			return
 		}
@@ -49,9 +53,14 @@ func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 					yield(Step{}, fmt.Errorf("%w: %d", ErrMaxSteps, made))
 					return
 				}
-				made++
+				if made++; made > 1 {
+					if now, err = a.sourced(ctx); err != nil {
+						yield(Step{}, err)
+						return
+					}
+				}
 			}
-			step, err := a.step(ctx, s)
+			step, err := now.step(ctx, s)
 			if !step.empty() && !yield(step, nil) {
 				return
 			}

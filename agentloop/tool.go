@@ -25,7 +25,8 @@ type Tool struct {
 type ToolFunc func(ctx context.Context, call middleware.ToolCall) (Result, error)
 
 // ToolMiddleware wraps every tool of an Agent: retry, limits, caching, tracing.
-// It is called once for each tool, when the Agent is made.
+// It is called once for each tool, when the Agent is made, and once for each
+// tool of a new slice of Options.Source.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ChainTools returns one ToolMiddleware: ChainTools(a, b)(f) behaves as

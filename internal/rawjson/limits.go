@@ -12,6 +12,7 @@ type Limits struct {
 	Depth    int // of nested arrays and objects; default 64
 	Number   int // characters of one number; default 1,000
 	Exponent int // of one number, as written, either sign; default 400
+	Values   int // arrays, objects and scalars in all; default no limit
 }
 
 // Defaults for Limits. Depth, number length and exponent keep
@@ -42,6 +43,7 @@ func (l Limits) WithDefaults() Limits {
 	fill(&l.Depth, DefaultDepth)
 	fill(&l.Number, DefaultNumber)
 	fill(&l.Exponent, DefaultExponent)
+	fill(&l.Values, unlimited)
 	l.Bytes = min(l.Bytes, unlimited) // offsets are int32
 	return l
 }
@@ -54,7 +56,7 @@ const (
 	Syntax   Code = "syntax"        // not JSON
 	Trailing Code = "trailing_data" // JSON, then more
 	UTF8     Code = "utf8"          // a string that is not UTF-8
-	Size     Code = "size"          // past Limits.Bytes
+	Size     Code = "size"          // past Limits.Bytes or Limits.Values
 	Depth    Code = "depth"         // past Limits.Depth
 	Digits   Code = "number"        // past Limits.Number or Limits.Exponent
 )

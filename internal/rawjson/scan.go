@@ -15,12 +15,16 @@ func Parse(text string, limits Limits) (*Doc, error) {
 		return nil, &Error{Code: Size, Offset: limits.Bytes,
 			What: fmt.Sprintf("%d bytes are more than the %d allowed", len(text), limits.Bytes)}
 	}
-	s := scanner{text: text, limits: limits, doc: &Doc{text: text, nodes: make([]node, 0, len(text)/10+4)}}
+	s := scanner{text: text, limits: limits, doc: &Doc{text: text, nodes: make([]node, 0, min(len(text)/10, maxAhead)+4)}}
 	if err := s.scan(); err != nil {
 		return nil, err
 	}
 	return s.doc, nil
 }
+
+// maxAhead bounds the nodes that memory is asked for before they are seen: a
+// text may be one long string.
+const maxAhead = 1 << 16
 
 type scanner struct {
 	text   string
@@ -68,6 +72,9 @@ func (s *scanner) value() (ended bool, err error) {
 	}
 	if s.pos >= len(s.text) {
 		return false, s.unexpected("a value")
+	}
+	if len(s.doc.nodes) >= s.limits.Values {
+		return false, &Error{Code: Size, Offset: s.pos, What: fmt.Sprintf("more than %d values", s.limits.Values)}
 	}
 	i := int32(len(s.doc.nodes))
 	n.start, n.next = int32(s.pos), i+1

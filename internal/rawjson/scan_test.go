@@ -165,8 +165,9 @@ func TestNegativeLimitsRefuseNothing(t *testing.T) {
 
 func TestLimitsWithDefaults(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, rawjson.Limits{Bytes: 1 << 20, Depth: 64, Number: 1000, Exponent: 400}, rawjson.Limits{}.WithDefaults())
-	l := rawjson.Limits{Bytes: 1, Depth: 2, Number: 3, Exponent: 4}
+	require.Equal(t, rawjson.Limits{Bytes: 1 << 20, Depth: 64, Number: 1000, Exponent: 400, Values: off.WithDefaults().Values},
+		rawjson.Limits{}.WithDefaults())
+	l := rawjson.Limits{Bytes: 1, Depth: 2, Number: 3, Exponent: 4, Values: 5}
 	require.Equal(t, l, l.WithDefaults())
 	require.Equal(t, off.WithDefaults(), off.WithDefaults().WithDefaults())
 }
@@ -186,6 +187,14 @@ func TestParseIsSafeOnOpeners(t *testing.T) { // not parallel: it counts allocat
 	require.Equal(t, rawjson.Syntax, e.Code)
 	require.True(t, e.AtEnd)
 	require.Equal(t, len(text), e.Offset)
+}
+
+func TestParseCountsValues(t *testing.T) {
+	t.Parallel()
+	e := refusal(t, `[1,{"a":[2]}]`, rawjson.Limits{Values: 4})
+	require.Equal(t, rawjson.Size, e.Code)
+	_, err := rawjson.Parse(`[1,{"a":[2]}]`, rawjson.Limits{Values: 5})
+	require.NoError(t, err)
 }
 
 func TestSizeIsCheckedBeforeAnythingIsRead(t *testing.T) {

@@ -47,7 +47,8 @@ func Reduce(schema json.RawMessage, p Provider) (json.RawMessage, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: not an object", ErrReduce)
 	}
-	r := reducer{rules: providers[p], root: modern(root)}
+	hoist(modern(root))
+	r := reducer{rules: providers[p], root: root}
 	if err := r.reduce(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReduce, err)
 	}

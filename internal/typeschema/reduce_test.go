@@ -148,6 +148,11 @@ func TestReduceForeign(t *testing.T) {
 		{"no type, but properties", `{"properties":{"a":true}}`, typeschema.Anthropic, `{"type":"object","properties":{"a":{}}}`},
 		{"open with declared properties", `{"type":"object","properties":{"a":{"type":"string","const":"x"}}}`, typeschema.OpenAIStrict,
 			`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null]}},"required":["a"],"additionalProperties":false}`},
+		{"references to other places", `{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},` +
+			`"b":{"$ref":"#/properties/a"},"c":{"type":"array","items":{"$ref":"#/properties/a"}},"d":{"$ref":"#/properties/a/properties/x"}},"$defs":{"ref1":{"type":"null"}}}`, typeschema.Gemini,
+			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},` +
+				`"b":{"$ref":"#/$defs/ref2"},"c":{"type":"array","items":{"$ref":"#/$defs/ref2"}},"d":{"$ref":"#/$defs/ref3"}},` +
+				`"$defs":{"ref2":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},"ref3":{"type":"string"}}}`},
 		{"recursive root, gemini", `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`, typeschema.Gemini,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/Root"}},"$defs":{"Root":{"type":"object","properties":{"a":{"$ref":"#/$defs/Root"}}}}}`},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -30,6 +31,55 @@ func modern(root *ordered) *ordered {
 		})
 	}
 	return root
+}
+
+// hoist makes definitions of the other places that references lead to, such
+// as #/properties/data, which no provider takes. It comes after modern.
+func hoist(root *ordered) {
+	names := map[string]string{}
+	defs := root.object("$defs")
+	rewriteRefs(root, func(ref string) string {
+		segs := rawjson.Segments(strings.TrimPrefix(ref, "#"))
+		target, _ := at(root, segs).(*ordered)
+		if !strings.HasPrefix(ref, "#/") || target == nil || len(segs) == 2 && segs[0] == "$defs" {
+			return ref
+		}
+		name, known := names[ref]
+		if !known {
+			if defs == nil {
+				defs = newOrdered()
+			}
+			for n := len(names) + 1; known || name == ""; n++ {
+				name = fmt.Sprint("ref", n)
+				known = defs.has(name)
+			}
+			names[ref] = name
+			defs.set(name, target)
+		}
+		return defsPrefix + name
+	})
+	if len(names) > 0 {
+		root.set("$defs", defs)
+	}
+}
+
+// at returns what stands below v, nil if nothing does.
+func at(v any, segs []string) any {
+	for _, seg := range segs {
+		switch c := v.(type) {
+		case *ordered:
+			v = c.get(seg)
+		case []any:
+			i, err := strconv.Atoi(seg)
+			if err != nil || i < 0 || i >= len(c) {
+				return nil
+			}
+			v = c[i]
+		default:
+			return nil
+		}
+	}
+	return v
 }
 
 // rewriteRefs replaces every reference in s.

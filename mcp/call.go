@@ -1,0 +1,99 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// call returns the function that calls a tool of the server, by its own name.
+func (s *Server) call(tool string) agentloop.ToolFunc {
+	return func(ctx context.Context, call middleware.ToolCall) (agentloop.Result, error) {
+		args, ok := arguments(call.Arguments)
+		if !ok { // only a tool without a schema gets here with such
+			return agentloop.Result{}, errors.New("the arguments are not one JSON object")
+		}
+		res, err := waiting(ctx, func() (*sdk.CallToolResult, error) {
+			return s.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: args})
+		}, nil)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return agentloop.Result{}, ctx.Err()
+		case err != nil:
+			return agentloop.Result{}, s.callFailed(err)
+		}
+		return s.result(res), nil
+	}
+}
+
+// arguments returns the text as the SDK sends it: as it is, but for white
+// space. Nothing at all is no arguments.
+func arguments(text string) (json.RawMessage, bool) {
+	if t := strings.TrimSpace(text); t == "" || t == "null" {
+		return json.RawMessage("{}"), true
+	} else if t[0] != '{' || !json.Valid([]byte(t)) {
+		return nil, false
+	}
+	return json.RawMessage(text), true
+}
+
+// callFailed puts a failure into words for the model: the server's own, if it
+// sent some. What a transport says may hold addresses and keys, so that is for
+// errors.As only.
+func (s *Server) callFailed(err error) error {
+	var refused *jsonrpc.Error
+	switch {
+	case errors.As(err, &refused):
+		return &failure{fmt.Sprintf("the server refused the call: %s (code %d)", plain(refused.Message, maxError), refused.Code), []error{err}}
+	case isClosed(err):
+		gone := error(&failure{fmt.Sprintf("%v: no tool of %s can be called", ErrClosed, s.name), []error{ErrClosed, err}})
+		s.failure.Store(&gone)
+		return gone
+	}
+	return &failure{"the call to the server failed", []error{err}}
+}
+
+// failure is an error whose text is fit for anybody, and its causes.
+type failure struct {
+	text   string
+	causes []error
+}
+
+// Error returns the text.
+func (f *failure) Error() string { return f.text }
+
+// Unwrap returns the causes.
+func (f *failure) Unwrap() []error { return f.causes }
+
+// isClosed reports whether err comes from a connection that is gone. The SDK
+// has a word of its own for some of the ways only.
+func isClosed(err error) bool {
+	for _, gone := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrClosed, syscall.EPIPE} {
+		if errors.Is(err, gone) {
+			return true
+		}
+	}
+	return false
+}
+
+// withoutURL returns err without the address in its text: that may hold a key.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return &failure{fmt.Sprintf("%s: %v", u.Op, u.Err), []error{err}}
+	}
+	return err
+}

@@ -1,0 +1,193 @@
+package mcp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Entry is a line of the table: a tool as its server presents it, and what
+// became of it.
+type Entry struct {
+	Name   string // what the model calls it
+	Server string // see Options.Name
+	Tool   string // its name on the server
+	Title  string // for people, one line; "": it has none
+	// Annotations are what the server claims of the tool, such as ReadOnlyHint.
+	// Nil: it claims nothing. Whoever does not trust the server does not trust
+	// them.
+	Annotations *sdk.ToolAnnotations
+	Unvalidated string // why calls are not held to a schema; "": they are
+	Refused     string // why the tool is not offered; "": it is
+}
+
+// list is what a server offers. It never changes.
+type list struct {
+	heard uint64 // Server.heard when it was read
+	sum   [sha256.Size]byte
+	cut   error // why it is not the whole one
+	tools []agentloop.Tool
+	table []Entry
+}
+
+// pages is what the server sent.
+type pages struct {
+	tools []*sdk.Tool
+	sum   [sha256.Size]byte
+	cut   error
+}
+
+// read reads the list, page by page, up to its bounds. A server without tools
+// has an empty one.
+func (s *Server) read(ctx context.Context) (pages, error) {
+	var p pages
+	sum, size := sha256.New(), 0
+	cursor, seen := "", map[string]bool{}
+	for n := 0; ; n++ {
+		if p.cut != nil || n == maxPages || seen[cursor] {
+			if p.cut == nil {
+				p.cut = fmt.Errorf("mcp: the list of %s has no end: it was cut after %d pages", s.name, n)
+			}
+			break
+		}
+		seen[cursor] = true
+		page, err := s.session.ListTools(ctx, &sdk.ListToolsParams{Cursor: cursor})
+		if noTools(err) {
+			break
+		}
+		if err != nil {
+			return pages{}, err
+		}
+		for _, t := range page.Tools {
+			text, err := json.Marshal(t)
+			if err != nil {
+				return pages{}, err
+			}
+			size += len(text)
+			if len(p.tools) == s.o.MaxTools || size > maxRead {
+				p.cut = fmt.Errorf("mcp: the list of %s is too long: it was cut after %d tools", s.name, len(p.tools))
+				break
+			}
+			sum.Write(text)
+			p.tools = append(p.tools, t)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	p.sum = [sha256.Size]byte(sum.Sum(nil))
+	return p, nil
+}
+
+// noTools reports whether the server does not know the method at all.
+func noTools(err error) bool {
+	var refused *jsonrpc.Error
+	return errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound
+}
+
+// publish makes p the current list. The tools stay the same slice if the server
+// sent the same. One goroutine at a time gets here: that with Server.busy.
+func (s *Server) publish(ctx context.Context, p pages, heard uint64) error {
+	old := s.list.Load()
+	l := &list{heard: heard, sum: p.sum, cut: p.cut}
+	if old != nil && old.sum == p.sum {
+		l.tools, l.table = old.tools, old.table
+	} else if err := s.fill(ctx, l, p.tools); err != nil {
+		return err
+	}
+	s.list.Store(l)
+	return nil
+}
+
+// fill makes tools of what the server described. The time is bounded by ctx:
+// schemas can be costly to compile.
+func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool) error {
+	names, sent := map[string]bool{}, 0
+	for _, d := range described {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		e, t := s.tool(d)
+		size := len(e.Name) + len(t.Def.Description) + len(t.Def.Parameters)
+		switch {
+		case e.Refused != "":
+		case names[e.Name]:
+			e.Refused = "the server lists a tool of that name before it"
+		case s.o.RefuseUnvalidated && e.Unvalidated != "":
+			e.Refused = "its calls could not be validated"
+		case sent+size > maxSent:
+			e.Refused = fmt.Sprintf("the server's tools before it take up the %d bytes there are", maxSent)
+		case !s.admitted(e, &t):
+			e.Refused = "Options.Admit refused it"
+		default:
+			t.Def.Name = e.Name
+			names[e.Name] = true
+			sent += size
+			l.tools = append(l.tools, t)
+		}
+		l.table = append(l.table, e)
+	}
+	l.tools = slices.Clip(l.tools)
+	return nil
+}
+
+// admitted asks Options.Admit. A panic of it is a no: this may run on a goroutine
+// that nobody can recover.
+func (s *Server) admitted(e Entry, t *agentloop.Tool) (ok bool) {
+	if s.o.Admit == nil {
+		return true
+	}
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	return s.o.Admit(e, t)
+}
+
+// tool makes a tool of what the server described.
+func (s *Server) tool(d *sdk.Tool) (Entry, agentloop.Tool) {
+	e := Entry{Name: toolName(s.o.Prefix, d.Name), Server: s.name, Tool: d.Name, Title: title(d)}
+	if d.Annotations != nil {
+		a := *d.Annotations
+		a.Title = line(a.Title, maxTitle)
+		e.Annotations = &a
+	}
+	switch {
+	case d.Name == "":
+		e.Refused = "it has no name"
+	case len(d.Name) > maxName:
+		e.Tool, e.Refused = clip(d.Name, maxName), fmt.Sprintf("its name is longer than %d bytes", maxName)
+	}
+	description := plain(d.Description, s.o.MaxDescription)
+	parameters, raw, why := readSchema(d.InputSchema, s.o.MaxSchema)
+	if why != "" {
+		e.Unvalidated = clip(why, maxReason)
+		if raw != "" {
+			description = plain(description+"\n\nIts arguments, as its server describes them: "+raw, s.o.MaxDescription)
+		}
+	}
+	return e, agentloop.Tool{
+		Def:     middleware.Tool{Name: e.Name, Description: description, Parameters: parameters},
+		Func:    s.call(d.Name),
+		Timeout: s.o.Timeout,
+		Title:   e.Title,
+	}
+}
+
+// title is what people are shown.
+func title(d *sdk.Tool) string {
+	if t := line(d.Title, maxTitle); t != "" || d.Annotations == nil {
+		return t
+	}
+	return line(d.Annotations.Title, maxTitle)
+}

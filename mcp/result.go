@@ -1,0 +1,135 @@
+package mcp
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/toolmend/toolmend/agentloop"
+)
+
+// result returns what the model and the program get of a result.
+func (s *Server) result(res *sdk.CallToolResult) agentloop.Result {
+	r := agentloop.Result{Text: text(res, s.o.MaxResult), IsError: res.IsError}
+	switch {
+	case res.NeedsInput():
+		r = agentloop.Result{Text: "The tool asks for input that nobody here can give.", IsError: true}
+	case r.IsError && r.Text == "":
+		r.Text = "The tool failed and did not say why."
+	}
+	if size(res, s.o.MaxValue) <= s.o.MaxValue {
+		r.Value = res
+	}
+	return r
+}
+
+// text returns the texts of a result, a line for what is none, and structured
+// content where there is no text: servers send the same as text for clients
+// that read nothing else. It is cut after limit bytes, with a notice.
+func text(res *sdk.CallToolResult, limit int) string {
+	w := writer{limit: limit}
+	said := false
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			said = true
+			w.add(c.Text)
+		case *sdk.ImageContent:
+			w.add(fmt.Sprintf("[image: %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *sdk.AudioContent:
+			w.add(fmt.Sprintf("[audio: %s, %d bytes]", c.MIMEType, len(c.Data)))
+		case *sdk.ResourceLink:
+			w.add("[resource: " + joined(c.Name, c.URI, c.MIMEType, c.Description) + "]")
+		case *sdk.EmbeddedResource:
+			said = w.resource(c.Resource) || said
+		default: // belongs into sampling, not into results
+			w.add("[content that is not for tools]")
+		}
+	}
+	if res.StructuredContent != nil && !said {
+		if b, err := encode(res.StructuredContent); err == nil {
+			w.add(string(b))
+		}
+		if rounded(res.StructuredContent) {
+			w.add("[Whole numbers from 2^53 on may have been rounded.]")
+		}
+	}
+	return w.String()
+}
+
+// joined returns the parts that are not empty.
+func joined(parts ...string) string {
+	var some []string
+	for _, p := range parts {
+		if p != "" {
+			some = append(some, p)
+		}
+	}
+	return strings.Join(some, ", ")
+}
+
+// writer joins texts by line breaks and keeps the first limit bytes of them.
+type writer struct {
+	limit, total int
+	begun        bool
+	b            strings.Builder
+}
+
+func (w *writer) add(s string) {
+	if w.begun {
+		s = "\n" + s
+	}
+	w.begun = true
+	if w.total < w.limit {
+		w.b.WriteString(head(s, w.limit-w.total))
+	}
+	w.total += len(s)
+}
+
+// resource adds what a result holds of a resource, and reports whether that is
+// text.
+func (w *writer) resource(r *sdk.ResourceContents) bool {
+	switch {
+	case r == nil:
+		return false
+	case r.Blob != nil:
+		w.add("[resource: " + joined(r.URI, r.MIMEType, fmt.Sprintf("%d bytes", len(r.Blob))) + "]")
+		return false
+	}
+	w.add("[resource: " + joined(r.URI, r.MIMEType) + "]")
+	w.add(r.Text)
+	return true
+}
+
+// String returns the text with the notice.
+func (w *writer) String() string {
+	if w.total <= w.limit {
+		return w.b.String()
+	}
+	return fmt.Sprintf("%s\n[Cut here: the result has %d bytes.]", w.b.String(), w.total)
+}
+
+// size returns the bytes of a result, or more than limit if it has more.
+func size(res *sdk.CallToolResult, limit int) int {
+	n := 0
+	for _, c := range res.Content {
+		switch c := c.(type) {
+		case *sdk.TextContent:
+			n += len(c.Text)
+		case *sdk.ImageContent:
+			n += len(c.Data)
+		case *sdk.AudioContent:
+			n += len(c.Data)
+		}
+	}
+	if n > limit { // no need to write it all out
+		return n
+	}
+	b, err := json.Marshal(res)
+	if err != nil {
+		return limit + 1
+	}
+	return len(b)
+}
