@@ -1,0 +1,74 @@
+// Package anthropic is the wire format of Anthropic Messages. The same bodies
+// go to Vertex and to Bedrock's invoke, with anthropic_version in the body and
+// the model in the path.
+//
+// A user message of the wire that holds tool results becomes a tool message for
+// each of them, and a user message for what stands beside them; unchanged, it
+// is written as the one message that it was. Fresh tool messages in a row
+// become one user message. What the provider runs itself (web search, code
+// execution, MCP) is an opaque part.
+//
+// Source: docs.claude.com/en/api/messages, messages-streaming and errors.
+package anthropic
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+const dialect = "anthropic-messages"
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+// Match is part of wire.Codec. Bedrock's invoke-with-response-stream is left
+// alone: its answers are binary frames.
+func (Format) Match(path string, body []byte) bool {
+	path, _, _ = strings.Cut(path, "?")
+	switch {
+	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")), !bytes.Contains(body, []byte(`"messages"`)):
+		return false
+	case strings.HasSuffix(path, "/v1/messages"):
+		return true
+	case strings.HasSuffix(path, ":rawPredict"), strings.HasSuffix(path, ":streamRawPredict"),
+		strings.Contains(path, "/model/") && strings.HasSuffix(path, "/invoke"):
+		return bytes.Contains(body, []byte(`"anthropic_version"`))
+	}
+	return false
+}
+
+// URL is part of codec.Format.
+func (Format) URL(base, model string, stream bool) string {
+	if base == "" {
+		base = "https://api.anthropic.com"
+	}
+	base = strings.TrimRight(base, "/")
+	if strings.HasSuffix(base, "/v1") {
+		return base + "/messages"
+	}
+	return base + "/v1/messages"
+}
+
+// Authorize is part of codec.Format.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("x-api-key", key)
+	}
+	if h.Get("anthropic-version") == "" {
+		h.Set("anthropic-version", "2023-06-01")
+	}
+}
+
+// DecodeResponse is part of wire.Codec.
+func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.NewStream(req, nil), body)
+}

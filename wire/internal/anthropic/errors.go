@@ -1,0 +1,73 @@
+package anthropic
+
+import (
+	"net/http"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
+// own, which are read as well.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	root := doc.Root()
+	for first := range root.Each() { // Vertex puts a list around it
+		if root.Kind() == rawjson.Array {
+			root = first
+		}
+		break
+	}
+	f, ok := failure(root)
+	if !ok {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, f)
+}
+
+// failure reads an error of the provider, or of the cloud that it runs in.
+func failure(root rawjson.Value) (codec.Failure, bool) {
+	e := root.Get("error")
+	f := codec.Failure{
+		Code:    codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code")),
+		Message: codec.FirstText(e.Get("message"), root.Get("message"), root.Get("Message")),
+	}
+	return f, f.Message != "" || f.Code != ""
+}
+
+// EncodeError is part of wire.Codec.
+func (Format) EncodeError(status int, code, message string) []byte {
+	if code == "" {
+		code = codeOf(status)
+	}
+	e := codec.Object(kv("type", quote(code)), kv("message", quote(message)))
+	return []byte(codec.Object(kv("type", `"error"`), kv("error", e)))
+}
+
+// codeOf returns the provider's word for a status.
+func codeOf(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

@@ -1,0 +1,275 @@
+package anthropic
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// stream reads one answer.
+type stream struct {
+	buf  *codec.Buffer
+	sink middleware.Sink
+	a    *answer
+	open []*building // the blocks, in the order in which they start
+	at   map[int]int // where the block of an index stands in open
+
+	stopped bool
+	failed  *middleware.ModelError // what the provider said
+	odd     error                  // events that do not fit, but may be followed by an error that explains them
+	err     error                  // what ended reading
+	closed  bool
+}
+
+// NewStream is part of wire.Codec.
+func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Stream {
+	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{home: new(home), start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+}
+
+// Write is part of wire.Stream.
+func (s *stream) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	if s.err = s.buf.Feed(p, s.event); s.err != nil {
+		return 0, s.err
+	}
+	return len(p), nil
+}
+
+// Safe is part of wire.Stream.
+func (s *stream) Safe() int { return s.buf.Safe() }
+
+// Close is part of wire.Stream. A stream is whole with its message_stop.
+func (s *stream) Close() (*middleware.Response, error) {
+	if !s.closed {
+		s.closed = true
+		if s.err == nil {
+			s.err = s.buf.End(s.event)
+		}
+		if s.err == nil && s.buf.IsArray() {
+			s.err = codec.Shapef("a list")
+		}
+		s.a.native = middleware.Native{Dialect: dialect, Raw: s.buf.Text(), Ref: s.a}
+	}
+	switch {
+	case s.err != nil:
+		return nil, s.err
+	case s.failed != nil && s.a.figures != figures{}:
+		return nil, codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
+	case s.failed != nil:
+		return nil, s.failed
+	case s.odd != nil:
+		return nil, s.odd
+	case !s.stopped:
+		return nil, codec.ErrIncomplete
+	}
+	if len(s.a.blocks) == 0 { // an answer that is no stream has them already
+		for i, b := range s.open {
+			done, err := b.block(s.a.home, i)
+			if err != nil {
+				s.err = err
+				return nil, err
+			}
+			s.a.blocks = append(s.a.blocks, done)
+		}
+	}
+	return s.a.neutral(), nil
+}
+
+func (s *stream) show(kind middleware.EventKind, text string) error {
+	if s.sink == nil || text == "" {
+		return nil
+	}
+	return s.sink(middleware.Event{Kind: kind, Text: text})
+}
+
+// whole reads an answer that is no stream.
+func (s *stream) whole(e codec.Event) error {
+	root, err := codec.ParseObject(e.Data)
+	var cut *rawjson.Error
+	switch {
+	case errors.As(err, &cut) && cut.AtEnd && strings.HasPrefix(e.Data, "{"):
+		return codec.ErrIncomplete
+	case err != nil:
+		return err
+	case root.Get("type").Str() == "error":
+		s.fail(root)
+		return nil
+	case root.Get("content").Kind() != rawjson.Array:
+		return codec.Shapef("an answer without a list of content")
+	}
+	s.stopped = true
+	s.a.root, s.a.event = root, e
+	if err := s.a.message(root); err != nil {
+		return err
+	}
+	if s.a.stop, err = text(root, "stop_reason"); err != nil {
+		return err
+	}
+	for v := range root.Get("content").Each() {
+		b, err := readBlock(v, middleware.RoleAssistant, s.a.home, len(s.a.blocks))
+		if err != nil {
+			return err
+		}
+		s.a.blocks = append(s.a.blocks, b)
+		if err := s.show(b.shown()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) fail(root rawjson.Value) {
+	f, _ := failure(root)
+	status := 0
+	if n := codec.Int(root.Get("error").Get("code")); n >= 400 && n < 600 {
+		status = int(n)
+	}
+	s.failed = codec.ModelError(status, nil, f)
+}
+
+// event reads one event. What holds a call, an error or the end is not to be
+// shown at once.
+func (s *stream) event(e codec.Event) (hold bool, err error) {
+	switch {
+	case s.buf.IsWhole():
+		return true, s.whole(e)
+	case s.buf.IsArray():
+		return true, codec.Shapef("a list")
+	}
+	ev := event{Event: e, block: -1}
+	root, err := codec.ParseObject(e.Data)
+	if err == nil {
+		ev.kind = root.Get("type").Str()
+	}
+	if s.a.start < 0 && (strings.HasPrefix(ev.kind, "content_block_") || ev.kind == "message_delta" || ev.kind == "message_stop") {
+		s.odd = codec.Shapef("a %s before the message", ev.kind)
+	}
+	switch ev.kind {
+	case "message_start":
+		err = s.started(root)
+	case "content_block_start":
+		hold, err = s.blockStart(root, &ev)
+	case "content_block_delta":
+		err = s.blockDelta(root, &ev)
+	case "content_block_stop":
+		err = s.blockStop(root, &ev)
+	case "message_delta":
+		hold, err = true, s.delta(root)
+	case "message_stop":
+		hold, err, s.stopped = true, nil, true
+	case "error":
+		s.fail(root)
+		hold, err = true, nil
+	default:
+		s.pass(ev)
+		return s.odd != nil, nil
+	}
+	s.a.events = append(s.a.events, ev)
+	return hold || s.odd != nil, err
+}
+
+// pass keeps an event that is unknown, or no JSON, as bytes. Those in a row are
+// one: a line break is an event too, and there may be millions.
+func (s *stream) pass(ev event) {
+	ev.kind, ev.Data = "", ""
+	if n := len(s.a.events); n > 0 && s.a.events[n-1].kind == "" {
+		s.a.events[n-1].End = ev.End
+		return
+	}
+	s.a.events = append(s.a.events, ev)
+}
+
+func (s *stream) started(root rawjson.Value) error {
+	if s.a.start >= 0 {
+		return codec.Shapef("a second start of the message")
+	}
+	s.a.start = len(s.a.events)
+	m := root.Get("message")
+	if m.Kind() != rawjson.Object {
+		return codec.Shapef("a start without a message")
+	}
+	return s.a.message(m)
+}
+
+func (s *stream) delta(root rawjson.Value) error {
+	stop, err := text(root.Get("delta"), "stop_reason")
+	if err != nil {
+		return err
+	}
+	if stop != "" || s.a.delta < 0 {
+		s.a.stop = stop
+	}
+	s.a.delta = len(s.a.events)
+	if usage := root.Get("usage"); usage.Kind() == rawjson.Object {
+		s.a.counts = len(s.a.events)
+		s.a.figures = s.a.figures.over(usage)
+	}
+	return nil
+}
+
+// index returns the block that an event is about; -1 if it has not started.
+func (s *stream) index(root rawjson.Value) (n, block int, err error) {
+	v := root.Get("index")
+	if v.Kind() != rawjson.Number || codec.Int(v) < 0 || codec.Int(v) > codec.MaxBody {
+		return 0, 0, codec.Shapef("an event of a block without an index")
+	}
+	n = int(codec.Int(v))
+	if i, ok := s.at[n]; ok {
+		return n, i, nil
+	}
+	return n, -1, nil
+}
+
+func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error) {
+	n, i, err := s.index(root)
+	if err != nil {
+		return true, err
+	}
+	ev.index = n
+	start := root.Get("content_block")
+	if i >= 0 || start.Kind() != rawjson.Object {
+		return true, codec.Shapef("a block that starts twice, or is none")
+	}
+	b := &building{index: n, start: start}
+	ev.block = len(s.open)
+	s.at[n] = ev.block
+	s.open = append(s.open, b)
+	first, err := readBlock(start, middleware.RoleAssistant, nil, 0)
+	if err != nil {
+		return true, err
+	}
+	b.kind, b.isCall = first.kind, first.isCall
+	return first.isCall, s.show(first.shown())
+}
+
+func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
+	n, i, err := s.index(root)
+	if err != nil {
+		return err
+	}
+	ev.index = n
+	delta := root.Get("delta")
+	if delta.Kind() != rawjson.Object {
+		return codec.Shapef("a delta that is none")
+	}
+	if ev.delta, err = text(delta, "type"); err != nil {
+		return err
+	}
+	if i < 0 {
+		s.odd = codec.Shapef("a delta of a block that has not started")
+		return nil
+	}
+	ev.block = i
+	return s.open[i].add(delta, ev.delta, s.show)
+}
+
+func (s *stream) blockStop(root rawjson.Value, ev *event) error {
+	n, i, err := s.index(root)
+	ev.index, ev.block = n, i
+	return err
+}

@@ -1,0 +1,75 @@
+// Package chat is the wire format of OpenAI Chat Completions, and of the many
+// servers that copy it: what one of them adds is kept, what it leaves out is
+// not missed.
+//
+// Where the format has a choice:
+//   - A fresh request writes MaxTokens as max_completion_tokens, the only one
+//     that every model of OpenAI takes. For a server that knows the older
+//     max_tokens alone, put that into Params.
+//   - A fresh tool message has no name and no mark of an error, for which there
+//     is no place; what went wrong stands in its text.
+//   - ToolName of a tool message without a name is that of the call it answers:
+//     a view, which is not written.
+//   - A call in the old form, function_call, has no id on the wire: it gets one
+//     by its place, and the reply to it is written in the old form as well.
+package chat
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+const dialect = "openai-chat"
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+const (
+	path    = "/chat/completions"
+	address = "https://api.openai.com/v1"
+)
+
+// Match is part of wire.Codec.
+func (Format) Match(p string, body []byte) bool {
+	p, _, _ = strings.Cut(p, "?")
+	if !strings.HasSuffix(strings.TrimRight(p, "/"), path) {
+		return false
+	}
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
+}
+
+// URL is part of codec.Format. The query of base, where Azure has its version,
+// stays at the end.
+func (Format) URL(base, model string, stream bool) string {
+	if base == "" {
+		base = address
+	}
+	base, query, found := strings.Cut(base, "?")
+	url := strings.TrimRight(base, "/") + path
+	if found {
+		url += "?" + query
+	}
+	return url
+}
+
+// Authorize is part of codec.Format.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// DecodeResponse is part of wire.Codec.
+func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.NewStream(req, nil), body)
+}

@@ -1,0 +1,140 @@
+package chat
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// refusalCode is Groq's code for a tool call that it refused.
+const refusalCode = "tool_use_failed"
+
+// DecodeError is part of wire.Codec.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	v := doc.Root()
+	if v.Kind() == rawjson.Array { // Gemini's compatible address puts it in a list
+		for first := range v.Each() {
+			v = first
+			break
+		}
+	}
+	f, ok := readFailure(v)
+	if !ok {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, f)
+}
+
+// readFailure decodes an error body. OpenAI puts an object under "error",
+// Hugging Face a text; Mistral and Cerebras write its members as the body
+// itself, and FastAPI, behind many servers, a "detail".
+func readFailure(v rawjson.Value) (codec.Failure, bool) {
+	if e := v.Get("error"); e.Kind() == rawjson.Object {
+		v = e
+	} else if e.Str() != "" {
+		return refusalIn(codec.Failure{Message: e.Str(), Code: codec.FirstText(v.Get("code"), v.Get("type"))}, v), true
+	}
+	f := codec.Failure{Message: v.Get("message").Str(), Code: failureCode(v)}
+	if f.Message == "" {
+		f.Message = detailText(v.Get("detail"))
+	}
+	f = refusalIn(f, v)
+	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes the provider behind it
+		if inner, err := codec.ParseObject(raw.Str()); err == nil {
+			e := inner.Get("error")
+			if g := refusalIn(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused {
+				return g, true
+			}
+		}
+	}
+	return f, f.Message != "" || f.Code != ""
+}
+
+// failureCode prefers a word to a number, which mostly repeats the status.
+func failureCode(v rawjson.Value) string {
+	code := v.Get("code")
+	if code.Kind() == rawjson.Number {
+		return codec.FirstText(v.Get("metadata").Get("error_type"), v.Get("type"), code)
+	}
+	return codec.FirstText(code, v.Get("type"), v.Get("status"))
+}
+
+// detailText returns what FastAPI says: a text, or a list of what is wrong.
+func detailText(v rawjson.Value) string {
+	if v.Kind() == rawjson.String {
+		return v.Str()
+	}
+	var b strings.Builder
+	for d := range v.Each() {
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(d.Get("msg").Str())
+		for step := range d.Get("loc").Each() {
+			b.WriteString(" " + codec.Text(step))
+		}
+	}
+	return b.String()
+}
+
+// refusalIn marks f if the provider refused the model's tool call: Groq has a
+// code for it, Ollama's compatible address a text that quotes the call. Where
+// the call itself is not given, what is wrong with it is better than nothing.
+func refusalIn(f codec.Failure, v rawjson.Value) codec.Failure {
+	if f.Code == refusalCode || v.Get("type").Str() == refusalCode {
+		f.Refused, f.Output = true, codec.FirstText(v.Get("failed_generation"), v.Get("message"))
+		return f
+	}
+	if _, quoted, ok := strings.Cut(f.Message, "error parsing tool call: "); ok {
+		f.Refused, f.Output = true, quoted
+	}
+	return f
+}
+
+// failureIn returns the error that an answer with a good status holds, below
+// v: a body, a chunk or a choice.
+func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
+	e := v.Get("error")
+	if e.Str() == "" && (e.Kind() != rawjson.Object || e.Empty()) {
+		return nil, false
+	}
+	f, ok := readFailure(v)
+	if !ok {
+		f.Message = "an error without a message"
+	}
+	return codec.ModelError(statusOf(e), nil, f), true
+}
+
+// statusOf returns the HTTP status that an error quotes; 0 for none.
+func statusOf(e rawjson.Value) int {
+	for _, key := range []string{"status_code", "code", "status"} {
+		if n, err := strconv.Atoi(codec.Text(e.Get(key))); err == nil && n >= 400 && n <= 599 {
+			return n
+		}
+	}
+	return 0
+}
+
+// EncodeError is part of wire.Codec.
+func (Format) EncodeError(status int, code, message string) []byte {
+	kind := "invalid_request_error"
+	switch {
+	case status == http.StatusTooManyRequests:
+		kind = "rate_limit_error"
+	case status >= 500:
+		kind = "server_error"
+	}
+	raw := "null"
+	if code != "" {
+		raw = rawjson.Quote(code)
+	}
+	return []byte(`{"error":{"message":` + rawjson.Quote(message) + `,"type":"` + kind + `","param":null,"code":` + raw + `}}`)
+}

@@ -1,0 +1,117 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// fields are the members that a message and a delta may have and that are
+// understood here.
+type fields struct {
+	role, content, name, callID, calls, function  rawjson.Value
+	reasoning, reasoningContent, details, refusal rawjson.Value
+	audio                                         rawjson.Value
+}
+
+// slot returns where the member key is kept; nil for one that is not known.
+func (f *fields) slot(key string) *rawjson.Value {
+	switch key {
+	case "role":
+		return &f.role
+	case "content":
+		return &f.content
+	case "name":
+		return &f.name
+	case "tool_call_id":
+		return &f.callID
+	case "tool_calls":
+		return &f.calls
+	case "function_call":
+		return &f.function
+	case "reasoning":
+		return &f.reasoning
+	case "reasoning_content":
+		return &f.reasoningContent
+	case "reasoning_details":
+		return &f.details
+	case "refusal":
+		return &f.refusal
+	case "audio":
+		return &f.audio
+	}
+	return nil
+}
+
+// readFields looks once at each member of object. Of members with one key the
+// last counts.
+func readFields(object rawjson.Value) fields {
+	var f fields
+	for m := range object.Each() {
+		if at := f.slot(m.Key()); at != nil {
+			*at = m
+		}
+	}
+	return f
+}
+
+// check returns an error if a member that every server knows is of a kind that
+// none of them sends.
+func (f *fields) check() error {
+	for _, v := range []rawjson.Value{f.role, f.callID, f.refusal} {
+		if k := v.Kind(); k != rawjson.String && k != rawjson.Null && k != rawjson.Invalid {
+			return codec.Shapef("a message's %s is of kind %s", v.Key(), k)
+		}
+	}
+	if k := f.content.Kind(); k == rawjson.Number || k == rawjson.Bool {
+		return codec.Shapef("content is of kind %s", k)
+	}
+	if k := f.calls.Kind(); k != rawjson.Array && k != rawjson.Null && k != rawjson.Invalid {
+		return codec.Shapef("tool_calls is of kind %s", k)
+	}
+	if k := f.function.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
+		return codec.Shapef("function_call is of kind %s", k)
+	}
+	return nil
+}
+
+// hasReasoning reports whether there is reasoning, in any of the three members
+// that servers put it in.
+func (f *fields) hasReasoning() bool {
+	return f.reasoning.Str() != "" || f.reasoningContent.Str() != "" || f.details.Kind() == rawjson.Array && !f.details.Empty()
+}
+
+// reasoningText returns the reasoning once: servers that fill several members
+// say the same in each.
+func (f *fields) reasoningText() string {
+	if s := f.reasoningContent.Str(); s != "" {
+		return s
+	}
+	if s := f.reasoning.Str(); s != "" {
+		return s
+	}
+	var b strings.Builder
+	for d := range f.details.Each() {
+		b.WriteString(d.Get("text").Str())
+		b.WriteString(d.Get("summary").Str())
+	}
+	return b.String()
+}
+
+// reasoningRaw returns the members of the reasoning as an object of their own.
+func (f *fields) reasoningRaw() string {
+	var members []codec.Member
+	for _, v := range []rawjson.Value{f.reasoningContent, f.reasoning, f.details} {
+		if k := v.Kind(); k == rawjson.String || k == rawjson.Array {
+			members = append(members, codec.Member{Key: v.Key(), Raw: v.Raw()})
+		}
+	}
+	return memberRaw(members...)
+}
+
+// hasFunction reports whether a call in the old form is there: some servers
+// send an empty one always.
+func (f *fields) hasFunction() bool {
+	return f.function.Get("name").Str() != "" || f.function.Get("arguments").Str() != ""
+}

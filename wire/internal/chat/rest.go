@@ -1,0 +1,138 @@
+package chat
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// Rest is part of wire.Stream.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	if !s.owns(resp) && sent > 0 {
+		return s.splice(s.buf.Text()[:sent], resp)
+	}
+	out, err := Format{}.EncodeResponse(resp)
+	if err != nil || sent == 0 {
+		return out, err
+	}
+	if shown := s.answer.text[:sent]; !strings.HasPrefix(string(out), shown) {
+		return nil, codec.Unencodablef("a change of what was shown already")
+	}
+	return out[sent:], nil
+}
+
+// owns reports whether resp is this stream's own answer.
+func (s *stream) owns(resp *middleware.Response) bool {
+	if s.answer == nil || resp.Native == nil || resp.Native.Dialect != dialect {
+		return false
+	}
+	if a, ok := resp.Native.Ref.(*answer); ok {
+		return a == s.answer
+	}
+	return resp.Native.Raw == s.answer.text
+}
+
+// splice returns a later answer as the continuation of what was shown: its
+// chunks take the id of the first ones, as clients drop those of another.
+func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error) {
+	if len(resp.Others) > 0 {
+		return nil, codec.Unencodablef("several choices after the beginning of another answer")
+	}
+	body, err := Format{}.EncodeResponse(resp)
+	if err != nil {
+		return nil, err
+	}
+	text := string(body)
+	if a, err := answerOf(resp); err != nil {
+		return nil, err
+	} else if a.main == nil {
+		if text, err = asEvents(text); err != nil {
+			return nil, err
+		}
+	}
+	id, err := firstID(shown)
+	if err != nil || id == "" {
+		return []byte(text), err
+	}
+	edits, err := eachEvent(text, func(v rawjson.Value) ([]rawjson.Edit, bool, error) {
+		if !v.Get("choices").Exists() || v.Get("id").Str() == id {
+			return nil, false, nil
+		}
+		edits, err := codec.SetAll(v, codec.Member{Key: "id", Raw: rawjson.Quote(id)})
+		return edits, false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out, err := codec.Apply(text, edits)
+	return []byte(out), err
+}
+
+// firstID returns the id of a stream's chunks: the first that is not empty.
+func firstID(text string) (id string, err error) {
+	_, err = eachEvent(text, func(v rawjson.Value) ([]rawjson.Edit, bool, error) {
+		if id == "" && v.Get("choices").Exists() {
+			id = v.Get("id").Str()
+		}
+		return nil, false, nil
+	})
+	return id, err
+}
+
+// asEvents writes an answer that is one JSON object as a stream: the message,
+// its calls, the end, the figures.
+func asEvents(body string) (string, error) {
+	v, err := codec.ParseObject(body)
+	if err != nil {
+		return "", err
+	}
+	choices := slices.Collect(v.Get("choices").Each())
+	if len(choices) != 1 {
+		return "", codec.Unencodablef("several choices in a stream")
+	}
+	message := choices[0].Get("message")
+	said, err := delta(message)
+	if err != nil {
+		return "", err
+	}
+	chunks := []string{chunkOf(v, said, "null")}
+	var calls []string
+	for c := range message.Get("tool_calls").Each() {
+		text, err := numbered(c.Raw(), len(calls))
+		if err != nil {
+			return "", err
+		}
+		calls = append(calls, text)
+	}
+	if len(calls) > 0 {
+		chunks = append(chunks, chunkOf(v, codec.Object(codec.Member{Key: "tool_calls", Raw: codec.Array(calls)}), "null"))
+	}
+	if finish := choices[0].Get("finish_reason"); finish.Str() != "" {
+		chunks = append(chunks, chunkOf(v, "{}", finish.Raw()))
+	}
+	if usage := v.Get("usage"); usage.Kind() == rawjson.Object {
+		chunks = append(chunks, codec.Object(append(envelope(v), codec.Member{Key: "choices", Raw: "[]"},
+			codec.Member{Key: "usage", Raw: usage.Raw()})...))
+	}
+	var b strings.Builder
+	for _, c := range append(chunks, "[DONE]") {
+		b.WriteString("data: " + codec.OneLine(c) + "\n\n")
+	}
+	return b.String(), nil
+}
+
+// delta returns a message without its calls, its content as a text or a list.
+func delta(message rawjson.Value) (string, error) {
+	members := []codec.Member{{Key: "tool_calls"}}
+	if c := message.Get("content"); c.Kind() == rawjson.Object {
+		members = append(members, codec.Member{Key: "content", Raw: rawjson.Quote(c.Raw())})
+	}
+	edits, err := codec.SetAll(message, members...)
+	if err != nil {
+		return "", err
+	}
+	return codec.Within(message, edits)
+}

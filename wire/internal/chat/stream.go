@@ -1,0 +1,264 @@
+package chat
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// stream reads an answer. Recorded answers end with [DONE], or with a
+// finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
+// finish_reason (Snowflake, audio): one of the two makes it whole.
+type stream struct {
+	buf     *codec.Buffer
+	sink    middleware.Sink
+	calls   int // how many the conversation has before this answer
+	turns   map[int64]*turn
+	model   string
+	usage   middleware.Usage
+	events  int
+	usageAt int // the event with the final figures; 0 for none
+	done    bool
+	strange bool // an object that is no chunk was seen
+	ending  bool
+	failed  *middleware.ModelError
+	answer  *answer // set by Close
+	see     seer    // nil: the sink
+}
+
+// NewStream is part of wire.Codec.
+func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
+	s := &stream{buf: codec.NewBuffer(false), sink: sink, turns: map[int64]*turn{}}
+	if req != nil {
+		s.calls = codec.Calls(req.Messages)
+	}
+	return s
+}
+
+// Write is part of wire.Stream.
+func (s *stream) Write(p []byte) (int, error) {
+	if err := s.buf.Feed(p, s.event); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Safe is part of wire.Stream.
+func (s *stream) Safe() int { return s.buf.Safe() }
+
+// event reads one event. A whole answer is read at the end.
+func (s *stream) event(e codec.Event) (hold bool, err error) {
+	s.events++
+	switch {
+	case s.buf.IsWhole():
+		return true, nil
+	case strings.TrimSpace(e.Data) == "[DONE]":
+		s.done = true
+		return true, nil
+	case !strings.HasPrefix(e.Data, "{"):
+		return false, nil
+	}
+	v, err := codec.ParseObject(e.Data)
+	if err != nil {
+		if s.ending { // cut off
+			return true, nil
+		}
+		return true, err
+	}
+	return s.chunk(v, e.Name == "error")
+}
+
+// chunk reads a chunk of the answer.
+func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
+	hold = s.fail(v) || s.fail(v.Get("x_groq"))
+	if isError && !hold { // an error whose members are the data itself
+		f, _ := readFailure(v)
+		s.failed, hold = codec.ModelError(statusOf(v), nil, f), true
+	}
+	choices := v.Get("choices")
+	switch choices.Kind() {
+	case rawjson.Array:
+	case rawjson.Invalid, rawjson.Null:
+		s.strange = s.strange || !hold
+	default:
+		return true, codec.Shapef("choices is of kind %s", choices.Kind())
+	}
+	if m := v.Get("model").Str(); m != "" {
+		s.model = m
+	}
+	if figures := usageIn(v); len(figures) > 0 {
+		s.usage, s.usageAt = readUsage(figures[0]), s.events
+	}
+	for c := range choices.Each() {
+		holds, err := s.choice(c)
+		if err != nil {
+			return true, err
+		}
+		hold = hold || holds
+	}
+	return hold, nil
+}
+
+// fail notes the error that v holds, and reports whether it has one.
+func (s *stream) fail(v rawjson.Value) bool {
+	e, ok := failureIn(v)
+	if ok && s.failed == nil {
+		s.failed = e
+	}
+	return ok
+}
+
+// usageIn returns the usage objects of a body or a chunk; Groq has two.
+func usageIn(v rawjson.Value) []rawjson.Value {
+	var out []rawjson.Value
+	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
+		if u.Kind() == rawjson.Object && !u.Empty() {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// choice reads a chunk's part of one choice.
+func (s *stream) choice(v rawjson.Value) (hold bool, err error) {
+	t, err := s.turn(v)
+	if err != nil {
+		return true, err
+	}
+	hold = s.fail(v)
+	finish := v.Get("finish_reason")
+	if !isText(finish) {
+		return true, codec.Shapef("finish_reason is of kind %s", finish.Kind())
+	}
+	if finish.Str() != "" {
+		t.finish = finish.Str()
+		hold = hold || t.index == 0 // the end of a further choice is not the end
+	}
+	delta := deltaOf(v, t)
+	if k := delta.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
+		return true, codec.Shapef("a delta is of kind %s", k)
+	}
+	starts, err := t.add(delta, s.seer(t))
+	return hold || starts, err
+}
+
+// deltaOf returns a choice's delta. Perplexity repeats in message what was
+// said so far; where there is only that, it is the delta.
+func deltaOf(choice rawjson.Value, t *turn) rawjson.Value {
+	if d := choice.Get("delta"); d.Exists() || t.role != "" || !t.silent {
+		return d
+	}
+	return choice.Get("message")
+}
+
+// turn returns the turn that a choice belongs to.
+func (s *stream) turn(choice rawjson.Value) (*turn, error) {
+	if choice.Kind() != rawjson.Object {
+		return nil, codec.Shapef("a choice is of kind %s", choice.Kind())
+	}
+	index := choice.Get("index")
+	n := codec.Int(index)
+	if k := index.Kind(); k != rawjson.Number && k != rawjson.Invalid && k != rawjson.Null || n < 0 || n > maxIndex {
+		return nil, codec.Shapef("a choice without a sensible index")
+	}
+	t := s.turns[n]
+	if t == nil {
+		t = newTurn(n)
+		s.turns[n] = t
+	}
+	return t, nil
+}
+
+// seer returns who is told what a delta of t holds.
+func (s *stream) seer(t *turn) seer {
+	switch {
+	case t.index != 0:
+		return teller{}
+	case s.see != nil:
+		return s.see
+	}
+	return teller{s.sink}
+}
+
+// teller passes texts on to a sink.
+type teller struct{ sink middleware.Sink }
+
+func (t teller) piece(p piece, _ rawjson.Value, text string, again bool) error {
+	if t.sink == nil || again {
+		return nil
+	}
+	kind := middleware.EventReasoning
+	if p == pieceText || p == pieceRefusal {
+		kind = middleware.EventText
+	}
+	return t.sink(middleware.Event{Kind: kind, Text: text})
+}
+
+func (teller) call(*streamed, rawjson.Value) error { return nil }
+
+// Close is part of wire.Stream.
+func (s *stream) Close() (*middleware.Response, error) {
+	s.ending = true
+	if err := s.buf.End(s.event); err != nil {
+		return nil, err
+	}
+	text := s.buf.Text()
+	var resp *middleware.Response
+	var err error
+	switch {
+	case s.buf.IsWhole():
+		resp, err = s.whole(text)
+	case strings.HasPrefix(strings.TrimLeft(text, "\ufeff \t\r\n"), "["):
+		return nil, codec.Shapef("an array")
+	default:
+		resp, err = s.streamed(text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.answer = resp.Native.Ref.(*answer)
+	return resp, nil
+}
+
+// streamed returns the answer that the events made.
+func (s *stream) streamed(text string) (*middleware.Response, error) {
+	if s.failed != nil {
+		return nil, s.failure()
+	}
+	if len(s.turns) == 0 {
+		switch {
+		case s.strange:
+			return nil, codec.Shapef("events without choices")
+		case s.done:
+			return nil, &middleware.ModelError{Err: fmt.Errorf("wire: the provider sent a stream without an answer: %w", codec.ErrIncomplete)}
+		}
+		return nil, codec.ErrIncomplete
+	}
+	turns := make([]*turn, 0, len(s.turns))
+	for _, t := range s.turns {
+		if t.finish == "" && !s.done {
+			return nil, codec.ErrIncomplete
+		}
+		turns = append(turns, t)
+	}
+	slices.SortFunc(turns, func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
+	a := &answer{text: text, main: turns[0], usageAt: s.usageAt, safe: s.buf.Safe(), word: turns[0].finish, model: s.model, usage: s.usage}
+	resp, err := a.response(s.calls, len(turns), func(i int) (rawjson.Value, error) { return codec.ParseObject(turns[i].raw()) })
+	for _, t := range turns {
+		t.strip()
+	}
+	return resp, err
+}
+
+// failure returns the error that the provider sent, with what it has cost.
+func (s *stream) failure() error {
+	if s.usage == (middleware.Usage{}) {
+		return s.failed
+	}
+	return codec.WithUsage(s.failed, s.model, s.usage)
+}

@@ -1,0 +1,148 @@
+package chat
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// streamed is a call that comes in deltas.
+type streamed struct {
+	index  int64
+	seq    int // from 0, in the order of their first deltas
+	id     string
+	name   string
+	kind   middleware.Kind
+	typed  bool   // kind is known
+	word   string // type as written; "" if it never was
+	old    bool   // a function_call
+	args   strings.Builder
+	deltas int // how many there were
+	last   int // the last of them with arguments, be they empty; -1 for none
+	more   bag // members beside those known
+	inner  bag // the same beside name and arguments
+}
+
+// place returns the call that a delta belongs to: by its index, else by its
+// id, else the last one. An index with another id and a name starts a new call:
+// some servers number every call 0.
+func (t *turn) place(v rawjson.Value) (*streamed, error) {
+	if err := checkCall(v); err != nil {
+		return nil, err
+	}
+	id, index := v.Get("id").Str(), v.Get("index")
+	named := v.Get("function").Get("name").Str() != "" || v.Get("custom").Get("name").Str() != ""
+	var c *streamed
+	var n int64
+	switch index.Kind() {
+	case rawjson.Number:
+		n = codec.Int(index)
+		c = t.byIndex[n]
+		if c != nil && named && id != "" && c.id != "" && id != c.id {
+			c = nil
+		}
+	case rawjson.Invalid, rawjson.Null:
+		n = int64(len(t.calls))
+		if id != "" {
+			c = t.byID[id]
+		} else if last := len(t.calls) - 1; last >= 0 && !(named && t.calls[last].name != "") {
+			c = t.calls[last]
+		}
+	default:
+		return nil, codec.Shapef("the index of a call is of kind %s", index.Kind())
+	}
+	if n < 0 || n > maxIndex {
+		return nil, codec.Shapef("a call's index is out of bounds")
+	}
+	if c == nil {
+		c = &streamed{index: n, seq: len(t.calls), last: -1, more: newBag(), inner: newBag()}
+		t.calls = append(t.calls, c)
+		t.byIndex[n] = c
+	}
+	if id != "" {
+		t.byID[id] = c
+	}
+	return c, nil
+}
+
+// maxIndex bounds the indices of choices and calls, which clients make lists
+// of.
+const maxIndex = 1 << 16
+
+// maxName bounds the name of a tool, which may come in pieces.
+const maxName = 4096
+
+// add reads one delta of the call.
+func (c *streamed) add(v rawjson.Value, see seer) error {
+	if function, custom := v.Get("function"), v.Get("custom"); !c.typed && !c.old && (function.Kind() == rawjson.Object || custom.Kind() == rawjson.Object) {
+		c.kind, c.typed = kindOf(v), true
+	}
+	if err := checkCall(v); err != nil {
+		return err
+	}
+	holder, _, key := payload(v, c.kind, c.old)
+	if err := see.call(c, v); err != nil {
+		return err
+	}
+	if c.id == "" && !c.old {
+		c.id = v.Get("id").Str()
+	}
+	if c.word == "" && !c.old {
+		c.word = v.Get("type").Str()
+	}
+	if name := holder.Get("name").Str(); name != c.name { // a server may repeat it
+		if len(c.name)+len(name) > maxName {
+			return codec.Shapef("a tool's name of more than %d bytes", maxName)
+		}
+		c.name += name
+	}
+	if a := holder.Get(key); a.Exists() {
+		c.args.WriteString(argumentsOf(a))
+		c.last = c.deltas
+	}
+	for m := range holder.Each() {
+		if k := m.Key(); k != "name" && k != key {
+			c.inner.add(m)
+		}
+	}
+	if !c.old {
+		for m := range v.Each() {
+			switch m.Key() {
+			case "index", "id", "type", "function", "custom":
+			default:
+				c.more.add(m)
+			}
+		}
+	}
+	c.deltas++
+	return nil
+}
+
+// json returns the call as it stands in history.
+func (c *streamed) json() string {
+	key := "arguments"
+	if c.kind == middleware.Custom {
+		key = "input"
+	}
+	payload := codec.Object(append([]codec.Member{
+		{Key: "name", Raw: rawjson.Quote(c.name)},
+		{Key: key, Raw: rawjson.Quote(c.args.String())}}, c.inner.members()...)...)
+	if c.old {
+		return payload
+	}
+	word := c.word
+	if word == "" {
+		word = "function"
+	}
+	at := "function"
+	if c.kind == middleware.Custom {
+		at, word = "custom", "custom"
+	}
+	members := []codec.Member{{Key: "type", Raw: rawjson.Quote(word)}, {Key: at, Raw: payload}}
+	if c.id != "" {
+		members = append([]codec.Member{{Key: "id", Raw: rawjson.Quote(c.id)}}, members...)
+	}
+	return codec.Object(append(members, c.more.members()...)...)
+}

@@ -1,0 +1,118 @@
+// Package codec is what the wire formats share: the contract that each of them
+// fulfils, edits of recorded JSON, events of a stream, and the provider's
+// errors in neutral form.
+//
+// The one rule of all formats: what came from the wire is never written from a
+// parse. A body is kept as it was received, and a change becomes an edit of it;
+// a change without a place is [ErrUnencodable].
+package codec
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// ErrShape marks a body that is not of the format: pass its bytes on.
+var ErrShape = errors.New("wire: not a body of this format")
+
+// ErrUnencodable marks a change that the format has no place for.
+var ErrUnencodable = errors.New("wire: change has no place in this format")
+
+// ErrIncomplete marks an answer that ended before its end. It wraps
+// io.ErrUnexpectedEOF.
+var ErrIncomplete = fmt.Errorf("wire: the answer ended before it was whole: %w", io.ErrUnexpectedEOF)
+
+// Bounds of what is read.
+const (
+	MaxBody   = 64 << 20 // bytes of a request or an answer, a whole stream included
+	MaxEvent  = 16 << 20 // bytes of one event of a stream
+	maxDepth  = 1000
+	maxValues = 4 << 20 // JSON values of one text
+)
+
+// Format is one wire format. A Format holds no state and is safe for
+// concurrent use; what it says of each method is in package wire.
+type Format interface {
+	Dialect() string
+	Match(path string, body []byte) bool
+	DecodeRequest(body []byte) (*middleware.Request, error)
+	EncodeRequest(req *middleware.Request) ([]byte, error)
+	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
+	EncodeResponse(resp *middleware.Response) ([]byte, error)
+	NewStream(req *middleware.Request, sink middleware.Sink) Stream
+	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
+	EncodeError(status int, code, message string) []byte
+
+	// URL returns where requests to model go: below base, or below the
+	// provider's own address if base is "".
+	URL(base, model string, stream bool) string
+	// Authorize puts the key and what else the provider demands into h.
+	Authorize(h http.Header, key string)
+}
+
+// Stream reads one streamed answer; package wire has the contract.
+type Stream interface {
+	Write(p []byte) (int, error)
+	Safe() int
+	Close() (*middleware.Response, error)
+	Rest(sent int, resp *middleware.Response) ([]byte, error)
+}
+
+// Parse scans one JSON text of a body. The error wraps ErrShape.
+func Parse(text string) (*rawjson.Doc, error) {
+	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: MaxBody, Depth: maxDepth, Values: maxValues, Number: -1, Exponent: -1})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	return doc, nil
+}
+
+// ParseObject is Parse for a text that holds an object.
+func ParseObject(text string) (rawjson.Value, error) {
+	doc, err := Parse(text)
+	if err != nil {
+		return rawjson.Value{}, err
+	}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return rawjson.Value{}, Shapef("%s where an object should be", k)
+	}
+	return doc.Root(), nil
+}
+
+// Shapef returns an error that wraps ErrShape. What it says holds no content.
+func Shapef(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrShape, fmt.Sprintf(format, args...))
+}
+
+// Unencodablef returns an error that wraps ErrUnencodable. What it says holds
+// no content.
+func Unencodablef(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
+}
+
+// Handle returns the codec's handle behind n: its Ref if that is a *T, else
+// what again makes of Raw, as after storage. It is nil, without an error, if n
+// is nil or of another dialect: then the item is written from its neutral
+// fields.
+func Handle[T any](n *middleware.Native, dialect string, again func(raw string) (*T, error)) (*T, error) {
+	if n == nil || n.Dialect != dialect {
+		return nil, nil
+	}
+	if h, ok := n.Ref.(*T); ok {
+		return h, nil
+	}
+	return again(n.Raw)
+}
+
+// Decode reads a whole answer through s.
+func Decode(s Stream, body []byte) (*middleware.Response, error) {
+	if _, err := s.Write(body); err != nil {
+		return nil, err
+	}
+	return s.Close()
+}

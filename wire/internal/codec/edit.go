@@ -1,0 +1,199 @@
+package codec
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// Replace returns the edit that puts raw, a JSON text, in v's place.
+func Replace(v rawjson.Value, raw string) rawjson.Edit {
+	start, end := v.Span()
+	return rawjson.Edit{Start: start, End: end, Text: raw}
+}
+
+// Set returns the edit that gives object a member key with the value raw:
+// the old value is replaced, or a member is added at the end. It is
+// ErrUnencodable if the key stands there twice. Several at one object go
+// through a Patch.
+func Set(object rawjson.Value, key, raw string) (rawjson.Edit, error) {
+	found, err := Only(object, key)
+	if err != nil {
+		return rawjson.Edit{}, err
+	}
+	if found.Exists() {
+		return Replace(found, raw), nil
+	}
+	return Append(object, rawjson.Quote(key)+":"+raw), nil
+}
+
+// Only returns the member of that key, absent if there is none. It is
+// ErrUnencodable if the key stands there twice, or object is none: then an edit
+// of the member would be one of many readings.
+func Only(object rawjson.Value, key string) (rawjson.Value, error) {
+	if object.Kind() != rawjson.Object {
+		return rawjson.Value{}, Unencodablef("no object to hold %s", key)
+	}
+	var found rawjson.Value
+	for m := range object.Each() {
+		if m.Key() != key {
+			continue
+		}
+		if found.Exists() {
+			return rawjson.Value{}, Unencodablef("%s stands there twice", key)
+		}
+		found = m
+	}
+	return found, nil
+}
+
+// Unset returns the edits that take the member key out of object; none if it
+// is not there. Beside an edit that adds to the same object it is a Patch's.
+func Unset(object rawjson.Value, key string) []rawjson.Edit {
+	return object.Cut(func(m rawjson.Value) bool { return m.Key() == key })
+}
+
+// Append returns the edit that puts raw, an element or a whole member, at the
+// end of container. It is one insertion. It does not go with a second edit that
+// adds to the container or takes children out: neither knows of the other's
+// comma. Patch and Splice do.
+func Append(container rawjson.Value, raw string) rawjson.Edit {
+	_, end := container.Span()
+	at := end - 1
+	for last := range container.Each() {
+		_, at = last.Span()
+	}
+	if !container.Empty() {
+		raw = "," + raw
+	}
+	return rawjson.Edit{Start: at, End: at, Text: raw}
+}
+
+// Splice returns the edits that make items, JSON texts, the elements of array:
+// elements at both ends that stay are not touched, so that appending is one
+// insertion.
+func Splice(array rawjson.Value, items []string) []rawjson.Edit {
+	old := slices.Collect(array.Each())
+	from := 0
+	for from < len(old) && from < len(items) && old[from].Raw() == items[from] {
+		from++
+	}
+	oldTo, newTo := len(old), len(items)
+	for oldTo > from && newTo > from && old[oldTo-1].Raw() == items[newTo-1] {
+		oldTo--
+		newTo--
+	}
+	if from == oldTo && from == newTo {
+		return nil
+	}
+	middle := strings.Join(items[from:newTo], ",")
+	var start, end int
+	switch {
+	case from == newTo: // elements go, and a comma with each
+		return array.Cut(cutRange(from, oldTo))
+	case from < oldTo: // elements are replaced
+		start, _ = old[from].Span()
+		_, end = old[oldTo-1].Span()
+	case from > 0: // insert after an element
+		_, start = old[from-1].Span()
+		end, middle = start, ","+middle
+	case len(old) > 0: // insert at the front
+		start, _ = old[0].Span()
+		end, middle = start, middle+","
+	default: // the array was empty
+		_, end = array.Span()
+		start, end = end-1, end-1
+	}
+	return []rawjson.Edit{{Start: start, End: end, Text: middle}}
+}
+
+// cutRange selects the children from up to, not including, to.
+func cutRange(from, to int) func(rawjson.Value) bool {
+	i := -1
+	return func(rawjson.Value) bool {
+		i++
+		return from <= i && i < to
+	}
+}
+
+// Shift returns edits for a text that stands at offset in a larger one.
+func Shift(edits []rawjson.Edit, offset int) []rawjson.Edit {
+	out := make([]rawjson.Edit, len(edits))
+	for i, e := range edits {
+		out[i] = rawjson.Edit{Start: e.Start + offset, End: e.End + offset, Text: e.Text}
+	}
+	return out
+}
+
+// Within returns v's own text with edits made that stand inside of v.
+func Within(v rawjson.Value, edits []rawjson.Edit) (string, error) {
+	start, _ := v.Span()
+	return Apply(v.Raw(), Shift(edits, -start))
+}
+
+// Apply makes the edits. The error wraps ErrUnencodable: edits that overlap
+// come from a body in which one thing stands in two places.
+func Apply(text string, edits []rawjson.Edit) (string, error) {
+	out, err := rawjson.Apply(text, edits)
+	if err != nil {
+		return "", Unencodablef("%v", err)
+	}
+	return out, nil
+}
+
+// OneLine returns a JSON text without line breaks, which it can only have
+// between its tokens.
+func OneLine(json string) string {
+	if !strings.ContainsAny(json, "\r\n") {
+		return json
+	}
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(json)
+}
+
+// IsObject reports whether text is one JSON object.
+func IsObject(text string) bool {
+	_, err := ParseObject(text)
+	return err == nil
+}
+
+// Int returns the whole number that v is, 0 for anything else: a count as
+// providers write it, 12 or 12.0.
+func Int(v rawjson.Value) int64 {
+	if v.Kind() != rawjson.Number {
+		return 0
+	}
+	if n, err := strconv.ParseInt(v.Raw(), 10, 64); err == nil {
+		return n
+	}
+	f, err := strconv.ParseFloat(v.Raw(), 64)
+	if err != nil || math.IsNaN(f) || f != math.Trunc(f) || math.Abs(f) >= 1<<62 {
+		return 0
+	}
+	return int64(f)
+}
+
+// Float returns the number that v is, nil for anything else.
+func Float(v rawjson.Value) *float64 {
+	if v.Kind() != rawjson.Number {
+		return nil
+	}
+	f, err := strconv.ParseFloat(v.Raw(), 64)
+	if err != nil {
+		return nil
+	}
+	return &f
+}
+
+// Number returns f as JSON: null, as in JavaScript, if it is no finite number.
+func Number(f float64) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return "null"
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
+}
+
+// Count returns n as JSON.
+func Count(n int64) string { return strconv.FormatInt(n, 10) }

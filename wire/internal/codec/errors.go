@@ -1,0 +1,111 @@
+package codec
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Failure is a provider's error in its own words.
+type Failure struct {
+	Code    string // the most telling of what it calls code, type and status
+	Message string
+	Refused bool   // it refused the model's tool call
+	Output  string // what the model had written, if Refused
+}
+
+// ModelError returns f in neutral form. The message of a refusal is left out:
+// it quotes the arguments.
+func ModelError(status int, header http.Header, f Failure) *middleware.ModelError {
+	e := &middleware.ModelError{StatusCode: status, Code: clip(f.Code, 100), RetryAfter: RetryAfter(header, time.Now())}
+	switch {
+	case f.Refused:
+		e.Err, e.Output = middleware.ErrInvalidToolCall, f.Output
+	case f.Message != "":
+		e.Err = fmt.Errorf("wire: %s", clip(f.Message, 300))
+	}
+	return e
+}
+
+// NoFailure is ModelError for a body that holds no error of the format, such
+// as a page of a gateway. Nothing of it is quoted.
+func NoFailure(status int, header http.Header, body []byte) *middleware.ModelError {
+	what := "text"
+	switch b := strings.TrimSpace(string(body[:min(len(body), 512)])); {
+	case b == "" && len(body) <= 512:
+		what = "nothing"
+	case strings.HasPrefix(b, "<"):
+		what = "HTML or XML"
+	case strings.HasPrefix(b, "{"), strings.HasPrefix(b, "["):
+		what = "JSON of another form"
+	}
+	return ModelError(status, header, Failure{Message: fmt.Sprintf("the body is no error of this format but %s, %d bytes", what, len(body))})
+}
+
+// RetryAfter reads retry-after-ms and Retry-After, the latter in seconds or as
+// a date; 0 if header says nothing sensible.
+func RetryAfter(header http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(header.Get("retry-after-ms"), 64); err == nil {
+		return wait(ms / 1000)
+	}
+	after := header.Get("Retry-After")
+	if s, err := strconv.ParseFloat(after, 64); err == nil {
+		return wait(s)
+	}
+	if at, err := http.ParseTime(after); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+func wait(seconds float64) time.Duration {
+	if !(seconds > 0 && seconds < 1e6) {
+		return 0
+	}
+	return time.Duration(seconds * float64(time.Second))
+}
+
+// Text returns v if it is a string or a number, as text: some servers write
+// codes either way.
+func Text(v rawjson.Value) string {
+	if v.Kind() == rawjson.Number {
+		return v.Raw()
+	}
+	return v.Str()
+}
+
+// FirstText returns the Text of the first of vs that has one.
+func FirstText(vs ...rawjson.Value) string {
+	for _, v := range vs {
+		if s := Text(v); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+func clip(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + "…"
+}
+
+// WithUsage returns err with the usage of the answer that brought it, so that
+// middleware.ReportOf finds what a refused call has cost.
+func WithUsage(err error, model string, u middleware.Usage) error {
+	var t middleware.Tally
+	t.Add(&middleware.Response{Model: model, Usage: u}, err)
+	_, err = t.Finish(nil, err)
+	return err
+}

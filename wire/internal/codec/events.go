@@ -1,0 +1,366 @@
+package codec
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// framing is how a body is cut into events.
+type framing uint8
+
+const (
+	unknown framing = iota
+	sse             // server-sent events: field lines and an empty line
+	lines           // a JSON text on each line
+	array           // one JSON array, an event an element
+	whole           // one JSON text, or anything else: an event at the end
+)
+
+// Event is one event of a stream.
+type Event struct {
+	Start, End int    // where it stands in the stream, its separator included
+	Name       string // of an SSE event; mostly ""
+	Data       string // "" for a comment or an empty line
+	DataStart  int    // where Data stands in the stream
+	Text       string // all of an SSE event that has no data; a server may put an error there
+	free       bool   // data may have line breaks
+	rows       []span // of data that is folded: its lines, the first one without its end
+}
+
+// span is a piece of the stream.
+type span struct{ start, end int }
+
+// Edits returns edits of e's data as edits of the stream. Folded data has no
+// place of its own there: its first line gets all, the others go.
+func (e Event) Edits(edits []rawjson.Edit) ([]rawjson.Edit, error) {
+	if len(edits) == 0 {
+		return nil, nil
+	}
+	if len(e.rows) == 0 {
+		edits = Shift(edits, e.DataStart)
+		for i := range edits {
+			if !e.free {
+				edits[i].Text = OneLine(edits[i].Text)
+			}
+		}
+		return edits, nil
+	}
+	data, err := Apply(e.Data, edits)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]rawjson.Edit, len(e.rows))
+	for i, row := range e.rows {
+		out[i] = rawjson.Edit{Start: row.start, End: row.end}
+	}
+	out[0].Text = "data: " + OneLine(data)
+	return out, nil
+}
+
+// Buffer collects an answer, in pieces of any size, and cuts it into events.
+// How it is framed is seen from the body, not from its Content-Type: recorded
+// servers leave that out, or say JSON and send events. What is not a stream is
+// one event, at the end.
+type Buffer struct {
+	framing framing
+	byLine  bool
+	text    []byte
+	blank   int // how much of the text is space, as long as the framing is unknown
+	at      int // where the next event starts
+	row     int // where the current line starts
+	looked  int // up to where its end was looked for
+	safe    int
+	held    bool
+
+	// of an array
+	depth          int
+	quoted, escape bool
+	start          int // of the element that is open
+}
+
+// NewBuffer returns an empty buffer. byLine says that an object may be the
+// first of several, each on a line of its own.
+func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} }
+
+// Feed adds p and calls each for every event that is now whole, in order. Once
+// each says hold, nothing from that event on is safe to show. The error is
+// each's, or wraps ErrShape where a bound is passed.
+func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
+	if len(b.text)+len(p) > MaxBody {
+		return Shapef("a stream of more than %d bytes", MaxBody)
+	}
+	b.text = append(b.text, p...)
+	for {
+		e, ok := b.next(false)
+		if !ok {
+			return b.bound(len(b.text) - b.at)
+		}
+		if err := b.pass(e, each); err != nil {
+			return err
+		}
+	}
+}
+
+// End reads what stands after the last separator as an event of its own.
+func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
+	if e, ok := b.next(true); ok {
+		return b.pass(e, each)
+	}
+	return nil
+}
+
+func (b *Buffer) bound(size int) error {
+	if size > MaxEvent && b.framing != whole {
+		b.held = true
+		return Shapef("an event of more than %d bytes", MaxEvent)
+	}
+	return nil
+}
+
+func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
+	if err := b.bound(e.End - e.Start); err != nil {
+		return err
+	}
+	hold, err := each(e)
+	if err != nil {
+		b.held = true
+		return err
+	}
+	b.held = b.held || hold
+	if !b.held {
+		b.safe = e.End
+	}
+	return nil
+}
+
+// Safe returns how many bytes stand before the first event that is held.
+func (b *Buffer) Safe() int { return b.safe }
+
+// Text returns all that was fed.
+func (b *Buffer) Text() string { return string(b.text) }
+
+// IsWhole reports whether the body was no stream.
+func (b *Buffer) IsWhole() bool { return b.framing == whole }
+
+// IsArray reports whether the body was a JSON array of events.
+func (b *Buffer) IsArray() bool { return b.framing == array }
+
+func (b *Buffer) next(end bool) (Event, bool) {
+	if b.framing == unknown {
+		b.framing = b.sniff(end)
+	}
+	switch b.framing {
+	case sse:
+		return b.sse(end)
+	case lines:
+		return b.line(end)
+	case array:
+		return b.element()
+	case whole:
+		return b.all(end)
+	}
+	return Event{}, false
+}
+
+// fields are the beginnings of an event stream: the fields of an event, and a
+// comment.
+var fields = []string{"data:", "event:", "id:", "retry:", ":"}
+
+// sniff tells the framing from the first bytes that are not space; unknown as
+// long as there are too few of them.
+func (b *Buffer) sniff(end bool) framing {
+	if b.blank == 0 && bytes.HasPrefix(b.text, []byte(bom)) {
+		b.blank = len(bom)
+	}
+	for b.blank < len(b.text) && isSpace(b.text[b.blank]) {
+		b.blank++
+	}
+	head := b.text[b.blank:]
+	switch {
+	case len(head) == 0 && !end:
+		return unknown
+	case len(head) == 0:
+		return whole
+	case head[0] == '[':
+		return array
+	case head[0] == '{' && b.byLine:
+		return lines
+	}
+	for _, f := range fields {
+		if bytes.HasPrefix(head, []byte(f)) {
+			return sse
+		}
+		if !end && bytes.HasPrefix([]byte(f), head) {
+			return unknown
+		}
+	}
+	if !end && bytes.HasPrefix([]byte(bom), head) {
+		return unknown
+	}
+	return whole
+}
+
+const bom = "\ufeff"
+
+// sse looks for the empty line that ends an event. Lines end with LF or CRLF.
+func (b *Buffer) sse(end bool) (Event, bool) {
+	for b.endOfLine() {
+		empty := len(bytes.TrimSuffix(b.text[b.row:b.looked-1], []byte("\r"))) == 0
+		b.row = b.looked
+		if empty {
+			return b.cut(b.looked), true
+		}
+	}
+	if end && b.at < len(b.text) {
+		return b.cut(len(b.text)), true
+	}
+	return Event{}, false
+}
+
+// endOfLine moves looked behind the next line feed; false if there is none.
+func (b *Buffer) endOfLine() bool {
+	i := bytes.IndexByte(b.text[b.looked:], '\n')
+	if i < 0 {
+		b.looked = len(b.text)
+		return false
+	}
+	b.looked += i + 1
+	return true
+}
+
+// cut reads the event that ends at end. Source: the HTML standard's chapter
+// on server-sent events.
+func (b *Buffer) cut(end int) Event {
+	e := Event{Start: b.at, End: end}
+	text := string(b.text[b.at:end])
+	b.at = end
+	pos := 0
+	if e.Start == 0 && strings.HasPrefix(text, bom) {
+		pos = len(bom)
+	}
+	var folded strings.Builder
+	for pos < len(text) {
+		line, next := text[pos:], len(text)
+		if i := strings.IndexByte(line, '\n'); i >= 0 {
+			line, next = line[:i], pos+i+1
+		}
+		line = strings.TrimSuffix(line, "\r")
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch field {
+		case "event":
+			e.Name = value
+		case "data":
+			row := span{e.Start + pos, e.Start + next}
+			switch len(e.rows) {
+			case 0:
+				row.end = e.Start + pos + len(line)
+				e.Data, e.DataStart = value, row.end-len(value)
+			case 1:
+				folded.Grow(len(text))
+				folded.WriteString(e.Data + "\n" + value)
+			default:
+				folded.WriteString("\n" + value)
+			}
+			e.rows = append(e.rows, row)
+		}
+		pos = next
+	}
+	switch len(e.rows) {
+	case 0:
+		e.Text = text
+	case 1:
+		e.rows = nil
+	default:
+		e.Data = folded.String()
+	}
+	return e
+}
+
+// line looks for the end of a line that is not empty; the empty ones before it
+// belong to its event.
+func (b *Buffer) line(end bool) (Event, bool) {
+	for b.endOfLine() {
+		if from, to := b.trimmed(b.row, b.looked); from < to {
+			return b.upTo(b.looked, end)
+		}
+		b.row = b.looked
+	}
+	if end && b.at < len(b.text) {
+		return b.upTo(len(b.text), end)
+	}
+	return Event{}, false
+}
+
+func (b *Buffer) upTo(stop int, end bool) (Event, bool) {
+	from, to := b.trimmed(b.row, stop)
+	e := Event{Start: b.at, End: stop, Data: string(b.text[from:to]), DataStart: from}
+	if e.Start == 0 && !IsObject(e.Data) { // an object over several lines
+		b.framing = whole
+		return b.all(end)
+	}
+	b.at, b.row = stop, stop
+	return e, true
+}
+
+func (b *Buffer) all(end bool) (Event, bool) {
+	if !end || b.at == len(b.text) {
+		return Event{}, false
+	}
+	from, to := b.trimmed(0, len(b.text))
+	b.at = len(b.text)
+	return Event{End: b.at, Data: string(b.text[from:to]), DataStart: from, free: true}, true
+}
+
+// element looks for the end of the array's next element, keeping nothing but
+// depth and strings in mind: whether it is JSON is found out later.
+func (b *Buffer) element() (Event, bool) {
+	for ; b.looked < len(b.text); b.looked++ {
+		c := b.text[b.looked]
+		if b.quoted {
+			switch {
+			case b.escape:
+				b.escape = false
+			case c == '\\':
+				b.escape = true
+			case c == '"':
+				b.quoted = false
+			}
+			continue
+		}
+		switch c {
+		case '"':
+			b.quoted = true
+		case '{', '[':
+			if b.depth++; b.depth == 2 {
+				b.start = b.looked
+			}
+		case '}', ']':
+			if b.depth--; b.depth == 1 && b.start >= 0 {
+				b.looked++
+				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: string(b.text[b.start:b.looked]), free: true}
+				b.at, b.start = b.looked, -1
+				return e, true
+			}
+		}
+	}
+	return Event{}, false
+}
+
+// trimmed returns a piece of the text without the space around it.
+func (b *Buffer) trimmed(from, to int) (int, int) {
+	if from == 0 && bytes.HasPrefix(b.text[:to], []byte(bom)) {
+		from = len(bom)
+	}
+	for from < to && isSpace(b.text[from]) {
+		from++
+	}
+	for to > from && isSpace(b.text[to-1]) {
+		to--
+	}
+	return from, to
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }

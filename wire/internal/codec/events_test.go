@@ -1,0 +1,322 @@
+package codec_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// reading is all that a Buffer says of a body.
+type reading struct {
+	Events []codec.Event
+	Text   string
+	Safe   int
+	Whole  bool
+}
+
+// read feeds pieces; an event that holds the word HOLD is held.
+func read(t require.TestingT, byLine bool, pieces ...string) reading {
+	b := codec.NewBuffer(byLine)
+	var r reading
+	each := func(e codec.Event) (bool, error) {
+		r.Events = append(r.Events, e)
+		return strings.Contains(e.Data, "HOLD"), nil
+	}
+	fed := 0
+	for _, p := range pieces {
+		require.NoError(t, b.Feed([]byte(p), each))
+		fed += len(p)
+		require.LessOrEqual(t, r.Safe, b.Safe(), "what is safe stays so")
+		r.Safe = b.Safe()
+		require.LessOrEqual(t, r.Safe, fed)
+	}
+	require.NoError(t, b.End(each))
+	r.Text, r.Safe, r.Whole = b.Text(), b.Safe(), b.IsWhole()
+	n := len(r.Events)
+	require.NoError(t, b.End(each))
+	require.Len(t, r.Events, n, "a second end brings nothing")
+	return r
+}
+
+// chop cuts body into pieces of n bytes.
+func chop(body string, n int) []string {
+	var out []string
+	for len(body) > n {
+		out, body = append(out, body[:n]), body[n:]
+	}
+	return append(out, body)
+}
+
+// event is what a test expects of an event: its name, data and own bytes.
+type event struct{ name, data, bytes string }
+
+func eventsOf(r reading) []event {
+	var out []event
+	for _, e := range r.Events {
+		out = append(out, event{e.Name, e.Data, r.Text[e.Start:e.End]})
+	}
+	return out
+}
+
+const bom = "\ufeff"
+
+var bodies = []struct {
+	name   string
+	byLine bool
+	body   string
+	whole  bool
+	want   []event
+}{
+	{"nothing", true, "", true, nil},
+	{"space", true, " \r\n", true, []event{{"", "", " \r\n"}}},
+
+	{"sse", false, "data: {\"a\":1}\n\ndata:{\"b\":2}\n\n", false, []event{{"", `{"a":1}`, "data: {\"a\":1}\n\n"}, {"", `{"b":2}`, "data:{\"b\":2}\n\n"}}},
+	{"sse where lines may be", true, "data: {}\n\n", false, []event{{"", "{}", "data: {}\n\n"}}},
+	{"sse with CRLF", false, "event: x\r\ndata: {}\r\n\r\ndata: [DONE]\r\n\r\n", false,
+		[]event{{"x", "{}", "event: x\r\ndata: {}\r\n\r\n"}, {"", "[DONE]", "data: [DONE]\r\n\r\n"}}},
+	{"sse, name after data", false, "data: 1\nevent: late\n\n", false, []event{{"late", "1", "data: 1\nevent: late\n\n"}}},
+	{"sse, the last name counts", false, "event: a\nevent: b\ndata: 1\n\n", false, []event{{"b", "1", "event: a\nevent: b\ndata: 1\n\n"}}},
+	{"sse with comments", false, ": WAIT\n\ndata: 1\n: more\n\n", false, []event{{"", "", ": WAIT\n\n"}, {"", "1", "data: 1\n: more\n\n"}}},
+	{"sse with other fields", false, "id: 7\nretry: 10\ndata: 1\n\n", false, []event{{"", "1", "id: 7\nretry: 10\ndata: 1\n\n"}}},
+	{"sse, data without a colon", false, "event: e\ndata\n\n", false, []event{{"e", "", "event: e\ndata\n\n"}}},
+	{"sse with a byte order mark", false, bom + "data: 1\n\n", false, []event{{"", "1", bom + "data: 1\n\n"}}},
+	{"sse after empty lines", false, "\n\ndata: 1\n\n", false, []event{{"", "", "\n"}, {"", "", "\n"}, {"", "1", "data: 1\n\n"}}},
+	{"sse, only one space goes", false, "data:  1 \n\n", false, []event{{"", " 1 ", "data:  1 \n\n"}}},
+	{"sse, unterminated", false, "data: 1\n\ndata: 2", false, []event{{"", "1", "data: 1\n\n"}, {"", "2", "data: 2"}}},
+	{"sse, half terminated", false, "data: 1\n", false, []event{{"", "1", "data: 1\n"}}},
+	{"sse, folded", false, "data: {\ndata: \"a\":1}\n\n", false, []event{{"", "{\n\"a\":1}", "data: {\ndata: \"a\":1}\n\n"}}},
+	{"sse, folded around an id", false, "data: 1\r\nid: 3\r\ndata: 2\r\n\r\n", false, []event{{"", "1\n2", "data: 1\r\nid: 3\r\ndata: 2\r\n\r\n"}}},
+	{"sse, empty data", false, "data:\n\n", false, []event{{"", "", "data:\n\n"}}},
+	{"sse, an id first", false, "id: 1\ndata: 1\n\n", false, []event{{"", "1", "id: 1\ndata: 1\n\n"}}},
+	{"sse, a carriage return in the data", false, "data: 1\r\r\n\n", false, []event{{"", "1\r", "data: 1\r\r\n\n"}}},
+
+	{"lines", true, "{\"a\":1}\n{\"b\":2}\n", false, []event{{"", `{"a":1}`, "{\"a\":1}\n"}, {"", `{"b":2}`, "{\"b\":2}\n"}}},
+	{"lines with CRLF", true, "{}\r\n{\"b\":2}\r\n", false, []event{{"", `{}`, "{}\r\n"}, {"", `{"b":2}`, "{\"b\":2}\r\n"}}},
+	{"lines, unterminated", true, "{}\n{\"b\":2}", false, []event{{"", `{}`, "{}\n"}, {"", `{"b":2}`, `{"b":2}`}}},
+	{"lines, cut off", true, "{}\n{\"b", false, []event{{"", `{}`, "{}\n"}, {"", `{"b`, `{"b`}}},
+	{"lines with empty ones", true, "{}\n\n \n{ }\n\n", false, []event{{"", `{}`, "{}\n"}, {"", `{ }`, "\n \n{ }\n"}, {"", "", "\n"}}},
+	{"lines after empty ones", true, "\n{}\n{}", false, []event{{"", `{}`, "\n{}\n"}, {"", `{}`, "{}"}}},
+	{"lines with a byte order mark", true, bom + "{}\n{}", false, []event{{"", `{}`, bom + "{}\n"}, {"", `{}`, "{}"}}},
+	{"lines, later ones no objects", true, "{}\nx\n", false, []event{{"", `{}`, "{}\n"}, {"", `x`, "x\n"}}},
+	{"one line", true, ` {"a":1} `, false, []event{{"", `{"a":1}`, ` {"a":1} `}}},
+
+	{"whole", false, " {\"a\":\n1}\n", true, []event{{"", "{\"a\":\n1}", " {\"a\":\n1}\n"}}},
+	{"whole where lines may be", true, "{\n\"a\":1}\n", true, []event{{"", "{\n\"a\":1}", "{\n\"a\":1}\n"}}},
+	{"whole after an empty line", true, "\n{\n}", true, []event{{"", "{\n}", "\n{\n}"}}},
+	{"whole with a byte order mark", false, bom + "{}", true, []event{{"", "{}", bom + "{}"}}},
+	{"whole, cut off", true, "{\"a\":", true, []event{{"", `{"a":`, `{"a":`}}},
+	{"whole, no JSON", true, "<html>\n\ndata: 1\n\n", true, []event{{"", "<html>\n\ndata: 1", "<html>\n\ndata: 1\n\n"}}},
+	{"whole, the beginning of a field", false, "dat", true, []event{{"", "dat", "dat"}}},
+	{"whole, half a byte order mark", false, "\xef\xbb", true, []event{{"", "\xef\xbb", "\xef\xbb"}}},
+
+	{"array", false, `[{"a":"]"}, [1]` + "\n,{}]\n", false, []event{{"", `{"a":"]"}`, `[{"a":"]"}`}, {"", `[1]`, `, [1]`}, {"", `{}`, "\n,{}"}}},
+	{"array, nested", false, `[{"a":{"b":[{}]}}]`, false, []event{{"", `{"a":{"b":[{}]}}`, `[{"a":{"b":[{}]}}`}}},
+	{"array, quotes and escapes", false, `[{"a":"\\\"}{"}]`, false, []event{{"", `{"a":"\\\"}{"}`, `[{"a":"\\\"}{"}`}}},
+	{"array, empty", false, "[]", false, nil},
+	{"array, cut off", false, `[{"a":1},{"b"`, false, []event{{"", `{"a":1}`, `[{"a":1}`}}},
+	{"array of scalars", false, `[1,"{}",null]`, false, nil},
+	{"array closed too often", false, `[{}]]}[{}`, false, []event{{"", "{}", "[{}"}}},
+}
+
+func TestBufferReads(t *testing.T) {
+	t.Parallel()
+	for _, c := range bodies {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := read(t, c.byLine, c.body)
+			require.Equal(t, c.want, eventsOf(r))
+			require.Equal(t, c.whole, r.Whole)
+			require.Equal(t, c.body, r.Text)
+			tiles(t, r)
+			require.Equal(t, r, read(t, c.byLine, chop(c.body, 1)...), "byte by byte")
+			for i := range len(c.body) + 1 {
+				require.Equal(t, r, read(t, c.byLine, c.body[:i], c.body[i:]), "cut at %d", i)
+			}
+		})
+	}
+}
+
+// tiles checks that the events stand one behind the other, and their data
+// where they say; folded data stands nowhere in one piece.
+func tiles(t require.TestingT, r reading) {
+	at := 0
+	for _, e := range r.Events {
+		require.Equal(t, at, e.Start)
+		require.Less(t, e.Start, e.End)
+		at = e.End
+		if strings.Contains(e.Data, "\n") && r.Text[e.DataStart:min(len(r.Text), e.DataStart+len(e.Data))] != e.Data {
+			require.Greater(t, strings.Count(r.Text[e.Start:e.End], "data"), 1)
+			continue
+		}
+		if e.Data != "" {
+			require.Equal(t, e.Data, r.Text[e.DataStart:e.DataStart+len(e.Data)])
+			require.LessOrEqual(t, e.Start, e.DataStart)
+			require.LessOrEqual(t, e.DataStart+len(e.Data), e.End)
+		}
+	}
+	require.LessOrEqual(t, at, len(r.Text))
+}
+
+func TestBufferHolds(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, body string
+		safe       string
+	}{
+		{"nothing is held", "data: 1\n\ndata: 2\n\n", "data: 1\n\ndata: 2\n\n"},
+		{"from the first held event on", "data: 1\n\ndata: HOLD\n\ndata: 3\n\n", "data: 1\n\n"},
+		{"the first event", "data: HOLD\n\ndata: 3\n\n", ""},
+		{"an event that is not whole is not safe", "data: 1\n\ndata: 2\n", "data: 1\n\n"},
+		{"comments are safe", ": wait\n\n: wai", ": wait\n\n"},
+		{"what is no stream is not safe", "{\n}", ""},
+		{"lines", "{}\n{\"a\":\"HOLD\"}\n{}\n", "{}\n"},
+		{"an array", `[{"a":1},{"a":"HOLD"}]`, `[{"a":1}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range []int{1, 3, len(c.body)} {
+				b := codec.NewBuffer(true)
+				for _, p := range chop(c.body, n) {
+					require.NoError(t, b.Feed([]byte(p), func(e codec.Event) (bool, error) { return strings.Contains(e.Data, "HOLD"), nil }))
+				}
+				require.Equal(t, c.safe, c.body[:b.Safe()])
+			}
+		})
+	}
+}
+
+// Nothing from an event on is safe that could not be read.
+func TestBufferStopsAtAnError(t *testing.T) {
+	t.Parallel()
+	broken := errors.New("broken")
+	b := codec.NewBuffer(false)
+	err := b.Feed([]byte("data: 1\n\ndata: 2\n\ndata: 3\n\n"), func(e codec.Event) (bool, error) {
+		if e.Data == "2" {
+			return false, broken
+		}
+		return false, nil
+	})
+	require.ErrorIs(t, err, broken)
+	require.Equal(t, len("data: 1\n\n"), b.Safe())
+	require.NoError(t, b.Feed(nil, func(codec.Event) (bool, error) { return false, nil }))
+	require.Equal(t, len("data: 1\n\n"), b.Safe())
+}
+
+func TestBufferIsArray(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{"[{}]": true, " \n[": true, "{}": false, "data: []\n\n": false} {
+		b := codec.NewBuffer(false)
+		require.NoError(t, b.Feed([]byte(body), func(codec.Event) (bool, error) { return false, nil }))
+		require.Equal(t, want, b.IsArray(), body)
+	}
+}
+
+// The bounds hold however the bytes come.
+func TestBufferBounds(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", codec.MaxEvent)
+	for _, c := range []struct {
+		name, body string
+		byLine     bool
+		events     int
+		ok         bool
+	}{
+		{"an event", "data: 1\n\ndata: " + long + "\n\n", false, 1, false},
+		{"an event that does not end", "data: 1\n\ndata: " + long, false, 1, false},
+		{"a line", "{}\n" + long + "\n", true, 1, false},
+		{"an element", `[{},{"` + long + `"}]`, false, 1, false},
+		{"an event of the greatest size", "data: 1\n\ndata: " + long[8:] + "\n\n", false, 2, true},
+		{"what is no stream", `{"` + long + `": 1}`, false, 1, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, n := range []int{1 << 20, len(c.body)} {
+				b := codec.NewBuffer(c.byLine)
+				events := 0
+				each := func(codec.Event) (bool, error) { events++; return false, nil }
+				var err error
+				for _, p := range chop(c.body, n) {
+					if err = b.Feed([]byte(p), each); err != nil {
+						break
+					}
+				}
+				if err == nil {
+					err = b.End(each)
+				}
+				require.Equal(t, c.events, events, "in pieces of %d", n)
+				if c.ok {
+					require.NoError(t, err)
+				} else {
+					require.ErrorIs(t, err, codec.ErrShape)
+					require.LessOrEqual(t, b.Safe(), len("data: 1\n\n"))
+				}
+			}
+		})
+	}
+	t.Run("a body", func(t *testing.T) {
+		t.Parallel()
+		b := codec.NewBuffer(false)
+		none := func(codec.Event) (bool, error) { return false, nil }
+		piece := []byte("{" + strings.Repeat(" ", 1<<20))
+		for range codec.MaxBody / len(piece) {
+			require.NoError(t, b.Feed(piece, none))
+		}
+		require.ErrorIs(t, b.Feed(piece, none), codec.ErrShape)
+	})
+}
+
+// Edits of an event's data are edits of the stream: read again, the event has
+// the new data, and every other byte is where it was.
+func TestEventEdits(t *testing.T) {
+	t.Parallel()
+	const multi = "{\n  \"new\": 1\n}"
+	for _, c := range []struct{ name, body, put, want string }{
+		{"sse", "event: e\ndata: {\"a\": 1 }\n\ndata: 2\n\n", "[2]", "event: e\ndata: {\"a\": [2] }\n\ndata: 2\n\n"},
+		{"sse, on one line", "data: {\"a\": 1 }\n\n", multi, "data: {\"a\": {   \"new\": 1 } }\n\n"},
+		{"sse, CRLF on one line", "data: {\"a\": 1 }\r\n\r\n", "[\r\n]", "data: {\"a\": [  ] }\r\n\r\n"},
+		{"sse, folded", "id: 3\ndata: {\ndata: \"a\": 1 }\nretry: 1\n\ndata: 2\n\n", "2", "id: 3\ndata: { \"a\": 2 }\nretry: 1\n\ndata: 2\n\n"},
+		{"sse, folded with CRLF and more between", ": c\r\ndata:{\r\nid: 3\r\ndata:\"a\": 1\r\ndata:}\r\n\r\n", multi,
+			": c\r\ndata: { \"a\": {   \"new\": 1 } }\r\nid: 3\r\n\r\n"},
+		{"sse, folded and unterminated", "data: {\ndata: \"a\": 1 }", "2", "data: { \"a\": 2 }\n"},
+		{"sse, folded behind a byte order mark", bom + "data: {\ndata: \"a\": 1 }\n\n", "2", bom + "data: { \"a\": 2 }\n\n"},
+		{"lines", "{\"a\":1}\n{}\n", multi, "{\"a\":{   \"new\": 1 }}\n{}\n"},
+		{"whole", "{\n\"a\":1}\n", multi, "{\n\"a\":" + multi + "}\n"},
+		{"array", "[\n{\"a\":1}]", multi, "[\n{\"a\":" + multi + "}]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var edits []rawjson.Edit
+			for _, e := range read(t, true, c.body).Events {
+				root, err := codec.ParseObject(e.Data)
+				if err != nil {
+					continue
+				}
+				none, err := e.Edits(nil)
+				require.NoError(t, err)
+				require.Empty(t, none, "no edit is none of the stream either")
+				if a := root.Get("a"); a.Exists() {
+					of := []rawjson.Edit{codec.Replace(a, c.put)}
+					more, err := e.Edits(of)
+					require.NoError(t, err)
+					require.Equal(t, c.put, of[0].Text, "what was given stays")
+					edits = append(edits, more...)
+				}
+			}
+			got, err := codec.Apply(c.body, edits)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestEventEditsThatOverlap(t *testing.T) {
+	t.Parallel()
+	e := read(t, false, "data: {\ndata: }\n\n").Events[0]
+	_, err := e.Edits([]rawjson.Edit{{Start: 0, End: 3}, {Start: 1, End: 2}})
+	require.ErrorIs(t, err, codec.ErrUnencodable)
+}

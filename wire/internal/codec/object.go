@@ -1,0 +1,60 @@
+package codec
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// Member is a member of an object: its key and the JSON text of its value.
+// With Raw "" it is none.
+type Member struct{ Key, Raw string }
+
+// Object returns the members as a JSON object, without those that are none.
+func Object(members ...Member) string {
+	var b strings.Builder
+	for _, m := range members {
+		if m.Raw == "" {
+			continue
+		}
+		b.WriteByte("{,"[min(b.Len(), 1)])
+		b.WriteString(rawjson.Quote(m.Key) + ":" + m.Raw)
+	}
+	if b.Len() == 0 {
+		return "{}"
+	}
+	return b.String() + "}"
+}
+
+// Array returns the JSON texts as a JSON array.
+func Array(items []string) string { return "[" + strings.Join(items, ",") + "]" }
+
+// WithParams returns members with those of params, a JSON object or nothing:
+// one that members has already takes its place, the others follow. It is
+// ErrUnencodable if params is no object.
+func WithParams(members []Member, params json.RawMessage) ([]Member, error) {
+	members = slices.Clone(members)
+	if len(params) == 0 {
+		return members, nil
+	}
+	object, err := ParseObject(string(params))
+	if err != nil {
+		return nil, Unencodablef("Params are no JSON object")
+	}
+	at := make(map[string]int, len(members))
+	for i, m := range members {
+		at[m.Key] = i
+	}
+	for m := range object.Each() {
+		i, ok := at[m.Key()]
+		if !ok {
+			i = len(members)
+			at[m.Key()] = i
+			members = append(members, Member{Key: m.Key()})
+		}
+		members[i].Raw = m.Raw()
+	}
+	return members, nil
+}

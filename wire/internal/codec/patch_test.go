@@ -1,0 +1,103 @@
+package codec_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+func TestPatch(t *testing.T) {
+	t.Parallel()
+	const text = `{ "a":{"x":1} , "b":2 }`
+	for _, c := range []struct {
+		name  string
+		patch func(p *codec.Patch, o rawjson.Value)
+		want  string // "" for ErrUnencodable
+	}{
+		{"nothing", func(*codec.Patch, rawjson.Value) {}, text},
+		{"two new members", func(p *codec.Patch, _ rawjson.Value) { p.Set("c", "3"); p.Set("d", "4") }, `{ "a":{"x":1} , "b":2,"c":3,"d":4 }`},
+		{"one goes, one comes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("b"); p.Set("c", "3") }, `{ "a":{"x":1},"c":3 }`},
+		{"all go, one comes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("a"); p.Set("c", "3"); p.Unset("b") }, `{ "c":3 }`},
+		{"what is not there goes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("c") }, text},
+		{"edits inside", func(p *codec.Patch, o rawjson.Value) {
+			p.Add(codec.SetAll(o.Get("a"), codec.Member{Key: "x"}, codec.Member{Key: "y", Raw: "2"}))
+			p.Set("b", "3")
+		}, `{ "a":{"y":2} , "b":3 }`},
+		{"edits inside of what goes", func(p *codec.Patch, o rawjson.Value) {
+			p.Add(codec.SetAll(o.Get("a"), codec.Member{Key: "x", Raw: "2"}))
+			p.Unset("a")
+		}, ""},
+		{"an error inside", func(p *codec.Patch, o rawjson.Value) {
+			p.Add(codec.SetAll(o.Get("b"), codec.Member{Key: "x", Raw: "2"}))
+		}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			root := parse(t, `[0,`+text+`]`).At("/1")
+			p := codec.NewPatch(root)
+			c.patch(p, root)
+			got, err := p.Text()
+			if c.want == "" {
+				require.ErrorIs(t, err, codec.ErrUnencodable)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+func TestPatchOfDuplicates(t *testing.T) {
+	t.Parallel()
+	const text = `{"a":1,"b":2,"a":3}`
+	_, err := codec.SetAll(parse(t, text), codec.Member{Key: "a", Raw: "4"})
+	require.ErrorIs(t, err, codec.ErrUnencodable)
+	edits, err := codec.SetAll(parse(t, text), codec.Member{Key: "a"}, codec.Member{Key: "b", Raw: "4"})
+	require.NoError(t, err, "all of them can go")
+	require.Equal(t, `{"b":4}`, apply(t, text, edits...))
+}
+
+func TestElementsStayInPlace(t *testing.T) {
+	t.Parallel()
+	const text = `[ 1, 2 , 3 ]`
+	array := parse(t, text)
+	require.Equal(t, `[ 7, 2 , 9 ]`, apply(t, text, codec.Elements(array, []string{"7", "2", "9"})...))
+	require.Equal(t, `[ 1, 2 ]`, apply(t, text, codec.Elements(array, []string{"1", "2"})...))
+	require.Empty(t, codec.Elements(array, []string{"1", "2", "3"}))
+}
+
+func TestObject(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `{}`, codec.Object())
+	require.Equal(t, `{}`, codec.Object(codec.Member{Key: "a"}))
+	require.Equal(t, `{"a":1,"c\"":[]}`, codec.Object(codec.Member{Key: "a", Raw: "1"}, codec.Member{Key: "b"}, codec.Member{Key: `c"`, Raw: "[]"}))
+	require.Equal(t, `[]`, codec.Array(nil))
+	require.Equal(t, `[1,{}]`, codec.Array([]string{"1", "{}"}))
+}
+
+func TestWithParams(t *testing.T) {
+	t.Parallel()
+	members := []codec.Member{{Key: "model", Raw: `"m"`}, {Key: "stop"}, {Key: "n", Raw: "1"}}
+	for _, c := range []struct{ name, params, want string }{
+		{"none", ``, `{"model":"m","n":1}`},
+		{"empty", ` {} `, `{"model":"m","n":1}`},
+		{"more", `{"z": [1.0], "a": 2}`, `{"model":"m","n":1,"z":[1.0],"a":2}`},
+		{"in the place of ours", `{"n": 2,"stop":"x"}`, `{"model":"m","stop":"x","n":2}`},
+		{"twice, the last counts", `{"k": 1,"k":2}`, `{"model":"m","n":1,"k":2}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			got, err := codec.WithParams(members, []byte(c.params))
+			require.NoError(t, err)
+			require.Equal(t, c.want, codec.Object(got...))
+			require.Equal(t, "1", members[2].Raw, "what was given stays")
+		})
+	}
+	for _, bad := range []string{`[]`, `{`, `null`} {
+		_, err := codec.WithParams(members, []byte(bad))
+		require.ErrorIs(t, err, codec.ErrUnencodable, bad)
+	}
+}

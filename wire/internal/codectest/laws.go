@@ -1,0 +1,312 @@
+package codectest
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// Laws returns what every format keeps.
+func Laws() []Law {
+	return []Law{
+		{"request in is request out", requestOut},
+		{"a stored request is written the same", requestStored},
+		{"answer in is answer out", answerOut},
+		{"chunks do not matter", chunks},
+		{"an early end is noticed", early},
+		{"an error is read", failure},
+		{"mended arguments are all that changes", mended},
+		{"ids are all that changes", renumbered},
+		{"usage is all that changes", usage},
+		{"a re-ask appends the turn", reask},
+		{"a re-ask is one insertion", insertion},
+		{"rubbish is asked again about", rubbish},
+		{"a stored turn is echoed the same", reaskStored},
+		{"a dropped call is gone", dropped},
+		{"an added call is there", added},
+		{"changed text is written", retold},
+		{"history can be edited", history},
+		{"the rest of a stream completes it", rest},
+	}
+}
+
+func requestOut(f codec.Format, x Exchange) error {
+	if !f.Match(x.Path, []byte(x.Request)) {
+		return fmt.Errorf("does not match its own path %s", x.Path)
+	}
+	req, err := f.DecodeRequest([]byte(x.Request))
+	if err != nil {
+		return err
+	}
+	if req.Native == nil || req.Native.Dialect != f.Dialect() {
+		return errors.New("the request has no Native")
+	}
+	for _, r := range []*middleware.Request{req, req.Clone()} {
+		out, err := f.EncodeRequest(r)
+		if err != nil {
+			return err
+		}
+		if err := sameBytes("request", x.Request, string(out)); err != nil {
+			return err
+		}
+	}
+	if x.Has("tools") && len(req.Tools) == 0 && !x.Has("legacy_function_call") {
+		return errors.New("no tools were seen")
+	}
+	return nil
+}
+
+func requestStored(f codec.Format, x Exchange) error {
+	req, err := f.DecodeRequest([]byte(x.Request))
+	if err != nil {
+		return err
+	}
+	stored, err := store(req)
+	if err != nil {
+		return err
+	}
+	if err := same("stored request", plains(req.Messages), plains(stored.Messages)); err != nil {
+		return err
+	}
+	out, err := f.EncodeRequest(stored)
+	if err != nil {
+		return err
+	}
+	return sameBytes("request", x.Request, string(out))
+}
+
+// store sends v through JSON, as a program does that keeps a conversation.
+func store[T any](v T) (T, error) {
+	var out T
+	b, err := json.Marshal(v)
+	if err == nil {
+		err = json.Unmarshal(b, &out)
+	}
+	return out, err
+}
+
+func answerOut(f codec.Format, x Exchange) error {
+	_, resp, err := answer(f, x)
+	if err != nil {
+		return err
+	}
+	for _, r := range []*middleware.Response{resp, resp.Clone()} {
+		out, err := f.EncodeResponse(r)
+		if err != nil {
+			return err
+		}
+		if err := sameBytes("answer", x.Response, string(out)); err != nil {
+			return err
+		}
+	}
+	if resp.Message.Role != middleware.RoleAssistant {
+		return fmt.Errorf("role %q", resp.Message.Role)
+	}
+	if x.Has("calls") != (len(resp.Message.ToolCalls) > 0) {
+		return fmt.Errorf("recorded as calls=%v, seen %d", x.Has("calls"), len(resp.Message.ToolCalls))
+	}
+	if len(resp.Message.ToolCalls) > 0 && resp.FinishReason != middleware.FinishToolCalls && resp.FinishReason != middleware.FinishLength {
+		return fmt.Errorf("finish reason %q with calls", resp.FinishReason)
+	}
+	stored, err := store(resp)
+	if err != nil {
+		return err
+	}
+	return same("stored answer", seenOf(resp), seenOf(stored))
+}
+
+// cuts is at how many places an answer is cut in two: under `make soak` at
+// every byte of a short one and some 300 of a long one.
+func cuts(length int) int {
+	soak := false
+	if f := flag.Lookup("rapid.checks"); f != nil {
+		n, _ := strconv.Atoi(f.Value.String())
+		soak = n > 1000
+	}
+	switch {
+	case soak && length <= 4096:
+		return length
+	case soak:
+		return 300
+	}
+	return 20
+}
+
+// chunks feeds an answer byte by byte, so cut at every place at once, and in
+// two pieces.
+func chunks(f codec.Format, x Exchange) error {
+	req, resp, err := answer(f, x)
+	if err != nil {
+		return err
+	}
+	body, want := []byte(x.Response), seenOf(resp)
+	step := max(1, len(body)/cuts(len(body)))
+	for cut := 0; cut <= len(body); cut += step {
+		if err := feed(f, req, want, body[:cut], body[cut:]); err != nil {
+			return fmt.Errorf("cut at %d: %w", cut, err)
+		}
+	}
+	var pieces [][]byte
+	for i := range body {
+		pieces = append(pieces, body[i:i+1])
+	}
+	return feed(f, req, want, pieces...)
+}
+
+func feed(f codec.Format, req *middleware.Request, want seen, pieces ...[]byte) error {
+	var shown strings.Builder
+	s := f.NewStream(req, func(e middleware.Event) error {
+		if e.Kind == middleware.EventText {
+			shown.WriteString(e.Text)
+		}
+		return nil
+	})
+	safe, written := 0, 0
+	for _, p := range pieces {
+		n, err := s.Write(p)
+		if err != nil || n != len(p) {
+			return fmt.Errorf("write: %d, %w", n, err)
+		}
+		written += n
+		if now := s.Safe(); now < safe || now > written {
+			return fmt.Errorf("safe went from %d to %d with %d written", safe, now, written)
+		}
+		safe = s.Safe()
+	}
+	resp, err := s.Close()
+	if err != nil {
+		return err
+	}
+	if safe > 0 && shown.String() != resp.Message.Text() {
+		return fmt.Errorf("the sink saw %q of %q", shown.String(), resp.Message.Text())
+	}
+	return same("answer", want, seenOf(resp))
+}
+
+// early cuts the second half off, and the last 40 bytes that are not space.
+func early(f codec.Format, x Exchange) error {
+	req, resp, err := answer(f, x)
+	if err != nil {
+		return err
+	}
+	body := strings.TrimSpace(x.Response)
+	for _, cut := range []int{len(body) / 2, max(1, len(body)-40)} {
+		got, err := f.DecodeResponse(req, []byte(body[:cut]))
+		switch {
+		case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, codec.ErrShape):
+		case err == nil && cut > len(body)/2 && got.FinishReason == resp.FinishReason &&
+			same("", seenOf(resp).Message, seenOf(got).Message) == nil: // nothing but figures and an end mark is gone
+		default:
+			return fmt.Errorf("%d of %d bytes are taken for whole: %v", cut, len(body), err)
+		}
+	}
+	return nil
+}
+
+func failure(f codec.Format, x Exchange) error {
+	if x.Status < 400 {
+		return errSkip
+	}
+	e := f.DecodeError(x.Status, http.Header{"Retry-After": {"7"}}, []byte(x.Response))
+	if e == nil || e.StatusCode != x.Status || e.RetryAfter == 0 || e.Err == nil {
+		return fmt.Errorf("read as %#v", e)
+	}
+	if x.Format == "json" && strings.Contains(e.Error(), "no error of this format") {
+		return fmt.Errorf("not understood: %v", e)
+	}
+	if x.Has("tool_use_failed") != errors.Is(e, middleware.ErrInvalidToolCall) {
+		return fmt.Errorf("tool_use_failed is %v, read as %v", x.Has("tool_use_failed"), e)
+	}
+	again := f.DecodeError(418, nil, f.EncodeError(418, "some_code", "some message"))
+	if !strings.Contains(again.Error(), "some message") {
+		return fmt.Errorf("an error of our own is read as %v", again)
+	}
+	return nil
+}
+
+// change decodes, applies edit to a copy of the answer, writes and decodes it
+// again, and wants to see just the edit.
+func change(f codec.Format, req *middleware.Request, resp *middleware.Response, edit func(*middleware.Response)) error {
+	wanted := resp.Clone()
+	edit(wanted)
+	body, err := f.EncodeResponse(wanted)
+	if err != nil {
+		return err
+	}
+	got, err := f.DecodeResponse(req, body)
+	if err != nil {
+		return fmt.Errorf("what was written: %w\n%s", err, clipped(body))
+	}
+	if err := same("answer", seenOf(wanted), seenOf(got)); err != nil {
+		return fmt.Errorf("%w\n%s", err, clipped(body))
+	}
+	out, err := f.EncodeResponse(got)
+	if err != nil {
+		return err
+	}
+	return sameBytes("what was written", string(body), string(out))
+}
+
+func clipped(b []byte) string { return string(b[:min(len(b), 3000)]) }
+
+const mendedArguments = `{"mended": "line\nbreak, \"quotes\" and ✓", "big": 12345678901234567890, "n":1.50}`
+
+func mended(f codec.Format, x Exchange) error {
+	req, resp, err := withCalls(f, x)
+	if err != nil {
+		return err
+	}
+	for i, c := range resp.Message.ToolCalls {
+		if c.Kind != middleware.Function {
+			continue
+		}
+		err := change(f, req, resp, func(r *middleware.Response) { r.Message.ToolCalls[i].Arguments = mendedArguments })
+		if err != nil {
+			return fmt.Errorf("call %d: %w", i, err)
+		}
+	}
+	return change(f, req, resp, func(r *middleware.Response) {
+		for i, c := range r.Message.ToolCalls {
+			if c.Kind == middleware.Function {
+				r.Message.ToolCalls[i].Arguments, r.Message.ToolCalls[i].Name = mendedArguments, "renamed_tool"
+			}
+		}
+	})
+}
+
+func renumbered(f codec.Format, x Exchange) error {
+	req, resp, err := withCalls(f, x)
+	if err != nil {
+		return err
+	}
+	if strings.HasPrefix(resp.Message.ToolCalls[0].ID, "toolmend_") {
+		return errSkip
+	}
+	return change(f, req, resp, func(r *middleware.Response) {
+		for i := range r.Message.ToolCalls {
+			r.Message.ToolCalls[i].ID = fmt.Sprint("new_", i)
+		}
+	})
+}
+
+func usage(f codec.Format, x Exchange) error {
+	req, resp, err := answer(f, x)
+	if err != nil {
+		return err
+	}
+	if resp.Usage.Input == 0 || resp.Usage.Output == 0 {
+		return errSkip
+	}
+	return change(f, req, resp, func(r *middleware.Response) {
+		r.Usage.Input += 1000
+		r.Usage.Output += 100
+	})
+}

@@ -1,0 +1,81 @@
+package gemini
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// DecodeError is part of wire.Codec. A stream that fails at its start is an
+// array with the error in it.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	root := doc.Root()
+	if root.Kind() == rawjson.Array {
+		for first := range root.Each() {
+			root = first
+			break
+		}
+	}
+	e := get(root, "error")
+	if !isFailure(e) {
+		return codec.NoFailure(status, header, body)
+	}
+	return modelError(status, header, e)
+}
+
+// isFailure reports whether e is an error of the provider.
+func isFailure(e rawjson.Value) bool {
+	return e.Kind() == rawjson.Object && codec.FirstText(get(e, "message"), get(e, "status"), get(e, "code")) != ""
+}
+
+func modelError(status int, header http.Header, e rawjson.Value) *middleware.ModelError {
+	out := codec.ModelError(status, header, codec.Failure{
+		Code:    codec.FirstText(get(e, "status"), get(e, "code")),
+		Message: get(e, "message").Str(),
+	})
+	if out.RetryAfter == 0 {
+		out.RetryAfter = retryDelay(get(e, "details"))
+	}
+	return out
+}
+
+// retryDelay reads google.rpc.RetryInfo, whose delay is a number of seconds
+// with an s behind it.
+func retryDelay(details rawjson.Value) time.Duration {
+	for d := range details.Each() {
+		if !strings.HasSuffix(get(d, "@type").Str(), "/google.rpc.RetryInfo") {
+			continue
+		}
+		seconds, ok := strings.CutSuffix(get(d, "retryDelay").Str(), "s")
+		if f, err := strconv.ParseFloat(seconds, 64); ok && err == nil && f > 0 && f < 1e6 {
+			return time.Duration(f * float64(time.Second))
+		}
+	}
+	return 0
+}
+
+// statusWords are google.rpc's names for what HTTP has a number for.
+var statusWords = map[int]string{
+	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}
+
+// EncodeError is part of wire.Codec. Without a code, status gives the word.
+func (Format) EncodeError(status int, code, message string) []byte {
+	if code == "" {
+		code = statusWords[status]
+	}
+	return []byte(codec.Object(codec.Member{Key: "error", Raw: codec.Object(
+		codec.Member{Key: "code", Raw: strconv.Itoa(status)},
+		codec.Member{Key: "message", Raw: rawjson.Quote(message)},
+		codec.Member{Key: "status", Raw: quoteOrNone(code)})}))
+}

@@ -1,0 +1,73 @@
+package ollama
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// What the server says when it cannot parse the tool call that its model
+// wrote. Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama
+// issues 11704, 11781, 12064 and 17638.
+const (
+	unparsed  = "error parsing tool call"
+	quotes    = ": raw='"
+	quotesEnd = "', err="
+	unparsedX = "XML syntax error" // of the models whose calls are XML
+)
+
+// failureOf reads the error in an answer or in a line of a stream; nil if
+// there is none.
+func failureOf(root rawjson.Value) *codec.Failure {
+	if root.Get(unparsed).Exists() {
+		return &codec.Failure{Refused: true}
+	}
+	e := root.Get("error")
+	switch e.Kind() {
+	case rawjson.Invalid, rawjson.Null:
+		return nil
+	case rawjson.Object: // as gateways have it
+		return &codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
+	}
+	f := &codec.Failure{Message: codec.Text(e)}
+	if at := strings.Index(f.Message, unparsed); at >= 0 {
+		f.Refused, f.Output = true, quotedOutput(f.Message[at+len(unparsed):])
+	} else if strings.Contains(f.Message, unparsedX) {
+		f.Refused = true
+	}
+	return f
+}
+
+// quotedOutput returns what stands in quotes, which the server does not
+// escape.
+func quotedOutput(message string) string {
+	_, output, ok := strings.Cut(message, quotes)
+	if !ok {
+		return ""
+	}
+	if end := strings.LastIndex(output, quotesEnd); end >= 0 {
+		return output[:end]
+	}
+	return strings.TrimSuffix(output, "'")
+}
+
+// DecodeError is part of wire.Codec.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	root, err := codec.ParseObject(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	f := failureOf(root)
+	if f == nil {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, *f)
+}
+
+// EncodeError is part of wire.Codec. This format has no codes.
+func (Format) EncodeError(_ int, _, message string) []byte {
+	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+}

@@ -1,0 +1,239 @@
+package responses_test
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+const plainMessage = `{"id":"msg","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi.","annotations":[],"logprobs":[{"token":"Hi."}]}]}`
+
+func TestDecodeAnswer(t *testing.T) {
+	t.Parallel()
+	resp := answer(t, plainAnswer(`"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16},`,
+		plainReasoning, plainMessage,
+		`{"type":"web_search_call","id":"ws","status":"completed"}`,
+		`{"type":"shell_call","call_id":"s1","action":{}}`, `{"type":"shell_call_output","call_id":"s1","output":[]}`,
+		`{"type":"mcp_call","id":"mcp","name":"f","arguments":"{}"}`, plainCall))
+	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
+	require.Equal(t, "m", resp.Model)
+	require.Equal(t, middleware.Usage{Input: 10, Cached: 4, CacheWrite: 1, Output: 6, Reasoning: 2}, resp.Usage)
+	kinds := []middleware.PartKind{}
+	for _, p := range resp.Message.Parts {
+		kinds = append(kinds, p.Kind)
+	}
+	require.Equal(t, []middleware.PartKind{"reasoning", "", "opaque", "opaque", "opaque", "opaque"}, kinds, "what the provider runs is opaque, its shell too")
+	require.Len(t, resp.Message.ToolCalls, 1)
+	require.True(t, strings.HasPrefix(resp.Message.Native.Raw, `[`+plainReasoning+`,`+plainMessage+`,`))
+
+	again := request(t, `{"input":`+resp.Message.Native.Raw+`}`)
+	require.Equal(t, middleware.RoleAssistant, again.Messages[0].Role)
+}
+
+func TestCallsThatTheClientAnswersInAFormOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	resp := answer(t, plainAnswer("",
+		`{"type":"computer_call","id":"cu","call_id":"c1","actions":[{"type":"click"}]}`, `{"type":"local_shell_call","call_id":"c2","action":{"command":["ls"]}}`,
+		`{"type":"apply_patch_call","call_id":"c3","operation":{}}`, `{"type":"shell_call","call_id":"c4","action":{}}`,
+		`{"type":"mcp_approval_request","id":"c5","name":"f","arguments":"{}"}`, `{"type":"tool_search_call","execution":"client","call_id":"c6","arguments":{}}`))
+	seen := []string{}
+	for _, c := range resp.Message.ToolCalls {
+		require.Equal(t, middleware.Foreign, c.Kind)
+		seen = append(seen, c.ID+" "+c.Name)
+	}
+	require.Equal(t, []string{"c1 computer", "c2 local_shell", "c3 apply_patch", "c4 shell", "c5 mcp_approval_request", "c6 tool_search"}, seen)
+	require.Equal(t, `[{"type":"click"}]`, resp.Message.ToolCalls[0].Arguments)
+}
+
+func TestFinishReasons(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body string
+		want middleware.FinishReason
+	}{
+		"stop":       {`{"status":"completed","output":[]}`, middleware.FinishStop},
+		"no status":  {`{"output":[]}`, middleware.FinishStop},
+		"length":     {`{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`, middleware.FinishLength},
+		"filter":     {`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`, middleware.FinishFilter},
+		"other":      {`{"status":"incomplete","incomplete_details":{"reason":"new"},"output":[]}`, "new"},
+		"no reason":  {`{"status":"incomplete","output":[]}`, "incomplete"},
+		"background": {`{"status":"queued","output":[],"usage":null}`, "queued"},
+		"running":    {`{"status":"in_progress","output":[]}`, "in_progress"},
+		"cancelled":  {`{"status":"cancelled","output":[]}`, "cancelled"},
+	} {
+		resp := answer(t, c.body)
+		require.Equal(t, c.want, resp.FinishReason, name)
+		require.Empty(t, resp.Message.ToolCalls)
+	}
+}
+
+func TestEditedAnswers(t *testing.T) {
+	t.Parallel()
+	other := answer(t, plainAnswer("", strings.ReplaceAll(plainCall, "c1", "c9")))
+	for name, c := range map[string]struct {
+		body string
+		edit func(r *middleware.Response)
+		want string
+	}{
+		"a call": {plainAnswer("", plainReasoning, plainCall),
+			func(r *middleware.Response) {
+				c := &r.Message.ToolCalls[0]
+				c.ID, c.Name, c.Arguments = "x", "g", "no JSON"
+			},
+			plainAnswer("", plainReasoning, `{"id":"fc","type":"function_call","call_id":"x","name":"g","arguments":"no JSON","status":"completed"}`)},
+		"a call goes, its reasoning stays": {plainAnswer("", plainReasoning, plainCall), func(r *middleware.Response) { r.Message.ToolCalls = nil }, plainAnswer("", plainReasoning)},
+		"a call comes": {plainAnswer("", plainMessage),
+			func(r *middleware.Response) {
+				r.Message.ToolCalls = []middleware.ToolCall{{ID: "call_7", Name: "f", Arguments: "{}"}}
+			},
+			plainAnswer("", plainMessage, `{"type":"function_call","call_id":"call_7","name":"f","arguments":"{}","id":"fc_7","status":"completed"}`)},
+		"a call of another answer": {plainAnswer("", plainCall),
+			func(r *middleware.Response) { r.Message.ToolCalls = other.Message.ToolCalls },
+			plainAnswer("", strings.ReplaceAll(plainCall, "c1", "c9"))},
+		"a custom call": {plainAnswer("", `{"type":"custom_tool_call","call_id":"c","name":"sql","input":"a"}`),
+			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "b\n" },
+			plainAnswer("", `{"type":"custom_tool_call","call_id":"c","name":"sql","input":"b\n"}`)},
+		"a text, and its copies": {plainAnswer(`"output_text":"Hi.",`, plainMessage), func(r *middleware.Response) { r.Message.Parts[0].Text = "Ho." },
+			plainAnswer(`"output_text":"Ho.",`, strings.Replace(strings.Replace(plainMessage, "Hi.", "Ho.", 1), `[{"token":"Hi."}]`, `[]`, 1))},
+		"the usage": {plainAnswer(`"usage":{"input_tokens":10,"input_tokens_details":{},"output_tokens":6,"total_tokens":16,"cost":1.0},`),
+			func(r *middleware.Response) {
+				r.Usage = middleware.Usage{Input: 20, Cached: 5, Output: 6, Reasoning: 1}
+			},
+			plainAnswer(`"usage":{"input_tokens":20,"input_tokens_details":{"cached_tokens":5},"output_tokens":6,"total_tokens":26,"cost":1.0,"output_tokens_details":{"reasoning_tokens":1}},`)},
+		"no usage to write": {plainAnswer(`"usage":null,`), func(r *middleware.Response) { r.Usage.Input = 5 }, plainAnswer(`"usage":null,`)},
+		"the model":         {`{"model":"m","output":[]}`, func(r *middleware.Response) { r.Model = "n" }, `{"model":"n","output":[]}`},
+		"the finish reason": {`{"status":"completed","incomplete_details":null,"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishLength },
+			`{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`},
+		"filtered no more": {`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishStop },
+			`{"status":"completed","incomplete_details":null,"output":[]}`},
+		"filtered now": {`{"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishFilter },
+			`{"output":[],"status":"incomplete","incomplete_details":{"reason":"content_filter"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := answer(t, c.body)
+			c.edit(resp)
+			out, err := format.EncodeResponse(resp)
+			require.NoError(t, err)
+			require.Equal(t, c.want, string(out))
+			out, err = format.EncodeResponse(stored(t, resp))
+			require.NoError(t, err)
+			require.Equal(t, c.want, string(out), "stored in between")
+		})
+	}
+}
+
+func TestAnswerEditsWithoutAPlace(t *testing.T) {
+	t.Parallel()
+	for name, edit := range map[string]func(r *middleware.Response){
+		"further choices":      func(r *middleware.Response) { r.Others = make([]middleware.Message, 1) },
+		"a foreign call":       func(r *middleware.Response) { r.Message.ToolCalls[0] = middleware.ToolCall{Kind: middleware.Foreign} },
+		"stopped with calls":   func(r *middleware.Response) { r.FinishReason = middleware.FinishStop },
+		"an unknown reason":    func(r *middleware.Response) { r.FinishReason = "new" },
+		"another role":         func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
+		"not from this format": func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "d"} },
+		"from nowhere":         func(r *middleware.Response) { r.Native = nil },
+		"an image of the model": func(r *middleware.Response) {
+			r.Message.Parts = []middleware.Part{{Kind: middleware.PartMedia, URL: "u"}}
+		},
+	} {
+		for _, body := range []string{plainAnswer("", plainReasoning, plainCall), talkative} {
+			resp := answer(t, body)
+			edit(resp)
+			_, err := format.EncodeResponse(resp)
+			require.ErrorIs(t, err, codec.ErrUnencodable, name)
+		}
+	}
+	resp := answer(t, `{"output":[],"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, resp.Native.Raw, string(out))
+	resp.Message.ToolCalls = []middleware.ToolCall{{Name: "f"}}
+	_, err = format.EncodeResponse(resp)
+	require.ErrorIs(t, err, codec.ErrUnencodable, "an output that stands there twice")
+	resp = answer(t, resp.Native.Raw)
+	resp.Usage.Input++
+	_, err = format.EncodeResponse(resp)
+	require.ErrorIs(t, err, codec.ErrUnencodable, "a usage that stands there twice")
+}
+
+// What a rude middleware does in place is seen, too.
+func TestEditsInPlaceAreSeen(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{plainAnswer("", plainCall), talkative} {
+		resp := answer(t, body)
+		resp.Message.ToolCalls[0].Arguments = `{"in":"place"}`
+		out, err := format.EncodeResponse(resp)
+		require.NoError(t, err)
+		require.Equal(t, `{"in":"place"}`, answer(t, string(out)).Message.ToolCalls[0].Arguments)
+	}
+}
+
+func TestDecodeAnswerFails(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		body   string
+		status int
+		code   string
+	}{
+		"failed":           {`{"status":"failed","error":{"code":"server_error","message":"Oops"},"output":[]}`, 0, "server_error"},
+		"failed by number": {`{"status":"failed","error":{"code":503,"message":"Oops"},"output":[]}`, 503, "503"},
+		"an error alone":   {`{"error":{"type":"invalid_request_error","message":"Oops"}}`, 0, "invalid_request_error"},
+		"in a stream":      {sse(`{"type":"response.created","response":{}}`, `{"type":"error","code":"rate_limit_exceeded","message":"Oops"}`), 0, "rate_limit_exceeded"},
+		"nested in one":    {sse(`{"type":"error","error":{"code":"429","message":"Oops"}}`), 429, "429"},
+		"without a type":   {"data: {\"error\":{\"code\":502,\"message\":\"Oops\"}}\n\n", 502, "502"},
+		"at the end of one": {sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":5}}}`),
+			0, "server_error"},
+	} {
+		_, err := format.DecodeResponse(nil, []byte(c.body))
+		var e *middleware.ModelError
+		require.ErrorAs(t, err, &e, name)
+		require.Equal(t, c.status, e.StatusCode, name)
+		require.Equal(t, c.code, e.Code, name)
+		require.ErrorContains(t, err, "Oops", name)
+		if name == "at the end of one" {
+			require.Equal(t, int64(5), middleware.ReportOf(nil, err).Usage().Input, "what it cost is known")
+		}
+	}
+	for _, body := range []string{
+		`[]`, `{}`, `{"output":{}}`, `{"output":["x"]}`, `{"output":[],"usage":1}`, `{"output":[],"model":1}`, `{"output":[],"status":1}`, `<html>`,
+		`{"choices":[]}`, `{"output":[{"type":"function_call","arguments":7}]}`,
+	} {
+		_, err := format.DecodeResponse(nil, []byte(body))
+		require.ErrorIs(t, err, codec.ErrShape, body)
+	}
+	for _, body := range []string{``, `{"output":[`, "data: {}\n\n", talkative[:len(talkative)/2], strings.Split(talkative, "event: response.completed")[0]} {
+		_, err := format.DecodeResponse(nil, []byte(body))
+		require.True(t, errors.Is(err, io.ErrUnexpectedEOF), "%v", err)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ body, code, text string }{
+		"OpenAI":  {`{"error":{"message":"No key","type":"invalid_request_error","param":null,"code":"invalid_api_key"}}`, "invalid_api_key", "No key"},
+		"no code": {`{"error":{"message":"No key","type":"invalid_request_error","code":null}}`, "invalid_request_error", "No key"},
+		"xAI":     {`{"code":"invalid-argument","error":"No key"}`, "invalid-argument", "No key"},
+		"detail":  {`{"detail":"No key"}`, "", "No key"},
+		"a page":  {`<html>secret</html>`, "", "HTML"},
+		"other":   {`{"a":1}`, "", "another form"},
+	} {
+		e := format.DecodeError(400, nil, []byte(c.body))
+		require.Equal(t, 400, e.StatusCode, name)
+		require.Equal(t, c.code, e.Code, name)
+		require.ErrorContains(t, e, c.text, name)
+		require.NotContains(t, e.Error(), "secret", name)
+	}
+	e := format.DecodeError(400, nil, []byte(`{"error":{"message":"secret","code":"tool_use_failed","failed_generation":"f(1"}}`))
+	require.ErrorIs(t, e, middleware.ErrInvalidToolCall)
+	require.Equal(t, "f(1", e.Output)
+	require.NotContains(t, e.Error(), "secret")
+	require.JSONEq(t, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"c"}}`, string(format.EncodeError(422, "c", "m")))
+	require.JSONEq(t, `{"error":{"message":"m","type":"server_error","param":null,"code":"c"}}`, string(format.EncodeError(500, "c", "m")))
+}

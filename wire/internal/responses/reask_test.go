@@ -1,0 +1,177 @@
+package responses_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+const (
+	plainReasoning = `{"id":"rs","type":"reasoning","summary":[]}`
+	plainCall      = `{"id":"fc","type":"function_call","call_id":"c1","name":"f","arguments":"{}","status":"completed"}`
+)
+
+func plainAnswer(members string, items ...string) string {
+	return `{"id":"resp","object":"response","status":"completed","model":"m",` + members + `"output":[` + strings.Join(items, ",") + `]}`
+}
+
+// asked is body with the turn of an answer and a reply to its call appended.
+func asked(t *testing.T, body string, resp *middleware.Response) (string, error) {
+	t.Helper()
+	req := request(t, body)
+	reply := middleware.ToolReply(resp.Message.ToolCalls[0], "bad")
+	reply.IsError = true
+	out, err := format.EncodeRequest(req.With(resp.Message, reply))
+	again, errAgain := format.EncodeRequest(req.With(stored(t, []middleware.Message{resp.Message, reply})...))
+	require.Equal(t, err, errAgain)
+	if !strings.Contains(string(resp.Native.Raw), `"store":false`) { // which is forgotten in storage
+		require.Equal(t, string(out), string(again))
+	}
+	return string(out), err
+}
+
+func TestReask(t *testing.T) {
+	t.Parallel()
+	const reply = `{"type":"function_call_output","call_id":"c1","output":"bad"}`
+	secret := strings.Replace(plainReasoning, `[]`, `[],"encrypted_content":"AA=="`, 1)
+	open := strings.Replace(plainReasoning, `[]`, `[],"content":[{"type":"reasoning_text","text":"x"}]`, 1)
+	for name, c := range map[string]struct{ request, answer, want string }{
+		"a list": {
+			`{"input":[{"role":"user","content":"a"} ],"x":1}`, plainAnswer("", plainReasoning, plainCall),
+			`{"input":[{"role":"user","content":"a"},` + plainReasoning + `,` + plainCall + `,` + reply + ` ],"x":1}`},
+		"a text": {
+			`{"input":"a"}`, plainAnswer("", plainCall),
+			`{"input":[{"role":"user","content":"a"},` + plainCall + `,` + reply + `]}`},
+		"the same previous answer": {
+			`{"input":[],"previous_response_id":"resp_0"}`, plainAnswer("", plainReasoning, plainCall),
+			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `],"previous_response_id":"resp_0"}`},
+		"a conversation that the provider holds": {
+			`{"input":"a","conversation":"conv"}`, plainAnswer("", plainReasoning, plainCall),
+			`{"input":[{"role":"user","content":"a"},` + reply + `],"conversation":"conv"}`},
+		"a conversation as an object": {
+			`{"input":[],"conversation":{"id":"conv"}}`, plainAnswer("", plainReasoning, plainCall),
+			`{"input":[` + reply + `],"conversation":{"id":"conv"}}`},
+		"reasoning that nobody kept": {
+			`{"input":[],"store":false}`, plainAnswer("", plainReasoning, plainCall),
+			`{"input":[` + plainCall + `,` + reply + `],"store":false}`},
+		"reasoning that the provider says it did not keep": {
+			`{"input":[]}`, plainAnswer(`"store":false,`, plainReasoning, plainCall),
+			`{"input":[` + plainCall + `,` + reply + `]}`},
+		"reasoning that was given away": {
+			`{"input":[],"store":false}`, plainAnswer("", secret, plainCall),
+			`{"input":[` + secret + `,` + plainCall + `,` + reply + `],"store":false}`},
+		"reasoning in the open": {
+			`{"input":[],"store":false}`, plainAnswer("", open, plainCall),
+			`{"input":[` + open + `,` + plainCall + `,` + reply + `],"store":false}`},
+		"reasoning in the request itself": {
+			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `],"store":false}`, plainAnswer("", plainCall),
+			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `,` + plainCall + `,` + reply + `],"store":false}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := asked(t, c.request, answer(t, c.answer))
+			require.NoError(t, err)
+			require.Equal(t, c.want, out)
+			again, err := edited(t, out, func(*middleware.Request) {})
+			require.NoError(t, err)
+			require.Equal(t, out, again)
+		})
+	}
+}
+
+func TestReaskWithEdits(t *testing.T) {
+	t.Parallel()
+	resp := answer(t, plainAnswer("", plainReasoning, plainCall))
+	resp.Message.ToolCalls[0].Arguments = `{"a":1}`
+	resp.Message.ToolCalls[0].ID = "c2"
+	out, err := asked(t, `{"input":[]}`, resp)
+	require.NoError(t, err)
+	require.Equal(t, `{"input":[`+plainReasoning+`,`+strings.Replace(strings.Replace(plainCall, `"{}"`, `"{\"a\":1}"`, 1), "c1", "c2", 1)+
+		`,{"type":"function_call_output","call_id":"c2","output":"bad"}]}`, out)
+
+	_, err = asked(t, `{"input":[],"conversation":"conv"}`, resp)
+	require.ErrorIs(t, err, codec.ErrUnencodable, "the provider has it under the other id")
+}
+
+func TestFreshRequest(t *testing.T) {
+	t.Parallel()
+	hot := 0.25
+	req := &middleware.Request{
+		Model: "m", MaxTokens: 9, Temperature: &hot, ToolChoice: middleware.ToolRequired,
+		Tools: []middleware.Tool{
+			{Name: "f", Description: "d", Parameters: []byte(` {"type":"object"} `), Strict: true}, {Name: "g"}, {Name: "h", Kind: middleware.Custom},
+		},
+		Messages: []middleware.Message{
+			middleware.System("Be kind."), middleware.System("Be brief."),
+			{Role: middleware.RoleUser, Parts: []middleware.Part{{Text: "Look:"}, {Kind: middleware.PartMedia, MediaType: "image/png", Data: []byte{1}},
+				{Kind: middleware.PartMedia, MediaType: "application/pdf", Data: []byte{1}}, {Kind: middleware.PartMedia, MediaType: "application/pdf", URL: "https://x.test/a.pdf"}}},
+			{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Kind: middleware.PartReasoning, Text: "Hm.", Native: &middleware.Native{Dialect: "d"}}, {Text: "Well."}},
+				ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "f", Arguments: "rubbish"}, {ID: "c2", Name: "h", Kind: middleware.Custom, Arguments: "x"}}},
+			middleware.ToolReply(middleware.ToolCall{ID: "c1"}, "1"), middleware.ToolReply(middleware.ToolCall{ID: "c2"}, "2"),
+		},
+		Params: []byte(`{"reasoning":{"effort":"low"},"max_output_tokens":7}`),
+		Sink:   func(middleware.Event) error { return nil },
+	}
+	out, err := format.EncodeRequest(req)
+	require.NoError(t, err)
+	require.Equal(t, `{"model":"m","instructions":"Be kind.","input":[{"role":"system","content":"Be brief."},`+
+		`{"role":"user","content":[{"type":"input_text","text":"Look:"},{"type":"input_image","image_url":"data:image/png;base64,AQ=="},`+
+		`{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,AQ=="},{"type":"input_file","file_url":"https://x.test/a.pdf"}]},`+
+		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well.","annotations":[]}]},`+
+		`{"type":"function_call","call_id":"c1","name":"f","arguments":"rubbish"},{"type":"custom_tool_call","call_id":"c2","name":"h","input":"x"},`+
+		`{"type":"function_call_output","call_id":"c1","output":"1"},{"type":"custom_tool_call_output","call_id":"c2","output":"2"}],`+
+		`"tools":[{"type":"function","name":"f","description":"d","parameters":{"type":"object"},"strict":true},`+
+		`{"type":"function","name":"g","parameters":null,"strict":false},{"type":"custom","name":"h"}],"tool_choice":"required",`+
+		`"temperature":0.25,"max_output_tokens":7,"stream":true,"reasoning":{"effort":"low"}}`, string(out))
+
+	back := request(t, string(out))
+	require.Len(t, back.Messages, len(req.Messages))
+	require.Equal(t, "Well.", back.Messages[3].Text())
+	require.Equal(t, req.Messages[2].Parts[2].Data, back.Messages[2].Parts[2].Data)
+}
+
+// A conversation goes on in a request of its own: what was decoded is written
+// from its own form.
+func TestFreshRequestWithOwnForms(t *testing.T) {
+	t.Parallel()
+	from := request(t, conversation)
+	out, err := format.EncodeRequest(&middleware.Request{Model: "n", Messages: from.Messages, Tools: from.Tools, OnlyTool: "web_search"})
+	require.NoError(t, err)
+	back := request(t, string(out))
+	require.Len(t, back.Messages, len(from.Messages))
+	for i, m := range from.Messages {
+		require.Equal(t, m.Text(), back.Messages[i].Text())
+		require.Equal(t, m.Native.Raw, back.Messages[i].Native.Raw)
+	}
+	require.Contains(t, string(out), `"tool_choice":{"type":"web_search"}`)
+	require.Equal(t, "web_search", back.OnlyTool)
+
+	held, err := format.EncodeRequest(&middleware.Request{Messages: []middleware.Message{middleware.User("a"), answer(t, plainAnswer("", plainCall)).Message},
+		Params: []byte(`{"conversation":"conv"}`)})
+	require.NoError(t, err)
+	require.NotContains(t, string(held), "function_call", "the provider has it")
+}
+
+func TestFreshRequestRefuses(t *testing.T) {
+	t.Parallel()
+	part := func(p middleware.Part) *middleware.Request {
+		return &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{p}}}}
+	}
+	for name, req := range map[string]*middleware.Request{
+		"stop sequences":      {Stop: []string{"x"}},
+		"an opaque part":      part(middleware.Part{Kind: middleware.PartOpaque, Native: &middleware.Native{Dialect: "d"}}),
+		"media without place": part(middleware.Part{Kind: middleware.PartMedia}),
+		"a hosted tool":       {Tools: []middleware.Tool{{Name: "x", Kind: middleware.Hosted}}},
+		"a schema":            {Tools: []middleware.Tool{{Name: "x", Parameters: []byte(`{`)}}},
+		"params":              {Params: []byte(`[]`)},
+		"a role":              {Messages: []middleware.Message{{Role: "critic"}}},
+		"a foreign call":      {Messages: []middleware.Message{middleware.Assistant("", middleware.ToolCall{Kind: middleware.Foreign})}},
+	} {
+		_, err := format.EncodeRequest(req)
+		require.ErrorIs(t, err, codec.ErrUnencodable, name)
+	}
+}

@@ -1,0 +1,228 @@
+package responses
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// stream reads one answer.
+type stream struct {
+	buf    *codec.Buffer
+	sink   middleware.Sink
+	events events
+	err    error // ends the stream
+	fault  error // the provider's, in the stream
+
+	closed bool
+	resp   *middleware.Response
+	answer *answer
+}
+
+// NewStream is part of wire.Codec.
+func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
+	return &stream{buf: codec.NewBuffer(false), sink: sink, events: events{open: map[int64]int{}, last: -1}}
+}
+
+// Write is part of wire.Stream.
+func (s *stream) Write(p []byte) (int, error) {
+	if s.err == nil {
+		s.err = s.buf.Feed(p, s.event)
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	return len(p), nil
+}
+
+// Safe is part of wire.Stream.
+func (s *stream) Safe() int { return s.buf.Safe() }
+
+// Close is part of wire.Stream.
+func (s *stream) Close() (*middleware.Response, error) {
+	if !s.closed {
+		s.closed = true
+		s.resp, s.err = s.end()
+	}
+	return s.resp, s.err
+}
+
+func (s *stream) end() (*middleware.Response, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	var resp *middleware.Response
+	err := s.buf.End(s.event)
+	switch {
+	case err != nil:
+	case s.buf.IsWhole():
+		resp, s.answer, err = whole(s.buf.Text())
+		if cut := (*rawjson.Error)(nil); errors.As(err, &cut) && cut.AtEnd {
+			err = codec.ErrIncomplete
+		}
+		if err == nil {
+			err = s.showWhole(resp.Message)
+		}
+	case s.fault != nil:
+		err = s.fault
+	case strings.HasPrefix(strings.TrimSpace(s.buf.Text()), "["):
+		err = codec.Shapef("a list where an answer should be")
+	case s.events.last < 0:
+		err = codec.ErrIncomplete
+	default:
+		resp, s.answer, err = s.events.answer(s.buf.Text())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return resp, nil
+}
+
+// showWhole shows what came in one piece.
+func (s *stream) showWhole(m middleware.Message) error {
+	for _, p := range m.Parts {
+		if err := s.show(p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) show(k middleware.PartKind, text string) error {
+	kind := middleware.EventText
+	switch {
+	case s.sink == nil || text == "":
+		return nil
+	case k == middleware.PartReasoning:
+		kind = middleware.EventReasoning
+	case k != middleware.PartText:
+		return nil
+	}
+	return s.sink(middleware.Event{Kind: kind, Text: text})
+}
+
+// event takes one event. From the first on that belongs to a call of the
+// client's, is an error or the end, nothing is to be shown.
+func (s *stream) event(e codec.Event) (hold bool, err error) {
+	if s.buf.IsWhole() {
+		return true, nil
+	}
+	ev := event{Event: e, flow: -1}
+	if e.Data != "" {
+		if root, err := codec.ParseObject(e.Data); err == nil {
+			ev.root = root
+		}
+	}
+	if !ev.root.Exists() { // a comment, [DONE], or what nobody knows
+		return false, s.events.add(ev)
+	}
+	if ev.typ, err = textOf(ev.root.Get("type"), "the type of an event"); err != nil {
+		return true, err
+	}
+	if ev.typ == "" {
+		ev.typ = e.Name
+	}
+	if hold, err = s.take(&ev); err == nil {
+		err = s.events.add(ev)
+	}
+	return hold || s.fault != nil, err
+}
+
+// take reads an event by its type.
+func (s *stream) take(ev *event) (hold bool, err error) {
+	switch ev.typ {
+	case "response.created", "response.in_progress", "response.queued":
+		_, err := ev.object("response")
+		ev.head = true
+		return false, err
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true, s.finish(ev)
+	case "error":
+		f, _ := failure(ev.root)
+		s.fault = inAnswer(f)
+		return true, nil
+	case "response.output_item.added", "response.output_item.done":
+		if err := s.events.item(ev, ev.typ == "response.output_item.done"); err != nil {
+			return true, err
+		}
+		f := s.events.flows[ev.flow]
+		return f.isCall(), s.showItem(f)
+	}
+	if ev.typ == "" && ev.root.Get("error").Exists() {
+		f, _ := failure(ev.root)
+		s.fault = inAnswer(f)
+		return true, nil
+	}
+	if err := s.events.belongs(ev); err != nil || ev.flow < 0 {
+		return false, err
+	}
+	f := s.events.flows[ev.flow]
+	if f.isCall() {
+		return true, f.takeArguments(ev)
+	}
+	return false, s.showDelta(ev, f)
+}
+
+func (s *stream) finish(ev *event) error {
+	env, err := ev.object("response")
+	if err != nil {
+		return err
+	}
+	if s.events.last >= 0 {
+		return codec.Shapef("an answer that ends twice")
+	}
+	s.events.last = len(s.events.all)
+	if ev.typ == "response.failed" {
+		f, _ := failure(env)
+		s.fault = inAnswer(f)
+	}
+	if err := failed(env); err != nil {
+		s.fault = err
+	}
+	return nil
+}
+
+// showItem shows the text of an item that came without deltas.
+func (s *stream) showItem(f *flow) error {
+	if !f.done.Exists() || f.shown || f.it.sort != isMessage && f.it.sort != isReasoning {
+		return nil
+	}
+	f.shown = true
+	var m middleware.Message
+	it, err := newItem(f.done)
+	if err == nil {
+		err = it.read(&m)
+	}
+	if err != nil {
+		return err
+	}
+	return s.showWhole(m)
+}
+
+// showDelta shows a piece of text or of reasoning. Where another piece of
+// reasoning begins, the space between the two comes first.
+func (s *stream) showDelta(ev *event, f *flow) error {
+	kind, index := middleware.PartReasoning, ""
+	switch ev.typ {
+	case "response.output_text.delta", "response.refusal.delta":
+		kind = middleware.PartText
+	case "response.reasoning_summary_text.delta":
+		index = "summary " + ev.root.Get("summary_index").Raw()
+	case "response.reasoning_text.delta":
+		index = "content " + ev.root.Get("content_index").Raw()
+	default:
+		return nil
+	}
+	text, err := textOf(ev.root.Get("delta"), "a delta")
+	if err != nil {
+		return err
+	}
+	if f.shown && f.piece != index {
+		text = between + text
+	}
+	f.shown, f.piece = true, index
+	return s.show(kind, text)
+}

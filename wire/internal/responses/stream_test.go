@@ -1,0 +1,240 @@
+package responses_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+func TestStream(t *testing.T) {
+	t.Parallel()
+	var text, reasoning string
+	s := format.NewStream(nil, func(e middleware.Event) error {
+		if e.Kind == middleware.EventReasoning {
+			reasoning += e.Text
+		} else {
+			text += e.Text
+		}
+		return nil
+	})
+	for i := range len(talkative) {
+		_, err := s.Write([]byte(talkative[i : i+1]))
+		require.NoError(t, err)
+	}
+	require.Equal(t, strings.Index(talkative, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":16"), s.Safe(),
+		"all up to the call may be shown")
+	resp, err := s.Close()
+	require.NoError(t, err)
+	require.Equal(t, "Let me see.", text)
+	require.Equal(t, "Look first.\n\nThen ask.", reasoning)
+	require.Equal(t, reasoning, resp.Message.Parts[0].Text)
+	require.Equal(t, text, resp.Message.Text())
+	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
+	require.Equal(t, middleware.Usage{Input: 10, Cached: 4, Output: 6, Reasoning: 2}, resp.Usage)
+	require.Contains(t, resp.Message.Native.Raw, `"encrypted_content":"AA=="`, "an item is what output_item.done says")
+	again, err := s.Close()
+	require.NoError(t, err)
+	require.Same(t, resp, again)
+}
+
+func TestSinkEndsTheStream(t *testing.T) {
+	t.Parallel()
+	stop := errors.New("stop")
+	for _, body := range []string{talkative, plainAnswer("", plainMessage)} {
+		s := format.NewStream(nil, func(middleware.Event) error { return stop })
+		_, err := codec.Decode(s, []byte(body))
+		require.ErrorIs(t, err, stop)
+		_, err = s.Close()
+		require.ErrorIs(t, err, stop)
+	}
+}
+
+func TestTextWithoutDeltasIsShown(t *testing.T) {
+	t.Parallel()
+	for name, body := range map[string]string{
+		"an object": plainAnswer("", plainMessage),
+		"a stream": sse(`{"type":"response.output_item.done","output_index":0,"item":`+plainMessage+`}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[]}}`),
+	} {
+		var text string
+		_, err := codec.Decode(format.NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil }), []byte(body))
+		require.NoError(t, err)
+		require.Equal(t, "Hi.", text, name)
+	}
+}
+
+// A changed call is changed in each of the places that hold a copy of it.
+func TestEveryCopyOfACallIsPatched(t *testing.T) {
+	t.Parallel()
+	resp := answer(t, talkative)
+	c := &resp.Message.ToolCalls[0]
+	c.ID, c.Name, c.Arguments = "call_x", "forecast", `{"city":"Oslo"}`
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "call_1")
+	require.NotContains(t, string(out), `"weather"`)
+	require.NotContains(t, string(out), `city\":7`)
+	require.Equal(t, 4, strings.Count(string(out), `{\"city\":\"Oslo\"}`))
+	require.Equal(t, 3, strings.Count(string(out), `"call_x"`))
+	require.Equal(t, 4, strings.Count(string(out), `"forecast"`))
+	require.Contains(t, string(out), `"delta":"","obfuscation":"q"`, "a piece that was empty stays so")
+	require.Equal(t, len(strings.Split(talkative, "\n")), len(strings.Split(string(out), "\n")))
+	_, err = play(string(out))
+	require.NoError(t, err)
+
+	back := answer(t, string(out))
+	*c = back.Message.ToolCalls[0]
+	c.ID, c.Name, c.Arguments = "call_1", "weather", `{"city":7}`
+	undone, err := format.EncodeResponse(&middleware.Response{Message: resp.Message, FinishReason: back.FinishReason, Model: back.Model, Usage: back.Usage, Native: back.Native})
+	require.NoError(t, err)
+	require.Equal(t, answer(t, talkative).Message.ToolCalls[0].Arguments, answer(t, string(undone)).Message.ToolCalls[0].Arguments)
+}
+
+func TestStreamsThatAreNotComplete(t *testing.T) {
+	t.Parallel()
+	const added = `{"type":"response.output_item.added","output_index":0,"item":{"id":"fc","type":"function_call","call_id":"c","name":"f","arguments":""}}`
+	const delta = `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"{\"a\":"}`
+	const done = `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}`
+	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
+	for name, c := range map[string]struct{ body, arguments string }{
+		"a call that was not finished": {sse(added, delta, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}`), `{"a":`},
+		"no item at the end":           {sse(added, delta, done, end), `{"a":1}`},
+		"arguments in pieces only":     {sse(added, done, strings.Replace(added, "added", "done", 1), end), `{"a":1}`},
+		"only the end":                 {sse(`{"type":"response.completed","response":{"status":"completed","output":[` + plainCall + `]}}`), `{}`},
+		"nothing but an announcement":  {sse(added, end), ``},
+		"no announcement":              {sse(`{"type":"response.output_item.done","output_index":3,"item":`+plainCall+`}`, end), `{}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := answer(t, c.body)
+			require.Len(t, resp.Message.ToolCalls, 1)
+			require.Equal(t, c.arguments, resp.Message.ToolCalls[0].Arguments)
+			resp.Message.ToolCalls[0].Arguments = `{"b":2}`
+			out, err := format.EncodeResponse(resp)
+			require.NoError(t, err)
+			require.NotContains(t, string(out), `\"a\"`)
+			require.Equal(t, `{"b":2}`, answer(t, string(out)).Message.ToolCalls[0].Arguments)
+			resp.Message.ToolCalls = nil
+			out, err = format.EncodeResponse(resp)
+			require.NoError(t, err)
+			require.Empty(t, answer(t, string(out)).Message.ToolCalls)
+		})
+	}
+}
+
+func TestStreamsOfOtherShapes(t *testing.T) {
+	t.Parallel()
+	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
+	for name, body := range map[string]string{
+		"a type that is no text":      `data: {"type":1}` + "\n\n",
+		"created without a response":  sse(`{"type":"response.created"}`),
+		"an end without a response":   sse(`{"type":"response.completed","response":[]}`),
+		"two ends":                    sse(end, end),
+		"an item after the end":       sse(end, `{"type":"response.output_item.done","output_index":0,"item":{}}`),
+		"an item without a place":     sse(`{"type":"response.output_item.added","item":{}}`),
+		"an item that is none":        sse(`{"type":"response.output_item.added","output_index":0,"item":7}`),
+		"a call that was a message":   sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`),
+		"arguments without a call":    sse(`{"type":"response.function_call_arguments.delta","output_index":0,"delta":""}`),
+		"arguments that are no text":  sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{}}`),
+		"a text that is none":         sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_text.delta","output_index":0,"delta":{}}`),
+		"an output that is none":      sse(`{"type":"response.completed","response":{"output":{}}}`),
+		"items that are none":         sse(`{"type":"response.completed","response":{"output":["x"]}}`),
+		"a usage that is none at end": sse(`{"type":"response.completed","response":{"output":[],"usage":"x"}}`),
+	} {
+		_, err := format.DecodeResponse(nil, []byte(body))
+		require.ErrorIs(t, err, codec.ErrShape, name)
+	}
+}
+
+// Comments, [DONE], CRLF, events without names or numbers and of unknown types
+// are read past, kept, and do not hold anything back.
+func TestFramings(t *testing.T) {
+	t.Parallel()
+	body := ": working\r\n\r\n" + strings.ReplaceAll(`data: {"type":"response.created","response":{"output":[]}}
+
+data: {"type":"response.new","x":1}
+
+data: no JSON
+
+: still working
+
+data: {"type":"response.output_item.added","output_index":0,"item":{"id":"fc","type":"function_call","call_id":"c1","name":"f","arguments":""}}
+
+: keep alive
+
+data: {"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}
+
+data: {"type":"response.completed","response":{"output":[`+plainCall+`]}}
+
+data: [DONE]
+
+`, "\n", "\r\n")
+	s := format.NewStream(nil, nil)
+	resp, err := codec.Decode(s, []byte(body))
+	require.NoError(t, err)
+	require.Equal(t, strings.Index(body, `data: {"type":"response.output_item.added"`), s.Safe())
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, body, string(out))
+
+	resp.Message.ToolCalls = append(resp.Message.ToolCalls, middleware.ToolCall{ID: "c2", Name: "g", Arguments: "{}"})
+	rest, err := s.Rest(s.Safe(), resp)
+	require.NoError(t, err)
+	all := body[:s.Safe()] + string(rest)
+	for _, kept := range []string{": working", "response.new", "no JSON", ": still working", ": keep alive", "[DONE]"} {
+		require.Equal(t, 1, strings.Count(all, kept), kept)
+	}
+	require.NotContains(t, all, "event:")
+	require.NotContains(t, all, "sequence_number")
+	require.Len(t, answer(t, all).Message.ToolCalls, 2)
+}
+
+func TestChangedEndOfAStream(t *testing.T) {
+	t.Parallel()
+	resp := answer(t, talkative)
+	resp.FinishReason, resp.Model = middleware.FinishLength, "n"
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Contains(t, string(out), "event: response.incomplete\ndata: {\"type\":\"response.incomplete\"")
+	require.NotContains(t, string(out), `"model":"m"`)
+	p, err := play(string(out))
+	require.NoError(t, err)
+	require.Equal(t, 1.0, p.finished["x_new"])
+	got := answer(t, string(out))
+	require.Equal(t, middleware.FinishLength, got.FinishReason)
+	require.Equal(t, "n", got.Model)
+}
+
+func TestTooManyEvents(t *testing.T) {
+	t.Parallel()
+	_, err := format.DecodeResponse(nil, []byte(strings.Repeat("data:{}\n\n", 1<<19+1)))
+	require.ErrorIs(t, err, codec.ErrShape)
+	_, err = format.DecodeResponse(nil, []byte(strings.Repeat(":\n\n", 1<<19+1)))
+	require.ErrorIs(t, err, codec.ErrIncomplete, "comments are no events")
+}
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]bool{
+		"/v1/responses": true, "/openai/responses?api-version=1": true, "/proxy/openai/v1/responses/": true, "/v1/chat/completions": false,
+		"/v1/responses/resp_1/cancel": false, "/v1/responses/compact": false,
+	} {
+		require.Equal(t, want, format.Match(path, []byte(` {"input":"x"}`)), path)
+	}
+	for body, want := range map[string]bool{`{"prompt":{}}`: true, `{"previous_response_id":"x"}`: true, `{"messages":[]}`: false, `["input"]`: false, ``: false} {
+		require.Equal(t, want, format.Match("/v1/responses", []byte(body)), body)
+	}
+	require.Equal(t, "https://api.openai.com/v1/responses", format.URL("", "m", true))
+	require.Equal(t, "https://x.test/v1/responses", format.URL("https://x.test/v1/", "m", false))
+	h := http.Header{}
+	format.Authorize(h, "")
+	require.Empty(t, h)
+	format.Authorize(h, "k")
+	require.Equal(t, "Bearer k", h.Get("Authorization"))
+}

@@ -1,0 +1,142 @@
+// Package wire reads and writes the providers' formats: a request or an answer
+// as bytes becomes a [middleware.Request] or a [middleware.Response], goes
+// through any middleware, and becomes bytes again with nothing lost.
+//
+//	req, err := wire.OpenAIChat.DecodeRequest(body)
+//	…
+//	body, err = wire.OpenAIChat.EncodeRequest(req.With(turn...))
+//
+// What nobody changed comes out byte for byte: key order, white space, the
+// spelling of numbers, reasoning, signatures, cache marks and members that this
+// package has never heard of. A change is an edit of the recorded body, made in
+// every place that holds a copy of the changed value. A change that the format
+// has no place for is [ErrUnencodable], never dropped.
+//
+// What was not decoded from the wire is written afresh: a message put together
+// by hand, a whole request. [Codec.Model] is a model call over plain HTTP that
+// needs no SDK. To put a middleware into a client that exists already, see
+// package transport.
+package wire
+
+import (
+	"net/http"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/anthropic"
+	"github.com/toolmend/toolmend/wire/internal/chat"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/gemini"
+	"github.com/toolmend/toolmend/wire/internal/ollama"
+	"github.com/toolmend/toolmend/wire/internal/responses"
+)
+
+var (
+	// ErrShape is wrapped by the error of a decoder whose input is not of its
+	// format, or past its bounds: whoever proxies it passes the bytes on.
+	ErrShape = codec.ErrShape
+
+	// ErrUnencodable is wrapped by the error of an encoder that found no place
+	// for a change. Its text says for which.
+	ErrUnencodable = codec.ErrUnencodable
+
+	// ErrIncomplete is the error of an answer that ended early. It wraps
+	// io.ErrUnexpectedEOF, so package retry asks again.
+	ErrIncomplete = codec.ErrIncomplete
+)
+
+// The formats.
+var (
+	OpenAIChat      Codec = format{chat.Format{}}      // OpenAI Chat Completions, and the many servers that copy it
+	OpenAIResponses Codec = format{responses.Format{}} // OpenAI Responses
+	Anthropic       Codec = format{anthropic.Format{}} // Anthropic Messages, on Bedrock and Vertex too
+	Gemini          Codec = format{gemini.Format{}}    // Gemini generateContent, on Vertex too
+	Ollama          Codec = format{ollama.Format{}}    // Ollama's own chat format
+)
+
+// Codec is one wire format. A Codec holds no state and is safe for concurrent
+// use. No method changes what it is given, and what it returns is the caller's.
+//
+// A body may have up to 64 MiB, one event of a stream 16 MiB.
+type Codec interface {
+	// Dialect returns the name of the format, as it stands in Native.
+	Dialect() string
+
+	// Match reports whether a request to path with that body is of the format.
+	// path may have a prefix in front, as gateways add one. It looks at little
+	// of the body: DecodeRequest may still say ErrShape.
+	Match(path string, body []byte) bool
+
+	// DecodeRequest reads the body of a request. Everything that it holds has a
+	// Native. Tool calls without an id get one by their place in the
+	// conversation; it is never written back where the wire had none. The error
+	// wraps ErrShape.
+	DecodeRequest(body []byte) (*middleware.Request, error)
+
+	// EncodeRequest writes the body of a request: as an edit of what was
+	// decoded, or afresh where req has no Native of this dialect. A fresh
+	// request asks for a stream if req.Sink is set. The error wraps
+	// ErrUnencodable.
+	EncodeRequest(req *middleware.Request) ([]byte, error)
+
+	// DecodeResponse reads a whole answer to req, streamed or not. The error
+	// wraps ErrShape, or ErrIncomplete, or is the *middleware.ModelError that
+	// the provider sent in an answer with a good status; one in which it refused
+	// the model's own tool call wraps middleware.ErrInvalidToolCall.
+	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
+
+	// EncodeResponse writes the body of an answer, framed as it was received.
+	// Changed text and calls are written, and Usage where the body has figures
+	// of it. The error wraps ErrUnencodable; a response that was not decoded
+	// from this format is one.
+	EncodeResponse(resp *middleware.Response) ([]byte, error)
+
+	// NewStream returns a reader for one answer to req, streamed or not. Text
+	// and reasoning go to sink, if it is not nil, as soon as they are read.
+	NewStream(req *middleware.Request, sink middleware.Sink) Stream
+
+	// DecodeError reads the body of an answer with a status that is no success.
+	// The result is never nil. Its text has the provider's message, cut at 300
+	// bytes, but for the refusal of a tool call, which quotes the arguments:
+	// Output has what the model wrote.
+	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
+
+	// EncodeError writes an error as the provider would.
+	EncodeError(status int, code, message string) []byte
+
+	// Model returns a model call over HTTP. It streams requests with a Sink. An
+	// error status is a *middleware.ModelError, an answer that ends early wraps
+	// ErrIncomplete, and neither a key nor an argument is in the text of either.
+	// A redirect is not followed: it is an error status. It is safe for
+	// concurrent use.
+	Model(e Endpoint) middleware.ModelCall
+}
+
+// Stream reads one answer. It serves one goroutine.
+type Stream interface {
+	// Write takes the next bytes, in pieces of any size. The error is the
+	// sink's, or wraps ErrShape; after it the stream takes no more.
+	Write(p []byte) (int, error)
+
+	// Safe returns how many of the first bytes may be shown already: they hold
+	// no tool call, no error and no end. It never falls, and is 0 for an answer
+	// that is not streamed.
+	Safe() int
+
+	// Close says that there are no more bytes, and returns the answer. The
+	// errors are DecodeResponse's.
+	Close() (*middleware.Response, error)
+
+	// Rest returns what has to follow the first sent bytes of this answer so
+	// that a client reads them as one answer, and that answer as resp: this
+	// one's own or, after a re-ask, a later one's. sent is a value that Safe
+	// had. Close comes first. The error wraps ErrUnencodable.
+	Rest(sent int, resp *middleware.Response) ([]byte, error)
+}
+
+// format is a codec without its HTTP.
+type format struct{ codec.Format }
+
+// NewStream narrows the result to the public type.
+func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {
+	return f.Format.NewStream(req, sink)
+}
