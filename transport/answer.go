@@ -1,0 +1,203 @@
+package transport
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// whole makes the client's answer of the chain's outcome, where nothing was
+// shown yet. foreign is the attempt whose body the client reads, if it does.
+func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
+	defer func() { s.remember(o) }()
+	if err == nil {
+		body, e := s.codec.EncodeResponse(resp)
+		if e == nil {
+			return outcome{resp: s.encoded(resp, body)}, nil
+		}
+		err = e
+		s.call.fail(err)
+	}
+	a, failure := s.failed(err)
+	switch failure := failure.(type) {
+	case *foreignError:
+		return outcome{resp: s.verbatim(a)}, a
+	case *lineError:
+		return outcome{err: failure.err}, nil
+	case *middleware.ModelError:
+		return outcome{resp: s.refusal(a, err)}, nil
+	}
+	if s.req.Context().Err() != nil {
+		return outcome{err: err}, nil
+	}
+	if a := s.lastRefusal(); a != nil && errors.Is(err, ErrModelCalls) {
+		return outcome{resp: s.refusal(a, err)}, nil
+	}
+	return outcome{resp: s.raised(err)}, nil
+}
+
+// encoded returns the answer body with the status and the headers of the
+// attempt that it comes from, else of the last one that was answered.
+func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
+	streamed := isStream(body, s.codec)
+	from := s.origin(resp)
+	if from == nil { // the chain had it from elsewhere
+		kind := "application/json"
+		if streamed {
+			kind = "text/event-stream"
+		}
+		r := newResponse(s.req, http.StatusOK, kind)
+		setBody(r, body, streamed)
+		return r
+	}
+	r := from.response()
+	if !bytes.Equal(body, from.raw) {
+		for _, k := range []string{"Etag", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+			r.Header.Del(k)
+		}
+	}
+	setBody(r, body, streamed)
+	return r
+}
+
+// origin returns the attempt that brought resp, else the last one that brought
+// an answer, nil if none did.
+func (s *step) origin(resp *middleware.Response) (from *attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.attempts {
+		if a.native != nil {
+			from = a
+		}
+		if a.native != nil && a.native == resp.Native {
+			break
+		}
+	}
+	return from
+}
+
+// response returns a copy of what the provider sent, for the client, without
+// a body.
+func (a *attempt) response() *http.Response {
+	r := *a.resp
+	r.Header = a.resp.Header.Clone()
+	if r.Header == nil {
+		r.Header = http.Header{}
+	}
+	r.Request = a.step.req
+	if a.inflate {
+		r.Header.Del("Content-Encoding")
+		r.Header.Del("Content-Length")
+		r.ContentLength, r.Uncompressed = -1, true
+	}
+	return &r
+}
+
+// setBody gives r a body, and a length if it is no stream.
+func setBody(r *http.Response, body []byte, streamed bool) {
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	r.TransferEncoding = nil
+	r.ContentLength = int64(len(body))
+	switch {
+	case streamed:
+		r.Header.Del("Content-Length")
+		r.ContentLength = -1
+	case r.Header.Get("Content-Length") != "":
+		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	}
+}
+
+func newResponse(req *http.Request, status int, kind string) *http.Response {
+	return &http.Response{
+		Status:     strconv.Itoa(status) + " " + http.StatusText(status),
+		StatusCode: status,
+		Proto:      "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header:  http.Header{"Content-Type": {kind}},
+		Request: req,
+	}
+}
+
+// verbatim returns a foreign answer.
+func (s *step) verbatim(a *attempt) *http.Response {
+	r := a.response()
+	r.Body = a.rest
+	return r
+}
+
+// refusal returns the provider's own answer behind an error of the chain. The
+// client is told not to try again where its tries are used up, and where the
+// chain has already asked again because the model's call was refused.
+func (s *step) refusal(a *attempt, err error) *http.Response {
+	r := a.response()
+	switch {
+	case a.stream != nil && s.partial(a):
+		r.Header.Del("Content-Length")
+		r.ContentLength = -1
+		body := append(bytes.Clone(a.raw[:a.stream.Safe()]), s.errorEvent(a.raw, a, err)...)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+	case a.stream != nil:
+		setBody(r, a.raw, isStream(a.raw, s.codec))
+	default:
+		r.Body = io.NopCloser(bytes.NewReader(a.raw))
+	}
+	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0
+	if most := s.t.options.MaxModelCalls; refused || most > 0 && s.call.spent() >= most {
+		r.Header.Set("X-Should-Retry", "false")
+	}
+	return r
+}
+
+// partial reports whether an answer that ended in the provider's error may hold
+// tool calls before it, which nobody has looked at.
+func (s *step) partial(a *attempt) bool {
+	return s.tools && !errors.Is(a.refusal, middleware.ErrInvalidToolCall) && isStream(a.raw, s.codec)
+}
+
+// lastRefusal returns the last attempt if it ended in the provider's error.
+func (s *step) lastRefusal() *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.attempts); n > 0 && s.attempts[n-1].refusal != nil {
+		return s.attempts[n-1]
+	}
+	return nil
+}
+
+// raised returns the response for an error of the chain's own. Status 422 and
+// the header keep SDKs from trying again.
+func (s *step) raised(err error) *http.Response {
+	r := newResponse(withCause(s.req, err), http.StatusUnprocessableEntity, "application/json")
+	r.Header.Set("X-Should-Retry", "false")
+	r.Header.Set("Content-Length", "0")
+	code, message := s.words(err)
+	setBody(r, s.errorBody(http.StatusUnprocessableEntity, code, message), false)
+	return r
+}
+
+func (s *step) errorBody(status int, code, message string) []byte {
+	return s.codec.EncodeError(status, code, message)
+}
+
+// remember keeps what was spent on a call that the client may try again.
+func (s *step) remember(o outcome) {
+	if !s.counted {
+		return
+	}
+	again := o.err != nil
+	if o.resp != nil {
+		switch c := o.resp.StatusCode; {
+		case c == http.StatusRequestTimeout, c == http.StatusConflict, c == http.StatusTooManyRequests, c >= 500:
+			again = true
+		}
+	}
+	switch {
+	case again:
+		s.t.failed.keep(s.t.failed.key(s.req, s.body), s.call.spent())
+	case s.retry:
+		s.t.failed.forget(s.t.failed.key(s.req, s.body))
+	}
+}

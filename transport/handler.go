@@ -1,0 +1,65 @@
+package transport
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+
+	"github.com/toolmend/toolmend/wire"
+)
+
+// Handler returns a reverse proxy: for clients that can change nothing but
+// their base URL. Requests go to upstream, their path below upstream's; model
+// calls go through the chain. Answers are flushed as they come. An upstream
+// that cannot be reached is a 502, or a 504, in the format's own error form; an
+// answer that breaks off ends the client's connection, so that nobody takes it
+// for whole. Nothing is logged. Handler panics if upstream is no absolute URL.
+//
+// It uses http.DefaultTransport. A proxy with other needs is an
+// httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval -1.
+func (t *Transport) Handler(upstream *url.URL) http.Handler {
+	if upstream == nil || upstream.Scheme == "" || upstream.Host == "" {
+		panic("transport: Handler: upstream is no absolute URL")
+	}
+	to := *upstream
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&to) },
+		Transport:     t.RoundTripper(nil),
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler:  unreachable,
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
+	})
+}
+
+type codecKey struct{}
+
+// note tells the Handler, if there is one, in which format its client speaks.
+func note(req *http.Request, c wire.Codec) {
+	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok {
+		*at = c
+	}
+}
+
+// unreachable answers for an upstream that did not. The error is not shown: it
+// may hold the address, and that a key.
+func unreachable(w http.ResponseWriter, r *http.Request, err error) {
+	status, code, message := http.StatusBadGateway, "upstream_unreachable", "transport: the upstream did not answer"
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		status, code = http.StatusGatewayTimeout, "upstream_timeout"
+	}
+	body := []byte(`{"error":{"code":"` + code + `","message":"` + message + `"}}`)
+	if at, ok := r.Context().Value(codecKey{}).(*wire.Codec); ok && *at != nil {
+		body = (*at).EncodeError(status, code, message)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

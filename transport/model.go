@@ -1,0 +1,177 @@
+package transport
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// attempt is one model call of a step.
+type attempt struct {
+	step *step
+	n    int
+	req  *middleware.Request
+
+	resp    *http.Response         // the provider's; its body is read here
+	inflate bool                   // the body came compressed: its headers no longer hold
+	raw     []byte                 // what was read of the body
+	rest    io.ReadCloser          // of a foreign answer: the whole body; under step.mu
+	refusal *middleware.ModelError // the provider's error; under step.mu
+	native  *middleware.Native     // of the answer; under step.mu
+	stream  wire.Stream
+	sent    int           // bytes that the client was shown
+	through bool          // all of them were, as they came
+	lineErr error         // with which they ended, if not nil
+	err     error         // of the model call; to be read once done is closed
+	done    chan struct{} // the model call has returned
+	cancel  context.CancelCauseFunc
+	untie   func() bool // the attempt's context from the chain's
+}
+
+// model is the ModelCall below the chain.
+func model(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	s, ok := ctx.Value(stepKey{}).(*step)
+	if !ok {
+		return nil, errOutside
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	body, err := s.encode(req)
+	if err != nil {
+		return nil, err
+	}
+	if !s.call.spend(s.t.options.MaxModelCalls) {
+		return nil, ErrModelCalls
+	}
+	a := s.newAttempt(req)
+	defer close(a.done)
+	// A foreign answer is read by the client, after the chain has ended its
+	// contexts: so the request has one of its own.
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	a.cancel = cancel
+	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	resp, err := s.send(ctx, a, own, body)
+	a.err = err
+	if a.rest == nil {
+		a.untie()
+		cancel(nil)
+	}
+	return resp, err
+}
+
+func (s *step) newAttempt(req *middleware.Request) *attempt {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := &attempt{step: s, n: len(s.attempts), req: req, done: make(chan struct{})}
+	s.attempts = append(s.attempts, a)
+	return a
+}
+
+// send sends the request and reads the answer.
+func (s *step) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
+	resp, err := s.next(s.outgoing(own, a.req, body))
+	if err == nil && resp == nil {
+		err = errors.New("transport: neither a response nor an error")
+	}
+	if err != nil {
+		return nil, s.lineFailure(ctx, a, err)
+	}
+	a.resp = resp
+	answer, err := s.read(ctx, a)
+	if a.rest == nil && resp.Body != nil {
+		_ = resp.Body.Close()
+	}
+	return answer, err
+}
+
+// encode writes req. A request that a middleware made afresh asks for a stream
+// exactly if the client does.
+func (s *step) encode(req *middleware.Request) ([]byte, error) {
+	if req.Native == nil || req.Native.Dialect != s.codec.Dialect() {
+		fresh := *req
+		if fresh.Sink = nil; s.wantsStream() {
+			fresh.Sink = func(middleware.Event) error { return nil }
+		}
+		req = &fresh
+	}
+	return s.codec.EncodeRequest(req)
+}
+
+// wantsStream reports whether the client asks for a stream: in the body or by
+// the path.
+func (s *step) wantsStream() bool {
+	var v struct {
+		Stream *bool `json:"stream"`
+	}
+	if json.Unmarshal(s.body, &v) == nil && v.Stream != nil {
+		return *v.Stream
+	}
+	return s.codec.Dialect() == wire.Ollama.Dialect() || s.streamPath()
+}
+
+// streamPath reports whether the path asks for a stream, as in Gemini's format,
+// on Bedrock and on Vertex.
+func (s *step) streamPath() bool { return strings.Contains(strings.ToLower(s.req.URL.Path), "stream") }
+
+// outgoing returns a clone of the client's request with another body.
+func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
+	out := s.req.Clone(ctx)
+	for k, values := range req.Header {
+		for _, v := range values {
+			if !slices.Contains(out.Header.Values(k), v) {
+				out.Header.Add(k, v)
+			}
+		}
+	}
+	s.mu.Lock()
+	if s.first == nil {
+		s.first = body
+	}
+	other := !bytes.Equal(s.first, body)
+	s.mu.Unlock()
+	if other { // the key stands for one body
+		out.Header.Del("Idempotency-Key")
+	}
+	if !readable(out.Header.Get("Accept-Encoding")) {
+		out.Header.Del("Accept-Encoding")
+	}
+	out.Header.Del("Content-Length")
+	out.Header.Del("Transfer-Encoding")
+	out.TransferEncoding = nil
+	out.ContentLength = int64(len(body))
+	out.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	out.Body, _ = out.GetBody()
+	return out
+}
+
+// readable reports whether all that an Accept-Encoding names is understood.
+func readable(accept string) bool {
+	for part := range strings.SplitSeq(accept, ",") {
+		name, _, _ := strings.Cut(part, ";")
+		switch strings.ToLower(strings.TrimSpace(name)) {
+		case "", "gzip", "identity":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// lineFailure returns err as a failure of the line. If the context has ended,
+// that is the error.
+func (s *step) lineFailure(ctx context.Context, a *attempt, err error) error {
+	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return &lineError{a, err, withoutQuery(err.Error(), s.req)}
+}

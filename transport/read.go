@@ -1,0 +1,255 @@
+package transport
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// read reads the answer of an attempt.
+func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
+	if a.resp.StatusCode >= 400 {
+		return nil, s.readRefusal(ctx, a)
+	}
+	if why := s.strange(a.resp); why != "" {
+		return nil, a.foreign(errors.New(why))
+	}
+	body := io.Reader(a.resp.Body)
+	if encoding(a.resp) == "gzip" {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return nil, s.lineFailure(ctx, a, err)
+		}
+		body, a.inflate = z, true
+	}
+	return s.readAnswer(ctx, a, body)
+}
+
+// strange says why an answer cannot be read, "" if it can.
+func (s *step) strange(resp *http.Response) string {
+	switch e := encoding(resp); {
+	case resp.StatusCode < 200 || resp.StatusCode >= 300 || resp.StatusCode == http.StatusNoContent:
+		return "status " + http.StatusText(resp.StatusCode)
+	case resp.Body == nil || resp.Body == http.NoBody || resp.ContentLength == 0:
+		return "no body"
+	case resp.ContentLength > s.t.options.MaxBody:
+		return "a body of more than MaxBody"
+	case e != "" && e != "gzip":
+		return "a Content-Encoding that is not known"
+	}
+	// What the body is shows in the body. These it is never, and it must not
+	// be read to its end to see so.
+	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); {
+	case kind == "text/html", kind == "application/vnd.amazon.eventstream", strings.HasPrefix(kind, "multipart/"),
+		strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "video/"):
+		return "a Content-Type of another kind"
+	}
+	return ""
+}
+
+func encoding(resp *http.Response) string {
+	e := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
+	if e == "identity" {
+		return ""
+	}
+	return e
+}
+
+// foreign returns the error of an answer that the client gets as it is: what
+// was read of it and what follows. Its context is now the client's.
+func (a *attempt) foreign(err error) error {
+	a.untie()
+	stop := context.AfterFunc(a.step.req.Context(), func() { a.cancel(context.Cause(a.step.req.Context())) })
+	body := a.resp.Body
+	if body == nil {
+		body = http.NoBody
+	}
+	rest := io.Reader(body)
+	if len(a.raw) > 0 {
+		rest = io.MultiReader(bytes.NewReader(a.raw), body)
+	}
+	whole := readCloser{rest, closer(func() error {
+		stop()
+		a.cancel(nil)
+		return body.Close()
+	})}
+	a.step.mu.Lock()
+	a.rest = whole
+	late := a.step.closed
+	a.step.mu.Unlock()
+	if late {
+		_ = whole.Close()
+	}
+	return &foreignError{a, err}
+}
+
+type closer func() error
+
+func (c closer) Close() error { return c() }
+
+// readRefusal reads the answer behind an error status.
+func (s *step) readRefusal(ctx context.Context, a *attempt) error {
+	if a.resp.Body != nil {
+		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, s.t.options.MaxBody+1))
+		if err != nil {
+			return s.lineFailure(ctx, a, err)
+		}
+		a.raw = raw
+		if int64(len(raw)) > s.t.options.MaxBody {
+			return a.foreign(errors.New("an error of more than MaxBody"))
+		}
+	}
+	e := s.codec.DecodeError(a.resp.StatusCode, a.resp.Header, plain(a.resp, a.raw))
+	s.mu.Lock()
+	a.refusal = e
+	s.mu.Unlock()
+	return e
+}
+
+// plain returns the body of an error without its compression; of one that
+// inflates to more than 1 MiB the beginning.
+func plain(resp *http.Response, raw []byte) []byte {
+	if encoding(resp) != "gzip" {
+		return raw
+	}
+	z, err := gzip.NewReader(bytes.NewReader(raw))
+	if err != nil {
+		return raw
+	}
+	b, _ := io.ReadAll(io.LimitReader(z, 1<<20))
+	return b
+}
+
+// readAnswer reads an answer through the codec, and shows the client what may
+// be shown.
+func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
+	sink := a.req.Sink
+	if s.ready != nil {
+		s.watch.renew()
+		sink = s.watch.emit(sink)
+	}
+	a.stream = s.codec.NewStream(a.req, sink)
+	size := a.resp.ContentLength + 1 // so that the end is seen without growing
+	if size <= 0 || a.inflate {
+		size = 4 << 10
+	}
+	a.raw = make([]byte, 0, min(size, 1<<20))
+	var late *time.Timer // behind the end mark
+	for {
+		a.raw = slices.Grow(a.raw, 1)
+		n, readErr := body.Read(a.raw[len(a.raw):cap(a.raw)])
+		a.raw = a.raw[:len(a.raw)+n]
+		if int64(len(a.raw)) > s.t.options.MaxBody {
+			return nil, s.broke(a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
+		}
+		if n > 0 {
+			if _, err := a.stream.Write(a.raw[len(a.raw)-n:]); err != nil {
+				return nil, s.broke(a, body, err)
+			}
+			s.show(a)
+		}
+		if late == nil && endsMarked(a.raw) {
+			late = time.AfterFunc(patience, func() { a.cancel(nil) })
+			defer late.Stop()
+		}
+		if readErr == nil {
+			readErr = ctx.Err() // of which a body need not know
+		}
+		if readErr != nil {
+			return s.closeAnswer(ctx, a, body, readErr)
+		}
+	}
+}
+
+// closeAnswer takes the answer from the codec. A line that fails behind the
+// end of an answer does no harm.
+func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
+	resp, err := a.stream.Close()
+	if resp == nil && err == nil {
+		err = middleware.ErrNoResponse
+	}
+	var refusal *middleware.ModelError
+	switch {
+	case err == nil:
+		s.mu.Lock()
+		a.native, s.answered = resp.Native, true
+		s.mu.Unlock()
+		return resp, nil
+	case errors.As(err, &refusal):
+		s.mu.Lock()
+		a.refusal = refusal
+		s.mu.Unlock()
+		return nil, err
+	case readErr != io.EOF:
+		return nil, s.lineFailure(ctx, a, readErr)
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return nil, s.lineFailure(ctx, a, err)
+	}
+	return nil, s.broke(a, body, err)
+}
+
+// broke returns the error of an answer that the codec does not take. One that
+// is of another format from its beginning goes on as it is; so does one in
+// which no tool call can be.
+func (s *step) broke(a *attempt, body io.Reader, err error) error {
+	if !errors.Is(err, wire.ErrShape) {
+		return err
+	}
+	s.mu.Lock()
+	live := s.live == a
+	s.mu.Unlock()
+	switch {
+	case live && !s.tools:
+		return s.passThrough(a, body, err)
+	case live, s.tools && a.ours():
+		return fmt.Errorf("transport: the answer did not stay in its format: %w", err)
+	}
+	if a.inflate {
+		a.resp.Body = readCloser{body, a.resp.Body}
+	}
+	return a.foreign(err)
+}
+
+// passThrough shows the client the rest of the answer as it comes.
+func (s *step) passThrough(a *attempt, body io.Reader, err error) error {
+	s.shown.write(a.raw[a.sent:])
+	buf := make([]byte, 32<<10)
+	for a.lineErr == nil {
+		n, readErr := body.Read(buf)
+		if !s.shown.write(buf[:n]) {
+			readErr = io.ErrClosedPipe
+		}
+		a.lineErr = readErr
+	}
+	if a.lineErr == io.EOF {
+		a.lineErr = nil
+	}
+	a.through = true
+	return &foreignError{a, err}
+}
+
+// ours reports whether the answer is a stream that begins with an event of the
+// format.
+func (a *attempt) ours() bool {
+	first := firstEvent(a.raw)
+	if len(first) == 0 {
+		return false
+	}
+	st := a.step.codec.NewStream(a.req, nil)
+	if _, err := st.Write(first); err != nil {
+		return false
+	}
+	_, err := st.Close()
+	return !errors.Is(err, wire.ErrShape)
+}

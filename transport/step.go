@@ -1,0 +1,209 @@
+package transport
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// step is one request of the client on its way through the chain.
+type step struct {
+	t       *Transport
+	codec   wire.Codec
+	req     *http.Request // the client's, never changed
+	body    []byte
+	next    next
+	call    *Call
+	counted bool // the client says which of its tries this is
+	retry   bool // and it is not the first
+	tools   bool // the client offers tools
+
+	ctx    context.Context // of the chain; done when the step is
+	cancel context.CancelFunc
+	ready  chan outcome // nil: the answer is no stream
+	watch  watch
+
+	mu       sync.Mutex // of what follows, and of what attempts say is under it
+	attempts []*attempt
+	answered bool     // an attempt brought an answer: later ones are not shown live
+	over     bool     // the chain has ended
+	closed   bool     // the step has
+	live     *attempt // whose bytes are shown as they come
+	shown    *pipe    // to the client, once live is set
+	first    []byte   // the body of the first model call
+}
+
+// outcome is what the client gets.
+type outcome struct {
+	resp     *http.Response
+	err      error
+	panicked bool
+	value    any // of the panic
+}
+
+type stepKey struct{}
+
+// run sends the request through the chain. Where the answer may be a stream, a
+// goroutine does so that outlives run if bytes are shown before the chain has
+// decided.
+func (s *step) run(asked *middleware.Request) (*http.Response, error) {
+	s.tools = len(asked.Tools) > 0
+	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
+	if !s.mayStream() {
+		var kept *attempt
+		ended := false
+		defer func() {
+			if !ended {
+				s.call.end(nil, errGone)
+			}
+			s.close(kept)
+		}()
+		o, foreign := s.whole(s.ask(asked))
+		ended, kept = true, foreign
+		return o.resp, o.err
+	}
+	s.ready = make(chan outcome, 1)
+	asked.Sink = s.watch.arrived
+	go s.behind(asked)
+	o := <-s.ready
+	if o.panicked {
+		panic(o.value)
+	}
+	return o.resp, o.err
+}
+
+// ask runs the chain.
+func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
+	resp, err := s.t.call(s.ctx, asked)
+	if resp == nil && err == nil {
+		err = middleware.ErrNoResponse
+	}
+	s.call.end(resp, err)
+	return resp, err
+}
+
+// behind is run's goroutine.
+func (s *step) behind(asked *middleware.Request) {
+	var kept *attempt
+	ended := false
+	defer func() {
+		if !ended {
+			s.broken(recover())
+		}
+		s.close(kept)
+	}()
+	resp, err := s.ask(asked)
+	if s.decided() {
+		s.finish(resp, err)
+		ended = true
+		return
+	}
+	o, foreign := s.whole(resp, err)
+	ended, kept = true, foreign
+	s.ready <- o
+}
+
+// broken ends a step whose goroutine panicked or, where value is nil, ended.
+func (s *step) broken(value any) {
+	err := errGone
+	if value != nil {
+		err = &Panic{Value: value, Stack: debug.Stack()}
+	}
+	s.call.end(nil, err)
+	switch {
+	case s.decided():
+		s.finish(nil, err)
+	case value != nil:
+		s.ready <- outcome{panicked: true, value: value}
+	default:
+		o, _ := s.whole(nil, err)
+		s.ready <- o
+	}
+}
+
+// decided says that the chain has ended: from now on no answer goes live. It
+// reports whether one did.
+func (s *step) decided() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
+	return s.live != nil
+}
+
+// close frees what the step holds but kept, whose body the client reads.
+func (s *step) close(kept *attempt) {
+	s.cancel()
+	var rests []io.Closer
+	s.mu.Lock()
+	s.closed = true
+	for _, a := range s.attempts {
+		if a != kept && a.rest != nil {
+			rests = append(rests, a.rest)
+		}
+	}
+	s.mu.Unlock()
+	for _, r := range rests {
+		_ = r.Close()
+	}
+}
+
+// watch compares what a stream emits with what the chain lets through to the
+// outermost sink: only then its bytes may be shown. A chain that merges pieces
+// or changes them counts as one that holds them.
+type watch struct {
+	mu      sync.Mutex
+	emitted []middleware.Event // and not arrived
+	altered bool
+}
+
+// emit returns sink for one answer, of which it notes all that is emitted.
+func (w *watch) emit(sink middleware.Sink) middleware.Sink {
+	if sink == nil {
+		return nil
+	}
+	return func(e middleware.Event) error {
+		w.mu.Lock()
+		if !w.altered {
+			w.emitted = append(w.emitted, e)
+		}
+		w.mu.Unlock()
+		return sink(e)
+	}
+}
+
+// renew forgets an earlier answer.
+func (w *watch) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.emitted, w.altered = nil, false
+}
+
+// arrived is the outermost sink.
+func (w *watch) arrived(e middleware.Event) error {
+	if e.Kind != middleware.EventText && e.Kind != middleware.EventReasoning {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.emitted) == 0 || w.emitted[0].Kind != e.Kind || w.emitted[0].Text != e.Text {
+		w.emitted, w.altered = nil, true
+		return nil
+	}
+	if len(w.emitted) == 1 {
+		w.emitted = w.emitted[:0] // its memory serves the next one
+		return nil
+	}
+	w.emitted = w.emitted[1:]
+	return nil
+}
+
+func (w *watch) allArrived() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.emitted) == 0 && !w.altered
+}

@@ -1,0 +1,173 @@
+// Package transport puts a chain of middlewares inside an HTTP client, an SDK
+// or a proxy that exists already:
+//
+//	client := openai.NewClient(option.WithMiddleware(
+//		transport.Hook(argsvalidate.New(argsvalidate.Options{}))))
+//
+// A model call is recognised by its path and its body, in any of the formats of
+// package wire, and goes through the chain. The client sees one call and one
+// answer, however often the chain asked. Whatever is no model call passes
+// untouched, byte for byte; so does what cannot be changed: a body that is
+// signed, digested or compressed, one past MaxBody, and an answer of another
+// form.
+//
+// # Answers
+//
+// An answer that the chain accepts unchanged comes as the provider sent it,
+// with its status and headers. One that it changed is an edit of that, and its
+// usage is the sum over all attempts.
+//
+// Text of a streamed answer goes out as it comes; from the first event of a
+// tool call on, and at the end, bytes wait until the chain has decided. Then
+// the rest follows or, after a re-ask, the later answer as a continuation of
+// what was shown. A middleware that holds text back from the request's Sink,
+// or changes it there, holds it back from the client as well; one that changes
+// text only in the response needs Options.Hold.
+//
+// # Errors
+//
+//   - A status from 400 on that the provider sent comes as it was sent, in the
+//     middle of a re-ask too, if the chain returns its error.
+//   - A failure of the line and the end of the request's context are Go errors,
+//     as they came.
+//   - Every other error of the chain is a response with status 422 and an error
+//     in the format's own form, which SDKs do not retry. [Cause] and [Watch]
+//     give the error itself.
+//   - Where bytes of a stream were shown already, an error event in the
+//     format's own form follows and then the error itself from the body's Read;
+//     after a failure of the line only the latter. Such an answer does not go on
+//     with that of a retry: its text would stand there one and a half times.
+//   - A panic of a middleware is passed on, but becomes a [*Panic] where bytes
+//     were shown already.
+//
+// # Position
+//
+// In an SDK's chain of hooks: after those that rewrite the request, so that
+// nothing changes it behind this one's back, and before one that signs it. In
+// anthropic-sdk-go this is WithMiddleware before bedrock.WithConfig.
+package transport
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// Options set up a Transport. The zero value works.
+type Options struct {
+	// Codecs are the formats that are recognised; nil: all of package wire.
+	Codecs []wire.Codec
+	// Hold holds a whole streamed answer until the chain has decided, if the
+	// request offers tools.
+	Hold bool
+	// MaxModelCalls bounds the model calls for one call of the client, its own
+	// retries included: those made under one Watch, or marked by a header
+	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10, a
+	// negative value no bound.
+	MaxModelCalls int
+	// MaxBody is how many bytes of a request or an answer are looked at; bigger
+	// ones pass untouched, but a stream that had begun is an error. 0 means
+	// 64 MiB, which is also the most.
+	MaxBody int64
+}
+
+// maxBody is what the codecs read at most.
+const maxBody = 64 << 20
+
+func (o Options) withDefaults() Options {
+	if o.Codecs == nil {
+		o.Codecs = []wire.Codec{wire.OpenAIChat, wire.Anthropic, wire.OpenAIResponses, wire.Gemini, wire.Ollama}
+	}
+	if o.MaxModelCalls == 0 {
+		o.MaxModelCalls = 10
+	}
+	if o.MaxBody <= 0 || o.MaxBody > maxBody {
+		o.MaxBody = maxBody
+	}
+	return o
+}
+
+// Transport sends model calls through a chain of middlewares. It serves any
+// number of goroutines, clients and providers at once.
+type Transport struct {
+	options Options
+	call    middleware.ModelCall // the chain, applied once
+	failed  *memory
+}
+
+// New returns a Transport with Chain(mws...) in it.
+//
+// In the chain the request's Header is empty, although the client's own headers
+// are sent; what a middleware puts there is sent in addition. Its Sink is set
+// if the answer may be a stream.
+func New(o Options, mws ...middleware.Middleware) *Transport {
+	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model), failed: newMemory()}
+}
+
+// Hook sends one request through the chain, and calls next for each model call
+// with a clone of it: the same URL and headers, another body. The method value
+// is what option.WithMiddleware of OpenAI's and Anthropic's SDKs takes.
+func (t *Transport) Hook(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	return t.do(req, next)
+}
+
+// RoundTripper returns the Transport on top of base, http.DefaultTransport if
+// that is nil: for clients that take an *http.Client.
+func (t *Transport) RoundTripper(base http.RoundTripper) http.RoundTripper {
+	if base == nil {
+		base = http.DefaultTransport
+	}
+	return &roundTripper{t, base}
+}
+
+type roundTripper struct {
+	t    *Transport
+	base http.RoundTripper
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
+	return r.t.do(req, r.base.RoundTrip)
+}
+
+// CloseIdleConnections lets http.Client reach the method of the base.
+func (r *roundTripper) CloseIdleConnections() {
+	if c, ok := r.base.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
+// Hook is New(Options{}, mws...).Hook.
+func Hook(mws ...middleware.Middleware) func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	return New(Options{}, mws...).Hook
+}
+
+// RoundTripper is New(Options{}, mws...).RoundTripper(base).
+func RoundTripper(base http.RoundTripper, mws ...middleware.Middleware) http.RoundTripper {
+	return New(Options{}, mws...).RoundTripper(base)
+}
+
+// Handler is New(Options{}, mws...).Handler(upstream).
+func Handler(upstream *url.URL, mws ...middleware.Middleware) http.Handler {
+	return New(Options{}, mws...).Handler(upstream)
+}
+
+// Cause returns the chain's error behind a response that the Transport made of
+// it, and nil for any other. It is found in the context of resp.Request, so
+// that a client may replace the body and the headers.
+func Cause(resp *http.Response) error {
+	if resp == nil || resp.Request == nil {
+		return nil
+	}
+	err, _ := resp.Request.Context().Value(causeKey{}).(error)
+	return err
+}
+
+type causeKey struct{}
+
+func withCause(req *http.Request, err error) *http.Request {
+	return req.WithContext(context.WithValue(req.Context(), causeKey{}, err))
+}
