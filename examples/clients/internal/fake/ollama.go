@@ -1,0 +1,126 @@
+package fake
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Ollama is Ollama's own chat format. Its server reads the model's text itself,
+// and fails where it finds no call in there.
+var Ollama = &Wire{
+	Name: "ollama", History: "messages",
+	streamed: func(_ string, body []byte) bool {
+		var r struct{ Stream *bool }
+		return json.Unmarshal(body, &r) != nil || r.Stream == nil || *r.Stream
+	},
+	fail:  func(_ int, message string) string { return j(object{"error": message}) },
+	write: writeOllama,
+	check: checkOllama,
+}
+
+const refuseOllama = `error parsing tool call: raw='{"name":"get_weather","arguments":{"town":"Oslo"', err=unexpected end of JSON input`
+
+func writeOllama(n int, a Answer, stream bool) reply {
+	if a.Refusal == AtOnce || a.Refusal == Halfway && !stream {
+		return reply{status: http.StatusInternalServerError, kind: "application/json; charset=utf-8", head: j(object{"error": refuseOllama})}
+	}
+	calls := ollamaCalls(a)
+	line := func(message object, done bool) string {
+		message["role"] = "assistant"
+		chunk := object{"model": "fake", "created_at": "2026-01-01T00:00:00Z", "message": message, "done": done}
+		if done {
+			chunk["done_reason"] = finishOllama(a)
+			chunk["total_duration"], chunk["prompt_eval_count"], chunk["eval_count"] = 5, 50, 10
+		}
+		return j(chunk) + "\n"
+	}
+	if !stream {
+		message := object{"content": a.Text, "thinking": Mark(n)}
+		if calls != nil {
+			message["tool_calls"] = calls
+		}
+		return reply{status: http.StatusOK, kind: "application/json; charset=utf-8", head: line(message, true)}
+	}
+	var head, tail strings.Builder
+	head.WriteString(line(object{"content": "", "thinking": Mark(n)}, false))
+	for _, p := range pieces(a.Text) {
+		head.WriteString(line(object{"content": p}, false))
+	}
+	if a.Refusal == Halfway {
+		tail.WriteString(j(object{"error": refuseOllama}) + "\n")
+	} else {
+		if calls != nil {
+			tail.WriteString(line(object{"content": "", "tool_calls": calls}, false))
+		}
+		tail.WriteString(line(object{"content": ""}, true))
+	}
+	return reply{http.StatusOK, "application/x-ndjson", head.String(), tail.String()}
+}
+
+func finishOllama(a Answer) string {
+	if a.Cut {
+		return "length"
+	}
+	return "stop"
+}
+
+func ollamaCalls(a Answer) array {
+	var calls array
+	for i, c := range a.Calls {
+		if c.Arguments == "" {
+			c.Arguments = "{}" // there is no other way to say it
+		}
+		call := object{"function": object{"index": i, "name": c.Name, "arguments": json.RawMessage(c.Arguments)}}
+		if c.ID != "" {
+			call["id"] = c.ID
+		}
+		calls = append(calls, call)
+	}
+	return calls
+}
+
+func checkOllama(body []byte) error {
+	var r struct {
+		Messages []struct {
+			Role, Content string
+			ToolName      string `json:"tool_name"`
+			ToolCallID    string `json:"tool_call_id"`
+			ToolCalls     []struct {
+				ID       string
+				Function struct {
+					Name      string
+					Arguments json.RawMessage
+				}
+			} `json:"tool_calls"`
+		}
+	}
+	if err := json.Unmarshal(body, &r); err != nil {
+		return err
+	}
+	type waiting struct{ id, name string }
+	var open []waiting
+	for _, m := range r.Messages {
+		if m.Role == "tool" {
+			if len(open) == 0 || m.ToolName != open[0].name || m.ToolCallID != open[0].id || m.Content == "" {
+				return fmt.Errorf("result of %q %q, waiting for %q", m.ToolName, m.ToolCallID, open)
+			}
+			open = open[1:]
+			continue
+		}
+		if len(open) > 0 {
+			return fmt.Errorf("no result for %q", open)
+		}
+		for _, c := range m.ToolCalls {
+			if err := isObject(string(c.Function.Arguments)); err != nil {
+				return err
+			}
+			open = append(open, waiting{c.ID, c.Function.Name})
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("no result for %q", open)
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"bytes"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/examples/clients/internal/fake"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// exhausted: a model that never learns, and a stack that fails open.
+func exhausted(t *testing.T, p Path) {
+	script := []fake.Answer{args(`{"days":1}`), args(`{"days":2}`), args(`{"days":3}`)}
+	server := fake.New(p.Wire, script...)
+	defer server.Close()
+	got := ask(t, p, server)
+	require.Equal(t, 3, len(requests(t, p, server, 0)))
+	same(t, p, script[2].Calls, got.calls)
+}
+
+// raise: the same with a stack that fails closed.
+func raise(t *testing.T, p Path) {
+	server := fake.New(p.Wire, args(`{"days":1}`), args(`{"days":2}`))
+	defer server.Close()
+	ctx, call := transport.Watch(t.Context())
+	var out bytes.Buffer
+	err := p.Run(ctx, &out, server.URL, key, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise})
+	require.Error(t, err)
+	require.Empty(t, server.Refused())
+	require.Empty(t, read(out.String()).calls)
+	require.Equal(t, 2, len(requests(t, p, server, 0)), "the client asked again")
+	status, resp := p.Failed(err)
+	switch {
+	case p.Stream: // it had begun: the error is an event in it
+		require.ErrorContains(t, err, "attempts exhausted")
+	case resp != nil:
+		require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
+		fallthrough
+	default:
+		require.Equal(t, http.StatusUnprocessableEntity, status, "%T %v", err, err)
+	}
+
+	require.ErrorIs(t, call.Err(), argsvalidate.ErrExhausted)
+	var failed *argsvalidate.Error
+	require.ErrorAs(t, call.Err(), &failed)
+	require.Len(t, failed.Verdicts, 1)
+	require.Len(t, call.Report().Attempts, 2)
+	require.Equal(t, middleware.Invalid, call.Report().Status)
+}
+
+// noCalls: an answer in words goes through, after a wait that the service
+// asked for.
+func noCalls(t *testing.T, p Path) {
+	server := fake.New(p.Wire, fake.Answer{Busy: true}, fake.Answer{Text: "It rains in Oslo."})
+	defer server.Close()
+	got := ask(t, p, server)
+	require.Equal(t, "It rains in Oslo.", got.text)
+	require.Empty(t, got.calls)
+	require.Equal(t, 2, len(requests(t, p, server, 1)))
+}
+
+// live: text is shown while the model still writes its calls, and a mistake in
+// them is corrected all the same.
+func live(t *testing.T, p Path) {
+	out := &pipe{first: make(chan struct{}), want: "I will look."}
+	late := make(chan struct{}, 2)
+	gate := func() {
+		select {
+		case <-out.first:
+		case <-time.After(10 * time.Second):
+			late <- struct{}{}
+		}
+	}
+	server := fake.NewGated(p.Wire, gate, fake.Answer{Text: "I will look.", Calls: args(`{"town":"Oslo"}`).Calls}, good)
+	defer server.Close()
+	require.NoError(t, p.Run(t.Context(), out, server.URL, key, argsvalidate.Options{}))
+	require.Empty(t, late, "text was held back")
+	require.Empty(t, server.Refused())
+	got := read(out.b.String())
+	same(t, p, good.Calls, got.calls)
+	require.Equal(t, 2, len(requests(t, p, server, 0)))
+}

@@ -1,0 +1,74 @@
+// Command langchaingo-stream is langchaingo's OpenAI model with one option
+// more, streamed.
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+
+	"github.com/tmc/langchaingo/llms"
+	"github.com/tmc/langchaingo/llms/openai"
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/examples/clients/internal/fake"
+	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/transport"
+)
+
+func main() {
+	baseURL, key := "https://api.openai.com/v1", os.Getenv("OPENAI_API_KEY")
+	if key == "" {
+		baseURL, key = fake.Demo(fake.Chat, os.Stderr), "none" // a model that needs to be told
+	}
+	if err := run(context.Background(), os.Stdout, baseURL, key, argsvalidate.Options{}); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
+	model, err := openai.New(
+		openai.WithBaseURL(baseURL), openai.WithToken(key), openai.WithModel("gpt-4o-mini"),
+		openai.WithHTTPClient(&http.Client{ // the one option
+			Transport: transport.RoundTripper(nil, argsvalidate.New(o), retry.New(retry.Options{})),
+		}),
+	)
+	if err != nil {
+		return err
+	}
+	messages := []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "How is the weather in Oslo?")}
+	response, err := model.GenerateContent(ctx, messages, llms.WithTools([]llms.Tool{tool}),
+		llms.WithStreamingFunc(func(_ context.Context, piece []byte) error {
+			if bytes.HasPrefix(piece, []byte("[{")) {
+				return nil // a piece of a call comes as JSON: the whole call is in the answer
+			}
+			_, err := out.Write(piece)
+			return err
+		}))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	for _, call := range response.Choices[0].ToolCalls {
+		fmt.Fprintf(out, "%s(%s) %s\n", call.FunctionCall.Name, call.FunctionCall.Arguments, call.ID)
+	}
+	return nil
+}
+
+var tool = llms.Tool{Type: "function", Function: &llms.FunctionDefinition{
+	Name:        "get_weather",
+	Description: "the weather of the coming days",
+	Parameters: map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"city":   map[string]any{"type": "string"},
+			"days":   map[string]any{"type": "integer"},
+			"unit":   map[string]any{"type": "string", "enum": []string{"celsius", "fahrenheit"}},
+			"fields": map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+		},
+		"required": []string{"city"},
+	},
+}}
