@@ -25,8 +25,10 @@ A file holds one turn in a line, gzip or not, in either form, mixed as you like:
   recorded turn   {"model", "id", "source", "tool_calls": [{"id", "name", "arguments"}],
                    "tools": [{"name", "parameters"}]}, or "tools_ref", the "ref" of
                    a line {"ref", "source", "tools"} in the file of toolsets
-  exchange        {"request", "response"}: an OpenAI chat completion, each side
-                   an object or a string, streamed or not
+  exchange        {"request", "response", "path"}: each side an object or a string,
+                   streamed or not; OpenAI chat completions and Responses,
+                   Anthropic, Gemini or Ollama, told apart by the request's path,
+                   or without one by the response
 
 flags:
 

@@ -7,97 +7,125 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 )
 
-// chatRequest is what is read of an OpenAI chat-completions request. functions
-// is what tools was called before.
-type chatRequest struct {
-	Model     text   `json:"model"`
-	Tools     []tool `json:"tools"`
-	Functions []tool `json:"functions"`
-}
+// codecs are the formats of exchanges. None of them reads an answer of another
+// one, as far as answers were recorded.
+var codecs = []wire.Codec{wire.OpenAIChat, wire.OpenAIResponses, wire.Anthropic, wire.Gemini, wire.Ollama}
 
-// chatResponse is what is read of the response, or of one event of it.
-type chatResponse struct {
-	Model   text            `json:"model"`
-	Error   json.RawMessage `json:"error"`
-	Choices []chatChoice    `json:"choices"`
-}
+// errForeign is the error of another format's response. It is no Skipped: a log
+// that is silently passed over looks like one without faults.
+var errForeign = errors.New("response: neither a whole answer nor an error in a format that is read: " +
+	"OpenAI chat completions and Responses, Anthropic, Gemini, Ollama")
 
-// chatChoice has a message, or in a stream a delta. A server that sends both
-// in a stream repeats in message what the deltas said.
-type chatChoice struct {
-	Index   int          `json:"index"`
-	Message *chatMessage `json:"message"`
-	Delta   *chatDelta   `json:"delta"`
-	Finish  text         `json:"finish_reason"`
-}
-
-// chatMessage is an assistant message; of its content nothing is read.
-type chatMessage struct {
-	ToolCalls    []call `json:"tool_calls"`
-	FunctionCall *call  `json:"function_call"` // what tool_calls was called before
-}
-
-// exchange returns a turn for each choice with calls. Responses of other
-// dialects have no choices, which is an error: a log that is silently passed
-// over looks like one without faults.
+// exchange returns a turn for each choice with calls.
 func (v line) exchange() ([]Turn, error) {
-	resp, err := v.response()
+	if status, err := strconv.Atoi(string(v.Status)); err == nil && status >= 400 {
+		return nil, SkippedFailure
+	}
+	if len(bytes.TrimSpace(v.Response)) == 0 {
+		return nil, errors.New("a request without a response")
+	}
+	c, err := v.codec()
+	switch {
+	case len(v.Request) == 0 && !errors.Is(err, SkippedFailure):
+		return nil, errors.New("a response without its request: the tools that the model had are not known")
+	case err != nil:
+		return nil, err
+	}
+	req, err := request(c, v.Request)
+	if err != nil {
+		return nil, fmt.Errorf("request: %w", err)
+	}
+	resp, err := answer(c, req, v.Response)
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Request) == 0 {
-		return nil, errors.New("a response without its request: the tools that the model had are not known")
+	for i := range req.Tools {
+		req.Tools[i].Native = nil
 	}
-	var req chatRequest
-	if err := json.Unmarshal(v.Request, &req); err != nil {
-		return nil, fmt.Errorf("request: %w", explain(err))
-	}
-	declared := tools(append(req.Tools, req.Functions...))
-	model := cmp.Or(v.Model, req.Model, resp.Model)
 	var turns []Turn
-	for _, c := range resp.Choices {
-		if c.Message == nil {
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Others...) {
+		if len(m.ToolCalls) == 0 {
 			continue
 		}
-		calls := c.Message.ToolCalls
-		if f := c.Message.FunctionCall; f != nil && (f.Name != "" || f.Arguments != "") { // some logs spell out absent fields
-			calls = append(calls, *f)
+		t := Turn{
+			Source: string(v.Source), Model: cmp.Or(string(v.Model), req.Model, resp.Model), ID: string(v.ID),
+			Tools: req.Tools, Calls: asLogged(m.ToolCalls),
 		}
-		if len(calls) > 0 {
-			turns = append(turns, Turn{
-				Source: string(v.Source), Model: string(model), ID: string(v.ID),
-				Tools: declared, Calls: toolCalls(calls), Finish: middleware.FinishReason(c.Finish),
-			})
+		if i == 0 {
+			t.Finish = resp.FinishReason // a further choice has none
 		}
+		turns = append(turns, t)
 	}
 	return turns, nil
 }
 
-// response reads the response's body, streamed or not.
-func (v line) response() (chatResponse, error) {
-	var resp chatResponse
-	if status, err := strconv.Atoi(string(v.Status)); err == nil && status >= 400 {
-		return resp, SkippedFailure
-	}
-	b := bytes.TrimSpace(v.Response)
-	if len(b) == 0 {
-		return resp, errors.New("a request without a response")
-	}
-	if isEventStream(b) {
-		return joinStream(b)
-	}
-	if err := json.Unmarshal(b, &resp); err != nil {
-		return resp, fmt.Errorf("response: %w", explain(err))
-	}
-	if resp.Choices == nil {
-		if len(resp.Error) > 0 && string(resp.Error) != "null" {
-			return resp, SkippedFailure
+// codec tells the format: by the path, else by which codec reads the response.
+func (v line) codec() (wire.Codec, error) {
+	for _, c := range codecs {
+		if v.Path != "" && c.Match(string(v.Path), v.Request) {
+			return c, nil
 		}
-		return resp, errors.New("the response has no choices: only OpenAI chat completions are read")
+	}
+	for _, c := range codecs {
+		if _, err := answer(c, nil, v.Response); err == nil || errors.Is(err, SkippedFailure) {
+			return c, err
+		}
+	}
+	return nil, errForeign
+}
+
+// answer decodes a response. A chat stream without an end is read as far as it
+// goes.
+func answer(c wire.Codec, req *middleware.Request, body []byte) (*middleware.Response, error) {
+	resp, err := c.DecodeResponse(req, body)
+	var failed *middleware.ModelError
+	switch {
+	case errors.As(err, &failed):
+		return nil, SkippedFailure // what came before it is not whole
+	case errors.Is(err, wire.ErrIncomplete) && c == wire.OpenAIChat:
+		if resp, err := c.DecodeResponse(req, append(bytes.Clone(body), "\n\ndata: [DONE]\n\n"...)); err == nil {
+			return resp, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("response: %w", err)
 	}
 	return resp, nil
+}
+
+// request decodes a request. Of one that the codec refuses, model and tools are
+// enough: recorders leave things out.
+func request(c wire.Codec, body []byte) (*middleware.Request, error) {
+	if req, err := c.DecodeRequest(body); err == nil {
+		return req, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(body, &members); err != nil {
+		return nil, explain(err)
+	}
+	thin := `{"messages":[],"input":[],"contents":[]`
+	for _, key := range []string{"model", "tools", "functions"} {
+		if raw, ok := members[key]; ok {
+			thin += fmt.Sprintf(",%q:%s", key, raw)
+		}
+	}
+	return c.DecodeRequest([]byte(thin + "}"))
+}
+
+// asLogged returns calls without what the codec has added: its handles, and ids
+// where the wire has none.
+func asLogged(calls []middleware.ToolCall) []middleware.ToolCall {
+	for i, c := range calls {
+		if c.Native != nil && !strings.Contains(c.Native.Raw, c.ID) {
+			calls[i].ID = ""
+		}
+		calls[i].Native = nil
+	}
+	return calls
 }

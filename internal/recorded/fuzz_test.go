@@ -2,6 +2,7 @@ package recorded_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
 	"strings"
@@ -18,6 +19,13 @@ func FuzzTurns(f *testing.F) {
 	f.Add([]byte(`{"source":"a","tools_ref":"t1","tool_calls":[{"id":1,"name":"add","arguments":null}]}`))
 	f.Add([]byte(`{"request":"{}","response":"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\"}]}}]}\n\n"}`))
 	f.Add([]byte(`{"request":{"functions":[{}]},"response":{"choices":[{"message":{"function_call":{"name":"f"}}}]}}`))
+	for _, d := range dialects {
+		for _, response := range []string{d.whole, d.streamed} {
+			b, err := json.Marshal(map[string]string{"request": d.request, "response": response})
+			require.NoError(f, err)
+			f.Add(b)
+		}
+	}
 	sets, err := recorded.ReadToolsets("sets", strings.NewReader(toolsetLines))
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {

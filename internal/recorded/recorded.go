@@ -1,7 +1,7 @@
 // Package recorded reads tool calls out of logs: turns that somebody recorded,
-// one a line, and exchanges with an OpenAI chat-completions endpoint, one
-// request and response a line. What a line is, is seen line by line, and gzip
-// is seen from the first bytes.
+// one a line, and exchanges with a model provider, one request and response a
+// line, in any format of package wire. What a line is, is seen line by line, and
+// gzip is seen from the first bytes.
 //
 //	r := recorded.NewReader("calls.jsonl", file)
 //	for {
@@ -30,12 +30,12 @@ import (
 // had.
 type Turn struct {
 	Source string // where the record comes from, as it says itself
-	Model  string // as it was asked for
+	Model  string // as it was asked for, or as it answered where the request has no name
 	ID     string // of the record
 	// Tools is shared between turns: do not change it.
 	Tools  []middleware.Tool
-	Calls  []middleware.ToolCall   // at least one; arguments byte for byte as logged
-	Finish middleware.FinishReason // "" where it was not recorded
+	Calls  []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
+	Finish middleware.FinishReason // "" where it was not recorded, and of a second choice
 }
 
 // Line is one line of a file, not yet understood.
@@ -89,6 +89,7 @@ type line struct {
 	Finish    text   `json:"finish_reason"`
 	Ref       text   `json:"ref"` // of a toolset
 	// An exchange.
+	Path     text `json:"path"` // of the request's URL; "" where it was not recorded
 	Status   text `json:"status"`
 	Request  body `json:"request"`
 	Response body `json:"response"`

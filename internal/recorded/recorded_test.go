@@ -94,6 +94,7 @@ func TestLinesWithoutCalls(t *testing.T) {
 
 func TestBadLines(t *testing.T) {
 	t.Parallel()
+	const hi = `{"choices":[{"message":{"content":"hi"}}]}`
 	for name, c := range map[string]struct{ text, want string }{
 		"not JSON":       {`{"tool_calls":[`, "f:7: not JSON: unexpected end of JSON input"},
 		"not an object":  {`[1]`, "f:7: not a JSON object, but an array"},
@@ -102,11 +103,15 @@ func TestBadLines(t *testing.T) {
 		"unknown ref":    {`{"tools_ref":"t9","tool_calls":[{"name":"x"}]}`, `f:7: tools_ref "t9" is not in sets`},
 		"no request":     {`{"response":{"choices":[]}}`, "f:7: a response without its request"},
 		"no response":    {`{"request":{}}`, "f:7: a request without a response"},
-		"bad request":    {`{"request":"{","response":{"choices":[]}}`, "f:7: request: not JSON"},
-		"bad response":   {`{"request":{},"response":"<html>"}`, "f:7: response: not JSON"},
-		"other dialect":  {`{"request":{},"response":{"content":[]}}`, "f:7: the response has no choices: only OpenAI chat completions are read"},
-		"foreign stream": {`{"request":{},"response":"event: ping\ndata: {}\n\n"}`, "f:7: no event of the response has choices"},
-		"broken stream":  {`{"request":{},"response":"data: {\n\n"}`, "f:7: response: an event of the stream: not JSON"},
+		"bad request":    {`{"request":"{","response":` + hi + `}`, "f:7: request: not JSON"},
+		"request a list": {`{"request":[],"response":` + hi + `}`, "f:7: request: not a JSON object, but an array"},
+		"bad tools":      {`{"request":{"tools":"x"},"response":` + hi + `}`, "f:7: request: wire: not a body of this format: tools is of kind string"},
+		"bad response":   {`{"request":{},"response":"<html>"}`, "f:7: response: neither a whole answer nor an error in a format that is read"},
+		"empty object":   {`{"request":{},"response":{}}`, "f:7: response: neither"},
+		"other dialect":  {`{"request":{},"response":{"output":{"message":{"content":[]}}}}`, "f:7: response: neither"},
+		"foreign stream": {`{"request":{},"response":"event: ping\ndata: {}\n\n"}`, "f:7: response: neither"},
+		"broken stream":  {`{"request":{},"response":"data: {\n\n"}`, "f:7: response: neither"},
+		"another's path": {`{"path":"/api/chat","request":{"messages":[]},"response":` + hi + `}`, "f:7: response: wire: not a body of this format"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
