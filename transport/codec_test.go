@@ -128,12 +128,12 @@ func (toy) NewStream(_ *middleware.Request, sink middleware.Sink) wire.Stream {
 }
 
 type toyReader struct {
-	sink          middleware.Sink
-	raw           string
-	at, safe      int
-	hold, ended   bool
-	answer        toyAnswer
-	wrong, failed error
+	sink        middleware.Sink
+	raw         string
+	at, safe    int
+	hold, ended bool
+	answer      toyAnswer
+	failed      error
 }
 
 func (s *toyReader) Write(p []byte) (int, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"runtime"
 	"strings"
 	"unicode/utf8"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // show lets the client see what may be seen of an answer that is being read.
-// Only the first answer of a step is shown as it comes.
+// Only the first answer of a step is shown as it comes, and where tools are
+// offered not before its first text: an answer that is nothing but tool calls
+// needs no splice after a re-ask, and keeps its status if the chain raises.
 func (s *step) show(a *attempt) {
 	if s.ready == nil || a.req.Sink == nil || s.t.options.Hold && s.tools {
 		return
@@ -23,7 +26,7 @@ func (s *step) show(a *attempt) {
 		return
 	}
 	s.mu.Lock()
-	begin := s.live == nil && !s.answered && !s.over
+	begin := s.live == nil && !s.answered && !s.over && (!s.tools || s.watch.anyArrived())
 	if begin {
 		s.live = a
 		s.shown = newPipe(s.req.Context(), s.cancel)
@@ -43,6 +46,7 @@ func (s *step) show(a *attempt) {
 		o := outcome{resp: r}
 		s.remember(o)
 		s.ready <- o
+		runtime.Gosched() // the first text is read before more is, however busy the processors are
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -50,7 +49,8 @@ func (s *step) strange(resp *http.Response) string {
 	}
 	// What the body is shows in the body. These it is never, and it must not
 	// be read to its end to see so.
-	switch kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	switch kind = strings.ToLower(strings.TrimSpace(kind)); {
 	case kind == "text/html", kind == "application/vnd.amazon.eventstream", strings.HasPrefix(kind, "multipart/"),
 		strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "video/"):
 		return "a Content-Type of another kind"
@@ -159,7 +159,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			}
 			s.show(a)
 		}
-		if late == nil && endsMarked(a.raw) {
+		if late == nil && a.stream.Safe() < len(a.raw) && endsMarked(a.raw) { // the end is never safe
 			late = time.AfterFunc(patience, func() { a.cancel(nil) })
 			defer late.Stop()
 		}

@@ -159,6 +159,7 @@ type watch struct {
 	mu      sync.Mutex
 	emitted []middleware.Event // and not arrived
 	altered bool
+	some    bool // has arrived
 }
 
 // emit returns sink for one answer, of which it notes all that is emitted.
@@ -180,7 +181,7 @@ func (w *watch) emit(sink middleware.Sink) middleware.Sink {
 func (w *watch) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.emitted, w.altered = nil, false
+	w.emitted, w.altered, w.some = nil, false, false
 }
 
 // arrived is the outermost sink.
@@ -194,12 +195,20 @@ func (w *watch) arrived(e middleware.Event) error {
 		w.emitted, w.altered = nil, true
 		return nil
 	}
+	w.some = true
 	if len(w.emitted) == 1 {
 		w.emitted = w.emitted[:0] // its memory serves the next one
 		return nil
 	}
 	w.emitted = w.emitted[1:]
 	return nil
+}
+
+// anyArrived reports whether there is something worth showing.
+func (w *watch) anyArrived() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.some
 }
 
 func (w *watch) allArrived() bool {

@@ -64,11 +64,12 @@ func (f format) Model(e Endpoint) middleware.ModelCall {
 			return nil, watch.explain(err)
 		}
 		defer resp.Body.Close()
-		watch.heard()
+		watch.wait()
 		if resp.StatusCode >= 300 {
-			return nil, f.refusal(e, resp)
+			return nil, e.withoutKey(f.refusal(resp))
 		}
-		return f.read(req, resp.Body, watch)
+		answer, err := f.read(req, resp.Body, watch)
+		return answer, e.withoutKey(err)
 	}
 }
 
@@ -84,12 +85,15 @@ func (f format) encode(e Endpoint, req *middleware.Request) ([]byte, error) {
 func (f format) post(ctx context.Context, e Endpoint, req *middleware.Request, body []byte) (*http.Response, error) {
 	target := f.URL(e.URL, cmp.Or(req.Model, e.Model), req.Sink != nil)
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, target, bytes.NewReader(body))
-	if err != nil {
-		return nil, fmt.Errorf("wire: Endpoint.URL: %w", withoutURL(err))
+	if err != nil { // which quotes what it cannot read
+		return nil, errors.New("wire: Endpoint.URL: not an address")
 	}
 	for name, values := range req.Header {
-		r.Header[http.CanonicalHeaderKey(name)] = values
+		for _, v := range values {
+			r.Header.Add(name, v)
+		}
 	}
+	r.Header.Del("Accept-Encoding") // net/http unpacks only what it asked for itself
 	r.Header.Set("Content-Type", "application/json")
 	f.Authorize(r.Header, e.Key)
 	resp, err := e.Client.Do(r)
@@ -108,22 +112,44 @@ func withoutURL(err error) error {
 	return err
 }
 
-func (f format) refusal(e Endpoint, resp *http.Response) error {
+func (f format) refusal(resp *http.Response) error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // of a broken body, what there is
-	m := f.DecodeError(resp.StatusCode, resp.Header, body)
-	if e.Key != "" && m.Err != nil && strings.Contains(m.Err.Error(), e.Key) {
-		m.Err = errors.New(strings.ReplaceAll(m.Err.Error(), e.Key, "[key]"))
+	return f.DecodeError(resp.StatusCode, resp.Header, body)
+}
+
+// keyHint is how many bytes of a key an error may show.
+const keyHint = 3
+
+// withoutKey takes the key out of what the provider says, as some quote it.
+// Where a message is cut, the key may be cut too.
+func (e Endpoint) withoutKey(err error) error {
+	var m *middleware.ModelError
+	if e.Key == "" || !errors.As(err, &m) || m.Err == nil || errors.Is(m.Err, middleware.ErrInvalidToolCall) {
+		return err
 	}
-	return m
+	text := strings.ReplaceAll(m.Err.Error(), e.Key, "[key]")
+	if cut, ok := strings.CutSuffix(text, "…"); ok {
+		for n := len(e.Key) - 1; n > keyHint; n-- {
+			if begin, ok := strings.CutSuffix(cut, e.Key[:n]); ok {
+				text = begin + "[key]…"
+				break
+			}
+		}
+	}
+	if text != m.Err.Error() {
+		m.Err = errors.New(text)
+	}
+	return err
 }
 
 func (f format) read(req *middleware.Request, body io.Reader, watch *silence) (*middleware.Response, error) {
 	s := f.NewStream(req, req.Sink)
 	buf := make([]byte, 16<<10)
 	for {
+		watch.wait()
 		n, err := body.Read(buf)
+		watch.heard() // how long the sink takes is no silence of the server
 		if n > 0 {
-			watch.heard()
 			if _, err := s.Write(buf[:n]); err != nil {
 				return nil, err
 			}
@@ -131,8 +157,10 @@ func (f format) read(req *middleware.Request, body io.Reader, watch *silence) (*
 		switch {
 		case err == io.EOF:
 			return s.Close()
-		case err != nil:
+		case err != nil && watch.ctx.Err() != nil:
 			return nil, watch.explain(fmt.Errorf("wire: reading the answer: %w", err))
+		case err != nil:
+			return nil, fmt.Errorf("%w: %w", ErrIncomplete, err)
 		}
 	}
 }
@@ -156,16 +184,22 @@ func watchSilence(ctx context.Context, bound time.Duration) (context.Context, *s
 	return ctx, w
 }
 
-func (w *silence) heard() {
+// wait measures the silence from now on.
+func (w *silence) wait() {
 	if w.timer != nil {
 		w.timer.Reset(w.bound)
 	}
 }
 
-func (w *silence) stop() {
+// heard ends the silence, until the next wait.
+func (w *silence) heard() {
 	if w.timer != nil {
 		w.timer.Stop()
 	}
+}
+
+func (w *silence) stop() {
+	w.heard()
 	w.cancel(nil)
 }
 

@@ -219,6 +219,9 @@ func TestModelErrors(t *testing.T) {
 		"its key": {401, func(c wire.Codec) string {
 			return string(c.EncodeError(401, "auth", "Incorrect key "+key))
 		}, "Incorrect key [key]"},
+		"half of its key": {401, func(c wire.Codec) string {
+			return string(c.EncodeError(401, "auth", strings.Repeat("a", 289)+" "+key))
+		}, "a [key]…"},
 	}
 	eachProvider(t, func(t *testing.T, p provider) {
 		for name, c := range cases {
@@ -236,7 +239,7 @@ func TestModelErrors(t *testing.T) {
 				require.Equal(t, c.status, m.StatusCode)
 				require.Equal(t, 7*time.Second, m.RetryAfter)
 				require.ErrorContains(t, err, c.text)
-				require.NotContains(t, err.Error(), key)
+				require.NotContains(t, err.Error(), key[:8])
 				require.NotContains(t, err.Error(), "secret")
 				require.Equal(t, c.status == 429 || c.status >= 500, retry.Transient(err))
 			})
@@ -256,7 +259,7 @@ func TestModelOnABrokenLine(t *testing.T) {
 		"a reset": {func(w http.ResponseWriter, _ *http.Request, s string) {
 			w.Header().Set("Content-Length", fmt.Sprint(len(s)))
 			fmt.Fprint(w, half(s))
-		}, io.ErrUnexpectedEOF},
+		}, wire.ErrIncomplete},
 		"silence": {func(w http.ResponseWriter, r *http.Request, s string) {
 			fmt.Fprint(w, half(s))
 			w.(http.Flusher).Flush()
@@ -274,7 +277,11 @@ func TestModelOnABrokenLine(t *testing.T) {
 				url := serve(t, func(w http.ResponseWriter, r *http.Request) { c.serve(w, r, p.stream) })
 				req := question()
 				req.Sink = func(middleware.Event) error { return nil }
-				_, err := p.codec.Model(wire.Endpoint{URL: url, Silence: 100 * time.Millisecond})(t.Context(), req)
+				e := wire.Endpoint{URL: url}
+				if errors.Is(c.want, os.ErrDeadlineExceeded) {
+					e.Silence = 100 * time.Millisecond
+				}
+				_, err := p.codec.Model(e)(t.Context(), req)
 				require.ErrorIs(t, err, c.want)
 				require.Equal(t, c.want != wire.ErrShape, retry.Transient(err), "%v", err)
 			})
@@ -299,7 +306,7 @@ func TestModelIsCancelled(t *testing.T) {
 
 func TestModelKeepsAddressesToItself(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"http://127.0.0.1:1/?key=" + key, "http://127.0.0.1:1/%zz?key=" + key} {
+	for _, url := range []string{"http://127.0.0.1:1/?key=" + key, "http://127.0.0.1:1/%zz?key=" + key, "http://me:" + key + "/x@127.0.0.1:1"} {
 		_, err := wire.OpenAIChat.Model(wire.Endpoint{URL: url})(t.Context(), question())
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), key)

@@ -263,11 +263,15 @@ func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response)
 }
 
 // flat returns the parts and calls of messages, sorted, wherever these begin
-// and end.
+// and end. Reasoning is left out: without a key to it and without a store the
+// provider refuses it, so it does not go back.
 func flat(messages []middleware.Message) []string {
 	var out []string
 	for _, m := range messages {
 		for _, p := range m.Parts {
+			if p.Kind == middleware.PartReasoning {
+				continue
+			}
 			out = append(out, fmt.Sprint(p.Kind, p.Text, p.URL))
 		}
 		for _, c := range m.ToolCalls {

@@ -67,9 +67,9 @@ type Codec interface {
 	Match(path string, body []byte) bool
 
 	// DecodeRequest reads the body of a request. Everything that it holds has a
-	// Native. Tool calls without an id get one by their place in the
-	// conversation; it is never written back where the wire had none. The error
-	// wraps ErrShape.
+	// Native. Where the format can do without ids, a tool call that has none gets
+	// one by its place in the conversation, which is never written back;
+	// elsewhere a blank id stays blank. The error wraps ErrShape.
 	DecodeRequest(body []byte) (*middleware.Request, error)
 
 	// EncodeRequest writes the body of a request: as an edit of what was

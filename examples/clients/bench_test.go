@@ -14,7 +14,6 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/stretchr/testify/require"
-
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -27,15 +26,18 @@ import (
 // 20 ms, which few models do.
 func BenchmarkOpenAI(b *testing.B) {
 	for _, think := range []time.Duration{0, 20 * time.Millisecond} {
-		for name, ask := range map[string]func(testing.TB, openai.Client) time.Duration{"unary": complete, "streamed": stream} {
-			b.Run(fmt.Sprintf("%s/thinks=%v", name, think), func(b *testing.B) {
+		for _, c := range []struct {
+			name string
+			ask  func(testing.TB, openai.Client) time.Duration
+		}{{"unary", complete}, {"streamed", stream}} {
+			b.Run(fmt.Sprintf("%s/thinks=%v", c.name, think), func(b *testing.B) {
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { model(w, r, think) }))
 				defer server.Close()
 				line := &http.Client{Transport: &http.Transport{}}
 				defer line.CloseIdleConnections()
 				o := []option.RequestOption{option.WithBaseURL(server.URL), option.WithAPIKey("none"), option.WithHTTPClient(line)}
-				bare := &caller{ask: ask, client: openai.NewClient(o...)}
-				hooked := &caller{ask: ask, client: openai.NewClient(append(o, option.WithMiddleware(transport.Hook(argsvalidate.New(argsvalidate.Options{}))))...)}
+				bare := &caller{ask: c.ask, client: openai.NewClient(o...)}
+				hooked := &caller{ask: c.ask, client: openai.NewClient(append(o, option.WithMiddleware(transport.Hook(argsvalidate.New(argsvalidate.Options{}))))...)}
 				bare.call(b)
 				hooked.call(b)
 				for b.Loop() {

@@ -47,14 +47,23 @@ func (a *answer) message(v rawjson.Value) (err error) {
 func (a *answer) neutral() *middleware.Response {
 	h := &message{is: middleware.Message{Role: middleware.RoleAssistant}, home: a.home, answer: true}
 	var contents []string
+	asWritten := !a.streamed()
 	for _, b := range a.blocks {
 		h.append(b)
-		if b.kind != "text" || b.part.Text != "" { // the provider refuses empty text in history
-			contents = append(contents, b.native.Raw)
+		if b.kind == "text" && b.part.Text == "" { // the provider refuses empty text in history
+			asWritten = false
+			continue
 		}
+		raw := b.native.Raw
+		if b.isCall {
+			if fixed, err := b.withCall(b.call, true); err == nil && fixed != raw {
+				raw, asWritten = fixed, false
+			}
+		}
+		contents = append(contents, raw)
 	}
 	content := codec.Array(contents)
-	if !a.streamed() && len(contents) == len(a.blocks) {
+	if asWritten {
 		content = a.root.Get("content").Raw()
 	}
 	raw := codec.Object(kv("role", `"assistant"`), kv("content", content))
@@ -118,7 +127,7 @@ func (a *answer) write(resp *middleware.Response) (string, error) {
 func (a *answer) items(resp *middleware.Response) ([]item, error) {
 	m := resp.Message
 	switch {
-	case m.Role != middleware.RoleAssistant:
+	case m.Role != middleware.RoleAssistant, m.ToolCallID != "", m.ToolName != "", m.IsError:
 		return nil, codec.Unencodablef("an answer that is not the assistant's")
 	case len(resp.Others) > 0:
 		return nil, codec.Unencodablef("a second choice")

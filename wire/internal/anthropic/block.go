@@ -20,8 +20,10 @@ type block struct {
 	at     int   // its place there
 }
 
-// home is the identity of a message: it has a size so that no two are equal.
-type home struct{ _ byte }
+// home is the identity of a message; it has a size, so that no two are equal.
+type home struct {
+	answer bool // of the model: a request may have to hold it in another form
+}
 
 func newBlock(v rawjson.Value, h *home, at int) *block {
 	b := &block{v: v, home: h, at: at}
@@ -189,15 +191,19 @@ func (b *block) withMedia(p middleware.Part) (string, error) {
 // withCall returns b's text with c in it. The provider refuses a history in
 // which arguments are no object, so that lax writes {} for them.
 func (b *block) withCall(c middleware.ToolCall, lax bool) (string, error) {
-	written := c.Arguments == b.v.Get("input").Raw()
-	if codec.SameCall(c, b.call) && (lax || written) {
+	was := b.v.Get("input")
+	stays := c.Arguments == was.Raw()
+	if lax { // what is no object stays only where the client itself sends it
+		stays = c.Arguments == b.call.Arguments && (was.Kind() == rawjson.Object || b.home == nil || !b.home.answer)
+	}
+	if stays && codec.SameCall(c, b.call) {
 		return b.native.Raw, nil
 	}
 	members, err := b.callMembers(c)
 	if err != nil {
 		return "", err
 	}
-	if !written {
+	if !stays {
 		input, err := inputOf(c, lax)
 		if err != nil {
 			return "", err

@@ -136,10 +136,12 @@ func (h *request) settings(p *codec.Patch, req *middleware.Request) error {
 		}
 		p.Set("model", quote(req.Model))
 	}
-	if now, was := req.Temperature, h.is.Temperature; now != nil && (was == nil || *now != *was) {
-		p.Set("temperature", codec.Number(*now))
-	} else if now == nil && was != nil {
+	switch now := req.Temperature; {
+	case codec.SameFloat(now, h.is.Temperature):
+	case now == nil:
 		p.Unset("temperature")
+	default:
+		p.Set("temperature", codec.Number(*now))
 	}
 	if req.MaxTokens != h.is.MaxTokens {
 		p.Set("max_tokens", codec.Count(tokens(req)))

@@ -125,7 +125,10 @@ func (a *answer) putBlock(out *strings.Builder, l layout, it item, n int) error 
 		if err := a.put(out, i, more); err != nil {
 			return err
 		}
-		if i == own[0] {
+		if i == own[0] && after != "" {
+			if !strings.HasSuffix(out.String(), "\n") { // the last event, whose separator never came
+				out.WriteString("\n\n")
+			}
 			out.WriteString(after)
 		}
 	}

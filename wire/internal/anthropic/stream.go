@@ -26,7 +26,7 @@ type stream struct {
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Stream {
-	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{home: new(home), start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{home: &home{answer: true}, start: -1, delta: -1, counts: -1}, at: map[int]int{}}
 }
 
 // Write is part of wire.Stream.
@@ -96,7 +96,7 @@ func (s *stream) whole(e codec.Event) error {
 		return codec.ErrIncomplete
 	case err != nil:
 		return err
-	case root.Get("type").Str() == "error":
+	case isFailure(root):
 		s.fail(root)
 		return nil
 	case root.Get("content").Kind() != rawjson.Array:
@@ -123,8 +123,17 @@ func (s *stream) whole(e codec.Event) error {
 	return nil
 }
 
+// isFailure reports whether root is an error; those of clouds have no type.
+func isFailure(root rawjson.Value) bool {
+	kind := root.Get("type").Str()
+	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
+}
+
 func (s *stream) fail(root rawjson.Value) {
-	f, _ := failure(root)
+	f, ok := failure(root)
+	if !ok {
+		f.Message = "an error without a message"
+	}
 	status := 0
 	if n := codec.Int(root.Get("error").Get("code")); n >= 400 && n < 600 {
 		status = int(n)
@@ -143,8 +152,15 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	ev := event{Event: e, block: -1}
 	root, err := codec.ParseObject(e.Data)
-	if err == nil {
+	switch {
+	case err == nil && isFailure(root), e.Name == "error":
+		ev.kind = "error"
+	case err == nil:
 		ev.kind = root.Get("type").Str()
+	case e.Data == "": // a cloud may put its error there without a field
+		if bare, err := codec.ParseObject(strings.TrimSpace(e.Text)); err == nil && isFailure(bare) {
+			root, ev.kind = bare, "error"
+		}
 	}
 	if s.a.start < 0 && (strings.HasPrefix(ev.kind, "content_block_") || ev.kind == "message_delta" || ev.kind == "message_stop") {
 		s.odd = codec.Shapef("a %s before the message", ev.kind)

@@ -12,6 +12,12 @@ import (
 // messageEdits returns the edits that make v, the message that h was decoded
 // from, say what m does. v stands in a request's history or in an answer.
 func messageEdits(v rawjson.Value, h *message, m middleware.Message) ([]rawjson.Edit, error) {
+	switch {
+	case m.Role == "":
+		return nil, codec.Unencodablef("a message without a role")
+	case h.old() && h.otherID(m):
+		return nil, codec.Unencodablef("an id for the reply to a function_call")
+	}
 	var members []codec.Member
 	if m.Role != h.snap.Role {
 		members = append(members, codec.Member{Key: "role", Raw: rawjson.Quote(string(m.Role))})

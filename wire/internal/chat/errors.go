@@ -10,9 +10,6 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// refusalCode is Groq's code for a tool call that it refused.
-const refusalCode = "tool_use_failed"
-
 // DecodeError is part of wire.Codec.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	doc, err := codec.Parse(string(body))
@@ -40,17 +37,17 @@ func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	if e := v.Get("error"); e.Kind() == rawjson.Object {
 		v = e
 	} else if e.Str() != "" {
-		return refusalIn(codec.Failure{Message: e.Str(), Code: codec.FirstText(v.Get("code"), v.Get("type"))}, v), true
+		return codec.Refusal(codec.Failure{Message: e.Str(), Code: codec.FirstText(v.Get("code"), v.Get("type"))}, v), true
 	}
 	f := codec.Failure{Message: v.Get("message").Str(), Code: failureCode(v)}
 	if f.Message == "" {
 		f.Message = detailText(v.Get("detail"))
 	}
-	f = refusalIn(f, v)
+	f = codec.Refusal(f, v)
 	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes the provider behind it
 		if inner, err := codec.ParseObject(raw.Str()); err == nil {
 			e := inner.Get("error")
-			if g := refusalIn(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused {
+			if g := codec.Refusal(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused {
 				return g, true
 			}
 		}
@@ -85,20 +82,6 @@ func detailText(v rawjson.Value) string {
 	return b.String()
 }
 
-// refusalIn marks f if the provider refused the model's tool call: Groq has a
-// code for it, Ollama's compatible address a text that quotes the call. Where
-// the call itself is not given, what is wrong with it is better than nothing.
-func refusalIn(f codec.Failure, v rawjson.Value) codec.Failure {
-	if f.Code == refusalCode || v.Get("type").Str() == refusalCode {
-		f.Refused, f.Output = true, codec.FirstText(v.Get("failed_generation"), v.Get("message"))
-		return f
-	}
-	if _, quoted, ok := strings.Cut(f.Message, "error parsing tool call: "); ok {
-		f.Refused, f.Output = true, quoted
-	}
-	return f
-}
-
 // failureIn returns the error that an answer with a good status holds, below
 // v: a body, a chunk or a choice.
 func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
@@ -106,12 +89,19 @@ func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
 	if e.Str() == "" && (e.Kind() != rawjson.Object || e.Empty()) {
 		return nil, false
 	}
+	return modelError(v, e), true
+}
+
+// modelError reads the error in v, whose status may stand in e.
+func modelError(v, e rawjson.Value) *middleware.ModelError {
 	f, ok := readFailure(v)
 	if !ok {
-		f.Message = "an error without a message"
+		f.Message = noMessage
 	}
-	return codec.ModelError(statusOf(e), nil, f), true
+	return codec.ModelError(statusOf(e), nil, f)
 }
+
+const noMessage = "an error without a message"
 
 // statusOf returns the HTTP status that an error quotes; 0 for none.
 func statusOf(e rawjson.Value) int {
@@ -125,16 +115,5 @@ func statusOf(e rawjson.Value) int {
 
 // EncodeError is part of wire.Codec.
 func (Format) EncodeError(status int, code, message string) []byte {
-	kind := "invalid_request_error"
-	switch {
-	case status == http.StatusTooManyRequests:
-		kind = "rate_limit_error"
-	case status >= 500:
-		kind = "server_error"
-	}
-	raw := "null"
-	if code != "" {
-		raw = rawjson.Quote(code)
-	}
-	return []byte(`{"error":{"message":` + rawjson.Quote(message) + `,"type":"` + kind + `","param":null,"code":` + raw + `}}`)
+	return codec.OpenAIError(status, code, message)
 }

@@ -28,8 +28,8 @@ func TestDecodeError(t *testing.T) {
 		"other json":             {`{"a":1}`, "", "JSON of another form", ""},
 		"groq":                   {`{"error":{"message":"Failed","type":"x","code":"tool_use_failed","failed_generation":"<f>{\"a\":"}}`, "tool_use_failed", "refused", `<f>{"a":`},
 		"groq, without the call": {`{"error":{"message":"a: expected b","code":"tool_use_failed"}}`, "tool_use_failed", "refused", "a: expected b"},
-		"ollama":                 {`{"error":{"message":"error parsing tool call: raw='{', err=x","type":"api_error"}}`, "api_error", "refused", "raw='{', err=x"},
-		"ollama, as text":        {`{"error":"error parsing tool call: raw='{'"}`, "", "refused", "raw='{'"},
+		"ollama":                 {`{"error":{"message":"error parsing tool call: raw='{', err=x","type":"api_error"}}`, "api_error", "refused", "{"},
+		"ollama, as text":        {`{"error":"error parsing tool call: raw='{'"}`, "", "refused", "{"},
 		"behind openrouter": {`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"error\":{\"code\":\"tool_use_failed\",\"failed_generation\":\"{\"}}"}}}`,
 			"tool_use_failed", "refused", "{"},
 	} {
@@ -76,8 +76,12 @@ func TestErrorInAnswer(t *testing.T) {
 			code: "z", input: 4, shows: len(shown)},
 		"groq": {body: shown + "event: error\ndata: {\"error\":{\"message\":\"m\",\"code\":\"tool_use_failed\",\"failed_generation\":\"{\",\"status_code\":400}}\n\n",
 			status: 400, code: "tool_use_failed", output: "{", shows: len(shown)},
-		"groq, a word": {body: shown + sse(`{"choices":[],"x_groq":{"error":"over_capacity"}}`), shows: len(shown)},
-		"named, flat":  {body: shown + "event: error\ndata: {\"message\":\"x\",\"code\":\"w\",\"status\":503}\n\n", status: 503, code: "w", shows: len(shown)},
+		"groq, a word":       {body: shown + sse(`{"choices":[],"x_groq":{"error":"over_capacity"}}`), shows: len(shown)},
+		"named, flat":        {body: shown + "event: error\ndata: {\"message\":\"x\",\"code\":\"w\",\"status\":503}\n\n", status: 503, code: "w", shows: len(shown)},
+		"named, a text":      {body: shown + "event: error\ndata: overloaded\n\n", shows: len(shown)},
+		"named, a refusal":   {body: shown + "event: error\ndata: error parsing tool call: raw='{\n\n", output: "{", shows: len(shown)},
+		"without a field":    {body: shown + "{\"error\":{\"message\":\"x\",\"code\":\"w\"}}\n\n", code: "w", shows: len(shown)},
+		"an object of error": {body: shown + sse(`{"object":"error","message":"x","code":500}`), status: 500, code: "500", shows: len(shown)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -56,6 +56,32 @@ func readFields(object rawjson.Value) fields {
 	return f
 }
 
+// chunkFields are the members of a chunk that are understood here.
+type chunkFields struct {
+	failed, groq, object, choices, model, usage rawjson.Value
+}
+
+// readChunk is readFields for a chunk.
+func readChunk(object rawjson.Value) (f chunkFields) {
+	for m := range object.Each() {
+		switch m.Key() {
+		case "error":
+			f.failed = m
+		case "x_groq":
+			f.groq = m
+		case "object":
+			f.object = m
+		case "choices":
+			f.choices = m
+		case "model":
+			f.model = m
+		case "usage":
+			f.usage = m
+		}
+	}
+	return f
+}
+
 // check returns an error if a member that every server knows is of a kind that
 // none of them sends.
 func (f *fields) check() error {

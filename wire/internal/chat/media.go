@@ -25,7 +25,7 @@ func freshItem(p middleware.Part) (string, error) {
 func freshMedia(p middleware.Part) (string, error) {
 	url := p.URL
 	if len(p.Data) > 0 {
-		url = dataURL(p)
+		url = codec.DataURL(p)
 	}
 	family, _, _ := strings.Cut(p.MediaType, "/")
 	switch {
@@ -54,25 +54,6 @@ func fileName(mediaType string) string {
 }
 
 func base64JSON(data []byte) string { return `"` + base64.StdEncoding.EncodeToString(data) + `"` }
-
-func dataURL(p middleware.Part) string {
-	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
-}
-
-// fromDataURL reads a data URL; false unless it holds base64 of a known type
-// that is written back the same.
-func fromDataURL(url string) (mediaType string, data []byte, ok bool) {
-	rest, ok := strings.CutPrefix(url, "data:")
-	if !ok {
-		return "", nil, false
-	}
-	mediaType, text, ok := strings.Cut(rest, ";base64,")
-	if !ok || mediaType == "" || text == "" {
-		return "", nil, false
-	}
-	data, err := base64.StdEncoding.DecodeString(text)
-	return mediaType, data, err == nil
-}
 
 // audioTypes are the formats whose media type has another name.
 var audioTypes = map[string]string{"mp3": "audio/mpeg"}

@@ -60,7 +60,7 @@ func readItem(v rawjson.Value, kind string) middleware.Part {
 		return middleware.Part{Kind: middleware.PartReasoning, Text: thinking(v.Get("thinking"))}
 	case "image_url", "video_url", "audio_url", "document_url", "file_url":
 		url := urlOf(v, kind).Str()
-		if mediaType, data, ok := fromDataURL(url); ok {
+		if mediaType, data, ok := codec.FromDataURL(url); ok {
 			return middleware.Part{Kind: middleware.PartMedia, MediaType: mediaType, Data: data}
 		}
 		if kind == "image_url" && url != "" && !strings.HasPrefix(url, "data:") {
@@ -73,7 +73,7 @@ func readItem(v rawjson.Value, kind string) middleware.Part {
 			return middleware.Part{Kind: middleware.PartMedia, MediaType: audioType(format), Data: data}
 		}
 	case "file":
-		if mediaType, data, ok := fromDataURL(v.Get(kind).Get("file_data").Str()); ok {
+		if mediaType, data, ok := codec.FromDataURL(v.Get(kind).Get("file_data").Str()); ok {
 			return middleware.Part{Kind: middleware.PartMedia, MediaType: mediaType, Data: data}
 		}
 	}
@@ -181,7 +181,7 @@ func itemEdits(v rawjson.Value, p middleware.Part) ([]rawjson.Edit, error) {
 		at := urlOf(v, kind)
 		url := p.URL
 		if len(p.Data) > 0 {
-			url = dataURL(p)
+			url = codec.DataURL(p)
 		}
 		if url != "" && at.Exists() {
 			return []rawjson.Edit{codec.Replace(at, rawjson.Quote(url))}, nil
@@ -193,7 +193,7 @@ func itemEdits(v rawjson.Value, p middleware.Part) ([]rawjson.Edit, error) {
 		}
 	case "file":
 		if len(p.Data) > 0 {
-			return codec.SetAll(v.Get(kind), codec.Member{Key: "file_data", Raw: rawjson.Quote(dataURL(p))})
+			return codec.SetAll(v.Get(kind), codec.Member{Key: "file_data", Raw: rawjson.Quote(codec.DataURL(p))})
 		}
 	}
 	return nil, codec.Unencodablef("a changed part has no place in its item")

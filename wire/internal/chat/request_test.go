@@ -183,7 +183,12 @@ func TestRefusedEdit(t *testing.T) {
 		"media of the assistant": {requests["plain"], func(r *middleware.Request) {
 			*r = *r.With(middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Kind: middleware.PartMedia, URL: "u"}}})
 		}},
-		"no role": {requests["plain"], func(r *middleware.Request) { *r = *r.With(middleware.Message{}) }},
+		"no role":                        {requests["plain"], func(r *middleware.Request) { *r = *r.With(middleware.Message{}) }},
+		"no role any more":               {requests["plain"], func(r *middleware.Request) { r.Messages[0].Role = "" }},
+		"id of a reply, in the old form": {requests["old"], func(r *middleware.Request) { r.Messages[2].ToolCallID = "x" }},
+		"a stored form that is broken": {requests["plain"], func(r *middleware.Request) {
+			r.Messages[0].Native = &middleware.Native{Dialect: "openai-chat", Raw: "{"}
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -215,6 +220,26 @@ func TestChoices(t *testing.T) {
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"a":1}]}}}`, string(got))
+}
+
+// The choice is changed where it is read.
+func TestBothChoices(t *testing.T) {
+	t.Parallel()
+	req := decode(t, `{"messages":[],"functions":[{"name":"f"}],"tool_choice":"auto","function_call":"auto"}`)
+	req.ToolChoice = middleware.ToolNone
+	got, err := chat.Format{}.EncodeRequest(req)
+	require.NoError(t, err)
+	require.Equal(t, middleware.ToolNone, decode(t, string(got)).ToolChoice)
+}
+
+// OpenAI refuses a request with both names of the limit.
+func TestLimitBesideNull(t *testing.T) {
+	t.Parallel()
+	req := decode(t, `{"messages":[],"max_completion_tokens":null,"max_tokens":5}`)
+	req.MaxTokens = 7
+	got, err := chat.Format{}.EncodeRequest(req)
+	require.NoError(t, err)
+	require.Equal(t, `{"messages":[],"max_completion_tokens":null,"max_tokens":7}`, string(got))
 }
 
 // Without tools the members go that are refused without tools.

@@ -167,16 +167,26 @@ func (a *answer) finishWord(resp *middleware.Response) (string, bool) {
 
 // EncodeResponse is part of wire.Codec.
 func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := answerOf(resp)
+	text, err := written(resp)
 	if err != nil {
 		return nil, err
 	}
+	return []byte(text), nil
+}
+
+// written returns the body of an answer: the text itself of one that did not
+// change.
+func written(resp *middleware.Response) (string, error) {
+	a, err := answerOf(resp)
+	if err != nil {
+		return "", err
+	}
 	if len(resp.Others) != len(a.others) {
-		return nil, codec.Unencodablef("further choices that came or went")
+		return "", codec.Unencodablef("further choices that came or went")
 	}
 	for i, m := range resp.Others {
 		if !a.others[i].same(m) {
-			return nil, codec.Unencodablef("a changed further choice")
+			return "", codec.Unencodablef("a changed further choice")
 		}
 	}
 	var edits []rawjson.Edit
@@ -186,10 +196,9 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 		edits, err = a.edits(resp)
 	}
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	out, err := codec.Apply(a.text, edits)
-	return []byte(out), err
+	return codec.Apply(a.text, edits)
 }
 
 // answerOf returns the handle of resp.
@@ -205,6 +214,15 @@ func answerOf(resp *middleware.Response) (*answer, error) {
 		err = codec.Unencodablef("a response that was not decoded from this format")
 	}
 	return a, err
+}
+
+// unspelled returns the edits that take the logprobs from a choice, which spell
+// out what it said before a change.
+func unspelled(choice rawjson.Value) ([]rawjson.Edit, error) {
+	if choice.Get("logprobs").Empty() || !choice.Get("logprobs").Exists() {
+		return nil, nil
+	}
+	return codec.SetAll(choice, codec.Member{Key: "logprobs", Raw: "null"})
 }
 
 // edits returns the edits of a whole answer.
@@ -225,6 +243,11 @@ func (a *answer) edits(resp *middleware.Response) ([]rawjson.Edit, error) {
 		}
 		if err := add(messageEdits(choice.Get("message"), a.message, resp.Message)); err != nil {
 			return nil, err
+		}
+		if !slices.EqualFunc(resp.Message.Parts, a.message.snap.Parts, samePart) {
+			if err := add(unspelled(choice)); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if word, changed := a.finishWord(resp); changed {

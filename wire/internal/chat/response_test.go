@@ -127,6 +127,16 @@ func TestEditResponse(t *testing.T) {
 			r.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}
 		}, []string{
 			`"Hello"`, `"Hello","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`, `"stop"`, `"tool_calls"`}},
+		"logprobs": {strings.Replace(answers["text"], `"finish_reason"`, `"logprobs":{"content":[{"token":"Hello"}]},"finish_reason"`, 1),
+			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`{"content":[{"token":"Hello"}]}`, `null`, `"Hello"`, `"T"`}},
+		"stream, logprobs": {strings.ReplaceAll(streams["text"], `"index":0`, `"index":0,"logprobs":{"content":[{"token":"x"}]}`),
+			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Hel"`, `"T"`, `"lo"`, `""`, `{"content":[{"token":"x"}]}`, `null`}},
+		"usage in two events": {sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":3,"completion_tokens":0}}`,
+			`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":1}}}`,
+			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "[DONE]"),
+			func(r *middleware.Response) { r.Usage.Input = 9 }, []string{`3,"completion_tokens":1`, `9,"completion_tokens":1`}},
+		"usage of nothing": {strings.Replace(answers["text"], `"completion_tokens":2,"total_tokens":12`, `"completion_tokens":0,"total_tokens":10`, 1),
+			func(r *middleware.Response) { r.Usage = middleware.Usage{} }, []string{`_tokens":10`, `_tokens":0`}},
 		"order": {answers["calls"], func(r *middleware.Response) { slices.Reverse(r.Message.ToolCalls[:2]) }, []string{
 			`{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}},{"id":"c2","function":{"name":"time"}}`,
 			`{"id":"c2","function":{"name":"time"}},{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}}`}},

@@ -14,14 +14,14 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	if !s.owns(resp) && sent > 0 {
 		return s.splice(s.buf.Text()[:sent], resp)
 	}
-	out, err := Format{}.EncodeResponse(resp)
-	if err != nil || sent == 0 {
-		return out, err
+	out, err := written(resp)
+	if err != nil {
+		return nil, err
 	}
-	if shown := s.answer.text[:sent]; !strings.HasPrefix(string(out), shown) {
+	if sent > 0 && !strings.HasPrefix(out, s.answer.text[:sent]) {
 		return nil, codec.Unencodablef("a change of what was shown already")
 	}
-	return out[sent:], nil
+	return []byte(out[sent:]), nil
 }
 
 // owns reports whether resp is this stream's own answer.
@@ -41,11 +41,10 @@ func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error)
 	if len(resp.Others) > 0 {
 		return nil, codec.Unencodablef("several choices after the beginning of another answer")
 	}
-	body, err := Format{}.EncodeResponse(resp)
+	text, err := written(resp)
 	if err != nil {
 		return nil, err
 	}
-	text := string(body)
 	if a, err := answerOf(resp); err != nil {
 		return nil, err
 	} else if a.main == nil {

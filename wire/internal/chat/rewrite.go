@@ -45,7 +45,7 @@ func eachEvent(text string, each func(v rawjson.Value) (edits []rawjson.Edit, dr
 	var out []rawjson.Edit
 	event := func(e codec.Event) (bool, error) {
 		var v rawjson.Value
-		if strings.HasPrefix(e.Data, "{") {
+		if strings.HasPrefix(strings.TrimSpace(e.Data), "{") {
 			v, _ = codec.ParseObject(e.Data)
 		}
 		edits, drop, err := each(v)
@@ -90,20 +90,24 @@ func (w *rewriter) event(v rawjson.Value) (edits []rawjson.Edit, drop bool, err 
 	if choices := v.Get("choices"); choices.Len() > 0 && !w.chosen || choices.Exists() && !w.envelope.Exists() {
 		w.envelope, w.chosen = v, choices.Len() > 0
 	}
+	alone := v.Get("choices").Len() == 1
 	for c := range v.Get("choices").Each() {
 		if codec.Int(c.Get("index")) == 0 {
 			empty, err := w.choice(c)
 			if err != nil {
 				return nil, false, err
 			}
-			drop = empty && len(w.s.turns) > 0 && v.Get("choices").Len() == 1 && len(usageIn(v)) == 0
+			drop = empty && alone && len(w.s.turns) > 0 && len(usageIn(v)) == 0
 		}
 	}
 	if w.plan.model != "" && v.Get("model").Str() != "" {
 		w.edits = append(w.edits, codec.Replace(v.Get("model"), rawjson.Quote(w.plan.model)))
 	}
-	if w.plan.usage && w.events == w.a.usageAt {
+	if w.plan.usage {
 		for _, u := range usageIn(v) {
+			if w.events != w.a.usageAt && readUsage(u) != w.a.usage {
+				continue // it counts what came so far
+			}
 			more, err := usageEdits(u, w.a.usage, w.resp.Usage)
 			if err != nil {
 				return nil, false, err
@@ -161,6 +165,13 @@ func (w *rewriter) choice(c rawjson.Value) (empty bool, err error) {
 		t = newTurn(0)
 	}
 	delta := deltaOf(c, t)
+	if len(w.plan.texts) > 0 {
+		edits, err := unspelled(c)
+		if err != nil {
+			return false, err
+		}
+		w.edits = append(w.edits, edits...)
+	}
 	if err := w.copies(c, delta); err != nil || len(w.plan.cut) == 0 || delta.Kind() != rawjson.Object {
 		return false, err
 	}

@@ -80,7 +80,7 @@ func (h *request) settings(req *middleware.Request) (members []codec.Member, inn
 	if req.Model != h.snap.Model {
 		members = append(members, codec.Member{Key: "model", Raw: quoted(req.Model)})
 	}
-	if !sameFloat(req.Temperature, h.snap.Temperature) {
+	if !codec.SameFloat(req.Temperature, h.snap.Temperature) {
 		m := codec.Member{Key: "temperature"}
 		if req.Temperature != nil {
 			m.Raw = codec.Number(*req.Temperature)
@@ -109,7 +109,7 @@ func (h *request) limit(n int) []codec.Member {
 	}
 	var members []codec.Member
 	for _, key := range limits {
-		if h.v.Get(key).Exists() {
+		if v := h.v.Get(key); v.Exists() && v.Kind() != rawjson.Null { // OpenAI refuses both
 			members = append(members, codec.Member{Key: key, Raw: raw})
 		}
 	}
@@ -131,7 +131,7 @@ func (h *request) choice(req *middleware.Request) ([]codec.Member, []rawjson.Edi
 		edits, err := codec.SetAll(allowed, codec.Member{Key: "mode", Raw: rawjson.Quote(mode)})
 		return nil, edits, err
 	}
-	if !h.old() {
+	if !h.old() || h.v.Get("tool_choice").Exists() { // which is the one that is read
 		return []codec.Member{{Key: "tool_choice", Raw: choiceJSON(req)}}, nil, nil
 	}
 	m := codec.Member{Key: "function_call"}
@@ -182,8 +182,4 @@ func quoted(s string) string {
 		return ""
 	}
 	return rawjson.Quote(s)
-}
-
-func sameFloat(a, b *float64) bool {
-	return a == b || a != nil && b != nil && *a == *b
 }

@@ -27,8 +27,11 @@ type stream struct {
 	strange bool // an object that is no chunk was seen
 	ending  bool
 	failed  *middleware.ModelError
-	answer  *answer // set by Close
-	see     seer    // nil: the sink
+	err     error // ends the stream
+	closed  bool
+	resp    *middleware.Response // set by Close, with answer
+	answer  *answer
+	see     seer // nil: the sink
 }
 
 // NewStream is part of wire.Codec.
@@ -42,8 +45,11 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 
 // Write is part of wire.Stream.
 func (s *stream) Write(p []byte) (int, error) {
-	if err := s.buf.Feed(p, s.event); err != nil {
-		return 0, err
+	if s.err == nil {
+		s.err = s.buf.Feed(p, s.event)
+	}
+	if s.err != nil {
+		return 0, s.err
 	}
 	return len(p), nil
 }
@@ -54,13 +60,21 @@ func (s *stream) Safe() int { return s.buf.Safe() }
 // event reads one event. A whole answer is read at the end.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	s.events++
+	data := strings.TrimSpace(e.Data)
 	switch {
-	case s.buf.IsWhole():
+	case s.buf.IsWhole(), s.buf.IsArray():
 		return true, nil
-	case strings.TrimSpace(e.Data) == "[DONE]":
+	case data == "[DONE]":
 		s.done = true
 		return true, nil
-	case !strings.HasPrefix(e.Data, "{"):
+	case strings.HasPrefix(data, "{"):
+	case e.Name == "error":
+		s.failed = cmp.Or(s.failed, codec.ModelError(0, nil, codec.Refusal(codec.Failure{Message: cmp.Or(data, noMessage)}, rawjson.Value{})))
+		return true, nil
+	case strings.HasPrefix(e.Text, "{"): // an error in the middle may have no field before it
+		v, _ := codec.ParseObject(e.Text)
+		return s.fail(v), nil
+	default:
 		return false, nil
 	}
 	v, err := codec.ParseObject(e.Data)
@@ -75,26 +89,25 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 
 // chunk reads a chunk of the answer.
 func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
-	hold = s.fail(v) || s.fail(v.Get("x_groq"))
-	if isError && !hold { // an error whose members are the data itself
-		f, _ := readFailure(v)
-		s.failed, hold = codec.ModelError(statusOf(v), nil, f), true
+	f := readChunk(v)
+	hold = f.failed.Exists() && s.fail(v) || f.groq.Exists() && s.fail(f.groq)
+	if !hold && (isError || f.object.Str() == "error") { // its members are the data itself
+		s.failed, hold = modelError(v, v), true
 	}
-	choices := v.Get("choices")
-	switch choices.Kind() {
+	switch f.choices.Kind() {
 	case rawjson.Array:
 	case rawjson.Invalid, rawjson.Null:
 		s.strange = s.strange || !hold
 	default:
-		return true, codec.Shapef("choices is of kind %s", choices.Kind())
+		return true, codec.Shapef("choices is of kind %s", f.choices.Kind())
 	}
-	if m := v.Get("model").Str(); m != "" {
+	if m := f.model.Str(); m != "" {
 		s.model = m
 	}
-	if figures := usageIn(v); len(figures) > 0 {
+	if figures := f.figures(); len(figures) > 0 {
 		s.usage, s.usageAt = readUsage(figures[0]), s.events
 	}
-	for c := range choices.Each() {
+	for c := range f.choices.Each() {
 		holds, err := s.choice(c)
 		if err != nil {
 			return true, err
@@ -114,9 +127,11 @@ func (s *stream) fail(v rawjson.Value) bool {
 }
 
 // usageIn returns the usage objects of a body or a chunk; Groq has two.
-func usageIn(v rawjson.Value) []rawjson.Value {
+func usageIn(v rawjson.Value) []rawjson.Value { return readChunk(v).figures() }
+
+func (f chunkFields) figures() []rawjson.Value {
 	var out []rawjson.Value
-	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
+	for _, u := range []rawjson.Value{f.usage, f.groq.Get("usage")} {
 		if u.Kind() == rawjson.Object && !u.Empty() {
 			out = append(out, u)
 		}
@@ -201,28 +216,51 @@ func (t teller) piece(p piece, _ rawjson.Value, text string, again bool) error {
 
 func (teller) call(*streamed, rawjson.Value) error { return nil }
 
+// tell passes on what an answer that is no stream says.
+func (s *stream) tell(m middleware.Message) error {
+	piece := map[middleware.PartKind]piece{middleware.PartText: pieceText, middleware.PartReasoning: pieceReasoning}
+	for _, p := range m.Parts {
+		if kind, ok := piece[p.Kind]; ok && p.Text != "" {
+			if err := (teller{s.sink}).piece(kind, rawjson.Value{}, p.Text, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // Close is part of wire.Stream.
 func (s *stream) Close() (*middleware.Response, error) {
+	if s.closed {
+		return s.resp, s.err
+	}
+	s.closed = true
+	if s.err == nil {
+		s.resp, s.err = s.end()
+	}
+	if s.err != nil {
+		return nil, s.err
+	}
+	s.answer = s.resp.Native.Ref.(*answer)
+	return s.resp, nil
+}
+
+func (s *stream) end() (*middleware.Response, error) {
 	s.ending = true
 	if err := s.buf.End(s.event); err != nil {
 		return nil, err
 	}
-	text := s.buf.Text()
-	var resp *middleware.Response
-	var err error
 	switch {
 	case s.buf.IsWhole():
-		resp, err = s.whole(text)
-	case strings.HasPrefix(strings.TrimLeft(text, "\ufeff \t\r\n"), "["):
+		resp, err := s.whole(s.buf.Text())
+		if err != nil {
+			return nil, err
+		}
+		return resp, s.tell(resp.Message)
+	case s.buf.IsArray():
 		return nil, codec.Shapef("an array")
-	default:
-		resp, err = s.streamed(text)
 	}
-	if err != nil {
-		return nil, err
-	}
-	s.answer = resp.Native.Ref.(*answer)
-	return resp, nil
+	return s.streamed(s.buf.Text())
 }
 
 // streamed returns the answer that the events made.

@@ -34,11 +34,81 @@ func TestSafe(t *testing.T) {
 	require.Equal(t, len(end), s.Safe())
 
 	s = chat.Format{}.NewStream(nil, nil)
+	_, err = s.Write([]byte(`[{"choices":[{"index":0,"delta":{"content":"A"}}]},`)) // no stream of this format
+	require.NoError(t, err)
+	require.Zero(t, s.Safe())
+
+	s = chat.Format{}.NewStream(nil, nil)
 	_, err = s.Write([]byte(answers["text"]))
 	require.NoError(t, err)
 	_, err = s.Close()
 	require.NoError(t, err)
 	require.Zero(t, s.Safe())
+}
+
+// A line of data may begin with more space than the one that belongs to the
+// framing.
+func TestSpaceBeforeData(t *testing.T) {
+	t.Parallel()
+	for _, field := range []string{"data:  ", "data:\t", "data:\ndata: "} {
+		body := strings.ReplaceAll(streams["openai"], "data: ", field)
+		s := chat.Format{}.NewStream(nil, nil)
+		_, err := s.Write([]byte(body))
+		require.NoError(t, err)
+		require.Less(t, s.Safe(), strings.Index(body, `"c1"`), field)
+		resp, err := s.Close()
+		require.NoError(t, err)
+		require.Equal(t, seen(answer(t, streams["openai"]).Message), seen(resp.Message))
+		resp.Message.ToolCalls[0].Arguments = "{}"
+		out, err := chat.Format{}.EncodeResponse(resp)
+		require.NoError(t, err)
+		require.Equal(t, "{}", answer(t, string(out)).Message.ToolCalls[0].Arguments)
+	}
+}
+
+// An answer that comes in one piece is shown as well.
+func TestWholeAnswerIsShown(t *testing.T) {
+	t.Parallel()
+	var shown []middleware.Event
+	s := chat.Format{}.NewStream(nil, func(e middleware.Event) error { shown = append(shown, e); return nil })
+	_, err := s.Write([]byte(answers["calls"]))
+	require.NoError(t, err)
+	resp, err := s.Close()
+	require.NoError(t, err)
+	require.Equal(t, []middleware.Event{{Kind: middleware.EventReasoning, Text: "Hm."}, {Kind: middleware.EventText, Text: "Let me see."}}, shown)
+	again, err := s.Close()
+	require.NoError(t, err)
+	require.Same(t, resp, again)
+}
+
+// After an error there is no answer, however the stream goes on.
+func TestErrorEndsTheStream(t *testing.T) {
+	t.Parallel()
+	end := sse(`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`, "[DONE]")
+	boom := errors.New("boom")
+	times := 0
+	s := chat.Format{}.NewStream(nil, func(middleware.Event) error {
+		if times++; times == 1 {
+			return boom
+		}
+		return nil
+	})
+	broken := chat.Format{}.NewStream(nil, nil)
+	for _, c := range []struct {
+		s     codec.Stream
+		first string
+		want  error
+	}{{s, sse(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`), boom}, {broken, sse(`{"choices":[`), codec.ErrShape}} {
+		_, err := c.s.Write([]byte(c.first))
+		require.ErrorIs(t, err, c.want)
+		_, err = c.s.Write([]byte(end))
+		require.ErrorIs(t, err, c.want, "it takes no more")
+		for range 2 {
+			resp, err := c.s.Close()
+			require.ErrorIs(t, err, c.want)
+			require.Nil(t, resp)
+		}
+	}
 }
 
 // Pieces of any size give the same answer and the same events.

@@ -14,7 +14,7 @@ type turn struct {
 	index   int64
 	finish  string // the last finish_reason
 	role    string
-	texts   map[piece]*strings.Builder
+	texts   [pieces]strings.Builder
 	content []*item // set once a delta has a list: then content is one
 	listed  bool
 	silent  bool // no delta had a text for content
@@ -38,6 +38,7 @@ const (
 	pieceReasoning
 	pieceReasoningContent
 	pieceDetails
+	pieces // how many there are
 )
 
 // seer is told what a delta holds while it is put together.
@@ -50,7 +51,7 @@ type seer interface {
 }
 
 func newTurn(index int64) *turn {
-	return &turn{index: index, silent: true, texts: map[piece]*strings.Builder{}, more: newBag(),
+	return &turn{index: index, silent: true, more: newBag(),
 		byIndex: map[int64]*streamed{}, byID: map[string]*streamed{}}
 }
 
@@ -96,12 +97,7 @@ func (t *turn) write(p piece, v rawjson.Value, text string, again bool, see seer
 	if text == "" {
 		return nil
 	}
-	b := t.texts[p]
-	if b == nil {
-		b = &strings.Builder{}
-		t.texts[p] = b
-	}
-	b.WriteString(text)
+	t.texts[p].WriteString(text)
 	return see.piece(p, v, text, again)
 }
 
@@ -225,7 +221,7 @@ func (t *turn) raw() string {
 	}
 	members := []codec.Member{{Key: "role", Raw: rawjson.Quote(role)}, {Key: "content", Raw: t.contentRaw()}}
 	add := func(key string, p piece) {
-		if b := t.texts[p]; b != nil {
+		if b := &t.texts[p]; b.Len() > 0 {
 			members = append(members, codec.Member{Key: key, Raw: rawjson.Quote(b.String())})
 		}
 	}
@@ -251,11 +247,7 @@ func (t *turn) contentRaw() string {
 	case t.silent:
 		return "null"
 	case !t.listed:
-		text := ""
-		if b := t.texts[pieceText]; b != nil {
-			text = b.String()
-		}
-		return rawjson.Quote(text)
+		return rawjson.Quote(t.texts[pieceText].String())
 	}
 	items := make([]string, len(t.content))
 	for i, it := range t.content {
@@ -286,7 +278,8 @@ func (t *turn) sortCalls() {
 
 // strip drops the texts and leaves what an edit has to know.
 func (t *turn) strip() {
-	t.texts, t.content, t.details, t.more, t.byIndex, t.byID = nil, nil, nil, bag{}, nil, nil
+	t.texts = [pieces]strings.Builder{}
+	t.content, t.details, t.more, t.byIndex, t.byID = nil, nil, bag{}, nil, nil
 	t.order = make([]int, len(t.calls))
 	for i, c := range t.calls {
 		t.order[c.seq] = i

@@ -93,7 +93,7 @@ func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, err
 		w.put(outputFigures, was.Output, now.Output)
 	}
 	if total := v.Get("total_tokens"); total.Exists() {
-		w.put([]figure{{"", "total_tokens"}}, 0, codec.Int(total)+now.Input-was.Input+now.Output-was.Output)
+		w.put([]figure{{"", "total_tokens"}}, codec.Int(total), codec.Int(total)+now.Input-was.Input+now.Output-was.Output)
 	}
 	if v.Get("prompt_cache_miss_tokens").Exists() {
 		w.put([]figure{{"", "prompt_cache_miss_tokens"}}, was.Input-was.Cached, now.Input-now.Cached)

@@ -42,7 +42,8 @@ func TestHandle(t *testing.T) {
 		require.Equal(t, &handle{"x"}, h)
 	}
 	_, err = codec.Handle(&middleware.Native{Dialect: "d"}, "d", again)
-	require.ErrorIs(t, err, broken)
+	require.ErrorIs(t, err, codec.ErrUnencodable)
+	require.ErrorContains(t, err, broken.Error())
 }
 
 // script is a stream that says what it is told.

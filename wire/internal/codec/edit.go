@@ -50,12 +50,6 @@ func Only(object rawjson.Value, key string) (rawjson.Value, error) {
 	return found, nil
 }
 
-// Unset returns the edits that take the member key out of object; none if it
-// is not there. Beside an edit that adds to the same object it is a Patch's.
-func Unset(object rawjson.Value, key string) []rawjson.Edit {
-	return object.Cut(func(m rawjson.Value) bool { return m.Key() == key })
-}
-
 // Append returns the edit that puts raw, an element or a whole member, at the
 // end of container. It is one insertion. It does not go with a second edit that
 // adds to the container or takes children out: neither knows of the other's

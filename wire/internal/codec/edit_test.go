@@ -84,7 +84,11 @@ func TestUnset(t *testing.T) {
 		{`{"b":2}`, `{"b":2}`},
 		{`[1]`, `[1]`},
 	} {
-		require.Equal(t, c.want, apply(t, c.text, codec.Unset(parse(t, c.text), "a")...), c.text)
+		p := codec.NewPatch(parse(t, c.text))
+		p.Unset("a")
+		got, err := p.Text()
+		require.NoError(t, err, c.text)
+		require.Equal(t, c.want, got, c.text)
 	}
 }
 

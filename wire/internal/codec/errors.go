@@ -33,6 +33,51 @@ func ModelError(status int, header http.Header, f Failure) *middleware.ModelErro
 	return e
 }
 
+// Unparsed returns the tool call that Ollama quotes, without escaping it, where
+// it could not parse what its model wrote; false for any other message. Sources:
+// ollama/ollama issues 11704, 11781 and 12064.
+func Unparsed(message string) (output string, ok bool) {
+	_, quoted, ok := strings.Cut(message, "error parsing tool call")
+	_, output, found := strings.Cut(quoted, ": raw='")
+	if !found {
+		return "", ok
+	}
+	if end := strings.LastIndex(output, "', err="); end >= 0 {
+		return output[:end], ok
+	}
+	return strings.TrimSuffix(output, "'"), ok
+}
+
+// Refusal marks f if the provider refused the model's tool call: Groq has a code
+// for it, beside failed_generation in v, and Ollama's compatible addresses a text
+// that quotes the call. Where the call itself is not given, what is wrong with
+// it is better than nothing.
+func Refusal(f Failure, v rawjson.Value) Failure {
+	const code = "tool_use_failed"
+	if f.Code == code || v.Get("type").Str() == code {
+		f.Refused, f.Output = true, FirstText(v.Get("failed_generation"), v.Get("message"))
+	} else if output, ok := Unparsed(f.Message); ok {
+		f.Refused, f.Output = true, output
+	}
+	return f
+}
+
+// OpenAIError writes an error as OpenAI does, in both of its formats.
+func OpenAIError(status int, code, message string) []byte {
+	kind, codeRaw := "invalid_request_error", "null"
+	switch {
+	case status == http.StatusTooManyRequests:
+		kind = "rate_limit_error"
+	case status >= 500:
+		kind = "server_error"
+	}
+	if code != "" {
+		codeRaw = rawjson.Quote(code)
+	}
+	return []byte(Object(Member{"error", Object(Member{"message", rawjson.Quote(message)}, Member{"type", rawjson.Quote(kind)},
+		Member{"param", "null"}, Member{"code", codeRaw})}))
+}
+
 // NoFailure is ModelError for a body that holds no error of the format, such
 // as a page of a gateway. Nothing of it is quoted.
 func NoFailure(status int, header http.Header, body []byte) *middleware.ModelError {

@@ -1,7 +1,6 @@
 package codec
 
 import (
-	"bytes"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -60,13 +59,14 @@ func (e Event) Edits(edits []rawjson.Edit) ([]rawjson.Edit, error) {
 }
 
 // Buffer collects an answer, in pieces of any size, and cuts it into events.
+// What it hands out are views of the one text that grows in it, no copies.
 // How it is framed is seen from the body, not from its Content-Type: recorded
 // servers leave that out, or say JSON and send events. What is not a stream is
 // one event, at the end.
 type Buffer struct {
 	framing framing
 	byLine  bool
-	text    []byte
+	text    strings.Builder
 	blank   int // how much of the text is space, as long as the framing is unknown
 	at      int // where the next event starts
 	row     int // where the current line starts
@@ -88,14 +88,14 @@ func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} 
 // each says hold, nothing from that event on is safe to show. The error is
 // each's, or wraps ErrShape where a bound is passed.
 func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
-	if len(b.text)+len(p) > MaxBody {
+	if b.text.Len()+len(p) > MaxBody {
 		return Shapef("a stream of more than %d bytes", MaxBody)
 	}
-	b.text = append(b.text, p...)
+	b.text.Write(p)
 	for {
 		e, ok := b.next(false)
 		if !ok {
-			return b.bound(len(b.text) - b.at)
+			return b.bound(b.text.Len() - b.at)
 		}
 		if err := b.pass(e, each); err != nil {
 			return err
@@ -103,8 +103,10 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	}
 }
 
-// End reads what stands after the last separator as an event of its own.
+// End reads what stands after the last separator as an event of its own. It is
+// not safe: what follows it in a stream would become part of it.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
+	b.held = true
 	if e, ok := b.next(true); ok {
 		return b.pass(e, each)
 	}
@@ -139,7 +141,7 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 func (b *Buffer) Safe() int { return b.safe }
 
 // Text returns all that was fed.
-func (b *Buffer) Text() string { return string(b.text) }
+func (b *Buffer) Text() string { return b.text.String() }
 
 // IsWhole reports whether the body was no stream.
 func (b *Buffer) IsWhole() bool { return b.framing == whole }
@@ -149,7 +151,9 @@ func (b *Buffer) IsArray() bool { return b.framing == array }
 
 func (b *Buffer) next(end bool) (Event, bool) {
 	if b.framing == unknown {
-		b.framing = b.sniff(end)
+		if b.framing = b.sniff(end); b.framing == sse {
+			b.text.Grow(streamRoom)
+		}
 	}
 	switch b.framing {
 	case sse:
@@ -164,6 +168,10 @@ func (b *Buffer) next(end bool) (Event, bool) {
 	return Event{}, false
 }
 
+// streamRoom is how many bytes are asked for when a stream begins, so that its
+// text need not be moved every few events.
+const streamRoom = 4 << 10
+
 // fields are the beginnings of an event stream: the fields of an event, and a
 // comment.
 var fields = []string{"data:", "event:", "id:", "retry:", ":"}
@@ -171,17 +179,18 @@ var fields = []string{"data:", "event:", "id:", "retry:", ":"}
 // sniff tells the framing from the first bytes that are not space; unknown as
 // long as there are too few of them.
 func (b *Buffer) sniff(end bool) framing {
-	if b.blank == 0 && bytes.HasPrefix(b.text, []byte(bom)) {
+	text := b.Text()
+	if b.blank == 0 && strings.HasPrefix(text, bom) {
 		b.blank = len(bom)
 	}
-	for b.blank < len(b.text) && isSpace(b.text[b.blank]) {
+	for b.blank < len(text) && isSpace(text[b.blank]) {
 		b.blank++
 	}
-	head := b.text[b.blank:]
+	head := text[b.blank:]
 	switch {
-	case len(head) == 0 && !end:
+	case head == "" && !end:
 		return unknown
-	case len(head) == 0:
+	case head == "":
 		return whole
 	case head[0] == '[':
 		return array
@@ -189,14 +198,14 @@ func (b *Buffer) sniff(end bool) framing {
 		return lines
 	}
 	for _, f := range fields {
-		if bytes.HasPrefix(head, []byte(f)) {
+		if strings.HasPrefix(head, f) {
 			return sse
 		}
-		if !end && bytes.HasPrefix([]byte(f), head) {
+		if !end && strings.HasPrefix(f, head) {
 			return unknown
 		}
 	}
-	if !end && bytes.HasPrefix([]byte(bom), head) {
+	if !end && strings.HasPrefix(bom, head) {
 		return unknown
 	}
 	return whole
@@ -207,23 +216,23 @@ const bom = "\ufeff"
 // sse looks for the empty line that ends an event. Lines end with LF or CRLF.
 func (b *Buffer) sse(end bool) (Event, bool) {
 	for b.endOfLine() {
-		empty := len(bytes.TrimSuffix(b.text[b.row:b.looked-1], []byte("\r"))) == 0
+		line := b.Text()[b.row : b.looked-1]
 		b.row = b.looked
-		if empty {
+		if line == "" || line == "\r" {
 			return b.cut(b.looked), true
 		}
 	}
-	if end && b.at < len(b.text) {
-		return b.cut(len(b.text)), true
+	if end && b.at < b.text.Len() {
+		return b.cut(b.text.Len()), true
 	}
 	return Event{}, false
 }
 
 // endOfLine moves looked behind the next line feed; false if there is none.
 func (b *Buffer) endOfLine() bool {
-	i := bytes.IndexByte(b.text[b.looked:], '\n')
+	i := strings.IndexByte(b.Text()[b.looked:], '\n')
 	if i < 0 {
-		b.looked = len(b.text)
+		b.looked = b.text.Len()
 		return false
 	}
 	b.looked += i + 1
@@ -234,13 +243,14 @@ func (b *Buffer) endOfLine() bool {
 // on server-sent events.
 func (b *Buffer) cut(end int) Event {
 	e := Event{Start: b.at, End: end}
-	text := string(b.text[b.at:end])
+	text := b.Text()[b.at:end]
 	b.at = end
 	pos := 0
 	if e.Start == 0 && strings.HasPrefix(text, bom) {
 		pos = len(bom)
 	}
 	var folded strings.Builder
+	var first span // the row of the first data
 	for pos < len(text) {
 		line, next := text[pos:], len(text)
 		if i := strings.IndexByte(line, '\n'); i >= 0 {
@@ -249,31 +259,29 @@ func (b *Buffer) cut(end int) Event {
 		line = strings.TrimSuffix(line, "\r")
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
-		switch field {
-		case "event":
+		row := span{e.Start + pos, e.Start + next}
+		switch {
+		case field == "event":
 			e.Name = value
-		case "data":
-			row := span{e.Start + pos, e.Start + next}
-			switch len(e.rows) {
-			case 0:
-				row.end = e.Start + pos + len(line)
-				e.Data, e.DataStart = value, row.end-len(value)
-			case 1:
-				folded.Grow(len(text))
-				folded.WriteString(e.Data + "\n" + value)
-			default:
-				folded.WriteString("\n" + value)
-			}
+		case field != "data":
+		case first.end == 0:
+			row.end = e.Start + pos + len(line)
+			e.Data, e.DataStart = value, row.end-len(value)
+			first = row
+		case e.rows == nil:
+			folded.Grow(len(text))
+			folded.WriteString(e.Data + "\n" + value)
+			e.rows = []span{first, row}
+		default:
+			folded.WriteString("\n" + value)
 			e.rows = append(e.rows, row)
 		}
 		pos = next
 	}
-	switch len(e.rows) {
-	case 0:
+	switch {
+	case first.end == 0:
 		e.Text = text
-	case 1:
-		e.rows = nil
-	default:
+	case e.rows != nil:
 		e.Data = folded.String()
 	}
 	return e
@@ -288,15 +296,15 @@ func (b *Buffer) line(end bool) (Event, bool) {
 		}
 		b.row = b.looked
 	}
-	if end && b.at < len(b.text) {
-		return b.upTo(len(b.text), end)
+	if end && b.at < b.text.Len() {
+		return b.upTo(b.text.Len(), end)
 	}
 	return Event{}, false
 }
 
 func (b *Buffer) upTo(stop int, end bool) (Event, bool) {
 	from, to := b.trimmed(b.row, stop)
-	e := Event{Start: b.at, End: stop, Data: string(b.text[from:to]), DataStart: from}
+	e := Event{Start: b.at, End: stop, Data: b.Text()[from:to], DataStart: from}
 	if e.Start == 0 && !IsObject(e.Data) { // an object over several lines
 		b.framing = whole
 		return b.all(end)
@@ -306,19 +314,19 @@ func (b *Buffer) upTo(stop int, end bool) (Event, bool) {
 }
 
 func (b *Buffer) all(end bool) (Event, bool) {
-	if !end || b.at == len(b.text) {
+	if !end || b.at == b.text.Len() {
 		return Event{}, false
 	}
-	from, to := b.trimmed(0, len(b.text))
-	b.at = len(b.text)
-	return Event{End: b.at, Data: string(b.text[from:to]), DataStart: from, free: true}, true
+	b.at = b.text.Len()
+	from, to := b.trimmed(0, b.at)
+	return Event{End: b.at, Data: b.Text()[from:to], DataStart: from, free: true}, true
 }
 
 // element looks for the end of the array's next element, keeping nothing but
 // depth and strings in mind: whether it is JSON is found out later.
 func (b *Buffer) element() (Event, bool) {
-	for ; b.looked < len(b.text); b.looked++ {
-		c := b.text[b.looked]
+	for text := b.Text(); b.looked < len(text); b.looked++ {
+		c := text[b.looked]
 		if b.quoted {
 			switch {
 			case b.escape:
@@ -340,7 +348,7 @@ func (b *Buffer) element() (Event, bool) {
 		case '}', ']':
 			if b.depth--; b.depth == 1 && b.start >= 0 {
 				b.looked++
-				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: string(b.text[b.start:b.looked]), free: true}
+				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked], free: true}
 				b.at, b.start = b.looked, -1
 				return e, true
 			}
@@ -351,13 +359,14 @@ func (b *Buffer) element() (Event, bool) {
 
 // trimmed returns a piece of the text without the space around it.
 func (b *Buffer) trimmed(from, to int) (int, int) {
-	if from == 0 && bytes.HasPrefix(b.text[:to], []byte(bom)) {
+	text := b.Text()
+	if from == 0 && strings.HasPrefix(text[:to], bom) {
 		from = len(bom)
 	}
-	for from < to && isSpace(b.text[from]) {
+	for from < to && isSpace(text[from]) {
 		from++
 	}
-	for to > from && isSpace(b.text[to-1]) {
+	for to > from && isSpace(text[to-1]) {
 		to--
 	}
 	return from, to

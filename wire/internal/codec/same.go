@@ -41,6 +41,9 @@ func SameTool(a, b middleware.Tool) bool {
 		bytes.Equal(a.Parameters, b.Parameters)
 }
 
+// SameFloat reports whether a and b are the same number, or both none.
+func SameFloat(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
+
 // Calls returns how many tool calls messages hold.
 func Calls(messages []middleware.Message) int {
 	n := 0

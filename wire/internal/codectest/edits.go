@@ -118,17 +118,10 @@ func retold(f codec.Format, x Exchange) error {
 	return nil
 }
 
-// history edits the request in the ways a middleware does: another system
-// message, a turn taken out, a text and an old call's arguments changed.
-func history(f codec.Format, x Exchange) error {
-	req, err := f.DecodeRequest([]byte(x.Request))
-	if err != nil {
-		return err
-	}
-	if len(req.Messages) == 0 || serverHolds(x.Request) {
-		return errSkip
-	}
-	edits := []func(*middleware.Request){
+// historyEdits are the ways in which a middleware edits a request: another
+// system message, a turn taken out, a text and an old call's arguments changed.
+func historyEdits() []func(*middleware.Request) {
+	return []func(*middleware.Request){
 		func(r *middleware.Request) { *r = *r.WithSystem("Be brief. \"Please\"") },
 		func(r *middleware.Request) { *r = *r.With(middleware.User("Another question?\n")) },
 		func(r *middleware.Request) {
@@ -165,7 +158,18 @@ func history(f codec.Format, x Exchange) error {
 			r.Tools = append(r.Tools, middleware.Tool{Name: "extra", Description: "More.", Parameters: []byte(`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`)})
 		},
 	}
-	for i, edit := range edits {
+}
+
+// history makes every one of historyEdits.
+func history(f codec.Format, x Exchange) error {
+	req, err := f.DecodeRequest([]byte(x.Request))
+	if err != nil {
+		return err
+	}
+	if len(req.Messages) == 0 || serverHolds(x.Request) {
+		return errSkip
+	}
+	for i, edit := range historyEdits() {
 		wanted := req.Clone()
 		edit(wanted)
 		body, err := f.EncodeRequest(wanted)

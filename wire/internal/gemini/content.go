@@ -95,7 +95,7 @@ type reader struct {
 	open    []middleware.ToolCall // of the turn before
 	wireIDs bool                  // some of them have an id on the wire
 	paired  bool                  // pairing knows of them
-	model   bool                  // the content before was the model's
+	goesOn  bool                  // nothing was told since they were made
 	pairing codec.Pairing
 }
 
@@ -111,22 +111,22 @@ func (r *reader) read(v rawjson.Value) ([]middleware.Message, error) {
 	if err != nil {
 		return nil, err
 	}
-	wasModel := r.model
-	if r.model = model; model {
-		return []middleware.Message{r.assistant(c, wasModel)}, nil
+	if model {
+		return []middleware.Message{r.assistant(c)}, nil
 	}
 	return r.told(c), nil
 }
 
 // assistant numbers the calls that have no id by their place in the
 // conversation. A turn may be cut into several contents.
-func (r *reader) assistant(c *content, goesOn bool) middleware.Message {
+func (r *reader) assistant(c *content) middleware.Message {
 	m := message(c, r.calls, r.foreign)
 	r.calls += len(m.ToolCalls)
 	if len(m.ToolCalls) > 0 {
-		if !goesOn {
+		if !r.goesOn {
 			r.open, r.wireIDs = nil, false
 		}
+		r.goesOn = true
 		r.open = append(r.open, m.ToolCalls...)
 		for _, p := range c.pieces {
 			r.wireIDs = r.wireIDs || p.id != ""
@@ -157,6 +157,7 @@ func message(c *content, calls int, foreign func(string) bool) middleware.Messag
 }
 
 func (r *reader) told(c *content) []middleware.Message {
+	r.goesOn = false
 	var out []middleware.Message
 	rest := middleware.Message{Role: middleware.RoleUser}
 	var texts []string

@@ -3,7 +3,9 @@
 //
 // Source: https://ai.google.dev/api/generate-content, and recorded exchanges.
 // The server reads each member in camelCase and in snake_case, one object where
-// a list should be, and null as absent; so does this package.
+// a list should be, and null as absent; so does this package. Where calls have
+// no ids, their results belong to them by name and order: in another order they
+// cannot be encoded.
 package gemini
 
 import (

@@ -17,6 +17,7 @@ type partial struct {
 	head *piece
 	wire []item
 	args node
+	sign string // the first thoughtSignature, which any of the parts may bring
 }
 
 // node is an argument in the making.
@@ -29,6 +30,8 @@ type node struct {
 	named map[string]*node
 	list  []*node
 }
+
+const signKey = "thoughtSignature"
 
 // maxPath bounds how deep arguments are nested that come in pieces.
 const maxPath = 64
@@ -62,6 +65,9 @@ func (s *speaker) call(p *piece) error {
 	}
 	j := s.joined
 	j.wire = append(j.wire, item{p.v.Raw(), p.at})
+	if j.sign == "" {
+		j.sign = get(p.v, signKey).Raw()
+	}
 	for _, arg := range args {
 		if err := j.args.take(arg); err != nil {
 			return err
@@ -87,6 +93,13 @@ func (j *partial) join() (*piece, error) {
 	edits, err := setAll(fc, codec.Member{Key: "args", Raw: b.String()}, codec.Member{Key: "partialArgs"}, codec.Member{Key: "willContinue"})
 	if err != nil {
 		return nil, codec.Shapef("a member of a call that stands there twice")
+	}
+	if j.sign != "" && !get(j.head.v, signKey).Exists() {
+		signed, err := setAll(j.head.v, codec.Member{Key: signKey, Raw: j.sign})
+		if err != nil {
+			return nil, codec.Shapef("a signature that stands there twice")
+		}
+		edits = append(edits, signed...)
 	}
 	text, err := codec.Within(j.head.v, edits)
 	if err != nil {

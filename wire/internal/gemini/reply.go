@@ -144,11 +144,8 @@ func freshResponse(text string, isError bool) string {
 }
 
 // freshReply writes a result that did not come from this wire.
-func freshReply(m middleware.Message, id, name string) (string, error) {
-	if m.ToolName != "" {
-		name = m.ToolName
-	}
-	if name == "" {
+func freshReply(m middleware.Message, id string) (string, error) {
+	if m.ToolName == "" {
 		return "", codec.Unencodablef("a result without the name of its tool")
 	}
 	media, err := mediaTexts(m.Parts)
@@ -157,7 +154,7 @@ func freshReply(m middleware.Message, id, name string) (string, error) {
 	}
 	members := []codec.Member{
 		{Key: "id", Raw: quoteOrNone(id)},
-		{Key: "name", Raw: rawjson.Quote(name)},
+		{Key: "name", Raw: rawjson.Quote(m.ToolName)},
 		{Key: "response", Raw: freshResponse(m.Text(), m.IsError)},
 	}
 	if len(media) > 0 {

@@ -234,7 +234,7 @@ func unchanged(m, was middleware.Message) bool {
 // configEdits writes the settings of the generation.
 func (h *request) configEdits(now *middleware.Request, root rawjson.Value) ([]rawjson.Edit, []codec.Member, error) {
 	var set []codec.Member
-	if !sameNumber(now.Temperature, h.was.Temperature) {
+	if !codec.SameFloat(now.Temperature, h.was.Temperature) {
 		set = append(set, temperature(now.Temperature))
 	}
 	if now.MaxTokens != h.was.MaxTokens {
@@ -260,8 +260,4 @@ func setIn(root rawjson.Value, key string, set ...codec.Member) ([]rawjson.Edit,
 	}
 	edits, err := setAll(object, set...)
 	return edits, nil, err
-}
-
-func sameNumber(a, b *float64) bool {
-	return a == b || a != nil && b != nil && *a == *b
 }

@@ -19,7 +19,8 @@ type stream struct {
 	foreign func(string) bool
 	a       *answer
 	ending  bool
-	cut     bool  // the last event is not whole
+	cut     bool // the last event is not whole
+	closed  bool
 	failed  error // of the provider
 	err     error
 }
@@ -52,7 +53,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	if data == "" {
 		data = strings.TrimSpace(e.Text) // an error in the middle has no field before it
 	}
-	if !strings.HasPrefix(data, "{") {
+	if !strings.HasPrefix(strings.TrimLeft(data, " \t\r\n"), "{") {
 		if data != "" && (s.buf.IsWhole() || s.buf.IsArray()) {
 			return true, codec.Shapef("an answer that is no object")
 		}
@@ -97,13 +98,13 @@ func (s *stream) show(p middleware.Part) error {
 
 // Close is part of wire.Stream. An answer is whole when it says why it ended.
 func (s *stream) Close() (*middleware.Response, error) {
-	if s.err == nil {
+	if !s.closed && s.err == nil {
 		s.ending = true
-		s.err = s.buf.End(s.event)
+		if s.err = s.buf.End(s.event); s.err == nil {
+			s.err = s.finish()
+		}
 	}
-	if s.err == nil {
-		s.err = s.finish()
-	}
+	s.closed = true
 	if s.err != nil {
 		return nil, s.err
 	}

@@ -15,6 +15,7 @@ type writer struct {
 	calls     map[string]wireCall // by neutral id
 	out       []string
 	open      *block
+	read      reader // what the server makes of the turn's results so far
 }
 
 // wireCall is what the wire has for the call of a neutral id.
@@ -111,12 +112,18 @@ func (w *writer) close() error {
 }
 
 func (w *writer) text(b *block) (string, error) {
+	w.read.goesOn = w.read.goesOn && b.messages[0].Role == middleware.RoleAssistant
 	same := b.in != nil && len(b.messages) == b.in.n
 	for i, m := range b.messages {
 		same = same && b.turns[i] != nil && b.turns[i].in == b.in && unchanged(m, b.turns[i].was)
 	}
 	if same {
-		for _, m := range b.messages {
+		for i, m := range b.messages {
+			if m.Role == middleware.RoleTool {
+				if err := w.reaches(m, b.turns[i].reply.reply.id); err != nil {
+					return "", err
+				}
+			}
 			w.note(m)
 		}
 		return b.in.text, nil
@@ -175,13 +182,32 @@ func (w *writer) items(b *block) ([]item, error) {
 
 // note keeps in mind what the wire has for the calls of m.
 func (w *writer) note(m middleware.Message) {
+	r := &w.read
+	if len(m.ToolCalls) > 0 {
+		if !r.goesOn {
+			r.open, r.wireIDs = nil, false
+		}
+		r.open = append(r.open, m.ToolCalls...)
+		r.paired, r.goesOn = false, true
+	}
 	for _, c := range m.ToolCalls {
 		id := c.ID
 		if p := pieceOf(c.Native); codec.IsPlaceID(id) && (p == nil || p.id == "") {
 			id = ""
 		}
 		w.calls[c.ID] = wireCall{id, c.Name}
+		r.wireIDs = r.wireIDs || id != ""
 	}
+}
+
+// reaches is ErrUnencodable if the server takes the result m, of that id on the
+// wire, for that of another call: without ids, only name and place tell.
+func (w *writer) reaches(m middleware.Message, id string) error {
+	call := w.read.answers(&reply{id: id, name: m.ToolName})
+	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
+		return codec.Unencodablef("results in another order than their calls, which have no ids")
+	}
+	return nil
 }
 
 // pieceOf returns the handle of a part or a call, nil if it has none.
@@ -197,12 +223,21 @@ func (w *writer) result(m middleware.Message, t *turn, home *content) (item, err
 		call.id = m.ToolCallID
 	}
 	if t == nil {
-		text, err := freshReply(m, call.id, call.name)
+		if m.ToolName == "" {
+			m.ToolName = call.name
+		}
+		if err := w.reaches(m, call.id); err != nil {
+			return item{}, err
+		}
+		text, err := freshReply(m, call.id)
 		return item{raw: text, at: anew}, err
 	}
 	id := &call.id
 	if m.ToolCallID == t.was.ToolCallID || t.reply.reply.id == "" && codec.IsPlaceID(m.ToolCallID) {
-		id = nil
+		id, call.id = nil, t.reply.reply.id
+	}
+	if err := w.reaches(m, call.id); err != nil {
+		return item{}, err
 	}
 	text, err := t.reply.replyText(m, id)
 	at := anew

@@ -11,7 +11,8 @@ import (
 // writer writes the messages of a request in order.
 type writer struct {
 	conversation
-	ids map[string]bool // of the turn's calls: those on the wire
+	ids  map[string]bool // of the turn's calls: whether it stands on the wire
+	told codec.Pairing   // what a reader makes of the results so far
 }
 
 // write returns m as it stands in a request: its own text where nothing has
@@ -49,6 +50,7 @@ func (w *writer) writeCalls(calls []middleware.ToolCall) ([]string, error) {
 		return nil, nil
 	}
 	w.begin(calls)
+	w.told.Turn(w.turn)
 	w.ids = map[string]bool{}
 	raws := make([]string, len(calls))
 	for i, c := range calls {
@@ -57,7 +59,7 @@ func (w *writer) writeCalls(calls []middleware.ToolCall) ([]string, error) {
 			return nil, err
 		}
 		raws[i] = raw
-		w.ids[id] = true
+		w.ids[c.ID] = id != ""
 	}
 	return raws, nil
 }
@@ -70,6 +72,16 @@ func (w *writer) resultID(id string) string {
 	return id
 }
 
+// reaches is ErrUnencodable if a reader takes the result for that of another
+// call: without an id on the wire, only name and place tell.
+func (w *writer) reaches(call, id, name string) error {
+	i := w.told.Result(id, name)
+	if _, known := w.ids[call]; known && id == "" && i >= 0 && w.turn[i].ID != call {
+		return codec.Unencodablef("results in another order than their calls, which have no ids")
+	}
+	return nil
+}
+
 // fresh writes a message that is not of this format.
 func (w *writer) fresh(m middleware.Message, calls []string) (string, error) {
 	c, err := contentOf(m.Parts, false)
@@ -80,7 +92,11 @@ func (w *writer) fresh(m middleware.Message, calls []string) (string, error) {
 		quoted("thinking", c.thinking), listed("images", c.images), listed("tool_calls", calls)}
 	if m.Role == middleware.RoleTool {
 		_, name := w.result(m.ToolCallID, m.ToolName)
-		members = append(members, quoted("tool_name", name), quoted("tool_call_id", w.resultID(m.ToolCallID)))
+		id := w.resultID(m.ToolCallID)
+		members = append(members, quoted("tool_name", name), quoted("tool_call_id", id))
+		if err := w.reaches(m.ToolCallID, id, name); err != nil {
+			return "", err
+		}
 	}
 	return codec.Object(members...), nil
 }
@@ -109,7 +125,9 @@ func (w *writer) edited(h *message, m middleware.Message, calls []string) (strin
 	}
 	setList(p, h.value, "tool_calls", calls)
 	if m.Role == middleware.RoleTool {
-		w.editResult(p, h, m)
+		if err := w.editResult(p, h, m); err != nil {
+			return "", err
+		}
 	}
 	return p.Text()
 }
@@ -135,10 +153,12 @@ func (h *message) editContent(p *codec.Patch, parts []middleware.Part) error {
 
 // editResult writes which call a result is for, unless that is what follows
 // from its place.
-func (w *writer) editResult(p *codec.Patch, h *message, m middleware.Message) {
+func (w *writer) editResult(p *codec.Patch, h *message, m middleware.Message) error {
 	id, name := w.result(h.id, h.name)
+	onWire, nameThere := h.id, h.name
 	if to := w.resultID(m.ToolCallID); m.ToolCallID != id && to != h.id {
 		p.Put(quoted("tool_call_id", to))
+		onWire = to
 	}
 	if m.ToolName != h.snap.ToolName && m.ToolName != name {
 		key := "tool_name"
@@ -146,7 +166,9 @@ func (w *writer) editResult(p *codec.Patch, h *message, m middleware.Message) {
 			key = "name"
 		}
 		p.Put(quoted(key, m.ToolName))
+		nameThere = m.ToolName
 	}
+	return w.reaches(m.ToolCallID, onWire, nameThere)
 }
 
 // setList makes items the elements of the list that stands in object under

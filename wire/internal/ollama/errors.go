@@ -14,8 +14,6 @@ import (
 // issues 11704, 11781, 12064 and 17638.
 const (
 	unparsed  = "error parsing tool call"
-	quotes    = ": raw='"
-	quotesEnd = "', err="
 	unparsedX = "XML syntax error" // of the models whose calls are XML
 )
 
@@ -26,32 +24,20 @@ func failureOf(root rawjson.Value) *codec.Failure {
 		return &codec.Failure{Refused: true}
 	}
 	e := root.Get("error")
+	f := &codec.Failure{Message: codec.Text(e)}
 	switch e.Kind() {
 	case rawjson.Invalid, rawjson.Null:
 		return nil
 	case rawjson.Object: // as gateways have it
-		return &codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
+		f = &codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
 	}
-	f := &codec.Failure{Message: codec.Text(e)}
-	if at := strings.Index(f.Message, unparsed); at >= 0 {
-		f.Refused, f.Output = true, quotedOutput(f.Message[at+len(unparsed):])
-	} else if strings.Contains(f.Message, unparsedX) {
+	if f.Output, f.Refused = codec.Unparsed(f.Message); f.Refused {
+		return f
+	}
+	if strings.Contains(f.Message, unparsedX) {
 		f.Refused = true
 	}
 	return f
-}
-
-// quotedOutput returns what stands in quotes, which the server does not
-// escape.
-func quotedOutput(message string) string {
-	_, output, ok := strings.Cut(message, quotes)
-	if !ok {
-		return ""
-	}
-	if end := strings.LastIndex(output, quotesEnd); end >= 0 {
-		return output[:end]
-	}
-	return strings.TrimSuffix(output, "'")
 }
 
 // DecodeError is part of wire.Codec.

@@ -3,7 +3,8 @@
 //
 // A request that does not say "stream" asks for a stream. Older servers give
 // calls no ids: theirs are by place in the conversation, results belong to them
-// by name and order, and such an id is never written. There is no tool choice,
+// by name and order, and such an id is never written: results in another order
+// than their calls cannot be encoded. There is no tool choice,
 // no address of an image and no mark of a failed result: the first two cannot
 // be encoded, the last goes unsaid.
 package ollama

@@ -148,7 +148,7 @@ func (h *request) setOptions(p *codec.Patch, req *middleware.Request) {
 	for _, o := range options(req) {
 		switch o.Key {
 		case "temperature":
-			if h.temperature == req.Temperature || h.temperature != nil && req.Temperature != nil && *h.temperature == *req.Temperature {
+			if codec.SameFloat(h.temperature, req.Temperature) {
 				continue
 			}
 		case "num_predict":

@@ -188,6 +188,9 @@ func TestDecodeAnswerFails(t *testing.T) {
 		"in a stream":      {sse(`{"type":"response.created","response":{}}`, `{"type":"error","code":"rate_limit_exceeded","message":"Oops"}`), 0, "rate_limit_exceeded"},
 		"nested in one":    {sse(`{"type":"error","error":{"code":"429","message":"Oops"}}`), 429, "429"},
 		"without a type":   {"data: {\"error\":{\"code\":502,\"message\":\"Oops\"}}\n\n", 502, "502"},
+		"a text":           {"event: error\ndata: Oops\n\n", 0, ""},
+		"named":            {"event: error\ndata: {\"type\":\"server_error\",\"message\":\"Oops\"}\n\n", 0, "server_error"},
+		"without a field":  {": comment\n\n{\"error\":{\"code\":502,\"message\":\"Oops\"}}\n\n", 502, "502"},
 		"at the end of one": {sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":5}}}`),
 			0, "server_error"},
 	} {
@@ -201,6 +204,8 @@ func TestDecodeAnswerFails(t *testing.T) {
 			require.Equal(t, int64(5), middleware.ReportOf(nil, err).Usage().Input, "what it cost is known")
 		}
 	}
+	_, err := format.DecodeResponse(nil, []byte(`{"status":"failed","error":null,"output":[]}`))
+	require.ErrorContains(t, err, "an error without a message")
 	for _, body := range []string{
 		`[]`, `{}`, `{"output":{}}`, `{"output":["x"]}`, `{"output":[],"usage":1}`, `{"output":[],"model":1}`, `{"output":[],"status":1}`, `<html>`,
 		`{"choices":[]}`, `{"output":[{"type":"function_call","arguments":7}]}`,
@@ -234,6 +239,11 @@ func TestErrors(t *testing.T) {
 	require.ErrorIs(t, e, middleware.ErrInvalidToolCall)
 	require.Equal(t, "f(1", e.Output)
 	require.NotContains(t, e.Error(), "secret")
+	e = format.DecodeError(400, nil, []byte(`{"error":{"message":"error parsing tool call: raw='{\"secret', err=unexpected end","type":"api_error"}}`))
+	require.ErrorIs(t, e, middleware.ErrInvalidToolCall)
+	require.Equal(t, `{"secret`, e.Output)
+	require.NotContains(t, e.Error(), "secret", "Ollama quotes the arguments")
+	require.JSONEq(t, `{"error":{"message":"m","type":"rate_limit_error","param":null,"code":null}}`, string(format.EncodeError(429, "", "m")))
 	require.JSONEq(t, `{"error":{"message":"m","type":"invalid_request_error","param":null,"code":"c"}}`, string(format.EncodeError(422, "c", "m")))
 	require.JSONEq(t, `{"error":{"message":"m","type":"server_error","param":null,"code":"c"}}`, string(format.EncodeError(500, "c", "m")))
 }

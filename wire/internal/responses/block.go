@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/base64"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -106,7 +105,7 @@ func readMedia(v rawjson.Value, typ string) (middleware.Part, string) {
 		if typ == "input_file" {
 			p.MediaType = fileType(url)
 		}
-		if media, data, ok := dataURL(url); ok {
+		if media, data, ok := codec.FromDataURL(url); ok {
 			p.URL, p.MediaType, p.Data = "", media, data
 		}
 		return p, key
@@ -122,24 +121,12 @@ func fileType(url string) string {
 	return "application/octet-stream"
 }
 
-// dataURL reads a data: URL in base64.
-func dataURL(url string) (mediaType string, data []byte, ok bool) {
-	head, body, found := strings.Cut(url, ",")
-	head, base64ed := strings.CutSuffix(head, ";base64")
-	mediaType, scheme := strings.CutPrefix(head, "data:")
-	if !found || !base64ed || !scheme {
-		return "", nil, false
-	}
-	data, err := base64.StdEncoding.DecodeString(body)
-	return mediaType, data, err == nil && len(data) > 0
-}
-
 // mediaURL is the URL of a part: its own, or one that holds its data.
 func mediaURL(p middleware.Part) string {
 	if len(p.Data) == 0 {
 		return p.URL
 	}
-	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+	return codec.DataURL(p)
 }
 
 // freshMedia returns a media part as a block.

@@ -51,9 +51,13 @@ func encodeRequest(req *middleware.Request) (string, error) {
 // settings patches the figures and the model.
 func (h *request) settings(req *middleware.Request, patch *codec.Patch) {
 	if req.Model != h.was.Model {
-		patch.Set("model", rawjson.Quote(req.Model))
+		m := codec.Member{Key: "model"} // none: the prompt or the provider has one
+		if req.Model != "" {
+			m = member(m.Key, req.Model)
+		}
+		patch.Put(m)
 	}
-	if !sameFloat(req.Temperature, h.was.Temperature) {
+	if !codec.SameFloat(req.Temperature, h.was.Temperature) {
 		if req.Temperature == nil {
 			patch.Unset("temperature")
 		} else {
@@ -73,8 +77,6 @@ func (h *request) settings(req *middleware.Request, patch *codec.Patch) {
 }
 
 var errStop = codec.Unencodablef("this format has no stop sequences")
-
-func sameFloat(a, b *float64) bool { return a == b || a != nil && b != nil && *a == *b }
 
 // unchanged reports whether the messages are those that were decoded.
 func (h *request) unchanged(messages []middleware.Message) bool {

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
 
@@ -26,19 +27,14 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 // xAI, a text beside its code, or the error itself, as in an event.
 func failure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
-	switch {
-	case e.Kind() == rawjson.String:
-		return codec.Failure{Code: codec.FirstText(v.Get("code"), v.Get("type")), Message: e.Str()}, true
-	case e.Kind() != rawjson.Object:
+	text := e.Str()
+	if e.Kind() != rawjson.Object {
 		e = v
 	}
-	f := codec.Failure{
+	f := codec.Refusal(codec.Failure{
 		Code:    codec.FirstText(e.Get("code"), e.Get("type"), v.Get("code")),
-		Message: codec.FirstText(e.Get("message"), e.Get("detail")),
-	}
-	if f.Code == "tool_use_failed" { // Groq
-		f.Refused, f.Output = true, e.Get("failed_generation").Str()
-	}
+		Message: cmp.Or(text, codec.FirstText(e.Get("message"), e.Get("detail"))),
+	}, e)
 	return f, f.Message != "" || e != v && f.Code != ""
 }
 
@@ -48,15 +44,11 @@ func inAnswer(f codec.Failure) *middleware.ModelError {
 	if err != nil || status < 400 || status > 599 {
 		status = 0
 	}
+	f.Message = cmp.Or(f.Message, "an error without a message")
 	return codec.ModelError(status, nil, f)
 }
 
 // EncodeError is part of wire.Codec.
 func (Format) EncodeError(status int, code, message string) []byte {
-	typ := "invalid_request_error"
-	if status >= 500 {
-		typ = "server_error"
-	}
-	return []byte(codec.Object(codec.Member{Key: "error", Raw: codec.Object(member("message", message), member("type", typ),
-		codec.Member{Key: "param", Raw: "null"}, member("code", code))}))
+	return codec.OpenAIError(status, code, message)
 }

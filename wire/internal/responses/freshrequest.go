@@ -12,7 +12,7 @@ func freshRequest(req *middleware.Request) (string, error) {
 	}
 	in := &input{req: req, stored: true}
 	if params, err := codec.ParseObject(string(req.Params)); err == nil {
-		in.stored, in.held = params.Get("store").Raw() != "false", !absent(params.Get("conversation"))
+		in.stored, in.held = params.Get("store").Raw() != "false", holds(params)
 	}
 	members := []codec.Member{{Key: "model"}, {Key: "instructions"}}
 	if req.Model != "" {

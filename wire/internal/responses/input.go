@@ -96,12 +96,20 @@ func (in *input) fromText(m middleware.Message, h *message) ([]string, error) {
 // reasoning that the provider neither kept nor gave away is left out, as it
 // would look for it in vain.
 func (in *input) turn(m middleware.Message, h *message) ([]string, error) {
-	echoed := h != nil && (in.h == nil || h.owner != in.h)
+	echoed := h != nil && h.owner == nil
 	if echoed && in.held {
-		for i, c := range m.ToolCalls {
-			if i >= len(h.was.ToolCalls) || c.ID != h.was.ToolCalls[i].ID {
-				return nil, codec.Unencodablef("a change of a turn that the provider holds")
+		m.ToolCalls = slices.Clone(m.ToolCalls)
+		for i, was := range h.was.ToolCalls {
+			if i == len(m.ToolCalls) {
+				break
 			}
+			m.ToolCalls[i].Name = was.Name // package batch echoes rubbish in a form that any provider takes
+			if m.ToolCalls[i].Arguments == "{}" {
+				m.ToolCalls[i].Arguments = was.Arguments
+			}
+		}
+		if !h.same(m) {
+			return nil, codec.Unencodablef("a change of a turn that the provider holds")
 		}
 		return nil, nil
 	}

@@ -97,6 +97,32 @@ func TestReaskWithEdits(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnencodable, "the provider has it under the other id")
 }
 
+// What the provider holds cannot be changed, but an echo in a form that any
+// provider takes is no change.
+func TestReaskOfATurnThatTheProviderHolds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		edit  func(m *middleware.Message)
+		fails bool
+	}{
+		"the echo of rubbish": {func(m *middleware.Message) { m.ToolCalls[0].Arguments, m.ToolCalls[0].Name = "{}", "f_" }, false},
+		"other arguments":     {func(m *middleware.Message) { m.ToolCalls[0].Arguments = `{"a":1}` }, true},
+		"no call":             {func(m *middleware.Message) { m.ToolCalls = m.ToolCalls[1:] }, true},
+		"a call":              {func(m *middleware.Message) { m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: "c3"}) }, true},
+		"text":                {func(m *middleware.Message) { m.Parts[0].Text = "x" }, true},
+	} {
+		resp := answer(t, plainAnswer("", plainMessage, strings.Replace(plainCall, "{}", "{", 1), strings.Replace(plainCall, "c1", "c2", 1)))
+		c.edit(&resp.Message)
+		out, err := asked(t, `{"input":[],"conversation":"conv"}`, resp)
+		if c.fails {
+			require.ErrorIs(t, err, codec.ErrUnencodable, name)
+			continue
+		}
+		require.NoError(t, err, name)
+		require.Equal(t, `{"input":[{"type":"function_call_output","call_id":"c1","output":"bad"}],"conversation":"conv"}`, out)
+	}
+}
+
 func TestFreshRequest(t *testing.T) {
 	t.Parallel()
 	hot := 0.25
@@ -154,6 +180,11 @@ func TestFreshRequestWithOwnForms(t *testing.T) {
 		Params: []byte(`{"conversation":"conv"}`)})
 	require.NoError(t, err)
 	require.NotContains(t, string(held), "function_call", "the provider has it")
+
+	held, err = format.EncodeRequest(&middleware.Request{Messages: request(t, `{"input":[`+plainReasoning+`,`+plainCall+`]}`).Messages,
+		Params: []byte(`{"conversation":"conv","store":false}`)})
+	require.NoError(t, err)
+	require.Contains(t, string(held), plainReasoning+`,`+plainCall, "what a client sent, the provider need not have")
 }
 
 func TestFreshRequestRefuses(t *testing.T) {

@@ -30,7 +30,7 @@ func decodeRequest(body string) (*middleware.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &request{root: root, stored: root.Get("store").Raw() != "false", held: !absent(root.Get("conversation"))}
+	h := &request{root: root, stored: root.Get("store").Raw() != "false", held: holds(root)}
 	req := &middleware.Request{Native: native(body, h)}
 	for _, read := range []func(*middleware.Request, *request) error{readSettings, readMessages, readTools} {
 		if err := read(req, h); err != nil {
@@ -46,6 +46,9 @@ func decodeRequest(body string) (*middleware.Request, error) {
 	return req, nil
 }
 
+// holds reports whether the provider keeps the conversation of a request.
+func holds(root rawjson.Value) bool { return !absent(root.Get("conversation")) }
+
 // absent reports whether v is null or not there.
 func absent(v rawjson.Value) bool { return !v.Exists() || v.Kind() == rawjson.Null }
 
@@ -58,6 +61,9 @@ func readSettings(req *middleware.Request, h *request) (err error) {
 		if !absent(v) && v.Kind() != rawjson.Number {
 			return codec.Shapef("%s where %s should be", v.Kind(), v.Key())
 		}
+	}
+	if c := h.root.Get("conversation"); h.held && c.Kind() != rawjson.String && c.Kind() != rawjson.Object {
+		return codec.Shapef("%s where the conversation should be", c.Kind())
 	}
 	req.Temperature, req.MaxTokens = codec.Float(temperature), int(codec.Int(tokens))
 	return nil

@@ -94,7 +94,7 @@ func TestDecodeRequestRefusesOtherShapes(t *testing.T) {
 		`{"input":[{"type":"function_call_output","output":true}]}`, `{"input":[{"type":"function_call_output","call_id":1}]}`,
 		`{"input":[{"type":"reasoning","summary":"x"}]}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":{}}]}]}`,
 		`{"tools":{}}`, `{"tools":["x"]}`, `{"tools":[{"type":"function","name":{}}]}`, `{"tools":[{"type":"namespace","tools":["x"]}]}`,
-		`{"tool_choice":1}`, `{"model":1}`, `{"temperature":"hot"}`, `{"max_output_tokens":[]}`,
+		`{"tool_choice":1}`, `{"model":1}`, `{"temperature":"hot"}`, `{"max_output_tokens":[]}`, `{"conversation":1}`,
 	} {
 		_, err := format.DecodeRequest([]byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, body)
@@ -128,8 +128,8 @@ func TestEditedRequests(t *testing.T) {
 			func(r *middleware.Request) { r.Model, r.MaxTokens, r.Temperature = "b", 5, &hot },
 			`{"model":"b","x":1.0,"temperature":0.5,"input":"hi","max_output_tokens":5}`},
 		"settings go": {
-			`{"temperature":1.0,"input":"hi","max_output_tokens":5}`,
-			func(r *middleware.Request) { r.MaxTokens, r.Temperature = 0, nil },
+			`{"model":"m","temperature":1.0,"input":"hi","max_output_tokens":5}`,
+			func(r *middleware.Request) { r.Model, r.MaxTokens, r.Temperature = "", 0, nil },
 			`{"input":"hi"}`},
 		"a text input stays one": {
 			`{"input":"hi"}`, func(r *middleware.Request) { r.Messages[0].Parts[0].Text = "ho" }, `{"input":"ho"}`},

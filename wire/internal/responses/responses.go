@@ -6,6 +6,8 @@
 // ran itself, becomes one neutral message, and its Native is the array of those
 // items. Tools that the provider runs are opaque parts; calls that the client
 // answers in a form of their own, such as computer_call, are of kind Foreign.
+// Reasoning without a Native of this format is left out: the provider takes none
+// but its own.
 //
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses
@@ -56,7 +58,7 @@ func (Format) URL(base, model string, stream bool) string {
 	if base == "" {
 		base = "https://api.openai.com/v1"
 	}
-	return strings.TrimSuffix(base, "/") + "/responses"
+	return codec.Below(base, "/responses")
 }
 
 // Authorize is part of codec.Format.

@@ -68,7 +68,7 @@ func (s *stream) end() (*middleware.Response, error) {
 		}
 	case s.fault != nil:
 		err = s.fault
-	case strings.HasPrefix(strings.TrimSpace(s.buf.Text()), "["):
+	case s.buf.IsArray():
 		err = codec.Shapef("a list where an answer should be")
 	case s.events.last < 0:
 		err = codec.ErrIncomplete
@@ -107,7 +107,7 @@ func (s *stream) show(k middleware.PartKind, text string) error {
 // event takes one event. From the first on that belongs to a call of the
 // client's, is an error or the end, nothing is to be shown.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
-	if s.buf.IsWhole() {
+	if s.buf.IsWhole() || s.buf.IsArray() {
 		return true, nil
 	}
 	ev := event{Event: e, flow: -1}
@@ -116,19 +116,35 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 			ev.root = root
 		}
 	}
-	if !ev.root.Exists() { // a comment, [DONE], or what nobody knows
-		return false, s.events.add(ev)
+	if !ev.root.Exists() {
+		return s.strange(e), s.events.add(ev)
 	}
 	if ev.typ, err = textOf(ev.root.Get("type"), "the type of an event"); err != nil {
 		return true, err
 	}
-	if ev.typ == "" {
+	if ev.typ == "" || e.Name == "error" {
 		ev.typ = e.Name
 	}
 	if hold, err = s.take(&ev); err == nil {
 		err = s.events.add(ev)
 	}
 	return hold || s.fault != nil, err
+}
+
+// strange takes an event that is no object: a comment, [DONE], or what nobody
+// knows. An error may be a text, or have no field before it. One that is broken
+// is held, as nobody can tell what it begins.
+func (s *stream) strange(e codec.Event) (hold bool) {
+	data := strings.TrimSpace(e.Data)
+	if e.Name == "error" {
+		s.fault = inAnswer(codec.Refusal(codec.Failure{Message: data}, rawjson.Value{}))
+	} else if strings.HasPrefix(e.Text, "{") {
+		if root, err := codec.ParseObject(e.Text); err == nil && root.Get("error").Exists() {
+			f, _ := failure(root)
+			s.fault = inAnswer(f)
+		}
+	}
+	return s.fault != nil || strings.HasPrefix(data, "{")
 }
 
 // take reads an event by its type.

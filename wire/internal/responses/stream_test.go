@@ -219,6 +219,35 @@ func TestTooManyEvents(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrIncomplete, "comments are no events")
 }
 
+// An event that is cut through may be the beginning of a call, and a list is no
+// stream of this format.
+func TestNothingIsSafeBehindWhatIsBroken(t *testing.T) {
+	t.Parallel()
+	head := sse(`{"type":"response.created","response":{}}`)
+	for body, want := range map[string]int{
+		head + "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\"\n\n": len(head),
+		head + "event: error\ndata: Oops\n\n":         len(head),
+		head + ": comment\n\n":                        len(head + ": comment\n\n"),
+		`[{"type":"response.created","response":{}},`: 0,
+	} {
+		s := format.NewStream(nil, nil)
+		_, err := s.Write([]byte(body))
+		require.NoError(t, err)
+		require.Equal(t, want, s.Safe(), body)
+	}
+}
+
+func TestURL(t *testing.T) {
+	t.Parallel()
+	for base, want := range map[string]string{
+		"":                          "https://api.openai.com/v1/responses",
+		"https://host/v1/":          "https://host/v1/responses",
+		"https://a/d?api-version=1": "https://a/d/responses?api-version=1",
+	} {
+		require.Equal(t, want, format.URL(base, "m", true))
+	}
+}
+
 func TestMatch(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{

@@ -71,15 +71,14 @@ type space struct {
 	inside *middleware.Native
 }
 
+// add reads a list of tools. What an item of the input lists, inside, may be the
+// provider's own: what is no tool there is left out of the view.
 func (d *declared) add(tools rawjson.Value, inside *middleware.Native) error {
 	tools, err := list(tools, "a list of tools")
-	if err != nil {
+	if err != nil && inside == nil {
 		return err
 	}
 	for v := range tools.Each() {
-		if v.Kind() != rawjson.Object {
-			return codec.Shapef("%s where a tool should be", v.Kind())
-		}
 		isSpace := v.Get("type").Str() == "namespace"
 		if isSpace {
 			d.spread = append(d.spread, space{v, inside})
@@ -87,7 +86,7 @@ func (d *declared) add(tools rawjson.Value, inside *middleware.Native) error {
 		if inside != nil && (isSpace || v.Get("type").Str() != "function" && v.Get("type").Str() != "custom") {
 			continue // what the provider ran lists its own
 		}
-		if err := d.tool(v, "", inside); err != nil {
+		if err := d.tool(v, "", inside); err != nil && inside == nil {
 			return err
 		}
 	}
@@ -102,7 +101,7 @@ func (d *declared) nested() error {
 	}
 	for _, s := range d.spread {
 		tools, err := list(s.val.Get("tools"), "a list of tools")
-		if err != nil {
+		if err != nil && s.inside == nil {
 			return err
 		}
 		inside := s.inside
@@ -110,10 +109,7 @@ func (d *declared) nested() error {
 			inside = containers[s.val]
 		}
 		for v := range tools.Each() {
-			if v.Kind() != rawjson.Object {
-				return codec.Shapef("%s where a tool should be", v.Kind())
-			}
-			if err := d.tool(v, s.val.Get("name").Str(), inside); err != nil {
+			if err := d.tool(v, s.val.Get("name").Str(), inside); err != nil && s.inside == nil {
 				return err
 			}
 		}
@@ -153,6 +149,9 @@ func (d *declared) ambiguous(i int) {
 // server of tools and a namespace by its label.
 func readTool(v rawjson.Value) (middleware.Tool, error) {
 	var t middleware.Tool
+	if v.Kind() != rawjson.Object {
+		return t, codec.Shapef("%s where a tool should be", v.Kind())
+	}
 	var err error
 	if t.Name, err = textOf(v.Get("name"), "the name of a tool"); err != nil {
 		return t, err

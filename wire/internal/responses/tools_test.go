@@ -58,6 +58,18 @@ func TestAmbiguousToolsAreNotValidated(t *testing.T) {
 	require.Equal(t, body, out)
 }
 
+// What the provider lists of its own tools does not make a request one of
+// another format.
+func TestBrokenToolsOfTheProvider(t *testing.T) {
+	t.Parallel()
+	req := request(t, `{"input":[{"type":"tool_search_output","call_id":null,"execution":"server","tools":[7,{"type":"function","name":1},`+
+		`{"type":"namespace","name":"n","tools":[{"type":"function","name":"f","description":0},{"type":"function","name":"g"}]},{"type":"namespace","tools":{}}]}]}`)
+	require.Len(t, req.Tools, 1)
+	require.Equal(t, "g", req.Tools[0].Name)
+	_, err := format.DecodeRequest([]byte(`{"tools":[{"type":"namespace","name":"n","tools":[{"type":"function","name":1}]}]}`))
+	require.ErrorIs(t, err, codec.ErrShape, "the client's own")
+}
+
 func TestKindsOfTools(t *testing.T) {
 	t.Parallel()
 	req := request(t, `{"input":"x","tools":[{"type":"computer_use_preview","display_width":1},{"type":"local_shell"},{"type":"apply_patch"},`+
