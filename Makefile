@@ -7,7 +7,7 @@
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. RACE is empty where there is no C compiler, which -race needs.
-export FUZZ_SMOKE ?= 3s
+export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
@@ -35,10 +35,10 @@ lint: ## staticcheck, at the version that .ci/step names
 test: ## all tests, with the race detector
 	@$(STEP) test
 
-examples: ## run the programs under examples/ and their tests
+examples: ## run the programs under examples/
 	@$(STEP) examples
 
-fuzz-smoke: ## every fuzz target for FUZZ_SMOKE (3s)
+fuzz-smoke: ## every fuzz target for FUZZ_SMOKE (1s)
 	@$(STEP) fuzz_smoke
 
 fuzz: ## every fuzz target for FUZZ (10m)

@@ -17,7 +17,7 @@ type Request struct {
 	ToolChoice  ToolChoice      `json:"tool_choice,omitzero"`
 	OnlyTool    string          `json:"only_tool,omitzero"` // if set, the model must call this tool
 	Temperature *float64        `json:"temperature,omitzero"`
-	MaxTokens   int             `json:"max_tokens,omitzero"` // of the answer; 0: the provider's default
+	MaxTokens   int             `json:"max_tokens,omitzero"` // of the answer; 0: the provider's default, or 4,096 where it demands a number (Anthropic)
 	Stop        []string        `json:"stop,omitzero"`
 	Params      json.RawMessage `json:"params,omitzero"` // further members of a fresh request; ignored where Native is set
 	Header      http.Header     `json:"header,omitzero"` // sent along by adapters that speak HTTP

@@ -56,7 +56,8 @@
 // # Content
 //
 // Without Options.Content no message, argument, value, note or error text is
-// recorded anywhere, only names, codes, pointers and counts. With it each
+// recorded anywhere, only names, codes, pointers (which hold the keys of the
+// arguments, the model's own inventions too) and counts. With it each
 // value goes through Options.Redact and is cut at 8 KiB. All that is recorded
 // of one message list is 256 KiB, the newest messages first;
 // toolmend.input.dropped and toolmend.output.dropped count the parts left out. The bytes of media and

@@ -15,6 +15,7 @@ import (
 func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
 	defer func() { s.remember(o) }()
 	if err == nil {
+		resp = s.adopted(resp)
 		body, e := s.codec.EncodeResponse(resp)
 		if e == nil {
 			return outcome{resp: s.encoded(resp, body)}, nil
@@ -62,6 +63,21 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	}
 	setBody(r, body, streamed)
 	return r
+}
+
+// adopted returns resp as a change of the answer that it was made from, if a
+// middleware that wrote a message of its own has taken the Native away.
+func (s *step) adopted(resp *middleware.Response) *middleware.Response {
+	if resp.Native != nil && resp.Native.Dialect == s.codec.Dialect() {
+		return resp
+	}
+	from := s.origin(resp)
+	if from == nil {
+		return resp
+	}
+	own := *resp
+	own.Native = from.native
+	return &own
 }
 
 // origin returns the attempt that brought resp, else the last one that brought

@@ -16,6 +16,10 @@ var ErrModelCalls = errors.New("transport: the model calls of this request are u
 // errGone is the error of a chain that did not return.
 var errGone = errors.New("transport: a middleware panicked, or ended its goroutine")
 
+// errShown is the error of a model call behind an answer that broke off after
+// a part of it was shown.
+var errShown = errors.New("transport: an answer that was shown in part broke off: another one has no place behind it")
+
 // errOther is the error of a chain that asked twice at once, and did not take
 // the answer that the client was being shown.
 var errOther = errors.New("transport: the chain took another answer than the one that was shown: such a chain needs Options.Hold")

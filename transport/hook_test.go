@@ -217,10 +217,9 @@ func TestChangeWithoutPlace(t *testing.T) {
 	t.Parallel()
 	t.Run("in the answer", func(t *testing.T) {
 		t.Parallel()
-		u := serve(t, answer(http.StatusOK, words))
-		forge := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
-			_, err := next(ctx, req)
-			return &middleware.Response{Message: middleware.Assistant("mine")}, err
+		u := serve(t)
+		forge := around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {
+			return &middleware.Response{Message: middleware.Assistant("mine")}, nil
 		})
 		ctx, call := transport.Watch(t.Context())
 		resp, err := hooked(t, toys(forge))(post(t, ctx, u.URL, ask(false)))
@@ -240,6 +239,44 @@ func TestChangeWithoutPlace(t *testing.T) {
 		require.ErrorIs(t, transport.Cause(resp), middleware.ErrNoResponse)
 		read(t, resp)
 	})
+}
+
+// TestMessageOfItsOwn: a middleware that writes the message afresh, as textcall
+// does, takes the provider's form away: the change is made all the same.
+func TestMessageOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for name, w := range speeches() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			mine := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
+				resp, err := next(ctx, req)
+				if err != nil {
+					return nil, err
+				}
+				return &middleware.Response{Message: middleware.Assistant("Mine.", middleware.ToolCall{ID: "own", Name: "add", Arguments: `{"n":7}`}),
+					FinishReason: middleware.FinishToolCalls, Usage: resp.Usage, Model: resp.Model}, nil
+			})
+			for _, stream := range []bool{false, true} {
+				body, kind := w.whole("Once."), "application/json"
+				if stream {
+					body, kind = w.stream("Once."), w.kind
+				}
+				r := post(t, t.Context(), serve(t, answer(http.StatusOK, body, "Content-Type", kind)).URL, w.request(stream))
+				path := strings.Fields(w.path)
+				r.URL.Path = path[0]
+				if stream {
+					r.URL.Path = path[len(path)-1]
+				}
+				resp, err := hooked(t, transport.New(transport.Options{Hold: true}, mine))(r)
+				require.NoError(t, err)
+				got := read(t, resp)
+				require.Equal(t, http.StatusOK, resp.StatusCode, got)
+				require.Contains(t, got, "Mine.")
+				require.NotContains(t, got, "Once.")
+				require.Contains(t, got, "7")
+			}
+		})
+	}
 }
 
 // TestFreshRequest: a request that a middleware made itself is streamed

@@ -18,7 +18,7 @@ import (
 // offered not before its first text: an answer that is nothing but tool calls
 // needs no splice after a re-ask, and keeps its status if the chain raises.
 func (s *step) show(a *attempt) {
-	if s.ready == nil || a.req.Sink == nil || s.t.options.Hold && s.tools {
+	if s.ready == nil || a.req.Sink == nil || s.t.options.Hold {
 		return
 	}
 	safe := a.stream.Safe()
@@ -60,11 +60,11 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		<-a.done
 		err = errOther
 	}
-	if err == nil {
-		err = a.cutShort()
+	if cut := a.cutShort(); cut != nil && !errors.Is(err, errOther) {
+		err = cut
 	}
 	if err == nil {
-		rest, e := a.stream.Rest(a.sent, resp)
+		rest, e := a.stream.Rest(a.sent, s.adopted(resp))
 		if e == nil {
 			s.shown.write(rest)
 			s.shown.end(nil)
@@ -177,6 +177,9 @@ func (s *step) words(err error) (code, message string) {
 		code = typed.ErrorType()
 	case errors.Is(err, ErrModelCalls):
 		code = "model_calls_used_up"
+	}
+	if _, proxied := s.req.Context().Value(codecKey{}).(*wire.Codec); proxied { // by somebody who is not the program's author
+		return code, "transport: the chain did not let the answer through"
 	}
 	return code, clip(withoutQuery(err.Error(), s.req), 1000)
 }

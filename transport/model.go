@@ -46,6 +46,9 @@ func model(ctx context.Context, req *middleware.Request) (*middleware.Response, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	if s.brokeLive() {
+		return nil, errShown
+	}
 	body, err := s.encode(req)
 	if err != nil {
 		return nil, err
@@ -67,6 +70,23 @@ func model(ctx context.Context, req *middleware.Request) (*middleware.Response, 
 		cancel(nil)
 	}
 	return resp, err
+}
+
+// brokeLive reports whether an answer broke off of which the client was shown
+// a part: no other one can take its place, so none is asked for.
+func (s *step) brokeLive() bool {
+	s.mu.Lock()
+	live := s.live
+	s.mu.Unlock()
+	if live == nil {
+		return false
+	}
+	select {
+	case <-live.done:
+		return live.cutShort() != nil
+	default:
+		return false
+	}
 }
 
 func (s *step) newAttempt(req *middleware.Request) *attempt {
@@ -127,11 +147,7 @@ func (s *step) streamPath() bool { return strings.Contains(strings.ToLower(s.req
 func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
 	out := s.req.Clone(ctx)
 	for k, values := range req.Header {
-		for _, v := range values {
-			if !slices.Contains(out.Header.Values(k), v) {
-				out.Header.Add(k, v)
-			}
-		}
+		out.Header[http.CanonicalHeaderKey(k)] = slices.Clone(values)
 	}
 	s.mu.Lock()
 	if s.first == nil {

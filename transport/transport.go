@@ -31,8 +31,9 @@
 //   - A failure of the line and the end of the request's context are Go errors,
 //     as they came.
 //   - Every other error of the chain is a response with status 422 and an error
-//     in the format's own form, which SDKs do not retry. [Cause] and [Watch]
-//     give the error itself.
+//     in the format's own form with the error's text, which SDKs do not retry.
+//     [Cause] and, for streams and clients that hide the response, [Watch] give
+//     the error itself. The clients of a [Handler] are told its code only.
 //   - Where bytes of a stream were shown already, an error event in the
 //     format's own form follows and then the error itself from the body's Read;
 //     after a failure of the line only the latter. Such an answer does not go on
@@ -60,8 +61,7 @@ import (
 type Options struct {
 	// Codecs are the formats that are recognised; nil: all of package wire.
 	Codecs []wire.Codec
-	// Hold holds a whole streamed answer until the chain has decided, if the
-	// request offers tools.
+	// Hold holds every streamed answer until the chain has decided.
 	Hold bool
 	// MaxModelCalls bounds the model calls for one call of the client, its own
 	// retries included: those made under one Watch, or marked by a header
@@ -101,8 +101,10 @@ type Transport struct {
 // New returns a Transport with Chain(mws...) in it.
 //
 // In the chain the request's Header is empty, although the client's own headers
-// are sent; what a middleware puts there is sent in addition. Its Sink is set
-// if the answer may be a stream.
+// are sent; what a middleware puts there takes the place of the client's of that
+// name. Its Sink is set if the answer may be a stream. A response that has lost
+// its Native is written as a change of the last answer; without an answer, as
+// from a cache, it needs the Native that it came with.
 func New(o Options, mws ...middleware.Middleware) *Transport {
 	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model), failed: newMemory()}
 }

@@ -24,7 +24,8 @@ type Endpoint struct {
 	URL string
 	// Key is sent as the provider wants it, in a header; "" sends none.
 	Key string
-	// Model is for requests that name none.
+	// Model is for requests that name none: one that names a model asks every
+	// Endpoint for that, a fallback's too.
 	Model string
 	// Client sends the requests; nil is http.DefaultClient. Its redirect
 	// policy and cookies are not used.

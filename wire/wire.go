@@ -105,8 +105,8 @@ type Codec interface {
 
 	// Model returns a model call over HTTP. It streams requests with a Sink. An
 	// error status is a *middleware.ModelError, an answer that ends early wraps
-	// ErrIncomplete, and neither a key nor an argument is in the text of either.
-	// A redirect is not followed: it is an error status. It is safe for
+	// ErrIncomplete. The key is in the text of neither; of the provider's message
+	// see DecodeError. A redirect is not followed: it is an error status. It is safe for
 	// concurrent use.
 	Model(e Endpoint) middleware.ModelCall
 }

@@ -137,7 +137,7 @@ func cuts(length int) int {
 	case soak:
 		return 300
 	}
-	return 20
+	return 6
 }
 
 // chunks feeds an answer byte by byte, so cut at every place at once, and in
