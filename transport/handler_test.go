@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -22,6 +24,22 @@ func proxy(t *testing.T, tr *transport.Transport, address string) string {
 	s := httptest.NewServer(tr.Handler(to))
 	t.Cleanup(s.Close)
 	return s.URL
+}
+
+// TestHandlerKeepsReasonsToItself: whoever asks a proxy did not write its chain.
+func TestHandlerKeepsReasonsToItself(t *testing.T) {
+	t.Parallel()
+	down := around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {
+		return nil, errors.New("dial tcp 10.0.0.1:5432: password=hunter2")
+	})
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	resp, err := client.Do(post(t, t.Context(), proxy(t, toys(down), serve(t).URL), ask(false)))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+	got := read(t, resp)
+	require.Contains(t, got, "middleware_error")
+	require.NotContains(t, got, "hunter2")
 }
 
 func TestHandlerForwards(t *testing.T) {
