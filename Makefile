@@ -32,7 +32,7 @@ vet: ## go vet
 lint: ## staticcheck, at the version that .ci/step names
 	@$(STEP) lint
 
-test: ## all tests, with the race detector
+test: ## all tests, with the race detector but for the codecs
 	@$(STEP) test
 
 examples: ## run the programs under examples/
