@@ -8,9 +8,15 @@ import (
 
 // ErrInvalidToolCall marks a ModelError in which the provider itself refused
 // the tool call that the model wrote (Groq's tool_use_failed, Gemini's
-// MALFORMED_FUNCTION_CALL, Ollama's parse error). argsvalidate answers it by
-// asking again; nothing else should.
+// MALFORMED_FUNCTION_CALL, the parse errors of Ollama and llama.cpp).
+// argsvalidate answers it by asking again; nothing else should.
 var ErrInvalidToolCall = errors.New("middleware: provider refused the model's tool call")
+
+// ErrInvalidHistory marks a ModelError in which the provider refused the
+// request because of a tool call in its history, whose arguments are no JSON
+// object. The same request fails again: package retry does not send it, and
+// package transport sends it once more with those arguments replaced.
+var ErrInvalidHistory = errors.New("middleware: provider refused a tool call in the history")
 
 // ErrNoResponse is what Tally.Call makes of a model call that returned neither
 // a response nor an error.

@@ -29,15 +29,16 @@ import (
 //     timeout of a single attempt: they look at their own context first.
 //
 // It is false for context.Canceled, for a refusal of the request (any other
-// 4xx), for middleware.ErrInvalidToolCall whatever its status, for
-// middleware.ErrNoResponse, for everything else, and for nil. It looks through
-// any depth of wrapping.
+// 4xx), for middleware.ErrInvalidToolCall and middleware.ErrInvalidHistory
+// whatever their status, for middleware.ErrNoResponse, for everything else, and
+// for nil. It looks through any depth of wrapping.
 //
 // Sources: docs.anthropic.com/en/api/errors; openai-ruby
 // lib/openai/models/responses/response_error.rb; google/rpc/code.proto.
 func Transient(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) ||
-		errors.Is(err, middleware.ErrInvalidToolCall) || errors.Is(err, middleware.ErrNoResponse) {
+		errors.Is(err, middleware.ErrInvalidToolCall) || errors.Is(err, middleware.ErrInvalidHistory) ||
+		errors.Is(err, middleware.ErrNoResponse) {
 		return false
 	}
 	var e *middleware.ModelError

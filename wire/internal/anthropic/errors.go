@@ -29,14 +29,15 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	return codec.ModelError(status, header, f)
 }
 
-// failure reads an error of the provider, or of the cloud that it runs in.
+// failure reads an error of the provider, of the cloud that it runs in, or of
+// another server that speaks this format.
 func failure(root rawjson.Value) (codec.Failure, bool) {
 	e := root.Get("error")
 	f := codec.Failure{
 		Code:    codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code")),
 		Message: codec.FirstText(e.Get("message"), root.Get("message"), root.Get("Message")),
 	}
-	return f, f.Message != "" || f.Code != ""
+	return codec.Refusal(f, e), f.Message != "" || f.Code != ""
 }
 
 // EncodeError is part of wire.Codec.

@@ -47,7 +47,10 @@ func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes the provider behind it
 		if inner, err := codec.ParseObject(raw.Str()); err == nil {
 			e := inner.Get("error")
-			if g := codec.Refusal(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused {
+			if e.Kind() != rawjson.Object {
+				e = inner
+			}
+			if g := codec.Refusal(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused || codec.RefusesHistory(http.StatusBadRequest, g.Message) {
 				return g, true
 			}
 		}

@@ -20,46 +20,20 @@ type Failure struct {
 	Output  string // what the model had written, if Refused
 }
 
-// ModelError returns f in neutral form. The message of a refusal is left out:
-// it quotes the arguments.
+// ModelError returns f in neutral form. The message of a refused tool call is
+// left out, because it quotes the arguments. The refusal of a call in the
+// request's history wraps middleware.ErrInvalidHistory.
 func ModelError(status int, header http.Header, f Failure) *middleware.ModelError {
 	e := &middleware.ModelError{StatusCode: status, Code: clip(f.Code, 100), RetryAfter: RetryAfter(header, time.Now())}
 	switch {
 	case f.Refused:
 		e.Err, e.Output = middleware.ErrInvalidToolCall, f.Output
+	case RefusesHistory(status, f.Message):
+		e.Err = fmt.Errorf("wire: %w: %s", middleware.ErrInvalidHistory, clip(withoutQuote(f.Message), 300))
 	case f.Message != "":
 		e.Err = fmt.Errorf("wire: %s", clip(f.Message, 300))
 	}
 	return e
-}
-
-// Unparsed returns the tool call that Ollama quotes, without escaping it, where
-// it could not parse what its model wrote; false for any other message. Sources:
-// ollama/ollama issues 11704, 11781 and 12064.
-func Unparsed(message string) (output string, ok bool) {
-	_, quoted, ok := strings.Cut(message, "error parsing tool call")
-	_, output, found := strings.Cut(quoted, ": raw='")
-	if !found {
-		return "", ok
-	}
-	if end := strings.LastIndex(output, "', err="); end >= 0 {
-		return output[:end], ok
-	}
-	return strings.TrimSuffix(output, "'"), ok
-}
-
-// Refusal marks f if the provider refused the model's tool call: Groq has a code
-// for it, beside failed_generation in v, and Ollama's compatible addresses a text
-// that quotes the call. Where the call itself is not given, what is wrong with
-// it is better than nothing.
-func Refusal(f Failure, v rawjson.Value) Failure {
-	const code = "tool_use_failed"
-	if f.Code == code || v.Get("type").Str() == code {
-		f.Refused, f.Output = true, FirstText(v.Get("failed_generation"), v.Get("message"))
-	} else if output, ok := Unparsed(f.Message); ok {
-		f.Refused, f.Output = true, output
-	}
-	return f
 }
 
 // OpenAIError writes an error as OpenAI does, in both of its formats.
