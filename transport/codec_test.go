@@ -124,7 +124,29 @@ func (toy) EncodeError(status int, code, message string) []byte {
 func (toy) Model(wire.Endpoint) middleware.ModelCall { return nil }
 
 func (toy) NewStream(_ *middleware.Request, sink middleware.Sink) wire.Stream {
-	return &toyReader{sink: sink}
+	return &toyCursor{toyReader: &toyReader{sink: sink}}
+}
+
+func (toy) WantsStream(_ string, body []byte) bool {
+	return bytes.Contains(body, []byte(`"stream":true`))
+}
+
+// toyCursor keeps what was taken.
+type toyCursor struct {
+	*toyReader
+	taken int
+}
+
+func (s *toyCursor) Take() []byte {
+	out := []byte(s.raw[s.taken:s.safe])
+	s.taken = s.safe
+	return out
+}
+
+func (s *toyCursor) Taken() int { return s.taken }
+
+func (s *toyCursor) Rest(resp *middleware.Response) ([]byte, error) {
+	return s.toyReader.rest(s.taken, resp)
 }
 
 type toyReader struct {
@@ -210,7 +232,7 @@ func (s *toyReader) Close() (*middleware.Response, error) {
 	return &middleware.Response{Message: m, Usage: s.answer.Usage, Native: &middleware.Native{Dialect: "toy", Raw: s.raw}}, nil
 }
 
-func (s *toyReader) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+func (s *toyReader) rest(sent int, resp *middleware.Response) ([]byte, error) {
 	body, err := toy{}.EncodeResponse(resp)
 	if err != nil || sent == 0 {
 		return body, err

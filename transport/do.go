@@ -107,7 +107,7 @@ func again(req *http.Request, body io.ReadCloser) *http.Request {
 
 // step prepares one request of the client.
 func (t *Transport) step(req *http.Request, next next, body []byte, codec wire.Codec) *step {
-	s := &step{t: t, codec: codec, req: req, body: body, next: next}
+	s := &step{t: t, codec: codec, req: req, body: body, next: next, streams: codec.WantsStream(req.URL.Path, body)}
 	count, counted := retryCount(req.Header)
 	if call, ok := req.Context().Value(callKey{}).(*Call); ok {
 		s.call = call
@@ -122,15 +122,4 @@ func (t *Transport) step(req *http.Request, next next, body []byte, codec wire.C
 		}
 	}
 	return s
-}
-
-// mayStream reports whether the answer may be a stream: a no is certain but
-// for a client that hides its wish, and then the answer is held until it is
-// whole.
-func (s *step) mayStream() bool {
-	switch s.codec.Dialect() {
-	case wire.OpenAIChat.Dialect(), wire.OpenAIResponses.Dialect(), wire.Anthropic.Dialect(), wire.Gemini.Dialect():
-		return bytes.Contains(s.body, []byte(`"stream`)) || s.streamPath()
-	}
-	return true
 }

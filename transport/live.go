@@ -21,8 +21,7 @@ func (s *step) show(a *attempt) {
 	if s.ready == nil || a.req.Sink == nil || s.t.options.Hold {
 		return
 	}
-	safe := a.stream.Safe()
-	if safe <= a.sent || !s.watch.allArrived() {
+	if a.stream.Safe() <= a.stream.Taken() || !s.watch.allArrived() {
 		return
 	}
 	s.mu.Lock()
@@ -36,8 +35,7 @@ func (s *step) show(a *attempt) {
 	if !mine {
 		return
 	}
-	s.shown.write(a.raw[a.sent:safe])
-	a.sent = safe
+	s.shown.write(a.stream.Take())
 	if begin {
 		r := a.response()
 		r.Header.Del("Content-Length")
@@ -64,7 +62,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		err = cut
 	}
 	if err == nil {
-		rest, e := a.stream.Rest(a.sent, s.adopted(resp))
+		rest, e := a.stream.Rest(s.adopted(resp))
 		if e == nil {
 			s.shown.write(rest)
 			s.shown.end(nil)
@@ -83,7 +81,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
 	case last == a && a.refusal != nil && !s.partial(a):
-		s.shown.write(a.raw[a.sent:])
+		s.shown.write(a.raw[a.stream.Taken():])
 		s.shown.end(nil)
 	default:
 		s.shown.write(s.errorEvent(a.raw, last, err))

@@ -3,7 +3,6 @@ package transport
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -28,7 +27,6 @@ type attempt struct {
 	refusal *middleware.ModelError // the provider's error; under step.mu
 	native  *middleware.Native     // of the answer; under step.mu
 	stream  wire.Stream
-	sent    int           // bytes that the client was shown
 	through bool          // all of them were, as they came
 	lineErr error         // with which they ended, if not nil
 	err     error         // of the model call; to be read once done is closed
@@ -119,29 +117,13 @@ func (s *step) send(ctx context.Context, a *attempt, own context.Context, body [
 func (s *step) encode(req *middleware.Request) ([]byte, error) {
 	if req.Native == nil || req.Native.Dialect != s.codec.Dialect() {
 		fresh := *req
-		if fresh.Sink = nil; s.wantsStream() {
+		if fresh.Sink = nil; s.streams {
 			fresh.Sink = func(middleware.Event) error { return nil }
 		}
 		req = &fresh
 	}
 	return s.codec.EncodeRequest(req)
 }
-
-// wantsStream reports whether the client asks for a stream: in the body or by
-// the path.
-func (s *step) wantsStream() bool {
-	var v struct {
-		Stream *bool `json:"stream"`
-	}
-	if json.Unmarshal(s.body, &v) == nil && v.Stream != nil {
-		return *v.Stream
-	}
-	return s.codec.Dialect() == wire.Ollama.Dialect() || s.streamPath()
-}
-
-// streamPath reports whether the path asks for a stream, as in Gemini's format,
-// on Bedrock and on Vertex.
-func (s *step) streamPath() bool { return strings.Contains(strings.ToLower(s.req.URL.Path), "stream") }
 
 // outgoing returns a clone of the client's request with another body.
 func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byte) *http.Request {

@@ -223,7 +223,7 @@ func (s *step) broke(a *attempt, body io.Reader, err error) error {
 
 // passThrough shows the client the rest of the answer as it comes.
 func (s *step) passThrough(a *attempt, body io.Reader, err error) error {
-	s.shown.write(a.raw[a.sent:])
+	s.shown.write(a.raw[a.stream.Taken():])
 	buf := make([]byte, 32<<10)
 	for a.lineErr == nil {
 		n, readErr := body.Read(buf)

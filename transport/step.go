@@ -22,6 +22,7 @@ type step struct {
 	counted bool // the client says which of its tries this is
 	retry   bool // and it is not the first
 	tools   bool // the client offers tools
+	streams bool // the client asks for a stream
 
 	ctx    context.Context // of the chain; done when the step is
 	cancel context.CancelFunc
@@ -48,13 +49,13 @@ type outcome struct {
 
 type stepKey struct{}
 
-// run sends the request through the chain. Where the answer may be a stream, a
+// run sends the request through the chain. If the client asks for a stream, a
 // goroutine does so that outlives run if bytes are shown before the chain has
 // decided.
 func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 	s.tools = len(asked.Tools) > 0
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
-	if !s.mayStream() {
+	if !s.streams {
 		var kept *attempt
 		ended := false
 		defer func() {

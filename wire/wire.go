@@ -66,6 +66,11 @@ type Codec interface {
 	// of the body: DecodeRequest may still say ErrShape.
 	Match(path string, body []byte) bool
 
+	// WantsStream reports whether a request to path with that body asks for a
+	// streamed answer. The body's "stream" member counts, else the last segment of
+	// the path, else the format's default.
+	WantsStream(path string, body []byte) bool
+
 	// DecodeRequest reads the body of a request. Everything that it holds has a
 	// Native. Where the format can do without ids, a tool call that has none gets
 	// one by its place in the conversation, which is never written back;
@@ -111,7 +116,8 @@ type Codec interface {
 	Model(e Endpoint) middleware.ModelCall
 }
 
-// Stream reads one answer. It serves one goroutine.
+// Stream reads one answer and keeps a cursor: the bytes before it were taken for
+// the client. It serves one goroutine.
 type Stream interface {
 	// Write takes the next bytes, in pieces of any size. The error is the
 	// sink's, or wraps ErrShape; after it the stream takes no more.
@@ -122,21 +128,29 @@ type Stream interface {
 	// that is not streamed.
 	Safe() int
 
+	// Take returns the bytes between the cursor and Safe for the client, and
+	// moves the cursor behind them. It returns nil if there are none.
+	Take() []byte
+
+	// Taken returns the position of the cursor: how many of the bytes that were
+	// written have been taken.
+	Taken() int
+
 	// Close says that there are no more bytes, and returns the answer. The
 	// errors are DecodeResponse's.
 	Close() (*middleware.Response, error)
 
-	// Rest returns what has to follow the first sent bytes of this answer so
-	// that a client reads them as one answer, and that answer as resp: this
-	// one's own or, after a re-ask, a later one's. sent is a value that Safe
-	// had. Close comes first. The error wraps ErrUnencodable.
-	Rest(sent int, resp *middleware.Response) ([]byte, error)
+	// Rest returns the bytes that have to follow those that were taken so that
+	// the client reads one answer, and that answer is resp: this stream's own or,
+	// after a re-ask, a later one. The caller must call Close first. The error
+	// wraps ErrUnencodable.
+	Rest(resp *middleware.Response) ([]byte, error)
 }
 
 // format is a codec without its HTTP.
 type format struct{ codec.Format }
 
-// NewStream narrows the result to the public type.
+// NewStream puts the cursor around the format's reader.
 func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {
-	return f.Format.NewStream(req, sink)
+	return codec.NewCursor(f.Format.NewStream(req, sink))
 }

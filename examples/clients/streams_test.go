@@ -276,21 +276,21 @@ func (d dialect) splice(t *testing.T, s subject, later string) int {
 	stream := d.codec.NewStream(s.req, nil)
 	_, err = stream.Write([]byte(s.Response))
 	require.NoError(t, err, s.ID)
-	sent := stream.Safe()
+	shown := stream.Take()
 	first, err := stream.Close()
 	require.NoError(t, err, s.ID)
-	rest, err := stream.Rest(sent, next)
+	rest, err := stream.Rest(next)
 	require.NoError(t, err, s.ID)
-	if sent == 0 { // nothing was shown: the later answer as it is
+	if len(shown) == 0 { // nothing was shown: the later answer as it is
 		require.Equal(t, later, string(rest), s.ID)
 		return 0
 	}
-	body := append([]byte(s.Response[:sent]), rest...)
+	body := append(bytes.Clone(shown), rest...)
 	got := d.check(t, s, body)
 	want := viewOf(next)
 	sameCalls(t, s.ID, want.Calls, got.Calls)
 	require.True(t, strings.HasSuffix(got.Text, want.Text), "%s: %q does not end with %q", s.ID, got.Text, want.Text)
-	shown := strings.TrimSuffix(got.Text, want.Text)
-	require.True(t, strings.HasPrefix(first.Message.Text(), shown), "%s: %q is not from the first answer", s.ID, shown)
+	begun := strings.TrimSuffix(got.Text, want.Text)
+	require.True(t, strings.HasPrefix(first.Message.Text(), begun), "%s: %q is not from the first answer", s.ID, begun)
 	return 1
 }

@@ -68,6 +68,11 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
+}
+
 // DecodeResponse is part of wire.Codec.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)

@@ -7,7 +7,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// Rest is part of wire.Stream. A later answer follows as further blocks of the
+// Rest is part of codec.Stream. A later answer follows as further blocks of the
 // message that was begun.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	raw := s.a.native.Raw

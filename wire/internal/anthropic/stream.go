@@ -43,6 +43,9 @@ func (s *stream) Write(p []byte) (int, error) {
 // Safe is part of wire.Stream.
 func (s *stream) Safe() int { return s.buf.Safe() }
 
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
 // Close is part of wire.Stream. A stream is whole with its message_stop.
 func (s *stream) Close() (*middleware.Response, error) {
 	if !s.closed {

@@ -57,6 +57,9 @@ func (s *stream) Write(p []byte) (int, error) {
 // Safe is part of wire.Stream.
 func (s *stream) Safe() int { return s.buf.Safe() }
 
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
 // event reads one event. A whole answer is read at the end.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	s.events++

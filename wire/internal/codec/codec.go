@@ -41,6 +41,7 @@ const (
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
+	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)
 	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
@@ -56,11 +57,17 @@ type Format interface {
 	Authorize(h http.Header, key string)
 }
 
-// Stream reads one streamed answer; package wire has the contract.
+// Stream reads one answer in one format. Package wire has the contract of what
+// is exported there; a Cursor around it keeps what the client was given.
 type Stream interface {
 	Write(p []byte) (int, error)
 	Safe() int
 	Close() (*middleware.Response, error)
+
+	// Text returns all bytes that were written.
+	Text() string
+	// Rest returns what has to follow the first sent bytes. sent is a value that
+	// Safe had.
 	Rest(sent int, resp *middleware.Response) ([]byte, error)
 }
 

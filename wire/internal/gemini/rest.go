@@ -8,7 +8,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// Rest is part of wire.Stream. Each chunk stands for itself, so those of a
+// Rest is part of codec.Stream. Each chunk stands for itself, so those of a
 // later answer follow what was shown, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	shown := s.buf.Text()

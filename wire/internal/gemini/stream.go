@@ -48,6 +48,9 @@ func (s *stream) Write(p []byte) (int, error) {
 // Safe is part of wire.Stream.
 func (s *stream) Safe() int { return s.buf.Safe() }
 
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	data := e.Data
 	if data == "" {

@@ -38,6 +38,11 @@ func (Format) Match(at string, body []byte) bool {
 	return strings.HasSuffix(at, path) && bytes.Contains(body, []byte(`"messages"`))
 }
 
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, true)
+}
+
 // DecodeResponse is part of wire.Codec.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)

@@ -50,6 +50,9 @@ func (s *stream) Safe() int {
 	return s.buf.Safe()
 }
 
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
 // Close is part of wire.Stream.
 func (s *stream) Close() (*middleware.Response, error) {
 	if s.closed {
@@ -124,7 +127,7 @@ func (s *stream) show(message rawjson.Value) error {
 	return nil
 }
 
-// Rest is part of wire.Stream. The lines of a later answer follow those that
+// Rest is part of codec.Stream. The lines of a later answer follow those that
 // were shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	if !s.closed || sent < 0 || sent > len(s.body) {

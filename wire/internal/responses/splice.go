@@ -9,7 +9,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// Rest is part of wire.Stream.
+// Rest is part of codec.Stream.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	out, err := Format{}.EncodeResponse(resp)
 	switch {
