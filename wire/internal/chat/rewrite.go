@@ -25,13 +25,13 @@ func (a *answer) streamEdits(resp *middleware.Response) ([]rawjson.Edit, error) 
 	if err != nil {
 		return nil, err
 	}
-	at := a.safe
+	at, before := a.safe, ""
 	if at == 0 && strings.HasPrefix(a.text, bom) {
-		at = len(bom)
+		at, before = len(bom), "\n" // not every reader sees the line behind the mark
 	}
 	for _, delta := range p.insert {
-		text := "data: " + codec.OneLine(chunkOf(w.envelope, delta, "null")) + "\n\n"
-		edits = append(edits, rawjson.Edit{Start: at, End: at, Text: text})
+		text := before + "data: " + codec.OneLine(chunkOf(w.envelope, delta, "null")) + "\n\n"
+		edits, before = append(edits, rawjson.Edit{Start: at, End: at, Text: text}), ""
 	}
 	return edits, nil
 }

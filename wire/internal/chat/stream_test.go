@@ -154,7 +154,7 @@ func TestChunks(t *testing.T) {
 // if nothing is left of it: without either the rest would be no stream.
 func TestEdgesOfStream(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, "\ufeff"+sse(`{"choices":[{"finish_reason":"stop"}]}`))
+	resp := answer(t, "\ufeff: c\n"+sse(`{"choices":[{"finish_reason":"stop"}]}`))
 	resp.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f"}}
 	got, err := chat.Format{}.EncodeResponse(resp)
 	require.NoError(t, err)

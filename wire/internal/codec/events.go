@@ -25,6 +25,7 @@ type Event struct {
 	DataStart  int    // where Data stands in the stream
 	Text       string // all of an SSE event that has no data; a server may put an error there
 	free       bool   // data may have line breaks
+	doubt      bool   // some readers skip it
 	rows       []span // of data that is folded: its lines, the first one without its end
 }
 
@@ -71,6 +72,9 @@ type Buffer struct {
 	at      int // where the next event starts
 	row     int // where the current line starts
 	looked  int // up to where its end was looked for
+	feed    int // where the next line feed is, or up to where it was looked for
+	loneCR  bool
+	lfOnly  bool // a carriage return ends no line
 	safe    int
 	held    bool
 
@@ -85,7 +89,8 @@ type Buffer struct {
 func NewBuffer(byLine bool) *Buffer { return &Buffer{byLine: byLine, start: -1} }
 
 // Feed adds p and calls each for every event that is now whole, in order. Once
-// each says hold, nothing from that event on is safe to show. The error is
+// each says hold, nothing from that event on is safe to show; the same goes for
+// an event with a line that ends with a carriage return alone. The error is
 // each's, or wraps ErrShape where a bound is passed.
 func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 	if b.text.Len()+len(p) > MaxBody {
@@ -104,17 +109,23 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 }
 
 // End reads what stands after the last separator as an event of its own. It is
-// not safe: what follows it in a stream would become part of it.
+// not safe: what follows it in a stream would become part of it. The error is
+// each's, or wraps ErrShape where readers differ on the lines of the stream.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 	b.held = true
 	if e, ok := b.next(true); ok {
-		return b.pass(e, each)
+		if err := b.pass(e, each); err != nil {
+			return err
+		}
+	}
+	if b.loneCR && !b.readersAgree() {
+		return Shapef("carriage returns that not every reader takes for line ends")
 	}
 	return nil
 }
 
 func (b *Buffer) bound(size int) error {
-	if size > MaxEvent && b.framing != whole {
+	if size > MaxEvent && b.framing != whole && b.framing != unknown {
 		b.held = true
 		return Shapef("an event of more than %d bytes", MaxEvent)
 	}
@@ -129,6 +140,10 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	if err != nil {
 		b.held = true
 		return err
+	}
+	if hold && e.doubt {
+		b.held = true
+		return Shapef("an event that matters behind a byte order mark, where not every reader sees it")
 	}
 	b.held = b.held || hold
 	if !b.held {
@@ -172,125 +187,10 @@ func (b *Buffer) next(end bool) (Event, bool) {
 // text need not be moved every few events.
 const streamRoom = 4 << 10
 
-// fields are the beginnings of an event stream: the fields of an event, and a
-// comment.
-var fields = []string{"data:", "event:", "id:", "retry:", ":"}
-
-// sniff tells the framing from the first bytes that are not space; unknown as
-// long as there are too few of them.
-func (b *Buffer) sniff(end bool) framing {
-	text := b.Text()
-	if b.blank == 0 && strings.HasPrefix(text, bom) {
-		b.blank = len(bom)
-	}
-	for b.blank < len(text) && isSpace(text[b.blank]) {
-		b.blank++
-	}
-	head := text[b.blank:]
-	switch {
-	case head == "" && !end:
-		return unknown
-	case head == "":
-		return whole
-	case head[0] == '[':
-		return array
-	case head[0] == '{' && b.byLine:
-		return lines
-	}
-	for _, f := range fields {
-		if strings.HasPrefix(head, f) {
-			return sse
-		}
-		if !end && strings.HasPrefix(f, head) {
-			return unknown
-		}
-	}
-	if !end && strings.HasPrefix(bom, head) {
-		return unknown
-	}
-	return whole
-}
-
-const bom = "\ufeff"
-
-// sse looks for the empty line that ends an event. Lines end with LF or CRLF.
-func (b *Buffer) sse(end bool) (Event, bool) {
-	for b.endOfLine() {
-		line := b.Text()[b.row : b.looked-1]
-		b.row = b.looked
-		if line == "" || line == "\r" {
-			return b.cut(b.looked), true
-		}
-	}
-	if end && b.at < b.text.Len() {
-		return b.cut(b.text.Len()), true
-	}
-	return Event{}, false
-}
-
-// endOfLine moves looked behind the next line feed; false if there is none.
-func (b *Buffer) endOfLine() bool {
-	i := strings.IndexByte(b.Text()[b.looked:], '\n')
-	if i < 0 {
-		b.looked = b.text.Len()
-		return false
-	}
-	b.looked += i + 1
-	return true
-}
-
-// cut reads the event that ends at end. Source: the HTML standard's chapter
-// on server-sent events.
-func (b *Buffer) cut(end int) Event {
-	e := Event{Start: b.at, End: end}
-	text := b.Text()[b.at:end]
-	b.at = end
-	pos := 0
-	if e.Start == 0 && strings.HasPrefix(text, bom) {
-		pos = len(bom)
-	}
-	var folded strings.Builder
-	var first span // the row of the first data
-	for pos < len(text) {
-		line, next := text[pos:], len(text)
-		if i := strings.IndexByte(line, '\n'); i >= 0 {
-			line, next = line[:i], pos+i+1
-		}
-		line = strings.TrimSuffix(line, "\r")
-		field, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		row := span{e.Start + pos, e.Start + next}
-		switch {
-		case field == "event":
-			e.Name = value
-		case field != "data":
-		case first.end == 0:
-			row.end = e.Start + pos + len(line)
-			e.Data, e.DataStart = value, row.end-len(value)
-			first = row
-		case e.rows == nil:
-			folded.Grow(len(text))
-			folded.WriteString(e.Data + "\n" + value)
-			e.rows = []span{first, row}
-		default:
-			folded.WriteString("\n" + value)
-			e.rows = append(e.rows, row)
-		}
-		pos = next
-	}
-	switch {
-	case first.end == 0:
-		e.Text = text
-	case e.rows != nil:
-		e.Data = folded.String()
-	}
-	return e
-}
-
 // line looks for the end of a line that is not empty; the empty ones before it
 // belong to its event.
 func (b *Buffer) line(end bool) (Event, bool) {
-	for b.endOfLine() {
+	for b.lineFeed() {
 		if from, to := b.trimmed(b.row, b.looked); from < to {
 			return b.upTo(b.looked, end)
 		}
@@ -300,6 +200,17 @@ func (b *Buffer) line(end bool) (Event, bool) {
 		return b.upTo(b.text.Len(), end)
 	}
 	return Event{}, false
+}
+
+// lineFeed moves looked behind the next line feed; false if there is none.
+func (b *Buffer) lineFeed() bool {
+	i := strings.IndexByte(b.Text()[b.looked:], '\n')
+	if i < 0 {
+		b.looked = b.text.Len()
+		return false
+	}
+	b.looked += i + 1
+	return true
 }
 
 func (b *Buffer) upTo(stop int, end bool) (Event, bool) {

@@ -17,6 +17,7 @@ type reading struct {
 	Text   string
 	Safe   int
 	Whole  bool
+	Shape  bool // the end was ErrShape
 }
 
 // read feeds pieces; an event that holds the word HOLD is held.
@@ -29,16 +30,22 @@ func read(t require.TestingT, byLine bool, pieces ...string) reading {
 	}
 	fed := 0
 	for _, p := range pieces {
-		require.NoError(t, b.Feed([]byte(p), each))
+		if err := b.Feed([]byte(p), each); err != nil {
+			require.ErrorIs(t, err, codec.ErrShape)
+			r.Text, r.Safe, r.Shape = strings.Join(pieces, ""), b.Safe(), true
+			return r
+		}
 		fed += len(p)
 		require.LessOrEqual(t, r.Safe, b.Safe(), "what is safe stays so")
 		r.Safe = b.Safe()
 		require.LessOrEqual(t, r.Safe, fed)
 	}
-	require.NoError(t, b.End(each))
+	err := b.End(each)
+	r.Shape = errors.Is(err, codec.ErrShape)
+	require.Equal(t, r.Shape, err != nil)
 	r.Text, r.Safe, r.Whole = b.Text(), b.Safe(), b.IsWhole()
 	n := len(r.Events)
-	require.NoError(t, b.End(each))
+	require.Equal(t, err, b.End(each))
 	require.Len(t, r.Events, n, "a second end brings nothing")
 	return r
 }
@@ -93,7 +100,14 @@ var bodies = []struct {
 	{"sse, folded around an id", false, "data: 1\r\nid: 3\r\ndata: 2\r\n\r\n", false, []event{{"", "1\n2", "data: 1\r\nid: 3\r\ndata: 2\r\n\r\n"}}},
 	{"sse, empty data", false, "data:\n\n", false, []event{{"", "", "data:\n\n"}}},
 	{"sse, an id first", false, "id: 1\ndata: 1\n\n", false, []event{{"", "1", "id: 1\ndata: 1\n\n"}}},
-	{"sse, a carriage return in the data", false, "data: 1\r\r\n\n", false, []event{{"", "1\r", "data: 1\r\r\n\n"}}},
+	{"sse, a carriage return too many", false, "data: 1\r\r\n\n", false, []event{{"", "1", "data: 1\r\r\n"}, {"", "", "\n"}}},
+	{"sse with CR", false, "event: x\rdata: {}\r\rdata: 1\r\r", false, []event{{"x", "{}", "event: x\rdata: {}\r\r"}, {"", "1", "data: 1\r\r"}}},
+	{"sse with CR, half terminated", false, "data: {}\r\rdata: 1\r", false, []event{{"", "{}", "data: {}\r\r"}, {"", "1", "data: 1\r"}}},
+	{"sse with CR, folded", false, "data: {\rdata: }\r\r", false, []event{{"", "{\n}", "data: {\rdata: }\r\r"}}},
+	{"sse with LF, then CR", false, "data: 1\n\r", false, []event{{"", "1", "data: 1\n\r"}}},
+	{"sse after unknown lines", false, "foo\nbar: 1\n\ndata: 1\n\n", false, []event{{"", "", "foo\nbar: 1\n\n"}, {"", "1", "data: 1\n\n"}}},
+	{"sse after a line with space", false, " data: 0\r\ndata: 1\r\n\r\n", false, []event{{"", "1", " data: 0\r\ndata: 1\r\n\r\n"}}},
+	{"sse with a byte order mark and a comment", false, bom + ": c\ndata: HOLD\n\n", false, []event{{"", "HOLD", bom + ": c\ndata: HOLD\n\n"}}},
 
 	{"lines", true, "{\"a\":1}\n{\"b\":2}\n", false, []event{{"", `{"a":1}`, "{\"a\":1}\n"}, {"", `{"b":2}`, "{\"b\":2}\n"}}},
 	{"lines with CRLF", true, "{}\r\n{\"b\":2}\r\n", false, []event{{"", `{}`, "{}\r\n"}, {"", `{"b":2}`, "{\"b\":2}\r\n"}}},
@@ -110,7 +124,7 @@ var bodies = []struct {
 	{"whole after an empty line", true, "\n{\n}", true, []event{{"", "{\n}", "\n{\n}"}}},
 	{"whole with a byte order mark", false, bom + "{}", true, []event{{"", "{}", bom + "{}"}}},
 	{"whole, cut off", true, "{\"a\":", true, []event{{"", `{"a":`, `{"a":`}}},
-	{"whole, no JSON", true, "<html>\n\ndata: 1\n\n", true, []event{{"", "<html>\n\ndata: 1", "<html>\n\ndata: 1\n\n"}}},
+	{"whole, no JSON", true, "<html>\n\n data: 1\n\n", true, []event{{"", "<html>\n\n data: 1", "<html>\n\n data: 1\n\n"}}},
 	{"whole, the beginning of a field", false, "dat", true, []event{{"", "dat", "dat"}}},
 	{"whole, half a byte order mark", false, "\xef\xbb", true, []event{{"", "\xef\xbb", "\xef\xbb"}}},
 
@@ -132,6 +146,7 @@ func TestBufferReads(t *testing.T) {
 			require.Equal(t, c.want, eventsOf(r))
 			require.Equal(t, c.whole, r.Whole)
 			require.Equal(t, c.body, r.Text)
+			require.False(t, r.Shape)
 			tiles(t, r)
 			require.Equal(t, r, read(t, c.byLine, chop(c.body, 1)...), "byte by byte")
 			for i := range len(c.body) + 1 {

@@ -1,0 +1,206 @@
+package codec
+
+import (
+	"slices"
+	"strings"
+)
+
+// Server-sent events. Source: the HTML standard's chapter on them: a line ends
+// with LF, CRLF or CR, the stream may begin with a byte order mark, and a line
+// of an unknown field, or without one, is skipped.
+//
+// Many clients end a line at LF only. A stream whose lines end in different
+// places for the two kinds of readers is unreadable, unless the second kind
+// gets nothing at all from it.
+
+// fields are the beginnings of the lines that tell an event stream: the fields
+// of an event, and a comment.
+var fields = []string{"data:", "event:", "id:", "retry:", ":"}
+
+const bom = "\ufeff"
+
+// sniff tells the framing: JSON by its first character, an event stream by its
+// first line that has a field. It is unknown as long as neither is there.
+func (b *Buffer) sniff(end bool) framing {
+	text := b.Text()
+	if !end && len(text) < len(bom) && strings.HasPrefix(bom, text) {
+		return unknown
+	}
+	if b.blank == 0 && strings.HasPrefix(text, bom) {
+		b.blank, b.row = len(bom), len(bom)
+	}
+	for b.blank < len(text) && isSpace(text[b.blank]) {
+		b.blank++
+	}
+	switch head := text[b.blank:]; {
+	case head == "" && !end:
+		return unknown
+	case head == "":
+		return whole
+	case head[0] == '[':
+		return array
+	case head[0] == '{' && b.byLine:
+		return lines
+	case head[0] == '{':
+		return whole
+	}
+	for {
+		line := text[b.row:]
+		for _, f := range fields {
+			if strings.HasPrefix(line, f) {
+				b.row, b.looked = b.at, b.at
+				return sse
+			}
+			if !end && strings.HasPrefix(f, line) {
+				return unknown
+			}
+		}
+		b.looked = max(b.looked, b.row)
+		i := strings.IndexAny(text[b.looked:], "\r\n")
+		if i < 0 {
+			b.looked = len(text)
+			if end {
+				return whole
+			}
+			return unknown
+		}
+		b.row = b.looked + i + 1 // between CR and LF is one more empty line
+	}
+}
+
+// sse looks for the empty line that ends an event.
+func (b *Buffer) sse(end bool) (Event, bool) {
+	for {
+		stop, ok := b.endOfLine(end)
+		if !ok {
+			break
+		}
+		empty := b.row == stop
+		if b.row = b.looked; empty {
+			return b.cut(b.looked), true
+		}
+	}
+	if end && b.at < b.text.Len() {
+		return b.cut(b.text.Len()), true
+	}
+	return Event{}, false
+}
+
+// endOfLine returns where the current line stops, and moves looked behind its
+// end. It is false if the end is not there yet: behind a carriage return a line
+// feed may follow. A line that ends with a carriage return alone is held.
+func (b *Buffer) endOfLine(end bool) (stop int, ok bool) {
+	text := b.Text()
+	if b.feed = max(b.feed, b.looked); b.feed < len(text) && text[b.feed] != '\n' {
+		if i := strings.IndexByte(text[b.feed:], '\n'); i >= 0 {
+			b.feed += i
+		} else {
+			b.feed = len(text)
+		}
+	}
+	stop = b.feed
+	switch i := strings.IndexByte(text[b.looked:b.feed], '\r'); {
+	case i >= 0 && b.looked+i+1 == b.feed && (b.feed < len(text) || b.lfOnly): // CRLF
+		stop = b.looked + i
+	case i < 0 || b.lfOnly:
+	case b.looked+i+1 == len(text) && !end:
+		b.looked += i
+		return 0, false
+	default:
+		b.loneCR, b.held = true, true
+		b.looked += i + 1
+		return b.looked - 1, true
+	}
+	if b.feed == len(text) {
+		b.looked = b.feed
+		return 0, false
+	}
+	b.looked = b.feed + 1
+	return stop, true
+}
+
+// cutLine returns the first line of text without its end, and its size with
+// it.
+func (b *Buffer) cutLine(text string) (line string, size int) {
+	i := -1
+	if b.loneCR {
+		i = strings.IndexAny(text, "\r\n")
+	} else {
+		i = strings.IndexByte(text, '\n')
+	}
+	switch {
+	case i < 0:
+		return strings.TrimSuffix(text, "\r"), len(text)
+	case strings.HasPrefix(text[i:], "\r\n"):
+		return text[:i], i + 2
+	}
+	return strings.TrimSuffix(text[:i], "\r"), i + 1
+}
+
+// cut reads the event that ends at end.
+func (b *Buffer) cut(end int) Event {
+	e := Event{Start: b.at, End: end}
+	text := b.Text()[b.at:end]
+	b.at = end
+	pos := 0
+	if e.Start == 0 && strings.HasPrefix(text, bom) {
+		pos = len(bom)
+		e.doubt = strings.HasPrefix(text[pos:], "data") || strings.HasPrefix(text[pos:], "event")
+	}
+	var folded strings.Builder
+	var first span // the row of the first data
+	for pos < len(text) {
+		line, size := b.cutLine(text[pos:])
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		row := span{e.Start + pos, e.Start + pos + size}
+		switch {
+		case field == "event":
+			e.Name = value
+		case field != "data":
+		case first.end == 0:
+			row.end = row.start + len(line)
+			e.Data, e.DataStart = value, row.end-len(value)
+			first = row
+		case e.rows == nil:
+			folded.Grow(len(text))
+			folded.WriteString(e.Data + "\n" + value)
+			e.rows = []span{first, row}
+		default:
+			folded.WriteString("\n" + value)
+			e.rows = append(e.rows, row)
+		}
+		pos += size
+	}
+	switch {
+	case first.end == 0:
+		e.Text = text
+	case e.rows != nil:
+		e.Data = folded.String()
+	}
+	return e
+}
+
+// readersAgree reports whether a reader that ends lines at LF only gets the
+// same events as one that also ends them at CR, or none that is JSON.
+func (b *Buffer) readersAgree() bool {
+	read := func(lfOnly bool) []Event {
+		r := &Buffer{framing: sse, lfOnly: lfOnly}
+		r.text.WriteString(b.Text())
+		var out []Event
+		for e, ok := r.next(true); ok; e, ok = r.next(true) {
+			if e.Data = strings.TrimSpace(e.Data); e.Data != "" {
+				out = append(out, e)
+			}
+		}
+		return out
+	}
+	atLF := read(true)
+	if slices.EqualFunc(atLF, read(false), func(a, b Event) bool { return a.Data == b.Data && a.Name == b.Name }) {
+		return true
+	}
+	return !slices.ContainsFunc(atLF, func(e Event) bool {
+		_, err := Parse(e.Data)
+		return err == nil
+	})
+}
