@@ -1,6 +1,6 @@
 # What the targets do is in .ci/step: one shell function each, so that
 # `.ci/run` can do the same where make is missing. Each one visits every
-# go.mod in the tree.
+# go.mod in the tree, except for what .ci/heavy lists.
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -32,8 +32,11 @@ vet: ## go vet
 lint: ## staticcheck, at the version that .ci/step names
 	@$(STEP) lint
 
-test: ## all tests, with the race detector but for the codecs
+test: ## all tests, with the race detector except for codecs and clients
 	@$(STEP) test
+
+race: ## all tests with the race detector
+	@$(STEP) race
 
 examples: ## run the programs under examples/
 	@$(STEP) examples
@@ -50,7 +53,10 @@ soak: ## every property for SOAK (100000) steps
 bench: ## all benchmarks, no tests
 	@$(STEP) bench
 
+heavy: ## vet lint test examples fuzz-smoke tidy for what .ci/heavy lists
+	@$(STEP) heavy
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help check fmt format vet lint test examples fuzz-smoke fuzz soak bench tidy
+.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy tidy
