@@ -38,15 +38,8 @@ func newAnswer(body string, env rawjson.Value, items, copies []rawjson.Value) (*
 	a.msg = m.Native.Ref.(*message)
 	a.msg.unstored = env.Get("store").Raw() == "false"
 	resp := &middleware.Response{Message: m}
-	if resp.Model, err = textOf(env.Get("model"), "the model"); err != nil {
-		return nil, nil, err
-	}
-	if resp.Usage, err = readUsage(env.Get("usage")); err != nil {
-		return nil, nil, err
-	}
-	if resp.FinishReason, err = finish(env, len(m.ToolCalls)); err != nil {
-		return nil, nil, err
-	}
+	resp.Model, resp.Usage = codec.Text(env.Get("model")), readUsage(env.Get("usage"))
+	resp.FinishReason = finish(env, len(m.ToolCalls))
 	resp.Native = native(body, a)
 	a.was = middleware.Response{FinishReason: resp.FinishReason, Model: resp.Model, Usage: resp.Usage}
 	return resp, a, nil
@@ -54,42 +47,33 @@ func newAnswer(body string, env rawjson.Value, items, copies []rawjson.Value) (*
 
 // finish reads status and incomplete_details. A status without a neutral word,
 // such as that of an answer in the background, is passed on.
-func finish(env rawjson.Value, calls int) (middleware.FinishReason, error) {
-	status, err := textOf(env.Get("status"), "the status")
-	if err != nil {
-		return "", err
-	}
+func finish(env rawjson.Value, calls int) middleware.FinishReason {
+	status := codec.Text(env.Get("status"))
 	switch status {
 	case "completed", "":
 		if calls > 0 {
-			return middleware.FinishToolCalls, nil
+			return middleware.FinishToolCalls
 		}
-		return middleware.FinishStop, nil
+		return middleware.FinishStop
 	case "incomplete":
 		switch reason := env.Get("incomplete_details").Get("reason").Str(); reason {
 		case "max_output_tokens":
-			return middleware.FinishLength, nil
+			return middleware.FinishLength
 		case "content_filter":
-			return middleware.FinishFilter, nil
+			return middleware.FinishFilter
 		default:
-			return middleware.FinishReason(cmp.Or(reason, status)), nil
+			return middleware.FinishReason(cmp.Or(reason, status))
 		}
 	}
-	return middleware.FinishReason(status), nil
+	return middleware.FinishReason(status)
 }
 
-func readUsage(v rawjson.Value) (middleware.Usage, error) {
-	if absent(v) {
-		return middleware.Usage{}, nil
-	}
-	if v.Kind() != rawjson.Object {
-		return middleware.Usage{}, codec.Shapef("%s where the usage should be", v.Kind())
-	}
+func readUsage(v rawjson.Value) middleware.Usage {
 	in, out := v.Get("input_tokens_details"), v.Get("output_tokens_details")
 	return middleware.Usage{
 		Input: codec.Int(v.Get("input_tokens")), Cached: codec.Int(in.Get("cached_tokens")), CacheWrite: codec.Int(in.Get("cache_write_tokens")),
 		Output: codec.Int(v.Get("output_tokens")), Reasoning: codec.Int(out.Get("reasoning_tokens")),
-	}, nil
+	}
 }
 
 // whole reads a body that is no stream.
@@ -116,11 +100,11 @@ func failed(env rawjson.Value) error {
 		return nil
 	}
 	f, _ := failure(env)
-	u, err := readUsage(env.Get("usage"))
-	if err != nil || u == (middleware.Usage{}) {
+	u := readUsage(env.Get("usage"))
+	if u == (middleware.Usage{}) {
 		return inAnswer(f)
 	}
-	return codec.WithUsage(inAnswer(f), env.Get("model").Str(), u)
+	return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u)
 }
 
 // answerOf returns the handle behind a response.

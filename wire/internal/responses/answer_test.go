@@ -207,7 +207,7 @@ func TestDecodeAnswerFails(t *testing.T) {
 	_, err := format.DecodeResponse(nil, []byte(`{"status":"failed","error":null,"output":[]}`))
 	require.ErrorContains(t, err, "an error without a message")
 	for _, body := range []string{
-		`[]`, `{}`, `{"output":{}}`, `{"output":["x"]}`, `{"output":[],"usage":1}`, `{"output":[],"model":1}`, `{"output":[],"status":1}`, `<html>`,
+		`[]`, `{}`, `{"output":{}}`, `<html>`,
 		`{"choices":[]}`, `{"output":[{"type":"function_call","arguments":7}]}`,
 	} {
 		_, err := format.DecodeResponse(nil, []byte(body))

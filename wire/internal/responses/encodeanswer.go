@@ -25,6 +25,9 @@ func (a *answer) encode(resp *middleware.Response) (string, error) {
 	if resp.FinishReason == a.was.FinishReason && resp.Model == a.was.Model && resp.Usage == a.was.Usage && a.msg.same(resp.Message) {
 		return a.body, nil
 	}
+	if a.stream != nil && len(a.stream.early) > 0 {
+		return "", codec.Unencodablef("a change of an answer whose calls stand in its first events")
+	}
 	items, err := writer{answer: true}.assistant(resp.Message, a.msg)
 	if err != nil {
 		return "", err
@@ -92,11 +95,9 @@ func (a *answer) end(resp *middleware.Response) ([]codec.Member, error) {
 	}
 	had, has := len(a.msg.was.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
 	now := resp.FinishReason
-	natural, err := finish(a.env, len(resp.Message.ToolCalls))
+	natural := finish(a.env, len(resp.Message.ToolCalls))
 	word := a.env.Get("status").Str()
 	switch {
-	case err != nil:
-		return nil, err
 	case has && !had && now == a.was.FinishReason && now != middleware.FinishLength && word != "completed" && word != "":
 		return status("completed", ""), nil
 	case now == natural, now == a.was.FinishReason:

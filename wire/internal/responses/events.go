@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -34,7 +35,8 @@ type flow struct {
 	it     item          // as it was added, or done
 	added  rawjson.Value // absent: it was never announced
 	done   rawjson.Value // absent: it was never finished
-	pieces []string      // the arguments as they came in
+	pieces []string      // the deltas of the arguments
+	full   string        // the arguments as their own done event has them
 	shown  bool          // its text went to the sink
 	piece  string        // which piece of reasoning did last
 }
@@ -54,7 +56,7 @@ func (f *flow) takeArguments(ev *event) error {
 		var text string
 		v, _ := arguments(ev.root, calls[f.it.val.Get("type").Str()])
 		text, err = textOf(v, "arguments")
-		f.pieces = []string{text}
+		f.full = text
 	}
 	return err
 }
@@ -72,7 +74,7 @@ func (f *flow) whole(end rawjson.Value) (rawjson.Value, error) {
 	if !v.Exists() {
 		v = f.added
 	}
-	args := strings.Join(f.pieces, "")
+	args := cmp.Or(f.full, strings.Join(f.pieces, ""))
 	old, key := arguments(v, calls[v.Get("type").Str()])
 	if args == "" || old.Kind() == rawjson.Object || old.Str() != "" {
 		return v, nil
@@ -93,9 +95,13 @@ const maxEvents = 1 << 19
 type events struct {
 	all   []event
 	flows []*flow
-	open  map[int64]int // output_index: the flow that came last
-	last  int           // the event that ends the answer; -1: none yet
+	open  map[int64]int   // output_index: the flow that came last
+	byID  map[string]int  // id of an item: the flow that came last
+	early []rawjson.Value // the calls in the response objects before the end
+	last  int             // the event that ends the answer; -1: none yet
 }
+
+func newEvents() events { return events{open: map[int64]int{}, byID: map[string]int{}, last: -1} }
 
 // add keeps an event. What is no JSON, such as comments, is one with what
 // stands before it.
@@ -113,30 +119,41 @@ func (s *events) add(ev event) error {
 
 // item takes output_item.added and output_item.done.
 func (s *events) item(ev *event, done bool) error {
-	v, err := ev.object("item")
-	if err != nil {
-		return err
+	v := ev.root.Get("item")
+	if v.Kind() != rawjson.Object {
+		return nil // no client reads an item there
 	}
-	n := ev.root.Get("output_index")
-	if n.Kind() != rawjson.Number {
-		return codec.Shapef("%s where output_index should be", n.Kind())
-	}
-	it, err := newItem(v)
+	it, err := answerItem(v)
 	if err != nil {
 		return err
 	}
 	if s.last >= 0 {
 		return codec.Shapef("an item after the end")
 	}
-	index := codec.Int(n)
-	at, ok := s.open[index]
-	if ok && !done && !s.flows[at].done.Exists() {
-		return codec.Shapef("an item in the place of one that is not done")
+	id := v.Get("id").Str()
+	index, indexed := outputIndex(ev.root)
+	if !indexed && id == "" {
+		if it.sort == isCall {
+			return codec.Shapef("a call with neither an output_index nor an id")
+		}
+		return nil
 	}
-	if !ok || s.flows[at].done.Exists() {
+	at, ok, err := s.find(index, indexed, id, it.sort == isCall)
+	switch {
+	case err != nil:
+		return err
+	case ok && !done && !s.flows[at].done.Exists():
+		return codec.Shapef("an item in the place of one that is not done")
+	case !ok || s.flows[at].done.Exists():
 		at = len(s.flows)
+		if !indexed {
+			index = int64(at)
+		}
 		s.open[index] = at
 		s.flows = append(s.flows, &flow{index: index, it: it})
+	}
+	if id != "" {
+		s.byID[id] = at
 	}
 	f := s.flows[at]
 	if done {
@@ -151,21 +168,48 @@ func (s *events) item(ev *event, done bool) error {
 	return nil
 }
 
+// outputIndex returns the output_index of an event. Some servers send none
+// (llama-server): their items are known by their id.
+func outputIndex(root rawjson.Value) (index int64, ok bool) {
+	n := root.Get("output_index")
+	if n.Kind() != rawjson.Number {
+		return 0, false
+	}
+	index, err := strconv.ParseInt(n.Raw(), 10, 64)
+	return index, err == nil
+}
+
+// find returns the flow of an event, by its output_index, else by the id of its
+// item. Servers that give an item a new id in each event exist: the index
+// counts. But where the id is that of another item, and one of the two is a
+// call, readers by index and readers by id see different calls.
+func (s *events) find(index int64, indexed bool, id string, isCall bool) (at int, ok bool, err error) {
+	same, known := s.byID[id]
+	if !indexed {
+		return same, known, nil
+	}
+	at, ok = s.open[index]
+	if known && (!ok || same != at) && (isCall || s.flows[same].isCall() || ok && s.flows[at].isCall()) {
+		return 0, false, codec.Shapef("an id and an output_index of two items")
+	}
+	return at, ok, nil
+}
+
 // belongs finds the item that an event is about.
 func (s *events) belongs(ev *event) error {
-	n := ev.root.Get("output_index")
-	if n.Kind() == rawjson.Number {
-		at, ok := s.open[codec.Int(n)]
-		switch {
-		case ok && s.last >= 0:
-			return codec.Shapef("an item after the end")
-		case ok:
-			ev.flow = at
-			return nil
-		}
-	}
-	if isArguments(ev.typ) {
+	index, indexed := outputIndex(ev.root)
+	arguments := isArguments(ev.typ)
+	at, ok, err := s.find(index, indexed, ev.root.Get("item_id").Str(), arguments)
+	switch {
+	case err != nil:
+		return err
+	case arguments && (!ok || !s.flows[at].isCall()):
 		return codec.Shapef("arguments without a call")
+	case !ok:
+	case s.last >= 0:
+		return codec.Shapef("an item after the end")
+	default:
+		ev.flow = at
 	}
 	return nil
 }
@@ -186,12 +230,12 @@ func (s *events) answer(body string) (*middleware.Response, *answer, error) {
 	}
 	ends := slices.Collect(output.Each())
 	for _, v := range ends {
-		if _, err := newItem(v); err != nil {
+		if _, err := answerItem(v); err != nil {
 			return nil, nil, err
 		}
 	}
 	s.reorder()
-	pairs := s.pair(ends)
+	pairs, about := s.pair(ends), s.about()
 	var items, copies []rawjson.Value
 	var kept []int
 	paired := make([]bool, len(ends))
@@ -201,6 +245,9 @@ func (s *events) answer(body string) (*middleware.Response, *answer, error) {
 			end, paired[pairs[i]] = ends[pairs[i]], true
 		}
 		v, err := f.whole(end)
+		if err == nil && f.isCall() {
+			err = s.agree(about[i], v, end)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
@@ -222,7 +269,7 @@ func (s *events) answer(body string) (*middleware.Response, *answer, error) {
 		return nil, nil, err
 	}
 	a.stream, a.kept = s, kept
-	return resp, a, nil
+	return resp, a, s.agreeEarly(resp.Message.ToolCalls)
 }
 
 // reorder puts the flows in the order of their output_index.
@@ -253,13 +300,19 @@ func (s *events) pair(ends []rawjson.Value) []int {
 	for i := range pairs {
 		pairs[i] = -1
 	}
-	for _, key := range []func(v rawjson.Value) string{
+	for pass, key := range []func(v rawjson.Value) string{
 		func(v rawjson.Value) string { return v.Get("call_id").Str() },
 		func(v rawjson.Value) string { return v.Get("id").Str() },
 		func(v rawjson.Value) string { return "any" },
 	} {
 		at := map[string][]int{}
-		name := func(v rawjson.Value) string { return v.Get("type").Str() + " " + key(v) }
+		name := func(v rawjson.Value) string {
+			typ := v.Get("type").Str()
+			if _, ok := calls[typ]; ok && pass == 0 {
+				typ = "call" // of whatever type: copies that differ are found later
+			}
+			return typ + " " + key(v)
+		}
 		for i, v := range ends {
 			if !taken[i] && key(v) != "" {
 				at[name(v)] = append(at[name(v)], i)

@@ -114,6 +114,7 @@ func (in *input) turn(m middleware.Message, h *message) ([]string, error) {
 		return nil, nil
 	}
 	out, err := writer{}.assistant(m, h)
+	out = slices.DeleteFunc(out, func(o written) bool { return h != nil && o.from >= 0 && h.items[o.from].odd })
 	if err != nil || !echoed || in.stored && !h.unstored {
 		return texts(out), err
 	}

@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strings"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -53,7 +55,8 @@ var outputs = map[string][]string{
 type item struct {
 	val   rawjson.Value
 	sort  sort
-	parts int // how many of the message's parts
+	parts int  // how many of the message's parts
+	odd   bool // of an answer: history leaves it out, because no provider takes it
 }
 
 // newItem classifies v. The error wraps ErrShape.
@@ -94,6 +97,32 @@ func newItem(v rawjson.Value) (item, error) {
 	return it, nil
 }
 
+// answerItem classifies an item of an answer: what is out of shape is opaque.
+// The error wraps ErrShape: a client might read a call there.
+func answerItem(v rawjson.Value) (item, error) {
+	it, err := newItem(v)
+	if err == nil && it.sort != isOpaque {
+		return it, nil
+	}
+	typ := v.Get("type")
+	for name := range calls {
+		if t := typ.Str(); t != name && strings.EqualFold(t, name) {
+			return item{}, codec.Shapef("the type of a call in another spelling")
+		}
+	}
+	if typ.Kind() != rawjson.String {
+		for m := range v.Each() {
+			if v.Kind() == rawjson.Object && (strings.EqualFold(m.Key(), "call_id") || strings.EqualFold(m.Key(), "arguments")) {
+				return item{}, codec.Shapef("a call without a type")
+			}
+		}
+	}
+	if typ.Str() == "message" {
+		return item{val: v, sort: isMessage, odd: true}, nil
+	}
+	return item{val: v, sort: isOpaque, odd: err != nil}, nil
+}
+
 // ofAssistant reports whether the item is part of what the model wrote.
 func (it item) ofAssistant() bool {
 	switch it.sort {
@@ -118,6 +147,15 @@ func answeredID(v rawjson.Value) (rawjson.Value, string) {
 		return rawjson.Value{}, "call_id"
 	}
 	return rawjson.Value{}, keys[0]
+}
+
+// idText returns the id or the name that v is. Some servers write numbers, which
+// clients read as text. The error wraps ErrShape.
+func idText(v rawjson.Value, what string) (string, error) {
+	if v.Kind() == rawjson.Number {
+		return v.Raw(), nil
+	}
+	return textOf(v, what)
 }
 
 // textOf returns the string that v is; none for null and for what is absent.

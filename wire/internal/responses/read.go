@@ -70,8 +70,12 @@ func role(name string) middleware.Role {
 func readTurn(items iter.Seq[rawjson.Value], raw string, answer bool) (middleware.Message, error) {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	h := &message{}
+	classify := newItem
+	if answer {
+		classify = answerItem
+	}
 	for v := range items {
-		it, err := newItem(v)
+		it, err := classify(v)
 		if err != nil {
 			return m, err
 		}
@@ -81,11 +85,16 @@ func readTurn(items iter.Seq[rawjson.Value], raw string, answer bool) (middlewar
 		hosted(h.items)
 	}
 	for i := range h.items {
-		before := len(m.Parts)
-		if err := h.items[i].read(&m); err != nil {
+		it, before := &h.items[i], len(m.Parts)
+		err := it.read(&m)
+		if err != nil && answer && it.sort != isCall {
+			it.sort, it.odd, m.Parts = isOpaque, true, m.Parts[:before]
+			err = it.read(&m)
+		}
+		if err != nil {
 			return m, err
 		}
-		h.items[i].parts = len(m.Parts) - before
+		it.parts = len(m.Parts) - before
 	}
 	return sealed(m, raw, h), nil
 }
@@ -98,8 +107,9 @@ func hosted(items []item) {
 			if answered == nil {
 				answered = map[string]bool{}
 			}
-			id, _ := answeredID(it.val)
-			answered[id.Str()] = true
+			if id, _ := answeredID(it.val); id.Str() != "" {
+				answered[id.Str()] = true
+			}
 			items[i].sort = isOpaque
 		}
 	}
@@ -138,11 +148,11 @@ func readCall(v rawjson.Value) (middleware.ToolCall, error) {
 	}
 	c := middleware.ToolCall{Kind: f.kind, Name: f.name}
 	var err error
-	if c.ID, err = textOf(v.Get(f.id), "the id of a call"); err != nil {
+	if c.ID, err = idText(v.Get(f.id), "the id of a call"); err != nil {
 		return c, err
 	}
 	if f.kind != middleware.Foreign {
-		if c.Name, err = textOf(v.Get("name"), "the name of a call"); err != nil {
+		if c.Name, err = idText(v.Get("name"), "the name of a call"); err != nil {
 			return c, err
 		}
 	}

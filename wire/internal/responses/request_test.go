@@ -90,7 +90,7 @@ func TestDecodeRequestRefusesOtherShapes(t *testing.T) {
 	for _, body := range []string{
 		``, `[]`, `{`, `{"input":{}}`, `{"input":["x"]}`, `{"input":[{"type":1}]}`, `{"input":[{"type":"message"}]}`,
 		`{"input":[{"role":"user","content":5}]}`, `{"input":[{"role":"user","content":["x"]}]}`, `{"instructions":["x"]}`,
-		`{"input":[{"type":"function_call","name":7}]}`, `{"input":[{"type":"function_call","arguments":[]}]}`,
+		`{"input":[{"type":"function_call","name":{}}]}`, `{"input":[{"type":"function_call","arguments":[]}]}`,
 		`{"input":[{"type":"function_call_output","output":true}]}`, `{"input":[{"type":"function_call_output","call_id":1}]}`,
 		`{"input":[{"type":"reasoning","summary":"x"}]}`, `{"input":[{"role":"user","content":[{"type":"input_text","text":{}}]}]}`,
 		`{"tools":{}}`, `{"tools":["x"]}`, `{"tools":[{"type":"function","name":{}}]}`, `{"tools":[{"type":"namespace","tools":["x"]}]}`,

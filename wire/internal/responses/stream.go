@@ -16,6 +16,7 @@ type stream struct {
 	events events
 	err    error // ends the stream
 	fault  error // the provider's, in the stream
+	odd    error // an event that cannot be read, unless the answer is cut off in it
 
 	closed bool
 	resp   *middleware.Response
@@ -24,7 +25,7 @@ type stream struct {
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return &stream{buf: codec.NewBuffer(false), sink: sink, events: events{open: map[int64]int{}, last: -1}}
+	return &stream{buf: codec.NewBuffer(false), sink: sink, events: newEvents()}
 }
 
 // Write is part of wire.Stream.
@@ -75,6 +76,8 @@ func (s *stream) end() (*middleware.Response, error) {
 		err = codec.Shapef("a list where an answer should be")
 	case s.events.last < 0:
 		err = codec.ErrIncomplete
+	case s.odd != nil:
+		err = s.odd
 	default:
 		resp, s.answer, err = s.events.answer(s.buf.Text())
 	}
@@ -122,8 +125,9 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	if !ev.root.Exists() {
 		return s.strange(e), s.events.add(ev)
 	}
-	if ev.typ, err = textOf(ev.root.Get("type"), "the type of an event"); err != nil {
-		return true, err
+	ev.typ = ev.root.Get("type").Str()
+	if e.Name != ev.typ && e.Name != "" && e.Name != "message" && ev.typ != "" && (holdsCalls(e.Name) || holdsCalls(ev.typ)) {
+		return true, codec.Shapef("an event of two types")
 	}
 	if ev.typ == "" || e.Name == "error" {
 		ev.typ = e.Name
@@ -147,16 +151,30 @@ func (s *stream) strange(e codec.Event) (hold bool) {
 			s.fault = inAnswer(f)
 		}
 	}
-	return s.fault != nil || strings.HasPrefix(data, "{")
+	if s.fault == nil && strings.HasPrefix(data, "{") {
+		s.odd = codec.Shapef("an event that is no JSON")
+	}
+	return s.fault != nil || s.odd != nil
+}
+
+// holdsCalls reports whether a client may read a call in events of that type.
+// Some clients take the type from the data, some from the name of the event.
+func holdsCalls(typ string) bool {
+	switch typ {
+	case "response.created", "response.in_progress", "response.queued",
+		"response.completed", "response.incomplete", "response.failed", "response.cancelled",
+		"response.output_item.added", "response.output_item.done":
+		return true
+	}
+	return isArguments(typ)
 }
 
 // take reads an event by its type.
 func (s *stream) take(ev *event) (hold bool, err error) {
 	switch ev.typ {
 	case "response.created", "response.in_progress", "response.queued":
-		_, err := ev.object("response")
 		ev.head = true
-		return false, err
+		return s.events.announce(ev.root.Get("response"))
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return true, s.finish(ev)
 	case "error":
@@ -166,6 +184,9 @@ func (s *stream) take(ev *event) (hold bool, err error) {
 	case "response.output_item.added", "response.output_item.done":
 		if err := s.events.item(ev, ev.typ == "response.output_item.done"); err != nil {
 			return true, err
+		}
+		if ev.flow < 0 {
+			return false, nil
 		}
 		f := s.events.flows[ev.flow]
 		return f.isCall(), s.showItem(f)
@@ -211,12 +232,9 @@ func (s *stream) showItem(f *flow) error {
 	}
 	f.shown = true
 	var m middleware.Message
-	it, err := newItem(f.done)
-	if err == nil {
-		err = it.read(&m)
-	}
-	if err != nil {
-		return err
+	it, err := answerItem(f.done)
+	if err != nil || it.read(&m) != nil {
+		return nil // out of shape, with no call in it
 	}
 	return s.showWhole(m)
 }
@@ -235,10 +253,7 @@ func (s *stream) showDelta(ev *event, f *flow) error {
 	default:
 		return nil
 	}
-	text, err := textOf(ev.root.Get("delta"), "a delta")
-	if err != nil {
-		return err
-	}
+	text := ev.root.Get("delta").Str()
 	if f.shown && f.piece != index {
 		text = between + text
 	}

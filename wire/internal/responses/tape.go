@@ -13,6 +13,7 @@ type tape struct {
 	out      strings.Builder
 	named    bool  // events have a name line
 	numbered bool  // events have a sequence_number
+	bare     bool  // events of items have no output_index
 	number   int64 // the next one
 	index    int   // the output_index of the next item
 	next     int   // the event that would come next if nothing had changed; -1: something has
@@ -24,6 +25,7 @@ func newTape(like []event) *tape {
 	t := &tape{}
 	for _, ev := range like {
 		t.named = t.named || ev.Name != ""
+		t.bare = t.bare || ev.flow >= 0 && !ev.root.Get("output_index").Exists()
 		if n := ev.root.Get("sequence_number"); n.Kind() == rawjson.Number && !t.numbered {
 			t.numbered, t.number = true, codec.Int(n)
 		}
@@ -74,7 +76,12 @@ func (t *tape) write(typ string, members ...codec.Member) {
 		all = append(all, codec.Member{Key: "sequence_number", Raw: codec.Count(t.number)})
 		t.number++
 	}
-	t.data(typ, codec.Object(append(all, members...)...))
+	for _, m := range members {
+		if !t.bare || m.Key != "output_index" {
+			all = append(all, m)
+		}
+	}
+	t.data(typ, codec.Object(all...))
 }
 
 func (t *tape) data(typ, data string) {

@@ -1,0 +1,250 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// eventStream writes events, each a JSON object with a type, with their names.
+func eventStream(events ...string) string {
+	var b strings.Builder
+	for _, e := range events {
+		if _, typ, ok := strings.Cut(e, `"type":"`); ok && strings.HasPrefix(e, `{"type"`) {
+			typ, _, _ = strings.Cut(typ, `"`)
+			fmt.Fprintf(&b, "event: %s\n", typ)
+		}
+		fmt.Fprintf(&b, "data: %s\n\n", e)
+	}
+	return b.String()
+}
+
+const (
+	good = `{\"amount\":5}`
+	bad  = `{\"amount\":99999}`
+)
+
+// payCall is a call of the tool pay as an item of Responses.
+func payCall(arguments string) string {
+	return `{"type":"function_call","id":"fc_1","call_id":"call_1","name":"pay","arguments":"` + arguments + `","status":"completed"}`
+}
+
+// payStream is a stream of Responses with one call in all copies that there
+// may be.
+func payStream() []string {
+	return []string{
+		`{"type":"response.created","response":{"id":"r1","status":"in_progress","output":[]}}`,
+		`{"type":"response.in_progress","response":{"id":"r1","status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.added","output_index":0,"item":` + payCall("") + `}`,
+		`{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"{\"amount\":"}`,
+		`{"type":"response.function_call_arguments.delta","output_index":0,"item_id":"fc_1","delta":"5}"}`,
+		`{"type":"response.function_call_arguments.done","output_index":0,"item_id":"fc_1","name":"pay","arguments":"` + good + `"}`,
+		`{"type":"response.output_item.done","output_index":0,"item":` + payCall(good) + `}`,
+		`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[` + payCall(good) + `]}}`,
+	}
+}
+
+// requirePay requires that body holds one call: pay with 5.
+func requirePay(t *testing.T, c wire.Codec, body string) *middleware.Response {
+	t.Helper()
+	resp, err := c.DecodeResponse(nil, []byte(body))
+	require.NoError(t, err)
+	require.Len(t, resp.Message.ToolCalls, 1)
+	require.Equal(t, "pay", resp.Message.ToolCalls[0].Name)
+	require.JSONEq(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
+	out, err := c.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, body, string(out))
+	return resp
+}
+
+// Clients of Responses take a call from the event that they like: an answer in
+// which two of them hold different calls cannot be read.
+func TestResponsesCopiesThatDiffer(t *testing.T) {
+	t.Parallel()
+	requirePay(t, wire.OpenAIResponses, eventStream(payStream()...))
+	swap := func(i int, old, new string) func([]string) []string {
+		return func(s []string) []string {
+			require.Contains(t, s[i], old)
+			s[i] = strings.Replace(s[i], old, new, 1)
+			return s
+		}
+	}
+	insert := func(i int, events ...string) func([]string) []string {
+		return func(s []string) []string { return append(append(append([]string{}, s[:i]...), events...), s[i:]...) }
+	}
+	for name, change := range map[string]func([]string) []string{
+		"created":                      swap(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
+		"in progress":                  swap(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
+		"a call that only created has": swap(0, `"output":[]`, `"output":[`+strings.Replace(payCall(bad), "call_1", "call_2", 1)+`]`),
+		"added":                        swap(2, `"arguments":""`, `"arguments":"`+bad+`"`),
+		"the deltas":                   swap(4, `5}`, `99999}`),
+		"arguments.done":               swap(5, good, bad),
+		"item.done":                    swap(6, good, bad),
+		"completed":                    swap(7, good, bad),
+		"incomplete": func(s []string) []string {
+			return swap(7, "response.completed", "response.incomplete")(swap(7, good, bad)(s))
+		},
+		"another spelling":                swap(7, good, `{ \"amount\":5}`),
+		"no arguments in item.done":       swap(6, good, ``),
+		"no arguments at the end":         swap(7, good, ``),
+		"the name in added":               swap(2, `"pay"`, `"steal"`),
+		"the name in arguments.done":      swap(5, `"pay"`, `"steal"`),
+		"the name in item.done":           swap(6, `"pay"`, `"steal"`),
+		"the name at the end":             swap(7, `"pay"`, `"steal"`),
+		"the id in item.done":             swap(6, `call_1`, `call_2`),
+		"the id at the end":               swap(7, `call_1`, `call_2`),
+		"the kind at the end":             swap(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`),
+		"a delta after the item":          insert(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`),
+		"arguments.done after the item":   insert(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`),
+		"arguments of a message":          insert(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`),
+		"an id and an index of two calls": insert(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
+		"an event whose name says another": func(s []string) []string {
+			return []string{"", "event: response.output_item.done\ndata: " + strings.Replace(s[6], `"type":"response.output_item.done"`, `"type":"ping"`, 1) + "\n\n"}
+		},
+		"an event that is no JSON": swap(6, `"status"`, `status`),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			events := change(payStream())
+			body := eventStream(events...)
+			if events[0] == "" {
+				body = eventStream(payStream()[:2]...) + events[1] + eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`)
+			}
+			_, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(body))
+			require.ErrorIs(t, err, wire.ErrShape)
+		})
+	}
+}
+
+// The input of a custom tool has copies too.
+func TestResponsesCustomCopies(t *testing.T) {
+	t.Parallel()
+	item := func(input string) string {
+		return `{"type":"custom_tool_call","id":"ct_1","call_id":"call_1","name":"patch","input":"` + input + `"}`
+	}
+	stream := func(delta, done, whole, end string) string {
+		return eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+item("")+`}`,
+			`{"type":"response.custom_tool_call_input.delta","output_index":0,"item_id":"ct_1","delta":"`+delta+`"}`,
+			`{"type":"response.custom_tool_call_input.done","output_index":0,"item_id":"ct_1","input":"`+done+`"}`,
+			`{"type":"response.output_item.done","output_index":0,"item":`+item(whole)+`}`,
+			`{"type":"response.completed","response":{"status":"completed","output":[`+item(end)+`]}}`)
+	}
+	resp, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(stream("ls", "ls", "ls", "ls")))
+	require.NoError(t, err)
+	require.Equal(t, "ls", resp.Message.ToolCalls[0].Arguments)
+	for _, body := range []string{stream("rm", "ls", "ls", "ls"), stream("ls", "rm", "ls", "ls"), stream("ls", "ls", "rm", "ls"), stream("ls", "ls", "ls", "rm")} {
+		_, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(body))
+		require.ErrorIs(t, err, wire.ErrShape)
+	}
+}
+
+// A call that the first events hold already is read, if it stays the same; a
+// change of it has no place.
+func TestResponsesEarlyCalls(t *testing.T) {
+	t.Parallel()
+	events := payStream()
+	events[0] = strings.Replace(events[0], `"output":[]`, `"output":[`+payCall(good)+`]`, 1)
+	body := eventStream(events...)
+	s := wire.OpenAIResponses.NewStream(nil, nil)
+	_, err := s.Write([]byte(body))
+	require.NoError(t, err)
+	require.Zero(t, s.Safe())
+	resp := requirePay(t, wire.OpenAIResponses, body)
+	resp.Message.ToolCalls[0].Arguments = `{"amount":6}`
+	_, err = wire.OpenAIResponses.EncodeResponse(resp)
+	require.ErrorIs(t, err, wire.ErrUnencodable)
+}
+
+// bareStream is a stream as llama-server writes it: without output_index,
+// sequence_number, content_index and function_call_arguments.done.
+func bareStream(arguments string) string {
+	quoted := strings.ReplaceAll(arguments, `"`, `\"`)
+	item := `{"id":"fc_1","type":"function_call","status":"completed","arguments":"` + quoted + `","call_id":"call_1","name":"pay"}`
+	second := strings.NewReplacer("fc_1", "fc_2", "call_1", "call_2").Replace(item)
+	message := `{"type":"message","status":"completed","id":"msg_1","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}],"role":"assistant"}`
+	events := []string{
+		`{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress"}}`,
+		`{"type":"response.in_progress","response":{"id":"resp_1","object":"response","status":"in_progress"}}`,
+		`{"type":"response.output_item.added","item":{"content":[],"id":"msg_1","role":"assistant","status":"in_progress","type":"message"}}`,
+		`{"type":"response.content_part.added","item_id":"msg_1","part":{"type":"output_text","text":""}}`,
+		`{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hel"}`,
+		`{"type":"response.output_text.delta","item_id":"msg_1","delta":"lo."}`,
+		`{"type":"response.output_text.done","item_id":"msg_1","text":"Hello."}`,
+		`{"type":"response.content_part.done","item_id":"msg_1","part":{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}}`,
+		`{"type":"response.output_item.added","item":{"id":"fc_1","arguments":"","call_id":"call_1","name":"pay","type":"function_call","status":"in_progress"}}`,
+	}
+	for _, c := range arguments {
+		events = append(events, `{"type":"response.function_call_arguments.delta","delta":"`+strings.ReplaceAll(string(c), `"`, `\"`)+`","item_id":"fc_1"}`)
+	}
+	return eventStream(append(events,
+		`{"type":"response.output_item.added","item":{"id":"fc_2","arguments":"","call_id":"call_2","name":"pay","type":"function_call","status":"in_progress"}}`,
+		`{"type":"response.function_call_arguments.delta","delta":"`+quoted+`","item_id":"fc_2"}`,
+		`{"type":"response.output_item.done","item":`+message+`}`,
+		`{"type":"response.output_item.done","item":`+item+`}`,
+		`{"type":"response.output_item.done","item":`+second+`}`,
+		`{"type":"response.completed","response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","output":[`+message+`,`+item+`,`+second+`],"usage":{"input_tokens":3,"output_tokens":4,"total_tokens":7}},"timings":{"cache_n":1}}`)...)
+}
+
+// Items without an output_index are known by their id, in the order in which
+// they were announced.
+func TestResponsesWithoutOutputIndex(t *testing.T) {
+	t.Parallel()
+	body := bareStream(`{"amount":5}`)
+	var text string
+	s := wire.OpenAIResponses.NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil })
+	_, err := s.Write([]byte(body))
+	require.NoError(t, err)
+	require.Equal(t, strings.Index(body, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"item\":{\"id\":\"fc_1\""), s.Safe())
+	resp, err := s.Close()
+	require.NoError(t, err)
+	require.Equal(t, "Hello.", text)
+	require.Equal(t, "Hello.", resp.Message.Text())
+	require.Len(t, resp.Message.ToolCalls, 2)
+	for i, c := range resp.Message.ToolCalls {
+		require.Equal(t, fmt.Sprintf("call_%d {\"amount\":5}", i+1), c.ID+" "+c.Arguments)
+	}
+	out, err := wire.OpenAIResponses.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, body, string(out))
+
+	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
+	out, err = wire.OpenAIResponses.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, 3, strings.Count(string(out), `{\"amount\":6}`), "a change reaches every copy")
+	require.NotContains(t, string(out), "output_index")
+
+	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
+	out, err = wire.OpenAIResponses.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "call_1")
+	require.NotContains(t, string(out), "output_index")
+}
+
+// The rest behind text that was shown stays in the form of such a server.
+func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
+	t.Parallel()
+	s := wire.OpenAIResponses.NewStream(nil, nil)
+	_, err := s.Write([]byte(bareStream(`{"amount":99999}`)))
+	require.NoError(t, err)
+	shown := string(s.Take())
+	require.Contains(t, shown, "lo.")
+	_, err = s.Close()
+	require.NoError(t, err)
+	later, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(strings.NewReplacer("msg_1", "msg_9", "fc_1", "fc_8", "fc_2", "fc_9").Replace(bareStream(`{"amount":5}`))))
+	require.NoError(t, err)
+	rest, err := s.Rest(later)
+	require.NoError(t, err)
+	require.NotContains(t, string(rest), "99999")
+	require.NotContains(t, string(rest), "output_index")
+	got, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(shown+string(rest)))
+	require.NoError(t, err)
+	require.Len(t, got.Message.ToolCalls, 2)
+	require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)
+	require.Equal(t, "Hello.Hello.", got.Message.Text())
+}

@@ -1,0 +1,124 @@
+package responses
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// A stream holds several copies of each call: in output_item.added and
+// output_item.done, as deltas, in the done event of the arguments, and in the
+// response objects of the first events and of the last one. Clients differ in
+// the copy that they take. So all copies must have the same kind, id, name and
+// text of the arguments, byte for byte: only then the call that was validated is
+// the call that each client decodes. Equal values in another spelling are not
+// enough, because numbers, escapes and duplicate members do not mean the same to
+// every reader.
+
+var errCopies = codec.Shapef("copies of a call that differ")
+
+// agree compares the call v, as it is read from the stream, with its copies in
+// the events about it and at the end. An announcement may lack the arguments:
+// they follow.
+func (s *events) agree(about []int, v, end rawjson.Value) error {
+	want, err := readCall(v)
+	if err != nil {
+		return err
+	}
+	var deltas strings.Builder
+	for _, i := range about {
+		ev := s.all[i]
+		switch {
+		case strings.HasPrefix(ev.typ, "response.output_item."):
+			err = agrees(ev.root.Get("item"), want, ev.typ == "response.output_item.added")
+		case !isArguments(ev.typ):
+		case strings.HasSuffix(ev.typ, ".delta"):
+			deltas.WriteString(ev.root.Get("delta").Str())
+		default:
+			err = agreesWhole(ev.root, v, want)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if deltas.Len() > 0 && deltas.String() != want.Arguments {
+		return errCopies
+	}
+	if end.Exists() {
+		return agrees(end, want, false)
+	}
+	return nil
+}
+
+// agrees compares a copy of a call with the call.
+func agrees(v rawjson.Value, want middleware.ToolCall, announced bool) error {
+	it, err := answerItem(v)
+	if err != nil {
+		return err
+	}
+	if it.sort != isCall {
+		return errCopies
+	}
+	got, err := readCall(v)
+	if announced && (got.Arguments == "" || got.Kind == middleware.Foreign) {
+		got.Arguments = want.Arguments
+	}
+	if err == nil && !codec.SameCall(got, want) {
+		err = errCopies
+	}
+	return err
+}
+
+// agreesWhole compares the event that ends the arguments with the call, which v
+// holds. It may name the call too.
+func agreesWhole(root, v rawjson.Value, want middleware.ToolCall) error {
+	args, _ := arguments(root, calls[v.Get("type").Str()])
+	for _, c := range []struct {
+		copy rawjson.Value
+		want string
+	}{{args, want.Arguments}, {root.Get("name"), want.Name}, {root.Get("call_id"), want.ID}} {
+		if c.copy.Exists() && c.copy.Kind() != rawjson.Null && c.copy.Str() != c.want {
+			return errCopies
+		}
+	}
+	return nil
+}
+
+// announce notes the calls in a response object before the end, and reports
+// whether there are any.
+func (s *events) announce(env rawjson.Value) (found bool, err error) {
+	for v := range env.Get("output").Each() {
+		it, err := answerItem(v)
+		if err != nil {
+			return true, err
+		}
+		if it.sort == isCall {
+			s.early = append(s.early, v)
+			found = true
+		}
+	}
+	return found, nil
+}
+
+// agreeEarly compares the calls of the first events with those of the answer.
+func (s *events) agreeEarly(answer []middleware.ToolCall) error {
+	if len(s.early) == 0 {
+		return nil
+	}
+	byID := make(map[string]middleware.ToolCall, len(answer))
+	for _, c := range answer {
+		byID[c.ID] = c
+	}
+	for _, v := range s.early {
+		want, ok := byID[v.Get(calls[v.Get("type").Str()].id).Str()]
+		if !ok {
+			return errCopies
+		}
+		if err := agrees(v, want, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
