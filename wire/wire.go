@@ -19,7 +19,9 @@
 package wire
 
 import (
+	"bytes"
 	"net/http"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/anthropic"
@@ -153,4 +155,14 @@ type format struct{ codec.Format }
 // NewStream puts the cursor around the format's reader.
 func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {
 	return codec.NewCursor(f.Format.NewStream(req, sink))
+}
+
+// EncodeRequest replaces the bytes of a changed request that are not UTF-8, as a
+// provider may refuse it for them: the answer that it repeats may hold some.
+func (f format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	body, err := f.Format.EncodeRequest(req)
+	if err != nil || utf8.Valid(body) || req.Native != nil && req.Native.Raw == string(body) {
+		return body, err
+	}
+	return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
 }

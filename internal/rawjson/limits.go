@@ -13,6 +13,8 @@ type Limits struct {
 	Number   int // characters of one number; default 1,000
 	Exponent int // of one number, as written, either sign; default 400
 	Values   int // arrays, objects and scalars in all; default no limit
+
+	AnyBytes bool // strings may hold bytes that are not UTF-8
 }
 
 // Defaults for Limits. Depth, number length and exponent keep

@@ -3,7 +3,7 @@
 // white space and the spelling of numbers stay as they were.
 //
 // It refuses what [encoding/json.Valid] refuses, and more: text that is not
-// UTF-8, and whatever is past the [Limits]. It never recurses, so depth costs
+// UTF-8, unless Limits.AnyBytes is set, and whatever is past the [Limits]. It never recurses, so depth costs
 // memory only.
 package rawjson
 

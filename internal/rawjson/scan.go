@@ -247,7 +247,7 @@ func (s *scanner) str() (escaped bool, err error) {
 			s.pos = plainEnd(s.text, s.pos+1)
 		default:
 			r, size := utf8.DecodeRuneInString(s.text[s.pos:])
-			if r == utf8.RuneError && size == 1 {
+			if r == utf8.RuneError && size == 1 && !s.limits.AnyBytes {
 				return false, &Error{Code: UTF8, Offset: s.pos, What: "a byte that is not UTF-8"}
 			}
 			s.pos += size

@@ -13,6 +13,18 @@ import (
 // off are limits that refuse nothing.
 var off = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}
 
+func TestAnyBytes(t *testing.T) {
+	t.Parallel()
+	const text = "{\"\xff\":\"\xed\xa0\x80\\u00e9\xe9\"}"
+	_, err := rawjson.Parse(text, rawjson.Limits{})
+	require.Error(t, err)
+	doc, err := rawjson.Parse(text, rawjson.Limits{AnyBytes: true})
+	require.NoError(t, err)
+	require.Equal(t, "\xed\xa0\x80é\xe9", doc.Root().Get("\xff").Str())
+	_, err = rawjson.Parse("{\xff}", rawjson.Limits{AnyBytes: true})
+	require.Error(t, err, "outside of strings")
+}
+
 func refusal(t *testing.T, text string, limits rawjson.Limits) *rawjson.Error {
 	t.Helper()
 	doc, err := rawjson.Parse(text, limits)

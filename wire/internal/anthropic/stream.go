@@ -97,6 +97,10 @@ func (s *stream) whole(e codec.Event) error {
 	switch {
 	case errors.As(err, &cut) && cut.AtEnd && strings.HasPrefix(e.Data, "{"):
 		return codec.ErrIncomplete
+	case err == nil:
+		err = answerEnvelope.Check(root)
+	}
+	switch {
 	case err != nil:
 		return err
 	case isFailure(root):
@@ -155,6 +159,11 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	ev := event{Event: e, block: -1}
 	root, err := codec.ParseObject(e.Data)
+	if err == nil {
+		if err := answerEnvelope.Check(root); err != nil {
+			return true, err
+		}
+	}
 	switch {
 	case err == nil && isFailure(root), e.Name == "error":
 		ev.kind = "error"

@@ -27,7 +27,7 @@ type answer struct {
 
 // whole reads an answer that is one JSON object.
 func (s *stream) whole(text string) (*middleware.Response, error) {
-	v, err := codec.ParseObject(text)
+	v, err := parseAnswer(text)
 	if err != nil {
 		var syntax *rawjson.Error
 		if errors.As(err, &syntax) && syntax.AtEnd {

@@ -237,18 +237,14 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 		"old form, two": {answers["old"], func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{Name: "x"})
 		}},
-		"message twice":    {strings.Replace(answers["text"], `"message":`, `"message":{},"message":`, 1), func(r *middleware.Response) { r.Message.Parts = nil }},
-		"usage apart":      {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 1 }},
-		"stream media":     {streams["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
-		"stream role":      {streams["text"], func(r *middleware.Response) { r.Message.Role = middleware.RoleUser }},
-		"stream model":     {streams["custom"], func(r *middleware.Response) { r.Model = "x" }},
-		"stream finish":    {streams["odd"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }},
-		"stream id":        {streams["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},
-		"stream reasoning": {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
-		"stream, arguments twice": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"arguments":"{","arguments":"{}"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }},
+		"usage apart":               {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 1 }},
+		"stream media":              {streams["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
+		"stream role":               {streams["text"], func(r *middleware.Response) { r.Message.Role = middleware.RoleUser }},
+		"stream model":              {streams["custom"], func(r *middleware.Response) { r.Model = "x" }},
+		"stream finish":             {streams["odd"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }},
+		"stream id":                 {streams["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},
+		"stream reasoning":          {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
 		"stream, refusal in a list": {sse(`{"choices":[{"delta":{"content":[{"type":"refusal","refusal":"No"}]},"finish_reason":"stop"}]}`), func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
-		"stream, id twice":          {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","id":"b","function":{"name":"f"}}]},"finish_reason":"stop"}]}`), func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

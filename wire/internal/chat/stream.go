@@ -2,6 +2,7 @@ package chat
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -80,11 +81,12 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	default:
 		return false, nil
 	}
-	v, err := codec.ParseObject(e.Data)
-	if err != nil {
-		if s.ending { // cut off
-			return true, nil
-		}
+	v, err := parseAnswer(e.Data)
+	var cut *rawjson.Error
+	switch {
+	case s.ending && errors.As(err, &cut) && cut.AtEnd:
+		return true, nil
+	case err != nil:
 		return true, err
 	}
 	return s.chunk(v, e.Name == "error")

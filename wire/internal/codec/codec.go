@@ -32,8 +32,7 @@ var ErrIncomplete = fmt.Errorf("wire: the answer ended before it was whole: %w",
 const (
 	MaxBody   = 64 << 20 // bytes of a request or an answer, a whole stream included
 	MaxEvent  = 16 << 20 // bytes of one event of a stream
-	maxDepth  = 1000
-	maxValues = 4 << 20 // JSON values of one text
+	maxValues = 4 << 20  // JSON values of one text
 )
 
 // Format is one wire format. A Format holds no state and is safe for
@@ -71,9 +70,10 @@ type Stream interface {
 	Rest(sent int, resp *middleware.Response) ([]byte, error)
 }
 
-// Parse scans one JSON text of a body. The error wraps ErrShape.
+// Parse scans one JSON text of a body, nested to any depth. Strings may hold
+// bytes that are not UTF-8, as clients replace those. The error wraps ErrShape.
 func Parse(text string) (*rawjson.Doc, error) {
-	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: MaxBody, Depth: maxDepth, Values: maxValues, Number: -1, Exponent: -1})
+	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: MaxBody, Depth: -1, Values: maxValues, Number: -1, Exponent: -1, AnyBytes: true})
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShape, err)
 	}

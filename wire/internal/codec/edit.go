@@ -147,10 +147,11 @@ func OneLine(json string) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(json)
 }
 
-// IsObject reports whether text is one JSON object.
+// IsObject reports whether text is one JSON object that may be written into a
+// body: UTF-8, and nested to no more than 1,000 levels.
 func IsObject(text string) bool {
-	_, err := ParseObject(text)
-	return err == nil
+	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: MaxBody, Depth: 1000, Values: maxValues, Number: -1, Exponent: -1})
+	return err == nil && doc.Root().Kind() == rawjson.Object
 }
 
 // Int returns the whole number that v is, 0 for anything else: a count as

@@ -216,9 +216,11 @@ func (b *Buffer) lineFeed() bool {
 func (b *Buffer) upTo(stop int, end bool) (Event, bool) {
 	from, to := b.trimmed(b.row, stop)
 	e := Event{Start: b.at, End: stop, Data: b.Text()[from:to], DataStart: from}
-	if e.Start == 0 && !IsObject(e.Data) { // an object over several lines
-		b.framing = whole
-		return b.all(end)
+	if e.Start == 0 {
+		if _, err := ParseObject(e.Data); err != nil { // an object over several lines
+			b.framing = whole
+			return b.all(end)
+		}
 	}
 	b.at, b.row = stop, stop
 	return e, true

@@ -71,6 +71,9 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		}
 		return true, err
 	}
+	if err := answerEnvelope.Check(doc.Root()); err != nil {
+		return true, err
+	}
 	if failure := get(doc.Root(), "error"); isFailure(failure) {
 		status := int(codec.Int(get(failure, "code")))
 		if status < 400 || status > 599 {

@@ -133,7 +133,6 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		{"not JSON", "{\n]", codec.ErrShape},
 		{"another object", `{"choices":[]}`, codec.ErrShape},
 		{"two on a line", `{"done":true}{"done":true}`, codec.ErrShape},
-		{"not UTF-8", `{"done":false}` + "\n{\"message\":{\"content\":\"\xff\"}}\n" + `{"done":true}`, codec.ErrShape},
 		{"another role", `{"message":{"role":"user"},"done":true}`, codec.ErrShape},
 		{"message", `{"message":"x","done":true}`, codec.ErrShape},
 		{"done", `{"done":"true"}`, codec.ErrShape},
@@ -334,9 +333,7 @@ func TestEncodeResponseRefuses(t *testing.T) {
 		})
 	}
 	for name, body := range map[string]string{
-		"content twice": `{"message":{"role":"assistant","content":"a","content":"b"},"done":true}`,
-		"message twice": `{"message":{},"message":{"role":"assistant","content":"b"},"done":true}`,
-		"no message":    `{"done":true}`,
+		"no message": `{"done":true}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -106,7 +106,7 @@ func line(e codec.Event, whole bool) (rawjson.Value, bool, error) {
 		}
 		return rawjson.Value{}, false, err
 	}
-	return doc.Root(), true, nil
+	return doc.Root(), true, answerEnvelope.Check(doc.Root())
 }
 
 // show sends the text of a line to the sink.

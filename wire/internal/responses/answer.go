@@ -79,6 +79,9 @@ func readUsage(v rawjson.Value) middleware.Usage {
 // whole reads a body that is no stream.
 func whole(body string) (*middleware.Response, *answer, error) {
 	root, err := codec.ParseObject(body)
+	if err == nil {
+		err = answerEnvelope.Check(root)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -150,14 +150,10 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 			require.ErrorIs(t, err, codec.ErrUnencodable, name)
 		}
 	}
-	resp := answer(t, `{"output":[],"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
+	resp := answer(t, `{"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Equal(t, resp.Native.Raw, string(out))
-	resp.Message.ToolCalls = []middleware.ToolCall{{Name: "f"}}
-	_, err = format.EncodeResponse(resp)
-	require.ErrorIs(t, err, codec.ErrUnencodable, "an output that stands there twice")
-	resp = answer(t, resp.Native.Raw)
 	resp.Usage.Input++
 	_, err = format.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable, "a usage that stands there twice")

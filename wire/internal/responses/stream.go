@@ -122,6 +122,9 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 			ev.root = root
 		}
 	}
+	if err := answerEnvelope.Check(ev.root); err != nil {
+		return true, err
+	}
 	if !ev.root.Exists() {
 		return s.strange(e), s.events.add(ev)
 	}
