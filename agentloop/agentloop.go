@@ -15,9 +15,21 @@
 //
 // One step is a model call, or the tools of the turn that it opened. A call
 // that is not valid is never run: its turn is a failed one, which the model is
-// told of. Tools run beside each other, their results stand in call order. A
+// told of. Tools run concurrently, their results stand in call order. A
 // tool that fails, panics, is late or does not exist gives the model an error
 // result. Cancellation ends the run and is never told to the model.
+//
+// # How attempts multiply
+//
+// Three layers may ask the model again, and each one counts for itself.
+// Options.MaxFailures bounds the turns in a row whose calls are invalid (3).
+// Within a turn, argsvalidate.Options.MaxAttempts bounds the answers (3); for
+// each answer, retry.Options.MaxAttempts bounds the model calls (4). So one turn
+// of the conversation costs at most 3 × 4 = 12 model calls, and a model that
+// never manages a valid call costs 3 × 3 × 4 = 36 before Run returns
+// ErrFailures. A provider's Retry-After may add a wait before each of them.
+// Options.MaxSteps bounds the turns of a run; package budget bounds model calls
+// and tokens across all layers, and a deadline of the context bounds the time.
 //
 // The loop itself is deterministic: it has no clock, no random number and, but
 // for the tools of a turn, no goroutine. What it does to the world is a model
@@ -56,9 +68,13 @@ type Options struct {
 	// Validator judges every call before it runs, unless the step has judged
 	// those very bytes. Nil: the default rules. Give it the one in your chain.
 	Validator *argsvalidate.Validator
-	// Checkpoint saves s: before tools run and after each step, also one that
+	// Checkpoint saves s: before tools run, after each result while other calls
+	// of the turn run or have yet to begin, and after each step, also one that
 	// failed or was cut off by the end of the context (then under a context
-	// that has not ended). An error ends the run.
+	// that has not ended). It must not change s. A process that goes on from
+	// the last save runs only those calls again that were running then. An
+	// error ends the run: no further call begins, those that run are waited
+	// for, and s has their results.
 	Checkpoint func(ctx context.Context, s *State) error
 }
 

@@ -96,9 +96,22 @@ func TestDecideErrors(t *testing.T) {
 	} {
 		require.ErrorIs(t, decide("nonsense"), agentloop.ErrUnknownCall, name)
 	}
+	for name, first := range map[string]func(*agentloop.State) error{
+		"approved": func(s *agentloop.State) error { return s.Approve("call_1") },
+		"edited":   func(s *agentloop.State) error { return s.Edit("call_1", `{"city":"Rome"}`) },
+		"rejected": func(s *agentloop.State) error { return s.Reject("call_1", "") },
+		"resolved": func(s *agentloop.State) error { return s.Resolve("call_1", agentloop.Result{}) },
+	} {
+		s := suspended(t, "weather", oslo)
+		require.NoError(t, first(s))
+		before := stored(t, s)
+		require.ErrorIs(t, s.Approve("call_1"), agentloop.ErrDecided, name)
+		require.ErrorIs(t, s.Edit("call_1", oslo), agentloop.ErrDecided, name)
+		require.ErrorIs(t, s.Reject("call_1", "no"), agentloop.ErrDecided, name)
+		require.ErrorIs(t, s.Resolve("call_1", agentloop.Result{}), agentloop.ErrDecided, name)
+		require.Equal(t, before, stored(t, s), "a decision that is refused changes nothing")
+	}
 	require.NoError(t, s.Reject("call_1", ""))
-	require.ErrorIs(t, s.Approve("call_1"), agentloop.ErrDecided)
-	require.ErrorIs(t, s.Edit("call_1", oslo), agentloop.ErrDecided)
 	require.ErrorIs(t, s.Append(middleware.User("and?")), agentloop.ErrPending)
 	require.NoError(t, goOn(t, s, tools(weather()), true))
 	require.Equal(t, []string{"Tool call 'weather' was rejected by a human reviewer."}, replies(s))
@@ -201,6 +214,14 @@ func TestToolsChangedSince(t *testing.T) {
 			})
 		}
 	}
+	t.Run("stricter schema/same process", func(t *testing.T) {
+		s, err := run(t, tools(guarded(&ran)), calls("weather", oslo))
+		require.ErrorIs(t, err, agentloop.ErrPending)
+		require.NoError(t, s.Approve("call_1"))
+		require.NoError(t, goOn(t, s, tools(strict), true))
+		require.Empty(t, ran)
+		require.Contains(t, replies(s)[0], "argument validation failed")
+	})
 	t.Run("tool new", func(t *testing.T) {
 		s := suspended(t, "weather", oslo)
 		require.NoError(t, s.Approve("call_1"))
@@ -241,15 +262,25 @@ func TestRejectedIsNoSuccess(t *testing.T) {
 	require.Equal(t, "by hand", s.Answer(), "what was made elsewhere is the tool's result")
 }
 
+// A result made elsewhere is made UTF-8, as a tool's own is.
+func TestResolveKeepsUTF8(t *testing.T) {
+	t.Parallel()
+	s := suspended(t, "weather", oslo)
+	require.NoError(t, s.Resolve("call_1", agentloop.Text("caf\xe9")))
+	require.NoError(t, goOn(t, s, tools(weather()), true))
+	require.Equal(t, []string{"caf\uFFFD"}, replies(s))
+	require.Equal(t, "caf\uFFFD", s.Results[0].Text)
+}
+
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	var s agentloop.State
-	require.ErrorIs(t, json.Unmarshal([]byte(`{"version":2,"run_id":7}`), &s), agentloop.ErrVersion)
+	require.ErrorIs(t, json.Unmarshal([]byte(`{"version":3,"run_id":7}`), &s), agentloop.ErrVersion)
 	require.ErrorIs(t, json.Unmarshal([]byte(`{}`), &s), agentloop.ErrVersion)
 	require.Error(t, json.Unmarshal([]byte(`[]`), &s))
 	require.Error(t, json.Unmarshal([]byte(`{"version":1,"run_id":7}`), &s))
 	newer := goState()
-	newer.Version = 2
+	newer.Version = 3
 	require.ErrorIs(t, newAgent(t, modelOf(t), agentloop.Options{}).Run(t.Context(), newer), agentloop.ErrVersion)
 	require.NoError(t, newAgent(t, modelOf(t, text("hi")), agentloop.Options{}).Run(t.Context(), &agentloop.State{Messages: goState().Messages}), "made by hand")
 }

@@ -42,12 +42,30 @@ func TestCancelledInTools(t *testing.T) {
 		require.Equal(t, time.Second, time.Since(start), "a tool that ignores its context does not hold the run")
 		require.Empty(t, replies(s))
 		require.Equal(t, agentloop.Done, s.Turn[0].Status)
-		require.Len(t, saved, 3)
+		require.Len(t, saved, 4, "the answer, before tools, after quick, at the end")
 
-		require.NoError(t, newAgent(t, modelOf(t, text("done")), o).Run(t.Context(), saved[2]))
-		require.Equal(t, []string{"quick", "call_2 done", "deaf"}, replies(saved[2]))
+		require.NoError(t, newAgent(t, modelOf(t, text("done")), o).Run(t.Context(), saved[3]))
+		require.Equal(t, []string{"quick", "call_2 done", "deaf"}, replies(saved[3]))
 		require.Equal(t, 1, quickRuns)
 		time.Sleep(time.Hour)
+	})
+}
+
+// The error of a tool that aborts is returned although the context ends before
+// the other tools are back.
+func TestAbortBeforeTheContextEnds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		slow := rawTool("slow", func(ctx context.Context, _ middleware.ToolCall) (agentloop.Result, error) {
+			time.Sleep(time.Second)
+			cancel()
+			return agentloop.Result{}, ctx.Err()
+		})
+		a := newAgent(t, modelOf(t, calls("slow", "{}", "t", "{}")), tools(slow, fails("t", agentloop.Abort(errBoom))))
+		err := a.Run(ctx, goState())
+		require.ErrorIs(t, err, errBoom)
+		require.NotErrorIs(t, err, context.Canceled)
 	})
 }
 

@@ -14,7 +14,10 @@ type Pending struct {
 	Problem string              // why the decision before could not be carried out; "": there was none
 }
 
-const reasonApproval = "approval"
+const (
+	reasonApproval = "approval" // Pending.Reason of a call whose tool needs approval
+	byEdit         = "edit"     // Change.By of an edit by a person
+)
 
 // Pending returns the calls that wait for a decision, in call order.
 func (s *State) Pending() []Pending {
@@ -59,7 +62,7 @@ func (s *State) Edit(callID, arguments string) error {
 	if err != nil {
 		return err
 	}
-	c.Changes = append(slices.Clone(c.Changes), middleware.Change{By: "edit", Before: c.Call.Arguments, After: arguments})
+	c.Changes = append(slices.Clone(c.Changes), middleware.Change{By: byEdit, Before: c.Call.Arguments, After: arguments})
 	c.Call.Arguments = arguments
 	c.Edited, c.judged = true, false
 	return nil

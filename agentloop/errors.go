@@ -15,6 +15,9 @@ var (
 	// ErrVersion: the State was saved by a newer version of this package, or is
 	// none.
 	ErrVersion = errors.New("agentloop: the state is of an unknown version")
+	// ErrState: the State contradicts itself, so it cannot go on: it was damaged
+	// or made by hand. Nothing ran.
+	ErrState = errors.New("agentloop: the state is damaged")
 )
 
 // Why a decision was refused.

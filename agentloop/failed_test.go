@@ -87,6 +87,17 @@ func TestTruncatedCall(t *testing.T) {
 	require.Contains(t, replies(s)[1], "cut off")
 }
 
+// A custom call is free text: its tool runs, also where the answer was cut off.
+func TestTruncatedCustomCall(t *testing.T) {
+	t.Parallel()
+	c := middleware.ToolCall{ID: "a", Name: "patch", Arguments: "*** Begin", Kind: middleware.Custom}
+	tool := says("patch", "applied")
+	tool.Def.Kind = middleware.Custom
+	s, err := run(t, tools(tool), middlewaretest.Reply(&middleware.Response{FinishReason: middleware.FinishLength, Message: middleware.Assistant("", c)}), text("done"))
+	require.NoError(t, err)
+	require.Equal(t, []string{"applied"}, replies(s))
+}
+
 func TestMaxFailures(t *testing.T) {
 	t.Parallel()
 	wrong := calls("weather", bad)

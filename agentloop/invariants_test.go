@@ -132,7 +132,7 @@ func (w *world) tool(name string) agentloop.ToolFunc {
 			w.t.Errorf("the wrong call reached %s: %+v", name, c)
 		}
 		w.mu.Lock()
-		if w.done[info.Key] {
+		if w.done[info.Key] && ctx.Err() == nil { // a run that ended does not wait for its tools
 			w.t.Errorf("%s runs again although its result is recorded", info.Key)
 		}
 		do := w.script[w.n%len(w.script)]

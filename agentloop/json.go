@@ -2,32 +2,9 @@ package agentloop
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
-
-// UnmarshalJSON refuses a state of a newer version with ErrVersion. It keeps
-// Sink.
-func (s *State) UnmarshalJSON(b []byte) error {
-	type plain State
-	var head struct {
-		Version int `json:"version"`
-	}
-	if err := json.Unmarshal(b, &head); err != nil {
-		return err
-	}
-	if head.Version < 1 || head.Version > stateVersion {
-		return fmt.Errorf("%w: %d", ErrVersion, head.Version)
-	}
-	var p plain
-	if err := json.Unmarshal(b, &p); err != nil {
-		return err
-	}
-	p.Sink = s.Sink
-	*s = State(p)
-	return nil
-}
 
 // valid makes text UTF-8, as JSON demands: what the model is sent is what
 // stands in a state that was stored.

@@ -131,7 +131,7 @@ func (a *Agent) save(ctx context.Context, s *State) error {
 // resume makes s ready to go on: a fresh one, one made by hand, or one from
 // another process, whose tools may have changed since.
 func (a *Agent) resume(ctx context.Context, s *State) error {
-	if s.Version == 0 {
+	if s.Version == 0 || s.Version == firstVersion { // the form in memory is the same
 		s.Version = stateVersion
 	}
 	switch {
@@ -141,6 +141,9 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 		return ErrNoMessages
 	case ctx.Err() != nil:
 		return ended(ctx)
+	}
+	if err := s.check(); err != nil {
+		return err
 	}
 	if s.Failures >= a.o.MaxFailures {
 		s.Failures = 0 // ErrFailures was returned, and the caller goes on

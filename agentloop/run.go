@@ -6,51 +6,103 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"sync/atomic"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
 // runTools runs the calls at the given places of the turn in hand, at most
-// Options.Parallel at once, and puts their results into s. Calls that the end
-// of the context cut off, and those after one that ends the run, stay ready.
-// The error is the context's, or what a tool gave to Abort.
+// Options.Parallel at once, and puts each result into s as it comes in. While
+// other calls run or have yet to begin, it then saves s, before it begins the
+// next call: a call begins only after the results before it are saved. Calls
+// that the end of the context cut off, and those after one that ends the run,
+// stay ready.
+//
+// The error is the context's, what a tool gave to Abort, or Checkpoint's. After
+// each of these no further call begins, and those that run are waited for.
 func (a *Agent) runTools(ctx context.Context, s *State, ready []int) error {
-	r := running{a: a, ctx: ctx, s: s, slots: make(chan struct{}, a.o.Parallel), outcomes: make([]outcome, len(ready))}
-	for from := 0; from < len(ready); {
-		to := from + 1
-		if !a.serial(s, ready[from]) {
-			for to < len(ready) && !a.serial(s, ready[to]) {
-				to++
-			}
-		}
-		r.beside(ready[from:to], r.outcomes[from:to])
-		from = to
-	}
-	var abort error
-	for n, i := range ready {
-		c, o := &s.Turn[i], r.outcomes[n]
-		switch o.kind {
-		case cutOff:
-		case aborted:
-			abort = errors.Join(abort, o.err)
-		case suspended:
-			c.Status, c.Reason, c.Decided = Waiting, o.result.Text, false
-		case returned:
-			c.Status, c.Result = Done, o.result
+	r := running{a: a, ctx: ctx, s: s, ready: ready, outcomes: make(chan outcome, len(ready)), aborts: make([]error, len(s.Turn))}
+	var unsaved error
+	for r.begin(); r.count > 0; r.begin() {
+		if r.collect() && unsaved == nil && ctx.Err() == nil && (r.count > 0 || len(r.ready) > 0 && !r.over) {
+			unsaved = a.save(ctx, s)
+			r.over = r.over || unsaved != nil
 		}
 	}
-	if abort == nil && ctx.Err() != nil {
+	abort := errors.Join(r.aborts...)
+	switch {
+	case unsaved != nil && abort != nil:
+		return fmt.Errorf("%w: %w", unsaved, abort)
+	case unsaved != nil:
+		return unsaved
+	case abort == nil && ctx.Err() != nil:
 		return ended(ctx)
 	}
 	return abort
 }
 
-func (a *Agent) serial(s *State, i int) bool { return a.tools[s.Turn[i].Call.Name].Serial }
+// running is the tools of one turn at work. Only the goroutine of the run uses
+// it and the state; the tools' goroutines send their outcomes.
+type running struct {
+	a        *Agent
+	ctx      context.Context
+	s        *State
+	ready    []int // the places of the calls that have not begun
+	count    int   // of the calls that run
+	alone    bool  // the one call that runs is serial
+	over     bool  // no further call begins
+	outcomes chan outcome
+	aborts   []error // in call order
+}
+
+// begin begins the calls that may run now.
+func (r *running) begin() {
+	for len(r.ready) > 0 && r.count < r.a.o.Parallel && !r.over && r.ctx.Err() == nil {
+		place := r.ready[0]
+		call, turn := r.s.Turn[place].Call, len(r.s.Steps)
+		serial := r.a.tools[call.Name].Serial
+		if r.count > 0 && (r.alone || serial) {
+			return
+		}
+		r.ready, r.alone = r.ready[1:], serial
+		r.count++
+		go func() {
+			o := r.a.runOne(r.ctx, r.s.RunID, turn, call)
+			o.place = place
+			r.outcomes <- o
+		}()
+	}
+}
+
+// collect waits for a call to end, puts that and all that have ended meanwhile
+// into the state, and reports whether the state has changed.
+func (r *running) collect() (changed bool) {
+	for o := <-r.outcomes; ; o = <-r.outcomes {
+		r.count--
+		r.s.Turn[o.place].take(o)
+		if o.kind == aborted {
+			r.aborts[o.place], r.over = o.err, true
+		}
+		changed = changed || o.kind == returned || o.kind == suspended
+		if len(r.outcomes) == 0 {
+			return changed
+		}
+	}
+}
+
+// take puts how the call ended into the turn.
+func (c *TurnCall) take(o outcome) {
+	switch o.kind {
+	case suspended:
+		c.Status, c.Reason, c.Decided = Waiting, o.result.Text, false
+	case returned:
+		c.Status, c.Result = Done, o.result
+	}
+}
 
 // outcome is how a call ended.
 type outcome struct {
+	place  int // in the turn
 	kind   outcomeKind
 	result Result // of a returned call; the reason of a suspended one
 	err    error  // of an aborted one
@@ -64,36 +116,6 @@ const (
 	suspended
 	aborted
 )
-
-// running is the tools of one turn at work.
-type running struct {
-	a        *Agent
-	ctx      context.Context
-	s        *State
-	slots    chan struct{}
-	outcomes []outcome
-	over     atomic.Bool // a tool has ended the run: no further one begins
-}
-
-// beside runs calls at the same time, at most as many as there are slots, and
-// waits for all of them.
-func (r *running) beside(ready []int, outcomes []outcome) {
-	var wg sync.WaitGroup
-	for n, i := range ready {
-		r.slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-r.slots }()
-			if r.ctx.Err() != nil || r.over.Load() {
-				return
-			}
-			outcomes[n] = r.a.runOne(r.ctx, r.s.RunID, len(r.s.Steps), r.s.Turn[i].Call)
-			if outcomes[n].kind == aborted {
-				r.over.Store(true)
-			}
-		})
-	}
-	wg.Wait()
-}
 
 // runOne runs one call on a goroutine of its own, so that a tool that ignores
 // its context does not hold the run.
@@ -112,7 +134,11 @@ func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middlew
 		defer cancel()
 	}
 	done := make(chan returnValues, 1)
+	var claimed atomic.Bool // by the tool, which begins, or by the end of the context before it
 	go func() {
+		if !claimed.CompareAndSwap(false, true) {
+			return
+		}
 		v := returnValues{err: errPanic} // unless the tool returns: it may also end its goroutine
 		defer func() {
 			_ = recover()
@@ -125,6 +151,7 @@ func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middlew
 	case v := <-done:
 		return outcomeOf(ctx, toolCtx, t, v)
 	case <-toolCtx.Done():
+		claimed.Store(true)
 		select {
 		case v := <-done: // it was back just in time
 			return outcomeOf(ctx, toolCtx, t, v)

@@ -7,8 +7,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// stateVersion is the version of State's JSON form. A newer one is refused.
-const stateVersion = 1
+// The versions of State's JSON form. Version 1 stored every result twice, in
+// Messages and in Results; version 2 refers to the message.
+const (
+	firstVersion = 1
+	stateVersion = 2
+)
 
 // State is a run: the conversation, the turn in hand, and what was spent. It
 // survives JSON but for Sink and the side values of results, so a run can go

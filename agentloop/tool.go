@@ -70,8 +70,10 @@ type CallInfo struct {
 	Call        middleware.ToolCall
 	Title       string // of the tool, for people
 	Description string // of the tool, for the model
-	// Key is the same whenever this call runs, after a crash or a resumption
-	// too: run, turn and call, never the attempt. Use it for idempotency.
+	// Key is the same whenever this call runs: run, turn and call, never the
+	// attempt. A call that was running when the process was killed runs again
+	// under the same key; a call whose result was saved does not. Use it for
+	// idempotency.
 	Key string
 }
 

@@ -212,8 +212,13 @@ func TestSuspendAndApprove(t *testing.T) {
 		}
 		return agentloop.Text("paid"), nil
 	})
+	pay.Approval = true
 	s, err := run(t, tools(pay), calls("pay", "{}"))
 	require.ErrorIs(t, err, agentloop.ErrPending)
+	require.NoError(t, s.Approve("call_1"))
+	require.ErrorIs(t, newAgent(t, modelOf(t), tools(pay)).Run(t.Context(), s), agentloop.ErrPending)
+	require.Equal(t, "bank", s.Pending()[0].Reason)
+	require.False(t, s.Turn[0].Decided, "a call that suspends itself needs a new decision")
 	s = stored(t, s)
 	require.NoError(t, s.Approve("call_1"))
 	require.NoError(t, newAgent(t, modelOf(t, text("done")), tools(pay)).Run(t.Context(), s))

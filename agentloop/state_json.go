@@ -1,0 +1,150 @@
+package agentloop
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// MarshalJSON writes the state. Where Messages hold a result's call and text, a
+// reference to the answering message stands in their place: each result is
+// stored once.
+func (s State) MarshalJSON() ([]byte, error) {
+	type plain State
+	v := struct {
+		plain
+		Results []storedResult `json:"results,omitzero"`
+	}{plain: plain(s)}
+	answered := answeredCalls(s.Messages)
+	replies := map[string][]int{} // by the id of the call
+	for at, c := range answered {
+		if c != nil {
+			replies[c.ID] = append(replies[c.ID], at)
+		}
+	}
+	for _, r := range s.Results {
+		stored := storedResult{ToolResult: r}
+		for rest := replies[r.Call.ID]; len(rest) > 0 && stored.reply == nil; {
+			at := rest[0]
+			if m := s.Messages[at]; sameCall(*answered[at], r.Call) && m.IsError == r.IsError && m.Text() == r.Text {
+				stored.reply = &at
+			}
+			rest = rest[1:]
+			replies[r.Call.ID] = rest
+		}
+		v.Results = append(v.Results, stored)
+	}
+	return json.Marshal(v)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes, and states of version 1. The
+// error wraps ErrVersion for a state of a newer version, and ErrState where a
+// result refers to a message that answers no call. Sink is kept.
+func (s *State) UnmarshalJSON(b []byte) error {
+	type plain State
+	var head struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(b, &head); err != nil {
+		return err
+	}
+	if head.Version < firstVersion || head.Version > stateVersion {
+		return fmt.Errorf("%w: %d", ErrVersion, head.Version)
+	}
+	var v struct {
+		plain
+		Results []storedResult `json:"results"`
+	}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	answered := answeredCalls(v.Messages)
+	for i, r := range v.Results {
+		if r.reply != nil {
+			at := *r.reply
+			if at < 0 || at >= len(answered) || answered[at] == nil {
+				return fmt.Errorf("%w: result %d refers to message %d, which answers no call", ErrState, i, at)
+			}
+			r.Call, r.Text, r.IsError = *answered[at], v.Messages[at].Text(), v.Messages[at].IsError
+			if r.asSent {
+				r.Raw = r.Call.Arguments
+			}
+		}
+		v.plain.Results = append(v.plain.Results, r.ToolResult)
+	}
+	v.plain.Version, v.plain.Sink = stateVersion, s.Sink
+	*s = State(v.plain)
+	return nil
+}
+
+// answeredCalls returns, for each message that answers a call of the last
+// message with calls before it, that call; nil for the other messages.
+func answeredCalls(msgs []middleware.Message) []*middleware.ToolCall {
+	answered := make([]*middleware.ToolCall, len(msgs))
+	var open map[string]*middleware.ToolCall
+	for i, m := range msgs {
+		if len(m.ToolCalls) > 0 {
+			open = make(map[string]*middleware.ToolCall, len(m.ToolCalls))
+			for n := range m.ToolCalls {
+				open[m.ToolCalls[n].ID] = &m.ToolCalls[n]
+			}
+		} else if m.Role == middleware.RoleTool {
+			answered[i] = open[m.ToolCallID]
+			delete(open, m.ToolCallID)
+		}
+	}
+	return answered
+}
+
+// sameCall reports whether the JSON of a and b is the same.
+func sameCall(a, b middleware.ToolCall) bool {
+	n, m := a.Native, b.Native
+	a.Native, b.Native = nil, nil
+	return a == b && (n == m || n != nil && m != nil && n.Dialect == m.Dialect && n.Raw == m.Raw)
+}
+
+// storedResult is a result in the JSON of a state.
+type storedResult struct {
+	ToolResult
+	reply  *int // the message that holds its text, and answers its call; nil: the result stands for itself
+	asSent bool // Raw is the call's arguments; only beside reply
+}
+
+// resultRef is a result whose call, text and IsError are those of a message.
+type resultRef struct {
+	Reply    *int                `json:"reply"`
+	Raw      *raw                `json:"raw,omitzero"` // nil: the call's arguments
+	Changes  []middleware.Change `json:"changes,omitzero"`
+	Turn     int                 `json:"turn"`
+	Rejected bool                `json:"rejected,omitzero"`
+}
+
+// MarshalJSON writes the reference, or the whole result where there is none.
+func (r storedResult) MarshalJSON() ([]byte, error) {
+	if r.reply == nil {
+		return json.Marshal(r.ToolResult)
+	}
+	ref := resultRef{Reply: r.reply, Changes: r.Changes, Turn: r.Turn, Rejected: r.Rejected}
+	if r.Raw != r.Call.Arguments {
+		ref.Raw = (*raw)(&r.Raw)
+	}
+	return json.Marshal(ref)
+}
+
+// UnmarshalJSON reads either form.
+func (r *storedResult) UnmarshalJSON(b []byte) error {
+	var ref resultRef
+	if err := json.Unmarshal(b, &ref); err != nil {
+		return err
+	}
+	if ref.Reply == nil {
+		return json.Unmarshal(b, &r.ToolResult)
+	}
+	r.reply, r.asSent = ref.Reply, ref.Raw == nil
+	r.Changes, r.Turn, r.Rejected = ref.Changes, ref.Turn, ref.Rejected
+	if ref.Raw != nil {
+		r.Raw = string(*ref.Raw)
+	}
+	return nil
+}
