@@ -15,10 +15,9 @@ import (
 func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
 	defer func() { s.remember(o) }()
 	if err == nil {
-		resp = s.adopted(resp)
-		body, e := s.codec.EncodeResponse(resp)
+		r, e := s.answer(resp)
 		if e == nil {
-			return outcome{resp: s.encoded(resp, body)}, nil
+			return outcome{resp: r}, nil
 		}
 		err = e
 		s.call.fail(err)
@@ -42,58 +41,17 @@ func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *
 }
 
 // encoded returns the answer body with the status and the headers of the
-// attempt that it comes from, else of the last one that was answered.
+// attempt that it comes from.
 func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
-	streamed := isStream(body, s.codec)
 	from := s.origin(resp)
-	if from == nil { // the chain had it from elsewhere
-		kind := "application/json"
-		if streamed {
-			kind = "text/event-stream"
-		}
-		r := newResponse(s.req, http.StatusOK, kind)
-		setBody(r, body, streamed)
-		return r
-	}
 	r := from.response()
 	if !bytes.Equal(body, from.raw) {
 		for _, k := range []string{"Etag", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
 			r.Header.Del(k)
 		}
 	}
-	setBody(r, body, streamed)
+	setBody(r, body, isStream(body, s.codec))
 	return r
-}
-
-// adopted returns resp as a change of the answer that it was made from, if a
-// middleware that wrote a message of its own has taken the Native away.
-func (s *step) adopted(resp *middleware.Response) *middleware.Response {
-	if resp.Native != nil && resp.Native.Dialect == s.codec.Dialect() {
-		return resp
-	}
-	from := s.origin(resp)
-	if from == nil {
-		return resp
-	}
-	own := *resp
-	own.Native = from.native
-	return &own
-}
-
-// origin returns the attempt that brought resp, else the last one that brought
-// an answer, nil if none did.
-func (s *step) origin(resp *middleware.Response) (from *attempt) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.attempts {
-		if a.native != nil {
-			from = a
-		}
-		if a.native != nil && a.native == resp.Native {
-			break
-		}
-	}
-	return from
 }
 
 // response returns a copy of what the provider sent, for the client, without

@@ -89,6 +89,25 @@ func (c toy) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return toyStream(toyAnswer{Text: text(resp)}, toyAnswer{Calls: resp.Message.ToolCalls}, toyAnswer{End: true, Usage: resp.Usage}), nil
 }
 
+func (c toy) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	stream, kind := c.WantsStream(path, body), "application/json"
+	if stream {
+		kind = "text/event-stream"
+	}
+	if resp.Message.Role != middleware.RoleAssistant {
+		return nil, "", fmt.Errorf("%w: no answer", wire.ErrUnencodable)
+	}
+	if n := resp.Native; n != nil && n.Dialect == "toy" && stream == strings.HasPrefix(n.Raw, "data:") {
+		b, err := c.EncodeResponse(resp)
+		return b, kind, err
+	}
+	if stream {
+		return toyStream(toyAnswer{Text: text(resp)}, toyAnswer{Calls: resp.Message.ToolCalls}, toyAnswer{End: true, Usage: resp.Usage}), kind, nil
+	}
+	b, err := json.Marshal(toyAnswer{Text: text(resp), Calls: resp.Message.ToolCalls, Usage: resp.Usage, End: true})
+	return b, kind, err
+}
+
 func toyStream(events ...toyAnswer) []byte {
 	var out []byte
 	for _, e := range events {

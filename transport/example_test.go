@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -149,4 +150,41 @@ func ExampleWatch() {
 	// {}
 	// {"room":7}
 	// <nil>
+}
+
+// A guardrail answers in words, and the client gets them as an answer of its
+// own format: here OpenAI's chat completions, not streamed. No request is sent.
+func Example_guardrail() {
+	guardrail := func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			last := req.Messages[len(req.Messages)-1]
+			if strings.Contains(last.Text(), "Book") {
+				return &middleware.Response{Message: middleware.Assistant("Rooms are booked at the desk.")}, nil
+			}
+			return next(ctx, req)
+		}
+	}
+	client := &http.Client{Transport: transport.RoundTripper(nil, guardrail)}
+	resp, err := client.Do(order(context.Background(), "http://provider.invalid/v1"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer resp.Body.Close()
+	var v struct {
+		Object, Model string
+		Choices       []struct {
+			Message struct{ Role, Content string }
+			Finish  string `json:"finish_reason"`
+		}
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&v); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(resp.Status, v.Object, v.Model)
+	fmt.Printf("%+v\n", v.Choices[0])
+	// Output:
+	// 200 OK chat.completion m
+	// {Message:{Role:assistant Content:Rooms are booked at the desk.} Finish:stop}
 }

@@ -219,7 +219,7 @@ func TestChangeWithoutPlace(t *testing.T) {
 		t.Parallel()
 		u := serve(t)
 		forge := around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {
-			return &middleware.Response{Message: middleware.Assistant("mine")}, nil
+			return &middleware.Response{Message: middleware.User("mine")}, nil
 		})
 		ctx, call := transport.Watch(t.Context())
 		resp, err := hooked(t, toys(forge))(post(t, ctx, u.URL, ask(false)))

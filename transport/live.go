@@ -62,7 +62,11 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		err = cut
 	}
 	if err == nil {
-		rest, e := a.stream.Rest(s.adopted(resp))
+		var rest []byte
+		resp, e := s.inFormat(resp)
+		if e == nil {
+			rest, e = a.stream.Rest(resp)
+		}
 		if e == nil {
 			s.shown.write(rest)
 			s.shown.end(nil)

@@ -15,7 +15,11 @@
 //
 // An answer that the chain accepts unchanged comes as the provider sent it,
 // with its status and headers. One that it changed is an edit of that, and its
-// usage is the sum over all attempts.
+// usage is the sum over all attempts. A middleware may also answer by itself,
+// with a message that it wrote or a response that it kept, of whatever format:
+// it is written in the client's format, streamed if the client asked for a
+// stream. A provider does not know the id of such an answer: a client of
+// OpenAI Responses cannot go on from it by previous_response_id.
 //
 // Text of a streamed answer goes out as it comes; from the first event of a
 // tool call on, and at the end, bytes wait until the chain has decided. Then
@@ -102,9 +106,9 @@ type Transport struct {
 //
 // In the chain the request's Header is empty, although the client's own headers
 // are sent; what a middleware puts there takes the place of the client's of that
-// name. Its Sink is set if the answer may be a stream. A response that has lost
-// its Native is written as a change of the last answer; without an answer, as
-// from a cache, it needs the Native that it came with.
+// name. Its Sink is set if the answer may be a stream. A response without a
+// Native is written as a change of the last answer that came from next; without
+// one it is an answer of the chain's own.
 func New(o Options, mws ...middleware.Middleware) *Transport {
 	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model), failed: newMemory()}
 }

@@ -214,7 +214,7 @@ func (s speech) talk(t *testing.T, tr *transport.Transport, stream bool, answers
 	require.NoError(t, err)
 	got, err = s.codec.DecodeResponse(asked, b)
 	require.NoError(t, err, string(b))
-	for _, sent := range u.body[1:] {
+	for _, sent := range u.body[min(1, len(u.body)):] {
 		again, err := s.codec.DecodeRequest(sent)
 		require.NoError(t, err)
 		require.Equal(t, middleware.RoleTool, again.Messages[len(again.Messages)-1].Role)

@@ -97,6 +97,18 @@ type Codec interface {
 	// from this format is one.
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
 
+	// EncodeAnswer writes a response that answers a request without having been
+	// the answer to it: a middleware wrote it, or it comes from a cache, of
+	// whatever format. path, with its query, and body are the request's; they say
+	// whether the answer is streamed. contentType goes with it. The answer has
+	// what the provider's SDKs demand: a new id, the time, the model (resp's, else
+	// the request's), a finish reason, and Usage as far as the format has places.
+	// Reasoning of another format is left out where the provider would refuse it
+	// in the next request. A response of this format keeps all that it has, and
+	// its bytes if they are framed as the client expects. The error wraps
+	// ErrUnencodable.
+	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
+
 	// NewStream returns a reader for one answer to req, streamed or not. Text
 	// and reasoning go to sink, if it is not nil, as soon as they are read.
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream

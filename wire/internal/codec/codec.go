@@ -45,6 +45,7 @@ type Format interface {
 	EncodeRequest(req *middleware.Request) ([]byte, error)
 	DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error)
 	EncodeResponse(resp *middleware.Response) ([]byte, error)
+	EncodeAnswer(path string, body []byte, resp *middleware.Response) (answer []byte, contentType string, err error)
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream
 	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
 	EncodeError(status int, code, message string) []byte

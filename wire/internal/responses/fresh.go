@@ -85,8 +85,17 @@ func (t *turn) freshMessage(blocks []string) string {
 	if !t.answer {
 		return codec.Object(member("type", "message"), member("role", "assistant"), content)
 	}
-	return codec.Object(member("type", "message"), member("id", idOf("msg_toolmend_", codec.Count(int64(len(t.out))))),
+	return codec.Object(member("type", "message"), member("id", t.messageID()),
 		member("status", "completed"), member("role", "assistant"), content)
+}
+
+// messageID returns the id of a new message in an answer.
+func (t *turn) messageID() string {
+	n := codec.Count(int64(len(t.out)))
+	if t.seed == "" {
+		return "msg_toolmend_" + n
+	}
+	return "msg_" + t.seed + "_" + n
 }
 
 // withContent returns the text of v with parts in its member key, which holds

@@ -21,7 +21,8 @@ type callEdit struct{ was, now middleware.ToolCall }
 
 // writer turns messages into items.
 type writer struct {
-	answer bool // for an answer: items have ids, and reasoning always stays
+	answer bool   // for an answer: items have ids, and reasoning always stays
+	seed   string // of the ids of new messages; "" for those in an answer that has others
 }
 
 // member is codec.Member for a text.

@@ -1,0 +1,157 @@
+package codec
+
+import (
+	"crypto/rand"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Form is how an answer is framed.
+type Form uint8
+
+// The forms.
+const (
+	FormWhole  Form = iota // one JSON object
+	FormEvents             // server-sent events
+	FormLines              // a JSON object on each line
+	FormArray              // a JSON array with an element for each event
+)
+
+// ContentType returns the media type of an answer of that form.
+func (f Form) ContentType() string {
+	return [...]string{"application/json", "text/event-stream", "application/x-ndjson", "application/json"}[f]
+}
+
+// formOf returns the form of a body that was read as an answer.
+func formOf(body string) Form {
+	switch body = strings.TrimSpace(body); {
+	case IsObject(body):
+		return FormWhole
+	case strings.HasPrefix(body, "{"):
+		return FormLines
+	case strings.HasPrefix(body, "["):
+		return FormArray
+	}
+	return FormEvents
+}
+
+// Writing is what a format adds to EncodeAnswer.
+type Writing struct {
+	Form Form // what the client expects
+	// Whole writes a response as one object, from its neutral fields and from
+	// what parts and calls have of the format.
+	Whole func(resp *middleware.Response) (string, error)
+	// Stream writes a response in any other form. body is the response as one
+	// object of the format if it came so, else "".
+	Stream func(resp *middleware.Response, body string) (string, error)
+}
+
+// EncodeAnswer writes resp for a client that expects the form w.Form. model
+// stands in for a response that names none.
+func EncodeAnswer(f Format, resp *middleware.Response, model string, w Writing) ([]byte, string, error) {
+	body := ""
+	if n := resp.Native; n != nil && n.Dialect == f.Dialect() {
+		raw, err := f.EncodeResponse(resp)
+		if err != nil {
+			return nil, "", err
+		}
+		is := formOf(string(raw))
+		if is == w.Form {
+			return raw, w.Form.ContentType(), nil
+		}
+		if resp, err = f.DecodeResponse(nil, raw); err != nil {
+			return nil, "", Unencodablef("a Native that holds no answer: %v", err)
+		}
+		if is == FormWhole {
+			body = string(raw)
+		}
+	} else {
+		again := *resp
+		if again.Model == "" {
+			again.Model = model
+		}
+		resp = &again
+	}
+	write := w.Whole
+	if w.Form != FormWhole {
+		write = func(resp *middleware.Response) (string, error) { return w.Stream(resp, body) }
+	}
+	out, err := write(resp)
+	return []byte(out), w.Form.ContentType(), err
+}
+
+// ModelOf returns the model that a request names: in its body, or in its path
+// as in .../models/NAME:verb and .../model/NAME/verb; "" if it does not.
+func ModelOf(path string, body []byte) string {
+	if v, err := ParseObject(string(body)); err == nil && v.Get("model").Str() != "" {
+		return v.Get("model").Str()
+	}
+	path, _, _ = strings.Cut(path, "?")
+	for _, before := range []string{"/models/", "/model/"} {
+		if _, name, ok := strings.Cut(path, before); ok {
+			name = name[:min(len(name), strings.IndexAny(name+"/", ":/"))]
+			if plain, err := url.PathUnescape(name); err == nil {
+				return plain
+			}
+			return name
+		}
+	}
+	return ""
+}
+
+// NewID returns an id that no other answer has.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
+
+// WithCallIDs returns m with an id for each call that has none.
+func WithCallIDs(m middleware.Message, prefix string) middleware.Message {
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		if c := &m.ToolCalls[i]; c.ID == "" {
+			c.ID, c.Native = NewID(prefix), nil
+		}
+	}
+	return m
+}
+
+// FinishOf returns the finish reason of resp. A middleware that writes a
+// response need not name it: then it follows the calls, and so does one that
+// says the opposite of them.
+func FinishOf(resp *middleware.Response) middleware.FinishReason {
+	f, calls := resp.FinishReason, len(resp.Message.ToolCalls) > 0
+	switch {
+	case calls && (f == middleware.FinishStop || f == ""):
+		return middleware.FinishToolCalls
+	case !calls && (f == middleware.FinishToolCalls || f == ""):
+		return middleware.FinishStop
+	}
+	return f
+}
+
+// FiguresOf returns the usage of resp with parts that are not more than their
+// whole.
+func FiguresOf(resp *middleware.Response) middleware.Usage {
+	u := middleware.Usage{}.Add(resp.Usage)
+	u.Cached = min(u.Cached, u.Input)
+	u.CacheWrite = min(u.CacheWrite, u.Input-u.Cached)
+	u.Reasoning = min(u.Reasoning, u.Output)
+	return u
+}
+
+// Figure is a member with a count of tokens, none for 0.
+func Figure(key string, n int64) Member {
+	if n == 0 {
+		return Member{Key: key}
+	}
+	return Member{Key: key, Raw: Count(n)}
+}
+
+// AnswerOnly returns an error unless m can be the message of an answer.
+func AnswerOnly(m middleware.Message) error {
+	if m.Role != middleware.RoleAssistant || m.ToolCallID != "" || m.ToolName != "" || m.IsError {
+		return Unencodablef("an answer that is no assistant message")
+	}
+	return nil
+}
