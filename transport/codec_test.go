@@ -162,6 +162,8 @@ func (s *toyCursor) Take() []byte {
 	return out
 }
 
+func (s *toyCursor) KeepAlive() []byte { return nil }
+
 func (s *toyCursor) Taken() int { return s.taken }
 
 func (s *toyCursor) Rest(resp *middleware.Response) ([]byte, error) {

@@ -25,27 +25,23 @@ func (s *step) show(a *attempt) {
 		return
 	}
 	s.mu.Lock()
-	begin := s.live == nil && !s.answered && !s.over && (!s.tools || s.watch.anyArrived())
-	if begin {
-		s.live = a
-		s.shown = newPipe(s.req.Context(), s.cancel)
-	}
-	mine := s.live == a && !s.over
-	s.mu.Unlock()
-	if !mine {
+	may := s.spoken || !s.answered && (!s.tools || s.watch.anyArrived())
+	if s.over || !may || s.live != nil && s.live != a {
+		s.mu.Unlock()
 		return
 	}
-	s.shown.write(a.stream.Take())
+	begin := s.live == nil
 	if begin {
-		r := a.response()
-		r.Header.Del("Content-Length")
-		r.ContentLength, r.TransferEncoding = -1, nil
-		r.Body = s.shown
-		o := outcome{resp: r}
-		s.remember(o)
-		s.ready <- o
+		s.goLive(a)
+	}
+	s.spoken = true
+	s.give(a.stream.Take())
+	s.mu.Unlock()
+	if begin {
+		s.answer(a)
 		runtime.Gosched() // the first text is read before more is, however busy the processors are
 	}
+	s.shown.wait()
 }
 
 // finish ends a stream that was shown in part.
@@ -56,9 +52,11 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	default: // a chain that asks twice at once took another answer
 		s.cancel()
 		<-a.done
-		err = errOther
+		if s.spoken {
+			err = errOther
+		}
 	}
-	if cut := a.cutShort(); cut != nil && !errors.Is(err, errOther) {
+	if cut := a.cutShort(); cut != nil && s.spoken && !errors.Is(err, errOther) {
 		err = cut
 	}
 	if err == nil {
@@ -88,7 +86,11 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		s.shown.write(a.raw[a.stream.Taken():])
 		s.shown.end(nil)
 	default:
-		s.shown.write(s.errorEvent(a.raw, last, err))
+		raw := a.raw
+		if len(raw) == 0 && saysEvents(a.resp) { // a keep-alive came first
+			raw = []byte(":")
+		}
+		s.shown.write(s.errorEvent(raw, last, err))
 		s.shown.end(err)
 	}
 }

@@ -27,6 +27,7 @@ type attempt struct {
 	refusal *middleware.ModelError // the provider's error; under step.mu
 	native  *middleware.Native     // of the answer; under step.mu
 	stream  wire.Stream
+	begun   bool          // a byte of the body has come; under step.mu
 	through bool          // all of them were, as they came
 	lineErr error         // with which they ended, if not nil
 	err     error         // of the model call; to be read once done is closed
@@ -74,9 +75,9 @@ func model(ctx context.Context, req *middleware.Request) (*middleware.Response, 
 // a part: no other one can take its place, so none is asked for.
 func (s *step) brokeLive() bool {
 	s.mu.Lock()
-	live := s.live
+	live, spoken := s.live, s.spoken
 	s.mu.Unlock()
-	if live == nil {
+	if !spoken {
 		return false
 	}
 	select {

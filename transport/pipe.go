@@ -66,13 +66,16 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// write adds bytes for the client; false says that nobody reads them.
+// write adds bytes for the client, and waits while too many are unread; false
+// says that nobody reads them.
 func (p *pipe) write(b []byte) bool {
+	return p.put(b) && p.wait()
+}
+
+// put adds bytes for the client at once.
+func (p *pipe) put(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.buf)-p.at >= mostUnread && p.err == nil && !p.closed {
-		p.change.Wait()
-	}
 	if p.err != nil || p.closed {
 		return false
 	}
@@ -82,6 +85,30 @@ func (p *pipe) write(b []byte) bool {
 	p.buf = append(p.buf, b...)
 	p.change.Broadcast()
 	return true
+}
+
+// wait blocks while too much is unread.
+func (p *pipe) wait() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for len(p.buf)-p.at >= mostUnread && p.err == nil && !p.closed {
+		p.change.Wait()
+	}
+	return p.err == nil && !p.closed
+}
+
+// ended reports whether the client takes no more.
+func (p *pipe) ended() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err != nil || p.closed
+}
+
+// unread reports whether the client has something to read.
+func (p *pipe) unread() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at < len(p.buf)
 }
 
 // end says what Read returns behind the last byte; nil is io.EOF. The first

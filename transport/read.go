@@ -69,6 +69,11 @@ func encoding(resp *http.Response) string {
 // foreign returns the error of an answer that the client gets as it is: what
 // was read of it and what follows. Its context is now the client's.
 func (a *attempt) foreign(err error) error {
+	a.step.mu.Lock()
+	if a.step.latest == a {
+		a.step.latest = nil
+	}
+	a.step.mu.Unlock()
 	a.untie()
 	stop := context.AfterFunc(a.step.req.Context(), func() { a.cancel(context.Cause(a.step.req.Context())) })
 	body := a.resp.Body
@@ -140,6 +145,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		sink = s.watch.emit(sink)
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
+	s.hears(a)
 	size := a.resp.ContentLength + 1 // so that the end is seen without growing
 	if size <= 0 || a.inflate {
 		size = 4 << 10
@@ -157,6 +163,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			if _, err := a.stream.Write(a.raw[len(a.raw)-n:]); err != nil {
 				return nil, s.broke(a, body, err)
 			}
+			s.begins(a)
 			s.show(a)
 		}
 		if late == nil && a.stream.Safe() < len(a.raw) && endsMarked(a.raw) { // the end is never safe
@@ -170,6 +177,16 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			return s.closeAnswer(ctx, a, body, readErr)
 		}
 	}
+}
+
+// begins notes that a's body has begun.
+func (s *step) begins(a *attempt) {
+	if a.begun {
+		return
+	}
+	s.mu.Lock()
+	a.begun = true
+	s.mu.Unlock()
 }
 
 // closeAnswer takes the answer from the codec. A line that fails behind the
@@ -223,6 +240,9 @@ func (s *step) broke(a *attempt, body io.Reader, err error) error {
 
 // passThrough shows the client the rest of the answer as it comes.
 func (s *step) passThrough(a *attempt, body io.Reader, err error) error {
+	s.mu.Lock()
+	s.mute = true
+	s.mu.Unlock()
 	s.shown.write(a.raw[a.stream.Taken():])
 	buf := make([]byte, 32<<10)
 	for a.lineErr == nil {

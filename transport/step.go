@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
@@ -31,12 +32,17 @@ type step struct {
 
 	mu       sync.Mutex // of what follows, and of what attempts say is under it
 	attempts []*attempt
-	answered bool     // an attempt brought an answer: later ones are not shown live
-	over     bool     // the chain has ended
-	closed   bool     // the step has
-	live     *attempt // whose bytes are shown as they come
-	shown    *pipe    // to the client, once live is set
-	first    []byte   // the body of the first model call
+	answered bool        // an attempt brought an answer: later ones are not shown live
+	over     bool        // the chain has ended
+	closed   bool        // the step has
+	latest   *attempt    // the last one with a good status that is read here
+	live     *attempt    // whose bytes the client was given first
+	shown    *pipe       // to the client, once live is set
+	spoken   bool        // more of live was shown than a keep-alive needs
+	mute     bool        // the answer passes unread: no keep-alive goes into it
+	timer    *time.Timer // of the keep-alive
+	heard    time.Time   // when the client was given something last
+	first    []byte      // the body of the first model call
 }
 
 // outcome is what the client gets.
@@ -142,6 +148,9 @@ func (s *step) close(kept *attempt) {
 	var rests []io.Closer
 	s.mu.Lock()
 	s.closed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
 	for _, a := range s.attempts {
 		if a != kept && a.rest != nil {
 			rests = append(rests, a.rest)

@@ -28,6 +28,18 @@
 // or changes it there, holds it back from the client as well; one that changes
 // text only in the response needs Options.Hold.
 //
+// # Keep-alive
+//
+// A client that asked for a stream does not wait in silence. Once the provider
+// has answered with a good status, the format's keep-alive follows every
+// Options.KeepAlive without bytes for the client: while a call is held, while a
+// middleware waits or asks again, and while the provider itself is silent. It
+// is a ping for Anthropic, response.in_progress for Responses (later events are
+// renumbered), a comment for chat completions, an empty event for Gemini and a
+// line without text for Ollama. What opens the answer goes out before it. From
+// then on the status is 200, and every later error is an event of the stream.
+// Answers that are no stream wait in silence.
+//
 // # Errors
 //
 //   - A status from 400 on that the provider sent comes as it was sent, in the
@@ -56,6 +68,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
@@ -67,6 +80,12 @@ type Options struct {
 	Codecs []wire.Codec
 	// Hold holds every streamed answer until the chain has decided.
 	Hold bool
+	// KeepAlive is how long a client that asked for a stream hears nothing. After
+	// that the format's keep-alive is sent, again and again, from the moment when
+	// the provider's first good headers are in until the answer ends. A keep-alive
+	// commits the status 200. 0 means 8 s, NoKeepAlive sends none, other negative
+	// values are an error.
+	KeepAlive time.Duration
 	// MaxModelCalls bounds the model calls for one call of the client, its own
 	// retries included: those made under one Watch, or marked by a header
 	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10, a
@@ -81,7 +100,18 @@ type Options struct {
 // maxBody is what the codecs read at most.
 const maxBody = 64 << 20
 
+// Validate returns what is wrong with the options. New panics with it.
+func (o Options) Validate() error {
+	if o.KeepAlive < 0 && o.KeepAlive != NoKeepAlive {
+		return errKeepAlive
+	}
+	return nil
+}
+
 func (o Options) withDefaults() Options {
+	if o.KeepAlive == 0 {
+		o.KeepAlive = keepAlive
+	}
 	if o.Codecs == nil {
 		o.Codecs = []wire.Codec{wire.OpenAIChat, wire.Anthropic, wire.OpenAIResponses, wire.Gemini, wire.Ollama}
 	}
@@ -102,7 +132,8 @@ type Transport struct {
 	failed  *memory
 }
 
-// New returns a Transport with Chain(mws...) in it.
+// New returns a Transport with Chain(mws...) in it. It panics with the error of
+// o.Validate.
 //
 // In the chain the request's Header is empty, although the client's own headers
 // are sent; what a middleware puts there takes the place of the client's of that
@@ -110,6 +141,9 @@ type Transport struct {
 // Native is written as a change of the last answer that came from next; without
 // one it is an answer of the chain's own.
 func New(o Options, mws ...middleware.Middleware) *Transport {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
 	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model), failed: newMemory()}
 }
 

@@ -131,7 +131,8 @@ type Codec interface {
 }
 
 // Stream reads one answer and keeps a cursor: the bytes before it were taken for
-// the client. It serves one goroutine.
+// the client. It serves one goroutine, but for KeepAlive, Take and Taken, which
+// may be called concurrently with the other methods.
 type Stream interface {
 	// Write takes the next bytes, in pieces of any size. The error is the
 	// sink's, or wraps ErrShape; after it the stream takes no more.
@@ -145,6 +146,12 @@ type Stream interface {
 	// Take returns the bytes between the cursor and Safe for the client, and
 	// moves the cursor behind them. It returns nil if there are none.
 	Take() []byte
+
+	// KeepAlive returns bytes for the client, to follow those that were taken,
+	// that say only that the answer goes on. If nothing was taken, the event that
+	// opens the answer comes first. It returns nil if there is nothing to say:
+	// the answer is no stream, or what opens it has not been read yet.
+	KeepAlive() []byte
 
 	// Taken returns the position of the cursor: how many of the bytes that were
 	// written have been taken.
@@ -166,7 +173,7 @@ type format struct{ codec.Format }
 
 // NewStream puts the cursor around the format's reader.
 func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {
-	return codec.NewCursor(f.Format.NewStream(req, sink))
+	return codec.NewCursor(f.Format, f.Format.NewStream(req, sink))
 }
 
 // EncodeRequest replaces the bytes of a changed request that are not UTF-8, as a

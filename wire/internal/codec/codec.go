@@ -50,6 +50,18 @@ type Format interface {
 	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
 	EncodeError(status int, code, message string) []byte
 
+	// Opening returns the end of the event that opens the streamed answer text, if
+	// a client needs that event before a keep-alive: in it is no word of the
+	// model's. It is 0 if that event has not come or none is needed.
+	Opening(text string) int
+	// KeepAlive returns what tells a client, between two events, that the answer
+	// goes on, and whether that is one more event with a number. Of the answer,
+	// text was received and its first sent bytes were taken, beside n such events.
+	// It is "" where the format has none, and for an answer that is no stream.
+	KeepAlive(text string, sent, n int) (alive string, numbered bool)
+	// Renumber returns events that stand behind n numbered keep-alives.
+	Renumber(events string, n int) (string, error)
+
 	// URL returns where requests to model go: below base, or below the
 	// provider's own address if base is "".
 	URL(base, model string, stream bool) string

@@ -1,30 +1,97 @@
 package codec
 
-import "github.com/toolmend/toolmend/middleware"
+import (
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+)
 
 // Cursor is a Stream that keeps how much of it the client was given. It is the
 // wire.Stream of every format.
 type Cursor struct {
-	Stream
+	format Format
+	stream Stream
+
+	mu   sync.Mutex // of what follows; never held while the sink runs
+	text string     // all that was written
+	safe int
 	sent int // bytes of the text that were taken
+	n    int // numbered keep-alives that were taken
 }
 
 // NewCursor returns a Cursor at the beginning of s.
-func NewCursor(s Stream) *Cursor { return &Cursor{Stream: s} }
+func NewCursor(f Format, s Stream) *Cursor { return &Cursor{format: f, stream: s} }
+
+// Write is part of wire.Stream.
+func (c *Cursor) Write(p []byte) (int, error) {
+	n, err := c.stream.Write(p)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.text, c.safe = c.stream.Text(), c.stream.Safe()
+	return n, err
+}
+
+// Safe is part of wire.Stream.
+func (c *Cursor) Safe() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.safe
+}
+
+// Close is part of wire.Stream.
+func (c *Cursor) Close() (*middleware.Response, error) { return c.stream.Close() }
 
 // Take is part of wire.Stream.
 func (c *Cursor) Take() []byte {
-	safe := c.Safe()
-	if safe <= c.sent {
-		return nil
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []byte(c.upTo(c.safe))
+}
+
+// upTo takes the bytes before end. Events that the codec has read can be
+// renumbered; should one not, it keeps its number.
+func (c *Cursor) upTo(end int) string {
+	if end <= c.sent {
+		return ""
 	}
-	out := []byte(c.Text()[c.sent:safe])
-	c.sent = safe
+	out := c.text[c.sent:end]
+	c.sent = end
+	if numbered, err := c.format.Renumber(out, c.n); err == nil {
+		out = numbered
+	}
 	return out
 }
 
 // Taken is part of wire.Stream.
-func (c *Cursor) Taken() int { return c.sent }
+func (c *Cursor) Taken() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent
+}
+
+// KeepAlive is part of wire.Stream.
+func (c *Cursor) KeepAlive() []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	opening := ""
+	if c.sent == 0 {
+		opening = c.upTo(c.format.Opening(c.text[:c.safe]))
+	}
+	alive, numbered := c.format.KeepAlive(c.text, c.sent, c.n)
+	if numbered {
+		c.n++
+	}
+	return []byte(opening + alive)
+}
 
 // Rest is part of wire.Stream.
-func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) { return c.Stream.Rest(c.sent, resp) }
+func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rest, err := c.stream.Rest(c.sent, resp)
+	if err != nil {
+		return nil, err
+	}
+	out, err := c.format.Renumber(string(rest), c.n)
+	return []byte(out), err
+}
