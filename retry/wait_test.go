@@ -3,6 +3,7 @@ package retry_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,6 +67,8 @@ func TestRetryAfter(t *testing.T) {
 		"even past MaxDelay":              {asked: 2 * time.Minute, wait: 2 * time.Minute},
 		"up to ten minutes":               {asked: 10 * time.Minute, wait: 10 * time.Minute},
 		"no longer by default":            {asked: 10*time.Minute + 1, reason: retry.ErrElapsed},
+		"the longest of all":              {asked: math.MaxInt64, reason: retry.ErrElapsed},
+		"the longest with a MaxElapsed":   {o: retry.Options{MaxElapsed: time.Hour}, asked: math.MaxInt64, reason: retry.ErrElapsed},
 		"longer with a longer MaxDelay":   {o: retry.Options{MaxDelay: time.Hour}, asked: time.Hour, wait: time.Hour},
 		"longer with a longer MaxElapsed": {o: retry.Options{MaxElapsed: 3 * time.Hour}, asked: time.Hour, wait: time.Hour},
 		"longer with a later deadline":    {asked: time.Hour, deadline: 2 * time.Hour, wait: time.Hour},
@@ -97,6 +100,19 @@ func TestRetryAfter(t *testing.T) {
 				require.Len(t, m.at, 1)
 				require.Zero(t, time.Since(start), "it waited in vain")
 			})
+		})
+	}
+}
+
+// An interval of centuries, whose jitter overflows, is waited and not skipped.
+func TestJitterOfCenturies(t *testing.T) {
+	t.Parallel()
+	for range 50 { // half of the jitters overflow
+		synctest.Test(t, func(t *testing.T) {
+			m := &script{errs: repeat(status(503), 9)}
+			_, err := retry.New(retry.Options{MinDelay: math.MaxInt64, MaxElapsed: time.Hour})(m.call)(t.Context(), request)
+			require.ErrorIs(t, err, retry.ErrElapsed)
+			require.Len(t, m.at, 1)
 		})
 	}
 }

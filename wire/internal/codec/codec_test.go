@@ -3,6 +3,7 @@ package codec_test
 import (
 	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -155,7 +156,20 @@ func TestRetryAfter(t *testing.T) {
 		{"negative milliseconds", "-1", "", 0},
 		{"not finite", "", "Inf", 0},
 		{"no number", "", "NaN", 0},
-		{"longer than anybody waits", "", "1e300", 0},
+		{"a day less than twelve", "", "999999", 999999 * time.Second},
+		{"a day more than eleven", "", "1000000", 1000000 * time.Second},
+		{"ten years", "", "315360000", 315360000 * time.Second},
+		{"longer than a Duration", "", "9223372037", math.MaxInt64},
+		{"longer than an integer", "", "99999999999999999999", math.MaxInt64},
+		{"longer than a float", "", strings.Repeat("9", 400), math.MaxInt64},
+		{"longer than a Duration in milliseconds", "99999999999999", "", math.MaxInt64},
+		{"a date that is far off", "", "Fri, 31 Dec 9999 23:59:59 GMT", math.MaxInt64},
+		{"an exponent", "", "1e3", 0},
+		{"digits as Go groups them", "", "1_000", 0},
+		{"a hexadecimal number", "", "0x10", 0},
+		{"a sign", "", "+7", 0},
+		{"two points", "", "1.2.3", 0},
+		{"a point alone", "", ".", 0},
 		{"rubbish", "", "soon", 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

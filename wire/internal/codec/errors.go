@@ -1,7 +1,9 @@
 package codec
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -68,14 +70,15 @@ func NoFailure(status int, header http.Header, body []byte) *middleware.ModelErr
 }
 
 // RetryAfter reads retry-after-ms and Retry-After, the latter in seconds or as
-// a date; 0 if header says nothing sensible.
+// a date; 0 if header says nothing sensible. A wait that is too long for a
+// time.Duration is the longest one.
 func RetryAfter(header http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(header.Get("retry-after-ms"), 64); err == nil {
-		return wait(ms / 1000)
+	if d, ok := Wait(header.Get("retry-after-ms"), time.Millisecond); ok {
+		return d
 	}
 	after := header.Get("Retry-After")
-	if s, err := strconv.ParseFloat(after, 64); err == nil {
-		return wait(s)
+	if d, ok := Wait(after, time.Second); ok {
+		return d
 	}
 	if at, err := http.ParseTime(after); err == nil {
 		return max(0, at.Sub(now))
@@ -83,11 +86,21 @@ func RetryAfter(header http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-func wait(seconds float64) time.Duration {
-	if !(seconds > 0 && seconds < 1e6) {
-		return 0
+// Wait reads a decimal number of units, such as 1.5: digits and at most one
+// point, without sign or exponent. One that is too large for a time.Duration is
+// the largest one.
+func Wait(number string, unit time.Duration) (time.Duration, bool) {
+	if strings.Trim(number, "0123456789.") != "" {
+		return 0, false
 	}
-	return time.Duration(seconds * float64(time.Second))
+	n, err := strconv.ParseFloat(number, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) { // n is infinite then
+		return 0, false
+	}
+	if n *= float64(unit); n >= math.MaxInt64 {
+		return math.MaxInt64, true
+	}
+	return time.Duration(n), true
 }
 
 // Text returns v if it is a string or a number, as text: some servers write

@@ -365,4 +365,6 @@ func TestErrors(t *testing.T) {
 	e := wire.DecodeError(503, nil, []byte(`{"error":{"code":999,"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"NaNs"}]}}`))
 	require.Equal(t, "999", e.Code)
 	require.Zero(t, e.RetryAfter)
+	e = wire.DecodeError(503, nil, []byte(strings.Replace(slow, "13.5s", "315360000s", 1)))
+	require.Equal(t, 315360000*time.Second, e.RetryAfter)
 }

@@ -55,9 +55,10 @@ func retryDelay(details rawjson.Value) time.Duration {
 		if !strings.HasSuffix(get(d, "@type").Str(), "/google.rpc.RetryInfo") {
 			continue
 		}
-		seconds, ok := strings.CutSuffix(get(d, "retryDelay").Str(), "s")
-		if f, err := strconv.ParseFloat(seconds, 64); ok && err == nil && f > 0 && f < 1e6 {
-			return time.Duration(f * float64(time.Second))
+		if seconds, ok := strings.CutSuffix(get(d, "retryDelay").Str(), "s"); ok {
+			if wait, ok := codec.Wait(seconds, time.Second); ok {
+				return wait
+			}
 		}
 	}
 	return 0
