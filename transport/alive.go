@@ -76,7 +76,7 @@ func (s *step) sign() bool {
 	}
 	s.give(b)
 	if begin {
-		s.answer(a)
+		s.hand(a)
 	}
 	return true
 }
@@ -101,8 +101,8 @@ func (s *step) give(b []byte) {
 	s.heard = time.Now()
 }
 
-// answer hands the client the answer whose body goLive has opened.
-func (s *step) answer(a *attempt) {
+// hand gives the client the answer whose body goLive has opened.
+func (s *step) hand(a *attempt) {
 	r := a.response()
 	r.Header.Del("Content-Length")
 	r.ContentLength, r.TransferEncoding = -1, nil

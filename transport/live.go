@@ -38,7 +38,7 @@ func (s *step) show(a *attempt) {
 	s.give(a.stream.Take())
 	s.mu.Unlock()
 	if begin {
-		s.answer(a)
+		s.hand(a)
 		runtime.Gosched() // the first text is read before more is, however busy the processors are
 	}
 	s.shown.wait()
