@@ -31,16 +31,12 @@ type Error struct {
 	Replies  []middleware.Message // what the model would be told next, one for each call
 	reasons  []error
 	attempts int
-	declared []bool // whether the tool of each verdict is: else its name is the model's own words
+	plans    []plan // of the tool of each verdict: the name of one that is not declared is the model's own words
 }
 
 // failure returns the Error with the verdicts of j.
 func (j *judgement) failure(reasons ...error) *Error {
-	e := &Error{Verdicts: j.verdicts, reasons: reasons, declared: make([]bool, len(j.tools))}
-	for i, p := range j.tools {
-		e.declared[i] = p.declared()
-	}
-	return e
+	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.tools)}
 }
 
 // maxNamed is how many calls an error text names.
@@ -70,11 +66,7 @@ func (e *Error) Error() string {
 				codes = append(codes, i.Code)
 			}
 		}
-		name := v.Call.Name
-		if slices.Contains(codes, codeUnknownTool) || n >= len(e.declared) || !e.declared[n] {
-			name = "undeclared tool"
-		}
-		fmt.Fprintf(&b, "; %s: %s", name, strings.Join(codes, ", "))
+		fmt.Fprintf(&b, "; %s: %s", e.toolName(n), strings.Join(codes, ", "))
 	}
 	for _, r := range e.reasons[1:] {
 		if r != ErrInvalid && r != ErrExhausted {
@@ -87,11 +79,11 @@ func (e *Error) Error() string {
 // Unwrap returns the reasons.
 func (e *Error) Unwrap() []error { return e.reasons }
 
-// ErrorType is a word of low cardinality for a label: rule, if a rule could not
-// decide, else invalid_tool_call.
+// ErrorType returns a word of low cardinality for labels and clients:
+// rule_failed if a rule could not decide, else invalid_tool_call.
 func (e *Error) ErrorType() string {
 	if slices.Contains(e.reasons, ErrRule) {
-		return "rule"
+		return "rule_failed"
 	}
 	return "invalid_tool_call"
 }

@@ -141,7 +141,7 @@ func TestErrorsAreFoundThroughWrapping(t *testing.T) {
 	}{
 		"exhausted": {raise, badWeather, []error{argsvalidate.ErrExhausted, argsvalidate.ErrInvalid}, []error{argsvalidate.ErrRule}, "invalid_tool_call"},
 		"rule": {argsvalidate.Options{Rules: []argsvalidate.Rule{rule}}, goodWeather, []error{argsvalidate.ErrRule, broken},
-			[]error{argsvalidate.ErrExhausted, argsvalidate.ErrInvalid}, "rule"},
+			[]error{argsvalidate.ErrExhausted, argsvalidate.ErrInvalid}, "rule_failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

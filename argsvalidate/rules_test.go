@@ -139,7 +139,7 @@ func TestRuleThatCannotDecideEndsTheStep(t *testing.T) {
 				require.LessOrEqual(t, time.Since(start), 10*time.Second)
 				require.ErrorIs(t, out.err, argsvalidate.ErrRule)
 				require.NotErrorIs(t, out.err, argsvalidate.ErrExhausted)
-				require.Equal(t, "rule", failure(t, out.err).ErrorType())
+				require.Equal(t, "rule_failed", failure(t, out.err).ErrorType())
 				require.Contains(t, out.err.Error(), "rule 0 on tool note: ")
 				if name == "error" {
 					require.ErrorIs(t, out.err, errDown)

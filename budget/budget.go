@@ -18,8 +18,18 @@ import (
 
 // ErrExceeded is wrapped by the error of a model call that was refused because
 // a limit is reached. The error names the limit, what is spent and what is
-// allowed.
-var ErrExceeded = errors.New("budget: exceeded")
+// allowed. Its ErrorType is budget.
+var ErrExceeded error = exceeded{}
+
+type exceeded struct{}
+
+func (exceeded) Error() string { return "budget: exceeded" }
+
+// ErrorType returns the word for labels and clients.
+func (exceeded) ErrorType() string { return "budget" }
+
+// ClientMessage returns the text for the client of a proxy, without figures.
+func (exceeded) ClientMessage() string { return "the budget for model calls is used up" }
 
 // Limits say what may be spent. Zero fields do not limit.
 type Limits struct {

@@ -111,7 +111,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 	case a.stream != nil && s.partial(a):
 		r.Header.Del("Content-Length")
 		r.ContentLength = -1
-		body := append(bytes.Clone(a.raw[:a.stream.Safe()]), s.errorEvent(a.raw, a, err)...)
+		body := append(bytes.Clone(a.stream.Take()), s.failure(a.stream, a, err)...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case a.stream != nil:
 		setBody(r, a.raw, isStream(a.raw, s.codec))
@@ -139,21 +139,6 @@ func (s *step) lastRefusal() *attempt {
 		return s.attempts[n-1]
 	}
 	return nil
-}
-
-// raised returns the response for an error of the chain's own. Status 422 and
-// the header keep SDKs from trying again.
-func (s *step) raised(err error) *http.Response {
-	r := newResponse(withCause(s.req, err), http.StatusUnprocessableEntity, "application/json")
-	r.Header.Set("X-Should-Retry", "false")
-	r.Header.Set("Content-Length", "0")
-	code, message := s.words(err)
-	setBody(r, s.errorBody(http.StatusUnprocessableEntity, code, message), false)
-	return r
-}
-
-func (s *step) errorBody(status int, code, message string) []byte {
-	return s.codec.EncodeError(status, code, message)
 }
 
 // remember keeps what was spent on a call that the client may try again.

@@ -51,7 +51,7 @@ func TestBudgetOverTheClientsTries(t *testing.T) {
 		}
 		resp, err := tr.Hook(try(t, 3, ask(false)), p.do)
 		require.NoError(t, err)
-		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 		require.ErrorIs(t, transport.Cause(resp), transport.ErrModelCalls)
 		require.Equal(t, 10, p.calls, "a client that tries again all the same reaches nobody")
 
@@ -107,7 +107,7 @@ func TestBudgetOfOneStep(t *testing.T) {
 			require.Equal(t, http.StatusOK, resp.StatusCode)
 			continue
 		}
-		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 		require.Equal(t, "false", resp.Header.Get("X-Should-Retry"))
 		require.ErrorIs(t, transport.Cause(resp), transport.ErrModelCalls)
 	}

@@ -33,7 +33,7 @@ func TestNothingButCalls(t *testing.T) {
 	r.URL.Path = "/v1/chat/completions"
 	resp, err = hooked(t, transport.New(transport.Options{}, raise))(r)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 	require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
 	require.Contains(t, read(t, resp), `"error"`)
 }

@@ -140,6 +140,14 @@ func (toy) EncodeError(status int, code, message string) []byte {
 	return b
 }
 
+func (toy) MayHoldCall(body []byte) bool { return bytes.Contains(body, []byte(`"calls"`)) }
+
+func (s *toyReader) Fail(status int, code, message string) []byte {
+	return fmt.Appendf(nil, "data: %s\n\n", toy{}.EncodeError(status, code, message))
+}
+
+func (s *toyReader) Comment(text string) []byte { return fmt.Appendf(nil, ": %s\n\n", text) }
+
 func (toy) Model(wire.Endpoint) middleware.ModelCall { return nil }
 
 func (toy) NewStream(_ *middleware.Request, sink middleware.Sink) wire.Stream {

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -10,22 +9,29 @@ import (
 )
 
 // ErrModelCalls is the error of a model call that Options.MaxModelCalls does
-// not allow any more.
-var ErrModelCalls = errors.New("transport: the model calls of this request are used up")
+// not allow any more. Its code is budget.
+var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
 
 // errGone is the error of a chain that did not return.
-var errGone = errors.New("transport: a middleware panicked, or ended its goroutine")
+var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
 
 // errShown is the error of a model call behind an answer that broke off after
 // a part of it was shown.
-var errShown = errors.New("transport: an answer that was shown in part broke off: another one has no place behind it")
+var errShown = &ownError{"middleware_error", "transport: an answer that was shown in part broke off: another one has no place behind it"}
 
 // errOther is the error of a chain that asked twice at once, and did not take
 // the answer that the client was being shown.
-var errOther = errors.New("transport: the chain took another answer than the one that was shown: such a chain needs Options.Hold")
+var errOther = &ownError{"middleware_error", "transport: the chain took another answer than the one that was shown: such a chain needs Options.Hold"}
 
 // errOutside is the error of a chain that gave its model another context.
-var errOutside = errors.New("transport: the model was called without the context of the step")
+var errOutside = &ownError{"middleware_error", "transport: the model was called without the context of the step"}
+
+// ownError is an error of this package. Its text is for every client.
+type ownError struct{ code, text string }
+
+func (e *ownError) Error() string         { return e.text }
+func (e *ownError) ErrorType() string     { return e.code }
+func (e *ownError) ClientMessage() string { return e.text }
 
 // Panic is the panic of a middleware while the body of its answer was being
 // read already.
@@ -36,6 +42,12 @@ type Panic struct {
 
 // Error says no more of Value than its type.
 func (p *Panic) Error() string { return fmt.Sprintf("transport: a middleware panicked: %T", p.Value) }
+
+// ErrorType returns panic.
+func (p *Panic) ErrorType() string { return "panic" }
+
+// ClientMessage is the text for clients: it does not name the type of Value.
+func (p *Panic) ClientMessage() string { return "a middleware panicked" }
 
 // Unwrap returns Value if it is an error.
 func (p *Panic) Unwrap() error {

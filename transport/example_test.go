@@ -114,7 +114,7 @@ func ExampleNew() {
 	print(resp, err)
 	fmt.Println(errors.Is(transport.Cause(resp), transport.ErrModelCalls))
 	// Output:
-	// 422 model_calls_used_up
+	// 400 budget
 	// true
 }
 
@@ -130,7 +130,7 @@ func ExampleCause() {
 		fmt.Println(invalid.Verdicts[0].Issues[0].Code)
 	}
 	// Output:
-	// 422 invalid_tool_call
+	// 400 invalid_tool_call
 	// required
 }
 

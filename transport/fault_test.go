@@ -291,7 +291,7 @@ func TestStreamOfMoreThanMaxBody(t *testing.T) {
 		got, err = io.ReadAll(resp.Body)
 		require.NoError(t, resp.Body.Close())
 		require.NotContains(t, string(got), "c1")
-		if resp.StatusCode == http.StatusUnprocessableEntity {
+		if resp.StatusCode == http.StatusBadRequest {
 			err = transport.Cause(resp)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"runtime/debug"
 
 	"github.com/toolmend/toolmend/wire"
 )
@@ -29,7 +30,7 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&to) },
-		Transport:     t.RoundTripper(nil),
+		Transport:     &proxied{t, http.DefaultTransport},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  unreachable,
@@ -37,6 +38,34 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
 	})
+}
+
+// proxied is the RoundTripper of a Handler.
+type proxied struct {
+	t    *Transport
+	base http.RoundTripper
+}
+
+// RoundTrip answers for a middleware that panicked: net/http would close the
+// connection, and the client would ask again.
+func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) {
+	defer func() {
+		switch v := recover(); {
+		case v == http.ErrAbortHandler:
+			panic(v)
+		case v != nil:
+			resp, err = p.panicked(req, &Panic{Value: v, Stack: debug.Stack()}), nil
+		}
+	}()
+	return p.t.do(req, p.base.RoundTrip)
+}
+
+func (p *proxied) panicked(req *http.Request, err *Panic) *http.Response {
+	s := &step{t: p.t, req: req, codec: wire.OpenAIChat}
+	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok && *at != nil {
+		s.codec = *at
+	}
+	return s.raised(err)
 }
 
 type codecKey struct{}

@@ -36,7 +36,7 @@ func TestHandlerKeepsReasonsToItself(t *testing.T) {
 	defer client.CloseIdleConnections()
 	resp, err := client.Do(post(t, t.Context(), proxy(t, toys(down), serve(t).URL), ask(false)))
 	require.NoError(t, err)
-	require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+	require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 	got := read(t, resp)
 	require.Contains(t, got, "middleware_error")
 	require.NotContains(t, got, "hunter2")

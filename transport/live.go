@@ -1,16 +1,10 @@
 package transport
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"net/http"
 	"runtime"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/wire"
 )
 
 // show lets the client see what may be seen of an answer that is being read.
@@ -86,11 +80,10 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		s.shown.write(a.raw[a.stream.Taken():])
 		s.shown.end(nil)
 	default:
-		raw := a.raw
-		if len(raw) == 0 && saysEvents(a.resp) { // a keep-alive came first
-			raw = []byte(":")
+		if end := s.failure(a.stream, last, err); len(end) > 0 { // the client is told: the body itself is whole
+			s.shown.write(end)
+			err = nil
 		}
-		s.shown.write(s.errorEvent(raw, last, err))
 		s.shown.end(err)
 	}
 }
@@ -103,98 +96,4 @@ func (a *attempt) cutShort() error {
 		return nil
 	}
 	return a.err
-}
-
-// errorEvent returns err as an event of a stream that is framed like raw: the
-// provider's own, or in its words, if it is the refusal of attempt a. It is nil
-// where the framing has no place for one.
-func (s *step) errorEvent(raw []byte, a *attempt, err error) []byte {
-	if own := s.ownEvent(a); own != nil {
-		return own
-	}
-	body := s.ownWords(a)
-	if body == nil {
-		status, message := http.StatusUnprocessableEntity, ""
-		code, message := s.words(err)
-		var e *middleware.ModelError
-		if errors.As(err, &e) {
-			status, code = max(e.StatusCode, http.StatusBadRequest), e.Code
-			if e.Err != nil {
-				message = clip(withoutQuery(strings.TrimPrefix(e.Err.Error(), "wire: "), s.req), 1000)
-			}
-		}
-		body = s.errorBody(status, code, message)
-	}
-	var line bytes.Buffer
-	if json.Compact(&line, body) != nil {
-		return nil
-	}
-	switch {
-	case s.codec.Dialect() == wire.Ollama.Dialect() && !isEvents(raw):
-		return append(line.Bytes(), '\n')
-	case !isEvents(raw):
-		return nil
-	case s.codec.Dialect() == wire.Anthropic.Dialect(), s.codec.Dialect() == wire.OpenAIResponses.Dialect():
-		return []byte("event: error\ndata: " + line.String() + "\n\n")
-	}
-	return []byte("data: " + line.String() + "\n\n")
-}
-
-// ownEvent returns the event in which the provider said its error, if it did
-// so in a stream.
-func (s *step) ownEvent(a *attempt) []byte {
-	if a == nil || a.refusal == nil || a.stream == nil {
-		return nil
-	}
-	for e := range eventsFromTheEnd(a.raw) {
-		st := s.codec.NewStream(a.req, nil)
-		var refusal *middleware.ModelError
-		if _, err := st.Write(e); err != nil {
-			continue
-		}
-		if _, err := st.Close(); errors.As(err, &refusal) && refusal.Code == a.refusal.Code {
-			return e
-		}
-	}
-	return nil
-}
-
-// ownWords returns the body of an error status if it is a JSON object of
-// sensible size.
-func (s *step) ownWords(a *attempt) []byte {
-	if a == nil || a.refusal == nil || a.resp.StatusCode < 400 {
-		return nil
-	}
-	body := bytes.TrimSpace(plain(a.resp, a.raw))
-	if len(body) > 64<<10 || !bytes.HasPrefix(body, []byte("{")) {
-		return nil
-	}
-	return body
-}
-
-// words returns the code and the message for an error of the chain.
-func (s *step) words(err error) (code, message string) {
-	code = "middleware_error"
-	var typed interface{ ErrorType() string }
-	switch {
-	case errors.As(err, &typed):
-		code = typed.ErrorType()
-	case errors.Is(err, ErrModelCalls):
-		code = "model_calls_used_up"
-	}
-	if _, proxied := s.req.Context().Value(codecKey{}).(*wire.Codec); proxied { // by somebody who is not the program's author
-		return code, "transport: the chain did not let the answer through"
-	}
-	return code, clip(withoutQuery(err.Error(), s.req), 1000)
-}
-
-// clip cuts text at n bytes, between characters.
-func clip(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + "…"
 }

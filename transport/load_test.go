@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/transport"
 )
 
 // TestSlowClient: a client that does not read makes the provider wait, and a
@@ -85,13 +86,13 @@ func TestTwoAtOnce(t *testing.T) {
 		<-live
 		return next(ctx, req)
 	})
-	resp, err := hooked(t, toys(hedge))(post(t, t.Context(), u.URL, ask(true, addTool)))
+	ctx, watched := transport.Watch(t.Context())
+	resp, err := hooked(t, toys(hedge))(post(t, ctx, u.URL, ask(true, addTool)))
 	require.NoError(t, err)
 	close(live)
-	got, err := io.ReadAll(resp.Body)
-	require.ErrorContains(t, err, "took another answer")
-	require.True(t, strings.HasPrefix(string(got), shown+`data: {"error":`), string(got))
-	require.NoError(t, resp.Body.Close())
+	got := read(t, resp)
+	require.ErrorContains(t, watched.Err(), "took another answer")
+	require.True(t, strings.HasPrefix(got, shown+`data: {"error":`), got)
 	<-gone
 	late.Wait()
 }

@@ -218,13 +218,10 @@ func TestChangeBehindShownText(t *testing.T) {
 		ctx, watched := transport.Watch(t.Context())
 		resp, err := do(post(t, ctx, at, ask(true, addTool)))
 		require.NoError(t, err)
-		got, err := io.ReadAll(resp.Body)
-		require.Error(t, err)
-		require.NoError(t, resp.Body.Close())
-		require.True(t, strings.HasPrefix(string(got), event(toyAnswer{Text: "secret"})+`data: {"error":`), string(got))
-		require.NotContains(t, string(got), "c1")
+		got := read(t, resp)
+		require.True(t, strings.HasPrefix(got, event(toyAnswer{Text: "secret"})+`data: {"error":`), got)
+		require.NotContains(t, got, "c1")
 		if !strings.HasSuffix(t.Name(), "handler") {
-			require.ErrorIs(t, err, wire.ErrUnencodable)
 			require.ErrorIs(t, watched.Err(), wire.ErrUnencodable)
 		}
 	})
@@ -243,15 +240,15 @@ func TestErrorsBehindShownText(t *testing.T) {
 	}{
 		"raised": {raise, []http.HandlerFunc{events(bad), events(bad)}, `data: {"error":{"code":"invalid_tool_call"`,
 			func(t *testing.T, err error) { require.ErrorIs(t, err, argsvalidate.ErrExhausted) }},
-		"a status in the middle of a re-ask, in the provider's words": {raise,
-			[]http.HandlerFunc{events(bad), answer(529, "{\"error\":\n \"overloaded\"}")}, "data: {\"error\":\"overloaded\"}\n\n",
+		"a status in the middle of a re-ask keeps its number": {raise,
+			[]http.HandlerFunc{events(bad), answer(529, "{\"error\":\n \"overloaded\"}")}, `data: {"error":{"code":"","message":"the provider answered with status 529","status":529}}`,
 			func(t *testing.T, err error) {
 				var e *middleware.ModelError
 				require.ErrorAs(t, err, &e)
 				require.Equal(t, 529, e.StatusCode)
 			}},
 		"a status that is a page": {raise,
-			[]http.HandlerFunc{events(bad), answer(502, "<html>")}, `data: {"error":{"code":"","message":"middleware: model error: status 502","status":502}}`,
+			[]http.HandlerFunc{events(bad), answer(502, "<html>")}, `data: {"error":{"code":"","message":"the provider answered with status 502","status":502}}`,
 			func(t *testing.T, err error) { require.Error(t, err) }},
 		"a re-ask answered by another format": {raise, []http.HandlerFunc{events(bad), answer(200, "<html>")}, `data: {"error":`,
 			func(t *testing.T, err error) { require.ErrorIs(t, err, wire.ErrShape) }},
@@ -286,12 +283,10 @@ func TestErrorsBehindShownText(t *testing.T) {
 			ctx, watched := transport.Watch(t.Context())
 			resp, err := hooked(t, toys(c.chain))(post(t, ctx, u.URL, ask(true, addTool)))
 			require.NoError(t, err)
-			got, err := io.ReadAll(resp.Body)
-			require.NoError(t, resp.Body.Close())
-			c.err(t, err)
-			require.Error(t, watched.Err())
-			require.True(t, strings.HasPrefix(string(got), shown+c.event), string(got))
-			require.NotContains(t, string(got), "c1", "a call that nobody accepted")
+			got := read(t, resp)
+			c.err(t, watched.Err())
+			require.True(t, strings.HasPrefix(got, shown+c.event), got)
+			require.NotContains(t, got, "c1", "a call that nobody accepted")
 		})
 	}
 }
@@ -305,14 +300,14 @@ func TestStreamLeavesItsFormat(t *testing.T) {
 		<-seen
 		send(w, event(call("c1", `{}`))+"data: {\n\n"+event(usage(1, 1)))
 	})
-	resp, err := hooked(t, toys())(post(t, t.Context(), u.URL, ask(true, addTool)))
+	ctx, watched := transport.Watch(t.Context())
+	resp, err := hooked(t, toys())(post(t, ctx, u.URL, ask(true, addTool)))
 	require.NoError(t, err)
 	close(seen)
-	got, err := io.ReadAll(resp.Body)
-	require.ErrorIs(t, err, wire.ErrShape)
-	require.NoError(t, resp.Body.Close())
-	require.Contains(t, string(got), `data: {"error":`)
-	require.NotContains(t, string(got), "c1")
+	got := read(t, resp)
+	require.ErrorIs(t, watched.Err(), wire.ErrShape)
+	require.Contains(t, got, `data: {"error":`)
+	require.NotContains(t, got, "c1")
 }
 
 func TestErrorsBeforeAnythingWasShown(t *testing.T) {
@@ -325,7 +320,7 @@ func TestErrorsBeforeAnythingWasShown(t *testing.T) {
 		})
 		resp, err := hooked(t, toys(gone))(post(t, t.Context(), serve(t).URL, ask(true)))
 		require.NoError(t, err)
-		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 		read(t, resp)
 	})
 	t.Run("the provider's error behind a call", func(t *testing.T) {
@@ -358,7 +353,7 @@ func TestErrorsBeforeAnythingWasShown(t *testing.T) {
 		u := serve(t, events(event(call("c1", `{}`))+"data: {\n\n"))
 		resp, err := hooked(t, toys())(post(t, t.Context(), u.URL, ask(true, addTool)))
 		require.NoError(t, err)
-		require.Equal(t, http.StatusUnprocessableEntity, resp.StatusCode)
+		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 		require.NotContains(t, read(t, resp), "c1")
 	})
 }

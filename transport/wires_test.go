@@ -282,7 +282,7 @@ func TestRaisedInStreams(t *testing.T) {
 	want := map[string]string{
 		"chat":      "data: {\"error\":{",
 		"anthropic": "event: error\ndata: {\"type\":\"error\",\"error\":{",
-		"responses": "event: error\ndata: {\"",
+		"responses": "event: response.failed\ndata: {\"type\":\"response.failed\",\"sequence_number\":",
 		"gemini":    "data: {\"error\":{",
 		"ollama":    "{\"error\":",
 	}
@@ -298,11 +298,13 @@ func TestRaisedInStreams(t *testing.T) {
 			u := serve(t, answer(http.StatusOK, sent, "Content-Type", s.kind))
 			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+path, strings.NewReader(s.request(true)))
 			require.NoError(t, err)
-			resp, err := hooked(t, transport.New(transport.Options{}, raise))(req)
+			ctx, watched := transport.Watch(t.Context())
+			resp, err := hooked(t, transport.New(transport.Options{}, raise))(req.WithContext(ctx))
 			require.NoError(t, err)
 			b, err := io.ReadAll(resp.Body)
+			require.NoError(t, err)
 			require.NoError(t, resp.Body.Close())
-			require.ErrorIs(t, err, argsvalidate.ErrExhausted)
+			require.ErrorIs(t, watched.Err(), argsvalidate.ErrExhausted)
 			shown, event, ok := strings.Cut(string(b), want[name])
 			require.True(t, ok, string(b))
 			require.True(t, strings.HasPrefix(sent, shown))

@@ -119,8 +119,15 @@ type Codec interface {
 	// Output has what the model wrote.
 	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
 
-	// EncodeError writes an error as the provider would.
+	// EncodeError writes an error as the provider would. code is in it where the
+	// format has a place for one; without a code the status says what it is.
 	EncodeError(status int, code, message string) []byte
+
+	// MayHoldCall reports whether body may hold a tool call: whether one of the
+	// format's words for calls occurs in it, in any spelling that a JSON reader
+	// takes for the word. It is for bodies that the codec cannot read; a no is
+	// certain.
+	MayHoldCall(body []byte) bool
 
 	// Model returns a model call over HTTP. It streams requests with a Sink. An
 	// error status is a *middleware.ModelError, an answer that ends early wraps
@@ -166,6 +173,17 @@ type Stream interface {
 	// after a re-ask, a later one. The caller must call Close first. The error
 	// wraps ErrUnencodable.
 	Rest(resp *middleware.Response) ([]byte, error)
+
+	// Fail returns the events that end the answer as failed behind the bytes
+	// that were taken. It returns nil for an answer that is not streamed. SDKs
+	// and agents do not repeat a request that failed with status 400. Any other
+	// status is written as the provider would write it. code is in the events
+	// where the format has a place for it.
+	Fail(status int, code, message string) []byte
+
+	// Comment returns text as a comment of the stream. It returns nil where the
+	// stream, or one of the format's official clients, does not take comments.
+	Comment(text string) []byte
 }
 
 // format is a codec without its HTTP.

@@ -16,8 +16,8 @@ func TestProgram(t *testing.T) {
 
 func failed(err error) (status int, resp *http.Response) {
 	// langchaingo has no type for it.
-	if err != nil && strings.Contains(err.Error(), "status code: 422") {
-		return http.StatusUnprocessableEntity, nil
+	if err != nil && strings.Contains(err.Error(), "status code: 400") {
+		return http.StatusBadRequest, nil
 	}
 	return 0, nil
 }

@@ -1,7 +1,9 @@
 package anthropic
 
 import (
+	"cmp"
 	"net/http"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -34,20 +36,41 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 func failure(root rawjson.Value) (codec.Failure, bool) {
 	e := root.Get("error")
 	f := codec.Failure{
-		Code:    codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code")),
+		Code:    cmp.Or(e.Get("code").Str(), codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code"))),
 		Message: codec.FirstText(e.Get("message"), root.Get("message"), root.Get("Message")),
 	}
 	return codec.Refusal(f, e), f.Message != "" || f.Code != ""
 }
 
-// EncodeError is part of wire.Codec.
+// EncodeError is part of wire.Codec. A code that is none of the provider's types
+// stands beside the type.
 func (Format) EncodeError(status int, code, message string) []byte {
-	if code == "" {
-		code = codeOf(status)
-	}
-	e := codec.Object(kv("type", quote(code)), kv("message", quote(message)))
-	return []byte(codec.Object(kv("type", `"error"`), kv("error", e)))
+	return []byte(encodeError(status, code, message))
 }
+
+func encodeError(status int, code, message string) string {
+	kind, own := codeOf(status), kv("code", "")
+	switch {
+	case strings.HasSuffix(code, "_error"), code == "request_too_large":
+		kind = code
+	case code != "":
+		own.Raw = quote(code)
+	}
+	e := codec.Object(kv("type", quote(kind)), kv("message", quote(message)), own)
+	return codec.Object(kv("type", `"error"`), kv("error", e))
+}
+
+// Fail is part of wire.Stream.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	return s.buf.Frame(sent, "error", encodeError(status, code, message))
+}
+
+// Comment is part of wire.Stream.
+func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
+
+// MayHoldCall is part of wire.Codec. The quote leaves out server_tool_use, which
+// every usage object names.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, `"tool_use`) }
 
 // codeOf returns the provider's word for a status.
 func codeOf(status int) string {

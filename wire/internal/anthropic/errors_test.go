@@ -35,7 +35,7 @@ func TestDecodeError(t *testing.T) {
 
 func TestEncodeError(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `{"type":"error","error":{"type":"my_code","message":"a \"b\""}}`, string(format.EncodeError(422, "my_code", `a "b"`)))
+	require.Equal(t, `{"type":"error","error":{"type":"invalid_request_error","message":"a \"b\"","code":"my_code"}}`, string(format.EncodeError(422, "my_code", `a "b"`)))
 	for status, code := range map[int]string{
 		400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
 		422: "invalid_request_error", 429: "rate_limit_error", 500: "api_error", 504: "timeout_error", 529: "overloaded_error",

@@ -116,6 +116,33 @@ func statusOf(e rawjson.Value) int {
 	return 0
 }
 
+// Fail is part of wire.Stream. opencode and qwen-code end their turn at an error
+// of type invalid_request_error with the number 400 for a code.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	kind := codec.FailureType(status)
+	if code != "" && status != http.StatusBadRequest {
+		kind = code
+	}
+	e := codec.Object(codec.Member{Key: "error", Raw: codec.Object(
+		codec.Member{Key: "message", Raw: rawjson.Quote(message)},
+		codec.Member{Key: "type", Raw: rawjson.Quote(kind)},
+		codec.Member{Key: "param", Raw: "null"},
+		codec.Member{Key: "code", Raw: strconv.Itoa(status)})})
+	out := s.buf.Frame(sent, "", e)
+	if s.buf.IsEvents() {
+		out = append(out, "data: [DONE]\n\n"...)
+	}
+	return out
+}
+
+// Comment is part of wire.Stream.
+func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool {
+	return codec.MayHold(body, "tool_calls", "function_call")
+}
+
 // EncodeError is part of wire.Codec.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)

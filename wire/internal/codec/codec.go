@@ -49,6 +49,7 @@ type Format interface {
 	NewStream(req *middleware.Request, sink middleware.Sink) Stream
 	DecodeError(status int, header http.Header, body []byte) *middleware.ModelError
 	EncodeError(status int, code, message string) []byte
+	MayHoldCall(body []byte) bool
 
 	// Opening returns the end of the event that opens the streamed answer text, if
 	// a client needs that event before a keep-alive: in it is no word of the
@@ -81,6 +82,8 @@ type Stream interface {
 	// Rest returns what has to follow the first sent bytes. sent is a value that
 	// Safe had.
 	Rest(sent int, resp *middleware.Response) ([]byte, error)
+	Fail(sent, status int, code, message string) []byte
+	Comment(text string) []byte
 }
 
 // Parse scans one JSON text of a body, nested to any depth. Strings may hold

@@ -95,3 +95,19 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	out, err := c.format.Renumber(string(rest), c.n)
 	return []byte(out), err
 }
+
+// Fail is part of wire.Stream.
+func (c *Cursor) Fail(status int, code, message string) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fail := string(c.stream.Fail(c.sent, status, code, message))
+	if numbered, err := c.format.Renumber(fail, c.n); err == nil {
+		fail = numbered
+	}
+	return []byte(fail)
+}
+
+// Comment is part of wire.Stream.
+func (c *Cursor) Comment(text string) []byte {
+	return c.stream.Comment(text)
+}

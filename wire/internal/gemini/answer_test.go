@@ -360,7 +360,8 @@ func TestErrors(t *testing.T) {
 		require.Equal(t, 429, failed.StatusCode, name)
 		require.Equal(t, 13500*time.Millisecond, failed.RetryAfter, name)
 	}
-	require.JSONEq(t, `{"error":{"code":422,"message":"no \"x\"","status":"invalid_tool_call"}}`, string(wire.EncodeError(422, "invalid_tool_call", `no "x"`)))
+	require.JSONEq(t, `{"error":{"code":400,"message":"no \"x\"","status":"INVALID_ARGUMENT","details":[
+		{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"invalid_tool_call","domain":"toolmend"}]}}`, string(wire.EncodeError(400, "invalid_tool_call", `no "x"`)))
 	require.Contains(t, string(wire.EncodeError(503, "", "m")), `"UNAVAILABLE"`)
 	e := wire.DecodeError(503, nil, []byte(`{"error":{"code":999,"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"NaNs"}]}}`))
 	require.Equal(t, "999", e.Code)

@@ -70,13 +70,41 @@ var statusWords = map[int]string{
 	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
 
-// EncodeError is part of wire.Codec. Without a code, status gives the word.
+// EncodeError is part of wire.Codec. A code that is none of google.rpc's names is
+// the reason in a google.rpc.ErrorInfo, and status gives the name.
 func (Format) EncodeError(status int, code, message string) []byte {
-	if code == "" {
-		code = statusWords[status]
+	return []byte(encodeError(status, code, message))
+}
+
+func encodeError(status int, code, message string) string {
+	word, details := statusWords[status], ""
+	switch {
+	case code != "" && code == strings.ToUpper(code):
+		word = code
+	case code != "":
+		details = codec.Array([]string{codec.Object(
+			codec.Member{Key: "@type", Raw: `"type.googleapis.com/google.rpc.ErrorInfo"`},
+			codec.Member{Key: "reason", Raw: rawjson.Quote(code)},
+			codec.Member{Key: "domain", Raw: `"toolmend"`})})
 	}
-	return []byte(codec.Object(codec.Member{Key: "error", Raw: codec.Object(
+	return codec.Object(codec.Member{Key: "error", Raw: codec.Object(
 		codec.Member{Key: "code", Raw: strconv.Itoa(status)},
 		codec.Member{Key: "message", Raw: rawjson.Quote(message)},
-		codec.Member{Key: "status", Raw: quoteOrNone(code)})}))
+		codec.Member{Key: "status", Raw: quoteOrNone(word)},
+		codec.Member{Key: "details", Raw: details})})
+}
+
+// Fail is part of wire.Stream. Source: google.golang.org/genai v1.77.0,
+// api_client.go: data with a member error is an APIError.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	return s.buf.Frame(sent, "", encodeError(status, code, message))
+}
+
+// Comment is part of wire.Stream. The official clients for Go and Python take a
+// comment for an error.
+func (s *stream) Comment(string) []byte { return nil }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool {
+	return codec.MayHold(body, "functioncall", "function_call")
 }

@@ -53,6 +53,18 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	return codec.ModelError(status, header, *f)
 }
 
+// Fail is part of wire.Stream. Source: ollama/ollama v0.17.4, api/client.go: a
+// line with a member error ends the stream with its text.
+func (s *stream) Fail(sent, _ int, _, message string) []byte {
+	return s.buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+}
+
+// Comment is part of wire.Stream. The format is JSON lines, and has none.
+func (s *stream) Comment(string) []byte { return nil }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, "tool_calls") }
+
 // EncodeError is part of wire.Codec. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {
 	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))

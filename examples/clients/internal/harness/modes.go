@@ -42,7 +42,7 @@ func raise(t *testing.T, p Path) {
 		require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
 		fallthrough
 	default:
-		require.Equal(t, http.StatusUnprocessableEntity, status, "%T %v", err, err)
+		require.Equal(t, http.StatusBadRequest, status, "%T %v", err, err)
 	}
 
 	require.ErrorIs(t, call.Err(), argsvalidate.ErrExhausted)

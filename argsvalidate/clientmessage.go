@@ -1,0 +1,125 @@
+package argsvalidate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Bounds of a ClientMessage.
+const (
+	maxClientFaults  = 3
+	maxClientMessage = 500 // bytes
+)
+
+// ClientMessage returns one sentence for the user of the agent, such as
+// "read_file: file_path is missing (3 attempts)". It names tools and properties
+// that are declared, and says what is wrong with them. It holds no value, no
+// name that the model made up and no text of a rule, so a proxy may send it to
+// any client. It has at most 500 bytes.
+func (e *Error) ClientMessage() string {
+	var faults []string
+	for n, v := range e.Verdicts {
+		for _, i := range v.Issues {
+			if text := e.clientFault(n, i); !slices.Contains(faults, text) {
+				faults = append(faults, text)
+			}
+			if len(faults) > maxClientFaults {
+				break
+			}
+		}
+	}
+	if len(faults) > maxClientFaults {
+		faults = append(faults[:maxClientFaults], "and more")
+	}
+	text := strings.Join(faults, "; ")
+	switch {
+	case slices.Contains(e.reasons, ErrRule):
+		text = "a rule could not decide"
+	case text == "":
+		text = "the model sent no valid tool call"
+	}
+	if e.attempts > 0 {
+		text = fmt.Sprintf("%s (%d %s)", cut(text, maxClientMessage-40), e.attempts, map[bool]string{true: "attempt", false: "attempts"}[e.attempts == 1])
+	}
+	return cut(text, maxClientMessage)
+}
+
+// toolName returns the name of the tool of verdict n, if it is declared.
+func (e *Error) toolName(n int) string {
+	unknown := func(i middleware.Issue) bool { return i.Code == codeUnknownTool }
+	if n >= len(e.plans) || !e.plans[n].declared() || slices.ContainsFunc(e.Verdicts[n].Issues, unknown) {
+		return "undeclared tool"
+	}
+	return e.Verdicts[n].Call.Name
+}
+
+// clientFault returns an issue of verdict n in words that every client may read.
+func (e *Error) clientFault(n int, i middleware.Issue) string {
+	name := e.toolName(n)
+	switch i.Code {
+	case codeUnknownTool:
+		return "a tool was called that is not declared"
+	case codeTruncated:
+		return name + ": the call was cut off"
+	case codeNotObject, "syntax", "trailing_data", "utf8":
+		return name + ": the arguments are not a JSON object"
+	case "size", "depth", "number", "unchecked":
+		return name + ": the arguments are too large to validate"
+	}
+	place := "the argument object"
+	if pointer := e.declaredPart(n, i.Pointer); pointer != "" {
+		place = cut(middleware.Issue{Pointer: pointer}.Path(), maxClientMessage/4)
+	}
+	return cut(name, maxClientMessage/8) + ": " + place + " " + clientWords(i.Code)
+}
+
+// clientWords returns what is wrong with a value, by the code of its issue.
+func clientWords(code string) string {
+	switch code {
+	case "required", "dependentRequired":
+		return "is missing"
+	case "type":
+		return "has the wrong type"
+	case "enum", "const":
+		return "is not an allowed value"
+	case "additionalProperties", "unevaluatedProperties", "propertyNames", codeUndeclared:
+		return "has a property that is not declared"
+	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum":
+		return "is out of range"
+	case "minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties":
+		return "has the wrong length"
+	case codeDuplicateKey:
+		return "has a duplicate key"
+	}
+	if n := strings.IndexFunc(code, func(r rune) bool { return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' }); n >= 0 || len(code) > 40 {
+		return "is invalid"
+	}
+	return "is invalid (" + code + ")"
+}
+
+// declaredPart returns the longest prefix of pointer whose properties the schema
+// of verdict n's tool declares: the model made up the names behind it.
+func (e *Error) declaredPart(n int, pointer string) string {
+	if n >= len(e.plans) || e.plans[n].compiled == nil || e.plans[n].compiled.schema == nil {
+		return ""
+	}
+	root, declared := e.plans[n].compiled.schema.Source(), ""
+	const deepest = 16
+	for depth, seg := range rawjson.Segments(pointer) {
+		names, required := schema.Names(root, schema.Locate(root, declared))
+		if depth == deepest || !slices.Contains(names, seg) && !slices.Contains(required, seg) && !isNumber(seg) {
+			break
+		}
+		declared += "/" + rawjson.Escape(seg)
+	}
+	return declared
+}
+
+func isNumber(seg string) bool {
+	return seg != "" && len(seg) <= 9 && strings.Trim(seg, "0123456789") == ""
+}

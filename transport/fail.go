@@ -1,0 +1,121 @@
+package transport
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// fault is an error of the chain as the client is told of it.
+type fault struct {
+	status  int
+	code    string
+	message string
+	own     bool // no provider sent it
+}
+
+// fault returns what the client is told of err. A status that a provider sent
+// stays, whichever provider that was; everything else is a 400, which is the
+// status that no client repeats.
+func (s *step) fault(err error) fault {
+	var e *middleware.ModelError
+	if errors.As(err, &e) && e.StatusCode >= http.StatusBadRequest {
+		message := "the provider answered with status " + strconv.Itoa(e.StatusCode)
+		switch {
+		case errors.Is(e, middleware.ErrInvalidToolCall):
+			message = refusedCall
+		case e.Err != nil:
+			message = strings.TrimPrefix(e.Err.Error(), "wire: ")
+		}
+		return fault{e.StatusCode, e.Code, s.clean(message), false}
+	}
+	f := fault{http.StatusBadRequest, codeOf(err), "", true}
+	var told interface{ ClientMessage() string }
+	switch _, proxied := s.req.Context().Value(codecKey{}).(*wire.Codec); {
+	case errors.Is(err, middleware.ErrInvalidToolCall):
+		f.code, f.message = "invalid_tool_call", refusedCall
+	case errors.As(err, &told):
+		f.message = told.ClientMessage()
+	case proxied: // the client's user did not write the chain
+		f.message = "a middleware refused the answer"
+	default:
+		f.message = err.Error()
+	}
+	f.message = s.clean(f.message)
+	return f
+}
+
+const refusedCall = "the provider refused the model's tool call"
+
+// codeOf returns the code of an error of the chain: the ErrorType of the first
+// error in its tree that has one.
+func codeOf(err error) string {
+	var typed interface{ ErrorType() string }
+	if errors.As(err, &typed) {
+		return typed.ErrorType()
+	}
+	return "middleware_error"
+}
+
+// raised returns the response for an error of the chain.
+func (s *step) raised(err error) *http.Response {
+	f := s.fault(err)
+	r := newResponse(withCause(s.req, err), f.status, "application/json")
+	if f.own {
+		r.Header.Set("X-Should-Retry", "false")
+		r.Header.Set(errorHeader, f.code)
+	}
+	r.Header.Set("Content-Length", "0")
+	setBody(r, s.codec.EncodeError(f.status, f.code, f.message), false)
+	return r
+}
+
+// failure returns the events that end stream, whose safe bytes the client has,
+// as failed: the provider's own event if err is the one that attempt a ended
+// with.
+func (s *step) failure(stream wire.Stream, a *attempt, err error) []byte {
+	if own := s.ownEvent(a); own != nil {
+		return own
+	}
+	f := s.fault(err)
+	return stream.Fail(f.status, f.code, f.message)
+}
+
+// ownEvent returns the event in which the provider said its error, if it did
+// so in a stream.
+func (s *step) ownEvent(a *attempt) []byte {
+	if a == nil || a.refusal == nil || a.stream == nil {
+		return nil
+	}
+	for e := range eventsFromTheEnd(a.raw) {
+		st := s.codec.NewStream(a.req, nil)
+		var refusal *middleware.ModelError
+		if _, err := st.Write(e); err != nil {
+			continue
+		}
+		if _, err := st.Close(); errors.As(err, &refusal) && refusal.Code == a.refusal.Code {
+			return e
+		}
+	}
+	return nil
+}
+
+// clean shortens text for the client and takes the query of the address out of
+// it, where a key may be.
+func (s *step) clean(text string) string { return clip(withoutQuery(text, s.req), 1000) }
+
+// clip cuts text at n bytes, between characters.
+func clip(text string, n int) string {
+	if len(text) <= n {
+		return text
+	}
+	for n > 0 && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n] + "…"
+}
