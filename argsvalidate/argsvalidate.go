@@ -22,7 +22,7 @@
 //
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           they are past the Limits
-//	duplicate_key                 a key stands twice in one object
+//	duplicate_key                 an object has two members of one key
 //	not_object                    JSON, but no object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool

@@ -46,7 +46,7 @@ func Dotted(path string) string {
 }
 
 // Check returns an issue for each value that is not as it should be, in the
-// order of the arguments. It never returns an error.
+// order of the arguments, 1,000 at most. It never returns an error.
 func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
@@ -57,6 +57,9 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 	}
 	var issues []middleware.Issue
 	for pointer, value := range matches(doc.Root(), r.Path) {
+		if len(issues) == schema.MaxIssues {
+			break
+		}
 		switch {
 		case !value.Exists():
 			if r.Required {
@@ -145,18 +148,18 @@ func matches(root rawjson.Value, path string) iter.Seq2[string, rawjson.Value] {
 					if i := slices.Index(segs, "*"); i >= 0 {
 						rest = segs[:i]
 					}
-					return yield(pointer+"/"+strings.Join(rest, "/"), next)
+					return yield(rawjson.CutPointer(pointer+"/"+strings.Join(rest, "/")), next)
 				}
-				return walk(next, pointer+"/"+seg, segs[1:])
+				return walk(next, rawjson.CutPointer(pointer+"/"+seg), segs[1:])
 			}
 			i := 0
 			for child := range v.Each() {
 				seg := strconv.Itoa(i)
 				if child.IsMember() {
-					seg = rawjson.Escape(child.Key())
+					seg = child.Key()
 				}
 				i++
-				if !walk(child, pointer+"/"+seg, segs[1:]) {
+				if !walk(child, rawjson.JoinPointer(pointer, seg), segs[1:]) {
 					return false
 				}
 			}
@@ -168,7 +171,8 @@ func matches(root rawjson.Value, path string) iter.Seq2[string, rawjson.Value] {
 
 // ForbidPattern returns a rule that refuses every string in the arguments, at
 // any depth, in which re matches. {value} in message stands for the match.
-// tools are exact names; none: every tool. It panics if re is nil.
+// tools are exact names; none: every tool. At most 1,000 issues are returned.
+// ForbidPattern panics if re is nil.
 func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 	if re == nil {
 		panic("argsvalidate: ForbidPattern: re: must not be nil")
@@ -182,10 +186,14 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 			return nil, err
 		}
 		var issues []middleware.Issue
+		var pointers rawjson.Pointers
 		var walk func(v rawjson.Value)
 		walk = func(v rawjson.Value) {
+			if len(issues) == schema.MaxIssues {
+				return
+			}
 			if found := re.FindString(v.Str()); v.Kind() == rawjson.String && found != "" {
-				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: v.Pointer(), Message: strings.ReplaceAll(message, "{value}", schema.Clip(found))})
+				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointers.Of(v), Message: strings.ReplaceAll(message, "{value}", schema.Clip(found))})
 			}
 			for child := range v.Each() {
 				walk(child)

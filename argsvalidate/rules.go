@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -165,7 +166,7 @@ func (j *judgement) rulesOn(ctx context.Context, i int) error {
 			}
 			issues = issue(codeRule, "", "this call could not be checked, so it was not executed")
 		}
-		for _, found := range issues {
+		for _, found := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
 			if found.Code == "" {
 				found.Code = codeRule
 			}

@@ -212,8 +212,12 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 		return nil, issue(codeNotObject, "", "wanted one JSON object; sent "+schema.Sent(doc.Root()))
 	}
 	var issues []middleware.Issue
+	var pointers rawjson.Pointers
 	for _, dup := range doc.Duplicates() {
-		issues = append(issues, middleware.Issue{Code: codeDuplicateKey, Pointer: dup.Pointer(), Message: "this key stands twice in one object; send it once"})
+		if len(issues) == schema.MaxIssues {
+			break
+		}
+		issues = append(issues, middleware.Issue{Code: codeDuplicateKey, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
 	}
 	return doc, issues
 }

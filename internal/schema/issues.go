@@ -12,8 +12,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// maxIssues bounds how many issues are made of one value. Nobody reads more.
-const maxIssues = 1000
+// MaxIssues is how many issues are made of one value, by Validate and by all
+// other checks of arguments.
+const MaxIssues = 1000
 
 // fault is a leaf of v5's error tree, told by its pointers: v5's own words
 // come in random order, quote numbers and print limits as floats.
@@ -30,8 +31,10 @@ type fault struct {
 type reader struct {
 	s         *Schema
 	instance  *finder
-	suggested int                 // how often a suggestion was looked for
-	listed    map[string][]string // values of enums
+	suggested int                      // how often a suggestion was looked for
+	listed    map[string][]string      // values of enums
+	described map[rawjson.Value]string // what a schema wants
+	branched  map[rawjson.Value]string // what the branches of an anyOf or oneOf want
 
 	parent string // pointer of the container that was looked at last
 	within rawjson.Value
@@ -61,7 +64,7 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value)
 		if i > 0 && f.at == faults[i-1].at && f.where == faults[i-1].where && f.keyword == faults[i-1].keyword && len(f.merged) == 0 {
 			continue // the same schema, reached twice
 		}
-		if issues = append(issues, r.read(f)...); len(issues) > 2*maxIssues {
+		if issues = append(issues, r.read(f)...); len(issues) > 2*MaxIssues {
 			break
 		}
 	}
@@ -71,7 +74,7 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value)
 	issues = slices.CompactFunc(issues, func(a, b middleware.Issue) bool {
 		return a.Code == b.Code && a.Pointer == b.Pointer && (a.Message == b.Message || a.Code == "required" || a.Code == "additionalProperties")
 	})
-	return issues[:min(len(issues), maxIssues)]
+	return issues[:min(len(issues), MaxIssues)]
 }
 
 func (r *reader) faults(e *jsonschema.ValidationError) []fault {
@@ -185,6 +188,9 @@ func (r *reader) read(f fault) []middleware.Issue {
 	switch f.keyword {
 	case "required":
 		for name := range x.rule.Each() {
+			if len(issues) == MaxIssues {
+				break
+			}
 			if !r.instance.get(x.got, name.Str()).Exists() {
 				issues = append(issues, r.missing(x, x.schema, name.Str()))
 			}
@@ -211,7 +217,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 	case code == "minContains" && !f.foreign && !x.rule.Exists(): // v5 names a keyword that was not written
 		code = "contains"
 	}
-	return []middleware.Issue{{Code: code, Pointer: f.at, Message: clip(r.message(x), maxMessage)}}
+	return []middleware.Issue{{Code: code, Pointer: rawjson.CutPointer(f.at), Message: clip(r.message(x), maxMessage)}}
 }
 
 func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
@@ -219,16 +225,18 @@ func (r *reader) missing(x finding, object rawjson.Value, name string) middlewar
 	if want := r.describe(r.s.finder.get(r.s.finder.get(object, "properties"), name)); want != "" {
 		msg += "; wanted: " + want
 	}
-	return middleware.Issue{Code: x.keyword, Pointer: x.at + "/" + rawjson.Escape(name), Message: clip(msg, maxMessage)}
+	return middleware.Issue{Code: x.keyword, Pointer: rawjson.JoinPointer(x.at, name), Message: clip(msg, maxMessage)}
 }
 
 // undeclared finds the keys that "additionalProperties": false refuses.
 func (r *reader) undeclared(x finding) []middleware.Issue {
 	declared := r.s.finder.get(x.schema, "properties")
 	var free []string
-	for p := range declared.Each() {
-		if !r.instance.get(x.got, p.Key()).Exists() {
-			free = append(free, p.Key())
+	if r.suggested < maxSuggestions {
+		for p := range declared.Each() {
+			if !r.instance.get(x.got, p.Key()).Exists() {
+				free = append(free, p.Key())
+			}
 		}
 	}
 	var patterns []*regexp.Regexp
@@ -247,19 +255,21 @@ func (r *reader) undeclared(x finding) []middleware.Issue {
 		if meant := r.suggest(key, free); meant != "" {
 			msg += "; did you mean " + clip(rawjson.Quote(meant), maxQuoted) + "?"
 		}
-		issues = append(issues, middleware.Issue{Code: x.keyword, Pointer: x.at + "/" + rawjson.Escape(key), Message: msg})
-		if len(issues) == maxIssues {
+		issues = append(issues, middleware.Issue{Code: x.keyword, Pointer: rawjson.JoinPointer(x.at, key), Message: msg})
+		if len(issues) == MaxIssues {
 			break
 		}
 	}
 	return issues
 }
 
-// suggest is Suggest, for the first few names only: comparing each of
-// thousands with thousands would be the attack.
+// maxSuggestions is for how many names of one value a suggestion is looked for:
+// comparing each of thousands with thousands would be the attack.
+const maxSuggestions = 20
+
+// suggest is Suggest, for the first few names only.
 func (r *reader) suggest(name string, candidates []string) string {
-	const most = 20
-	if r.suggested++; r.suggested > most {
+	if r.suggested++; r.suggested > maxSuggestions {
 		return ""
 	}
 	return Suggest(name, candidates)

@@ -192,16 +192,24 @@ func (r *reader) wantedBranches(x finding) string {
 	if x.twice {
 		return "fits more than one of the allowed forms, wanted exactly one"
 	}
+	if words, known := r.branched[x.rule]; known {
+		return words
+	}
 	var forms []string
 	for branch := range x.rule.Each() {
 		if d := r.describe(branch); d != "" {
 			forms = append(forms, d)
 		}
 	}
-	if len(forms) == 0 {
-		return "fits none of the allowed forms"
+	words := "fits none of the allowed forms"
+	if len(forms) > 0 {
+		words += ": " + listed(unique(forms))
 	}
-	return "fits none of the allowed forms: " + listed(unique(forms))
+	if r.branched == nil {
+		r.branched = map[rawjson.Value]string{}
+	}
+	r.branched[x.rule] = words
+	return words
 }
 
 func listed(values []string) string { return listedWith(values, ", ") }
@@ -217,16 +225,29 @@ func listedWith(values []string, sep string) string {
 // if it does not say.
 func (r *reader) describe(s rawjson.Value) string {
 	const hops = 4
-	for range hops {
-		if words := describe(s); words != "" {
-			return words
-		}
-		pointer, ok := localRef(s)
-		if !ok {
-			break
-		}
-		s = r.s.finder.at(pointer)
+	return r.describeWithin(s, hops)
+}
+
+// describeWithin is describe with at most that many $refs followed. Each schema
+// is read once: a thousand properties may refer to one enum of thousands.
+func (r *reader) describeWithin(s rawjson.Value, hops int) string {
+	if words, known := r.described[s]; known {
+		return words
 	}
+	words := describe(s)
+	if pointer, ok := localRef(s); ok && words == "" && hops > 0 {
+		words = r.describeWithin(r.s.finder.at(pointer), hops-1)
+	} else if words == "" {
+		words = describeBranches(s)
+	}
+	if r.described == nil {
+		r.described = map[rawjson.Value]string{}
+	}
+	r.described[s] = words
+	return words
+}
+
+func describeBranches(s rawjson.Value) string {
 	var forms []string
 	for _, kw := range []string{"anyOf", "oneOf"} {
 		for branch := range s.Get(kw).Each() {

@@ -48,22 +48,22 @@ func (u *undeclaredWalk) value(v, s rawjson.Value, pointer string) {
 	var free []string // declared and not there
 	i := 0
 	for child := range v.Each() {
-		if len(u.issues) == maxIssues {
+		if len(u.issues) == MaxIssues {
 			return
 		}
 		seg := strconv.Itoa(i)
 		if i++; object {
 			seg = child.Key()
 		}
-		at := pointer + "/" + rawjson.Escape(seg)
 		if object && p.open && !p.declared[seg] {
-			if free == nil {
+			if free == nil && len(u.issues) < maxSuggestions {
 				free = absent(v, p.names)
 			}
-			u.say(at, seg, free)
+			u.say(rawjson.JoinPointer(pointer, seg), seg, free)
 			continue
 		}
 		if k := child.Kind(); k == rawjson.Object || k == rawjson.Array {
+			at := rawjson.JoinPointer(pointer, seg)
 			if !object { // all elements after a tuple have the same schema
 				seg = strconv.Itoa(min(i-1, p.tuple))
 			}
@@ -73,9 +73,8 @@ func (u *undeclaredWalk) value(v, s rawjson.Value, pointer string) {
 }
 
 func (u *undeclaredWalk) say(at, name string, free []string) {
-	const suggested = 20 // names that are compared with what was meant
 	msg := "this property is not declared"
-	if len(u.issues) < suggested {
+	if len(u.issues) < maxSuggestions {
 		if meant := Suggest(name, free); meant != "" {
 			msg += "; did you mean " + clip(rawjson.Quote(meant), maxQuoted) + "?"
 		}

@@ -62,17 +62,23 @@ func Decode(arguments string, into any) error {
 // decoder walks a plan and a text side by side.
 type decoder struct {
 	problems []string
+	pointers rawjson.Pointers
 	edits    []rawjson.Edit
-	again    bool // some key stands twice
+	again    bool // an object has two members of one key
 }
 
-// say adds one problem. An error of more than a few lines helps no model.
-func (d *decoder) say(pointer, what string) {
-	if pointer == "" {
-		pointer = "the arguments"
-	}
+// say adds one problem with v. An error of more than a few lines helps no model.
+func (d *decoder) say(v rawjson.Value, what string) { d.sayBelow(v, "", what) }
+
+// sayBelow adds one problem with what stands at the pointer below v. Past the
+// last problem that is told it does no work: half a million may follow.
+func (d *decoder) sayBelow(v rawjson.Value, below, what string) {
 	switch n := len(d.problems); {
 	case n < maxProblems:
+		pointer := d.pointers.Of(v) + below
+		if pointer == "" {
+			pointer = "the arguments"
+		}
 		d.problems = append(d.problems, schema.Clip(pointer)+": "+what)
 	case n == maxProblems:
 		d.problems = append(d.problems, "and more of this kind")
@@ -81,7 +87,7 @@ func (d *decoder) say(pointer, what string) {
 
 // wanted adds the problem that v is not what stands at its place.
 func (d *decoder) wanted(what string, v rawjson.Value) {
-	d.say(v.Pointer(), "wanted "+what+"; sent "+schema.Sent(v))
+	d.say(v, "wanted "+what+"; sent "+schema.Sent(v))
 }
 
 // jsonKinds are what a node wants to see.
@@ -109,7 +115,7 @@ func (d *decoder) value(s slot, v rawjson.Value) {
 		d.mapping(s.node, v)
 	case array:
 		if s.size >= 0 && v.Len() != s.size {
-			d.say(v.Pointer(), fmt.Sprintf("wanted %d elements; sent %d", s.size, v.Len()))
+			d.say(v, fmt.Sprintf("wanted %d elements; sent %d", s.size, v.Len()))
 		}
 		for e := range v.Each() {
 			d.value(s.elem, e)
@@ -128,7 +134,7 @@ func (d *decoder) value(s slot, v rawjson.Value) {
 	case foreign:
 		issues := s.judge.Validate(v)
 		for _, issue := range issues {
-			d.say(v.Pointer()+issue.Pointer, issue.Message)
+			d.sayBelow(v, issue.Pointer, issue.Message)
 		}
 		if len(issues) > 0 {
 			return
@@ -165,7 +171,7 @@ func (d *decoder) object(n *node, v rawjson.Value) {
 	d.members(v, func(key string, m rawjson.Value) {
 		i, ok := n.byName[key]
 		if !ok {
-			d.say(m.Pointer(), "unknown property")
+			d.say(m, "unknown property")
 			return
 		}
 		sent[i] = true
@@ -173,7 +179,7 @@ func (d *decoder) object(n *node, v rawjson.Value) {
 	})
 	for i, f := range n.fields {
 		if f.required && !sent[i] {
-			d.say(v.Pointer()+"/"+rawjson.Escape(f.name), "required property is missing")
+			d.sayBelow(v, "/"+rawjson.Escape(f.name), "required property is missing")
 		}
 	}
 }
@@ -182,12 +188,12 @@ func (d *decoder) object(n *node, v rawjson.Value) {
 func (d *decoder) mapping(n *node, v rawjson.Value) {
 	d.members(v, func(key string, m rawjson.Value) {
 		if n.pattern != nil && !n.pattern.MatchString(key) {
-			d.say(m.Pointer(), "wanted a whole number in range as the name of this property")
+			d.say(m, "wanted a whole number in range as the name of this property")
 			return
 		}
 		if n.custom {
 			if err := reflect.New(n.typ.Key()).Interface().(unmarshalsText).UnmarshalText([]byte(key)); err != nil {
-				d.say(m.Pointer(), "the name of this property is not allowed"+ownWords(err))
+				d.say(m, "the name of this property is not allowed"+ownWords(err))
 				return
 			}
 		}
@@ -275,7 +281,7 @@ func (d *decoder) numbers(n *node, v rawjson.Value) {
 // path.
 func (d *decoder) try(n *node, v rawjson.Value) {
 	if err := json.Unmarshal([]byte(v.Raw()), reflect.New(n.typ).Interface()); err != nil {
-		d.say(v.Pointer(), "this value is not accepted"+ownWords(err)+"; sent "+schema.Sent(v))
+		d.say(v, "this value is not accepted"+ownWords(err)+"; sent "+schema.Sent(v))
 	}
 }
 
