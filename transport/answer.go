@@ -103,8 +103,9 @@ func (s *step) verbatim(a *attempt) *http.Response {
 }
 
 // refusal returns the provider's own answer behind an error of the chain. The
-// client is told not to try again where its tries are used up, and where the
-// chain has already asked again because the model's call was refused.
+// client is told not to try again where its tries are used up, where the chain
+// has already asked again because the model's call was refused, and where the
+// history was refused.
 func (s *step) refusal(a *attempt, err error) *http.Response {
 	r := a.response()
 	switch {
@@ -118,7 +119,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(a.raw))
 	}
-	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0
+	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0 || errors.Is(err, middleware.ErrInvalidHistory)
 	if most := s.t.options.MaxModelCalls; refused || most > 0 && s.call.spent() >= most {
 		r.Header.Set("X-Should-Retry", "false")
 	}

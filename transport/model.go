@@ -48,6 +48,11 @@ func model(ctx context.Context, req *middleware.Request) (*middleware.Response, 
 	if s.brokeLive() {
 		return nil, errShown
 	}
+	return s.attemptCleaned(ctx, req)
+}
+
+// attempt makes one model call.
+func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	body, err := s.encode(req)
 	if err != nil {
 		return nil, err

@@ -95,6 +95,9 @@ type Options struct {
 	// ones pass untouched, but a stream that had begun is an error. 0 means
 	// 64 MiB, which is also the most.
 	MaxBody int64
+	// CleanHistory says what happens to tool calls in the history whose
+	// arguments are no JSON object: CleanOnRefusal (0), CleanAlways, CleanNever.
+	CleanHistory CleanHistory
 }
 
 // maxBody is what the codecs read at most.
@@ -104,6 +107,9 @@ const maxBody = 64 << 20
 func (o Options) Validate() error {
 	if o.KeepAlive < 0 && o.KeepAlive != NoKeepAlive {
 		return errKeepAlive
+	}
+	if o.CleanHistory > CleanNever {
+		return errCleanHistory
 	}
 	return nil
 }
