@@ -37,10 +37,9 @@ type event struct {
 func (a *answer) streamed() bool { return !a.root.Exists() }
 
 // message reads what an answer and message_start have in common.
-func (a *answer) message(v rawjson.Value) (err error) {
-	a.is.Model, err = text(v, "model")
+func (a *answer) message(v rawjson.Value) {
+	a.is.Model = codec.Text(v.Get("model"))
 	a.figures = a.figures.over(v.Get("usage"))
-	return err
 }
 
 // neutral returns what a was decoded to, sharing nothing that can be changed.
@@ -50,7 +49,7 @@ func (a *answer) neutral() *middleware.Response {
 	asWritten := !a.streamed()
 	for _, b := range a.blocks {
 		h.append(b)
-		if b.kind == "text" && b.part.Text == "" { // the provider refuses empty text in history
+		if b.odd || b.kind == "text" && b.part.Text == "" { // the provider refuses empty text in history
 			asWritten = false
 			continue
 		}

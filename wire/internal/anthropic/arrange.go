@@ -44,17 +44,18 @@ func arranged(m middleware.Message, own *home) ([]item, error) {
 func (b *block) of(h *home) bool { return b != nil && h != nil && b.home == h }
 
 // history returns it as it stands in a request. It is not ok for reasoning of
-// another provider, which nobody but that one takes.
+// another provider, which only that one takes, and for a block that no provider
+// takes.
 func (it item) history() (raw string, ok bool, err error) {
 	switch {
 	case it.call != nil && it.b != nil:
 		raw, err = it.b.withCall(*it.call, true)
 	case it.call != nil:
 		raw, err = freshCall(*it.call, true)
+	case it.b != nil && it.b.odd, it.b == nil && it.part.Kind == middleware.PartReasoning:
+		return "", false, nil
 	case it.b != nil:
 		raw, err = it.b.withPart(*it.part)
-	case it.part.Kind == middleware.PartReasoning:
-		return "", false, nil
 	default:
 		raw, err = freshPart(*it.part)
 	}
@@ -70,6 +71,8 @@ func (it item) answered() (string, error) {
 		raw, err = it.b.withCall(*it.call, false)
 	case it.call != nil:
 		raw, err = freshCall(*it.call, false)
+	case it.b != nil && it.b.odd && codec.SamePart(*it.part, it.b.part):
+		return it.b.native.Raw, nil
 	case it.b != nil:
 		raw, err = it.b.withPart(*it.part)
 	default:

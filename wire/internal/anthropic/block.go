@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"encoding/base64"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -16,6 +17,8 @@ type block struct {
 	part   middleware.Part
 	call   middleware.ToolCall
 	isCall bool
+	odd    bool  // of an answer, and out of shape: history leaves it out
+	early  bool  // it stands in the start of a stream's message
 	home   *home // the message that it was decoded with, nil after storage
 	at     int   // its place there
 }
@@ -66,13 +69,62 @@ func readBlock(v rawjson.Value, role middleware.Role, h *home, at int) (*block, 
 	return b, err
 }
 
+// readAnswered decodes a content block of an answer: what is out of shape is
+// opaque. The error wraps ErrShape: a client might read a call there.
+func readAnswered(v rawjson.Value, h *home, at int) (*block, error) {
+	if mayBeCall(v) {
+		return nil, codec.Shapef("a call whose type is no tool_use")
+	}
+	b, err := readBlock(v, middleware.RoleAssistant, h, at)
+	if err == nil || b != nil && b.isCall {
+		return b, err
+	}
+	b = newBlock(v, h, at)
+	b.kind, b.part.Kind, b.odd = v.Get("type").Str(), middleware.PartOpaque, true
+	return b, nil
+}
+
+// mayBeCall reports whether a block looks like a call to a client that compares
+// types without case, or takes what has an input for one.
+func mayBeCall(v rawjson.Value) bool {
+	typ := v.Get("type")
+	if typ.Kind() == rawjson.String {
+		return typ.Str() != "tool_use" && strings.EqualFold(typ.Str(), "tool_use")
+	}
+	for m := range v.Each() {
+		if v.Kind() == rawjson.Object && strings.EqualFold(m.Key(), "input") {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsCall reports whether a list of content has a call.
+func holdsCall(content rawjson.Value) bool {
+	for v := range content.Each() {
+		if v.Get("type").Str() == "tool_use" || mayBeCall(v) {
+			return true
+		}
+	}
+	return false
+}
+
 func (b *block) readCall() (err error) {
 	b.call = middleware.ToolCall{Arguments: b.v.Get("input").Raw(), Native: &b.native}
-	if b.call.ID, err = text(b.v, "id"); err != nil {
+	if b.call.ID, err = idText(b.v, "id"); err != nil {
 		return err
 	}
-	b.call.Name, err = text(b.v, "name")
+	b.call.Name, err = idText(b.v, "name")
 	return err
+}
+
+// idText is text for an id or a name: some servers write numbers, which clients
+// read as text.
+func idText(object rawjson.Value, key string) (string, error) {
+	if v := object.Get(key); v.Kind() == rawjson.Number {
+		return v.Raw(), nil
+	}
+	return text(object, key)
 }
 
 // readMedia reads what has neutral form; a file id or a list of blocks has

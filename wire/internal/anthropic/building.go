@@ -11,9 +11,11 @@ import (
 // building is a block of a stream, of which deltas bring more and more.
 type building struct {
 	index     int
-	start     rawjson.Value // as it stands in content_block_start
+	start     rawjson.Value // as it stands in content_block_start, or in message_start
 	kind      string
 	isCall    bool
+	early     bool                        // it stands whole in message_start
+	ended     bool                        // its content_block_stop has come
 	joined    map[string]*strings.Builder // pieces of text, by the member that they are of
 	keys      []string                    // of joined, in order
 	citations []string
@@ -22,13 +24,14 @@ type building struct {
 // add takes a delta in. Of an unknown kind, its texts are added to the members
 // of the same name, as those of all known ones are.
 func (b *building) add(delta rawjson.Value, kind string, show func(middleware.EventKind, string) error) error {
+	if b.isCall && kind != "input_json_delta" {
+		return notOfCall(delta)
+	}
 	switch kind {
 	case "citations_delta":
-		c := delta.Get("citation")
-		if c.Kind() != rawjson.Object {
-			return codec.Shapef("%s where a citation should be", c.Kind())
+		if c := delta.Get("citation"); c.Kind() == rawjson.Object {
+			b.citations = append(b.citations, c.Raw())
 		}
-		b.citations = append(b.citations, c.Raw())
 		return nil
 	case "text_delta":
 		return b.shown(delta, "text", middleware.EventText, show)
@@ -51,11 +54,20 @@ func (b *building) add(delta rawjson.Value, kind string, show func(middleware.Ev
 	return nil
 }
 
-func (b *building) shown(delta rawjson.Value, key string, kind middleware.EventKind, show func(middleware.EventKind, string) error) error {
-	piece, err := text(delta, key)
-	if err != nil {
-		return err
+// notOfCall returns an error if a delta of another kind than that of arguments
+// has a member that a client may add to a call.
+func notOfCall(delta rawjson.Value) error {
+	for m := range delta.Each() {
+		switch strings.ToLower(m.Key()) {
+		case "partial_json", "input", "name", "id":
+			return codec.Shapef("a delta of an unknown kind with %s of a call", m.Key())
+		}
 	}
+	return nil
+}
+
+func (b *building) shown(delta rawjson.Value, key string, kind middleware.EventKind, show func(middleware.EventKind, string) error) error {
+	piece := delta.Get(key).Str()
 	b.join(key, piece)
 	return show(kind, piece)
 }
@@ -78,6 +90,10 @@ func (b *building) join(key, piece string) {
 
 // block returns the whole block, as it would stand in a request.
 func (b *building) block(h *home, at int) (*block, error) {
+	if b.isCall && b.joined["input"] != nil && !b.bare() && b.start.Get("input").Raw() != b.joined["input"].String() {
+		// Some clients put deltas in the place of the input, some behind it.
+		return nil, codec.Shapef("a call that starts with other arguments than its deltas bring")
+	}
 	raw, input, err := b.history()
 	if err != nil {
 		return nil, codec.Shapef("a block with two members of one name")
@@ -86,11 +102,20 @@ func (b *building) block(h *home, at int) (*block, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := readBlock(doc.Root(), middleware.RoleAssistant, h, at)
+	out, err := readAnswered(doc.Root(), h, at)
+	if out != nil {
+		out.early = b.early
+	}
 	if err == nil && out.isCall && input != "" {
 		out.call.Arguments = input
 	}
 	return out, err
+}
+
+// bare reports whether a call starts without arguments, as those in deltas do.
+func (b *building) bare() bool {
+	v := b.start.Get("input")
+	return v.Kind() == rawjson.Invalid || v.Kind() == rawjson.Null || v.Kind() == rawjson.Object && v.Empty() || v.Raw() == `""`
 }
 
 // history returns the block's text, and what the model wrote for its input,

@@ -133,7 +133,7 @@ func requireAnswerLaws(t tester, body string, cut int) {
 }
 
 // requireEcho fails unless m is written into a history, but for texts that are
-// empty.
+// empty and blocks that a request cannot have.
 func requireEcho(t tester, m middleware.Message) {
 	t.Helper()
 	req := request(t, asked)
@@ -144,7 +144,13 @@ func requireEcho(t tester, m middleware.Message) {
 	}
 	got := request(t, string(body)).Messages
 	m = m.Clone()
-	m.Parts = slices.DeleteFunc(m.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartText && p.Text == "" })
+	m.Parts = slices.DeleteFunc(m.Parts, func(p middleware.Part) bool {
+		if p.Kind == middleware.PartOpaque {
+			_, err := format.DecodeRequest([]byte(`{"messages":[{"role":"assistant","content":[` + p.Native.Raw + `]}]}`))
+			return err != nil
+		}
+		return p.Kind == middleware.PartText && p.Text == ""
+	})
 	want := req.Messages
 	if len(m.Parts)+len(m.ToolCalls) > 0 {
 		want = append(want, m)

@@ -236,7 +236,7 @@ func TestRequestShape(t *testing.T) {
 		"a bare text":          `{"messages":[{"role":"user","content":["a"]}]}`,
 		"no type":              `{"messages":[{"role":"user","content":[{"text":"a"}]}]}`,
 		"text as a number":     `{"messages":[{"role":"user","content":[{"type":"text","text":1}]}]}`,
-		"an id as a number":    `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":1}]}]}`,
+		"an id as a list":      `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":[]}]}]}`,
 		"a name as a list":     `{"messages":[{"role":"assistant","content":[{"type":"tool_use","name":[]}]}]}`,
 		"a result for 1":       `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":1}]}]}`,
 		"a result of 1":        `{"messages":[{"role":"user","content":[{"type":"tool_result","content":1}]}]}`,

@@ -44,17 +44,29 @@ func (a *answer) layout() layout {
 func (a *answer) compose(items []item, edits map[int][]rawjson.Edit, first int, head bool) (string, error) {
 	l := a.layout()
 	var out strings.Builder
+	inStart := 0 // how many items stand in message_start
 	for _, i := range l.head {
-		if head || a.events[i].kind != "message_start" {
-			if err := a.put(&out, i, edits[i]); err != nil {
+		if a.events[i].kind == "message_start" {
+			if !head {
+				continue
+			}
+			var err error
+			if inStart, err = a.early(items, edits); err != nil {
 				return "", err
 			}
+		}
+		if err := a.put(&out, i, edits[i]); err != nil {
+			return "", err
 		}
 	}
 	stays := make([]bool, len(a.blocks))
 	for n, it := range items {
 		var err error
-		if it.b.of(a.home) {
+		if n < inStart {
+			stays[it.b.at] = true
+			continue
+		}
+		if it.b.of(a.home) && !it.b.early {
 			stays[it.b.at] = true
 			err = a.putBlock(&out, l, it, first+n)
 		} else {
@@ -78,6 +90,30 @@ func (a *answer) compose(items []item, edits map[int][]rawjson.Edit, first int, 
 		}
 	}
 	return out.String(), nil
+}
+
+// early adds to the edits of message_start what makes its content the first of
+// items that stood there, and returns how many these are.
+func (a *answer) early(items []item, edits map[int][]rawjson.Edit) (n int, err error) {
+	message := a.data(a.start).Get("message")
+	content := message.Get("content")
+	if content.Kind() != rawjson.Array || content.Empty() {
+		return 0, nil
+	}
+	var raws []string
+	for n < len(items) && items[n].b.of(a.home) && items[n].b.early {
+		raw, err := items[n].answered()
+		if err != nil {
+			return 0, err
+		}
+		raws = append(raws, raw)
+		n++
+	}
+	if _, err := codec.Only(message, "content"); err != nil {
+		return 0, err
+	}
+	edits[a.start] = append(edits[a.start], codec.Splice(content, raws)...)
+	return n, nil
 }
 
 // data returns the data of an event, which was read once.

@@ -2,6 +2,7 @@ package anthropic
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -18,6 +19,8 @@ type stream struct {
 	at   map[int]int // where the block of an index stands in open
 
 	stopped bool
+	skewed  bool                   // a block has an index that is not its place
+	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
 	err     error                  // what ended reading
@@ -69,6 +72,10 @@ func (s *stream) Close() (*middleware.Response, error) {
 		return nil, s.odd
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
+	case s.torn != nil:
+		return nil, s.torn
+	case s.skewed && s.holdsCall():
+		return nil, codec.Shapef("calls among blocks whose indices are not their places")
 	}
 	if len(s.a.blocks) == 0 { // an answer that is no stream has them already
 		for i, b := range s.open {
@@ -103,7 +110,7 @@ func (s *stream) whole(e codec.Event) error {
 	switch {
 	case err != nil:
 		return err
-	case isFailure(root):
+	case isFailure(root) && !holdsCall(root.Get("content")):
 		s.fail(root)
 		return nil
 	case root.Get("content").Kind() != rawjson.Array:
@@ -111,14 +118,10 @@ func (s *stream) whole(e codec.Event) error {
 	}
 	s.stopped = true
 	s.a.root, s.a.event = root, e
-	if err := s.a.message(root); err != nil {
-		return err
-	}
-	if s.a.stop, err = text(root, "stop_reason"); err != nil {
-		return err
-	}
+	s.a.message(root)
+	s.a.stop = codec.Text(root.Get("stop_reason"))
 	for v := range root.Get("content").Each() {
-		b, err := readBlock(v, middleware.RoleAssistant, s.a.home, len(s.a.blocks))
+		b, err := readAnswered(v, s.a.home, len(s.a.blocks))
 		if err != nil {
 			return err
 		}
@@ -164,11 +167,19 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 			return true, err
 		}
 	}
+	typ := root.Get("type").Str()
+	if typ == "" {
+		typ = e.Name
+	}
 	switch {
+	case e.Name != typ && e.Name != "" && e.Name != "message" && (holdsCalls(e.Name) || holdsCalls(typ)):
+		return true, codec.Shapef("an event of two types")
 	case err == nil && isFailure(root), e.Name == "error":
 		ev.kind = "error"
 	case err == nil:
-		ev.kind = root.Get("type").Str()
+		ev.kind = typ
+	case strings.HasPrefix(strings.TrimSpace(e.Data), "{"):
+		s.torn = codec.Shapef("an event that is no JSON")
 	case e.Data == "": // a cloud may put its error there without a field
 		if bare, err := codec.ParseObject(strings.TrimSpace(e.Text)); err == nil && isFailure(bare) {
 			root, ev.kind = bare, "error"
@@ -179,7 +190,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	switch ev.kind {
 	case "message_start":
-		err = s.started(root)
+		hold, err = s.started(root)
 	case "content_block_start":
 		hold, err = s.blockStart(root, &ev)
 	case "content_block_delta":
@@ -190,15 +201,29 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		hold, err = true, s.delta(root)
 	case "message_stop":
 		hold, err, s.stopped = true, nil, true
+		for _, b := range s.open {
+			b.ended = true
+		}
 	case "error":
 		s.fail(root)
 		hold, err = true, nil
 	default:
 		s.pass(ev)
-		return s.odd != nil, nil
+		return s.odd != nil || s.torn != nil, nil
 	}
 	s.a.events = append(s.a.events, ev)
 	return hold || s.odd != nil, err
+}
+
+// holdsCalls reports whether events of that kind bring a call or a part of it.
+// Some clients take the kind from the data, some from the name of the event.
+func holdsCalls(kind string) bool {
+	return kind == "message_start" || kind == "content_block_start" || kind == "content_block_delta" || kind == "content_block_stop"
+}
+
+// holdsCall reports whether a block that has started is a call.
+func (s *stream) holdsCall() bool {
+	return slices.ContainsFunc(s.open, func(b *building) bool { return b.isCall })
 }
 
 // pass keeps an event that is unknown, or no JSON, as bytes. Those in a row are
@@ -212,23 +237,36 @@ func (s *stream) pass(ev event) {
 	s.a.events = append(s.a.events, ev)
 }
 
-func (s *stream) started(root rawjson.Value) error {
+// started reads the start of the message. Blocks that stand in it are whole:
+// clients that collect the message take them, and put later blocks behind them.
+func (s *stream) started(root rawjson.Value) (hold bool, err error) {
 	if s.a.start >= 0 {
-		return codec.Shapef("a second start of the message")
+		return true, codec.Shapef("a second start of the message")
 	}
 	s.a.start = len(s.a.events)
 	m := root.Get("message")
 	if m.Kind() != rawjson.Object {
-		return codec.Shapef("a start without a message")
+		return true, codec.Shapef("a start without a message")
 	}
-	return s.a.message(m)
+	s.a.message(m)
+	for v := range m.Get("content").Each() {
+		n := len(s.open)
+		first, err := readAnswered(v, nil, 0)
+		if err != nil {
+			return true, err
+		}
+		s.at[n] = n
+		s.open = append(s.open, &building{index: n, start: v, early: true, kind: first.kind, isCall: first.isCall})
+		hold = hold || first.isCall
+		if err := s.show(first.shown()); err != nil {
+			return true, err
+		}
+	}
+	return hold, nil
 }
 
 func (s *stream) delta(root rawjson.Value) error {
-	stop, err := text(root.Get("delta"), "stop_reason")
-	if err != nil {
-		return err
-	}
+	stop := codec.Text(root.Get("delta").Get("stop_reason"))
 	if stop != "" || s.a.delta < 0 {
 		s.a.stop = stop
 	}
@@ -265,9 +303,10 @@ func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error
 	}
 	b := &building{index: n, start: start}
 	ev.block = len(s.open)
+	s.skewed = s.skewed || n != ev.block
 	s.at[n] = ev.block
 	s.open = append(s.open, b)
-	first, err := readBlock(start, middleware.RoleAssistant, nil, 0)
+	first, err := readAnswered(start, nil, 0)
 	if err != nil {
 		return true, err
 	}
@@ -285,19 +324,43 @@ func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
 	if delta.Kind() != rawjson.Object {
 		return codec.Shapef("a delta that is none")
 	}
-	if ev.delta, err = text(delta, "type"); err != nil {
-		return err
-	}
+	ev.delta = delta.Get("type").Str()
 	if i < 0 {
 		s.odd = codec.Shapef("a delta of a block that has not started")
 		return nil
 	}
 	ev.block = i
+	if err := s.fits(i, ev.delta); err != nil {
+		return err
+	}
 	return s.open[i].add(delta, ev.delta, s.show)
+}
+
+// fits returns an error where clients give a delta to different blocks: some
+// take its index, some the block that started last, and some are done with a
+// block at its stop.
+func (s *stream) fits(i int, kind string) error {
+	b, last := s.open[i], s.open[len(s.open)-1]
+	switch {
+	case b.early:
+		return codec.Shapef("a delta of a block that came whole")
+	case b.isCall && b.ended:
+		return codec.Shapef("a delta behind the end of a call")
+	case b != last && (b.isCall || last.isCall && kind == "input_json_delta"):
+		return codec.Shapef("a delta of a block in front of the last one")
+	}
+	return nil
 }
 
 func (s *stream) blockStop(root rawjson.Value, ev *event) error {
 	n, i, err := s.index(root)
 	ev.index, ev.block = n, i
-	return err
+	if err != nil || i < 0 {
+		return err
+	}
+	if s.open[i].early {
+		return codec.Shapef("the stop of a block that came whole")
+	}
+	s.open[i].ended = true
+	return nil
 }

@@ -86,20 +86,27 @@ func agreesWhole(root, v rawjson.Value, want middleware.ToolCall) error {
 	return nil
 }
 
-// announce notes the calls in a response object before the end, and reports
-// whether there are any.
-func (s *events) announce(env rawjson.Value) (found bool, err error) {
+// callsIn returns the calls of a response object.
+func callsIn(env rawjson.Value) ([]rawjson.Value, error) {
+	var found []rawjson.Value
 	for v := range env.Get("output").Each() {
 		it, err := answerItem(v)
 		if err != nil {
-			return true, err
+			return nil, err
 		}
 		if it.sort == isCall {
-			s.early = append(s.early, v)
-			found = true
+			found = append(found, v)
 		}
 	}
 	return found, nil
+}
+
+// announce notes the calls in a response object before the end, and reports
+// whether there are any.
+func (s *events) announce(env rawjson.Value) (found bool, err error) {
+	calls, err := callsIn(env)
+	s.early = append(s.early, calls...)
+	return len(calls) > 0, err
 }
 
 // agreeEarly compares the calls of the first events with those of the answer.

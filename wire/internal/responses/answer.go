@@ -96,11 +96,15 @@ func whole(body string) (*middleware.Response, *answer, error) {
 }
 
 // failed returns the error that a response object holds in the place of an
-// answer, with what it has cost.
+// answer, with what it has cost. A failure that has calls beside it is neither:
+// some clients would run them.
 func failed(env rawjson.Value) error {
 	e := env.Get("error")
 	if env.Get("status").Str() != "failed" && (absent(e) || env.Get("output").Kind() == rawjson.Array) {
 		return nil
+	}
+	if calls, err := callsIn(env); len(calls) > 0 || err != nil {
+		return codec.Shapef("calls in a response that has failed")
 	}
 	f, _ := failure(env)
 	u := readUsage(env.Get("usage"))

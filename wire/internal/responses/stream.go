@@ -218,12 +218,15 @@ func (s *stream) finish(ev *event) error {
 		return codec.Shapef("an answer that ends twice")
 	}
 	s.events.last = len(s.events.all)
-	if ev.typ == "response.failed" {
+	err = failed(env)
+	switch {
+	case errors.Is(err, codec.ErrShape):
+		return err
+	case err != nil:
+		s.fault = err
+	case ev.typ == "response.failed":
 		f, _ := failure(env)
 		s.fault = inAnswer(f)
-	}
-	if err := failed(env); err != nil {
-		s.fault = err
 	}
 	return nil
 }

@@ -1,0 +1,116 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/wire"
+)
+
+const (
+	payBlock   = `{"type":"tool_use","id":"call_1","name":"pay","input":{"amount":5}}`
+	payOpen    = `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"call_1","name":"pay","input":{}}}`
+	payDelta   = `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"amount\":5}"}}`
+	payStop    = `{"type":"content_block_stop","index":0}`
+	messageEnd = `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`
+)
+
+func startOf(content string) string {
+	return `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m-1","content":[` + content + `],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`
+}
+
+// messageStream is a stream of Anthropic Messages whose message starts with
+// content.
+func messageStream(content string, events ...string) string {
+	return eventStream(append(append([]string{startOf(content)}, events...), messageEnd, `{"type":"message_stop"}`)...)
+}
+
+func at(index, event string) string { return strings.Replace(event, `"index":0`, `"index":`+index, 1) }
+
+// Calls that stand whole in message_start are read, changed and taken out there.
+func TestAnthropicContentInTheStart(t *testing.T) {
+	t.Parallel()
+	body := messageStream(`{"type":"text","text":"Hi."},`+payBlock, `{"type":"ping"}`)
+	s := wire.Anthropic.NewStream(nil, nil)
+	_, err := s.Write([]byte(body))
+	require.NoError(t, err)
+	require.Zero(t, s.Safe(), "a call is held")
+	resp := requirePay(t, wire.Anthropic, body)
+	require.Equal(t, "Hi.", resp.Message.Text())
+
+	changed := resp.Clone()
+	changed.Message.ToolCalls[0].Arguments = `{"amount":6}`
+	out, err := wire.Anthropic.EncodeResponse(changed)
+	require.NoError(t, err)
+	require.Equal(t, strings.Replace(body, `"amount":5`, `"amount":6`, 1), string(out))
+
+	changed.Message.ToolCalls = nil
+	out, err = wire.Anthropic.EncodeResponse(changed)
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "call_1")
+	require.Contains(t, string(out), `"content":[{"type":"text","text":"Hi."}]`)
+
+	two := messageStream(payBlock, at("1", strings.Replace(payOpen, "call_1", "call_2", 1)), at("1", payDelta), at("1", payStop))
+	resp, err = wire.Anthropic.DecodeResponse(nil, []byte(two))
+	require.NoError(t, err)
+	require.Len(t, resp.Message.ToolCalls, 2)
+	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
+	out, err = wire.Anthropic.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"content":[]`)
+	got := requirePay(t, wire.Anthropic, string(out))
+	require.Equal(t, "call_2", got.Message.ToolCalls[0].ID)
+	require.Contains(t, string(out), `"type":"content_block_start","index":0`)
+
+	text := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Let me see."}}`, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop))
+	s = wire.Anthropic.NewStream(nil, nil)
+	_, err = s.Write([]byte(text))
+	require.NoError(t, err)
+	shown := string(s.Take())
+	_, err = s.Close()
+	require.NoError(t, err)
+	later, err := wire.Anthropic.DecodeResponse(nil, []byte(body))
+	require.NoError(t, err)
+	rest, err := s.Rest(later)
+	require.NoError(t, err)
+	spliced, err := wire.Anthropic.DecodeResponse(nil, []byte(shown+string(rest)))
+	require.NoError(t, err)
+	require.Len(t, spliced.Message.ToolCalls, 1)
+	require.Equal(t, "Let me see.Hi.", spliced.Message.Text())
+}
+
+// Official SDKs give a delta to the block of its index, or to the block that
+// started last; they put the first delta in the place of the block's input, or
+// behind it. A stream in which that makes a difference cannot be read.
+func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
+	t.Parallel()
+	requirePay(t, wire.Anthropic, messageStream("", payOpen, payDelta, payStop))
+	requirePay(t, wire.Anthropic, messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":5}`, 1), payStop))
+	second := at("1", strings.Replace(payOpen, "call_1", "call_2", 1))
+	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
+	for name, body := range map[string]string{
+		"input and deltas":                            messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":99999}`, 1), payDelta, payStop),
+		"deltas of the first of two":                  messageStream("", payOpen, second, payDelta, payStop, at("1", payDelta)),
+		"deltas of a text before a call":              messageStream("", text, at("1", payOpen), payDelta),
+		"indices in another order":                    messageStream("", at("1", payOpen), strings.Replace(second, `"index":1`, `"index":0`, 1), payDelta),
+		"an index that leaves one out":                messageStream("", at("1", payOpen), at("1", payDelta)),
+		"a delta behind the block":                    messageStream("", payOpen, payStop, payDelta),
+		"a delta behind the message":                  messageStream("", payOpen) + eventStream(payDelta),
+		"a block in the place of one that came whole": messageStream(payBlock, payOpen, payDelta),
+		"a delta of one that came whole":              messageStream(strings.Replace(payBlock, `{"amount":5}`, `{}`, 1), payDelta),
+		"the stop of one that came whole":             messageStream(payBlock, payStop),
+		"a delta without a type":                      messageStream("", payOpen, strings.Replace(payDelta, `"type":"input_json_delta",`, ``, 1)),
+		"a delta of another type":                     messageStream("", payOpen, strings.Replace(payDelta, `input_json_delta`, `input_delta`, 1)),
+		"a delta that renames the call":               messageStream("", payOpen, payDelta, `{"type":"content_block_delta","index":0,"delta":{"type":"name_delta","name":"x"}}`),
+		"an event named otherwise":                    eventStream(startOf("")) + "event: content_block_start\n" + strings.Replace(eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`, 1) + eventStream(messageEnd, `{"type":"message_stop"}`),
+		"an event that is no JSON":                    messageStream("", strings.Replace(payOpen, `"index"`, `index`, 1)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := wire.Anthropic.DecodeResponse(nil, []byte(body))
+			require.ErrorIs(t, err, wire.ErrShape)
+		})
+	}
+}
