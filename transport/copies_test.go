@@ -1,0 +1,91 @@
+package transport_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// Streams in which a client may find other arguments than the ones that another
+// client finds: of neither kind does anything reach the client, whatever the
+// chain does at the end.
+func TestStreamsOfTwoReadings(t *testing.T) {
+	t.Parallel()
+	const fine, evil = `{"n":1}`, `{"n":"evil"}`
+	quoted := func(text string) string { return strings.ReplaceAll(text, `"`, `\"`) }
+	// swap changes one of the places in which an answer of Responses has the
+	// arguments: the delta, their end, the item, and the last event.
+	swap := func(place int) string {
+		parts := strings.SplitAfter(responses().stream("", fine), quoted(fine))
+		require.Len(t, parts, 5)
+		parts[place] = strings.Replace(parts[place], quoted(fine), quoted(evil), 1)
+		return strings.Join(parts, "")
+	}
+	early := func() string {
+		return strings.Replace(responses().stream("", fine), `"output":[]}}`, `"output":[{"type":"function_call","id":"f","call_id":"c9","name":"add","arguments":"`+quoted(evil)+`"}]}}`, 1)
+	}
+	bare := func(text, arguments string) string {
+		s := responses().stream(text, arguments)
+		for _, index := range []string{`"output_index":0,`, `"output_index":1,`} {
+			s = strings.ReplaceAll(s, index, "")
+		}
+		return s
+	}
+	block := func(old, new string) string {
+		s := anthropic().stream("", fine)
+		require.Contains(t, s, old)
+		return strings.Replace(s, old, new, 1)
+	}
+	for name, c := range map[string]struct {
+		speech speech
+		sent   string
+	}{
+		"responses, deltas":         {responses(), swap(0)},
+		"responses, arguments.done": {responses(), swap(1)},
+		"responses, item.done":      {responses(), swap(2)},
+		"responses, completed":      {responses(), swap(3)},
+		"responses, created":        {responses(), early()},
+		"responses, no index":       {responses(), bare("", evil)},
+		"responses, model":          {responses(), strings.ReplaceAll(responses().stream("", evil), `"model":"m"`, `"model":7`)},
+		"anthropic, message_start":  {anthropic(), block(`"content":[]`, `"content":[{"type":"tool_use","id":"c9","name":"add","input":`+evil+`}]`)},
+		"anthropic, input":          {anthropic(), block(`"input":{}`, `"input":`+evil)},
+		"anthropic, index":          {anthropic(), strings.ReplaceAll(anthropic().stream("", evil), `"index":1`, `"index":4`)},
+		"anthropic, model":          {anthropic(), strings.ReplaceAll(anthropic().stream("", evil), `"model":"m"`, `"model":7`)},
+		"anthropic, whole start":    {anthropic(), sse("message_start", `{"type":"message_start","message":{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c9","name":"add","input":%s}],"usage":{"input_tokens":1,"output_tokens":1}}}`, evil) + sse("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`) + sse("message_stop", `{"type":"message_stop"}`)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u := serve(t, answer(http.StatusOK, c.sent, "Content-Type", c.speech.kind))
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+c.speech.path, strings.NewReader(c.speech.request(true)))
+			require.NoError(t, err)
+			raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+			resp, err := hooked(t, transport.New(transport.Options{}, raise))(req)
+			require.NoError(t, err)
+			body, _ := io.ReadAll(resp.Body)
+			require.NoError(t, resp.Body.Close())
+			require.NotContains(t, string(body), "evil")
+			require.Contains(t, string(body), "error")
+		})
+	}
+	t.Run("no index, valid", func(t *testing.T) {
+		t.Parallel()
+		_, body := responses().talk(t, transport.New(transport.Options{}, validate()), true, bare("", fine))
+		require.Equal(t, bare("", fine), body)
+	})
+	t.Run("no index, asked again", func(t *testing.T) {
+		t.Parallel()
+		for shown, want := range map[string]string{"": "two", "one ": "one two"} {
+			got, body := responses().talk(t, transport.New(transport.Options{}, validate()), true, bare(shown, evil), bare("two", fine))
+			require.Equal(t, []string{fine}, arguments(got))
+			require.Equal(t, want, text(got))
+			require.NotContains(t, body, "evil")
+			require.NotContains(t, body, "output_index")
+		}
+	})
+}
