@@ -37,6 +37,7 @@ type list struct {
 	cut   error // why it is not the whole one
 	tools []agentloop.Tool
 	table []Entry
+	known map[[sha256.Size]byte]string // what compiling its schemas has said; see compiled
 }
 
 // pages is what the server sent.
@@ -100,23 +101,36 @@ func (s *Server) publish(ctx context.Context, p pages, heard uint64) error {
 	old := s.list.Load()
 	l := &list{heard: heard, sum: p.sum, cut: p.cut}
 	if old != nil && old.sum == p.sum {
-		l.tools, l.table = old.tools, old.table
-	} else if err := s.fill(ctx, l, p.tools); err != nil {
-		return err
+		l.tools, l.table, l.known = old.tools, old.table, old.known
+	} else {
+		schemas := compiled{now: map[[sha256.Size]byte]string{}}
+		if old != nil {
+			schemas.before = old.known
+		}
+		if err := s.fill(ctx, l, p.tools, &schemas); err != nil {
+			return err
+		}
+		l.known = schemas.now
 	}
 	s.list.Store(l)
 	return nil
 }
 
-// fill makes tools of what the server described. The time is bounded by ctx:
-// schemas can be costly to compile.
-func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool) error {
+// fill makes tools of what the server described. Schemas can be costly to
+// compile: ctx is checked before each, and one that would be refused for its
+// size is not compiled.
+func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool, schemas *compiled) error {
 	names, sent := map[string]bool{}, 0
 	for _, d := range described {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		e, t := s.tool(d)
+		e, t := s.tool(d, func(text []byte) string {
+			if sent+len(text) > maxSent {
+				return ""
+			}
+			return schemas.compile(text)
+		})
 		size := len(e.Name) + len(t.Def.Description) + len(t.Def.Parameters)
 		switch {
 		case e.Refused != "":
@@ -154,8 +168,8 @@ func (s *Server) admitted(e Entry, t *agentloop.Tool) (ok bool) {
 	return s.o.Admit(e, t)
 }
 
-// tool makes a tool of what the server described.
-func (s *Server) tool(d *sdk.Tool) (Entry, agentloop.Tool) {
+// tool makes a tool of what the server described. compile is for readSchema.
+func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, agentloop.Tool) {
 	e := Entry{Name: toolName(s.o.Prefix, d.Name), Server: s.name, Tool: d.Name, Title: title(d)}
 	if d.Annotations != nil {
 		a := *d.Annotations
@@ -169,7 +183,7 @@ func (s *Server) tool(d *sdk.Tool) (Entry, agentloop.Tool) {
 		e.Tool, e.Refused = clip(d.Name, maxName), fmt.Sprintf("its name is longer than %d bytes", maxName)
 	}
 	description := plain(d.Description, s.o.MaxDescription)
-	parameters, raw, why := readSchema(d.InputSchema, s.o.MaxSchema)
+	parameters, raw, why := readSchema(d.InputSchema, s.o.MaxSchema, compile)
 	if why != "" {
 		e.Unvalidated = clip(why, maxReason)
 		if raw != "" {

@@ -10,9 +10,10 @@
 //
 // # A server is a stranger
 //
-// What it sends is bounded: tools, pages, descriptions, schemas, results and
-// the time that it takes (see [Options]). A schema is read from its own text
-// only, never from the network. One that cannot be used costs its tool the
+// What it sends is bounded: messages, tools, pages, descriptions, schemas,
+// results and the time that it takes (see [Options]). A schema is read from its
+// own text only, never from the network. A list is compiled until 16 schemas of
+// it were too expensive; a schema that stays the same is compiled once. One that cannot be used costs its tool the
 // validation, not the run: the tool is offered without parameters, what the
 // server wrote stands in its description, and [Server.Table] says why.
 //
@@ -25,7 +26,9 @@
 // no number is rounded. A result's texts are joined; structured content stands
 // in for them where there are none; images, audio and resources are described
 // to the model, and given whole to the program as the side value of the result,
-// an *sdk.CallToolResult. A result with isError, and any failure of the call, is
+// an *sdk.CallToolResult. Characters that people cannot see are left out of what
+// the model gets, but for line breaks and tabs: control characters, zero-width
+// ones, and those that change the direction of text. A result with isError, and any failure of the call, is
 // an error result for the model: a server cannot end a run.
 //
 // # What the SDK costs
@@ -78,13 +81,15 @@ type Options struct {
 
 // What the options cannot change.
 const (
-	maxPages  = 1000        // of one list
-	maxRead   = 16 << 20    // bytes of one list, about
-	maxSent   = 1 << 20     // bytes of all names, descriptions and schemas that are offered
-	maxTitle  = 100         // bytes of a title, and of a server's name
-	maxReason = 300         // bytes of why a tool is not offered or validated
-	maxError  = 1000        // bytes of a server's error message
-	grace     = time.Second // for calls that still run when the session is closed
+	maxPages   = 1000        // of one list
+	maxRead    = 16 << 20    // bytes of one list, about
+	maxSent    = 1 << 20     // bytes of all names, descriptions and schemas that are offered
+	maxCostly  = 16          // schemas of one list that are too expensive to compile; later ones are not tried
+	maxMessage = 16 << 20    // bytes of one HTTP body; the SDK has the same bound for lines and events
+	maxTitle   = 100         // bytes of a title, and of a server's name
+	maxReason  = 300         // bytes of why a tool is not offered or validated
+	maxError   = 1000        // bytes of a server's error message
+	grace      = time.Second // for calls that still run when the session is closed
 )
 
 var prefixRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,31}$`)
@@ -125,7 +130,7 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 	if impl == nil {
 		impl = &sdk.Implementation{Name: "toolmend", Version: "0"}
 	}
-	t := &tap{Transport: transport}
+	t := &tap{Transport: bounded(transport)}
 	s.conn = t
 	hello := ctx
 	if o.Timeout > 0 {
@@ -134,7 +139,9 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 		defer cancel()
 	}
 	session, err := waiting(hello, func() (*sdk.ClientSession, error) {
-		return sdk.NewClient(impl, s.clientOptions()).Connect(hello, t, nil)
+		client := sdk.NewClient(impl, s.clientOptions())
+		client.AddSendingMiddleware(firstTools(o.MaxTools))
+		return client.Connect(hello, t, nil)
 	}, func(late *sdk.ClientSession) { _ = late.Close() })
 	if err != nil {
 		go t.cut() // lets go of a server that does not read; one that does not end takes a while
@@ -148,8 +155,10 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 }
 
 // New reads the tools of a session that the caller has opened. Unless its
-// client's ToolListChangedHandler calls Changed, the list stays as it is. It
-// panics on Options that make no sense.
+// client's ToolListChangedHandler calls Changed, the list stays as it is. A
+// page of the list is read whole, since the SDK's client is the caller's: one of
+// 100,000 tools takes seconds and gigabytes there. It panics on Options that
+// make no sense.
 func New(ctx context.Context, session *sdk.ClientSession, o Options) (*Server, error) {
 	s := newServer(o.withDefaults())
 	if err := s.open(ctx, session); err != nil {

@@ -70,7 +70,8 @@ func joined(parts ...string) string {
 	return strings.Join(some, ", ")
 }
 
-// writer joins texts by line breaks and keeps the first limit bytes of them.
+// writer joins the visible parts of texts by line breaks, and keeps the first
+// limit bytes of them.
 type writer struct {
 	limit, total int
 	begun        bool
@@ -78,6 +79,7 @@ type writer struct {
 }
 
 func (w *writer) add(s string) {
+	s = visible(s)
 	if w.begun {
 		s = "\n" + s
 	}

@@ -2,7 +2,9 @@ package mcp
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -13,8 +15,8 @@ import (
 
 // readSchema returns the schema of a tool's arguments as a provider takes it,
 // or why it cannot be used. raw is the text that it had then, "" if it is too
-// long to be shown.
-func readSchema(in any, limit int) (parameters json.RawMessage, raw, why string) {
+// long to be shown. compile says what is wrong with a schema, "" if nothing is.
+func readSchema(in any, limit int, compile func(text []byte) string) (parameters json.RawMessage, raw, why string) {
 	m, isObject := in.(map[string]any)
 	if in == nil {
 		return nil, "", "it has no schema"
@@ -39,10 +41,42 @@ func readSchema(in any, limit int) (parameters json.RawMessage, raw, why string)
 			return nil, "", "its schema cannot be written: " + err.Error()
 		}
 	}
-	if _, err := schema.Compile(text, schema.Options{}); err != nil {
-		return nil, string(text), err.Error()
+	if why := compile(text); why != "" {
+		return nil, string(text), why
 	}
 	return text, "", ""
+}
+
+// compiled is what compiling the schemas of a list has said, "" for a good
+// one, by the digest of their texts.
+type compiled struct {
+	before map[[sha256.Size]byte]string // of the list before
+	now    map[[sha256.Size]byte]string
+	costly int // schemas of this list that were too expensive
+}
+
+// compile compiles the schema, unless the list before had it, or too many of
+// this list were too expensive.
+func (c *compiled) compile(text []byte) string {
+	digest := sha256.Sum256(text)
+	why, known := c.now[digest]
+	if !known {
+		why, known = c.before[digest]
+	}
+	if !known {
+		if c.costly == maxCostly {
+			return fmt.Sprintf("it was not compiled: %d schemas of its server were too expensive", maxCostly)
+		}
+		_, err := schema.Compile(text, schema.Options{})
+		if err != nil {
+			why = clip(err.Error(), maxReason)
+		}
+		if errors.Is(err, schema.ErrExpensive) {
+			c.costly++
+		}
+	}
+	c.now[digest] = why
+	return why
 }
 
 // describesObject looks at the value of the keyword "type".

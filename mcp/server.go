@@ -33,7 +33,7 @@ func newServer(o Options) *Server { return &Server{o: o, busy: make(chan struct{
 func (s *Server) open(ctx context.Context, session *sdk.ClientSession) error {
 	s.session, s.name = session, s.o.Name
 	if info := session.InitializeResult(); s.name == "" && info != nil && info.ServerInfo != nil {
-		s.name = plain(info.ServerInfo.Name, maxTitle)
+		s.name = line(info.ServerInfo.Name, maxTitle)
 	}
 	s.name = cmp.Or(s.name, "MCP")
 	return s.refresh(ctx)

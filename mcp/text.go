@@ -74,18 +74,23 @@ func head(s string, n int) string {
 	return s[:n]
 }
 
-// plain returns s without characters that people cannot see, so that they read
-// what the model reads, in at most n bytes.
+// plain returns the visible part of s in at most n bytes.
 func plain(s string, n int) string {
 	// What is dropped has at most 4 bytes; a text of nothing else may come out
 	// shorter than it could be.
-	visible := strings.Map(func(r rune) rune {
+	return clip(visible(head(s, 4*n+utf8.UTFMax)), n)
+}
+
+// visible returns s without characters that people cannot see, so that they
+// read what the model reads. Line feeds and tabs stay.
+func visible(s string) string {
+	s = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf) && r != '\n' && r != '\t' {
 			return -1
 		}
 		return r
-	}, head(s, 4*n+utf8.UTFMax))
-	return clip(strings.ToValidUTF8(visible, ""), n)
+	}, s)
+	return strings.ToValidUTF8(s, "")
 }
 
 // line is plain on one line.
