@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -69,27 +71,47 @@ func argumentsJSON(v rawjson.Value, arguments string) string {
 	return rawjson.Quote(arguments)
 }
 
+// bothForms returns an error if a message has calls in both forms and the one in
+// the old form is none of the others: a client reads either.
+func bothForms(f *fields) error {
+	if f.calls.Len() == 0 || !f.hasFunction() {
+		return nil
+	}
+	for v := range f.calls.Each() {
+		holder, _, key := payload(v, kindOf(v), false)
+		if holder.Get("name").Str() == f.function.Get("name").Str() && argumentsOf(holder.Get(key)) == argumentsOf(f.function.Get("arguments")) {
+			return nil
+		}
+	}
+	return codec.Shapef("calls in both forms that differ")
+}
+
 func isText(v rawjson.Value) bool {
 	k := v.Kind()
 	return k == rawjson.String || k == rawjson.Null || k == rawjson.Invalid
 }
 
-// checkCall returns an error if a call, whole or a delta's, has a member of a
-// kind that no server sends.
+// checkCall returns an error if it cannot be told what a call, whole or a
+// delta's, calls.
 func checkCall(v rawjson.Value) error {
 	if v.Kind() != rawjson.Object {
 		return codec.Shapef("a tool call is of kind %s", v.Kind())
 	}
-	for _, key := range []string{"id", "type", "name"} {
-		if !isText(v.Get(key)) {
-			return codec.Shapef("the %s of a tool call is no string", key)
-		}
+	if !isText(v.Get("name")) {
+		return codec.Shapef("the name of a tool call is no string")
 	}
+	filled := 0
 	for _, key := range []string{"function", "custom"} {
 		holder := v.Get(key)
 		if k := holder.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid || !isText(holder.Get("name")) {
 			return codec.Shapef("the %s of a tool call is no object with a name", key)
 		}
+		if cmp.Or(holder.Get("name").Str(), argumentsOf(holder.Get("arguments")), argumentsOf(holder.Get("input"))) != "" {
+			filled++
+		}
+	}
+	if filled > 1 {
+		return codec.Shapef("a tool call that is a function's and a custom tool's")
 	}
 	return nil
 }
@@ -103,7 +125,7 @@ func readCall(v rawjson.Value, old bool) (middleware.ToolCall, error) {
 		return c, err
 	}
 	if !old {
-		c.Kind, c.ID = kindOf(v), v.Get("id").Str()
+		c.Kind, c.ID = kindOf(v), codec.Text(v.Get("id"))
 	}
 	holder, _, key := payload(v, c.Kind, old)
 	c.Name, c.Arguments = holder.Get("name").Str(), argumentsOf(holder.Get(key))

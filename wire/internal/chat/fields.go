@@ -82,24 +82,30 @@ func readChunk(object rawjson.Value) (f chunkFields) {
 	return f
 }
 
-// check returns an error if a member that every server knows is of a kind that
-// none of them sends.
+// check returns an error if a member that holds calls is of a kind that hides
+// them.
 func (f *fields) check() error {
-	for _, v := range []rawjson.Value{f.role, f.callID, f.refusal} {
-		if k := v.Kind(); k != rawjson.String && k != rawjson.Null && k != rawjson.Invalid {
-			return codec.Shapef("a message's %s is of kind %s", v.Key(), k)
-		}
+	if !holds(f.calls, rawjson.Array) {
+		return codec.Shapef("tool_calls is of kind %s", f.calls.Kind())
 	}
-	if k := f.content.Kind(); k == rawjson.Number || k == rawjson.Bool {
-		return codec.Shapef("content is of kind %s", k)
-	}
-	if k := f.calls.Kind(); k != rawjson.Array && k != rawjson.Null && k != rawjson.Invalid {
-		return codec.Shapef("tool_calls is of kind %s", k)
-	}
-	if k := f.function.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
-		return codec.Shapef("function_call is of kind %s", k)
+	if !holds(f.function, rawjson.Object) {
+		return codec.Shapef("function_call is of kind %s", f.function.Kind())
 	}
 	return nil
+}
+
+// holds reports whether v is of the kind that holds calls, or of one that holds
+// nothing at all: servers write "", false or {} for none.
+func holds(v rawjson.Value, kind rawjson.Kind) bool {
+	switch v.Kind() {
+	case kind:
+		return true
+	case rawjson.String:
+		return v.Str() == ""
+	case rawjson.Array, rawjson.Object:
+		return v.Empty()
+	}
+	return true
 }
 
 // hasReasoning reports whether there is reasoning, in any of the three members

@@ -46,7 +46,7 @@ func readMessage(v rawjson.Value) (middleware.Message, error) {
 		m.Role = role
 	}
 	if m.Role == middleware.RoleTool {
-		m.ToolCallID, m.ToolName, h.named = f.callID.Str(), f.name.Str(), f.name.Str() != ""
+		m.ToolCallID, m.ToolName, h.named = codec.Text(f.callID), f.name.Str(), f.name.Str() != ""
 	}
 	var err error
 	if m.Parts, err = readParts(&f); err != nil {

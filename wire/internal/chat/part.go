@@ -30,7 +30,7 @@ func readPart(v rawjson.Value) (middleware.Part, error) {
 	case v.Kind() == rawjson.String:
 		p.Text = v.Str()
 	case v.Kind() != rawjson.Object:
-		return p, codec.Shapef("%s in a content list", v.Kind())
+		p.Kind = middleware.PartOpaque
 	case isMember(v):
 		p, h.member = readMembers(v), true
 	case v.Get("type").Kind() == rawjson.String:

@@ -3,6 +3,7 @@ package chat
 import (
 	"errors"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -27,7 +28,11 @@ type answer struct {
 
 // whole reads an answer that is one JSON object.
 func (s *stream) whole(text string) (*middleware.Response, error) {
-	v, err := parseAnswer(text)
+	plain := text
+	if rest, ok := strings.CutPrefix(text, bom); ok {
+		plain = "   " + rest // so that places stay what they are
+	}
+	v, err := parseAnswer(plain)
 	if err != nil {
 		var syntax *rawjson.Error
 		if errors.As(err, &syntax) && syntax.AtEnd {
@@ -35,33 +40,40 @@ func (s *stream) whole(text string) (*middleware.Response, error) {
 		}
 		return nil, err
 	}
-	if !isText(v.Get("model")) {
-		return nil, codec.Shapef("model is of kind %s", v.Get("model").Kind())
-	}
 	s.model = v.Get("model").Str()
 	if figures := usageIn(v); len(figures) > 0 {
 		s.usage = readUsage(figures[0])
 	}
 	choices := slices.Collect(v.Get("choices").Each())
-	failed := s.fail(v)
+	failed, called := s.fail(v), false
 	for _, c := range choices {
 		failed = s.fail(c) || failed
+		m := readFields(c.Get("message"))
+		called = called || m.calls.Len() > 0 || m.hasFunction()
 	}
 	switch {
+	case failed && called:
+		return nil, codec.Shapef("calls beside an error")
 	case failed:
 		return nil, s.failure()
 	case len(choices) == 0 || v.Get("choices").Kind() != rawjson.Array:
 		return nil, codec.Shapef("an answer without choices")
-	case !isText(choices[0].Get("finish_reason")):
-		return nil, codec.Shapef("finish_reason is no string")
 	}
-	a := &answer{text: text, body: v, word: choices[0].Get("finish_reason").Str(), model: s.model, usage: s.usage}
+	a := &answer{text: text, body: v, word: wordOf(choices[0].Get("finish_reason")), model: s.model, usage: s.usage}
 	return a.response(s.calls, len(choices), func(i int) (rawjson.Value, error) { return inHistory(choices[i]) })
 }
 
+// wordOf returns a finish_reason, which some server may write as anything.
+func wordOf(v rawjson.Value) string {
+	if isText(v) {
+		return v.Str()
+	}
+	return v.Raw()
+}
+
 // inHistory returns the message of a choice as it stands in history: with a
-// role, and with sound by its id alone. Azure leaves out a message that its
-// filter took.
+// role, with content that a provider takes, and with sound by its id alone.
+// Azure leaves out a message that its filter took.
 func inHistory(choice rawjson.Value) (rawjson.Value, error) {
 	v := choice.Get("message")
 	if !v.Exists() && choice.Get("finish_reason").Str() == string(middleware.FinishFilter) {
@@ -70,12 +82,16 @@ func inHistory(choice rawjson.Value) (rawjson.Value, error) {
 	if v.Kind() != rawjson.Object {
 		return v, codec.Shapef("a message is of kind %s", v.Kind())
 	}
+	f := readFields(v)
+	if err := bothForms(&f); err != nil {
+		return v, err
+	}
 	var members []codec.Member
-	if role := v.Get("role"); role.Str() == "" {
-		if !isText(role) {
-			return v, codec.Shapef("role is of kind %s", role.Kind())
-		}
+	if f.role.Str() == "" {
 		members = append(members, codec.Member{Key: "role", Raw: `"assistant"`})
+	}
+	if k := f.content.Kind(); k == rawjson.Number || k == rawjson.Bool {
+		members = append(members, codec.Member{Key: "content", Raw: "null"})
 	}
 	if audio := v.Get("audio"); audio.Kind() == rawjson.Object {
 		m := codec.Member{Key: "audio"}

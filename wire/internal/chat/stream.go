@@ -112,12 +112,14 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	if figures := f.figures(); len(figures) > 0 {
 		s.usage, s.usageAt = readUsage(figures[0]), s.events
 	}
+	failed, at := hold, int64(0)
 	for c := range f.choices.Each() {
-		holds, err := s.choice(c)
+		holds, err := s.choice(c, at, failed)
 		if err != nil {
 			return true, err
 		}
 		hold = hold || holds
+		at++
 	}
 	return hold, nil
 }
@@ -144,19 +146,16 @@ func (f chunkFields) figures() []rawjson.Value {
 	return out
 }
 
-// choice reads a chunk's part of one choice.
-func (s *stream) choice(v rawjson.Value) (hold bool, err error) {
-	t, err := s.turn(v)
+// choice reads a chunk's part of one choice, the element at of a list. failed
+// says that the chunk holds an error.
+func (s *stream) choice(v rawjson.Value, at int64, failed bool) (hold bool, err error) {
+	t, err := s.turn(v, at)
 	if err != nil {
 		return true, err
 	}
 	hold = s.fail(v)
-	finish := v.Get("finish_reason")
-	if !isText(finish) {
-		return true, codec.Shapef("finish_reason is of kind %s", finish.Kind())
-	}
-	if finish.Str() != "" {
-		t.finish = finish.Str()
+	if word := wordOf(v.Get("finish_reason")); word != "" {
+		t.finish = word
 		hold = hold || t.index == 0 // the end of a further choice is not the end
 	}
 	delta := deltaOf(v, t)
@@ -164,6 +163,13 @@ func (s *stream) choice(v rawjson.Value) (hold bool, err error) {
 		return true, codec.Shapef("a delta is of kind %s", k)
 	}
 	starts, err := t.add(delta, s.seer(t))
+	switch {
+	case err != nil || !starts:
+	case s.done:
+		err = codec.Shapef("a call behind the end of the stream")
+	case failed || v.Get("error").Exists() && s.failed != nil:
+		err = codec.Shapef("calls beside an error")
+	}
 	return hold || starts, err
 }
 
@@ -176,15 +182,18 @@ func deltaOf(choice rawjson.Value, t *turn) rawjson.Value {
 	return choice.Get("message")
 }
 
-// turn returns the turn that a choice belongs to.
-func (s *stream) turn(choice rawjson.Value) (*turn, error) {
+// turn returns the turn that a choice belongs to: by its index or, where that is
+// no sensible one, by its place in the list.
+func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	if choice.Kind() != rawjson.Object {
 		return nil, codec.Shapef("a choice is of kind %s", choice.Kind())
 	}
-	index := choice.Get("index")
-	n := codec.Int(index)
-	if k := index.Kind(); k != rawjson.Number && k != rawjson.Invalid && k != rawjson.Null || n < 0 || n > maxIndex {
-		return nil, codec.Shapef("a choice without a sensible index")
+	n, ok := indexOf(choice)
+	if !ok {
+		n = at
+	}
+	if n > maxIndex {
+		return nil, codec.Shapef("more than %d choices", maxIndex)
 	}
 	t := s.turns[n]
 	if t == nil {

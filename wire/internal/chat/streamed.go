@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -25,6 +27,16 @@ type streamed struct {
 	inner  bag // the same beside name and arguments
 }
 
+// indexOf returns the index of a choice or a call, which some server may write
+// as a string; false for what is no index, such as the -1 of Z.ai.
+func indexOf(v rawjson.Value) (int64, bool) {
+	n, err := strconv.ParseInt(codec.Text(v.Get("index")), 10, 64)
+	if err != nil && v.Get("index").Kind() == rawjson.Number { // 1.0
+		n, err = codec.Int(v.Get("index")), nil
+	}
+	return n, err == nil && n >= 0
+}
+
 // place returns the call that a delta belongs to: by its index, else by its
 // id, else the last one. An index with another id and a name starts a new call:
 // some servers number every call 0.
@@ -32,34 +44,29 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 	if err := checkCall(v); err != nil {
 		return nil, err
 	}
-	id, index := v.Get("id").Str(), v.Get("index")
+	id := codec.Text(v.Get("id"))
 	named := v.Get("function").Get("name").Str() != "" || v.Get("custom").Get("name").Str() != ""
 	var c *streamed
-	var n int64
-	switch index.Kind() {
-	case rawjson.Number:
-		n = codec.Int(index)
+	n, ok := indexOf(v)
+	switch {
+	case ok:
 		c = t.byIndex[n]
 		if c != nil && named && id != "" && c.id != "" && id != c.id {
 			c = nil
 		}
-	case rawjson.Invalid, rawjson.Null:
-		n = int64(len(t.calls))
+	default:
+		n = t.top // behind those before it
 		if id != "" {
 			c = t.byID[id]
 		} else if last := len(t.calls) - 1; last >= 0 && !(named && t.calls[last].name != "") {
 			c = t.calls[last]
 		}
-	default:
-		return nil, codec.Shapef("the index of a call is of kind %s", index.Kind())
-	}
-	if n < 0 || n > maxIndex {
-		return nil, codec.Shapef("a call's index is out of bounds")
 	}
 	if c == nil {
 		c = &streamed{index: n, seq: len(t.calls), last: -1, more: newBag(), inner: newBag()}
 		t.calls = append(t.calls, c)
 		t.byIndex[n] = c
+		t.top = max(t.top, min(n, math.MaxInt64-1)+1)
 	}
 	if id != "" {
 		t.byID[id] = c
@@ -67,8 +74,7 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 	return c, nil
 }
 
-// maxIndex bounds the indices of choices and calls, which clients make lists
-// of.
+// maxIndex bounds the indices of choices.
 const maxIndex = 1 << 16
 
 // maxName bounds the name of a tool, which may come in pieces.
@@ -87,7 +93,7 @@ func (c *streamed) add(v rawjson.Value, see seer) error {
 		return err
 	}
 	if c.id == "" && !c.old {
-		c.id = v.Get("id").Str()
+		c.id = codec.Text(v.Get("id"))
 	}
 	if c.word == "" && !c.old {
 		c.word = v.Get("type").Str()

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -23,6 +24,7 @@ type turn struct {
 	more    bag    // members that are not known here
 	calls   []*streamed
 	byIndex map[int64]*streamed
+	top     int64 // above every index
 	byID    map[string]*streamed
 	old     *streamed // a function_call
 	order   []int     // where in calls the n-th that came is; set by strip
@@ -74,6 +76,9 @@ func (t *turn) add(delta rawjson.Value, see seer) (starts bool, err error) {
 		t.audio = id.Raw()
 	}
 	t.keep(delta, &f)
+	if f.calls.Len() > 0 && t.old != nil {
+		return true, codec.Shapef("calls in both forms in one stream")
+	}
 	for v := range f.calls.Each() {
 		c, err := t.place(v)
 		if err == nil {
@@ -85,6 +90,9 @@ func (t *turn) add(delta rawjson.Value, see seer) (starts bool, err error) {
 	}
 	if !f.hasFunction() {
 		return f.calls.Len() > 0, nil
+	}
+	if len(t.calls) > 0 {
+		return true, codec.Shapef("calls in both forms in one stream")
 	}
 	if t.old == nil {
 		t.old = &streamed{old: true, last: -1, more: newBag(), inner: newBag()}
@@ -141,17 +149,12 @@ func (t *turn) say(f *fields, see seer) error {
 				return err
 			}
 		}
-	case rawjson.Object:
-		return codec.Shapef("the content of a delta is an object")
 	}
 	return t.write(pieceRefusal, f.refusal, f.refusal.Str(), false, see)
 }
 
 // element reads an element of a content list.
 func (t *turn) element(v rawjson.Value, see seer) error {
-	if v.Kind() != rawjson.Object {
-		return codec.Shapef("%s in a content list", v.Kind())
-	}
 	switch at := v.Get("text"); itemType(v) {
 	case "text":
 		it := t.last(pieceText)
@@ -273,7 +276,7 @@ func (t *turn) callsRaw() []codec.Member {
 
 // sortCalls brings the calls into the order that clients give them.
 func (t *turn) sortCalls() {
-	slices.SortStableFunc(t.calls, func(a, b *streamed) int { return int(a.index - b.index) })
+	slices.SortStableFunc(t.calls, func(a, b *streamed) int { return cmp.Compare(a.index, b.index) })
 }
 
 // strip drops the texts and leaves what an edit has to know.

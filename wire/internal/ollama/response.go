@@ -39,9 +39,6 @@ func (s *stream) response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.Role != middleware.RoleAssistant {
-		return nil, codec.Shapef("an answer that is not the assistant's")
-	}
 	h := &handle{message: m.Clone(), finish: finish(s.reason, len(m.ToolCalls)), model: s.model, usage: s.usage,
 		whole: s.buf.IsWhole(), alone: s.messages <= 1}
 	s.own = h
