@@ -112,9 +112,9 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	if figures := f.figures(); len(figures) > 0 {
 		s.usage, s.usageAt = readUsage(figures[0]), s.events
 	}
-	failed, at := hold, int64(0)
+	at := int64(0)
 	for c := range f.choices.Each() {
-		holds, err := s.choice(c, at, failed)
+		holds, err := s.choice(c, at)
 		if err != nil {
 			return true, err
 		}
@@ -146,9 +146,8 @@ func (f chunkFields) figures() []rawjson.Value {
 	return out
 }
 
-// choice reads a chunk's part of one choice, the element at of a list. failed
-// says that the chunk holds an error.
-func (s *stream) choice(v rawjson.Value, at int64, failed bool) (hold bool, err error) {
+// choice reads a chunk's part of one choice, the element at of a list.
+func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
 	t, err := s.turn(v, at)
 	if err != nil {
 		return true, err
@@ -167,8 +166,8 @@ func (s *stream) choice(v rawjson.Value, at int64, failed bool) (hold bool, err 
 	case err != nil || !starts:
 	case s.done:
 		err = codec.Shapef("a call behind the end of the stream")
-	case failed || v.Get("error").Exists() && s.failed != nil:
-		err = codec.Shapef("calls beside an error")
+	case s.failed != nil:
+		err = codec.Shapef("calls beside or behind an error")
 	}
 	return hold || starts, err
 }

@@ -134,7 +134,7 @@ func (c *streamed) json() string {
 	}
 	payload := codec.Object(append([]codec.Member{
 		{Key: "name", Raw: rawjson.Quote(c.name)},
-		{Key: key, Raw: rawjson.Quote(c.args.String())}}, c.inner.members()...)...)
+		{Key: key, Raw: codec.QuoteAsSent(c.args.String())}}, c.inner.members()...)...)
 	if c.old {
 		return payload
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -57,4 +58,33 @@ func WithParams(members []Member, params json.RawMessage) ([]Member, error) {
 		members[i].Raw = m.Raw()
 	}
 	return members, nil
+}
+
+// QuoteAsSent returns s as a JSON string that keeps the bytes of s that are not
+// UTF-8, as a body may hold them.
+func QuoteAsSent(s string) string {
+	if utf8.ValidString(s) {
+		return rawjson.Quote(s)
+	}
+	var b strings.Builder
+	b.WriteByte('"')
+	for s != "" {
+		n := 0
+		for n < len(s) {
+			r, size := utf8.DecodeRuneInString(s[n:])
+			if r == utf8.RuneError && size == 1 {
+				break
+			}
+			n += size
+		}
+		valid := rawjson.Quote(s[:n])
+		b.WriteString(valid[1 : len(valid)-1])
+		if n < len(s) {
+			b.WriteByte(s[n])
+			n++
+		}
+		s = s[n:]
+	}
+	b.WriteByte('"')
+	return b.String()
 }

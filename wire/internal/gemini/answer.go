@@ -3,6 +3,7 @@ package gemini
 import (
 	"cmp"
 	"slices"
+	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -77,26 +78,14 @@ func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.
 		return true, codec.Shapef("more than %d chunks", maxChunks)
 	}
 	a.chunks = append(a.chunks, chunk{event, doc})
-	for _, key := range []string{"modelVersion", "responseId"} {
-		if _, err := getText(root, key); err != nil {
-			return true, err
-		}
-	}
 	if a.was.Model == "" {
 		a.was.Model = get(root, "modelVersion").Str()
 	}
-	usage, err := getKind(root, "usageMetadata", rawjson.Object)
-	if err != nil {
-		return true, err
-	}
+	usage := get(root, "usageMetadata")
 	if hasFigures(usage) {
 		a.usage, a.usageAt, a.was.Usage = usage, at, usageOf(usage)
 	}
-	feedback, err := getKind(root, "promptFeedback", rawjson.Object)
-	if err != nil {
-		return true, err
-	}
-	if reason := codec.Text(get(feedback, "blockReason")); reason != "" && reason != "0" && reason != "BLOCK_REASON_UNSPECIFIED" {
+	if reason := codec.Text(get(get(root, "promptFeedback"), "blockReason")); reason != "" && reason != "0" && reason != "BLOCK_REASON_UNSPECIFIED" {
 		a.blocked, hold = true, true
 	}
 	candidates, _, err := getList(root, "candidates")
@@ -105,8 +94,8 @@ func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.
 	}
 	for i, v := range candidates {
 		index := int64(i)
-		if n := get(v, "index"); n.Exists() {
-			index = codec.Int(n)
+		if n, err := strconv.ParseInt(codec.Text(get(v, "index")), 10, 64); err == nil && n >= 0 {
+			index = n
 		}
 		s := a.speaker(index)
 		if len(a.speakers) > maxCandidates {
@@ -124,9 +113,6 @@ func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.
 func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middleware.Part) error) (hold bool, err error) {
 	sec := section{chunk: chunk, v: v, finish: get(v, "finishReason")}
 	if sec.content, err = getKind(v, "content", rawjson.Object); err != nil {
-		return true, err
-	}
-	if _, err := getText(sec.content, "role"); err != nil {
 		return true, err
 	}
 	list, holder, err := getList(sec.content, "parts")
@@ -155,9 +141,6 @@ func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middlew
 		}
 	}
 	s.sections = append(s.sections, sec)
-	if k := sec.finish.Kind(); k != rawjson.Invalid && k != rawjson.String && k != rawjson.Number {
-		return true, codec.Shapef("finishReason is of kind %s", k)
-	}
 	if word := finishWord(sec.finish, get(v, "finishMessage").Str()); word != "" {
 		s.finish, hold = word, true
 	}

@@ -136,7 +136,6 @@ func TestNotAnAnswer(t *testing.T) {
 		"content":         `{"candidates":[{"content":"x"}]}`,
 		"parts":           `{"candidates":[{"content":{"parts":"x"}}]}`,
 		"a part":          `{"candidates":[{"content":{"parts":["x"]}}]}`,
-		"finishReason":    `{"candidates":[{"finishReason":{}}]}`,
 		"usage":           `{"usageMetadata":[]}`,
 		"model":           `{"modelVersion":1}`,
 		"a broken event":  "data: {\"candidates\":[}\n\ndata: {}\n\n",

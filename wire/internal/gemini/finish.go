@@ -33,11 +33,15 @@ var refusalWords = []string{malformed, "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CA
 // finishWord returns the word of a finishReason, "" for none. A number that
 // the services do not agree on stays one, unless message tells.
 func finishWord(v rawjson.Value, message string) string {
-	if v.Kind() != rawjson.Number {
+	switch v.Kind() {
+	case rawjson.Number:
+	case rawjson.String:
 		if v.Str() == "FINISH_REASON_UNSPECIFIED" {
 			return ""
 		}
 		return v.Str()
+	default: // which no service sends, and "" where there is none
+		return v.Raw()
 	}
 	switch word := finishWords[v.Raw()]; {
 	case word != "" || v.Raw() == "0":

@@ -27,6 +27,7 @@ type piece struct {
 type members struct {
 	text, call, reply, inline, file rawjson.Value
 	thought                         bool
+	odd                             bool // one is of a kind that it never is
 }
 
 func membersOf(v rawjson.Value) (members, error) {
@@ -41,7 +42,10 @@ func membersOf(v rawjson.Value) (members, error) {
 		case kind:
 			*into = c
 		default:
-			return codec.Shapef("%s is of kind %s", c.Key(), c.Kind())
+			if into == &m.call || into == &m.reply {
+				return codec.Shapef("%s is of kind %s", c.Key(), c.Kind())
+			}
+			m.odd = true
 		}
 		return nil
 	}
@@ -86,48 +90,49 @@ func newPiece(v rawjson.Value, home *content, at int, model bool) (*piece, error
 		p.reply, err = newReply(m.reply)
 		return p, err
 	}
-	p.part, err = partOf(m)
+	p.part = partOf(m)
 	p.part.Native = &p.native
-	return p, err
+	return p, nil
 }
 
-func partOf(m members) (middleware.Part, error) {
+func partOf(m members) middleware.Part {
 	media := m.inline.Exists() || m.file.Exists()
 	switch {
-	case m.call.Exists(), m.reply.Exists(), m.thought && media && !m.text.Exists():
+	case m.odd, m.call.Exists(), m.reply.Exists(), m.thought && media && !m.text.Exists():
 	case m.text.Exists() && m.thought:
-		return middleware.Part{Kind: middleware.PartReasoning, Text: m.text.Str()}, nil
+		return middleware.Part{Kind: middleware.PartReasoning, Text: m.text.Str()}
 	case m.text.Exists():
-		return middleware.Part{Text: m.text.Str()}, nil
+		return middleware.Part{Text: m.text.Str()}
 	case media:
 		return mediaOf(m)
 	}
-	return middleware.Part{Kind: middleware.PartOpaque}, nil
+	return middleware.Part{Kind: middleware.PartOpaque}
 }
 
-// mediaOf reads inline data, or a file by its address. Data that is no base64
-// is opaque.
-func mediaOf(m members) (middleware.Part, error) {
+// mediaOf reads inline data, or a file by its address. Data that is no base64,
+// or no text, is opaque.
+func mediaOf(m members) middleware.Part {
+	opaque := middleware.Part{Kind: middleware.PartOpaque}
 	from, key := m.inline, "data"
 	if !from.Exists() {
 		from, key = m.file, "fileUri"
 	}
 	media, err := getText(from, "mimeType")
 	if err != nil {
-		return middleware.Part{}, err
+		return opaque
 	}
 	what, err := getText(from, key)
 	if err != nil {
-		return middleware.Part{}, err
+		return opaque
 	}
 	p := middleware.Part{Kind: middleware.PartMedia, MediaType: media, URL: what}
 	if m.inline.Exists() {
 		p.URL = ""
 		if p.Data, err = unbase64(what); err != nil {
-			return middleware.Part{Kind: middleware.PartOpaque}, nil
+			return opaque
 		}
 	}
-	return p, nil
+	return p
 }
 
 // unbase64 reads either alphabet, padded or not.
@@ -140,10 +145,7 @@ func unbase64(s string) ([]byte, error) {
 }
 
 func (p *piece) readCall(fc rawjson.Value) error {
-	id, err := getText(fc, "id")
-	if err != nil {
-		return err
-	}
+	id := codec.Text(get(fc, "id"))
 	name, err := getText(fc, "name")
 	if err != nil {
 		return err

@@ -80,6 +80,11 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 			status = 0
 		}
 		s.failed = modelError(status, nil, failure)
+	}
+	if s.failed != nil {
+		if get(doc.Root(), "candidates").Len() > 0 {
+			return true, codec.Shapef("candidates beside or behind an error")
+		}
 		return true, nil
 	}
 	if e.Data == "" {

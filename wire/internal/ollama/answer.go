@@ -18,6 +18,7 @@ type answer struct {
 	others         []codec.Member // members of a message that this package does not know
 	message        rawjson.Value  // the last one
 	messages       int
+	odd            bool // a member of a message is of a kind that has no place in history
 	reason         string
 	usage          middleware.Usage
 	done, seen     bool // seen: something of this format
@@ -27,58 +28,58 @@ type answer struct {
 
 // add reads the next line, and returns its message.
 func (a *answer) add(root rawjson.Value) (rawjson.Value, error) {
-	if a.failure != nil {
-		return rawjson.Value{}, nil
+	if a.failure == nil {
+		a.failure = failureOf(root)
 	}
-	if a.failure = failureOf(root); a.failure != nil {
+	switch {
+	case a.failure == nil:
+	case root.Get("message").Get("tool_calls").Len() > 0:
+		return rawjson.Value{}, codec.Shapef("calls beside or behind an error")
+	default:
 		return rawjson.Value{}, nil
 	}
 	message, err := member(root, "message", rawjson.Object)
 	if err != nil {
 		return message, err
 	}
-	done, err := member(root, "done", rawjson.Bool)
-	if err != nil {
-		return message, err
-	}
+	done := root.Get("done")
 	if !message.Exists() && !done.Exists() {
 		a.strange = true
 		return message, nil
 	}
 	a.seen = true
-	if model, err := text(root, "model"); err != nil || model != "" {
-		if a.model = model; err != nil {
-			return message, err
-		}
+	if model := root.Get("model").Str(); model != "" {
+		a.model = model
 	}
 	if message.Exists() {
+		if a.done && message.Get("tool_calls").Len() > 0 {
+			return message, codec.Shapef("a call behind the end of the stream")
+		}
 		if err := a.addMessage(message); err != nil {
 			return message, err
 		}
 	}
-	if done.Raw() != "true" {
-		return message, nil
+	if isDone(root) {
+		a.done = true
+		a.end(root)
 	}
-	a.done = true
-	return message, a.end(root)
+	return message, nil
+}
+
+// isDone reports whether a line is the last one.
+func isDone(root rawjson.Value) bool {
+	done := root.Get("done")
+	return done.Raw() == "true" || done.Str() == "true"
 }
 
 // end reads a line that says done.
-func (a *answer) end(root rawjson.Value) error {
-	var err error
-	if a.reason, err = text(root, "done_reason"); err != nil {
-		return err
-	}
+func (a *answer) end(root rawjson.Value) {
+	a.reason = codec.Text(root.Get("done_reason"))
 	for key, to := range map[string]*int64{inputKey: &a.usage.Input, outputKey: &a.usage.Output} {
-		figure, err := member(root, key, rawjson.Number)
-		if err != nil {
-			return err
-		}
-		if figure.Exists() {
+		if figure := root.Get(key); figure.Kind() == rawjson.Number {
 			*to = max(0, codec.Int(figure))
 		}
 	}
-	return nil
 }
 
 const (
@@ -101,16 +102,20 @@ func (a *answer) addMessage(message rawjson.Value) error {
 		{"content", func(piece string) { a.text.WriteString(piece) }},
 		{"thinking", func(piece string) { a.thinking.WriteString(piece) }},
 	} {
-		piece, err := text(message, s.key)
-		if err != nil {
-			return err
-		}
-		s.add(piece)
+		piece := message.Get(s.key)
+		k := piece.Kind()
+		a.odd = a.odd || k != rawjson.String && k != rawjson.Null && k != rawjson.Invalid
+		s.add(piece.Str())
 	}
 	for key, to := range map[string]*[]string{"images": &a.images, "tool_calls": &a.calls} {
-		list, err := member(message, key, rawjson.Array)
-		if err != nil {
-			return err
+		list := message.Get(key)
+		k := list.Kind()
+		a.odd = a.odd || k != rawjson.Array && k != rawjson.Null && k != rawjson.Invalid
+		if key == "tool_calls" && k != rawjson.Array && !list.Empty() && (k == rawjson.Object || list.Str() != "") {
+			return codec.Shapef("tool_calls is of kind %s", k)
+		}
+		if k != rawjson.Array {
+			continue
 		}
 		for e := range list.Each() {
 			*to = append(*to, e.Raw())
@@ -144,15 +149,11 @@ func (a *answer) keep(message rawjson.Value) {
 // turn returns the message as it stands in the history of a request: as it
 // was written, if it came in one piece.
 func (a *answer) turn() (rawjson.Value, error) {
-	if a.messages == 1 && a.role != "" {
+	if a.messages == 1 && !a.odd && strings.EqualFold(a.role, string(middleware.RoleAssistant)) {
 		return codec.ParseObject(a.message.Raw())
 	}
-	role := a.role
-	if role == "" {
-		role = string(middleware.RoleAssistant)
-	}
 	members := []codec.Member{
-		{Key: "role", Raw: rawjson.Quote(role)}, {Key: "content", Raw: rawjson.Quote(a.text.String())},
+		{Key: "role", Raw: rawjson.Quote(string(middleware.RoleAssistant))}, {Key: "content", Raw: rawjson.Quote(a.text.String())},
 		quoted("thinking", a.thinking.String()), listed("images", a.images), listed("tool_calls", a.calls),
 	}
 	return codec.ParseObject(codec.Object(append(members, a.others...)...))

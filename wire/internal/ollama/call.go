@@ -13,6 +13,8 @@ type call struct {
 	value rawjson.Value
 	id    string // as written; mostly "" on older servers
 	snap  middleware.ToolCall
+
+	encoded bool // the arguments are a string that holds JSON
 }
 
 // readCall reads an element of tool_calls. Without an id on the wire it gets
@@ -29,20 +31,20 @@ func readCall(v rawjson.Value, place string) (middleware.ToolCall, error) {
 	if !function.Exists() {
 		return middleware.ToolCall{}, codec.Shapef("a call without a function")
 	}
-	if h.id, err = text(v, "id"); err != nil {
-		return middleware.ToolCall{}, err
-	}
+	h.id = codec.Text(v.Get("id"))
 	if h.snap.ID = h.id; h.id == "" {
 		h.snap.ID = place
 	}
 	if h.snap.Name, err = text(function, "name"); err != nil {
 		return middleware.ToolCall{}, err
 	}
-	arguments, err := member(function, "arguments", rawjson.Object)
-	if err != nil {
-		return middleware.ToolCall{}, err
+	switch arguments := function.Get("arguments"); arguments.Kind() {
+	case rawjson.Null:
+	case rawjson.String: // as servers write it that are made like this one
+		h.snap.Arguments, h.encoded = arguments.Str(), true
+	default:
+		h.snap.Arguments = arguments.Raw()
 	}
-	h.snap.Arguments = arguments.Raw()
 	h.snap.Native = native(v, h)
 	return h.snap, nil
 }
@@ -89,11 +91,14 @@ func writeCall(c middleware.ToolCall, answer bool) (raw, id string, err error) {
 	}
 	if h == nil || c.Arguments != h.snap.Arguments {
 		arguments := strings.TrimSpace(c.Arguments)
-		if !codec.IsObject(arguments) {
-			if answer {
-				return "", "", codec.Unencodablef("arguments that are no JSON object")
-			}
+		switch object := codec.IsObject(arguments); {
+		case !object && answer:
+			return "", "", codec.Unencodablef("arguments that are no JSON object")
+		case !object:
 			arguments = "{}"
+		}
+		if h != nil && h.encoded {
+			arguments = rawjson.Quote(arguments)
 		}
 		of = append(of, codec.Member{Key: "arguments", Raw: arguments})
 	}

@@ -63,7 +63,7 @@ func (s *piece) open() bool { return s.want != nil && !s.told }
 
 // event adds the changes of one line.
 func (p *patch) event(e codec.Event, root rawjson.Value) error {
-	message, done := root.Get("message"), root.Get("done").Raw() == "true"
+	message, done := root.Get("message"), isDone(root)
 	if !message.Exists() && !root.Get("done").Exists() {
 		return nil
 	}

@@ -130,8 +130,6 @@ func TestDecodeRequestRefuses(t *testing.T) {
 	for _, body := range []string{``, `[]`, `{"messages":[}`, `{"model":1}`, `{"messages":{}}`, `{"messages":["x"]}`, `{"messages":[{"role":1}]}`,
 		`{"messages":[{"role":"user","content":[]}]}`, `{"messages":[{"thinking":true}]}`, `{"messages":[{"images":"x"}]}`,
 		`{"messages":[{"tool_calls":{}}]}`, `{"messages":[{"tool_calls":[1]}]}`, `{"messages":[{"tool_calls":[{}]}]}`,
-		`{"messages":[{"tool_calls":[{"id":1,"function":{}}]}]}`, `{"messages":[{"tool_calls":[{"function":[]}]}]}`,
-		`{"messages":[{"tool_calls":[{"function":{"name":1}}]}]}`, `{"messages":[{"tool_calls":[{"function":{"arguments":"{}"}}]}]}`,
 		`{"messages":[{"role":"tool","tool_call_id":1}]}`, `{"messages":[{"role":"tool","tool_name":1}]}`, `{"messages":[{"role":"tool","name":1}]}`,
 		`{"tools":{}}`, `{"tools":[1]}`, `{"tools":[{"function":1}]}`, `{"tools":[{"function":{"name":1}}]}`, `{"tools":[{"function":{"description":1}}]}`,
 		`{"tools":[{"type":1}]}`, `{"options":[]}`, `{"options":{"temperature":"1"}}`, `{"options":{"num_predict":"1"}}`,

@@ -87,7 +87,8 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 }
 
 // line parses the data of an event; false for what is kept and not read: an
-// empty line, one that is no JSON object, one that was cut off.
+// empty line, one that is no JSON object, one that was cut off. A line that
+// could be part of an object is ErrShape.
 func line(e codec.Event, whole bool) (rawjson.Value, bool, error) {
 	if e.Data == "" {
 		return rawjson.Value{}, false, nil
@@ -95,7 +96,8 @@ func line(e codec.Event, whole bool) (rawjson.Value, bool, error) {
 	doc, err := codec.Parse(e.Data)
 	if err != nil {
 		var why *rawjson.Error
-		if errors.As(err, &why) && (why.AtEnd || !whole && why.Code == rawjson.Syntax) {
+		cut := whole || e.DataStart+len(e.Data) == e.End // no line end follows
+		if errors.As(err, &why) && (why.AtEnd && cut || !whole && why.Code == rawjson.Syntax && !strings.ContainsAny(e.Data, "{}")) {
 			err = nil
 		}
 		return rawjson.Value{}, false, err
