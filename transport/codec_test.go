@@ -170,6 +170,10 @@ func (s *toyCursor) Take() []byte {
 	return out
 }
 
+func (s *toyCursor) Renamed(*middleware.Response) (given, kept string) { return "", "" }
+
+func (toy) RenamePrevious(body []byte, _ func(string) string) []byte { return body }
+
 func (s *toyCursor) KeepAlive() []byte { return nil }
 
 func (s *toyCursor) Taken() int { return s.taken }

@@ -13,6 +13,7 @@ type next = func(*http.Request) (*http.Response, error)
 
 // do sends req through the chain if it is a model call, and to next if not.
 func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
+	req = t.ids.addressed(req)
 	if !t.mayBeOurs(req) {
 		return next(req)
 	}

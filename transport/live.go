@@ -60,6 +60,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 			rest, e = a.stream.Rest(resp)
 		}
 		if e == nil {
+			s.t.ids.keep(a.stream.Renamed(resp))
 			s.shown.write(rest)
 			s.shown.end(nil)
 			return

@@ -118,7 +118,7 @@ func (s *step) send(ctx context.Context, a *attempt, own context.Context, body [
 	return answer, err
 }
 
-// encode writes req. A request that a middleware made afresh asks for a stream
+// encode writes req, with the provider's ids. A request that a middleware made afresh asks for a stream
 // exactly if the client does.
 func (s *step) encode(req *middleware.Request) ([]byte, error) {
 	if req.Native == nil || req.Native.Dialect != s.codec.Dialect() {
@@ -128,7 +128,11 @@ func (s *step) encode(req *middleware.Request) ([]byte, error) {
 		}
 		req = &fresh
 	}
-	return s.codec.EncodeRequest(req)
+	body, err := s.codec.EncodeRequest(req)
+	if err != nil || s.t.ids.empty() {
+		return body, err
+	}
+	return s.codec.RenamePrevious(body, s.t.ids.of), nil
 }
 
 // outgoing returns a clone of the client's request with another body.

@@ -40,6 +40,16 @@
 // then on the status is 200, and every later error is an event of the stream.
 // Answers that are no stream wait in silence.
 //
+// # One identity
+//
+// After a re-ask the whole stream has the id of the bytes that the client was
+// given first. In Responses a later request may name that id, in
+// previous_response_id or in its path: the Transport remembers the last 4,096
+// such ids of stored answers and sends the id of the accepted answer. The
+// memory is the process's own. Through another one the provider goes on from
+// the answer that was rejected; for OpenAI that is an error 400, because the
+// rejected call has no output. Options.Hold together with NoKeepAlive avoids it.
+//
 // # Errors
 //
 //   - A status from 400 on that the provider sent comes as it was sent, in the
@@ -136,6 +146,7 @@ type Transport struct {
 	options Options
 	call    middleware.ModelCall // the chain, applied once
 	failed  *memory
+	ids     ids
 }
 
 // New returns a Transport with Chain(mws...) in it. It panics with the error of

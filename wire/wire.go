@@ -73,6 +73,11 @@ type Codec interface {
 	// the path, else the format's default.
 	WantsStream(path string, body []byte) bool
 
+	// RenamePrevious returns the body of a request that goes on from an earlier
+	// answer with that answer's id replaced by what rename makes of it; body itself
+	// if the request does not, or rename returns the same id.
+	RenamePrevious(body []byte, rename func(id string) string) []byte
+
 	// DecodeRequest reads the body of a request. Everything that it holds has a
 	// Native. Where the format can do without ids, a tool call that has none gets
 	// one by its place in the conversation, which is never written back;
@@ -184,10 +189,27 @@ type Stream interface {
 	// Comment returns text as a comment of the stream. It returns nil where the
 	// stream, or one of the format's official clients, does not take comments.
 	Comment(text string) []byte
+
+	// Renamed returns the id under which a client knows the answer that Rest
+	// wrote, and the id under which the provider keeps resp. Both are "" if the
+	// two are the same, if the provider does not keep the answer, and in formats
+	// whose requests do not go on from an earlier answer.
+	Renamed(resp *middleware.Response) (given, kept string)
 }
 
 // format is a codec without its HTTP.
 type format struct{ codec.Format }
+
+// RenamePrevious is part of Codec. A format whose requests go on from an earlier
+// answer has the method.
+func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {
+	if r, ok := f.Format.(interface {
+		RenamePrevious(body []byte, rename func(id string) string) []byte
+	}); ok {
+		return r.RenamePrevious(body, rename)
+	}
+	return body
+}
 
 // NewStream puts the cursor around the format's reader.
 func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {

@@ -84,6 +84,20 @@ func (c *Cursor) KeepAlive() []byte {
 	return []byte(opening + alive)
 }
 
+// Renamed is part of wire.Stream. A format whose requests go on from an earlier
+// answer has the method on its Stream, with the cursor.
+func (c *Cursor) Renamed(resp *middleware.Response) (given, kept string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s, ok := c.stream.(interface {
+		Renamed(sent int, resp *middleware.Response) (given, kept string)
+	})
+	if !ok {
+		return "", ""
+	}
+	return s.Renamed(c.sent, resp)
+}
+
 // Rest is part of wire.Stream.
 func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	c.mu.Lock()

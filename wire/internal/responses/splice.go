@@ -37,8 +37,8 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 
 // splice returns what makes one stream of the first sent bytes and a later
 // answer. Items that were begun are finished; the later items follow, numbered
-// on; the end is the later answer's, its id too, because clients go on from
-// there. Its output begins with the items that were shown, so that history has
+// on; the end is the later answer's, under the id that the client has seen. Its
+// output begins with the items that were shown, so that history has
 // what the user has read, but for the reasoning at their end: it led to what
 // was rejected, and the provider refuses it without that.
 func (s *stream) splice(sent int, later *stream) (string, error) {
@@ -58,7 +58,9 @@ func (s *stream) splice(sent int, later *stream) (string, error) {
 	t.next = -1
 	begun := false
 	for _, ev := range s.events.all[:n] {
-		begun = begun || ev.head
+		if ev.head && !begun {
+			begun, t.head = true, ev.root.Get("response")
+		}
 		if k := ev.root.Get("sequence_number"); k.Kind() == rawjson.Number {
 			t.number = codec.Int(k) + 1
 		}
@@ -137,13 +139,30 @@ func (t *tape) events(later *stream, begun bool, shown []string) error {
 		case ev.flow >= 0:
 			index = base + int(later.events.flows[ev.flow].index)
 		case i == later.events.last:
-			edits = before(ev.root.Get("response"), shown)
+			env := ev.root.Get("response")
+			same, err := t.identity(env)
+			if err != nil {
+				return err
+			}
+			edits = append(before(env, shown), same...)
 		}
 		if err := t.copy(later.buf.Text(), ev, 0, index, edits); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// identity makes the response env the one whose beginning was shown: clients
+// refuse the end of another.
+func (t *tape) identity(env rawjson.Value) ([]rawjson.Edit, error) {
+	var members []codec.Member
+	for _, key := range []string{"id", "created_at"} {
+		if first := t.head.Get(key); first.Exists() && first.Raw() != env.Get(key).Raw() {
+			members = append(members, codec.Member{Key: key, Raw: first.Raw()})
+		}
+	}
+	return codec.SetAll(env, members...)
 }
 
 // before puts items at the front of a response object's output, unless that is
@@ -177,7 +196,11 @@ func (t *tape) object(later *answer, begun bool, shown []string) error {
 			return err
 		}
 	}
-	raw, err := codec.Within(later.env, before(later.env, shown))
+	same, err := t.identity(later.env)
+	if err != nil {
+		return err
+	}
+	raw, err := codec.Within(later.env, append(before(later.env, shown), same...))
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func TestRestAfterARejectedTurn(t *testing.T) {
 			p, err := play(shown + string(rest))
 			require.NoError(t, err, shown+string(rest))
 
-			require.Equal(t, "resp_"+map[string]string{"a stream": "2", "an object": "3"}[name], p.finished["id"], "clients go on from the answer that counts")
+			require.Equal(t, "resp_1", p.finished["id"], "the client has seen this one begin")
 			ids := []any{}
 			for _, o := range p.finished["output"].([]any) {
 				ids = append(ids, o.(object)["id"])

@@ -11,6 +11,7 @@ import (
 
 // stream reads one answer.
 type stream struct {
+	req    *middleware.Request // that is answered; nil: not known
 	buf    *codec.Buffer
 	sink   middleware.Sink
 	events events
@@ -25,7 +26,7 @@ type stream struct {
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return &stream{buf: codec.NewBuffer(false), sink: sink, events: newEvents()}
+	return &stream{req: req, buf: codec.NewBuffer(false), sink: sink, events: newEvents()}
 }
 
 // Write is part of wire.Stream.

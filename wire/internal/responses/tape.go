@@ -11,12 +11,13 @@ import (
 // tape is a stream that is written afresh, from recorded events and new ones.
 type tape struct {
 	out      strings.Builder
-	named    bool  // events have a name line
-	numbered bool  // events have a sequence_number
-	bare     bool  // events of items have no output_index
-	number   int64 // the next one
-	index    int   // the output_index of the next item
-	next     int   // the event that would come next if nothing had changed; -1: something has
+	head     rawjson.Value // the response that the client has seen begin; absent: none
+	named    bool          // events have a name line
+	numbered bool          // events have a sequence_number
+	bare     bool          // events of items have no output_index
+	number   int64         // the next one
+	index    int           // the output_index of the next item
+	next     int           // the event that would come next if nothing had changed; -1: something has
 }
 
 // newTape returns a tape for events in the manner of like, numbered on from

@@ -1,0 +1,78 @@
+package transport
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+)
+
+// mostIDs is how many answers are remembered.
+const mostIDs = 4096
+
+// ids remembers under which id the provider keeps an answer whose stream began
+// with the id of an attempt before it. The oldest is forgotten first.
+type ids struct {
+	mu    sync.Mutex
+	kept  map[string]string // by the id that the client was given
+	order []string          // a ring of the ids that the clients were given
+	next  int
+}
+
+func (m *ids) keep(given, kept string) {
+	if given == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.kept == nil {
+		m.kept = map[string]string{}
+	}
+	if _, known := m.kept[given]; !known {
+		if len(m.order) < mostIDs {
+			m.order = append(m.order, given)
+		} else {
+			delete(m.kept, m.order[m.next])
+			m.order[m.next] = given
+			m.next = (m.next + 1) % mostIDs
+		}
+	}
+	m.kept[given] = kept
+}
+
+// of returns the provider's id for one that a client sends.
+func (m *ids) of(id string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if kept, ok := m.kept[id]; ok {
+		return kept
+	}
+	return id
+}
+
+func (m *ids) empty() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.kept) == 0
+}
+
+// addressed returns req with the provider's ids in its path: a client may fetch
+// or delete an answer. A signed request stays as it is.
+func (m *ids) addressed(req *http.Request) *http.Request {
+	if req.URL == nil || m.empty() || signed(req) {
+		return req
+	}
+	parts, changed := strings.Split(req.URL.Path, "/"), false
+	for i, p := range parts {
+		if kept := m.of(p); kept != p {
+			parts[i], changed = kept, true
+		}
+	}
+	if !changed {
+		return req
+	}
+	out := req.WithContext(req.Context())
+	to := *req.URL
+	to.Path, to.RawPath = strings.Join(parts, "/"), ""
+	out.URL = &to
+	return out
+}

@@ -1,0 +1,28 @@
+package transport
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestIDsAreBounded(t *testing.T) {
+	t.Parallel()
+	var m ids
+	require.True(t, m.empty())
+	m.keep("", "")
+	require.True(t, m.empty())
+	for i := range mostIDs + 2 {
+		m.keep(strconv.Itoa(i), "kept"+strconv.Itoa(i))
+	}
+	require.Len(t, m.kept, mostIDs)
+	require.Len(t, m.order, mostIDs)
+	require.Equal(t, "0", m.of("0"), "the oldest is forgotten first")
+	require.Equal(t, "1", m.of("1"))
+	require.Equal(t, "kept2", m.of("2"))
+	require.Equal(t, "kept4097", m.of("4097"))
+	m.keep("2", "again")
+	require.Equal(t, "again", m.of("2"))
+	require.Equal(t, "kept3", m.of("3"))
+}
