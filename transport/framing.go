@@ -27,7 +27,7 @@ func firstEvent(raw []byte) []byte {
 	switch {
 	case isEvents(raw):
 		at := bytes.Index(raw, []byte("data:"))
-		for _, end := range []string{"\n\n", "\n\r\n"} {
+		for _, end := range []string{"\n\n", "\n\r\n", "\r\r"} {
 			if i := bytes.Index(raw[max(at, 0):], []byte(end)); i >= 0 {
 				return raw[:max(at, 0)+i+len(end)]
 			}
@@ -54,6 +54,8 @@ func eventsFromTheEnd(raw []byte) iter.Seq[[]byte] {
 	switch {
 	case isEvents(raw) && bytes.Contains(raw, []byte("\r\n\r\n")):
 		sep = []byte("\r\n\r\n")
+	case isEvents(raw) && !bytes.Contains(raw, []byte("\n")):
+		sep = []byte("\r\r")
 	case isEvents(raw):
 		sep = []byte("\n\n")
 	}
@@ -72,12 +74,18 @@ func eventsFromTheEnd(raw []byte) iter.Seq[[]byte] {
 	}
 }
 
-// isEvents reports whether raw is a stream of server-sent events.
+// isEvents reports whether raw is a stream of server-sent events, as package
+// wire tells one: it does not begin as JSON, and one of its lines has a field.
 func isEvents(raw []byte) bool {
-	text := bytes.TrimLeft(raw, "\ufeff \t\r\n")
-	for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
-		if bytes.HasPrefix(text, []byte(field)) {
-			return true
+	text := bytes.TrimPrefix(raw, []byte("\ufeff"))
+	if begin := bytes.TrimLeft(text, " \t\r\n"); len(begin) > 0 && (begin[0] == '{' || begin[0] == '[') {
+		return false
+	}
+	for line := range bytes.FieldsFuncSeq(text, func(c rune) bool { return c == '\r' || c == '\n' }) {
+		for _, field := range []string{"data:", "event:", "id:", "retry:", ":"} {
+			if bytes.HasPrefix(line, []byte(field)) {
+				return true
+			}
 		}
 	}
 	return false
@@ -94,7 +102,7 @@ func endsMarked(raw []byte) bool {
 	if last == nil {
 		return false
 	}
-	if !isEvents(raw[:min(len(raw), 16)]) {
+	if bytes.HasPrefix(last, []byte("{")) {
 		return bytes.Contains(last, []byte(`"done":true`))
 	}
 	if string(last) == "data: [DONE]" {
@@ -115,6 +123,6 @@ func lastLine(raw []byte) (before, line []byte) {
 	if len(text) == len(raw) {
 		return nil, nil
 	}
-	at := bytes.LastIndexByte(text, '\n') + 1
+	at := bytes.LastIndexAny(text, "\r\n") + 1
 	return text[:at], text[at:]
 }
