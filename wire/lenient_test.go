@@ -25,35 +25,40 @@ func TestReadLeniently(t *testing.T) {
 		return `{"id":"m","type":"message","role":"assistant","model":"m-1","content":[` + content + payBlock + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
 	}
 	const unread = "unreadable"
+	const result = `{"type":"function_call_output","call_id":"call_1","output":"paid"},`
 	for name, c := range map[string]struct {
 		codec wire.Codec
 		body  string
 		want  string
 	}{
-		"responses, model":                  {wire.OpenAIResponses, swapped(responses("", ""), `"model":"m"`, `"model":7`), ""},
-		"responses, status":                 {wire.OpenAIResponses, swapped(responses("", ""), `"status":"completed","model"`, `"status":7,"model"`), ""},
-		"responses, id":                     {wire.OpenAIResponses, swapped(responses("", ""), `"id":"r1"`, `"id":{}`), ""},
-		"responses, usage":                  {wire.OpenAIResponses, swapped(responses("", ""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
-		"responses, unknown member":         {wire.OpenAIResponses, responses(`,"later":[{"x":1}]`, ""), ""},
-		"responses, items that are none":    {wire.OpenAIResponses, responses("", `null,"x",7,[],`), ""},
-		"responses, item without a type":    {wire.OpenAIResponses, responses("", `{"text":"x"},`), ""},
-		"responses, type of an item":        {wire.OpenAIResponses, responses("", `{"type":7,"text":"x"},`), ""},
-		"responses, unknown item":           {wire.OpenAIResponses, responses("", `{"type":"later","name":"x"},`), ""},
-		"responses, message without a role": {wire.OpenAIResponses, responses("", `{"type":"message","content":[]},`), ""},
-		"responses, role":                   {wire.OpenAIResponses, responses("", `{"type":"message","role":7,"content":"Hi."},`), ""},
-		"responses, content":                {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":7},`), ""},
-		"responses, content parts":          {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":[7,{"type":"output_text","text":7}]},`), ""},
-		"responses, unknown part":           {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":[{"type":"later"}]},`), ""},
-		"responses, reasoning":              {wire.OpenAIResponses, responses("", `{"type":"reasoning","summary":7},`), ""},
-		"responses, id of a call":           {wire.OpenAIResponses, swapped(responses("", ""), `"call_id":"call_1"`, `"call_id":7`), ""},
-		"responses, id of an item":          {wire.OpenAIResponses, swapped(responses("", ""), `"id":"fc_1"`, `"id":7`), ""},
-		"responses, name of a call":         {wire.OpenAIResponses, swapped(responses("", ""), `"name":"pay"`, `"name":{}`), unread},
-		"responses, arguments":              {wire.OpenAIResponses, swapped(responses("", ""), `"arguments":"`+good+`"`, `"arguments":7`), unread},
-		"responses, type in another case":   {wire.OpenAIResponses, responses("", swapped(payCall(bad), "function_call", "Function_Call")+","), unread},
-		"responses, call without a type":    {wire.OpenAIResponses, responses("", swapped(payCall(bad), `"type":"function_call",`, "")+","), unread},
-		"responses, type of a call":         {wire.OpenAIResponses, responses("", swapped(payCall(bad), `"function_call"`, "7")+","), unread},
-		"responses, output is no list":      {wire.OpenAIResponses, `{"output":{"0":` + payCall(bad) + `}}`, unread},
-		"responses, failed with a call":     {wire.OpenAIResponses, swapped(responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
+		"responses, model":                   {wire.OpenAIResponses, swapped(responses("", ""), `"model":"m"`, `"model":7`), ""},
+		"responses, status":                  {wire.OpenAIResponses, swapped(responses("", ""), `"status":"completed","model"`, `"status":7,"model"`), ""},
+		"responses, id":                      {wire.OpenAIResponses, swapped(responses("", ""), `"id":"r1"`, `"id":{}`), ""},
+		"responses, usage":                   {wire.OpenAIResponses, swapped(responses("", ""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
+		"responses, unknown member":          {wire.OpenAIResponses, responses(`,"later":[{"x":1}]`, ""), ""},
+		"responses, items that are none":     {wire.OpenAIResponses, responses("", `null,"x",7,[],`), ""},
+		"responses, item without a type":     {wire.OpenAIResponses, responses("", `{"text":"x"},`), ""},
+		"responses, type of an item":         {wire.OpenAIResponses, responses("", `{"type":7,"text":"x"},`), ""},
+		"responses, unknown item":            {wire.OpenAIResponses, responses("", `{"type":"later","name":"x"},`), ""},
+		"responses, message without a role":  {wire.OpenAIResponses, responses("", `{"type":"message","content":[]},`), ""},
+		"responses, role":                    {wire.OpenAIResponses, responses("", `{"type":"message","role":7,"content":"Hi."},`), ""},
+		"responses, content":                 {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":7},`), ""},
+		"responses, content parts":           {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":[7,{"type":"output_text","text":7}]},`), ""},
+		"responses, unknown part":            {wire.OpenAIResponses, responses("", `{"type":"message","role":"assistant","content":[{"type":"later"}]},`), ""},
+		"responses, reasoning":               {wire.OpenAIResponses, responses("", `{"type":"reasoning","summary":7},`), ""},
+		"responses, id of a call":            {wire.OpenAIResponses, swapped(responses("", ""), `"call_id":"call_1"`, `"call_id":7`), ""},
+		"responses, id of an item":           {wire.OpenAIResponses, swapped(responses("", ""), `"id":"fc_1"`, `"id":7`), ""},
+		"responses, name of a call":          {wire.OpenAIResponses, swapped(responses("", ""), `"name":"pay"`, `"name":{}`), unread},
+		"responses, arguments":               {wire.OpenAIResponses, swapped(responses("", ""), `"arguments":"`+good+`"`, `"arguments":7`), unread},
+		"responses, type in another case":    {wire.OpenAIResponses, responses("", swapped(payCall(bad), "function_call", "Function_Call")+","), unread},
+		"responses, call without a type":     {wire.OpenAIResponses, responses("", swapped(payCall(bad), `"type":"function_call",`, "")+","), unread},
+		"responses, type of a call":          {wire.OpenAIResponses, responses("", swapped(payCall(bad), `"function_call"`, "7")+","), unread},
+		"responses, answered call":           {wire.OpenAIResponses, responses("", result), unread},
+		"responses stream, answered call":    {wire.OpenAIResponses, streamed(func(s []string) []string { s[7] = swapped(s[7], `"output":[`, `"output":[`+result); return s }), unread},
+		"responses, answered call elsewhere": {wire.OpenAIResponses, responses("", strings.NewReplacer("call_1", "call_2", "pay", "search").Replace(payCall(bad)+","+result)), ""},
+		"responses, result without an id":    {wire.OpenAIResponses, responses("", `{"type":"function_call_output","output":"paid"},`), ""},
+		"responses, output is no list":       {wire.OpenAIResponses, `{"output":{"0":` + payCall(bad) + `}}`, unread},
+		"responses, failed with a call":      {wire.OpenAIResponses, swapped(responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
 		"responses stream, unknown event": {wire.OpenAIResponses, streamed(func(s []string) []string {
 			return append([]string{`{"type":"later","item":7}`, `{"type":7}`, `[]`}, s...)
 		}), ""},
@@ -70,6 +75,12 @@ func TestReadLeniently(t *testing.T) {
 			s[7] = strings.NewReplacer("completed\"", "failed\"").Replace(s[7])
 			return s
 		}), unread},
+		"responses, bytes that are no text": {wire.OpenAIResponses, swapped(responses("", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"`+"\xff"+`"}]},`), `"m"`, "\"\xff\""), ""},
+		"responses stream, no text": {wire.OpenAIResponses, streamed(func(s []string) []string {
+			return append([]string{"{\"type\":\"response.output_text.delta\",\"delta\":\"\xff\"}"}, s...)
+		}), ""},
+		"anthropic, bytes that are no text":  {wire.Anthropic, swapped(message(`{"type":"text","text":"`+"\xff"+`"},`), `"m-1"`, "\"\xff\""), ""},
+		"anthropic stream, no text":          {wire.Anthropic, messageStream("{\"type\":\"text\",\"text\":\"\xff\"}", at("1", payOpen), at("1", payDelta), at("1", payStop)), ""},
 		"anthropic, model":                   {wire.Anthropic, swapped(message(""), `"m-1"`, `7`), ""},
 		"anthropic, stop reason":             {wire.Anthropic, swapped(message(""), `"stop_reason":"tool_use"`, `"stop_reason":7`), ""},
 		"anthropic, unknown stop reason":     {wire.Anthropic, swapped(message(""), `"stop_reason":"tool_use"`, `"stop_reason":"later"`), ""},
@@ -95,14 +106,14 @@ func TestReadLeniently(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			req, err := c.codec.DecodeRequest([]byte(`{"model":"m","input":[],"messages":[],"tools":[{"type":"function","name":"pay","parameters":{},"input_schema":{}}]}`))
+			require.NoError(t, err)
 			if c.want == unread {
-				_, err := c.codec.DecodeResponse(nil, []byte(c.body))
+				_, err := c.codec.DecodeResponse(req, []byte(c.body))
 				require.ErrorIs(t, err, wire.ErrShape)
 				return
 			}
 			resp := requirePay(t, c.codec, c.body)
-			req, err := c.codec.DecodeRequest([]byte(`{"model":"m","input":[],"messages":[]}`))
-			require.NoError(t, err)
 			_, err = c.codec.DecodeRequest(encodeRequest(t, c.codec, req.With(resp.Message)))
 			require.NoError(t, err, "history has only what a request may hold")
 		})
@@ -114,4 +125,30 @@ func encodeRequest(t *testing.T, c wire.Codec, req *middleware.Request) []byte {
 	body, err := c.EncodeRequest(req)
 	require.NoError(t, err)
 	return body
+}
+
+// Bytes that are not UTF-8 in the arguments are a fault of the call: they are
+// in what is validated, as they came.
+func TestArgumentsThatAreNoText(t *testing.T) {
+	t.Parallel()
+	text := func(body string) string { return strings.ReplaceAll(body, "99999", "\xff") }
+	for name, c := range map[string]struct {
+		codec wire.Codec
+		body  string
+	}{
+		"responses":        {wire.OpenAIResponses, `{"output":[` + payCall(bad) + `]}`},
+		"responses stream": {wire.OpenAIResponses, strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(payStream()...))},
+		"anthropic":        {wire.Anthropic, `{"type":"message","content":[` + strings.Replace(payBlock, "5", "\"99999\"", 1) + `]}`},
+		"anthropic stream": {wire.Anthropic, strings.Replace(messageStream("", payOpen, payDelta, payStop), "5}", "99999}", 1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp, err := c.codec.DecodeResponse(nil, []byte(text(c.body)))
+			require.NoError(t, err)
+			require.Contains(t, resp.Message.ToolCalls[0].Arguments, "\xff")
+			out, err := c.codec.EncodeResponse(resp)
+			require.NoError(t, err)
+			require.Equal(t, text(c.body), string(out))
+		})
+	}
 }

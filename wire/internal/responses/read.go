@@ -2,6 +2,7 @@ package responses
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -118,6 +119,24 @@ func hosted(items []item) {
 			items[i].sort = isOpaque
 		}
 	}
+}
+
+// answered returns an error if a call that the provider has answered itself is
+// of a tool that req offers: many clients look at no answer but run their tool.
+func (h *message) answered(req *middleware.Request) error {
+	if req == nil {
+		return nil
+	}
+	for _, it := range h.items {
+		if f, ok := calls[it.val.Get("type").Str()]; !ok || it.sort != isOpaque || f.kind == middleware.Foreign {
+			continue
+		}
+		name := codec.Text(it.val.Get("name"))
+		if slices.ContainsFunc(req.Tools, func(t middleware.Tool) bool { return t.Name == name }) {
+			return codec.Shapef("a call of the client's tool with its answer")
+		}
+	}
+	return nil
 }
 
 // read adds what stands in the item to the assistant's message.

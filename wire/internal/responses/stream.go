@@ -82,6 +82,9 @@ func (s *stream) end() (*middleware.Response, error) {
 	default:
 		resp, s.answer, err = s.events.answer(s.buf.Text())
 	}
+	if err == nil {
+		err = s.answer.msg.answered(s.req)
+	}
 	if err != nil {
 		return nil, err
 	}
