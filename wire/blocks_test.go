@@ -105,6 +105,7 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 		"a delta of another type":                     messageStream("", payOpen, strings.Replace(payDelta, `input_json_delta`, `input_delta`, 1)),
 		"a delta that renames the call":               messageStream("", payOpen, payDelta, `{"type":"content_block_delta","index":0,"delta":{"type":"name_delta","name":"x"}}`),
 		"an event named otherwise":                    eventStream(startOf("")) + "event: content_block_start\n" + strings.Replace(eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`, 1) + eventStream(messageEnd, `{"type":"message_stop"}`),
+		"a delta without the name of the event":       strings.Replace(messageStream("", payOpen, payDelta, payStop), "event: content_block_delta\n", "", 1),
 		"an event that is no JSON":                    messageStream("", strings.Replace(payOpen, `"index"`, `index`, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,5 +113,41 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 			_, err := wire.Anthropic.DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, wire.ErrShape)
 		})
+	}
+}
+
+// What is written into a stream whose events have no names has none either.
+func TestAnthropicWithoutNames(t *testing.T) {
+	t.Parallel()
+	nameless := func(s string) string {
+		for _, typ := range []string{"message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta", "message_stop"} {
+			s = strings.ReplaceAll(s, "event: "+typ+"\n", "")
+		}
+		return s
+	}
+	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`
+	body := nameless(messageStream("", text, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop)))
+	resp := requirePay(t, wire.Anthropic, body)
+	resp.Message.ToolCalls[0].Native = nil
+	out, err := wire.Anthropic.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "event:")
+
+	s := wire.Anthropic.NewStream(nil, nil)
+	_, err = s.Write([]byte(body))
+	require.NoError(t, err)
+	shown := string(s.Take())
+	require.Contains(t, shown, "Hi.")
+	_, err = s.Close()
+	require.NoError(t, err)
+	for _, later := range []string{messageStream("", payOpen, payDelta, payStop), `{"role":"assistant","content":[` + payBlock + `],"stop_reason":"tool_use"}`} {
+		resp, err := wire.Anthropic.DecodeResponse(nil, []byte(later))
+		require.NoError(t, err)
+		rest, err := s.Rest(resp)
+		require.NoError(t, err)
+		require.NotContains(t, string(rest), "event:")
+		got, err := wire.Anthropic.DecodeResponse(nil, []byte(shown+string(rest)))
+		require.NoError(t, err)
+		require.Len(t, got.Message.ToolCalls, 1)
 	}
 }

@@ -19,6 +19,7 @@ type answer struct {
 	event codec.Event   // where that stands
 
 	events []event // of a stream
+	named  bool    // they have names, as the provider's do; those of some servers have none
 	start  int     // which event is message_start, -1: none
 	delta  int     // the last message_delta
 	counts int     // the last one with figures

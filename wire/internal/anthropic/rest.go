@@ -27,6 +27,12 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 		return nil, codec.Unencodablef("an answer of another format")
 	case a != s.a && sent > 0:
 		rest, err := s.splice(a, resp)
+		if began, _, _ := s.shown(); began {
+			rest = s.a.manner(rest)
+			if s.a.named && a.streamed() && !a.named {
+				return nil, codec.Unencodablef("events without names behind those that have some")
+			}
+		}
 		return []byte(raw[sent:s.Safe()] + rest), err
 	}
 	body, err := a.write(resp)

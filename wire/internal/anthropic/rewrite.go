@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,7 +90,17 @@ func (a *answer) compose(items []item, edits map[int][]rawjson.Edit, first int, 
 			return "", err
 		}
 	}
-	return out.String(), nil
+	return a.manner(out.String()), nil
+}
+
+// manner takes the names from the events of a stream if a's have none: a client
+// that goes by names would read only those that have one.
+func (a *answer) manner(events string) string {
+	if a.named || !a.streamed() {
+		return events
+	}
+	lines := strings.SplitAfter(events, "\n")
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "event:") }), "")
 }
 
 // early adds to the edits of message_start what makes its content the first of

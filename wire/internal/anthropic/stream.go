@@ -20,6 +20,7 @@ type stream struct {
 
 	stopped bool
 	skewed  bool                   // a block has an index that is not its place
+	bare    bool                   // an event that may hold a call has no name
 	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
@@ -74,6 +75,8 @@ func (s *stream) Close() (*middleware.Response, error) {
 		return nil, codec.ErrIncomplete
 	case s.torn != nil:
 		return nil, s.torn
+	case s.a.named && s.bare && s.holdsCall():
+		return nil, codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
 	case s.skewed && s.holdsCall():
 		return nil, codec.Shapef("calls among blocks whose indices are not their places")
 	}
@@ -187,6 +190,10 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	if s.a.start < 0 && (strings.HasPrefix(ev.kind, "content_block_") || ev.kind == "message_delta" || ev.kind == "message_stop") {
 		s.odd = codec.Shapef("a %s before the message", ev.kind)
+	}
+	if err == nil && holdsCalls(ev.kind) {
+		s.a.named = s.a.named || e.Name == ev.kind
+		s.bare = s.bare || e.Name != ev.kind
 	}
 	switch ev.kind {
 	case "message_start":
