@@ -136,10 +136,11 @@ func TestArgumentsThatAreNoText(t *testing.T) {
 		codec wire.Codec
 		body  string
 	}{
-		"responses":        {wire.OpenAIResponses, `{"output":[` + payCall(bad) + `]}`},
-		"responses stream": {wire.OpenAIResponses, strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(payStream()...))},
-		"anthropic":        {wire.Anthropic, `{"type":"message","content":[` + strings.Replace(payBlock, "5", "\"99999\"", 1) + `]}`},
-		"anthropic stream": {wire.Anthropic, strings.Replace(messageStream("", payOpen, payDelta, payStop), "5}", "99999}", 1)},
+		"responses":                  {wire.OpenAIResponses, `{"output":[` + payCall(bad) + `]}`},
+		"responses stream":           {wire.OpenAIResponses, strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(payStream()...))},
+		"responses stream, in parts": {wire.OpenAIResponses, strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(append(payStream()[:5], `{"type":"response.completed","response":{"output":[]}}`)...))},
+		"anthropic":                  {wire.Anthropic, `{"type":"message","content":[` + strings.Replace(payBlock, "5", "\"99999\"", 1) + `]}`},
+		"anthropic stream":           {wire.Anthropic, strings.Replace(messageStream("", payOpen, payDelta, payStop), "5}", "99999}", 1)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -80,7 +80,7 @@ func (f *flow) whole(end rawjson.Value) (rawjson.Value, error) {
 		return v, nil
 	}
 	patch := codec.NewPatch(v)
-	patch.Set(key, rawjson.Quote(args))
+	patch.Set(key, codec.QuoteAsSent(args))
 	raw, err := patch.Text()
 	if err != nil {
 		return v, codec.Shapef("arguments that stand there twice")
