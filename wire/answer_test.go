@@ -248,6 +248,9 @@ func TestAnswersHaveWhatClientsDemand(t *testing.T) {
 			}
 		})
 	}
+	full, _, err := wire.OpenAIResponses.EncodeAnswer("/v1/responses", []byte(`{"model":"m","input":""}`), bare)
+	require.NoError(t, err)
+	require.Contains(t, string(full), `"cache_write_tokens":0`, "openai-python 3.54 demands it in its strict mode")
 	plain, _, err := wire.OpenAIChat.EncodeAnswer("/v1/chat/completions", []byte(`{"model":"m","messages":[],"stream":true}`), bare)
 	require.NoError(t, err)
 	require.NotContains(t, string(plain), `"choices":[]`, "a client that did not ask for figures may fail on a chunk without choices")

@@ -82,7 +82,7 @@ func freshUsage(u middleware.Usage) string {
 	return codec.Object(
 		codec.Member{Key: "input_tokens", Raw: codec.Count(u.Input)},
 		codec.Member{Key: "input_tokens_details", Raw: codec.Object(codec.Member{Key: "cached_tokens", Raw: codec.Count(u.Cached)},
-			codec.Figure("cache_write_tokens", u.CacheWrite))},
+			codec.Member{Key: "cache_write_tokens", Raw: codec.Count(u.CacheWrite)})},
 		codec.Member{Key: "output_tokens", Raw: codec.Count(u.Output)},
 		codec.Member{Key: "output_tokens_details", Raw: codec.Object(codec.Member{Key: "reasoning_tokens", Raw: codec.Count(u.Reasoning)})},
 		codec.Member{Key: "total_tokens", Raw: codec.Count(u.Input + u.Output)})
