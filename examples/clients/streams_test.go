@@ -243,6 +243,32 @@ func TestCallAddedToStreams(t *testing.T) {
 	})
 }
 
+// TestStreamsKeptAlive puts keep-alives wherever one may stand.
+func TestStreamsKeptAlive(t *testing.T) {
+	each(t, func(t *testing.T, d dialect, s subject) {
+		stream := d.codec.NewStream(s.req, nil)
+		body := stream.KeepAlive()
+		for rest := s.Response; rest != ""; {
+			n := min(len(rest), len(s.Response)/4+1)
+			_, err := stream.Write([]byte(rest[:n]))
+			require.NoError(t, err, s.ID)
+			rest = rest[n:]
+			body = append(append(body, stream.KeepAlive()...), stream.Take()...)
+		}
+		body = append(body, stream.KeepAlive()...)
+		resp, err := stream.Close()
+		require.NoError(t, err, s.ID)
+		tail, err := stream.Rest(resp)
+		require.NoError(t, err, s.ID)
+		body = append(body, tail...)
+		require.Greater(t, len(body), len(s.Response), s.ID)
+		got := d.check(t, s, body)
+		sameCalls(t, s.ID, viewOf(s.resp).Calls, got.Calls)
+		require.Equal(t, s.sdk.Text, got.Text, s.ID)
+		require.Equal(t, s.sdk.Finish, got.Finish, s.ID)
+	})
+}
+
 // TestStreamsSpliced shows the beginning of each stream, and then what came
 // after a re-ask: the next recorded answer, streamed or not.
 func TestStreamsSpliced(t *testing.T) {

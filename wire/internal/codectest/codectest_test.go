@@ -44,6 +44,7 @@ func sse(data string) string { return "data: " + data + "\n\n" }
 // between a method and its result.
 type faulty struct {
 	codec.Format
+	keepAlive      string
 	encodeRequest  func(f codec.Format, req *middleware.Request) ([]byte, error)
 	decodeRequest  func(req *middleware.Request)
 	encodeResponse func(f codec.Format, resp *middleware.Response) ([]byte, error)
@@ -88,6 +89,13 @@ func (f faulty) NewStream(req *middleware.Request, sink middleware.Sink) codec.S
 		return s
 	}
 	return f.stream(s)
+}
+
+func (f faulty) KeepAlive(text string, sent, n int) (string, bool) {
+	if f.keepAlive != "" {
+		return f.keepAlive, false
+	}
+	return f.Format.KeepAlive(text, sent, n)
 }
 
 func (f faulty) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
@@ -208,6 +216,7 @@ func TestLawsCatch(t *testing.T) {
 		"words are lost":                {"changed text is written", losing(), "text differs"},
 		"a setting is lost":             {"history can be edited", faulty{encodeRequest: stubborn}, "settings differs"},
 		"the rest is cut":               {"the rest of a stream completes it", streaming(faultyStream{rest: func(b []byte) []byte { return b[:len(b)-1] }}), "own rest"},
+		"a keep-alive is an error":      {"a keep-alive changes nothing", faulty{keepAlive: "event: error\ndata: {\"type\":\"error\"}\n\n"}, "with keep-alives"},
 		"a call is shown":               {"the rest of a stream completes it", streaming(faultyStream{safe: func(_, written int) int { return written }}), "shown"},
 	}
 	laws, covered := map[string]Law{}, map[string]bool{}

@@ -35,6 +35,7 @@ func Laws() []Law {
 		{"changed text is written", retold},
 		{"history can be edited", history},
 		{"the rest of a stream completes it", rest},
+		{"a keep-alive changes nothing", alive},
 	}
 }
 
