@@ -51,6 +51,15 @@ type faulty struct {
 	decodeResponse func(resp *middleware.Response, err error) (*middleware.Response, error)
 	stream         func(s codec.Stream) codec.Stream
 	decodeError    func(e *middleware.ModelError)
+	encodeAnswer   func(answer string) string
+}
+
+func (f faulty) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	out, kind, err := f.Format.EncodeAnswer(path, body, resp)
+	if f.encodeAnswer != nil {
+		out = []byte(f.encodeAnswer(string(out)))
+	}
+	return out, kind, err
 }
 
 func (f faulty) EncodeRequest(req *middleware.Request) ([]byte, error) {
@@ -162,6 +171,11 @@ func rewriting(old, new string) faulty {
 }
 
 // losing loses every change of an answer.
+// reframing replaces text in answers that are written.
+func reframing(old, new string) faulty {
+	return faulty{encodeAnswer: func(answer string) string { return strings.ReplaceAll(answer, old, new) }}
+}
+
 func losing() faulty { return faulty{encodeResponse: asItCame} }
 
 func asItCame(_ codec.Format, resp *middleware.Response) ([]byte, error) {
@@ -217,6 +231,9 @@ func TestLawsCatch(t *testing.T) {
 		"a setting is lost":             {"history can be edited", faulty{encodeRequest: stubborn}, "settings differs"},
 		"the rest is cut":               {"the rest of a stream completes it", streaming(faultyStream{rest: func(b []byte) []byte { return b[:len(b)-1] }}), "own rest"},
 		"a keep-alive is an error":      {"a keep-alive changes nothing", faulty{keepAlive: "event: error\ndata: {\"type\":\"error\"}\n\n"}, "with keep-alives"},
+		"a framing changes a call":      {"another framing says the same", reframing(`"city":`, `"town":`), "call 0 changed"},
+		"a framing loses words":         {"another framing says the same", reframing("And Bergen.", ""), "text"},
+		"a framing is not kept":         {"another framing says the same", reframing("data: ", "data:"), "no framing keeps"},
 		"a call is shown":               {"the rest of a stream completes it", streaming(faultyStream{safe: func(_, written int) int { return written }}), "shown"},
 	}
 	laws, covered := map[string]Law{}, map[string]bool{}

@@ -36,6 +36,7 @@ func Laws() []Law {
 		{"history can be edited", history},
 		{"the rest of a stream completes it", rest},
 		{"a keep-alive changes nothing", alive},
+		{"another framing says the same", framed},
 	}
 }
 
