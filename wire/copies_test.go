@@ -102,7 +102,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 		"the kind at the end":             swap(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`),
 		"a delta after the item":          insert(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`),
 		"arguments.done after the item":   insert(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`),
-		"arguments of a message":          insert(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`),
+		"arguments of a message":          insert(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`),
 		"an id and an index of two calls": insert(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
 		"an event whose name says another": func(s []string) []string {
 			return []string{"", "event: response.output_item.done\ndata: " + strings.Replace(s[6], `"type":"response.output_item.done"`, `"type":"ping"`, 1) + "\n\n"}
@@ -157,6 +157,9 @@ func TestResponsesEarlyCalls(t *testing.T) {
 	require.Zero(t, s.Safe())
 	resp := requirePay(t, wire.OpenAIResponses, body)
 	resp.Message.ToolCalls[0].Arguments = `{"amount":6}`
+	_, err = wire.OpenAIResponses.EncodeResponse(resp)
+	require.ErrorIs(t, err, wire.ErrUnencodable)
+	resp.Message.ToolCalls = nil
 	_, err = wire.OpenAIResponses.EncodeResponse(resp)
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
@@ -236,15 +239,20 @@ func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 	require.Contains(t, shown, "lo.")
 	_, err = s.Close()
 	require.NoError(t, err)
-	later, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(strings.NewReplacer("msg_1", "msg_9", "fc_1", "fc_8", "fc_2", "fc_9").Replace(bareStream(`{"amount":5}`))))
-	require.NoError(t, err)
-	rest, err := s.Rest(later)
-	require.NoError(t, err)
-	require.NotContains(t, string(rest), "99999")
-	require.NotContains(t, string(rest), "output_index")
-	got, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(shown+string(rest)))
-	require.NoError(t, err)
-	require.Len(t, got.Message.ToolCalls, 2)
-	require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)
-	require.Equal(t, "Hello.Hello.", got.Message.Text())
+	for name, answer := range map[string]string{
+		"a stream":  strings.NewReplacer("msg_1", "msg_9", "fc_1", "fc_8", "fc_2", "fc_9").Replace(bareStream(`{"amount":5}`)),
+		"an object": `{"id":"r2","status":"completed","output":[{"type":"message","id":"msg_9","role":"assistant","content":[{"type":"output_text","text":"Hello."}]},` + payCall(good) + `]}`,
+	} {
+		later, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(answer))
+		require.NoError(t, err)
+		rest, err := s.Rest(later)
+		require.NoError(t, err)
+		require.NotContains(t, string(rest), "99999")
+		require.NotContains(t, string(rest), "output_index", name)
+		got, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(shown+string(rest)))
+		require.NoError(t, err)
+		require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
+		require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)
+		require.Equal(t, "Hello.Hello.", got.Message.Text())
+	}
 }

@@ -57,6 +57,7 @@ func TestReadLeniently(t *testing.T) {
 		"responses stream, answered call":    {wire.OpenAIResponses, streamed(func(s []string) []string { s[7] = swapped(s[7], `"output":[`, `"output":[`+result); return s }), unread},
 		"responses, answered call elsewhere": {wire.OpenAIResponses, responses("", strings.NewReplacer("call_1", "call_2", "pay", "search").Replace(payCall(bad)+","+result)), ""},
 		"responses, result without an id":    {wire.OpenAIResponses, responses("", `{"type":"function_call_output","output":"paid"},`), ""},
+		"responses, neither has an id":       {wire.OpenAIResponses, swapped(responses("", `{"type":"function_call_output","output":"paid"},`), `"call_id":"call_1",`, ""), ""},
 		"responses, output is no list":       {wire.OpenAIResponses, `{"output":{"0":` + payCall(bad) + `}}`, unread},
 		"responses, failed with a call":      {wire.OpenAIResponses, swapped(responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
 		"responses stream, unknown event": {wire.OpenAIResponses, streamed(func(s []string) []string {
@@ -114,8 +115,12 @@ func TestReadLeniently(t *testing.T) {
 				return
 			}
 			resp := requirePay(t, c.codec, c.body)
-			_, err = c.codec.DecodeRequest(encodeRequest(t, c.codec, req.With(resp.Message)))
-			require.NoError(t, err, "history has only what a request may hold")
+			changed := resp.Message.Clone()
+			changed.ToolCalls = append(changed.ToolCalls, middleware.ToolCall{ID: "call_9", Name: "pay", Arguments: `{}`})
+			for _, m := range []middleware.Message{resp.Message, changed} {
+				_, err = c.codec.DecodeRequest(encodeRequest(t, c.codec, req.With(m)))
+				require.NoError(t, err, "history has only what a request may hold")
+			}
 		})
 	}
 }

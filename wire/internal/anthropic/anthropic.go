@@ -8,6 +8,9 @@
 // become one user message. What the provider runs itself (web search, code
 // execution, MCP) is an opaque part.
 //
+// A stream that the official SDKs read differently is unreadable (stream.go,
+// fits).
+//
 // Source: docs.claude.com/en/api/messages, messages-streaming and errors.
 package anthropic
 

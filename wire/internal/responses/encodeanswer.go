@@ -25,9 +25,6 @@ func (a *answer) encode(resp *middleware.Response) (string, error) {
 	if resp.FinishReason == a.was.FinishReason && resp.Model == a.was.Model && resp.Usage == a.was.Usage && a.msg.same(resp.Message) {
 		return a.body, nil
 	}
-	if a.stream != nil && len(a.stream.early) > 0 {
-		return "", codec.Unencodablef("a change of an answer whose calls stand in its first events")
-	}
 	items, err := writer{answer: true}.assistant(resp.Message, a.msg)
 	if err != nil {
 		return "", err

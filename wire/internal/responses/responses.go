@@ -9,6 +9,9 @@
 // Reasoning without a Native of this format is left out: the provider takes none
 // but its own.
 //
+// A stream holds each call several times; an answer whose copies differ is
+// unreadable (agree.go).
+//
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses
 

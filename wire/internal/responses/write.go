@@ -198,7 +198,7 @@ func (t *turn) writeItem(p *part, now middleware.Part, at int) error {
 	if err != nil {
 		return err
 	}
-	it, err := newItem(p.val)
+	it, err := answerItem(p.val)
 	if err != nil {
 		return err
 	}
