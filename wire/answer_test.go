@@ -229,6 +229,12 @@ func TestAnswersHaveWhatClientsDemand(t *testing.T) {
 			again, err := a.codec.DecodeResponse(nil, body)
 			require.NoError(t, err)
 			require.NotEmpty(t, again.Message.ToolCalls[0].ID)
+			none := &middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "add"})}
+			want := ""
+			if a.codec == wire.Anthropic || a.codec == wire.Gemini || a.codec == wire.Ollama {
+				want = "{}"
+			}
+			require.Equal(t, want, a.answered(t, none).calls[0].Arguments, "no arguments at all")
 			require.Equal(t, middleware.FinishToolCalls, again.FinishReason)
 			other, _, err := a.codec.EncodeAnswer(a.path, []byte(a.body), bare)
 			require.NoError(t, err)

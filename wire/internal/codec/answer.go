@@ -40,7 +40,8 @@ func formOf(body string) Form {
 
 // Writing is what a format adds to EncodeAnswer.
 type Writing struct {
-	Form Form // what the client expects
+	Form    Form // what the client expects
+	Objects bool // arguments are objects: a call without any has {}
 	// Whole writes a response as one object, from its neutral fields and from
 	// what parts and calls have of the format.
 	Whole func(resp *middleware.Response) (string, error)
@@ -72,6 +73,9 @@ func EncodeAnswer(f Format, resp *middleware.Response, model string, w Writing) 
 		again := *resp
 		if again.Model == "" {
 			again.Model = model
+		}
+		if w.Objects {
+			again.Message = withArguments(resp.Message)
 		}
 		resp = &again
 	}
@@ -111,6 +115,18 @@ func WithCallIDs(m middleware.Message, prefix string) middleware.Message {
 	for i := range m.ToolCalls {
 		if c := &m.ToolCalls[i]; c.ID == "" {
 			c.ID, c.Native = NewID(prefix), nil
+		}
+	}
+	return m
+}
+
+// withArguments returns m with {} for each call without arguments, which some
+// models write as nothing at all.
+func withArguments(m middleware.Message) middleware.Message {
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for i := range m.ToolCalls {
+		if c := &m.ToolCalls[i]; c.Kind == middleware.Function && strings.TrimSpace(c.Arguments) == "" {
+			c.Arguments = "{}"
 		}
 	}
 	return m

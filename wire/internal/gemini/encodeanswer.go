@@ -11,7 +11,7 @@ import (
 
 // EncodeAnswer is part of wire.Codec. Without alt=sse a stream is an array.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Whole: freshAnswer, Stream: freshArray}
+	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshArray}
 	if f.WantsStream(path, body) {
 		w.Form = codec.FormArray
 		_, query, _ := strings.Cut(path, "?")

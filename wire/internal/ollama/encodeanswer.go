@@ -10,7 +10,7 @@ import (
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Whole: freshAnswer, Stream: freshStream}
+	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshStream}
 	if f.WantsStream(path, body) {
 		w.Form = codec.FormLines
 	}
