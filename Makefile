@@ -6,10 +6,12 @@
 .NOTPARALLEL:
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
-# property. RACE is empty where there is no C compiler, which -race needs.
+# property. AGENTS is the folder that `make agents` installs clients into.
+# RACE is empty where there is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
+AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolmend-agents
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
 
 STEP := .ci/step
@@ -56,7 +58,10 @@ bench: ## all benchmarks, no tests
 heavy: ## vet lint test examples fuzz-smoke tidy for what .ci/heavy lists
 	@$(STEP) heavy
 
+agents: ## install coding agents into AGENTS, run them, write docs/clients.md
+	@AGENTS="$(AGENTS)" $(STEP) agents
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy tidy
+.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents tidy

@@ -1,0 +1,101 @@
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestClients runs every client in every scenario through every front. It
+// writes the table, unless -run left clients or scenarios out. AGENTS is the
+// folder that the clients are installed into; AGENTS_OUTPUT=1 shows what they
+// write.
+func TestClients(t *testing.T) {
+	root := os.Getenv("AGENTS")
+	if root == "" {
+		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
+	}
+	versions := installed(t, root)
+	var mu sync.Mutex
+	results := make(map[string]result)
+	t.Run("run", func(t *testing.T) {
+		for _, c := range clients() {
+			t.Run(c.name, func(t *testing.T) {
+				t.Parallel()
+				for _, s := range scenarios {
+					t.Run(s.name, func(t *testing.T) {
+						t.Parallel()
+						for _, r := range runAll(t, root, c, s) {
+							mu.Lock()
+							results[key(c, s, r.front)] = r
+							mu.Unlock()
+						}
+					})
+				}
+			})
+		}
+	})
+	if len(results) < len(clients())*len(scenarios)*len(fronts) {
+		t.Log("clients or scenarios were left out: the table is not written")
+		return
+	}
+	page := filepath.Join("..", "docs", "clients.md")
+	b, err := os.ReadFile(page)
+	require.NoError(t, err)
+	text, err := replaceTable(string(b), table(results, versions))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+}
+
+// runAll runs a client in a scenario through each front, and compares the
+// results with that of the first.
+func runAll(t *testing.T, root string, c client, s scenario) []result {
+	var results []result
+	for i, f := range fronts {
+		r, err := run(t.Context(), root, t.TempDir(), c, s, f)
+		require.NoError(t, err)
+		t.Logf("%s: %s; longest silence %s, exit code %d", f.name, r.cell(), r.silence, r.output.code)
+		results = append(results, r)
+		var problems []string
+		if i > 0 {
+			problems = r.worse(results[0])
+		}
+		if f.validates {
+			problems = append(problems, s.expect(r)...)
+		}
+		for _, p := range problems {
+			t.Errorf("%s: %s", f.name, p)
+		}
+		if len(problems) > 0 || os.Getenv("AGENTS_OUTPUT") != "" {
+			t.Logf("%s wrote:\n%s", c.name, r.output.text)
+		}
+	}
+	return results
+}
+
+// installed brings the newest versions, and returns the version of each
+// package. Where that fails, as it does offline, what is there already is used.
+func installed(t *testing.T, root string) map[string]string {
+	var pkgs []pkg
+	seen := make(map[pkg]bool)
+	for _, c := range clients() {
+		if !seen[c.pkg] {
+			seen[c.pkg] = true
+			pkgs = append(pkgs, c.pkg)
+		}
+	}
+	installErr := install(t.Context(), root, pkgs)
+	if installErr != nil {
+		t.Log(installErr)
+	}
+	versions := make(map[string]string)
+	for _, p := range pkgs {
+		v, err := version(t.Context(), root, p)
+		require.NoError(t, err, "%s is not installed: %v", p.name, installErr)
+		versions[p.name] = v
+	}
+	return versions
+}

@@ -1,0 +1,14 @@
+// Package e2e runs real clients, which are installed from their package
+// registries, against a scripted upstream: each client in each scenario,
+// directly and through Toolmend. `make agents` runs it and writes the table of
+// docs/clients.md.
+//
+// There are three tables: clients (agents.go, python.go), scenarios
+// (scenario.go) and fronts (front.go). A new client, scenario or front is one
+// more entry. The upstream speaks three formats (anthropic.go, responses.go,
+// chat.go), streamed and whole.
+//
+// A client runs in an empty home directory, with no environment but what its
+// entry sets, with a proxy that leads nowhere for all but loopback, and with a
+// time limit. At the end its process group is killed. That takes Unix.
+package e2e

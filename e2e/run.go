@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"context"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// ending is how a run ended for the user.
+type ending string
+
+const (
+	endedDone  ending = "done"
+	endedError ending = "error"
+	endedOther ending = "no answer" // it ended well without the answer
+	endedHung  ending = "hangs"
+)
+
+// result is what became of one run.
+type result struct {
+	client   client
+	scenario scenario
+	front    front
+	ended    ending
+	attempts int           // the client's model calls
+	calls    int           // those of the upstream
+	silence  time.Duration // the longest that the client heard nothing
+	message  string        // of the error that the front sent last
+	output   output
+}
+
+func (r result) done() bool { return r.ended == endedDone }
+
+// run lets a client do its task in a scenario, through a front. Root is where
+// the clients are installed, temp an empty folder.
+func run(ctx context.Context, root, temp string, c client, s scenario, f front) (result, error) {
+	p := place{root: root, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
+	up := &upstream{format: c.format, good: call{c.tool, p.fill(c.good)}, bad: call{c.tool, p.fill(c.bad)}, say: s.say}
+	provider := httptest.NewServer(up)
+	defer provider.Close()
+	at, err := url.Parse(provider.URL)
+	if err != nil {
+		return result{}, err
+	}
+	seen := &meter{next: f.open(at), format: c.format, tool: c.tool}
+	server := httptest.NewServer(seen)
+	defer server.Close()
+	defer server.CloseClientConnections() // a client that was killed in an answer
+
+	p.url = server.URL
+	command := c.command(p)
+	if err := p.set(command); err != nil {
+		return result{}, err
+	}
+	out, err := execute(ctx, p, command)
+	if err != nil {
+		return result{}, err
+	}
+	up.mu.Lock()
+	defer up.mu.Unlock()
+	message := seen.message()
+	seen.mu.Lock()
+	defer seen.mu.Unlock()
+	return result{
+		client: c, scenario: s, front: f, ended: end(out), attempts: seen.attempts, calls: up.calls,
+		silence: seen.silence, message: message, output: out,
+	}, nil
+}
+
+func end(out output) ending {
+	switch {
+	case out.expired:
+		return endedHung
+	case strings.Contains(out.text, done):
+		return endedDone
+	case strings.Contains(out.text, gaveUp):
+		return endedOther
+	default:
+		return endedError
+	}
+}
+
+// messageShown reports whether the client wrote the message that the front
+// sent, however it is quoted there.
+func (r result) messageShown() bool {
+	message := letters(r.message)
+	return message != "" && strings.Contains(letters(r.output.text), message)
+}
+
+func letters(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return r
+		}
+		return -1
+	}, strings.ReplaceAll(strings.ReplaceAll(s, `\n`, ""), `\"`, ""))
+}
+
+// problems returns want if it does not hold.
+func (r result) problems(holds bool, want string) []string {
+	if holds {
+		return nil
+	}
+	return []string{want}
+}
+
+// worse says in what r is worse for the user than the same run directly.
+func (r result) worse(direct result) []string {
+	p := r.problems(r.done() || !direct.done(), "directly the client ends with the answer")
+	p = append(p, r.problems(r.ended != endedHung || direct.ended == endedHung, "directly the client does not hang")...)
+	return append(p, r.problems(r.attempts <= direct.attempts || r.done() && !direct.done(),
+		"directly the client makes fewer model calls")...)
+}

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+)
+
+// The table stands between these lines of docs/clients.md.
+const (
+	tableBegin = "<!-- measured: make agents writes what follows -->"
+	tableEnd   = "<!-- end of what make agents writes -->"
+)
+
+// table renders the results: a table for each scenario, with a row for each
+// client and a column for each front.
+func table(results map[string]result, versions map[string]string) string {
+	var b strings.Builder
+	for _, s := range scenarios {
+		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| client | version |", s.title, s.about)
+		for _, f := range fronts {
+			fmt.Fprintf(&b, " %s |", f.title)
+		}
+		b.WriteString("\n|---|---|" + strings.Repeat("---|", len(fronts)) + "\n")
+		for _, c := range clients() {
+			fmt.Fprintf(&b, "| %s | %s |", c.title, versions[c.pkg.name])
+			for _, f := range fronts {
+				fmt.Fprintf(&b, " %s |", results[key(c, s, f)].cell())
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func key(c client, s scenario, f front) string { return c.name + "/" + s.name + "/" + f.name }
+
+// cell says what the user sees, how many model calls the client made, and how
+// many reached the upstream.
+func (r result) cell() string {
+	var seen string
+	switch r.ended {
+	case endedDone:
+		seen = "the answer"
+	case endedError:
+		seen = "an error" + r.quoted()
+	case endedOther:
+		seen = "no answer: the model gave up"
+	case endedHung:
+		seen = fmt.Sprintf("nothing: killed after %s", limit)
+	}
+	return fmt.Sprintf("%s; %d, %d", seen, r.attempts, r.calls)
+}
+
+// quoted is the message of the front if the client showed it, else the last
+// line of a program that died.
+func (r result) quoted() string {
+	line := r.message
+	if !r.messageShown() {
+		lines := strings.Split(strings.TrimSpace(r.output.text), "\n")
+		line = lines[len(lines)-1]
+		if strings.HasPrefix(line, "{") { // one of an agent's events
+			return ""
+		}
+	}
+	line = strings.NewReplacer("|", "/", "`", "'", "\x1b", "").Replace(strings.TrimSpace(line))
+	if runes := []rune(line); len(runes) > 120 {
+		line = string(runes[:120]) + "…"
+	}
+	return ": `" + line + "`"
+}
+
+// replaceTable puts the table between the marks of a page.
+func replaceTable(page, table string) (string, error) {
+	before, rest, ok := strings.Cut(page, tableBegin)
+	_, after, ok2 := strings.Cut(rest, tableEnd)
+	if !ok || !ok2 {
+		return "", fmt.Errorf("the page has no lines %q and %q", tableBegin, tableEnd)
+	}
+	return before + tableBegin + "\n" + table + "\n" + tableEnd + after, nil
+}
