@@ -339,3 +339,32 @@ func TestIndexOfStreamedCall(t *testing.T) {
 		}
 	}
 }
+
+// Some clients stop reading at an error or at the end of a stream: a call behind
+// it is one that only others see. One half of a line is none, and a reader that
+// does not split lines puts the halves together.
+func TestCallsThatSomeClientsDoNotSee(t *testing.T) {
+	t.Parallel()
+	chat, ollama := targets["chat"], targets["ollama"]
+	first, rest, _ := strings.Cut(chat.stream, "\n\n")
+	line, lines, _ := strings.Cut(ollama.stream, "\n")
+	const failed = `"error":{"message":"x","code":500}`
+	for name, c := range map[string]struct {
+		codec wire.Codec
+		body  string
+	}{
+		"chat, beside an error":         {chat.codec, strings.Replace(chat.whole, `{"id"`, `{`+failed+`,"id"`, 1)},
+		"chat, beside an error, stream": {chat.codec, strings.ReplaceAll(chat.stream, `{"id"`, `{`+failed+`,"id"`)},
+		"chat, behind an error":         {chat.codec, event(`{`+failed+`}`) + chat.stream},
+		"chat, behind the end":          {chat.codec, first + "\n\n" + event("[DONE]") + rest},
+		"ollama, behind the end":        {ollama.codec, strings.Replace(line, `"done":false`, `"done":true`, 1) + "\n" + lines},
+		"ollama, behind an error":       {ollama.codec, `{"error":"x"}` + "\n" + ollama.stream},
+		"ollama, in two lines":          {ollama.codec, line + "\n" + `{"message":{"tool_calls":[{"function":{"name":"pay"}}` + "\n" + `]},"done":true}` + "\n" + lines},
+		"ollama, behind other text":     {ollama.codec, line + "\n" + `x {"message":{"tool_calls":[{"function":{"name":"pay"}}]}}` + "\n" + lines},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			unreadable(t, c.codec, c.body)
+		})
+	}
+}
