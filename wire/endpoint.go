@@ -137,7 +137,11 @@ func (e Endpoint) withoutKey(err error) error {
 			}
 		}
 	}
-	if text != m.Err.Error() {
+	switch {
+	case text == m.Err.Error():
+	case errors.Is(m.Err, middleware.ErrInvalidHistory):
+		m.Err = middleware.ErrInvalidHistory
+	default:
 		m.Err = errors.New(text)
 	}
 	return err

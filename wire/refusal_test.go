@@ -3,6 +3,8 @@ package wire_test
 import (
 	"errors"
 	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -81,6 +83,20 @@ func TestRefusedHistory(t *testing.T) {
 	require.NotErrorIs(t, wire.OpenAIChat.DecodeError(500, nil, vllm), middleware.ErrInvalidHistory, "a server may have failed to parse something else")
 	inner := []byte(`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"message\":\"Expecting value: line 1 column 38 (char 37)\"}"}}}`)
 	require.ErrorIs(t, wire.OpenAIChat.DecodeError(400, nil, inner), middleware.ErrInvalidHistory)
+}
+
+// A refusal that quotes the key is still known as what it is.
+func TestRefusedHistoryQuotesTheKey(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, llamaError("secret-key: invalid tool call arguments"))
+	}))
+	t.Cleanup(server.Close)
+	call := wire.OpenAIChat.Model(wire.Endpoint{URL: server.URL, Key: "secret-key"})
+	_, err := call(t.Context(), &middleware.Request{Model: "m", Messages: []middleware.Message{middleware.User("1?")}})
+	require.ErrorIs(t, err, middleware.ErrInvalidHistory)
+	require.NotContains(t, err.Error(), "secret-key")
 }
 
 func TestErrorsThatAreNeither(t *testing.T) {
