@@ -42,10 +42,13 @@ func TestStreamsOfTwoReadings(t *testing.T) {
 		require.Contains(t, s, old)
 		return strings.Replace(s, old, new, 1)
 	}
+	odd := strings.NewReplacer(`"model":"m"`, `"model":7`, `"status":"completed","model"`, `"status":7,"model"`)
 	for name, c := range map[string]struct {
 		speech speech
 		sent   string
 	}{
+		"responses, whole":          {responses(), odd.Replace(responses().whole("", evil))},
+		"anthropic, whole":          {anthropic(), odd.Replace(anthropic().whole("", evil))},
 		"responses, deltas":         {responses(), swap(0)},
 		"responses, arguments.done": {responses(), swap(1)},
 		"responses, item.done":      {responses(), swap(2)},
