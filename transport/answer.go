@@ -46,7 +46,7 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	from := s.origin(resp)
 	r := from.response()
 	if !bytes.Equal(body, from.raw) {
-		for _, k := range []string{"Etag", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+		for _, k := range append([]string{"Etag"}, digests...) {
 			r.Header.Del(k)
 		}
 	}
@@ -99,6 +99,7 @@ func newResponse(req *http.Request, status int, kind string) *http.Response {
 func (s *step) verbatim(a *attempt) *http.Response {
 	r := a.response()
 	r.Body = a.rest
+	r, _ = unread(r, nil)
 	return r
 }
 

@@ -140,6 +140,10 @@ func (toy) EncodeError(status int, code, message string) []byte {
 	return b
 }
 
+func (toy) MatchPath(path string) bool { return strings.HasSuffix(path, "/toy") }
+
+func (toy) MayOfferTools(body []byte) bool { return bytes.Contains(body, []byte(`"tools"`)) }
+
 func (toy) MayHoldCall(body []byte) bool { return bytes.Contains(body, []byte(`"calls"`)) }
 
 func (s *toyReader) Fail(status int, code, message string) []byte {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/wire"
@@ -11,42 +12,60 @@ import (
 
 type next = func(*http.Request) (*http.Response, error)
 
-// do sends req through the chain if it is a model call, and to next if not.
+// do sends req through the chain if it is a model call, and to next if not. The
+// answer to a model call that did not go through the chain is marked.
 func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 	req = t.ids.addressed(req)
-	if !t.mayBeOurs(req) {
+	if !t.onPath(req) {
 		return next(req)
+	}
+	if !t.mayChange(req) {
+		return unread(next(req))
 	}
 	body, rest, err := t.take(req)
 	if err != nil {
 		return nil, err
 	}
-	if rest == nil {
-		for _, c := range t.options.Codecs {
-			if !c.Match(req.URL.Path, body) {
-				continue
-			}
-			if asked, err := c.DecodeRequest(body); err == nil {
-				note(req, c)
-				return t.step(req, next, body, c).run(asked)
-			}
-		}
-		rest = io.NopCloser(bytes.NewReader(body))
+	if rest != nil {
+		return unread(next(again(req, rest)))
 	}
-	return next(again(req, rest))
+	for _, c := range t.options.Codecs {
+		if !c.Match(req.URL.Path, body) {
+			continue
+		}
+		if asked, err := c.DecodeRequest(body); err == nil {
+			note(req, c)
+			return t.step(req, next, body, c).run(asked)
+		}
+		if c.MayOfferTools(body) && !t.options.PassUnreadable {
+			note(req, c)
+			return t.refused(req, c), nil
+		}
+	}
+	return unread(next(again(req, io.NopCloser(bytes.NewReader(body)))))
 }
 
-// mayBeOurs says no to what needs no look at the body, and to bodies that must
-// not be changed.
-func (t *Transport) mayBeOurs(req *http.Request) bool {
+// onPath reports whether req has a body and goes to a path of one of the
+// formats.
+func (t *Transport) onPath(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.URL == nil || req.Body == nil || req.Body == http.NoBody {
 		return false
 	}
-	if req.ContentLength > t.options.MaxBody || len(req.Trailer) > 0 {
+	return slices.ContainsFunc(t.options.Codecs, func(c wire.Codec) bool { return c.MatchPath(req.URL.Path) })
+}
+
+// mayChange reports whether the body of req can be read and written anew. The
+// client of a Handler does not switch validation off by a signature, a digest or
+// a trailer: if the body changes, the provider may refuse it.
+func (t *Transport) mayChange(req *http.Request) bool {
+	if req.ContentLength > t.options.MaxBody {
+		return false
+	}
+	if !isProxied(req) && (len(req.Trailer) > 0 || signed(req)) {
 		return false
 	}
 	encoding := req.Header.Get("Content-Encoding")
-	return (encoding == "" || strings.EqualFold(encoding, "identity")) && !signed(req)
+	return encoding == "" || strings.EqualFold(encoding, "identity")
 }
 
 // signed reports whether a signature or a digest of the body goes with the
@@ -58,7 +77,7 @@ func signed(req *http.Request) bool {
 	if scheme == "SIGNATURE" || strings.HasPrefix(scheme, "AWS4-") || strings.Contains(scheme, "HMAC-SHA") {
 		return true
 	}
-	for _, k := range []string{"Signature", "Content-Digest", "Repr-Digest", "Digest", "Content-Md5"} {
+	for _, k := range append([]string{"Signature"}, digests...) {
 		if req.Header.Get(k) != "" {
 			return true
 		}
@@ -70,6 +89,9 @@ func signed(req *http.Request) bool {
 	}
 	return strings.Contains(req.URL.RawQuery, "X-Amz-Signature=")
 }
+
+// digests are the headers with a digest of a body.
+var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
 // take reads the body. rest is not nil if the body is no whole one of at most
 // MaxBody: it reads all of it once more.

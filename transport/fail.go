@@ -36,12 +36,12 @@ func (s *step) fault(err error) fault {
 	}
 	f := fault{http.StatusBadRequest, codeOf(err), "", true}
 	var told interface{ ClientMessage() string }
-	switch _, proxied := s.req.Context().Value(codecKey{}).(*wire.Codec); {
+	switch {
 	case errors.Is(err, middleware.ErrInvalidToolCall):
 		f.code, f.message = "invalid_tool_call", refusedCall
 	case errors.As(err, &told):
 		f.message = told.ClientMessage()
-	case proxied: // the client's user did not write the chain
+	case isProxied(s.req): // the client's user did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
 		f.message = err.Error()

@@ -70,6 +70,12 @@ func (p *proxied) panicked(req *http.Request, err *Panic) *http.Response {
 
 type codecKey struct{}
 
+// isProxied reports whether req came in through a Handler.
+func isProxied(req *http.Request) bool {
+	_, ok := req.Context().Value(codecKey{}).(*wire.Codec)
+	return ok
+}
+
 // note tells the Handler, if there is one, in which format its client speaks.
 func note(req *http.Request, c wire.Codec) {
 	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok {

@@ -5,4 +5,6 @@ package transport
 const (
 	errorHeader  = "X-Toolmend-Error"  // the code of an error of the chain
 	statusHeader = "X-Toolmend-Status" // what is known about the calls of an answer
+
+	unchecked = "unchecked" // a value of statusHeader
 )

@@ -150,9 +150,17 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	if other { // the key stands for one body
 		out.Header.Del("Idempotency-Key")
 	}
-	if !readable(out.Header.Get("Accept-Encoding")) {
+	if accept := readable(out.Header.Values("Accept-Encoding")); accept == "" {
 		out.Header.Del("Accept-Encoding")
+	} else {
+		out.Header.Set("Accept-Encoding", accept)
 	}
+	if !bytes.Equal(body, s.body) {
+		for _, k := range digests { // they are of the client's body
+			out.Header.Del(k)
+		}
+	}
+	out.Trailer = nil
 	out.Header.Del("Content-Length")
 	out.Header.Del("Transfer-Encoding")
 	out.TransferEncoding = nil
@@ -162,17 +170,18 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	return out
 }
 
-// readable reports whether all that an Accept-Encoding names is understood.
-func readable(accept string) bool {
-	for part := range strings.SplitSeq(accept, ",") {
+// readable returns what of an Accept-Encoding can be read, "" if nothing of it
+// can.
+func readable(accept []string) string {
+	var kept []string
+	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
 		name, _, _ := strings.Cut(part, ";")
 		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "", "gzip", "identity":
-		default:
-			return false
+		case "gzip", "x-gzip", "identity":
+			kept = append(kept, strings.TrimSpace(part))
 		}
 	}
-	return true
+	return strings.Join(kept, ", ")
 }
 
 // lineFailure returns err as a failure of the line. If the context has ended,

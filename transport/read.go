@@ -9,7 +9,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -21,10 +20,13 @@ func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, erro
 	if a.resp.StatusCode >= 400 {
 		return nil, s.readRefusal(ctx, a)
 	}
-	if why := s.strange(a.resp); why != "" {
+	if why := empty(a.resp); why != "" {
 		return nil, a.foreign(errors.New(why))
 	}
 	body := io.Reader(a.resp.Body)
+	if why := s.strange(a.resp); why != nil {
+		return nil, s.unreadable(ctx, a, body, why)
+	}
 	if encoding(a.resp) == "gzip" {
 		z, err := gzip.NewReader(body)
 		if err != nil {
@@ -33,37 +35,6 @@ func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, erro
 		body, a.inflate = z, true
 	}
 	return s.readAnswer(ctx, a, body)
-}
-
-// strange says why an answer cannot be read, "" if it can.
-func (s *step) strange(resp *http.Response) string {
-	switch e := encoding(resp); {
-	case resp.StatusCode < 200 || resp.StatusCode >= 300 || resp.StatusCode == http.StatusNoContent:
-		return "status " + http.StatusText(resp.StatusCode)
-	case resp.Body == nil || resp.Body == http.NoBody || resp.ContentLength == 0:
-		return "no body"
-	case resp.ContentLength > s.t.options.MaxBody:
-		return "a body of more than MaxBody"
-	case e != "" && e != "gzip":
-		return "a Content-Encoding that is not known"
-	}
-	// What the body is shows in the body. These it is never, and it must not
-	// be read to its end to see so.
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
-	switch kind = strings.ToLower(strings.TrimSpace(kind)); {
-	case kind == "text/html", kind == "application/vnd.amazon.eventstream", strings.HasPrefix(kind, "multipart/"),
-		strings.HasPrefix(kind, "audio/"), strings.HasPrefix(kind, "image/"), strings.HasPrefix(kind, "video/"):
-		return "a Content-Type of another kind"
-	}
-	return ""
-}
-
-func encoding(resp *http.Response) string {
-	e := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding")))
-	if e == "identity" {
-		return ""
-	}
-	return e
 }
 
 // foreign returns the error of an answer that the client gets as it is: what
@@ -157,11 +128,14 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		n, readErr := body.Read(a.raw[len(a.raw):cap(a.raw)])
 		a.raw = a.raw[:len(a.raw)+n]
 		if int64(len(a.raw)) > s.t.options.MaxBody {
-			return nil, s.broke(a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
+			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
 		}
 		if n > 0 {
 			if _, err := a.stream.Write(a.raw[len(a.raw)-n:]); err != nil {
-				return nil, s.broke(a, body, err)
+				if !errors.Is(err, wire.ErrShape) {
+					return nil, err // the sink's
+				}
+				return nil, s.unreadable(ctx, a, body, err)
 			}
 			s.begins(a)
 			s.show(a)
@@ -213,63 +187,8 @@ func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, read
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return nil, s.lineFailure(ctx, a, err)
 	}
-	return nil, s.broke(a, body, err)
-}
-
-// broke returns the error of an answer that the codec does not take. One that
-// is of another format from its beginning goes on as it is; so does one in
-// which no tool call can be.
-func (s *step) broke(a *attempt, body io.Reader, err error) error {
 	if !errors.Is(err, wire.ErrShape) {
-		return err
+		return nil, err
 	}
-	s.mu.Lock()
-	live := s.live == a
-	s.mu.Unlock()
-	switch {
-	case live && !s.tools:
-		return s.passThrough(a, body, err)
-	case live, s.tools && a.ours():
-		return fmt.Errorf("transport: the answer did not stay in its format: %w", err)
-	}
-	if a.inflate {
-		a.resp.Body = readCloser{body, a.resp.Body}
-	}
-	return a.foreign(err)
-}
-
-// passThrough shows the client the rest of the answer as it comes.
-func (s *step) passThrough(a *attempt, body io.Reader, err error) error {
-	s.mu.Lock()
-	s.mute = true
-	s.mu.Unlock()
-	s.shown.write(a.raw[a.stream.Taken():])
-	buf := make([]byte, 32<<10)
-	for a.lineErr == nil {
-		n, readErr := body.Read(buf)
-		if !s.shown.write(buf[:n]) {
-			readErr = io.ErrClosedPipe
-		}
-		a.lineErr = readErr
-	}
-	if a.lineErr == io.EOF {
-		a.lineErr = nil
-	}
-	a.through = true
-	return &foreignError{a, err}
-}
-
-// ours reports whether the answer is a stream that begins with an event of the
-// format.
-func (a *attempt) ours() bool {
-	first := firstEvent(a.raw)
-	if len(first) == 0 {
-		return false
-	}
-	st := a.step.codec.NewStream(a.req, nil)
-	if _, err := st.Write(first); err != nil {
-		return false
-	}
-	_, err := st.Close()
-	return !errors.Is(err, wire.ErrShape)
+	return nil, s.unreadable(ctx, a, body, err)
 }

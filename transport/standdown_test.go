@@ -134,19 +134,16 @@ func TestAnswersThatPass(t *testing.T) {
 		status int
 		body   string
 		header []string
-	}{
+	}{ // none of them may hold a call
 		"HTML":                       {200, "<html>", []string{"Content-Type", "text/html; charset=utf-8"}},
 		"HTML that says it is JSON":  {200, "<html>", nil},
 		"JSON of another form":       {200, `{"object":"list"}`, nil},
-		"half of an answer":          {200, badCall[:20], nil},
+		"half of an answer":          {200, words[:10], nil},
 		"events of another form":     {200, "data: {\"object\":1}\n\ndata: [DONE]\n\n", []string{"Content-Type", "text/event-stream"}},
 		"an array":                   {200, "[1]", nil},
 		"nothing":                    {200, "", nil},
 		"no content":                 {204, "", nil},
 		"a redirect without a place": {304, "", []string{"Etag", "x"}},
-		"an unknown encoding":        {200, "\x00\x01", []string{"Content-Encoding", "br"}},
-		"bytes of another protocol":  {200, "\x00\x01", []string{"Content-Type", "application/vnd.amazon.eventstream"}},
-		"too big":                    {200, badCall + strings.Repeat(" ", 2000), nil},
 		"too big an error":           {500, strings.Repeat("x", 2000), nil},
 	}
 	for name, c := range cases {
@@ -163,12 +160,17 @@ func TestAnswersThatPass(t *testing.T) {
 					require.Equal(t, c.header[i+1], resp.Header.Get(c.header[i]))
 				}
 				require.NoError(t, transport.Cause(resp))
+				mark := ""
+				if c.status == http.StatusOK && c.body != "" {
+					mark = "unchecked"
+				}
+				require.Equal(t, mark, resp.Header.Get("X-Toolmend-Status"))
 			})
 		})
 	}
 }
 
-// TestForeignStreamFlows: its bytes do not wait for its end, and outlive the
+// TestForeignStreamFlows: without tools its bytes do not wait for its end, and outlive the
 // contexts that the chain had made.
 func TestForeignStreamFlows(t *testing.T) {
 	t.Parallel()
@@ -179,7 +181,7 @@ func TestForeignStreamFlows(t *testing.T) {
 		<-seen
 		send(w, "data: {\"object\":2}\n\n")
 	})
-	resp, err := hooked(t, toys(limited(time.Hour)))(post(t, t.Context(), u.URL, ask(true, addTool)))
+	resp, err := hooked(t, toys(limited(time.Hour)))(post(t, t.Context(), u.URL, ask(true)))
 	require.NoError(t, err)
 	b := make([]byte, 100)
 	n, err := resp.Body.Read(b)
@@ -203,7 +205,7 @@ func TestForeignStreamEndsWithItsClient(t *testing.T) {
 				close(gone)
 			})
 			ctx, cancel := contextWithCancel(t)
-			resp, err := hooked(t, toys())(post(t, ctx, u.URL, ask(true, addTool)))
+			resp, err := hooked(t, toys())(post(t, ctx, u.URL, ask(true)))
 			require.NoError(t, err)
 			if how == "cancel" {
 				cancel()
@@ -257,7 +259,7 @@ func TestCompressedAnswer(t *testing.T) {
 	t.Run("is bounded", func(t *testing.T) {
 		t.Parallel()
 		u := serve(t, answer(http.StatusOK, zipped(badCall+strings.Repeat(" ", 1<<20)), "Content-Encoding", "gzip"))
-		resp, err := hooked(t, toysWith(transport.Options{MaxBody: 5000}))(post(t, t.Context(), u.URL, ask(false, addTool), "Accept-Encoding", "gzip"))
+		resp, err := hooked(t, toysWith(transport.Options{MaxBody: 5000}))(post(t, t.Context(), u.URL, ask(false), "Accept-Encoding", "gzip"))
 		require.NoError(t, err)
 		require.Equal(t, badCall+strings.Repeat(" ", 1<<20), read(t, resp))
 	})

@@ -101,13 +101,18 @@ type Options struct {
 	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10, a
 	// negative value no bound.
 	MaxModelCalls int
-	// MaxBody is how many bytes of a request or an answer are looked at; bigger
-	// ones pass untouched, but a stream that had begun is an error. 0 means
+	// MaxBody is how many bytes of a request or an answer are read. A bigger
+	// request passes untouched, a bigger answer counts as unreadable. 0 means
 	// 64 MiB, which is also the most.
 	MaxBody int64
 	// CleanHistory says what happens to tool calls in the history whose
 	// arguments are no JSON object: CleanOnRefusal (0), CleanAlways, CleanNever.
 	CleanHistory CleanHistory
+	// PassUnreadable passes on what cannot be read although it may hold a tool
+	// call that nobody validated: answers to requests that offered tools, and
+	// requests that offer some. Without it the client gets an error. What is
+	// passed on is marked with X-Toolmend-Status: unchecked.
+	PassUnreadable bool
 }
 
 // maxBody is what the codecs read at most.

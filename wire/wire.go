@@ -68,6 +68,15 @@ type Codec interface {
 	// of the body: DecodeRequest may still say ErrShape.
 	Match(path string, body []byte) bool
 
+	// MatchPath reports whether requests to path may be of the format: Match
+	// without a body. Paths that servers take for the same are the same: case,
+	// empty and "." segments, and spaces at the end make no difference.
+	MatchPath(path string) bool
+
+	// MayOfferTools reports whether body, a request that DecodeRequest cannot
+	// read, may offer tools. A no is certain.
+	MayOfferTools(body []byte) bool
+
 	// WantsStream reports whether a request to path with that body asks for a
 	// streamed answer. The body's "stream" member counts, else the last segment of
 	// the path, else the format's default.
@@ -224,4 +233,10 @@ func (f format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		return body, err
 	}
 	return bytes.ToValidUTF8(body, []byte("\ufffd")), nil
+}
+
+// MayOfferTools looks for the members that hold tools; they have the same names
+// in every format.
+func (f format) MayOfferTools(body []byte) bool {
+	return codec.MayHold(body, `"tools"`, `"functions"`)
 }

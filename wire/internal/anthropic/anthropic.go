@@ -35,18 +35,22 @@ func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec. Bedrock's invoke-with-response-stream is left
 // alone: its answers are binary frames.
-func (Format) Match(path string, body []byte) bool {
-	path, _, _ = strings.Cut(path, "?")
+func (f Format) Match(path string, body []byte) bool {
 	switch {
+	case !f.MatchPath(path):
+		return false
 	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")), !bytes.Contains(body, []byte(`"messages"`)):
 		return false
-	case strings.HasSuffix(path, "/v1/messages"):
+	case codec.PathEnds(path, "/v1/messages"):
 		return true
-	case strings.HasSuffix(path, ":rawPredict"), strings.HasSuffix(path, ":streamRawPredict"),
-		strings.Contains(path, "/model/") && strings.HasSuffix(path, "/invoke"):
-		return bytes.Contains(body, []byte(`"anthropic_version"`))
 	}
-	return false
+	return bytes.Contains(body, []byte(`"anthropic_version"`)) // of a cloud, where models of others have the same path
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(path string) bool {
+	return codec.PathEnds(path, "/v1/messages", ":rawpredict", ":streamrawpredict") ||
+		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
 // URL is part of codec.Format.

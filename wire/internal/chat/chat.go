@@ -24,7 +24,6 @@ package chat
 import (
 	"bytes"
 	"net/http"
-	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -46,14 +45,16 @@ const (
 )
 
 // Match is part of wire.Codec.
-func (Format) Match(p string, body []byte) bool {
-	p, _, _ = strings.Cut(p, "?")
-	if !strings.HasSuffix(strings.TrimRight(p, "/"), path) {
+func (f Format) Match(p string, body []byte) bool {
+	if !f.MatchPath(p) {
 		return false
 	}
 	body = bytes.TrimLeft(body, " \t\r\n")
 	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
 }
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
 // URL is part of codec.Format.
 func (Format) URL(base, model string, stream bool) string {

@@ -40,6 +40,7 @@ const (
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
+	MatchPath(path string) bool
 	WantsStream(path string, body []byte) bool
 	DecodeRequest(body []byte) (*middleware.Request, error)
 	EncodeRequest(req *middleware.Request) ([]byte, error)

@@ -29,17 +29,18 @@ func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec. Counting tokens and batches have bodies of their
 // own.
-func (Format) Match(path string, body []byte) bool {
-	path, _, _ = strings.Cut(path, "?")
-	if !strings.HasSuffix(path, ":generateContent") && !strings.HasSuffix(path, ":streamGenerateContent") {
-		return false
-	}
-	return strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
+func (f Format) Match(path string, body []byte) bool {
+	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
 
 // WantsStream is part of wire.Codec.
 func (Format) WantsStream(path string, body []byte) bool {
 	return codec.WantsStream(path, body, false)
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool {
+	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent")
 }
 
 // DecodeResponse is part of wire.Codec.

@@ -34,14 +34,17 @@ var _ codec.Format = Format{}
 func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec.
-func (Format) Match(at string, body []byte) bool {
-	return strings.HasSuffix(at, path) && bytes.Contains(body, []byte(`"messages"`))
+func (f Format) Match(at string, body []byte) bool {
+	return f.MatchPath(at) && bytes.Contains(body, []byte(`"messages"`))
 }
 
 // WantsStream is part of wire.Codec.
 func (Format) WantsStream(path string, body []byte) bool {
 	return codec.WantsStream(path, body, true)
 }
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
 // DecodeResponse is part of wire.Codec.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {

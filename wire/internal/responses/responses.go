@@ -18,7 +18,6 @@ package responses
 import (
 	"bytes"
 	"net/http"
-	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -35,9 +34,8 @@ var _ codec.Format = Format{}
 func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec.
-func (Format) Match(path string, body []byte) bool {
-	path, _, _ = strings.Cut(path, "?")
-	if !strings.HasSuffix(strings.TrimSuffix(path, "/"), "/responses") {
+func (f Format) Match(path string, body []byte) bool {
+	if !f.MatchPath(path) {
 		return false
 	}
 	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 || b[0] != '{' {
@@ -55,6 +53,9 @@ func (Format) Match(path string, body []byte) bool {
 func (Format) WantsStream(path string, body []byte) bool {
 	return codec.WantsStream(path, body, false)
 }
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, "/responses") }
 
 // DecodeResponse is part of wire.Codec.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
