@@ -42,7 +42,8 @@ func datas(t *testing.T, body string) (all []map[string]any) {
 }
 
 // lifecycle fails where openai-python's responses.stream() (3.54,
-// ResponseStreamState) does, and where numbers or the time change.
+// ResponseStreamState) or openai-node's (6.49, accumulateResponse) does, and
+// where numbers or the time change.
 func lifecycle(t *testing.T, events []map[string]any) {
 	require.Equal(t, "response.created", events[0]["type"])
 	first := events[0]["response"].(map[string]any)
@@ -71,6 +72,7 @@ func lifecycle(t *testing.T, events []map[string]any) {
 		if r, ok := e["response"].(map[string]any); ok {
 			require.Equal(t, first["id"], r["id"], "Lifecycle response identity changed")
 			require.Equal(t, first["created_at"], r["created_at"])
+			require.Len(t, r["output"], len(added), "a response replaces what the client has read")
 		}
 	}
 	require.Equal(t, "response.completed", events[len(events)-1]["type"])

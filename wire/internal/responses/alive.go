@@ -1,6 +1,8 @@
 package responses
 
 import (
+	"strings"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -24,8 +26,11 @@ func opening(text string) (codec.Event, rawjson.Value) {
 	return e, response
 }
 
-// KeepAlive is part of codec.Format: Codex and others take a stream for dead if
-// no event comes, and a comment is none.
+// KeepAlive is part of codec.Format. Codex takes a stream for dead if no event
+// comes, and a comment is none. Before the first item the event is
+// response.in_progress, which every client knows. Behind an item that would not
+// do: openai-node (6.49, accumulateResponse) puts its response, which has no
+// items, in the place of what it has read. There it is OpenAI's own keepalive.
 func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	switch {
 	case !codec.MayBeEvents(text):
@@ -37,14 +42,20 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	if !response.Exists() {
 		return codec.Comment, false
 	}
-	t := tape{named: e.Name != ""}
+	t, items := tape{named: e.Name != ""}, false
 	_ = codec.Each(text[:sent], func(e codec.Event) error {
-		if root, err := codec.ParseObject(e.Data); err == nil && root.Get("sequence_number").Kind() == rawjson.Number {
-			t.numbered, t.number = true, codec.Int(root.Get("sequence_number"))+1+int64(n)
+		root, err := codec.ParseObject(e.Data)
+		if number := root.Get("sequence_number"); err == nil && number.Kind() == rawjson.Number {
+			t.numbered, t.number = true, codec.Int(number)+1+int64(n)
 		}
+		items = items || strings.HasPrefix(root.Get("type").Str(), "response.output_item.")
 		return nil
 	})
-	t.write("response.in_progress", codec.Member{Key: "response", Raw: response.Raw()})
+	if items {
+		t.write("keepalive")
+	} else {
+		t.write("response.in_progress", codec.Member{Key: "response", Raw: response.Raw()})
+	}
 	return t.out.String(), t.numbered
 }
 
