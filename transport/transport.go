@@ -35,8 +35,9 @@
 // Options.KeepAlive without bytes for the client: while a call is held, while a
 // middleware waits or asks again, and while the provider itself is silent. It
 // is a ping for Anthropic, response.in_progress or keepalive for Responses (later
-// events are renumbered), a comment for chat completions, an empty event for Gemini and a
-// line without text for Ollama. What opens the answer goes out before it. From
+// events are renumbered), a chunk without content for chat completions (a comment
+// before the first chunk), an empty event for Gemini and a line without text for
+// Ollama. What opens the answer goes out before it. From
 // then on the status is 200, and every later error is an event of the stream.
 // Answers that are no stream wait in silence.
 //
