@@ -78,11 +78,12 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 	}
 	var invalid *argsvalidate.Error
 	exhausted := errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted)
-	answered := exhausted && invalid.Response != nil && len(invalid.Verdicts) > 0 &&
-		len(invalid.Verdicts) == len(invalid.Response.Message.ToolCalls) && len(invalid.Replies) == len(invalid.Verdicts)
+	answered := exhausted && invalid.Response != nil && len(invalid.Replies) > 0 &&
+		len(invalid.Verdicts) == len(invalid.Response.Message.ToolCalls)
 	switch {
 	case answered:
-		j := judgement{verdicts: invalid.Verdicts, told: texts(invalid.Replies), cause: err}
+		j := a.judgement(invalid.Verdicts, invalid)
+		j.cause = err
 		record.Model = invalid.Response.Model
 		s.Messages = a.failedTurn(s.Messages, invalid.Response.Message, j)
 	case errors.Is(err, middleware.ErrInvalidToolCall):

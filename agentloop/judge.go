@@ -161,15 +161,22 @@ func (a *Agent) judgement(verdicts []middleware.Verdict, own *argsvalidate.Error
 	if !slices.ContainsFunc(verdicts, notOK) {
 		return j
 	}
-	if own != nil {
+	if own != nil && len(own.Replies) == len(verdicts) {
 		j.told, j.cause = texts(own.Replies), own
 		return j
 	}
 	j.told, j.cause = make([]string, len(verdicts)), argsvalidate.ErrInvalid
+	if own != nil {
+		j.cause = own
+	}
 	for i, v := range verdicts {
-		if !v.OK() {
-			t, declared := a.tools[v.Call.Name]
-			j.told[i] = argsvalidate.DefaultFeedback(argsvalidate.FeedbackInput{Verdict: v, Tool: t.Def, Declared: declared, Available: a.names(), Attempt: 1})
+		if v.OK() {
+			continue
+		}
+		t, declared := a.tools[v.Call.Name]
+		j.told[i] = argsvalidate.DefaultFeedback(argsvalidate.FeedbackInput{Verdict: v, Tool: t.Def, Declared: declared, Available: a.names(), Attempt: 1})
+		if v.Issues[0].Code == "too_many_calls" {
+			break // the calls behind it are not sent back
 		}
 	}
 	return j

@@ -22,6 +22,7 @@
 //
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           they are past the Limits
+//	too_many_calls                the message has more calls than Limits.Calls; on the first call past it
 //	duplicate_key                 an object has two members of one key
 //	not_object                    JSON, but no object
 //	truncated                     the model was cut off while it wrote the call
@@ -29,7 +30,7 @@
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
-//	undecided                     not looked at to the end: a rule could not decide, or the context ended
+//	undecided                     not validated to the end: a rule could not decide, the context ended, or the call is past Limits.Calls
 //	unchecked                     too much work to hold to the schema: send less
 package argsvalidate
 
@@ -127,12 +128,19 @@ const (
 	Ignore                      // the rule is passed over, with a note in the report
 )
 
-// Limits bound the arguments of one call. Zero fields mean the defaults.
+// Limits bound what is validated: the calls of one message, and the arguments
+// of one call. Zero fields mean the defaults.
 type Limits struct {
 	Bytes    int // default 1 MiB; longer arguments are refused unread
 	Depth    int // of nested objects and arrays, at most 512; default 64
 	Number   int // characters of one number, at most 10,000; default 1,000
 	Exponent int // of one number, either sign, at most 10,000; default 400
+	// Calls is how many calls of one message are validated, at most 65,536;
+	// default 128. A message with more is invalid: the first call past the limit
+	// has the issue too_many_calls, those after it undecided, and none of them
+	// is sent back to the model. The calls within the limit are validated as
+	// usual; DropInvalid keeps the valid ones.
+	Calls int
 }
 
 const maxAttempts = 1000
@@ -145,6 +153,8 @@ const (
 
 const (
 	defaultMaxAttempts = 3
+	defaultCalls       = 128
+	maxCalls           = 1 << 16
 	defaultRuleTimeout = 10 * time.Second
 )
 
@@ -169,6 +179,7 @@ func (o Options) withDefaults() Options {
 	o.Strip = cmp.Or(o.Strip, strip.Optional)
 	o.Mend = cmp.Or(o.Mend, mend.Default)
 	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
+	o.Limits.Calls = cmp.Or(o.Limits.Calls, defaultCalls)
 	if o.Feedback == nil {
 		o.Feedback = DefaultFeedback
 	}
@@ -212,6 +223,7 @@ func (o Options) Validate() error {
 		{"Limits.Depth", o.Limits.Depth, maxDepth},
 		{"Limits.Number", o.Limits.Number, maxDigits},
 		{"Limits.Exponent", o.Limits.Exponent, maxDigits},
+		{"Limits.Calls", o.Limits.Calls, maxCalls},
 	} {
 		if n.value < 0 || n.value > n.most {
 			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)

@@ -28,7 +28,7 @@ var (
 type Error struct {
 	Response *middleware.Response // the last one, as sent; nil if there is none
 	Verdicts []middleware.Verdict // on its calls, in order
-	Replies  []middleware.Message // what the model would be told next, one for each call
+	Replies  []middleware.Message // what the model would be told next, one for each call within Limits.Calls
 	reasons  []error
 	attempts int
 	plans    []plan // of the tool of each verdict: the name of one that is not declared is the model's own words

@@ -15,7 +15,7 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	policy := Pass
 	for _, v := range s.open() {
 		p := s.v.o.OnExhausted
-		if plan := s.v.find(s.req.Tools, v.Call.Name); plan.declared() {
+		if plan := s.known.find(v.Call.Name); plan.declared() {
 			p = plan.o.OnExhausted
 		}
 		if p == Raise || policy == Pass {
@@ -60,7 +60,7 @@ func (s *step) outOfAttempts() []error {
 	limit := 0
 	for _, v := range s.open() {
 		allowed := s.v.o.MaxAttempts
-		if p := s.v.find(s.req.Tools, v.Call.Name); p.declared() {
+		if p := s.known.find(v.Call.Name); p.declared() {
 			allowed = p.o.MaxAttempts
 		}
 		limit = max(limit, allowed)

@@ -19,6 +19,9 @@ type FeedbackInput struct {
 	Available []string // the tools that the model may call
 	Attempt   int      // the failed one, from 1
 	Repeated  bool     // the attempt before failed in exactly the same way
+
+	source func() rawjson.Value // of Tool; nil: read from its Parameters
+	hints  *hints               // of the step; nil: this text stands alone
 }
 
 // Bounds of the built-in text.
@@ -39,6 +42,9 @@ const (
 // sent.
 func DefaultFeedback(in FeedbackInput) string {
 	var b strings.Builder
+	if in.hints == nil {
+		in.hints = &hints{}
+	}
 	name := schema.Clip(in.Verdict.Call.Name)
 	code := ""
 	if len(in.Verdict.Issues) > 0 {
@@ -51,6 +57,9 @@ func DefaultFeedback(in FeedbackInput) string {
 		}
 		name, code = in.Tool.Name, in.Verdict.Issues[0].Code
 		b.WriteString("\n\n")
+	}
+	if code == codeTooMany {
+		return "Too many tool calls: " + in.Verdict.Issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages."
 	}
 	fmt.Fprintf(&b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
 	for n, i := range in.Verdict.Issues {
@@ -96,7 +105,7 @@ func cut(s string, n int) string {
 func unknownTool(b *strings.Builder, in FeedbackInput) {
 	name := in.Verdict.Call.Name
 	fmt.Fprintf(b, "Tool '%s' does not exist.", schema.Clip(name))
-	if meant := schema.SuggestTool(name, in.Available); meant != "" {
+	if meant := in.hints.tool(name, in.Available); meant != "" {
 		fmt.Fprintf(b, " Did you mean '%s'?", meant)
 	}
 	if len(in.Available) == 0 {
@@ -106,25 +115,16 @@ func unknownTool(b *strings.Builder, in FeedbackInput) {
 	fmt.Fprintf(b, " Available tools: %s. Call one of them by its exact name, or answer without a tool.", names(in.Available))
 }
 
-// suggestKey is schema.Suggest for what may be a name: it takes time with the
-// length.
-func suggestKey(key string, candidates []string) string {
-	const longest = 128
-	if len(key) > longest {
-		return ""
-	}
-	return schema.Suggest(key, candidates)
-}
-
 func names(all []string) string {
-	all = slices.Clone(all)
-	for i, n := range all[:min(len(all), maxNames)] {
-		all[i] = schema.Clip(n)
+	shown := slices.Clone(all[:min(len(all), maxNames)])
+	for i, n := range shown {
+		shown[i] = schema.Clip(n)
 	}
-	if n := len(all) - maxNames; n > 0 {
-		return strings.Join(all[:maxNames], ", ") + fmt.Sprintf(" and %d more", n)
+	text := strings.Join(shown, ", ")
+	if n := len(all) - len(shown); n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
 	}
-	return strings.Join(all, ", ")
+	return text
 }
 
 func quotation(s string) string {
@@ -132,73 +132,6 @@ func quotation(s string) string {
 		return rawjson.Quote(string(r[:maxQuotation])) + fmt.Sprintf("… (%d bytes in all)", len(s))
 	}
 	return rawjson.Quote(s)
-}
-
-// properties says, of each object that lacks a property or has one too many,
-// which properties it takes. It reports whether there was anything to say.
-func properties(b *strings.Builder, in FeedbackInput) bool {
-	root, args := in.schema(), in.arguments()
-	if !root.Exists() {
-		return false
-	}
-	var said []string
-	for _, i := range in.Verdict.Issues {
-		if i.Code != "required" && i.Code != "dependentRequired" && i.Code != "additionalProperties" && i.Code != codeUndeclared {
-			continue
-		}
-		object := i.Pointer[:max(strings.LastIndexByte(i.Pointer, '/'), 0)]
-		if slices.Contains(said, object) || len(said) == maxIssues {
-			continue
-		}
-		said = append(said, object)
-		objectProperties(b, root, args.At(object), object)
-	}
-	return len(said) > 0
-}
-
-func objectProperties(b *strings.Builder, root, sent rawjson.Value, pointer string) {
-	declared, required := schema.Names(root, schema.Locate(root, pointer))
-	if len(declared) == 0 {
-		return
-	}
-	where := ""
-	if pointer != "" {
-		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
-	}
-	marked, missing, free := []string{}, []string{}, []string{}
-	for _, name := range declared {
-		if slices.Contains(required, name) {
-			marked = append(marked, name+" (required)")
-		} else {
-			marked = append(marked, name)
-		}
-		if sent.Get(name).Exists() {
-			continue
-		}
-		free = append(free, name)
-		if slices.Contains(required, name) {
-			missing = append(missing, name)
-		}
-	}
-	fmt.Fprintf(b, "\nAccepted properties%s: %s.\n", where, names(marked))
-	if len(missing) > 0 {
-		fmt.Fprintf(b, "Missing: %s.\n", names(missing))
-	}
-	var unknown []string
-	for m := range sent.Each() {
-		if key := m.Key(); !slices.Contains(declared, key) {
-			word := schema.Clip(key)
-			if len(unknown) < maxNames {
-				if meant := suggestKey(key, free); meant != "" {
-					word += " (did you mean " + meant + "?)"
-				}
-			}
-			unknown = append(unknown, word)
-		}
-	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
-	}
 }
 
 // hint closes the text. The words on optional properties are right for every
@@ -245,8 +178,17 @@ func excerpt(b *strings.Builder, in FeedbackInput) {
 	}
 }
 
+// schema returns the tool's schema; absent if it cannot be read. The schemas of
+// a Validator's tools are read once.
 func (in FeedbackInput) schema() rawjson.Value {
-	doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits)
+	if in.source != nil {
+		return in.source()
+	}
+	return schemaOf(in.Tool.Parameters)
+}
+
+func schemaOf(raw []byte) rawjson.Value {
+	doc, err := rawjson.Parse(string(raw), schema.Limits)
 	if err != nil {
 		return rawjson.Value{}
 	}

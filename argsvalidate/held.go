@@ -52,6 +52,9 @@ func (s *step) hold() {
 		s.noteLost(s.failed)
 		return
 	}
+	if len(s.judged.excess) > 0 {
+		return // what is held stays; of a message with too many calls nothing is
+	}
 	now := written(s.last.Message, s.judged.verdicts)
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
@@ -100,7 +103,7 @@ func (s *step) noteLost(failed []middleware.Verdict) {
 
 // noteIDs records which ids were made up.
 func (s *step) noteIDs(sent middleware.Message) {
-	for i, c := range sent.ToolCalls {
+	for i, c := range sent.ToolCalls[:len(s.judged.calls)] {
 		if id := s.judged.calls[i].ID; id != c.ID {
 			v := &s.judged.verdicts[i]
 			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})

@@ -11,11 +11,15 @@ var errGone = errors.New("it ended its goroutine")
 
 // isolated calls a user's function on a goroutine of its own, so that neither a
 // panic nor a hang of it reaches the step: both are an error. A function that
-// ignores its context keeps its goroutine until it returns. One that was late
+// ignores its context keeps its goroutine until it returns. No function starts
+// after the context has ended. One that was late
 // once is not called again in the same judgement, so that a message of a
 // thousand calls does not wait a thousand times.
 func isolated[T any](ctx context.Context, j *judgement, name string, f func(context.Context) (T, error)) (T, error) {
 	var zero T
+	if ctx.Err() != nil {
+		return zero, contextError(ctx)
+	}
 	if j.late[name] {
 		return zero, errors.New(name + " was late before")
 	}

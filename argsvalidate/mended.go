@@ -15,10 +15,10 @@ import (
 // stands for, and puts its name in.
 func (j *judgement) meant(v *middleware.Verdict) plan {
 	if j.v.o.Mend.Has(mend.ToolName) {
-		if name, ok := mend.Name(v.Call.Name, j.available()); ok {
+		if name, ok := j.known.meant(v.Call.Name); ok {
 			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
 			v.Call.Name = name
-			p := j.v.find(j.req.Tools, name)
+			p := j.known.find(name)
 			j.notes = append(j.notes, p.notes()...)
 			return p
 		}
@@ -30,16 +30,19 @@ func (j *judgement) meant(v *middleware.Verdict) plan {
 // found invalid. The first that makes the whole call valid counts; without one
 // the finding stays as it is.
 func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
-	if !p.declared() {
+	if !p.declared() || ctx.Err() != nil {
 		return found
 	}
 	var valid seen
 	validate := func(args string) []middleware.Issue {
+		if ctx.Err() != nil { // no further attempt at a repair
+			return issue(codeUndecided, "", undecided)
+		}
 		valid = j.look(ctx, p, args)
 		return valid.issues
 	}
 	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
-		Rules: p.o.Mend, Aliases: p.o.Aliases, Validate: validate})
+		Rules: p.o.Mend, Schema: p.compiled.mend(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
 	}

@@ -17,7 +17,7 @@ import (
 type Call struct {
 	middleware.ToolCall                       // as it would run
 	Tool                middleware.Tool       // the zero Tool if the call's is not declared
-	Siblings            []middleware.ToolCall // the other calls of the message, as sent
+	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
 	Request             *middleware.Request   // nil in Validator.Validate
 }
 
@@ -119,12 +119,15 @@ func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 // that could not decide ends it, if the options say so, and the calls that were
 // not looked at to the end are marked.
 func (j *judgement) rules(ctx context.Context) error {
-	for i := range j.verdicts {
+	// One list, twice, holds the siblings of every call without a copy for each.
+	all := slices.Concat(j.calls, j.held)
+	others := slices.Concat(all, all)
+	for i := range j.calls {
 		v := &j.verdicts[i]
 		if !v.OK() || !validated(v.Call.Kind) {
 			continue
 		}
-		if err := j.rulesOn(ctx, i); err != nil {
+		if err := j.rulesOn(ctx, i, others[i+1:i+len(all):i+len(all)]); err != nil {
 			j.markUndecided(i)
 			return err
 		}
@@ -139,9 +142,9 @@ func (j *judgement) rules(ctx context.Context) error {
 	return nil
 }
 
-func (j *judgement) rulesOn(ctx context.Context, i int) error {
+func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
-	c := &Call{ToolCall: v.Call, Siblings: append(slices.Delete(slices.Clone(j.calls), i, i+1), j.held...)}
+	c := &Call{ToolCall: v.Call, Siblings: siblings}
 	if !j.detached {
 		c.Request = j.req
 	}
@@ -176,10 +179,10 @@ func (j *judgement) rulesOn(ctx context.Context, i int) error {
 	return nil
 }
 
-// undecided is what is said of a call that was not looked at to the end.
+// undecided is what is said of a call that was not validated to the end.
 const undecided = "this call was not checked to the end, and not executed"
 
-// markUndecided marks the calls from the i-th on that nobody found fault with.
+// markUndecided marks the calls from the i-th on that have no issue yet.
 func (j *judgement) markUndecided(i int) {
 	for ; i < len(j.verdicts); i++ {
 		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {

@@ -15,6 +15,7 @@ import (
 type step struct {
 	v     *Validator
 	next  middleware.ModelCall
+	known *toolbox
 	req   *middleware.Request // the caller's, never changed
 	asked *middleware.Request // with the failed turns appended
 	tally middleware.Tally
@@ -35,7 +36,7 @@ func newStep(v *Validator, next middleware.ModelCall, req *middleware.Request) *
 		guarded.Sink = guardSink(req.Sink)
 		req = &guarded
 	}
-	return &step{v: v, next: withoutCallEvents(next), req: req, asked: req}
+	return &step{v: v, next: withoutCallEvents(next), known: v.newToolbox(req.Tools), req: req, asked: req}
 }
 
 // guardSink makes an error of a panic of the caller's sink: it ends the step
@@ -150,7 +151,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	fixed := *resp
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
 	s.last, s.refusal = &fixed, nil
-	s.judged = s.v.newJudgement(s.req, fixed.Message.ToolCalls)
+	s.judged = s.v.newJudgement(s.req, s.known, fixed.Message.ToolCalls)
 	s.judged.held = s.held.valid()
 	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
 	s.noteIDs(resp.Message)
@@ -160,7 +161,8 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	s.hold()
 	var reasons []error
 	if ruleErr == nil && len(s.open()) > 0 {
-		if reasons = s.outOfAttempts(); reasons == nil {
+		reasons = s.outOfAttempts()
+		if reasons == nil && ctx.Err() == nil {
 			turn := s.turn(ctx, resp.Message)
 			s.record(turn[1:])
 			s.asked = s.asked.With(turn...)
@@ -168,6 +170,9 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		}
 	}
 	s.record(nil)
+	if ruleErr == nil && reasons == nil && len(s.open()) > 0 {
+		return false, nil, nil // run ends the step with the error of ctx
+	}
 	switch {
 	case ruleErr != nil && ctx.Err() != nil:
 		return true, nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, ruleErr, s.wrong())
@@ -212,7 +217,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 		return true, out, err
 	}
 	s.refusal = err
-	reply := middleware.User(refusedText(err, s.v.available(s.req.Tools)))
+	reply := middleware.User(refusedText(err, s.known.available()))
 	s.tally.Judge(nil, []middleware.Message{reply})
 	s.asked = s.asked.With(reply)
 	return false, nil, nil
@@ -222,7 +227,10 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 // replies to its calls. An id that was broken is numbered on through the failed
 // turns, so that no two of ours are the same.
 func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.Message {
-	echo := s.last.Message.Clone()
+	n := len(s.judged.calls)
+	echo := s.last.Message
+	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
+	echo = echo.Clone()
 	for i, c := range batch.FixIDs(s.asked.Messages, sent).ToolCalls {
 		if sent.ToolCalls[i].ID != echo.ToolCalls[i].ID {
 			echo.ToolCalls[i].ID = c.ID

@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -23,6 +25,8 @@ type plan struct {
 // compiled is what one schema text is good for, worked out once.
 type compiled struct {
 	schema *schema.Schema                        // nil: not validated
+	source func() rawjson.Value                  // the text, read; absent if it cannot be
+	mend   func() *mend.Schema                   // the same for repairs
 	notes  []string                              // what an operator should know
 	strip  [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
 }
@@ -32,7 +36,10 @@ type compiled struct {
 const maxSchemas = 1024
 
 func (v *Validator) compile(raw []byte) *compiled {
-	c := &compiled{}
+	c := &compiled{
+		source: sync.OnceValue(func() rawjson.Value { return schemaOf(raw) }),
+		mend:   sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) }),
+	}
 	for mode := range c.strip {
 		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
 			s, err := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
@@ -50,12 +57,52 @@ func (v *Validator) compile(raw []byte) *compiled {
 		c.notes = []string{fmt.Sprintf("not validated: %v", err)}
 		return c
 	}
-	c.schema, c.notes = s, s.Notes()
+	c.schema, c.notes, c.source = s, s.Notes(), s.Source
 	return c
+}
+
+// toolbox holds the tools of one step: the Validator's own and the request's.
+// Each is looked up once, not for each call.
+type toolbox struct {
+	v         *Validator
+	requested []middleware.Tool
+	plans     map[string]plan // by name, of those that were asked for
+	names     []string        // of the tools that may be called; see available
+	variants  *mend.Names     // the same names; see meant
+	hints     hints           // of the feedback texts
+}
+
+func (v *Validator) newToolbox(requested []middleware.Tool) *toolbox {
+	return &toolbox{v: v, requested: requested, plans: map[string]plan{}}
 }
 
 // find returns the plan for the tool of that name: one of the Validator's own,
 // else the request's first.
+func (t *toolbox) find(name string) plan {
+	p, known := t.plans[name]
+	if !known {
+		p = t.v.find(t.requested, name)
+		t.plans[name] = p
+	}
+	return p
+}
+
+// available returns the names of the tools that a model may call, in order.
+func (t *toolbox) available() []string {
+	if t.names == nil {
+		t.names = t.v.available(t.requested)
+	}
+	return t.names
+}
+
+// meant returns the available tool that an unknown name is a variant of.
+func (t *toolbox) meant(name string) (string, bool) {
+	if t.variants == nil {
+		t.variants = mend.NewNames(t.available())
+	}
+	return t.variants.Meant(name)
+}
+
 func (v *Validator) find(requested []middleware.Tool, name string) plan {
 	if name == "" {
 		return plan{}
@@ -125,7 +172,6 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
 }
 
-// available returns the names of the tools that a model may call, in order.
 func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
 	seen := map[string]bool{"": true}

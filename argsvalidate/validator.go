@@ -24,6 +24,7 @@ const (
 	codeDecode       = "decode"
 	codeRule         = "rule"
 	codeUndecided    = "undecided"
+	codeTooMany      = "too_many_calls"
 )
 
 // Validator judges tool calls. Safe for concurrent use; it keeps compiled
@@ -48,10 +49,10 @@ func NewValidator(o Options) *Validator {
 // are left alone. The error is nil exactly when every call is valid, else an
 // *Error with the same verdicts: ErrInvalid, or ErrRule where a rule could not
 // decide, without replies then. The end of ctx is its error, with the *Error
-// beside it. Calls that were not looked at to the end have an issue of code
+// beside it. Calls that were not validated to the end have an issue of code
 // undecided.
 func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
-	j := v.newJudgement(&middleware.Request{Tools: tools}, calls)
+	j := v.newJudgement(&middleware.Request{Tools: tools}, v.newToolbox(tools), calls)
 	j.detached = true
 	err := j.run(ctx, false)
 	switch {
@@ -75,33 +76,27 @@ func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []strin
 	return p.compiled.schema != nil, p.notes()
 }
 
-// judgement is the look at the calls of one message.
+// judgement is the validation of the calls of one message.
 type judgement struct {
 	v        *Validator
 	req      *middleware.Request
-	calls    []middleware.ToolCall
-	tools    []plan // of each call
-	verdicts []middleware.Verdict
+	known    *toolbox
+	calls    []middleware.ToolCall // within Limits.Calls
+	excess   []middleware.ToolCall // past it
+	tools    []plan                // of each call
+	verdicts []middleware.Verdict  // on calls, then on excess
 	notes    []string
-	held     []middleware.ToolCall // valid calls of an earlier attempt, which will stand beside these
+	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
 	detached bool                  // there is no request behind it
-	late     map[string]bool       // functions of the user's that did not come back in time
-	names    []string              // of the tools that may be called; see available
+	late     map[string]bool       // functions of the user's that did not return in time
 }
 
 // validated reports whether calls of a kind are held to their tool.
 func validated(k middleware.Kind) bool { return k != middleware.Custom && k != middleware.Foreign }
 
-// available returns the names of the tools that the model may call, in order.
-func (j *judgement) available() []string {
-	if j.names == nil {
-		j.names = j.v.available(j.req.Tools)
-	}
-	return j.names
-}
-
-func (v *Validator) newJudgement(req *middleware.Request, calls []middleware.ToolCall) *judgement {
-	return &judgement{v: v, req: req, calls: calls}
+func (v *Validator) newJudgement(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *judgement {
+	n := min(len(calls), v.o.Limits.Calls)
+	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:]}
 }
 
 func (j *judgement) invalid() bool {
@@ -117,20 +112,22 @@ func (j *judgement) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// run judges every call, then runs the rules on those that are valid so far.
-// The error is a rule's that could not decide, or that of ctx; the verdicts are
-// there anyway.
+// run validates every call, then runs the rules on those that are valid so far.
+// The error is a rule's that could not decide, or that of ctx, which is checked
+// between calls; the verdicts are there anyway.
 func (j *judgement) run(ctx context.Context, truncated bool) error {
-	j.tools = make([]plan, len(j.calls))
-	j.verdicts = make([]middleware.Verdict, len(j.calls))
+	j.start()
 	for i, c := range j.calls {
-		j.verdicts[i] = middleware.Verdict{Call: c}
 		if !validated(c.Kind) {
 			continue
 		}
-		j.tools[i] = j.v.find(j.req.Tools, c.Name)
+		if i > 0 && ctx.Err() != nil {
+			j.markUndecided(i)
+			return contextError(ctx)
+		}
+		j.tools[i] = j.known.find(c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
-		j.judge(ctx, i, truncated && i == len(j.calls)-1)
+		j.judge(ctx, i, truncated && i == len(j.calls)-1 && len(j.excess) == 0)
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
 			return contextError(ctx)
@@ -140,6 +137,24 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 		return nil
 	}
 	return j.rules(ctx)
+}
+
+// start makes the verdicts. Those on calls past the limit are complete.
+func (j *judgement) start() {
+	all := len(j.calls) + len(j.excess)
+	j.tools = make([]plan, all)
+	j.verdicts = make([]middleware.Verdict, all)
+	for i, c := range j.calls {
+		j.verdicts[i].Call = c
+	}
+	uncounted := issue(codeUndecided, "", undecided)
+	for i, c := range j.excess {
+		j.verdicts[len(j.calls)+i] = middleware.Verdict{Call: c, Issues: uncounted}
+	}
+	if len(j.excess) > 0 {
+		j.verdicts[len(j.calls)].Issues = issue(codeTooMany, "",
+			fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
+	}
 }
 
 // judge fills in the verdict on one function call, rules apart.
@@ -296,11 +311,11 @@ func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repea
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
 		}
-		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated}
+		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, hints: &j.known.hints}
 		if p := j.tools[i]; p.declared() {
-			in.Tool, in.Declared = *p.tool, true
+			in.Tool, in.Declared, in.source = *p.tool, true, p.compiled.source
 		}
-		in.Available = j.available()
+		in.Available = j.known.available()
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
 			j.note("Options.Feedback panicked or was late; the built-in text was sent")

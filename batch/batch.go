@@ -7,6 +7,8 @@
 package batch
 
 import (
+	"slices"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -32,16 +34,43 @@ const (
 		"Re-issue all tool calls of the batch together, with the arguments of the failed ones corrected."
 	keepNotice = "This call is valid and was not executed yet: it is held until the failed calls of the same batch are corrected. " +
 		"Send only the failed calls again, not this one."
+	tooManyNotice = "This call was not executed, because its message holds too many tool calls."
 )
 
 // Replies returns one tool message for each verdict, in call order: an error
 // with the text that render gives for an invalid call, a notice for a valid
 // one.
+//
+// A verdict with the issue too_many_calls is that of the first call past a
+// limit. It and the calls after it get no reply: what render says of it follows
+// the text of the last reply, and nothing is held.
 func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
 	notice := reissueNotice
 	if p == KeepValid {
 		notice = keepNotice
 	}
+	within := within(verdicts)
+	if len(within) < len(verdicts) {
+		notice = tooManyNotice
+	}
+	replies := replies(within, notice, render)
+	if len(within) < len(verdicts) && len(replies) > 0 {
+		last := &replies[len(replies)-1]
+		last.Parts[0].Text += "\n\n" + render(verdicts[len(within)])
+	}
+	return replies
+}
+
+// within returns the verdicts on calls within the limit.
+func within(verdicts []middleware.Verdict) []middleware.Verdict {
+	i := slices.IndexFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeTooMany })
+	if i < 0 {
+		return verdicts
+	}
+	return verdicts[:i]
+}
+
+func replies(verdicts []middleware.Verdict, notice string, render func(middleware.Verdict) string) []middleware.Message {
 	replies := make([]middleware.Message, len(verdicts))
 	for i, v := range verdicts {
 		if v.OK() {
@@ -61,6 +90,10 @@ func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Ver
 // are touched.
 func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	m = m.Clone()
+	declared := make(map[string]bool, len(tools))
+	for i := range tools {
+		declared[tools[i].Name] = true
+	}
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
 		if c.Kind != middleware.Function {
@@ -69,20 +102,11 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 		if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err != nil || doc.Root().Kind() != rawjson.Object {
 			c.Arguments = "{}"
 		}
-		if !declared(tools, c.Name) {
+		if !declared[c.Name] {
 			c.Name = plainName(c.Name)
 		}
 	}
 	return m
-}
-
-func declared(tools []middleware.Tool, name string) bool {
-	for _, t := range tools {
-		if t.Name == name {
-			return true
-		}
-	}
-	return false
 }
 
 // maxName is the longest function name that OpenAI takes, and letters, digits,
@@ -106,10 +130,13 @@ func plainName(name string) string {
 // Turn returns what a re-ask appends to a request: the echo of m, then the
 // replies to its calls. verdicts are those on m's calls, in order; the ids and
 // the names of the replies are those of the echo, whatever the verdicts say.
+// Calls of m without a reply are not echoed.
 func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p Policy,
 	render func(middleware.Verdict) string) []middleware.Message {
+	replies := Replies(verdicts, p, render)
+	m.ToolCalls = m.ToolCalls[:min(len(m.ToolCalls), len(replies))]
 	echo := Echo(m, tools)
-	turn := append([]middleware.Message{echo}, Replies(verdicts, p, render)...)
+	turn := append([]middleware.Message{echo}, replies...)
 	for i, c := range echo.ToolCalls {
 		turn[i+1].ToolCallID, turn[i+1].ToolName = c.ID, c.Name
 	}

@@ -46,22 +46,48 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	return m
 }
 
-// anyIDBroken is the answer for almost every message, without allocating.
+// anyIDBroken is the answer for almost every message. It does not allocate for
+// a few calls; its work is linear in the calls of m and of history.
 func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
+	const pairwise = 8 // calls of m up to which comparing all pairs is cheaper than a set
+	if len(m.ToolCalls) > pairwise {
+		return anyIDOfMany(history, m)
+	}
 	for i, c := range m.ToolCalls {
-		if blank(c.ID) {
+		if blank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
 			return true
 		}
-		for _, earlier := range m.ToolCalls[:i] {
-			if earlier.ID == c.ID {
+		for _, h := range history {
+			if hasID(h.ToolCalls, c.ID) {
 				return true
 			}
 		}
-		for _, h := range history {
-			for _, earlier := range h.ToolCalls {
-				if earlier.ID == c.ID {
-					return true
-				}
+	}
+	return false
+}
+
+func hasID(calls []middleware.ToolCall, id string) bool {
+	for i := range calls {
+		if calls[i].ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
+	own := make(map[string]bool, len(m.ToolCalls))
+	for i := range m.ToolCalls {
+		id := m.ToolCalls[i].ID
+		if blank(id) || own[id] {
+			return true
+		}
+		own[id] = true
+	}
+	for _, h := range history {
+		for i := range h.ToolCalls {
+			if own[h.ToolCalls[i].ID] {
+				return true
 			}
 		}
 	}

@@ -21,7 +21,7 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 	if len(verdicts) != len(kept.ToolCalls) || len(fixed.ToolCalls) == 0 || !broken {
 		return kept, nil, false
 	}
-	m := matcher{kept: kept.ToolCalls, verdicts: verdicts, used: make([]bool, len(verdicts))}
+	m := newMatcher(kept.ToolCalls, verdicts)
 	at = make([]int, len(fixed.ToolCalls))
 	for n := range at {
 		at[n] = unmatched
@@ -52,17 +52,45 @@ const (
 	unmatched  = -2
 )
 
-// matcher finds the broken call that another one corrects, each once.
+// matcher finds the broken call that another one corrects, each once. Its work
+// is linear in the calls.
 type matcher struct {
-	kept     []middleware.ToolCall
-	verdicts []middleware.Verdict
-	used     []bool
+	used    []bool
+	ids     map[idAndName][]int // broken calls by id and name, in order
+	names   map[string][]int    // by name
+	unknown map[struct{}][]int  // those to unknown tools
+	held    map[content]bool    // the valid calls
 }
 
-// take returns the first broken call that is left and fits.
-func (m *matcher) take(fits func(i int) bool) int {
-	for i, v := range m.verdicts {
-		if !v.OK() && !m.used[i] && fits(i) {
+type idAndName struct{ id, name string }
+
+type content struct{ name, arguments string }
+
+func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matcher {
+	m := &matcher{used: make([]bool, len(kept)), ids: map[idAndName][]int{}, names: map[string][]int{},
+		unknown: map[struct{}][]int{}, held: map[content]bool{}}
+	for i, c := range kept {
+		if verdicts[i].OK() {
+			m.held[content{c.Name, c.Arguments}] = true
+			continue
+		}
+		id := idAndName{c.ID, c.Name}
+		m.ids[id] = append(m.ids[id], i)
+		m.names[c.Name] = append(m.names[c.Name], i)
+		if hasCode(verdicts[i], codeUnknownTool) {
+			m.unknown[struct{}{}] = append(m.unknown[struct{}{}], i)
+		}
+	}
+	return m
+}
+
+// take returns the first call at key that is left.
+func take[K comparable](m *matcher, calls map[K][]int, key K) int {
+	for queue := calls[key]; len(queue) > 0; {
+		i := queue[0]
+		queue = queue[1:]
+		calls[key] = queue
+		if !m.used[i] {
 			m.used[i] = true
 			return i
 		}
@@ -70,34 +98,27 @@ func (m *matcher) take(fits func(i int) bool) int {
 	return unmatched
 }
 
-func (m *matcher) byID(c middleware.ToolCall) int {
-	return m.take(func(i int) bool { return m.kept[i].ID == c.ID && m.kept[i].Name == c.Name })
-}
+func (m *matcher) byID(c middleware.ToolCall) int { return take(m, m.ids, idAndName{c.ID, c.Name}) }
 
 func (m *matcher) repeated(c middleware.ToolCall) int {
-	for i, v := range m.verdicts {
-		if v.OK() && m.kept[i].Name == c.Name && m.kept[i].Arguments == c.Arguments {
-			return isRepeated
-		}
+	if m.held[content{c.Name, c.Arguments}] {
+		return isRepeated
 	}
 	return unmatched
 }
 
-func (m *matcher) byName(c middleware.ToolCall) int {
-	return m.take(func(i int) bool { return m.kept[i].Name == c.Name })
-}
+func (m *matcher) byName(c middleware.ToolCall) int { return take(m, m.names, c.Name) }
 
-func (m *matcher) byUnknown(middleware.ToolCall) int {
-	return m.take(func(i int) bool { return unknown(m.verdicts[i]) })
-}
+func (m *matcher) byUnknown(middleware.ToolCall) int { return take(m, m.unknown, struct{}{}) }
 
-func unknown(v middleware.Verdict) bool {
-	for _, i := range v.Issues {
-		if i.Code == "unknown_tool" {
-			return true
-		}
-	}
-	return false
+// Codes of package argsvalidate.
+const (
+	codeUnknownTool = "unknown_tool"
+	codeTooMany     = "too_many_calls"
+)
+
+func hasCode(v middleware.Verdict, code string) bool {
+	return slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return i.Code == code })
 }
 
 // Lost returns the valid calls of a failed turn that did not come back in the

@@ -113,6 +113,7 @@ type Input struct {
 	Issues    []middleware.Issue // what validation said about Arguments
 	Rules     Rules
 	Aliases   map[string]string // for Rename: a name that models send, and the declared name it stands for
+	Schema    *Schema           // Tool.Parameters, read by ReadSchema; nil: Arguments reads them
 	// Validate is the whole judgement on new arguments: none, if they are
 	// valid. It is called at most 64 times, and must not be nil.
 	Validate func(arguments string) []middleware.Issue

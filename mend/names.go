@@ -1,7 +1,6 @@
 package mend
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 )
@@ -19,39 +18,51 @@ const maxPrefixes = 4
 //
 // Work is linear in the names, each of which is read once. One of more than 512
 // bytes, on either side, is no variant of anything.
-func Name(name string, available []string) (string, bool) {
-	const longest = 512 // bytes
-	if len(name) > longest || slices.Contains(available, name) {
+func Name(name string, available []string) (string, bool) { return NewNames(available).Meant(name) }
+
+// longestName is the longest name that is a variant of another one, in bytes.
+const longestName = 512
+
+// Names are the names of available tools, read once for any number of calls.
+// They are immutable and safe for concurrent use.
+type Names struct {
+	available map[string]bool
+	spelled   map[string]spelling // by what they fold to
+}
+
+// NewNames reads the names of available tools. It does not keep the slice.
+func NewNames(available []string) *Names {
+	n := &Names{available: make(map[string]bool, len(available)), spelled: make(map[string]spelling, len(available))}
+	for _, a := range available {
+		n.available[a] = true
+		if len(a) > longestName {
+			continue
+		}
+		folded := fold(a)
+		switch s, known := n.spelled[folded]; {
+		case !known:
+			n.spelled[folded] = spelling{name: a}
+		case s.name != a:
+			s.several = true
+			n.spelled[folded] = s
+		}
+	}
+	return n
+}
+
+// Meant is [Name] among these names. Its work is bounded.
+func (n *Names) Meant(name string) (string, bool) {
+	if len(name) > longestName || n.available[name] {
 		return "", false
 	}
 	clean, _, _ := strings.Cut(name, "<|")
 	clean = strings.Trim(clean, " \t\r\n\"'`")
-	if clean == "" {
-		return "", false
-	}
-	if slices.Contains(available, clean) {
-		return clean, true
-	}
-	spelled := make(map[string]spelling, len(available))
-	for _, a := range available {
-		if len(a) > longest {
-			continue
-		}
-		folded := fold(a)
-		switch s, known := spelled[folded]; {
-		case !known:
-			spelled[folded] = spelling{name: a}
-		case s.name != a:
-			s.several = true
-			spelled[folded] = s
-		}
-	}
 	for i := 0; i < maxPrefixes && clean != ""; i++ {
-		if slices.Contains(available, clean) {
+		if n.available[clean] {
 			return clean, true
 		}
 		if folded := fold(clean); folded != "" {
-			if s, ok := spelled[folded]; ok {
+			if s, ok := n.spelled[folded]; ok {
 				if s.several {
 					return "", false
 				}

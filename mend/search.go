@@ -42,10 +42,27 @@ func newMender(in Input) *mender {
 		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
 		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{},
 	}
-	if doc, err := rawjson.Parse(string(in.Tool.Parameters), schema.Limits); err == nil {
-		m.root = doc.Root()
+	if m.in.Schema == nil {
+		m.in.Schema = ReadSchema(in.Tool.Parameters)
 	}
+	m.root = m.in.Schema.root
 	return m
+}
+
+// Schema is a tool's JSON Schema, read once for any number of calls. It is
+// immutable and safe for concurrent use.
+type Schema struct {
+	root rawjson.Value // absent: it cannot be read
+}
+
+// ReadSchema reads a JSON Schema for Input. One that cannot be read says
+// nothing.
+func ReadSchema(parameters []byte) *Schema {
+	s := &Schema{}
+	if doc, err := rawjson.Parse(string(parameters), schema.Limits); err == nil {
+		s.root = doc.Root()
+	}
+	return s
 }
 
 // fix is one change that a rule proposes: to one value, to one key.

@@ -32,6 +32,7 @@ type reader struct {
 	s         *Schema
 	instance  *finder
 	suggested int                      // how often a suggestion was looked for
+	work      int                      // left for suggestions; see SuggestWithin
 	listed    map[string][]string      // values of enums
 	described map[rawjson.Value]string // what a schema wants
 	branched  map[rawjson.Value]string // what the branches of an anyOf or oneOf want
@@ -54,7 +55,7 @@ func (r *reader) got(at string) rawjson.Value {
 }
 
 func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value) []middleware.Issue {
-	r := &reader{s: s, instance: newFinder(root)}
+	r := &reader{s: s, instance: newFinder(root), work: 4 * maxComparing}
 	faults := r.faults(invalid)
 	slices.SortFunc(faults, func(a, b fault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
@@ -272,5 +273,5 @@ func (r *reader) suggest(name string, candidates []string) string {
 	if r.suggested++; r.suggested > maxSuggestions {
 		return ""
 	}
-	return Suggest(name, candidates)
+	return SuggestWithin(name, candidates, &r.work)
 }

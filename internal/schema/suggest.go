@@ -16,14 +16,26 @@ import (
 // are those of Elixir LangChain's Function module, which shows them on real
 // mistakes: file_path for path, patern for pattern, lim for limit.
 func Suggest(name string, candidates []string) string {
+	work := maxComparing
+	return SuggestWithin(name, candidates, &work)
+}
+
+// maxComparing is the work of one call of Suggest, in bytes compared with bytes.
+const maxComparing = 1 << 18
+
+// SuggestWithin is Suggest for many names, which share the work that is left,
+// in bytes compared with bytes.
+func SuggestWithin(name string, candidates []string, work *int) string {
 	best, bestScore := "", 0.0
 	if len(name) > longest {
 		return best
 	}
 	name = strings.ToLower(name)
-	work := 1 << 18 // bytes compared with bytes
+	left := min(*work, maxComparing)
+	*work -= left
+	defer func() { *work += max(left, 0) }()
 	for _, c := range candidates {
-		if work -= len(name) * min(len(c), longest); work < 0 {
+		if left -= len(name) * min(len(c), longest); left < 0 {
 			break
 		}
 		if s := similarity(name, strings.ToLower(c)); s > bestScore {
@@ -50,21 +62,45 @@ const longest = 128
 // of more than 128 bytes has no suggestion and is none, and of thousands of long
 // candidates that start with the same letter the first count for the third rule.
 func SuggestTool(name string, candidates []string) string {
+	return NewToolNames(candidates).Suggest(name)
+}
+
+// ToolNames suggests names of tools for several names. It reads each candidate
+// once, and all its suggestions together compare as many bytes as one call of
+// SuggestTool may.
+type ToolNames struct {
+	candidates []string
+	letters    []string // of each candidate, "" for one that is too long
+	work       int      // bytes that may still be compared with bytes
+}
+
+// NewToolNames returns the suggestions among candidates.
+func NewToolNames(candidates []string) *ToolNames {
+	t := &ToolNames{candidates: candidates, letters: make([]string, len(candidates)), work: 1 << 20}
+	for i, c := range candidates {
+		if len(c) <= longest {
+			t.letters[i] = lettersOf(c)
+		}
+	}
+	return t
+}
+
+// Suggest is SuggestTool.
+func (t *ToolNames) Suggest(name string) string {
 	best, bestScore := "", 0.0
 	if len(name) > longest {
 		return best
 	}
 	name = lettersOf(name)
+	if name == "" {
+		return best
+	}
 	first, _ := utf8.DecodeRuneInString(name)
-	work := 1 << 20 // bytes compared with bytes
-	for _, c := range candidates {
-		if name == "" || len(c) > longest {
-			continue
-		}
-		letters := lettersOf(c)
+	for i, c := range t.candidates {
+		letters := t.letters[i]
 		score := held(name, letters)
 		if r, _ := utf8.DecodeRuneInString(letters); score == 0 && r == first && mayBeClose(len(name), len(letters)) {
-			if work -= len(name) * len(letters); work >= 0 {
+			if t.work -= len(name) * len(letters); t.work >= 0 {
 				score = closeJaro(name, letters)
 			}
 		}

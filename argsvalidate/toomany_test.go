@@ -1,0 +1,142 @@
+package argsvalidate_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
+)
+
+const callsLimit = 128 // the default of Limits.Calls
+
+// counted is a tool with an integer n, which counts the calls that it decodes.
+func counted(decoded *int) middleware.Tool {
+	return middleware.Tool{Name: "count", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"],"additionalProperties":false}`),
+		Decode: func(string) error {
+			*decoded++
+			return nil
+		}}
+}
+
+// counts returns n calls of count; those at bad have no usable argument.
+func counts(n int, bad ...int) []middleware.ToolCall {
+	calls := make([]middleware.ToolCall, n)
+	for i := range calls {
+		calls[i] = middleware.ToolCall{ID: fmt.Sprintf("c%d", i), Name: "count", Arguments: fmt.Sprintf(`{"n":%d}`, i)}
+	}
+	for _, i := range bad {
+		calls[i].Arguments = `{"n":[]}`
+	}
+	return calls
+}
+
+// tally counts the issues of verdicts by code.
+func tally(verdicts []middleware.Verdict) map[string]int {
+	found := map[string]int{}
+	for _, v := range verdicts {
+		for _, i := range v.Issues {
+			found[i.Code]++
+		}
+	}
+	return found
+}
+
+func TestTooManyCallsAreNotValidated(t *testing.T) {
+	t.Parallel()
+	decoded := 0
+	v := argsvalidate.NewValidator(argsvalidate.Options{})
+	verdicts, err := v.Validate(t.Context(), []middleware.Tool{counted(&decoded)}, counts(1000, 5)...)
+	require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+	require.Len(t, verdicts, 1000)
+	require.Equal(t, callsLimit-1, decoded)
+	require.Equal(t, map[string]int{"type": 1, "too_many_calls": 1, "undecided": 1000 - callsLimit - 1}, tally(verdicts))
+	require.Equal(t, "too_many_calls", verdicts[callsLimit].Issues[0].Code)
+	require.Contains(t, verdicts[callsLimit].Issues[0].Message, "1000 tool calls")
+	var invalid *argsvalidate.Error
+	require.ErrorAs(t, err, &invalid)
+	require.Len(t, invalid.Replies, callsLimit)
+
+	_, err = v.Validate(t.Context(), []middleware.Tool{counted(&decoded)}, counts(callsLimit)...)
+	require.NoError(t, err, "as many as are allowed")
+}
+
+func TestTooManyCallsAreSentBackCut(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
+		decoded := 0
+		out := run(t, argsvalidate.Options{Batch: policy}, request(counted(&decoded)), answer(counts(300, 5)...), answer(call("d", "count", `{"n":1}`)))
+		require.NoError(t, out.err)
+		require.Equal(t, middleware.Valid, out.report.Status)
+		require.Len(t, out.resp.Message.ToolCalls, 1)
+		require.NoError(t, middlewaretest.Check(middlewaretest.OpenAI, out.asked[1]))
+		echo, replies := out.told(2)[0], out.told(2)[1:]
+		require.Len(t, echo.ToolCalls, callsLimit)
+		require.Len(t, replies, callsLimit)
+		require.Contains(t, replies[0].Text(), "its message holds too many tool calls")
+		require.Contains(t, replies[5].Text(), "wanted integer")
+		require.Equal(t, 1, strings.Count(replies[callsLimit-1].Text(), "300 tool calls"))
+	}
+}
+
+func TestTooManyCallsWhenExhausted(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		policy argsvalidate.OnExhausted
+		calls  int
+		status middleware.Status
+	}{
+		"pass": {argsvalidate.Pass, 300, middleware.Invalid},
+		"drop": {argsvalidate.DropInvalid, callsLimit - 1, middleware.Valid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			decoded, shown := 0, 0
+			req := request(counted(&decoded))
+			req.Sink = func(e middleware.Event) error {
+				if e.Kind == middleware.EventToolCall {
+					shown++
+				}
+				return nil
+			}
+			out := run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: c.policy}, req, answer(counts(300, 5)...))
+			require.NoError(t, out.err)
+			require.Equal(t, c.status, out.report.Status)
+			require.Len(t, out.resp.Message.ToolCalls, c.calls)
+			require.Equal(t, callsLimit-1, shown, "the valid calls within the limit")
+		})
+	}
+	t.Run("raise", func(t *testing.T) {
+		decoded := 0
+		out := run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}, request(counted(&decoded)), answer(counts(300)...))
+		require.Len(t, failure(t, out.err).Replies, callsLimit)
+		require.ErrorContains(t, out.err, "too_many_calls")
+	})
+}
+
+// A batch that is held outlives a message with too many calls.
+func TestTooManyCallsKeepWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	decoded := 0
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(counted(&decoded)), answer(counts(2, 1)...),
+		answer(counts(300)...), answer(call("c1", "count", `{"n":1}`)))
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Valid, out.report.Status)
+	require.Equal(t, []string{`{"n":0}`, `{"n":1}`}, out.arguments())
+}
+
+func TestLimitsCalls(t *testing.T) {
+	t.Parallel()
+	require.Error(t, argsvalidate.Options{Limits: argsvalidate.Limits{Calls: -1}}.Validate())
+	require.Error(t, argsvalidate.Options{Limits: argsvalidate.Limits{Calls: 1<<16 + 1}}.Validate())
+	decoded := 0
+	v := argsvalidate.NewValidator(argsvalidate.Options{Limits: argsvalidate.Limits{Calls: 2}})
+	verdicts, err := v.Validate(t.Context(), []middleware.Tool{counted(&decoded)}, counts(4)...)
+	require.Error(t, err)
+	require.Equal(t, 2, decoded)
+	require.Equal(t, map[string]int{"too_many_calls": 1, "undecided": 1}, tally(verdicts))
+}
