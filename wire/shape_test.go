@@ -1,16 +1,12 @@
 package wire_test
 
 import (
-	"context"
 	"errors"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -271,47 +267,6 @@ func TestLinesOfAStream(t *testing.T) {
 	}
 }
 
-// Bytes that are not UTF-8 are a fault of a call whose arguments hold them.
-func TestBytesThatAreNotUTF8(t *testing.T) {
-	t.Parallel()
-	for name, c := range targets {
-		for _, body := range []string{c.whole, c.stream} {
-			if body == "" {
-				continue
-			}
-			t.Run(name, func(t *testing.T) {
-				t.Parallel()
-				bad := ":\"\xff\"}"
-				if strings.Contains(body, `amount\"`) {
-					bad = strings.ReplaceAll(bad, `"`, `\"`)
-				}
-				body := strings.ReplaceAll(body, ":5}", bad)
-				resp, err := c.codec.DecodeResponse(nil, []byte(body))
-				require.NoError(t, err, body)
-				require.Equal(t, "{\"amount\":\"\xff\"}", resp.Message.ToolCalls[0].Arguments)
-				out, err := c.codec.EncodeResponse(resp)
-				require.NoError(t, err)
-				require.Equal(t, body, string(out))
-
-				var req *middleware.Request // of the second attempt
-				checked, err := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})(func(_ context.Context, r *middleware.Request) (*middleware.Response, error) {
-					req = r
-					return resp, nil
-				})(t.Context(), &middleware.Request{
-					Messages: []middleware.Message{middleware.User("Pay.")},
-					Tools:    []middleware.Tool{{Name: "pay", Parameters: []byte(`{"type":"object"}`)}},
-				})
-				require.NoError(t, err)
-				require.Equal(t, middleware.Invalid, checked.Report.Status)
-				require.Greater(t, len(req.Messages), 1)
-				if out, err = c.codec.EncodeRequest(req); err == nil {
-					require.True(t, utf8.Valid(out))
-				}
-			})
-		}
-	}
-}
-
 // Calls of a chat stream are told apart by their index, or where that says
 // nothing by their id, or by their order.
 func TestIndexOfStreamedCall(t *testing.T) {
@@ -367,4 +322,17 @@ func TestCallsThatSomeClientsDoNotSee(t *testing.T) {
 			unreadable(t, c.codec, c.body)
 		})
 	}
+}
+
+// Indices that are strings keep interleaved calls apart.
+func TestIndexOfStreamedCallAsString(t *testing.T) {
+	t.Parallel()
+	delta := func(index, function string) string {
+		return `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":"` + index + `","function":{` + function + `}}]}}]}`
+	}
+	resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("1", `"name":"rest","arguments":"{"`),
+		delta("0", `"arguments":"\"a\":1}"`), delta("1", `"arguments":"\"b\":2}"`), "[DONE]")))
+	require.NoError(t, err)
+	require.Equal(t, `{"a":1}`, resp.Message.ToolCalls[0].Arguments)
+	require.Equal(t, `{"b":2}`, resp.Message.ToolCalls[1].Arguments)
 }
