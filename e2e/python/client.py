@@ -37,6 +37,7 @@ def chat(client, messages):
     else:
         message = client.chat.completions.create(**ask).choices[0].message
     calls = message.tool_calls or []
+    assert message.role == "assistant", message.role
     messages.append({
         "role": "assistant",
         "content": message.content,
@@ -90,6 +91,7 @@ def messages(client, history):
             message = stream.get_final_message()
     else:
         message = client.messages.create(**ask)
+    assert message.role == "assistant", message.role
     calls = [b for b in message.content if b.type == "tool_use"]
     history.append({
         "role": "assistant",
