@@ -43,6 +43,8 @@ func TestKeepAlive(t *testing.T) {
 				[]played{{pieces: []string{s.stream("two", fmt.Sprintf(`{"n":2%s}`, strings.Repeat(" ", 400)))}, pauses: []time.Duration{time.Second}}}},
 			{"slow re-ask", transport.Options{}, validate(),
 				[]played{{pieces: bad}, {before: 30 * time.Second, pieces: good}}},
+			{"slow re-ask answered as one object", transport.Options{}, validate(),
+				[]played{{pieces: bad}, {before: 30 * time.Second, pieces: []string{s.whole("two", `{"n":2}`)}}}},
 			{"slow re-ask after text", transport.Options{}, validate(),
 				[]played{{pieces: parts(s.stream("one ", `{}`))}, {before: 30 * time.Second, pieces: good}}},
 			{"back-off after a broken answer", transport.Options{}, again,

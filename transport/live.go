@@ -54,13 +54,8 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		err = cut
 	}
 	if err == nil {
-		var rest []byte
-		resp, e := s.inFormat(resp)
+		rest, e := s.rest(a, resp)
 		if e == nil {
-			rest, e = a.stream.Rest(resp)
-		}
-		if e == nil {
-			s.t.ids.keep(a.stream.Renamed(resp))
 			s.shown.write(rest)
 			s.shown.end(nil)
 			return
@@ -87,6 +82,25 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		}
 		s.shown.end(err)
 	}
+}
+
+// rest returns what follows the bytes of a that the client was given. Behind
+// nothing but a keep-alive the whole answer follows, framed as a stream: the
+// headers have promised one.
+func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
+	resp, err := s.inFormat(resp)
+	if err != nil {
+		return nil, err
+	}
+	if a.stream.Taken() == 0 && s.origin(resp) != a {
+		body, _, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
+		return body, err
+	}
+	rest, err := a.stream.Rest(resp)
+	if err == nil {
+		s.t.ids.keep(a.stream.Renamed(resp))
+	}
+	return rest, err
 }
 
 // cutShort returns the error with which the answer ended that the client was
