@@ -36,7 +36,8 @@ func (s *stream) owns(resp *middleware.Response) bool {
 }
 
 // splice returns a later answer as the continuation of what was shown: its
-// chunks take the id of the first ones, as clients drop those of another.
+// chunks take the id of the first ones, as clients drop those of another, and
+// the role stands in the stream once.
 func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error) {
 	if len(resp.Others) > 0 {
 		return nil, codec.Unencodablef("several choices after the beginning of another answer")
@@ -52,16 +53,25 @@ func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error)
 			return nil, err
 		}
 	}
-	id, err := firstID(shown)
-	if err != nil || id == "" {
-		return []byte(text), err
+	id, role, err := given(shown)
+	if err != nil {
+		return nil, err
 	}
 	edits, err := eachEvent(text, func(v rawjson.Value) ([]rawjson.Edit, bool, error) {
-		if !v.Get("choices").Exists() || v.Get("id").Str() == id {
-			return nil, false, nil
+		var edits []rawjson.Edit
+		if id != "" && v.Get("choices").Exists() && v.Get("id").Str() != id {
+			set, err := codec.SetAll(v, codec.Member{Key: "id", Raw: rawjson.Quote(id)})
+			if err != nil {
+				return nil, false, err
+			}
+			edits = set
 		}
-		edits, err := codec.SetAll(v, codec.Member{Key: "id", Raw: rawjson.Quote(id)})
-		return edits, false, err
+		for c := range v.Get("choices").Each() {
+			if role {
+				edits = append(edits, c.Get("delta").Cut(func(m rawjson.Value) bool { return m.Key() == "role" })...)
+			}
+		}
+		return edits, false, nil
 	})
 	if err != nil {
 		return nil, err
@@ -70,15 +80,20 @@ func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error)
 	return []byte(out), err
 }
 
-// firstID returns the id of a stream's chunks: the first that is not empty.
-func firstID(text string) (id string, err error) {
+// given returns the id of the chunks that were shown, the first that is not
+// empty, and whether a role was in them. openai-python adds up the roles of a
+// stream as if they were text.
+func given(text string) (id string, role bool, err error) {
 	_, err = eachEvent(text, func(v rawjson.Value) ([]rawjson.Edit, bool, error) {
 		if id == "" && v.Get("choices").Exists() {
 			id = v.Get("id").Str()
 		}
+		for c := range v.Get("choices").Each() {
+			role = role || c.Get("delta").Get("role").Str() != ""
+		}
 		return nil, false, nil
 	})
-	return id, err
+	return id, role, err
 }
 
 // asEvents writes an answer that is one JSON object as a stream: the message,
