@@ -61,7 +61,10 @@ heavy: ## vet lint test examples fuzz-smoke tidy for what .ci/heavy lists
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
+hostile: ## what hostile input costs: the table of docs/hostile-input.md
+	@$(STEP) hostile
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents tidy
+.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile tidy

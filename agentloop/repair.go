@@ -1,8 +1,6 @@
 package agentloop
 
 import (
-	"slices"
-
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -37,25 +35,23 @@ func Repair(msgs []middleware.Message) []middleware.Message {
 // repliesTo returns one reply for each call, from what follows up to the next
 // message with calls. Two calls of one id take theirs in order.
 func repliesTo(calls []middleware.ToolCall, rest []middleware.Message) []middleware.Message {
-	var found []middleware.Message
+	found := map[string][]middleware.Message{}
 	for _, m := range rest {
 		if len(m.ToolCalls) > 0 {
 			break
 		}
 		if m.Role == middleware.RoleTool {
-			found = append(found, m)
+			found[m.ToolCallID] = append(found[m.ToolCallID], m)
 		}
 	}
 	replies := make([]middleware.Message, len(calls))
 	for n, c := range calls {
-		i := slices.IndexFunc(found, func(r middleware.Message) bool { return r.ToolCallID == c.ID })
-		if i < 0 {
-			replies[n] = middleware.ToolReply(c, interrupted)
-			replies[n].IsError = true
+		if of := found[c.ID]; len(of) > 0 {
+			replies[n], found[c.ID] = of[0], of[1:]
 			continue
 		}
-		replies[n] = found[i]
-		found = slices.Delete(found, i, i+1)
+		replies[n] = middleware.ToolReply(c, interrupted)
+		replies[n].IsError = true
 	}
 	return replies
 }

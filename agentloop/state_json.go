@@ -40,7 +40,8 @@ func (s State) MarshalJSON() ([]byte, error) {
 
 // UnmarshalJSON reads what MarshalJSON writes, and states of version 1. The
 // error wraps ErrVersion for a state of a newer version, and ErrState where a
-// result refers to a message that answers no call. Sink is kept.
+// result refers to a message that answers no call, or two refer to the same.
+// Sink is kept.
 func (s *State) UnmarshalJSON(b []byte) error {
 	type plain State
 	var head struct {
@@ -64,9 +65,10 @@ func (s *State) UnmarshalJSON(b []byte) error {
 		if r.reply != nil {
 			at := *r.reply
 			if at < 0 || at >= len(answered) || answered[at] == nil {
-				return fmt.Errorf("%w: result %d refers to message %d, which answers no call", ErrState, i, at)
+				return fmt.Errorf("%w: result %d refers to message %d, which answers no call or is another result's", ErrState, i, at)
 			}
 			r.Call, r.Text, r.IsError = *answered[at], v.Messages[at].Text(), v.Messages[at].IsError
+			answered[at] = nil
 			if r.asSent {
 				r.Raw = r.Call.Arguments
 			}

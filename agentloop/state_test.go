@@ -63,6 +63,8 @@ func TestDamagedResult(t *testing.T) {
 		require.Error(t, json.Unmarshal([]byte(text), &s), reply)
 		require.NoError(t, json.Unmarshal([]byte(strings.Replace(text, `"reply":`+reply, `"reply":2`, 1)), &s))
 		require.Equal(t, call("a", "t", "{}"), s.Results[0].Call)
+		twice := `"results":[{"reply":2,"turn":1},{"reply":2,"turn":1}]`
+		require.ErrorIs(t, json.Unmarshal([]byte(text[:strings.Index(text, `"results"`)]+twice+"}"), &s), agentloop.ErrState)
 	}
 }
 

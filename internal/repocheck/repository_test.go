@@ -18,6 +18,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "middleware", StdOnly: true},
 	{Floor: 0, Path: "middleware/middlewaretest", StdOnly: true},
 	{Floor: 0, Path: "internal/rawjson"},
+	{Floor: 0, Path: "internal/hostile"},
 
 	{Floor: 1, Path: "internal/schema"},
 	{Floor: 1, Path: "strip"},

@@ -1,0 +1,43 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/hostile"
+	"github.com/toolmend/toolmend/mcp"
+)
+
+// BenchmarkHostile prints the last part of the table of docs/hostile-input.md.
+func BenchmarkHostile(b *testing.B) {
+	hostile.Table(b, os.Stdout, hostile.Attacks(hostile.Lists), func(_ hostile.Group, s hostile.Sample) hostile.Run { return listing(b, s) })
+}
+
+// Every list is read without a panic, at a size at which that is quick.
+func TestEveryListIsRead(t *testing.T) {
+	t.Parallel()
+	for _, a := range hostile.Attacks(hostile.Lists) {
+		t.Run(a.Name, func(t *testing.T) {
+			t.Parallel()
+			require.NotNil(t, listing(t, a.Make(5000))(t.Context()))
+		})
+	}
+}
+
+// listing returns what Connect does with a list. The server's side of the
+// connection is in the same process, and is measured with it.
+func listing(tb testing.TB, s hostile.Sample) hostile.Run {
+	return func(ctx context.Context) any {
+		_, transport := newRaw(tb, func(string, json.RawMessage) (string, error) { return s.Text, nil })
+		server, err := mcp.Connect(ctx, transport, mcp.Options{})
+		if err != nil {
+			return err
+		}
+		defer func() { _ = server.Close() }()
+		return server.Table()
+	}
+}
