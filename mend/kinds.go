@@ -30,6 +30,45 @@ var kindNames = map[string]kinds{
 // has reports whether k allows any of what.
 func (k kinds) has(what kinds) bool { return k&what != 0 }
 
+// refusedType reports whether the value v at pointer is surely refused for its
+// type: the schema of each step there is under properties or items alone, and
+// the last one names other types. A $ref on the way may put its schema aside.
+func refusedType(root rawjson.Value, pointer string, v rawjson.Value) bool {
+	s := root
+	for _, seg := range rawjson.Segments(pointer) {
+		if s.Get("$ref").Exists() {
+			return false
+		}
+		next := s.Get("properties").Get(seg)
+		if !next.Exists() {
+			if next = s.Get("items"); s.Get("type").Str() != "array" || s.Get("prefixItems").Exists() {
+				return false
+			}
+		}
+		if s = next; s.Kind() != rawjson.Object {
+			return false
+		}
+	}
+	if s.Get("$ref").Exists() || s.Get("nullable").Exists() {
+		return false
+	}
+	var names []string
+	switch t := s.Get("type"); t.Kind() {
+	case rawjson.String:
+		names = []string{t.Str()}
+	case rawjson.Array:
+		for e := range t.Each() {
+			names = append(names, e.Str())
+		}
+	}
+	for _, name := range names {
+		if _, known := kindNames[name]; !known || name == v.Kind().String() || name == "integer" && v.Kind() == rawjson.Number {
+			return false
+		}
+	}
+	return len(names) > 0
+}
+
 // maxSchemas bounds how many schemas are looked through for one value.
 const maxSchemas = 64
 

@@ -2,7 +2,6 @@ package mend
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -19,15 +18,76 @@ func (r *repairer) double() bool {
 			if !r.escape() {
 				return false
 			}
+		case c < ' ' && len(r.edits) > mostChanges:
+			return r.rest()
 		case c < ' ':
-			quoted := rawjson.Quote(string(rune(c)))
-			r.edit(r.pos, r.pos+1, quoted[1:len(quoted)-1])
+			r.edit(r.pos, r.pos+1, escaped(c))
 			r.pos++
 		default:
 			r.pos++
 		}
 	}
 	return false
+}
+
+// rest reads the rest of a string in double quotes as one edit. A string may
+// hold a million control characters; so many edits are no longer told apart in
+// the changes.
+func (r *repairer) rest() bool {
+	start := r.pos
+	var b strings.Builder
+	for r.pos < r.end {
+		switch c := r.text[r.pos]; {
+		case c == '"':
+			r.edit(start, r.pos, b.String())
+			r.pos++
+			return r.delimited()
+		case c == '\\':
+			n := escapeLen(r.text[r.pos:r.end])
+			if n == 0 {
+				return false
+			}
+			r.unescape(&b, n)
+		case c < ' ':
+			b.WriteString(escaped(c))
+			r.pos++
+		default:
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && r.text[r.pos] != '"' && r.text[r.pos] != '\\' {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
+		}
+	}
+	return false
+}
+
+// unescape writes the escape of n bytes that comes next, as JSON has it.
+func (r *repairer) unescape(b *strings.Builder, n int) {
+	if r.text[r.pos+1] == '\'' {
+		b.WriteByte('\'')
+	} else {
+		b.WriteString(r.text[r.pos : r.pos+n])
+	}
+	r.pos += n
+}
+
+// escapes are those of the control characters.
+var escapes = func() (t [' ']string) {
+	for c := range t {
+		quoted := rawjson.Quote(string(rune(c)))
+		t[c] = quoted[1 : len(quoted)-1]
+	}
+	return t
+}()
+
+// escaped returns a control character or a double quote as JSON has it in a
+// string.
+func escaped(c byte) string {
+	if c == '"' {
+		return `\"`
+	}
+	return escapes[c]
 }
 
 // escape passes over an escape in a string in double quotes.
@@ -77,20 +137,16 @@ func (r *repairer) single() bool {
 			if n == 0 {
 				return false
 			}
-			if r.text[r.pos+1] == '\'' {
-				b.WriteByte('\'')
-			} else {
-				b.WriteString(r.text[r.pos : r.pos+n])
-			}
-			r.pos += n
+			r.unescape(&b, n)
 		case c < ' ' || c == '"':
-			quoted := rawjson.Quote(string(rune(c)))
-			b.WriteString(quoted[1 : len(quoted)-1])
+			b.WriteString(escaped(c))
 			r.pos++
 		default:
-			_, size := utf8.DecodeRuneInString(r.text[r.pos:])
-			b.WriteString(r.text[r.pos : r.pos+size])
-			r.pos += size
+			from := r.pos
+			for r.pos < r.end && r.text[r.pos] >= ' ' && strings.IndexByte("'\\\"", r.text[r.pos]) < 0 {
+				r.pos++
+			}
+			b.WriteString(r.text[from:r.pos])
 		}
 	}
 	return false

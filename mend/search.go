@@ -70,6 +70,7 @@ type fix struct {
 	rule    Rules
 	edits   []rawjson.Edit
 	changes []middleware.Change
+	needed  bool // without it the arguments are surely invalid
 }
 
 // replace is the fix that writes text in place of v.
@@ -185,6 +186,9 @@ func (m *mender) round(c candidate, fixes []fix) (candidate, bool) {
 		return child, ok
 	}
 	for i := range fixes {
+		if fixes[i].needed {
+			continue
+		}
 		rest := slices.Delete(slices.Clone(fixes), i, i+1)
 		if smaller, ok := m.try(c, rest); ok && len(smaller.issues) == 0 {
 			return m.round(c, rest)
@@ -250,7 +254,13 @@ func placesOf(issues []middleware.Issue) []place {
 func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	var all []fix
 	if p.has("type", "anyOf", "oneOf", "enum", "const", codeNotObject) {
-		all = append(all, m.valueFixes(doc.Root().At(p.pointer), p)...)
+		if v := doc.Root().At(p.pointer); v.Exists() {
+			all = append(all, m.valueFixes(v, p)...)
+			needed := refusedType(m.root, p.pointer, v)
+			for i := range all {
+				all[i].needed = needed
+			}
+		}
 	}
 	if p.has("required", "additionalProperties", "undeclared") {
 		all = append(all, m.keyFixes(doc, p)...)

@@ -255,11 +255,13 @@ func syntaxFix(text string, edits []rawjson.Edit) fix {
 	return fix{rule: Syntax, edits: edits, changes: textChanges(Syntax, text, edits)}
 }
 
+// mostChanges is how many edits of one repair are told one by one.
+const mostChanges = 16
+
 // textChanges says what edits do, one change for each as long as that helps a
 // reader.
 func textChanges(rule Rules, text string, edits []rawjson.Edit) []middleware.Change {
-	const most = 16
-	if len(edits) > most {
+	if len(edits) > mostChanges {
 		fixed, _ := rawjson.Apply(text, edits)
 		return []middleware.Change{{By: rule.by(), Before: text, After: fixed}}
 	}

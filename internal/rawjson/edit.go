@@ -13,6 +13,11 @@ type Edit struct {
 	Text       string
 }
 
+// compare orders edits by place, an insertion before an edit that begins there.
+func (e Edit) compare(f Edit) int {
+	return cmp.Or(cmp.Compare(e.Start, f.Start), cmp.Compare(e.End, f.End))
+}
+
 // ErrEdits is what Apply returns for edits that overlap or lie outside.
 var ErrEdits = errors.New("rawjson: edits overlap or lie outside the text")
 
@@ -22,12 +27,16 @@ func Apply(text string, edits []Edit) (string, error) {
 	if len(edits) == 0 {
 		return text, nil
 	}
-	edits = slices.Clone(edits)
-	slices.SortStableFunc(edits, func(a, b Edit) int {
-		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.End, b.End)) // an insertion before what it stands at
-	})
+	if !slices.IsSortedFunc(edits, Edit.compare) {
+		edits = slices.Clone(edits)
+		slices.SortStableFunc(edits, Edit.compare)
+	}
+	size := len(text)
+	for _, e := range edits {
+		size += len(e.Text)
+	}
 	var b strings.Builder
-	b.Grow(len(text))
+	b.Grow(size)
 	at := 0
 	for _, e := range edits {
 		if e.Start < at || e.End < e.Start || e.End > len(text) {

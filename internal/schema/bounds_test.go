@@ -109,3 +109,11 @@ func TestReferredSchemasAreReadOnce(t *testing.T) {
 	require.Len(t, *issues, 500)
 	require.Contains(t, (*issues)[0].Message, "wanted: one of")
 }
+
+// The values of an enum are read once, not for each invalid call.
+func TestEnumsAreReadOnce(t *testing.T) {
+	run, issues := validate(t, `{"properties":{"a":{"enum":`+longEnum(20_000)+`}}}`, `{"a":"value"}`)
+	first := allocated(run)
+	require.Contains(t, (*issues)[0].Message, "wanted one of")
+	require.Less(t, first, uint64(20_000*200), "bytes allocated")
+}

@@ -33,7 +33,6 @@ type reader struct {
 	instance  *finder
 	suggested int                      // how often a suggestion was looked for
 	work      int                      // left for suggestions; see SuggestWithin
-	listed    map[string][]string      // values of enums
 	described map[rawjson.Value]string // what a schema wants
 	branched  map[rawjson.Value]string // what the branches of an anyOf or oneOf want
 

@@ -128,10 +128,14 @@ func typeNamesOf(t rawjson.Value) []string {
 // wantedValues lists the values of "enum" or "const", or of the branches.
 func (r *reader) wantedValues(x finding) string {
 	var values []string
-	for _, where := range x.rules() {
-		values = append(values, r.values(where)...)
-	}
-	if len(x.merged) > 1 {
+	switch rules := x.rules(); len(rules) {
+	case 0:
+	case 1:
+		values = r.s.values(rules[0])
+	default:
+		for _, where := range rules {
+			values = append(values, r.s.values(where)...)
+		}
 		values = unique(values)
 	}
 	switch len(values) {
@@ -141,10 +145,11 @@ func (r *reader) wantedValues(x finding) string {
 		return "wanted " + values[0]
 	}
 	msg := "wanted one of " + listed(values)
-	if x.got.Kind() == rawjson.String {
-		names := make([]string, len(values)) // without their quotes
-		for i, v := range values {
-			names[i] = strings.Trim(v, `"`)
+	if x.got.Kind() == rawjson.String && r.suggested < maxSuggestions {
+		const most = 4096                               // values that are compared
+		names := make([]string, min(len(values), most)) // without their quotes
+		for i := range names {
+			names[i] = strings.Trim(values[i], `"`)
 		}
 		if meant := r.suggest(x.got.Str(), names); meant != "" {
 			msg += "; did you mean " + values[slices.Index(names, meant)] + "?"
@@ -153,14 +158,15 @@ func (r *reader) wantedValues(x finding) string {
 	return msg
 }
 
-// values returns the values of one "enum" or "const". The same one often
-// refuses many values.
-func (r *reader) values(where string) []string {
-	if values, ok := r.listed[where]; ok {
-		return values
+// values returns the values of one "enum" or "const", which must not be
+// changed. They are read once: one enum often refuses many values, in call after
+// call.
+func (s *Schema) values(where string) []string {
+	if values, ok := s.listed.Load(where); ok {
+		return values.([]string)
 	}
 	var values []string
-	rule := r.s.finder.at(where)
+	rule := s.finder.at(where)
 	if _, kw := cutLast(where); kw == "const" {
 		values = []string{clip(rule.Raw(), maxQuoted)}
 	} else {
@@ -168,11 +174,9 @@ func (r *reader) values(where string) []string {
 			values = append(values, clip(e.Raw(), maxQuoted))
 		}
 	}
-	if r.listed == nil {
-		r.listed = map[string][]string{}
-	}
-	r.listed[where] = unique(values)
-	return r.listed[where]
+	values = unique(values)
+	s.listed.Store(where, values)
+	return values
 }
 
 // unique drops what was there before, and keeps the order.

@@ -31,6 +31,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -48,7 +49,7 @@ type Options struct {
 // compilecost.go.
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
-// Schema is a compiled schema. It is immutable and safe for concurrent use.
+// Schema is a compiled schema. Nothing changes what it accepts; it is safe for concurrent use.
 type Schema struct {
 	source   *rawjson.Doc // as it was given
 	finder   *finder      // of what was compiled, for the words of an issue
@@ -60,6 +61,7 @@ type Schema struct {
 	patterns map[string]*regexp.Regexp
 	sizes    map[string]int       // of patterns, in instructions
 	dynamic  []*jsonschema.Schema // what a dynamic reference may mean
+	listed   sync.Map             // values of enums, by pointer; see values
 }
 
 // Compile reads and compiles a JSON Schema. The error says why the schema
