@@ -106,7 +106,8 @@ func (s *step) hand(a *attempt) {
 	r := a.response()
 	r.Header.Del("Content-Length")
 	r.ContentLength, r.TransferEncoding = -1, nil
-	r.Body = s.shown
+	r.Trailer = announced()
+	r.Body = &shownBody{s.shown, s, r.Trailer}
 	o := outcome{resp: r}
 	s.remember(o)
 	s.ready <- o

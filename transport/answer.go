@@ -15,8 +15,13 @@ import (
 func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
 	defer func() { s.remember(o) }()
 	if err == nil {
+		status := statusOf(resp)
 		r, e := s.answer(resp)
 		if e == nil {
+			s.call.mark(status)
+			if status != "" {
+				r.Header.Set(statusHeader, status)
+			}
 			return outcome{resp: r}, nil
 		}
 		err = e
@@ -50,7 +55,15 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 			r.Header.Del(k)
 		}
 	}
-	setBody(r, body, isStream(body, s.codec))
+	streamed, status := isStream(body, s.codec), statusOf(resp)
+	if streamed && status == invalid {
+		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
+	}
+	setBody(r, body, streamed)
+	if streamed {
+		r.Trailer = announced()
+		ended{status: status}.trailer(r.Trailer)
+	}
 	return r
 }
 
@@ -63,6 +76,7 @@ func (a *attempt) response() *http.Response {
 		r.Header = http.Header{}
 	}
 	r.Request = a.step.req
+	withoutOurs(r.Header)
 	if a.inflate {
 		r.Header.Del("Content-Encoding")
 		r.Header.Del("Content-Length")
@@ -99,7 +113,9 @@ func newResponse(req *http.Request, status int, kind string) *http.Response {
 func (s *step) verbatim(a *attempt) *http.Response {
 	r := a.response()
 	r.Body = a.rest
-	r, _ = unread(r, nil)
+	if r, _ = unread(r, nil); r.Header.Get(statusHeader) != "" {
+		s.call.mark(unchecked)
+	}
 	return r
 }
 
@@ -113,7 +129,9 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 	case a.stream != nil && s.partial(a):
 		r.Header.Del("Content-Length")
 		r.ContentLength = -1
-		body := append(bytes.Clone(a.stream.Take()), s.failure(a.stream, a, err)...)
+		shown := bytes.Clone(a.stream.Take())
+		events, _ := s.failure(a.stream, a, err)
+		body := append(shown, events...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case a.stream != nil:
 		setBody(r, a.raw, isStream(a.raw, s.codec))

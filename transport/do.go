@@ -20,14 +20,14 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 		return next(req)
 	}
 	if !t.mayChange(req) {
-		return unread(next(req))
+		return t.passed(req, req, next)
 	}
 	body, rest, err := t.take(req)
 	if err != nil {
 		return nil, err
 	}
 	if rest != nil {
-		return unread(next(again(req, rest)))
+		return t.passed(req, again(req, rest), next)
 	}
 	for _, c := range t.options.Codecs {
 		if !c.Match(req.URL.Path, body) {
@@ -42,7 +42,16 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 			return t.refused(req, c), nil
 		}
 	}
-	return unread(next(again(req, io.NopCloser(bytes.NewReader(body)))))
+	return t.passed(req, again(req, io.NopCloser(bytes.NewReader(body))), next)
+}
+
+// passed sends a request past the chain, and marks the answer.
+func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, error) {
+	resp, err := unread(next(out))
+	if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
+		call.mark(unchecked)
+	}
+	return resp, err
 }
 
 // onPath reports whether req has a body and goes to a path of one of the

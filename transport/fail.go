@@ -19,20 +19,31 @@ type fault struct {
 	own     bool // no provider sent it
 }
 
+// ownCode returns the code of an error that no provider sent.
+func (f fault) ownCode() string {
+	if !f.own {
+		return ""
+	}
+	return f.code
+}
+
 // fault returns what the client is told of err. A status that a provider sent
 // stays, whichever provider that was; everything else is a 400, which is the
 // status that no client repeats.
 func (s *step) fault(err error) fault {
 	var e *middleware.ModelError
-	if errors.As(err, &e) && e.StatusCode >= http.StatusBadRequest {
-		message := "the provider answered with status " + strconv.Itoa(e.StatusCode)
+	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {
+		status, message := e.StatusCode, "the provider answered with status "+strconv.Itoa(e.StatusCode)
+		if status < http.StatusBadRequest { // an error in an answer with a good status
+			status, message = http.StatusBadGateway, "the provider sent an error"
+		}
 		switch {
 		case errors.Is(e, middleware.ErrInvalidToolCall):
 			message = refusedCall
 		case e.Err != nil:
 			message = strings.TrimPrefix(e.Err.Error(), "wire: ")
 		}
-		return fault{e.StatusCode, e.Code, s.clean(message), false}
+		return fault{status, e.Code, s.clean(message), false}
 	}
 	f := fault{http.StatusBadRequest, codeOf(err), "", true}
 	var told interface{ ClientMessage() string }
@@ -75,21 +86,21 @@ func (s *step) raised(err error) *http.Response {
 	return r
 }
 
-// failure returns the events that end stream, whose safe bytes the client has,
-// as failed: the provider's own event if err is the one that attempt a ended
-// with.
-func (s *step) failure(stream wire.Stream, a *attempt, err error) []byte {
+// failure returns the events that end stream as failed behind the bytes that
+// were taken, and the code for the trailer: the provider's own event, without a
+// code, if err is the one that attempt a ended with.
+func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
 	if own := s.ownEvent(a); own != nil {
-		return own
+		return own, ""
 	}
 	f := s.fault(err)
-	return stream.Fail(f.status, f.code, f.message)
+	return stream.Fail(f.status, f.code, f.message), f.ownCode()
 }
 
 // ownEvent returns the event in which the provider said its error, if it did
 // so in a stream.
 func (s *step) ownEvent(a *attempt) []byte {
-	if a == nil || a.refusal == nil || a.stream == nil {
+	if a == nil || a.refusal == nil || a.stream == nil || !isStream(a.raw, s.codec) {
 		return nil
 	}
 	for e := range eventsFromTheEnd(a.raw) {

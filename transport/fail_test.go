@@ -53,6 +53,7 @@ func TestErrorsOfTheChain(t *testing.T) {
 		"an error without words":     {returns(errors.New("password=hunter2")), nil, 400, "middleware_error", "a middleware refused the answer"},
 		"another provider's status":  {returns(&middleware.ModelError{StatusCode: 429, Code: "slow", Err: errors.New("wire: slow down")}), nil, 429, "slow", "slow down"},
 		"another provider's refusal": {returns(&middleware.ModelError{Code: "bad", Err: middleware.ErrInvalidToolCall}), nil, 400, "invalid_tool_call", "the provider refused the model's tool call"},
+		"an error without a status":  {returns(&middleware.ModelError{Code: "overloaded"}), nil, 502, "overloaded", "the provider sent an error"},
 		"a status without a message": {returns(&middleware.ModelError{StatusCode: 529}), nil, 529, "", "the provider answered with status 529"},
 		"a middleware that panics": {around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {
 			panic("hunter2")

@@ -30,12 +30,20 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&to) },
-		Transport:     &proxied{t, http.DefaultTransport},
+		Transport:     &proxied{t, &upstreamTransport{http.DefaultTransport}},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  unreachable,
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect:
+			refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "transport: CONNECT is not forwarded")
+			return
+		case climbs(r.URL.Path):
+			refuse(w, http.StatusBadRequest, "invalid_path", "transport: the path has a segment that leaves the upstream's path")
+			return
+		}
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
 	})
 }
@@ -90,10 +98,20 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		status, code = http.StatusGatewayTimeout, "upstream_timeout"
 	}
-	body := []byte(`{"error":{"code":"` + code + `","message":"` + message + `"}}`)
-	if at, ok := r.Context().Value(codecKey{}).(*wire.Codec); ok && *at != nil {
-		body = (*at).EncodeError(status, code, message)
+	at, ok := r.Context().Value(codecKey{}).(*wire.Codec)
+	if !ok || *at == nil {
+		refuse(w, status, code, message)
+		return
 	}
+	write(w, status, (*at).EncodeError(status, code, message))
+}
+
+// refuse answers a request of no known format.
+func refuse(w http.ResponseWriter, status int, code, message string) {
+	write(w, status, []byte(`{"error":{"code":"`+code+`","message":"`+message+`"}}`))
+}
+
+func write(w http.ResponseWriter, status int, body []byte) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(body)

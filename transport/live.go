@@ -56,6 +56,11 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	if err == nil {
 		rest, e := s.rest(a, resp)
 		if e == nil {
+			status := statusOf(resp)
+			s.says(ended{status: status})
+			if status == invalid {
+				rest = append(rest, a.stream.Comment(comment)...)
+			}
 			s.shown.write(rest)
 			s.shown.end(nil)
 			return
@@ -69,6 +74,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	case isLine:
 		s.shown.end(line.err)
 	case last == a && a.through:
+		s.says(ended{status: unchecked})
 		s.shown.end(a.lineErr)
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
@@ -76,8 +82,9 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		s.shown.write(a.raw[a.stream.Taken():])
 		s.shown.end(nil)
 	default:
-		if end := s.failure(a.stream, last, err); len(end) > 0 { // the client is told: the body itself is whole
-			s.shown.write(end)
+		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the client is told: the body itself is whole
+			s.says(ended{code: code})
+			s.shown.write(events)
 			err = nil
 		}
 		s.shown.end(err)

@@ -43,6 +43,7 @@ type step struct {
 	timer    *time.Timer // of the keep-alive
 	heard    time.Time   // when the client was given something last
 	first    []byte      // the body of the first model call
+	ended    ended       // what the trailers of a live answer say
 	cleans   bool        // the provider refused the history: it is cleaned before it is sent
 }
 

@@ -147,7 +147,11 @@ var errRequest = &ownError{"unreadable_request", "transport: the request cannot 
 
 // unread marks an answer that nobody has looked at.
 func unread(resp *http.Response, err error) (*http.Response, error) {
-	if err == nil && resp != nil && empty(resp) == "" {
+	if err != nil || resp == nil {
+		return resp, err
+	}
+	withoutOurs(resp.Header)
+	if empty(resp) == "" {
 		if resp.Header == nil {
 			resp.Header = http.Header{}
 		}

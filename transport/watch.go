@@ -16,6 +16,7 @@ type Call struct {
 	tally   middleware.Tally
 	report  middleware.Report
 	err     error
+	status  string
 }
 
 type callKey struct{}
@@ -46,6 +47,23 @@ func (c *Call) Err() error {
 	return c.err
 }
 
+// Status returns what is known about the tool calls that the client got: valid;
+// invalid, if at least one is; unchecked, if at least one was not validated or
+// the answer was not read. It is "" for an answer without a call, and until the
+// answer has ended. The header, or the trailer, X-Toolmend-Status says the same.
+func (c *Call) Status() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.status
+}
+
+// mark sets the status.
+func (c *Call) mark(status string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.status = status
+}
+
 // begin opens the call for one more request; first says that the client calls
 // it the first.
 func (c *Call) begin(first bool) {
@@ -54,7 +72,7 @@ func (c *Call) begin(first bool) {
 	if c.settled || first {
 		c.used, c.tally = 0, middleware.Tally{}
 	}
-	c.settled, c.err, c.report = false, nil, middleware.Report{Final: -1}
+	c.settled, c.err, c.status, c.report = false, nil, "", middleware.Report{Final: -1}
 }
 
 // spend takes one of the model calls that are left.

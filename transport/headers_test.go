@@ -1,0 +1,91 @@
+package transport_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// TestStatus: the client can see what is known about the calls that it got: in a
+// header, of streams in a trailer and, of an invalid one, in a comment.
+func TestStatus(t *testing.T) {
+	t.Parallel()
+	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	type want struct{ status, code string }
+	for name, s := range speeches() {
+		for what, c := range map[string]struct {
+			tr        *transport.Transport
+			arguments []string
+			want      want
+		}{
+			"no call":   {transport.New(transport.Options{}, pass), nil, want{}},
+			"valid":     {transport.New(transport.Options{}, pass), []string{`{"n":1}`}, want{status: "valid"}},
+			"invalid":   {transport.New(transport.Options{}, pass), []string{`{}`}, want{status: "invalid"}},
+			"unchecked": {transport.New(transport.Options{}), []string{`{}`}, want{status: "unchecked"}},
+			"held":      {transport.New(transport.Options{Hold: true}, pass), []string{`{}`}, want{status: "invalid"}},
+			"raised":    {transport.New(transport.Options{}, raise), []string{`{}`}, want{code: "invalid_tool_call"}},
+		} {
+			for _, stream := range []bool{false, true} {
+				t.Run(fmt.Sprintf("%s/%s/stream=%t", name, what, stream), func(t *testing.T) {
+					t.Parallel()
+					path, streamed, _ := strings.Cut(s.path, " ")
+					sent, kind := s.whole("hi", c.arguments...), "application/json"
+					if stream {
+						sent, kind = s.stream("hi", c.arguments...), s.kind
+						if streamed != "" {
+							path = streamed
+						}
+					}
+					// an upstream that says it itself is not believed
+					u := serve(t, answer(200, sent, "Content-Type", kind, "X-Toolmend-Status", "forged", "X-Toolmend-Error", "forged"))
+					at := proxy(t, c.tr, u.URL)
+					resp, err := http.Post(at+path, "application/json", strings.NewReader(s.request(stream)))
+					require.NoError(t, err)
+					b, err := io.ReadAll(resp.Body)
+					require.NoError(t, err)
+					require.NoError(t, resp.Body.Close())
+					if !stream || what == "held" {
+						require.Equal(t, c.want, want{resp.Header.Get("X-Toolmend-Status"), resp.Header.Get("X-Toolmend-Error")})
+					}
+					if stream {
+						require.Equal(t, c.want, want{resp.Trailer.Get("X-Toolmend-Status"), resp.Trailer.Get("X-Toolmend-Error")})
+					}
+					if c.want.code != "" {
+						return
+					}
+					if stream && c.want.status == "invalid" && name != "gemini" && name != "ollama" {
+						sent += ": toolmend status=invalid\n\n"
+					}
+					require.Equal(t, sent, string(b))
+				})
+			}
+		}
+	}
+}
+
+// TestStatusOfWatch: a client that hides the response reads it there.
+func TestStatusOfWatch(t *testing.T) {
+	t.Parallel()
+	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
+	for body, want := range map[string]string{words: "", goodCall: "valid", badCall: "invalid", "<html>": "unchecked", string(toyStream(toyAnswer{Text: "a"}, toyAnswer{End: true}, call("c1", "{}"))): "invalid"} {
+		ctx, watched := transport.Watch(t.Context())
+		resp, err := hooked(t, toys(pass))(post(t, ctx, serve(t, answer(200, body)).URL, ask(strings.HasPrefix(body, "data:"), addTool)))
+		require.NoError(t, err)
+		read(t, resp)
+		require.Equal(t, want, watched.Status(), body)
+	}
+	ctx, watched := transport.Watch(t.Context())
+	resp, err := hooked(t, toys(never(t)))(post(t, ctx, serve(t, answer(200, badCall)).URL, ask(false, addTool), "Content-Digest", "x"))
+	require.NoError(t, err)
+	read(t, resp)
+	require.Equal(t, "unchecked", watched.Status(), "past the chain")
+	require.Equal(t, "unchecked", resp.Header.Get("X-Toolmend-Status"))
+}

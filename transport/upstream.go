@@ -1,0 +1,61 @@
+package transport
+
+import (
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// climbs reports whether a server may take a segment of path for "..": with
+// backslashes for slashes, with parameters behind it, or escaped once more.
+func climbs(path string) bool {
+	const layers = 4 // of escapes
+	for range layers {
+		for _, seg := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+			seg, _, _ = strings.Cut(seg, ";")
+			if strings.Trim(seg, " \t") == ".." {
+				return true
+			}
+		}
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			return false
+		}
+		path = plain
+	}
+	return true
+}
+
+// upstreamTransport takes the headers and trailers of this package away from
+// the upstream: a client of the Handler gets only those that this package says.
+type upstreamTransport struct{ http.RoundTripper }
+
+// RoundTrip is part of http.RoundTripper.
+func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := u.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	withoutOurs(resp.Header)
+	withoutOurs(resp.Trailer)
+	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // else the body is a connection
+		resp.Body = &upstreamBody{resp.Body, resp}
+	}
+	return resp, nil
+}
+
+// upstreamBody takes trailers away that come at its end, announced or not.
+type upstreamBody struct {
+	io.ReadCloser
+	resp *http.Response
+}
+
+// Read is part of io.Reader.
+func (b *upstreamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		withoutOurs(b.resp.Trailer)
+	}
+	return n, err
+}
