@@ -21,6 +21,12 @@ import (
 // answer that breaks off ends the client's connection, so that nobody takes it
 // for whole. Nothing is logged. Handler panics if upstream is no absolute URL.
 //
+// A path with a ".." segment in any spelling is refused with status 400, and
+// CONNECT with 405. Unlike a Hook, a Handler also validates requests that are
+// signed, digested or sent with trailers: no header of the client switches
+// validation off. Digests are removed from a request whose body the chain has
+// changed, as in a re-ask; of a signed one the provider refuses the re-ask.
+//
 // It uses http.DefaultTransport. A proxy with other needs is an
 // httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval -1.
 func (t *Transport) Handler(upstream *url.URL) http.Handler {

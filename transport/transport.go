@@ -6,10 +6,10 @@
 //
 // A model call is recognised by its path and its body, in any of the formats of
 // package wire, and goes through the chain. The client sees one call and one
-// answer, however often the chain asked. Whatever is no model call passes
-// untouched, byte for byte; so does what cannot be changed: a body that is
-// signed, digested or compressed, one past MaxBody, and an answer of another
-// form.
+// answer, however often the chain asked. Everything else passes untouched, byte
+// for byte. So does a model call whose body cannot be changed: one that is
+// compressed, has more than MaxBody bytes or, but for a Handler, is signed or
+// digested. The answer to such a call is marked as unchecked.
 //
 // # Answers
 //
@@ -51,22 +51,53 @@
 // the answer that was rejected; for OpenAI that is an error 400, because the
 // rejected call has no output. Options.Hold together with NoKeepAlive avoids it.
 //
+// # Unreadable answers
+//
+// An answer is unreadable if its codec cannot say which calls it holds, or if
+// its encoding or its size cannot be read. If the request offered tools, and one
+// of the format's words for calls occurs in the answer or the answer cannot be
+// searched, the client gets [ErrUnreadable]: what leaves the transport was
+// validated. Any other unreadable answer is passed on and marked. The answer has
+// to be read to its end for that. Options.PassUnreadable passes all of them on.
+// A request that cannot be read and offers tools is refused likewise.
+//
 // # Errors
 //
 //   - A status from 400 on that the provider sent comes as it was sent, in the
-//     middle of a re-ask too, if the chain returns its error.
-//   - A failure of the line and the end of the request's context are Go errors,
-//     as they came.
-//   - Every other error of the chain is a response with status 422 and an error
-//     in the format's own form with the error's text, which SDKs do not retry.
-//     [Cause] and, for streams and clients that hide the response, [Watch] give
-//     the error itself. The clients of a [Handler] are told its code only.
-//   - Where bytes of a stream were shown already, an error event in the
-//     format's own form follows and then the error itself from the body's Read;
-//     after a failure of the line only the latter. Such an answer does not go on
-//     with that of a retry: its text would stand there one and a half times.
-//   - A panic of a middleware is passed on, but becomes a [*Panic] where bytes
-//     were shown already.
+//     middle of a re-ask too, if the chain returns its error. The status of
+//     another provider, as of a fallback, keeps its number.
+//   - Network errors, and the end of the request's context, are Go errors. They
+//     are returned unchanged.
+//   - Every other error of the chain is a response with status 400 and an error
+//     in the format's own form, which SDKs and agents do not retry. The header
+//     X-Toolmend-Error has its code, and so has the error object where the
+//     format has a place for it: the ErrorType() string of the first error in
+//     the tree that has the method, else middleware_error. The codes of this
+//     module are invalid_tool_call, unreadable_answer, unreadable_request,
+//     rule_failed, budget and panic.
+//   - The message is what the error's method ClientMessage() string returns. If
+//     it has none, the message is the error's text, but for clients of a
+//     [Handler], who may not be the authors of the chain.
+//   - [Cause] and, for streams and clients that hide the response, [Watch] give
+//     the error itself.
+//   - In a stream that has begun, the format's failure event follows, and the
+//     body ends properly behind it; the code is in the trailer X-Toolmend-Error.
+//     After a network error the body's Read returns that error instead. Such an
+//     answer does not go on with that of a retry: its text would be in it one
+//     and a half times.
+//   - A panic of a middleware is passed on. It becomes a [*Panic] in a stream
+//     that has begun, and for clients of a [Handler].
+//
+// # Status
+//
+// The header X-Toolmend-Status of an answer with calls is valid, invalid (at
+// least one call is) or unchecked (at least one call was not validated, none is
+// known to be invalid). An answer that was passed on unread is unchecked. On
+// streams it is a trailer. A stream of server-sent events with an invalid call
+// ends with a comment, ": toolmend status=invalid", unless the format is
+// Gemini's, whose clients refuse comments. [Call.Status] says the same. Headers
+// and trailers of these names that an upstream sends are removed: from the
+// answers to model calls, and from all answers of a [Handler].
 //
 // # Position
 //

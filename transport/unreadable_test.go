@@ -91,6 +91,31 @@ func TestEncodingsThatAreRead(t *testing.T) {
 	}
 }
 
+// TestCallBehindMaxBody: an answer that is odd from its first event on is
+// searched up to MaxBody, and what is longer may hold a call.
+func TestCallBehindMaxBody(t *testing.T) {
+	t.Parallel()
+	rest := strings.NewReader(strings.Repeat(" ", 5000) + badCall)
+	resp, err := toysWith(transport.Options{MaxBody: 4000}).Hook(post(t, t.Context(), "http://127.0.0.1:1", ask(true, addTool)), func(req *http.Request) (*http.Response, error) {
+		body := io.NopCloser(io.MultiReader(strings.NewReader("data: {\n\n"), rest))
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: -1, Body: body, Request: req}, nil
+	})
+	require.NoError(t, err)
+	require.Contains(t, read(t, resp), "unreadable_answer")
+}
+
+// TestContentTypesThatDoNotCount: an answer that can be read is read, whatever
+// its header says.
+func TestContentTypesThatDoNotCount(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"text/html", "audio/mpeg", "multipart/mixed", "text/plain", ""} {
+		u := serve(t, answer(200, badCall, "Content-Type", kind), answer(200, goodCall))
+		resp, err := hooked(t, toys(validate()))(post(t, t.Context(), u.URL, ask(false, addTool)))
+		require.NoError(t, err)
+		require.Contains(t, read(t, resp), "c2", kind)
+	}
+}
+
 // TestUnreadableInEachFormat: shapes that an official client reads and the codec
 // does not; a kind of a neutral member stays readable or is an error, never an
 // unvalidated call.
