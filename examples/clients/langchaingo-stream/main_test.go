@@ -11,7 +11,7 @@ import (
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	harness.Run(t, harness.Path{Wire: fake.Chat, Stream: true, Run: run, Failed: failed})
+	harness.Run(t, harness.Path{Wire: fake.Chat, Stream: true, Run: run, Failed: failed, Deaf: true})
 }
 
 func failed(err error) (status int, resp *http.Response) {
