@@ -31,11 +31,25 @@ type compiled struct {
 	strip  [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
 }
 
-// maxSchemas bounds what a Validator keeps: some 50 kB each, and the tools of
-// one agent are rarely more than a few hundred.
-const maxSchemas = 1024
+// maxCached bounds the compiled schemas that a Validator keeps, in bytes by
+// footprint: the tools of one agent are rarely more than a few hundred, of some
+// 50 to 250 kB each.
+const maxCached = 256 << 20
 
-func (v *Validator) compile(raw []byte) *compiled {
+// footprint estimates the bytes that a schema takes once it was used to
+// validate, strip and repair calls. The text, read for each of these, takes up
+// to 80 times its length, a subschema 1.5 kB and an instruction of a pattern
+// 400 bytes. TestFootprint measures it.
+func footprint(raw []byte, s *schema.Schema) int {
+	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
+	if s == nil {
+		return overhead + perByte*min(len(raw), schema.Limits.Bytes) + 2*len(raw)
+	}
+	subschemas := min(bytes.Count(raw, []byte{'{'}), schema.MaxSubschemas)
+	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
+}
+
+func (v *Validator) compile(raw []byte) (*compiled, int) {
 	c := &compiled{
 		source: sync.OnceValue(func() rawjson.Value { return schemaOf(raw) }),
 		mend:   sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) }),
@@ -50,15 +64,15 @@ func (v *Validator) compile(raw []byte) *compiled {
 		})
 	}
 	if len(raw) == 0 {
-		return c
+		return c, footprint(raw, nil)
 	}
 	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats})
 	if err != nil {
 		c.notes = []string{fmt.Sprintf("not validated: %v", err)}
-		return c
+		return c, footprint(raw, nil)
 	}
 	c.schema, c.notes, c.source = s, s.Notes(), s.Source
-	return c
+	return c, footprint(raw, s)
 }
 
 // toolbox holds the tools of one step: the Validator's own and the request's.

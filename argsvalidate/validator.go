@@ -40,7 +40,7 @@ func NewValidator(o Options) *Validator {
 		panic(err)
 	}
 	v := &Validator{o: o.clone().withDefaults()}
-	v.schemas = schema.NewCache(maxSchemas, v.compile)
+	v.schemas = schema.NewCache(maxCached, v.compile)
 	return v
 }
 

@@ -6,35 +6,59 @@ import (
 )
 
 // Cache keeps what was made from schema texts, by their content, so that a
-// tool whose schema changes under the same name is never judged by the old
-// one. It holds at most size values, the least recently used go first, and is
-// safe for concurrent use: a value that many ask for at once is made once.
+// tool whose schema changes under the same name is never validated by the old
+// one. What it holds takes at most a number of bytes, by the estimates of make;
+// the least recently used values go first. It is safe for concurrent use: a
+// value that many ask for at once is made once.
 type Cache[T any] struct {
-	size int
-	make func(raw []byte) T
+	limit int
+	make  func(raw []byte) (value T, bytes int)
 
 	mu      sync.Mutex
 	entries map[string]*list.Element // of *entry[T]
 	recent  list.List
+	held    int // bytes of all entries
 }
 
 type entry[T any] struct {
 	text  string
 	once  sync.Once
 	value T
+	bytes int // 0: not made yet
 }
 
-// NewCache returns an empty cache for size values, at least one, that make
-// makes. make must not panic.
-func NewCache[T any](size int, make func(raw []byte) T) *Cache[T] {
-	return &Cache[T]{size: max(size, 1), make: make, entries: map[string]*list.Element{}}
+// NewCache returns an empty cache of at most limit bytes. make returns a value
+// and the bytes that it takes, and must not panic. A value that is larger than
+// limit is not kept.
+func NewCache[T any](limit int, make func(raw []byte) (T, int)) *Cache[T] {
+	return &Cache[T]{limit: limit, make: make, entries: map[string]*list.Element{}}
 }
 
 // Get returns what make returns for raw. It does not keep raw.
 func (c *Cache[T]) Get(raw []byte) T {
 	e := c.entry(raw)
-	e.once.Do(func() { e.value = c.make([]byte(e.text)) })
+	e.once.Do(func() {
+		value, bytes := c.make([]byte(e.text))
+		e.value = value
+		c.made(e, bytes)
+	})
 	return e.value
+}
+
+// made counts the bytes of an entry, and lets go of others for it.
+func (c *Cache[T]) made(e *entry[T], bytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if el, ok := c.entries[e.text]; !ok || el.Value != e {
+		return // let go of in the meantime
+	}
+	e.bytes = bytes
+	c.held += bytes
+	for c.held > c.limit {
+		oldest := c.recent.Remove(c.recent.Back()).(*entry[T])
+		delete(c.entries, oldest.text)
+		c.held -= oldest.bytes
+	}
 }
 
 func (c *Cache[T]) entry(raw []byte) *entry[T] {
@@ -46,9 +70,5 @@ func (c *Cache[T]) entry(raw []byte) *entry[T] {
 	}
 	e := &entry[T]{text: string(raw)}
 	c.entries[e.text] = c.recent.PushFront(e)
-	if c.recent.Len() > c.size {
-		oldest := c.recent.Remove(c.recent.Back()).(*entry[T])
-		delete(c.entries, oldest.text)
-	}
 	return e
 }

@@ -14,10 +14,10 @@ import (
 func TestCacheMakesOnce(t *testing.T) {
 	t.Parallel()
 	var made atomic.Int32
-	c := schema.NewCache(4, func(raw []byte) *schema.Schema {
+	c := schema.NewCache(1<<20, func(raw []byte) (*schema.Schema, int) {
 		made.Add(1)
 		s, _ := schema.Compile(raw, schema.Options{})
-		return s
+		return s, 1
 	})
 	var wg sync.WaitGroup
 	for range 32 {
@@ -35,7 +35,7 @@ func TestCacheMakesOnce(t *testing.T) {
 func TestCacheIsBoundedAndForgetsTheOldest(t *testing.T) {
 	t.Parallel()
 	made := map[string]int{}
-	c := schema.NewCache(2, func(raw []byte) string { made[string(raw)]++; return "made " + string(raw) })
+	c := schema.NewCache(2, func(raw []byte) (string, int) { made[string(raw)]++; return "made " + string(raw), 1 })
 	for _, name := range []string{"a", "b", "a", "c", "a", "b"} {
 		require.Equal(t, "made "+name, c.Get([]byte(name)))
 	}
@@ -46,7 +46,7 @@ func TestCacheIsBoundedAndForgetsTheOldest(t *testing.T) {
 // bytes are its own.
 func TestCacheKeepsNoBytes(t *testing.T) {
 	t.Parallel()
-	c := schema.NewCache(0, func(raw []byte) string { return string(raw) })
+	c := schema.NewCache(0, func(raw []byte) (string, int) { return string(raw), 1 })
 	raw := []byte("x")
 	require.Equal(t, "x", c.Get(raw))
 	raw[0] = 'y'
@@ -56,7 +56,7 @@ func TestCacheKeepsNoBytes(t *testing.T) {
 
 func TestCacheConcurrently(t *testing.T) {
 	t.Parallel()
-	c := schema.NewCache(8, func(raw []byte) string { return string(raw) })
+	c := schema.NewCache(8, func(raw []byte) (string, int) { return string(raw), 1 })
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -69,4 +69,16 @@ func TestCacheConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// What is kept is bounded by bytes: a large value takes the place of many small
+// ones, and one past the bound is not kept.
+func TestCacheIsBoundedByBytes(t *testing.T) {
+	t.Parallel()
+	made := map[string]int{}
+	c := schema.NewCache(10, func(raw []byte) (string, int) { made[string(raw)]++; return string(raw), len(raw) })
+	for _, name := range []string{"a", "b", "c", "d", "123456789", "d", "a", "a", "12345678901", "12345678901", "a"} {
+		require.Equal(t, name, c.Get([]byte(name)))
+	}
+	require.Equal(t, map[string]int{"a": 3, "b": 1, "c": 1, "d": 1, "123456789": 1, "12345678901": 2}, made)
 }

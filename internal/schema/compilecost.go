@@ -17,7 +17,7 @@ var ErrExpensive = errors.New("schema is too expensive")
 // Bounds on what a schema may cost. v5 compares every schema of a document with
 // every other one: 3,000 take it 0.5 s.
 const (
-	maxSchemas     = 3_000     // schema objects in a document
+	MaxSubschemas  = 3_000     // schema objects in a document
 	maxLookups     = 1_000_000 // schemas looked at to find named ones
 	maxEvaluations = 1_000     // schemas that may apply to one value at once
 	maxDepths      = 1_500_000 // squares of the depths of all schemas: what it takes to say that each is wrong
@@ -26,8 +26,8 @@ const (
 
 // affordable bounds what compiling costs, before it starts.
 func (n *normalizer) affordable() error {
-	if len(n.order) > maxSchemas {
-		return fmt.Errorf("%w: more than %d subschemas", ErrExpensive, maxSchemas)
+	if len(n.order) > MaxSubschemas {
+		return fmt.Errorf("%w: more than %d subschemas", ErrExpensive, MaxSubschemas)
 	}
 	lookups, depths := 0, 0
 	compared := meter{left: maxCompared, seed: maphash.MakeSeed()}

@@ -145,9 +145,9 @@ func TestFastPathOnTheSuite(t *testing.T) {
 // schemasByTool compiles the recorded tools, by toolset and name.
 func schemasByTool(t *testing.T) map[string]*Schema {
 	all := map[string]*Schema{}
-	cache := NewCache(20_000, func(raw []byte) *Schema {
+	cache := NewCache(20_000, func(raw []byte) (*Schema, int) {
 		s, _ := Compile(raw, Options{})
-		return s
+		return s, 1
 	})
 	lines(t, "recorded/toolsets.jsonl.gz", func(line []byte) {
 		var set struct {

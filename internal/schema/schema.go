@@ -214,6 +214,15 @@ func explain(err error) error {
 // stable order; none for a plain schema.
 func (s *Schema) Notes() []string { return s.notes }
 
+// Instructions returns how many instructions the schema's patterns compile to.
+func (s *Schema) Instructions() int {
+	n := 0
+	for _, size := range s.sizes {
+		n += size
+	}
+	return n
+}
+
 // Source returns the schema as it was given.
 func (s *Schema) Source() rawjson.Value { return s.source.Root() }
 
