@@ -83,11 +83,19 @@ func replies(verdicts []middleware.Verdict, notice string, render func(middlewar
 	return replies
 }
 
-// Echo returns m as it can stand in the history of a request: arguments that
-// are not one JSON object become {}, because Anthropic, Gemini and most servers
-// refuse the request otherwise, and the names of tools that are not declared
-// lose the characters that providers refuse. Only the calls of kind Function
-// are touched.
+// maxEcho is the most that is kept of arguments that are not one JSON object,
+// in bytes.
+const maxEcho = 8 << 10
+
+// Echo returns m as it can stand in the history of a request. Arguments that
+// are not one JSON object become one, because Anthropic, Gemini and most servers
+// refuse the request otherwise: the longest run of whole top-level members that
+// they begin with, byte for byte and at most 8 KiB of it. A member is whole if
+// the comma or brace behind its value arrived; the run ends before a repeated
+// key. Without such a member the arguments become {}.
+//
+// The names of tools that are not declared lose the characters that providers
+// refuse. Only the calls of kind Function are touched.
 func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	m = m.Clone()
 	declared := make(map[string]bool, len(tools))
@@ -100,7 +108,7 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 			continue
 		}
 		if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err != nil || doc.Root().Kind() != rawjson.Object {
-			c.Arguments = "{}"
+			c.Arguments = rawjson.WholeMembers(c.Arguments, maxEcho)
 		}
 		if !declared[c.Name] {
 			c.Name = plainName(c.Name)

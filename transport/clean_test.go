@@ -72,8 +72,14 @@ func (l *llama) ask(t *testing.T, ctx context.Context, tr *transport.Transport, 
 	return resp, read(t, resp)
 }
 
+// cleanedRequest is poisoned(arguments) after cleaning: what had arrived whole
+// stays.
 func cleanedRequest(arguments string) string {
-	return strings.ReplaceAll(poisoned(arguments), fmt.Sprintf(`"arguments":%q`, arguments), `"arguments":"{}"`)
+	clean := "{}"
+	if arguments == cutArguments {
+		clean = `{"city": "Oslo"}`
+	}
+	return strings.ReplaceAll(poisoned(arguments), fmt.Sprintf(`"arguments":%q`, arguments), fmt.Sprintf(`"arguments":%q`, clean))
 }
 
 func TestCleanHistory(t *testing.T) {

@@ -1,0 +1,41 @@
+package rawjson
+
+// WholeMembers returns the longest run of top-level members that text begins
+// with, as a JSON object with the bytes of text: {"a": 1, "b": 2} for
+// `{"a": 1, "b": 2, "c": `. A member counts if the comma or brace behind its
+// value arrived, since 3 may be the start of 30. The run ends before a key that
+// the object holds already. It is {} if no member counts, or text is no object.
+// Bytes past the limit are not read. Work and memory are linear in the limit.
+func WholeMembers(text string, limit int) string {
+	s := scanner{text: text[:min(len(text), limit-1)], limits: Limits{}.WithDefaults(), doc: &Doc{}}
+	s.doc.text = s.text
+	_ = s.scan() // whatever stopped it, what was read before is good
+	if len(s.doc.nodes) == 0 || s.doc.nodes[0].kind != Object {
+		return "{}"
+	}
+	start, end := int(s.doc.nodes[0].start), 0
+	keys := map[string]bool{}
+	for i := range s.doc.nodes {
+		n := &s.doc.nodes[i]
+		if n.parent != 0 {
+			continue
+		}
+		key := Value{s.doc, int32(i)}.Key()
+		if n.end == 0 || keys[key] || !s.endsAt(int(n.end)) {
+			break
+		}
+		keys[key] = true
+		end = int(n.end)
+	}
+	if end == 0 {
+		return "{}"
+	}
+	return s.text[start:end] + "}"
+}
+
+// endsAt reports whether a comma or a brace follows the value that ends at pos.
+func (s *scanner) endsAt(pos int) bool {
+	s.pos = pos
+	s.space()
+	return s.pos < len(s.text) && (s.text[s.pos] == ',' || s.text[s.pos] == '}')
+}
