@@ -80,10 +80,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 func (r FieldRule[V]) judge(value rawjson.Value) string {
 	t := reflect.TypeFor[V]()
 	var v V
-	err := json.Unmarshal([]byte(value.Raw()), &v)
-	if whole, ok := integral(value); err != nil && ok { // 5.0 is an integer to JSON Schema, not to encoding/json
-		err = json.Unmarshal([]byte(whole), &v)
-	}
+	err := unmarshal(value, &v)
 	if err != nil || value.Kind() == rawjson.Null && !holdsNull(t) {
 		return "wanted a value that fits " + t.Kind().String() + "; sent {value}"
 	}
@@ -91,12 +88,6 @@ func (r FieldRule[V]) judge(value rawjson.Value) string {
 		return ""
 	}
 	return r.Message
-}
-
-// integral returns a number with a zero fraction without it.
-func integral(v rawjson.Value) (string, bool) {
-	whole, fraction, ok := strings.Cut(v.Raw(), ".")
-	return whole, ok && v.Kind() == rawjson.Number && strings.Trim(fraction, "0") == ""
 }
 
 // holdsNull reports whether a null is a value of type t, and not its zero

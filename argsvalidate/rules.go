@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -64,7 +65,7 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 			return issue(codeDecode, twin.Pointer(), "this key differs from another one in letter case only; send one of them"), nil
 		}
 		var args A
-		if err := json.Unmarshal([]byte(c.Arguments), &args); err != nil {
+		if err := unmarshal(doc.Root(), &args); err != nil {
 			return decodeIssue(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
@@ -75,6 +76,38 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 // whatever limits it had.
 func accepted(arguments string) (*rawjson.Doc, error) {
 	return rawjson.Parse(arguments, rawjson.Limits{Bytes: -1, Depth: maxDepth, Number: -1, Exponent: -1})
+}
+
+// maxDigitsOfGo is the length of the longest integer that a Go type holds.
+const maxDigitsOfGo = 20
+
+// unmarshal is json.Unmarshal, which also takes 5.0 and 1e1 for integers, as
+// JSON Schema does. Numbers are rewritten only if it refuses them as they are.
+func unmarshal(v rawjson.Value, into any) error {
+	err := json.Unmarshal([]byte(v.Raw()), into)
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || !strings.HasPrefix(wrong.Value, "number") {
+		return err
+	}
+	start, _ := v.Span()
+	var edits []rawjson.Edit
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		if digits, ok := v.Integer(); ok && digits != v.Raw() && len(digits) <= maxDigitsOfGo {
+			from, to := v.Span()
+			edits = append(edits, rawjson.Edit{Start: from - start, End: to - start, Text: digits})
+		}
+		for child := range v.Each() {
+			walk(child)
+		}
+	}
+	walk(v)
+	text, applyErr := rawjson.Apply(v.Raw(), edits)
+	if len(edits) == 0 || applyErr != nil {
+		return err
+	}
+	reflect.ValueOf(into).Elem().SetZero()
+	return json.Unmarshal([]byte(text), into)
 }
 
 // caseTwin returns a member whose key differs from that of another one in the

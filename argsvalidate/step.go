@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -150,6 +151,7 @@ func (s *step) wrong() *Error {
 func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	fixed := *resp
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
+	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave it out
 	s.last, s.refusal = &fixed, nil
 	s.judged = s.v.newJudgement(s.req, s.known, fixed.Message.ToolCalls)
 	s.judged.held = s.held.valid()

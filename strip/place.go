@@ -132,7 +132,7 @@ func (c *compiler) build(p *place, starts []start) {
 		}
 	}
 	if c.placeholders {
-		for _, s := range c.reach(starts, allProbes) {
+		for _, s := range c.reach(starts, anyValue) {
 			for _, name := range s.sub.names {
 				if p.names == nil {
 					p.names = map[string]struct{}{}
@@ -188,7 +188,7 @@ func (s *sub) lead(todo []start, r role, kind probes) []start {
 	for _, u := range s.unions {
 		var fit []*sub
 		for _, branch := range u.branches {
-			if branch.lets()&kind != 0 {
+			if kind == anyValue || branch.lets()&kind != 0 {
 				fit = append(fit, branch)
 			}
 		}

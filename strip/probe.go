@@ -17,6 +17,7 @@ const (
 	anObject  // with members
 	anArray   // with elements
 	allProbes = 1<<iota - 1
+	anyValue  = probes(0) // in reach: no branch is left out, also none that only lists strings
 )
 
 // probeOf returns the probe for an empty value of that kind.

@@ -242,3 +242,25 @@ func TestNothingToStripSharesTheText(t *testing.T) {
 	require.Same(t, unsafe.StringData(args), unsafe.StringData(got))
 	require.Nil(t, removed)
 }
+
+// A value that any branch lists is legal, whatever is around the list.
+func TestPlaceholdersInUnions(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{
+		`{"anyOf":[{"enum":["none","low"],"type":"string"},{"type":"null"}]}`,
+		`{"anyOf":[{"$ref":"#/$defs/e"},{"type":"null"}]}`,
+		`{"oneOf":[{"const":"none"},{"const":"low"}]}`,
+		`{"allOf":[{"oneOf":[{"const":"none"},{"type":"null"}]}]}`,
+	} {
+		for _, mode := range []strip.Mode{strip.Optional, strip.WhenInvalid} {
+			got, _ := run(t, `{"level":"none"}`, `{"properties":{"level":`+schema+`},"$defs":{"e":{"enum":["none","low"]}}}`,
+				strip.Options{Mode: mode, Placeholders: strip.DefaultPlaceholders()})
+			require.Equal(t, `{"level":"none"}`, got, "%s %v", schema, mode)
+			if mode == strip.Optional {
+				got, _ = run(t, `{"level":"null"}`, `{"properties":{"level":`+schema+`},"$defs":{"e":{"enum":["none","low"]}}}`,
+					strip.Options{Mode: mode, Placeholders: strip.DefaultPlaceholders()})
+				require.Equal(t, `{}`, got, "%s: not listed", schema)
+			}
+		}
+	}
+}

@@ -27,7 +27,10 @@ func Locate(root rawjson.Value, pointer string) rawjson.Value {
 
 // step returns the schema of a property or an element, as it stands there.
 func step(root, at rawjson.Value, seg string) rawjson.Value {
-	alternatives := applicable(root, at)
+	return stepIn(applicable(root, at), seg)
+}
+
+func stepIn(alternatives []rawjson.Value, seg string) rawjson.Value {
 	for _, s := range alternatives {
 		if next := child(s, seg); next.Exists() {
 			return next
@@ -82,6 +85,19 @@ func localRef(s rawjson.Value) (pointer string, ok bool) {
 // applicable returns s and the schemas that apply to the same value: what it
 // refers to and its branches, in order, each once.
 func applicable(root, s rawjson.Value) []rawjson.Value {
+	return applicableBy(root, s, nil, nil)
+}
+
+// speaking returns what applicable does, and the schemas that apply under a
+// condition: then, else and dependentSchemas declare properties too. So does
+// if, whose properties may be there when the condition holds.
+func speaking(root, s rawjson.Value) []rawjson.Value {
+	return applicableBy(root, s, []string{"if", "then", "else"}, []string{"dependentSchemas", "dependencies"})
+}
+
+// applicableBy also follows the keywords in one, which hold a schema, and in
+// maps, which hold schemas by name.
+func applicableBy(root, s rawjson.Value, one, maps []string) []rawjson.Value {
 	found := []rawjson.Value{s}
 	for i := 0; i < len(found) && len(found) < maxHops; i++ {
 		add := func(v rawjson.Value) {
@@ -97,6 +113,14 @@ func applicable(root, s rawjson.Value) []rawjson.Value {
 				add(branch)
 			}
 		}
+		for _, kw := range one {
+			add(found[i].Get(kw))
+		}
+		for _, kw := range maps {
+			for branch := range found[i].Get(kw).Each() {
+				add(branch)
+			}
+		}
 	}
 	return found
 }
@@ -104,7 +128,10 @@ func applicable(root, s rawjson.Value) []rawjson.Value {
 // Names returns the properties that the schema s inside root declares, in the
 // order of the schema, and those of them that it requires.
 func Names(root, s rawjson.Value) (declared, required []string) {
-	schemas := applicable(root, s)
+	return namesIn(applicable(root, s))
+}
+
+func namesIn(schemas []rawjson.Value) (declared, required []string) {
 	for _, a := range schemas {
 		for p := range a.Get("properties").Each() {
 			declared = append(declared, p.Key())

@@ -78,6 +78,12 @@ func TestUndeclared(t *testing.T) {
 		{"free-form", `{"type":"object"}`, `{"a":{"b":1}}`, nil},
 		{"the schema says", `{"properties":{"a":{}},"additionalProperties":true}`, `{"b":1}`, nil},
 		{"patterns", `{"properties":{"a":{}},"patternProperties":{"^x":{}}}`, `{"b":1}`, nil},
+		{"conditions", `{"properties":{"k":{}},"if":{"properties":{"i":{}}},"then":{"properties":{"t":{"properties":{"x":{}}}}},"else":{"allOf":[{"properties":{"e":{}}}]},
+			"dependentSchemas":{"k":{"properties":{"d":{}}}},"dependencies":{"k":{"properties":{"o":{}}},"i":["k"]}}`,
+			`{"k":1,"i":1,"t":{"x":1,"y":2},"e":1,"d":1,"o":1,"z":1}`, []string{
+				`undeclared /t/y: this property is not declared`, `undeclared /z: this property is not declared`,
+			}},
+		{"conditions of a free-form object", `{"then":{"properties":{"t":{}}}}`, `{"z":1}`, nil},
 		{"tuple", `{"properties":{"a":{"prefixItems":[{"properties":{"x":{}}}],"items":{"properties":{"y":{}}}}}}`, `{"a":[{"y":1},{"y":1},{"x":1}]}`, []string{
 			`undeclared /a/0/y: this property is not declared`, `undeclared /a/2/x: this property is not declared`,
 		}},

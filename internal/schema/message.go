@@ -312,7 +312,8 @@ func Sent(v rawjson.Value) string {
 }
 
 // Clip cuts s to what may be quoted in a message, and says so.
-func Clip(s string) string { return clip(s, maxQuoted) }
+// What is not UTF-8 is replaced: some requests demand it.
+func Clip(s string) string { return strings.ToValidUTF8(clip(s, maxQuoted), "\uFFFD") }
 
 // clip cuts s to n characters, and says so.
 func clip(s string, n int) string {

@@ -85,7 +85,7 @@ func (u *undeclaredWalk) say(at, name string, free []string) {
 func (u *undeclaredWalk) step(s rawjson.Value, seg string) rawjson.Value {
 	next, ok := u.steps[place{s, seg}]
 	if !ok {
-		next = step(u.root, s, seg)
+		next = stepIn(speaking(u.root, s), seg)
 		u.steps[place{s, seg}] = next
 	}
 	return next
@@ -96,9 +96,11 @@ func (u *undeclaredWalk) properties(s rawjson.Value) properties {
 	if ok {
 		return p
 	}
-	p.names, _ = Names(u.root, s)
-	p.open = len(p.names) > 0 && saysNothingOfOthers(u.root, s)
-	for _, a := range applicable(u.root, s) {
+	all := speaking(u.root, s)
+	p.names, _ = namesIn(all)
+	always, _ := Names(u.root, s)
+	p.open = len(always) > 0 && saysNothingOfOthers(all)
+	for _, a := range all {
 		p.tuple = max(p.tuple, a.Get("prefixItems").Len())
 		if items := a.Get("items"); items.Kind() == rawjson.Array {
 			p.tuple = max(p.tuple, items.Len())
@@ -112,8 +114,8 @@ func (u *undeclaredWalk) properties(s rawjson.Value) properties {
 	return p
 }
 
-func saysNothingOfOthers(root, s rawjson.Value) bool {
-	for _, a := range applicable(root, s) {
+func saysNothingOfOthers(schemas []rawjson.Value) bool {
+	for _, a := range schemas {
 		if a.Get("additionalProperties").Exists() || a.Get("patternProperties").Exists() || a.Get("unevaluatedProperties").Exists() {
 			return false
 		}

@@ -207,7 +207,7 @@ type unmarshalsText interface{ UnmarshalText([]byte) error }
 // integer checks a whole number, and rewrites it where encoding/json would not
 // take its spelling.
 func (d *decoder) integer(n *node, v rawjson.Value) {
-	digits, ok := whole(v.Raw())
+	digits, ok := v.Integer()
 	if !ok {
 		d.wanted("integer", v)
 		return
@@ -220,31 +220,6 @@ func (d *decoder) integer(n *node, v rawjson.Value) {
 		start, end := v.Span()
 		d.edits = append(d.edits, rawjson.Edit{Start: start, End: end, Text: digits})
 	}
-}
-
-// whole spells the number of a JSON token without point and exponent, if it is
-// whole.
-func whole(token string) (string, bool) {
-	sign, rest := "", token
-	if strings.HasPrefix(token, "-") {
-		sign, rest = "-", token[1:]
-	}
-	mantissa, exponent := rest, 0
-	if i := strings.IndexAny(rest, "eE"); i >= 0 {
-		mantissa = rest[:i]
-		exponent, _ = strconv.Atoi(rest[i+1:]) // within decodeLimits
-	}
-	before, after, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(before+after, "0")
-	if digits == "" {
-		return "0", true
-	}
-	trimmed := strings.TrimRight(digits, "0")
-	zeros := len(digits) - len(trimmed) + exponent - len(after) // to be written after trimmed
-	if zeros < 0 {
-		return "", false
-	}
-	return sign + trimmed + strings.Repeat("0", zeros), true
 }
 
 // number checks the range of a float, by the bounds in the schema: compared
