@@ -120,9 +120,14 @@ func names(all []string) string {
 	for i, n := range shown {
 		shown[i] = schema.Clip(n)
 	}
+	return andMore(shown, len(all))
+}
+
+// andMore lists shown, the first of n names.
+func andMore(shown []string, n int) string {
 	text := strings.Join(shown, ", ")
-	if n := len(all) - len(shown); n > 0 {
-		text += fmt.Sprintf(" and %d more", n)
+	if more := n - len(shown); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }

@@ -38,7 +38,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 		if ctx.Err() != nil { // no further attempt at a repair
 			return issue(codeUndecided, "", undecided)
 		}
-		valid = j.look(ctx, p, args)
+		valid = j.look(ctx, p, args, &j.repairs)
 		return valid.issues
 	}
 	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,

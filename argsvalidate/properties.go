@@ -30,14 +30,14 @@ func properties(b *strings.Builder, in FeedbackInput) bool {
 			break
 		}
 		said[object] = true
-		objectProperties(b, in.hints, root, args.At(object), object)
+		objectProperties(b, in, root, args.At(object), object)
 	}
 	return len(said) > 0
 }
 
-func objectProperties(b *strings.Builder, h *hints, root, sent rawjson.Value, pointer string) {
-	declared, needed := schema.Names(root, schema.Locate(root, pointer))
-	if len(declared) == 0 {
+func objectProperties(b *strings.Builder, in FeedbackInput, root, sent rawjson.Value, pointer string) {
+	declared := in.hints.declared(in, root).Of(schema.Locate(root, pointer))
+	if len(declared.Names) == 0 {
 		return
 	}
 	where := ""
@@ -45,35 +45,63 @@ func objectProperties(b *strings.Builder, h *hints, root, sent rawjson.Value, po
 		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
 	}
 	there := map[string]bool{}
-	for m := range sent.Each() {
-		there[m.Key()] = true
-	}
-	required := set(needed)
-	marked, missing, free := []string{}, []string{}, []string{}
-	for _, name := range declared {
-		if required[name] {
-			marked = append(marked, name+" (required)")
-		} else {
-			marked = append(marked, name)
-		}
-		if there[name] {
-			continue
-		}
-		free = append(free, name)
-		if required[name] {
-			missing = append(missing, name)
-		}
-	}
-	fmt.Fprintf(b, "\nAccepted properties%s: %s.\n", where, names(marked))
-	if len(missing) > 0 {
-		fmt.Fprintf(b, "Missing: %s.\n", names(missing))
-	}
-	known := set(declared)
-	var unknown []string
+	lacking := len(declared.Required)
 	for m := range sent.Each() {
 		key := m.Key()
-		if known[key] {
+		if declared.Requires(key) && !there[key] {
+			lacking--
+		}
+		there[key] = true
+	}
+	marked := func(name string) string {
+		if declared.Requires(name) {
+			return name + " (required)"
+		}
+		return name
+	}
+	missing := func(name string) bool { return !there[name] }
+	fmt.Fprintf(b, "\nAccepted properties%s: %s.\n", where, firstNames(declared.Names, len(declared.Names), nil, marked))
+	if lacking > 0 {
+		fmt.Fprintf(b, "Missing: %s.\n", firstNames(declared.Required, lacking, missing, nil))
+	}
+	if unknown := unknownKeys(in.hints, sent, declared, there); len(unknown) > 0 {
+		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
+	}
+}
+
+// firstNames lists the first of names that fit, of which there are n in all.
+func firstNames(all []string, n int, fits func(string) bool, write func(string) string) string {
+	shown := make([]string, 0, min(n, maxNames))
+	for _, name := range all {
+		if len(shown) == maxNames {
+			break
+		}
+		if fits != nil && !fits(name) {
 			continue
+		}
+		if write != nil {
+			name = write(name)
+		}
+		shown = append(shown, schema.Clip(name))
+	}
+	return andMore(shown, n)
+}
+
+// unknownKeys returns the keys that are not declared, the first ones with what
+// was probably meant.
+func unknownKeys(h *hints, sent rawjson.Value, declared *schema.Declared, there map[string]bool) []string {
+	var unknown, free []string
+	for m := range sent.Each() {
+		key := m.Key()
+		if declared.Has(key) {
+			continue
+		}
+		if free == nil {
+			for _, name := range declared.Names {
+				if !there[name] {
+					free = append(free, name)
+				}
+			}
 		}
 		word := schema.Clip(key)
 		if len(unknown) < maxNames {
@@ -83,15 +111,5 @@ func objectProperties(b *strings.Builder, h *hints, root, sent rawjson.Value, po
 		}
 		unknown = append(unknown, word)
 	}
-	if len(unknown) > 0 {
-		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
-	}
-}
-
-func set(names []string) map[string]bool {
-	s := make(map[string]bool, len(names))
-	for _, n := range names {
-		s[n] = true
-	}
-	return s
+	return unknown
 }

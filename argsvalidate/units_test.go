@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -182,4 +183,52 @@ func TestSiblingsAreShared(t *testing.T) {
 	_, err := v.Validate(t.Context(), []middleware.Tool{counted(&decoded)}, calls...)
 	require.NoError(t, err)
 	require.Equal(t, [][]middleware.ToolCall{{calls[1], calls[2]}, {calls[2], calls[0]}, {calls[0], calls[1]}}, seen)
+}
+
+// The calls of one message share the work of validation. Past it they are
+// unchecked, those apart that the fast path accepts.
+func TestCallsShareTheWork(t *testing.T) {
+	names := make([]string, 60_000)
+	for i := range names {
+		names[i] = fmt.Sprintf(`"name%d"`, i)
+	}
+	dear := tool("dear", `{"required":[`+strings.Join(names, ",")+`]}`)
+	calls := make([]middleware.ToolCall, 100)
+	for i := range calls {
+		calls[i] = call(fmt.Sprint(i), "dear", `{}`)
+	}
+	calls[99] = call("99", weather.Name, goodWeather)
+	v := argsvalidate.NewValidator(argsvalidate.Options{})
+	var verdicts []middleware.Verdict
+	validate := func(calls []middleware.ToolCall) func() {
+		return func() {
+			verdicts, _ = v.Validate(t.Context(), []middleware.Tool{dear, weather}, calls...)
+		}
+	}
+	one := allocated(validate(calls[:1]))
+	require.Equal(t, "required", verdicts[0].Issues[0].Code)
+	require.Len(t, verdicts[0].Issues, schema.MaxIssues)
+	require.Less(t, allocated(validate(calls)), 25*one, "bytes allocated for a hundred calls")
+	require.Equal(t, "required", verdicts[0].Issues[0].Code)
+	require.Equal(t, []string{"unchecked"}, codes(verdicts[98]))
+	require.Empty(t, verdicts[99].Issues)
+}
+
+// What a schema declares is read once for a hundred invalid calls.
+func TestDeclarationsAreReadOnce(t *testing.T) {
+	properties := make([]string, 1500)
+	for i := range properties {
+		properties[i] = fmt.Sprintf(`"declared_property_%d":{"type":"string"}`, i)
+	}
+	closed := tool("t", `{"additionalProperties":false,"properties":{`+strings.Join(properties, ",")+`}}`)
+	v := argsvalidate.NewValidator(argsvalidate.Options{})
+	validate := func(n int) func() {
+		calls := make([]middleware.ToolCall, n)
+		for i := range calls {
+			calls[i] = call(fmt.Sprint(i), "t", `{"declared_prop":1}`)
+		}
+		return func() { _, _ = v.Validate(t.Context(), []middleware.Tool{closed}, calls...) }
+	}
+	one := allocated(validate(1))
+	require.Less(t, allocated(validate(100)), 60*one, "bytes allocated for a hundred calls")
 }

@@ -89,14 +89,22 @@ type judgement struct {
 	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
 	detached bool                  // there is no request behind it
 	late     map[string]bool       // functions of the user's that did not return in time
+	work     int                   // left for validating the calls; see schema.ValidateWithin
+	repairs  int                   // left for validating repairs of them
 }
+
+// What validating the calls of one message may cost that the fast path does not
+// accept, and validating repairs of them, in units of schema.ValidateWithin:
+// some 150 ms each. A call alone may cost 100,000; the dearest recorded one
+// costs 656.
+const maxWork = 1_000_000
 
 // validated reports whether calls of a kind are held to their tool.
 func validated(k middleware.Kind) bool { return k != middleware.Custom && k != middleware.Foreign }
 
 func (v *Validator) newJudgement(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *judgement {
 	n := min(len(calls), v.o.Limits.Calls)
-	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:]}
+	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:], work: maxWork, repairs: maxWork}
 }
 
 func (j *judgement) invalid() bool {
@@ -172,7 +180,7 @@ func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 		}
 		j.tools[i] = p
 	}
-	seen := j.look(ctx, p, v.Call.Arguments)
+	seen := j.look(ctx, p, v.Call.Arguments, &j.work)
 	if len(seen.issues) > 0 {
 		seen = j.mended(ctx, v.Call, p, seen)
 	}
@@ -196,8 +204,9 @@ type seen struct {
 	issues  []middleware.Issue
 }
 
-// look judges arguments by themselves: no mends, no rules.
-func (j *judgement) look(ctx context.Context, p plan, args string) seen {
+// look validates arguments by themselves, without repairs and rules, with the
+// work that is left.
+func (j *judgement) look(ctx context.Context, p plan, args string, left *int) seen {
 	if p.declared() && j.v.surelyValid(p, args) {
 		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
 	}
@@ -208,7 +217,7 @@ func (j *judgement) look(ctx context.Context, p plan, args string) seen {
 	}
 	var doc *rawjson.Doc
 	if doc, s.issues = j.parse(s.text); s.issues == nil && p.declared() {
-		j.againstTool(ctx, &s, p, doc)
+		j.againstTool(ctx, &s, p, doc, left)
 	}
 	return s
 }
@@ -239,15 +248,15 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc) {
+func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc, left *int) {
 	before := *s
 	original := doc
 	if stripper := p.stripper(); stripper != nil {
 		doc = j.strip(s, stripper, doc)
 	}
 	if compiled := p.compiled.schema; compiled != nil {
-		s.issues = compiled.Validate(doc.Root())
-		if len(s.issues) > 0 && doc != original && len(compiled.Validate(original.Root())) == 0 {
+		s.issues = compiled.ValidateWithin(doc.Root(), left)
+		if len(s.issues) > 0 && doc != original && len(compiled.ValidateWithin(original.Root(), left)) == 0 {
 			*s, doc = before, original
 		}
 		if len(s.issues) > 0 && p.o.Strip != strip.Off {

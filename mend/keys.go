@@ -18,12 +18,26 @@ const (
 // object is an object and what its schema says about its keys.
 type object struct {
 	value    rawjson.Value
-	free     []string            // declared, and not there
-	isFree   map[string]bool     // the same
-	spelled  map[string][]string // of them, those that fold to the key of the map
-	missing  []string            // of them, those required
-	strays   []stray             // members that are not declared
-	freeForm bool                // the schema has a use for keys that it does not declare
+	declared *schema.Declared
+	there    map[string]bool // the keys of its members
+	strays   []stray         // members that are not declared
+	freeForm bool            // the schema has a use for keys that it does not declare
+}
+
+// free reports whether name is declared, and not there.
+func (o *object) free(name string) bool { return o.declared.Has(name) && !o.there[name] }
+
+// lacksOne reports whether exactly one required key is missing.
+func (o *object) lacksOne() bool {
+	n := 0
+	for _, name := range o.declared.Required {
+		if o.free(name) {
+			if n++; n > 1 {
+				break
+			}
+		}
+	}
+	return n == 1
 }
 
 // stray is a member that is not declared.
@@ -48,31 +62,11 @@ func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 }
 
 func (m *mender) newObject(v, s rawjson.Value) *object {
-	o := &object{value: v, isFree: map[string]bool{}, spelled: map[string][]string{}}
-	declared, required := schema.Names(m.root, s)
-	there := map[string]bool{}
+	o := &object{value: v, declared: m.in.Schema.declared.Of(s), there: map[string]bool{}}
 	for member := range v.Each() {
-		there[member.Key()] = true
-	}
-	known := make(map[string]bool, len(declared))
-	for _, name := range declared {
-		known[name] = true
-		if there[name] {
-			continue
-		}
-		o.free = append(o.free, name)
-		o.isFree[name] = true
-		if f := foldKey(name); f != "" {
-			o.spelled[f] = append(o.spelled[f], name)
-		}
-	}
-	for _, name := range required {
-		if o.isFree[name] {
-			o.missing = append(o.missing, name)
-		}
-	}
-	for member := range v.Each() {
-		if key := member.Key(); !known[key] {
+		key := member.Key()
+		o.there[key] = true
+		if !o.declared.Has(key) {
 			one := stray{Value: member, folded: foldKey(key)}
 			if len(key) <= maxKey {
 				one.alias = m.in.Aliases[key]
@@ -148,7 +142,7 @@ func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rules) {
 	switch {
 	case len(variants) == 1:
 		return variants[0], Rename
-	case len(variants) > 1 || o.freeForm || len(o.missing) != 1 || len(o.strays) != 1:
+	case len(variants) > 1 || o.freeForm || !o.lacksOne() || len(o.strays) != 1:
 		return rawjson.Value{}, 0
 	}
 	if names, _, sure := m.meant(o, o.strays[0].Key()); !sure || len(names) != 1 || names[0] != name {
@@ -165,9 +159,13 @@ func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure 
 		return nil, Rename, true
 	}
 	if folded := foldKey(key); folded != "" {
-		names = slices.Clone(o.spelled[folded])
+		for _, name := range o.declared.Folded(folded, foldKey) {
+			if o.free(name) {
+				names = append(names, name)
+			}
+		}
 	}
-	if alias, ok := m.in.Aliases[key]; ok && o.isFree[alias] && len(alias) <= maxKey && !slices.Contains(names, alias) {
+	if alias, ok := m.in.Aliases[key]; ok && o.free(alias) && len(alias) <= maxKey && !slices.Contains(names, alias) {
 		names = append(names, alias)
 	}
 	if len(names) > 0 {
@@ -177,8 +175,8 @@ func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure 
 		return nil, RenameClose, true
 	}
 	keyWords := words(key)
-	for _, name := range o.free {
-		if len(name) > maxKey {
+	for _, name := range o.declared.Names {
+		if o.there[name] || len(name) > maxKey {
 			continue
 		}
 		if m.comparing += (len(key) + 1) * (len(name) + 1); m.comparing > maxComparing {

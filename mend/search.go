@@ -49,10 +49,11 @@ func newMender(in Input) *mender {
 	return m
 }
 
-// Schema is a tool's JSON Schema, read once for any number of calls. It is
-// immutable and safe for concurrent use.
+// Schema is a tool's JSON Schema, read once for any number of calls. It is safe
+// for concurrent use.
 type Schema struct {
-	root rawjson.Value // absent: it cannot be read
+	root     rawjson.Value // absent: it cannot be read
+	declared *schema.Declarations
 }
 
 // ReadSchema reads a JSON Schema for Input. One that cannot be read says
@@ -62,6 +63,7 @@ func ReadSchema(parameters []byte) *Schema {
 	if doc, err := rawjson.Parse(string(parameters), schema.Limits); err == nil {
 		s.root = doc.Root()
 	}
+	s.declared = schema.NewDeclarations(s.root)
 	return s
 }
 

@@ -174,10 +174,10 @@ func nothing(s string) bool {
 func (m *mender) onlyProperty(s rawjson.Value) (string, bool) {
 	only, known := m.only[s]
 	if !known {
-		if declared, required := schema.Names(m.root, s); len(required) == 1 {
-			only = required
-		} else if len(required) == 0 && len(declared) == 1 {
-			only = declared
+		if d := m.in.Schema.declared.Of(s); len(d.Required) == 1 {
+			only = d.Required
+		} else if len(d.Required) == 0 && len(d.Names) == 1 {
+			only = d.Names
 		}
 		m.only[s] = only
 	}

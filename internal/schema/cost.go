@@ -45,10 +45,14 @@ func (c scope) into(keyword string, name int) scope {
 	return scope{c.depth + 1, c.path + len(keyword) + name + 1, c.at}
 }
 
-// affordable reports whether v5 can validate v within the budget.
-func (s *Schema) affordable(v any) bool {
-	m := meter{left: budget, patterns: s.sizes, dynamic: s.dynamic, seed: maphash.MakeSeed()}
-	return m.schema(s.compiled, v, scope{})
+// affordable reports whether v5 can validate v within the budget and within
+// left, and takes the cost off left.
+func (s *Schema) affordable(v any, left *int) bool {
+	most := min(budget, *left)
+	m := meter{left: most, patterns: s.sizes, dynamic: s.dynamic, seed: maphash.MakeSeed()}
+	ok := m.schema(s.compiled, v, scope{})
+	*left -= most - max(m.left, 0)
+	return ok
 }
 
 // spend takes n units, and reports whether there were enough.
@@ -217,8 +221,8 @@ func exponent(v json.Number) int {
 }
 
 func (m *meter) object(s *jsonschema.Schema, v map[string]any, c scope) bool {
-	closed := s.AdditionalProperties == false // all unknown keys go into the error
-	if !m.spend(4*len(v) + (len(s.Properties)+len(s.Required))/4) {
+	closed := s.AdditionalProperties == false                       // all unknown keys go into the error
+	if !m.spend(4*len(v) + len(s.Properties)/4 + len(s.Required)) { // v5 quotes each name that is missing
 		return false
 	}
 	for name, e := range v {
