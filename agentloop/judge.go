@@ -149,7 +149,7 @@ func stepVerdicts(m middleware.Message, resp *middleware.Response) []middleware.
 		}
 	}
 	bad := slices.ContainsFunc(final.Verdicts, notOK)
-	if status := resp.Report.Status; status == middleware.Valid && !bad || status == middleware.Invalid && bad {
+	if status := resp.Report.Status; (status == middleware.Valid || status == middleware.Unchecked) && !bad || status == middleware.Invalid && bad {
 		return slices.Clone(final.Verdicts)
 	}
 	return nil

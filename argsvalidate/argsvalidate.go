@@ -27,6 +27,7 @@
 //	not_object                    JSON, but no object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
+//	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
@@ -53,23 +54,24 @@ import (
 // Options: the zero value re-asks twice, strips optional empties, mends what is
 // certain, refuses undeclared tools, and fails open.
 type Options struct {
-	MaxAttempts  int // model calls of a step, the first one included; 0 means 3, 1 never asks again
-	OnExhausted  OnExhausted
-	UnknownTools UnknownTools
-	Properties   Properties // undeclared properties under an open schema
-	Strip        strip.Mode
-	Placeholders []string     // strings that strip also takes as empty; nil: none
-	Mend         mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
-	Fixers       []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
-	Batch        batch.Policy
-	Formats      bool // assert "format", which JSON Schema leaves open
-	Rules        []Rule
-	RuleTimeout  time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
-	OnRuleError  OnRuleError
-	Tools        []middleware.Tool // these, and the request's own of other names; nil: the request's own
-	Limits       Limits
-	PerTool      map[string]ToolOptions     // by tool name
-	Feedback     func(FeedbackInput) string // nil: DefaultFeedback
+	MaxAttempts     int // model calls of a step, the first one included; 0 means 3, 1 never asks again
+	OnExhausted     OnExhausted
+	UnknownTools    UnknownTools
+	UnusableSchemas UnusableSchemas
+	Properties      Properties // undeclared properties under an open schema
+	Strip           strip.Mode
+	Placeholders    []string     // strings that strip also takes as empty; nil: none
+	Mend            mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
+	Fixers          []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
+	Batch           batch.Policy
+	Formats         bool // assert "format", which JSON Schema leaves open
+	Rules           []Rule
+	RuleTimeout     time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
+	OnRuleError     OnRuleError
+	Tools           []middleware.Tool // these, and the request's own of other names; nil: the request's own
+	Limits          Limits
+	PerTool         map[string]ToolOptions     // by tool name
+	Feedback        func(FeedbackInput) string // nil: DefaultFeedback
 }
 
 // ToolOptions changes Options for one tool. A zero field inherits.
@@ -101,7 +103,17 @@ type UnknownTools uint8
 // What it may be.
 const (
 	RejectUnknown UnknownTools = iota // invalid
-	PassUnknown                       // valid, if its arguments are a JSON object and the rules agree
+	PassUnknown                       // unchecked, if its arguments are a JSON object and the rules agree
+)
+
+// UnusableSchemas says what a call to a tool is whose schema does not compile,
+// or would cost too much.
+type UnusableSchemas uint8
+
+// What it may be.
+const (
+	PassUnusable   UnusableSchemas = iota // unchecked, if its arguments are a JSON object and the rules agree
+	RejectUnusable                        // invalid, with the issue unusable_schema
 )
 
 // Properties says what an undeclared property is under a schema that does not
@@ -234,6 +246,9 @@ func (o Options) Validate() error {
 	}
 	if o.UnknownTools > PassUnknown || o.OnRuleError > Ignore || !o.Batch.Known() {
 		return wrong("UnknownTools, OnRuleError or Batch", "not one of the constants", [...]any{o.UnknownTools, o.OnRuleError, o.Batch})
+	}
+	if o.UnusableSchemas > RejectUnusable {
+		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
 	}
 	for i, f := range o.Fixers {
 		if f == nil {

@@ -63,7 +63,7 @@ func TestAnswerWithoutCallsIsReturnedAsItIs(t *testing.T) {
 	})(t.Context(), request())
 	require.NoError(t, err)
 	require.Same(t, resp, got)
-	require.Equal(t, middleware.Unchecked, got.Report.Status)
+	require.Equal(t, middleware.NoCalls, got.Report.Status)
 }
 
 func TestTextAnswerToAReaskIsAccepted(t *testing.T) {

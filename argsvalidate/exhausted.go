@@ -36,7 +36,7 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 		if len(valid) > 0 {
 			s.tally.Note(fmt.Sprintf("invalid calls were dropped: %.200s", strings.Join(dropped, ", ")))
 			out.Message.ToolCalls = valid
-			out.Report.Status = middleware.Valid
+			out.Report.Status = middleware.StatusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
 		}
 		policy = Raise
@@ -87,11 +87,7 @@ func (s *step) outOfAttempts() []error {
 
 // open returns the verdicts on the calls that are still to be corrected.
 func (s *step) open() []middleware.Verdict {
-	verdicts := s.judged.verdicts
-	if s.held != nil {
-		verdicts = s.held.verdicts
-	}
-	return slices.DeleteFunc(slices.Clone(verdicts), middleware.Verdict.OK)
+	return slices.DeleteFunc(slices.Clone(s.verdicts()), middleware.Verdict.OK)
 }
 
 // signature tells one failure from another, in a few bytes whatever was sent.

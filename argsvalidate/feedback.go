@@ -58,6 +58,9 @@ func DefaultFeedback(in FeedbackInput) string {
 		name, code = in.Tool.Name, in.Verdict.Issues[0].Code
 		b.WriteString("\n\n")
 	}
+	if code == codeUnusable {
+		return fmt.Sprintf("Tool '%s' cannot be used now, and was not executed. Do not call it again: call another tool, or answer without a tool.", name)
+	}
 	if code == codeTooMany {
 		return "Too many tool calls: " + in.Verdict.Issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages."
 	}

@@ -29,6 +29,7 @@ func TestBadOptionsPanic(t *testing.T) {
 		{argsvalidate.Options{UnknownTools: 2}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [2 0 0]"},
 		{argsvalidate.Options{OnRuleError: 3}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [0 3 0]"},
 		{argsvalidate.Options{Batch: batch.Policy(2)}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [0 0 2]"},
+		{argsvalidate.Options{UnusableSchemas: 2}, "argsvalidate: UnusableSchemas: not one of the constants, got 2"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.InternalIDs(), nil}}, "argsvalidate: Rules[1]: must not be nil, got <nil>"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{(*argsvalidate.FieldRule[int])(nil)}}, "argsvalidate: Rules[0]: must not be nil, got <nil>"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.FieldRule[any]{Path: "a.b", Required: true}}},

@@ -111,11 +111,25 @@ func (s *step) finish(resp *middleware.Response, err error) (*middleware.Respons
 	return s.tally.Finish(resp, err)
 }
 
-func (s *step) valid(i int) bool {
-	verdicts := s.judged.verdicts
+// verdicts are those on the calls of the message that envelope returns.
+func (s *step) verdicts() []middleware.Verdict {
 	if s.held != nil {
-		verdicts = s.held.verdicts
+		return s.held.verdicts
 	}
+	return s.judged.verdicts
+}
+
+// status is that of the message that envelope returns.
+func (s *step) status() middleware.Status {
+	status := middleware.StatusOf(s.verdicts())
+	if status != middleware.Invalid && othersCall(s.last) {
+		return middleware.Unchecked
+	}
+	return status
+}
+
+func (s *step) valid(i int) bool {
+	verdicts := s.verdicts()
 	return i < len(verdicts) && verdicts[i].OK()
 }
 
@@ -187,10 +201,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		return true, out, err
 	}
 	out := s.envelope()
-	out.Report.Status = middleware.Unchecked // nothing to look at
-	if len(out.Message.ToolCalls) > 0 {
-		out.Report.Status = middleware.Valid
-	}
+	out.Report.Status = s.status()
 	return true, out, nil
 }
 

@@ -24,11 +24,12 @@ type plan struct {
 
 // compiled is what one schema text is good for, worked out once.
 type compiled struct {
-	schema *schema.Schema                        // nil: not validated
-	source func() rawjson.Value                  // the text, read; absent if it cannot be
-	mend   func() *mend.Schema                   // the same for repairs
-	notes  []string                              // what an operator should know
-	strip  [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
+	schema   *schema.Schema                        // nil: not validated
+	unusable bool                                  // there is a text, and nothing can be validated against it
+	source   func() rawjson.Value                  // the text, read; absent if it cannot be
+	mend     func() *mend.Schema                   // the same for repairs
+	notes    []string                              // what an operator should know
+	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
 }
 
 // maxCached bounds the compiled schemas that a Validator keeps, in bytes by
@@ -68,7 +69,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	}
 	s, err := schema.Compile(raw, schema.Options{Formats: v.o.Formats})
 	if err != nil {
-		c.notes = []string{fmt.Sprintf("not validated: %v", err)}
+		c.unusable, c.notes = true, []string{fmt.Sprintf("not validated: %v", err)}
 		return c, footprint(raw, nil)
 	}
 	c.schema, c.notes, c.source = s, s.Notes(), s.Source
@@ -149,6 +150,9 @@ func (v *Validator) plan(t *middleware.Tool) plan {
 }
 
 func (p plan) declared() bool { return p.tool != nil }
+
+// unusable reports whether the tool has a schema and it cannot be used.
+func (p plan) unusable() bool { return p.declared() && p.compiled.unusable }
 
 func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
 

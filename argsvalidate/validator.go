@@ -25,6 +25,7 @@ const (
 	codeRule         = "rule"
 	codeUndecided    = "undecided"
 	codeTooMany      = "too_many_calls"
+	codeUnusable     = "unusable_schema"
 )
 
 // Validator judges tool calls. Safe for concurrent use; it keeps compiled
@@ -127,6 +128,7 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 	j.start()
 	for i, c := range j.calls {
 		if !validated(c.Kind) {
+			j.verdicts[i].Unchecked = true
 			continue
 		}
 		if i > 0 && ctx.Err() != nil {
@@ -179,6 +181,10 @@ func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 			return
 		}
 		j.tools[i] = p
+	}
+	if v.Unchecked = !p.declared() || p.unusable(); p.unusable() && j.v.o.UnusableSchemas == RejectUnusable {
+		v.Issues = issue(codeUnusable, "", "this tool cannot be called now: the arguments cannot be validated")
+		return
 	}
 	seen := j.look(ctx, p, v.Call.Arguments, &j.work)
 	if len(seen.issues) > 0 {
@@ -260,7 +266,7 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjs
 			*s, doc = before, original
 		}
 		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			doc = j.stripRefused(s, compiled, doc)
+			doc = j.stripRefused(s, compiled, doc, left)
 		}
 		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
 			s.issues = schema.Undeclared(compiled.Source(), doc.Root(), codeUndeclared)
@@ -269,66 +275,6 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjs
 	if len(s.issues) == 0 {
 		s.issues = j.decode(ctx, p.tool, s.text)
 	}
-}
-
-func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
-	text, removed, err := by.JSON(doc.Text())
-	if err != nil || len(removed) == 0 {
-		return doc
-	}
-	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
-	if err != nil {
-		return doc
-	}
-	for _, r := range removed {
-		s.changes = append(s.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
-	}
-	s.text = text
-	return stripped
-}
-
-// maxRefused is how many empty members stripRefused takes out of one call.
-const maxRefused = 100
-
-// stripRefused takes out the empty, declared members that issues of s name, such as a
-// null that only one branch of a tagged union refuses. They stay unless the
-// arguments are valid without them.
-func (j *judgement) stripRefused(s *seen, compiled *schema.Schema, doc *rawjson.Doc) *rawjson.Doc {
-	if len(s.issues) > maxRefused {
-		return doc
-	}
-	refused := map[rawjson.Value]bool{}
-	var objects []rawjson.Value
-	var changes []middleware.Change
-	for _, i := range s.issues {
-		v := doc.Root().At(i.Pointer)
-		if !v.IsMember() || !v.Empty() || i.Code != "type" && i.Code != "enum" && i.Code != "const" || refused[v] {
-			return doc
-		}
-		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
-		if names, _ := schema.Names(compiled.Source(), schema.Locate(compiled.Source(), at)); !slices.Contains(names, v.Key()) {
-			return doc // a key of a map is a value of its own
-		}
-		refused[v] = true
-		if !slices.Contains(objects, v.Parent()) {
-			objects = append(objects, v.Parent())
-		}
-		changes = append(changes, middleware.Change{By: "strip", Pointer: i.Pointer, Before: v.Raw()})
-	}
-	var edits []rawjson.Edit
-	for _, object := range objects {
-		edits = append(edits, object.Cut(func(m rawjson.Value) bool { return refused[m] })...)
-	}
-	text, err := rawjson.Apply(doc.Text(), edits)
-	if err != nil {
-		return doc
-	}
-	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
-	if err != nil || len(compiled.Validate(stripped.Root())) > 0 {
-		return doc
-	}
-	s.text, s.issues, s.changes = text, nil, append(s.changes, changes...)
-	return stripped
 }
 
 // noteUndeclared puts properties that an open schema does not declare into the

@@ -21,9 +21,10 @@ type Status string
 
 // The statuses.
 const (
-	Unchecked Status = ""        // no layer looked, or there was no call to look at
-	Valid     Status = "valid"   // every call is valid
-	Invalid   Status = "invalid" // at least one call is not: do not run it
+	NoCalls   Status = ""          // there was no call; in a response that no layer validated, nothing is known
+	Valid     Status = "valid"     // every call is valid
+	Invalid   Status = "invalid"   // at least one call is not: do not run it
+	Unchecked Status = "unchecked" // at least one call was not validated, and none is invalid
 )
 
 // Attempt is one model call inside a step.
@@ -44,9 +45,13 @@ type Verdict struct {
 	Call    ToolCall `json:"call"`             // as it would run
 	Issues  []Issue  `json:"issues,omitzero"`  // empty: valid
 	Changes []Change `json:"changes,omitzero"` // what made it differ from what the model wrote
+	// Unchecked means that the call was not validated: the schema of its tool
+	// cannot be used, its tool is not declared, or its kind has no arguments
+	// that are JSON. It has no issues, unless a rule found some.
+	Unchecked bool `json:"unchecked,omitzero"`
 }
 
-// OK reports whether the call is valid.
+// OK reports whether nothing is wrong with the call.
 func (v Verdict) OK() bool { return len(v.Issues) == 0 }
 
 // Issue is one thing wrong with a call.
@@ -140,8 +145,25 @@ func (c *Change) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// StatusOf returns the status of a message whose calls have these verdicts.
+func StatusOf(verdicts []Verdict) Status {
+	status := NoCalls
+	for _, v := range verdicts {
+		switch {
+		case !v.OK():
+			return Invalid
+		case v.Unchecked:
+			status = Unchecked
+		case status == NoCalls:
+			status = Valid
+		}
+	}
+	return status
+}
+
 // ReportOf returns the ledger of a finished step, whatever its outcome: pass
-// what the call returned. A call that nobody recorded counts as one attempt.
+// what the call returned. A call that nobody recorded counts as one attempt. A
+// response with tool calls that no layer validated is Unchecked.
 // Without a response and an error it is the zero Report with Final -1.
 func ReportOf(resp *Response, err error) Report {
 	switch {
@@ -161,6 +183,9 @@ func ReportOf(resp *Response, err error) Report {
 		return resp.Report
 	}
 	r := resp.Report
+	if r.Status == NoCalls && len(resp.Message.ToolCalls) > 0 {
+		r.Status = Unchecked
+	}
 	r.Attempts = []Attempt{attemptOf(resp)}
 	r.Final = 0
 	return r

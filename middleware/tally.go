@@ -98,12 +98,7 @@ func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	a := &t.report.Attempts[t.latest]
 	a.Verdicts, a.Replies = verdicts, replies
 	if len(verdicts) > 0 {
-		t.report.Status = Valid
-	}
-	for _, v := range verdicts {
-		if !v.OK() {
-			t.report.Status = Invalid
-		}
+		t.report.Status = StatusOf(verdicts)
 	}
 }
 

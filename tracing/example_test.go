@@ -54,7 +54,7 @@ func ExampleNew() {
 	//   gen_ai.provider.name = _OTHER
 	//   gen_ai.request.model = small
 	//   toolmend.attempts = 2
-	//   toolmend.status = unchecked
+	//   toolmend.status = none
 	//   toolmend.invalid_calls = 0
 	//   toolmend.notes = 0
 	//   toolmend.final_attempt = 2
@@ -94,7 +94,7 @@ func ExampleNew_log() {
 	_, err := call(context.Background(), &middleware.Request{Model: "small"})
 	fmt.Println(err)
 	// Output:
-	// level=INFO msg="model step" model=small status=unchecked attempts=1 final_attempt=1 invalid_calls=0 finish_reason=stop input_tokens=12 output_tokens=4 notes=0
+	// level=INFO msg="model step" model=small status=none attempts=1 final_attempt=1 invalid_calls=0 finish_reason=stop input_tokens=12 output_tokens=4 notes=0
 	// <nil>
 }
 

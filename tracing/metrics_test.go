@@ -117,9 +117,9 @@ func TestStepCounters(t *testing.T) {
 		_, _ = stack(o, model)(t.Context(), request())
 	}
 	const base = "gen_ai.provider.name=test gen_ai.request.model=m-1 toolmend.status="
-	require.Equal(t, map[string]int64{base + "valid": 1, base + "invalid": 1, "error.type=_OTHER " + base + "unchecked": 1},
+	require.Equal(t, map[string]int64{base + "valid": 1, base + "invalid": 1, "error.type=_OTHER " + base + "none": 1},
 		l.points("toolmend.steps"))
-	require.Equal(t, map[string]int64{base + "valid": 2, base + "invalid": 3, "error.type=_OTHER " + base + "unchecked": 3},
+	require.Equal(t, map[string]int64{base + "valid": 2, base + "invalid": 3, "error.type=_OTHER " + base + "none": 3},
 		l.points("toolmend.attempts"))
 	require.Equal(t, map[string]int64{base + "invalid": 1}, l.points("toolmend.exhausted_steps"))
 	require.Equal(t, map[string]int64{

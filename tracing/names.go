@@ -84,7 +84,7 @@ const (
 	repliesKey       = "toolmend.replies"
 	feedbackKey      = "toolmend.feedback.text" // content
 	noteKey          = "toolmend.note"
-	statusUnchecked  = "unchecked"
+	statusNone       = "none" // there was no call
 	eventAttemptFail = "toolmend.attempt_failed"
 	eventIssue       = "toolmend.issue"
 	eventChange      = "toolmend.change"

@@ -134,7 +134,7 @@ type summary struct {
 // summarize reads the report. It never writes to it: the report is the
 // response's own.
 func summarize(resp *middleware.Response, o outcome, begun time.Time, took time.Duration) *summary {
-	s := &summary{report: middleware.ReportOf(resp, o.err), outcome: o, status: statusUnchecked, end: begun.Add(took)}
+	s := &summary{report: middleware.ReportOf(resp, o.err), outcome: o, status: statusNone, end: begun.Add(took)}
 	if as := s.report.Attempts; len(as) == 1 && as[0].Start.IsZero() {
 		a := as[0] // the only call took as long as the step
 		a.Start, a.Duration = begun, took
@@ -143,7 +143,8 @@ func summarize(resp *middleware.Response, o outcome, begun time.Time, took time.
 		}
 		s.report.Attempts = []middleware.Attempt{a}
 	}
-	if s.report.Status == middleware.Valid || s.report.Status == middleware.Invalid {
+	switch s.report.Status {
+	case middleware.Valid, middleware.Invalid, middleware.Unchecked:
 		s.status = string(s.report.Status)
 	}
 	s.usage = s.report.Usage()

@@ -16,9 +16,9 @@
 // # The step
 //
 // New makes one INTERNAL span, "model_step {model}", of our own. It carries
-// the number of attempts, the status (valid, invalid, unchecked), the number
-// of the attempt that was returned, counted from 1, the usage summed over the
-// attempts, the finish reason, the numbers of invalid calls and of notes. The
+// the number of attempts, the status (valid, invalid or unchecked; none without
+// a call), the number of the attempt that was returned, counted from 1, the
+// usage summed over the attempts, the finish reason, the numbers of invalid calls and of notes. The
 // usage is under keys of our own, so that a backend which sums gen_ai.usage.*
 // over spans counts nothing twice. Events tell, with the time at which the
 // attempt ended, each failed attempt, each issue, each change that was made to

@@ -80,7 +80,7 @@ func TestDefaultsOfNamesAndAttributes(t *testing.T) {
 		"gen_ai.request.stop_sequences", "toolmend.attempt", "error.type", "gen_ai.input.messages"} {
 		require.NotContains(t, a, key)
 	}
-	require.Equal(t, "unchecked", attrs(l.one("model_step").Attributes)["toolmend.status"])
+	require.Equal(t, "none", attrs(l.one("model_step").Attributes)["toolmend.status"])
 }
 
 func TestSpansOfAClientNestInTheAttempt(t *testing.T) {
@@ -108,8 +108,8 @@ func TestStatus(t *testing.T) {
 	}{
 		{"valid", script(answer(good)), "valid", codes.Unset},
 		{"invalid, passed on", script(answer(bad)), "invalid", codes.Unset},
-		{"failed", script(turn{err: fault}), "unchecked", codes.Error},
-		{"failed after an invalid attempt", script(answer(bad), turn{err: fault}), "unchecked", codes.Error},
+		{"failed", script(turn{err: fault}), "none", codes.Error},
+		{"failed after an invalid attempt", script(answer(bad), turn{err: fault}), "none", codes.Error},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -27,16 +27,13 @@ const (
 // statusOf returns what is known about the calls of resp, "" if it has none.
 func statusOf(resp *middleware.Response) string {
 	calls := func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }
-	others := slices.ContainsFunc(resp.Others, calls)
 	switch {
-	case !calls(resp.Message) && !others:
+	case !calls(resp.Message) && !slices.ContainsFunc(resp.Others, calls):
 		return ""
-	case resp.Report.Status == middleware.Invalid:
-		return invalid
-	case resp.Report.Status == middleware.Valid && !others:
-		return valid
+	case resp.Report.Status == middleware.NoCalls: // no layer validated them
+		return unchecked
 	}
-	return unchecked
+	return string(resp.Report.Status)
 }
 
 // withoutOurs removes the headers of this package from h, and returns h.

@@ -75,7 +75,10 @@ func child(s rawjson.Value, seg string) rawjson.Value {
 
 // localRef returns the pointer that a $ref into the same document holds.
 func localRef(s rawjson.Value) (pointer string, ok bool) {
-	ref := s.Get("$ref").Str()
+	return localPointer(s.Get("$ref").Str())
+}
+
+func localPointer(ref string) (pointer string, ok bool) {
 	if ref != "#" && !strings.HasPrefix(ref, "#/") {
 		return "", false
 	}

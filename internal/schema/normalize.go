@@ -70,8 +70,7 @@ func (n *normalizer) normalize(tree any) error {
 		if _, ok := m["$schema"]; !ok {
 			m["$schema"] = latest
 		}
-		dialect, _ := m["$schema"].(string)
-		n.modern = !strings.Contains(dialect, "/draft-0")
+		n.modern = isModern(tree)
 	}
 	n.collect("", tree)
 	for i := 0; i < len(n.order) && !n.ids; i++ { // n.order grows meanwhile
@@ -96,6 +95,13 @@ func (n *normalizer) normalize(tree any) error {
 		n.notes = append(n.notes, fmt.Sprintf("%d more patterns are not checked", n.unsaid))
 	}
 	return nil
+}
+
+// isModern reports whether the dialect of a document is 2019-09 or later.
+func isModern(tree any) bool {
+	m, _ := tree.(map[string]any)
+	dialect, _ := m["$schema"].(string)
+	return !strings.Contains(dialect, "/draft-0")
 }
 
 // follow visits what a reference points to, which may stand under a keyword

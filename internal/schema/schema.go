@@ -86,13 +86,17 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	if k := doc.Root().Kind(); k != rawjson.Object && k != rawjson.Bool {
 		return nil, fmt.Errorf("schema is neither an object nor a boolean but %s", k)
 	}
-	s, err := compile(doc.Root().Any(), o, x)
+	s, err := compileUnlooped(doc.Root().Any, o, x)
 	if err != nil && !o.Strict && !errors.Is(err, ErrExpensive) {
-		lenient, changed := readLeniently(doc.Root().Any())
+		_, changed := readLeniently(doc.Root().Any())
 		if len(changed) == 0 {
 			return nil, err
 		}
-		if s, err = compile(lenient, o, x); err == nil {
+		lenient := func() any {
+			tree, _ := readLeniently(doc.Root().Any())
+			return tree
+		}
+		if s, err = compileUnlooped(lenient, o, x); err == nil {
 			s.notes = append([]string{"schema is not valid JSON Schema and was read leniently: " + strings.Join(changed, "; ")}, s.notes...)
 		}
 	}
@@ -101,6 +105,23 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	}
 	s.source = doc
 	return s, nil
+}
+
+// compileUnlooped compiles what tree returns. Harmless references that lead back
+// to themselves are left out first if v5 refuses the schema for one.
+func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
+	s, err := compile(tree(), o, x)
+	if o.Strict || !errors.Is(err, errLoop) {
+		return s, err
+	}
+	rewritten, changed := withoutLoops(tree())
+	if len(changed) == 0 {
+		return nil, err
+	}
+	if s, err = compile(rewritten, o, x); err == nil {
+		s.notes = append([]string{"schema refers to itself for the same value and was read without that: " + strings.Join(changed, "; ")}, s.notes...)
+	}
+	return s, err
 }
 
 // unreadable says whether a schema is no JSON, or only too much of it.
@@ -186,6 +207,10 @@ func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
 // prints the rest as a tree in random order.
 func explain(err error) error {
 	var invalid *jsonschema.ValidationError
+	var loop jsonschema.InfiniteLoopError
+	if errors.As(err, &loop) {
+		return fmt.Errorf("%w: %s", errLoop, clip(strings.ReplaceAll(string(loop), documentURL, ""), maxMessage))
+	}
 	if !errors.As(err, &invalid) {
 		var schemaErr *jsonschema.SchemaError
 		if errors.As(err, &schemaErr) {

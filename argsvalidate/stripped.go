@@ -1,0 +1,72 @@
+package argsvalidate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/strip"
+)
+
+// strip takes out the empty values that the schema says are optional.
+func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
+	text, removed, err := by.JSON(doc.Text())
+	if err != nil || len(removed) == 0 {
+		return doc
+	}
+	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
+	if err != nil {
+		return doc
+	}
+	for _, r := range removed {
+		s.changes = append(s.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
+	}
+	s.text = text
+	return stripped
+}
+
+// maxRefused is how many empty members stripRefused takes out of one call.
+const maxRefused = 100
+
+// stripRefused takes out the empty, declared members that issues of s name, such
+// as a null that only one branch of a tagged union refuses. They stay unless the
+// arguments are valid without them.
+func (j *judgement) stripRefused(s *seen, compiled *schema.Schema, doc *rawjson.Doc, left *int) *rawjson.Doc {
+	if len(s.issues) > maxRefused {
+		return doc
+	}
+	refused := map[rawjson.Value]bool{}
+	var objects []rawjson.Value
+	var changes []middleware.Change
+	for _, i := range s.issues {
+		v := doc.Root().At(i.Pointer)
+		if !v.IsMember() || !v.Empty() || i.Code != "type" && i.Code != "enum" && i.Code != "const" || refused[v] {
+			return doc
+		}
+		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
+		if names, _ := schema.Names(compiled.Source(), schema.Locate(compiled.Source(), at)); !slices.Contains(names, v.Key()) {
+			return doc // a key of a map is a value of its own
+		}
+		refused[v] = true
+		if !slices.Contains(objects, v.Parent()) {
+			objects = append(objects, v.Parent())
+		}
+		changes = append(changes, middleware.Change{By: "strip", Pointer: i.Pointer, Before: v.Raw()})
+	}
+	var edits []rawjson.Edit
+	for _, object := range objects {
+		edits = append(edits, object.Cut(func(m rawjson.Value) bool { return refused[m] })...)
+	}
+	text, err := rawjson.Apply(doc.Text(), edits)
+	if err != nil {
+		return doc
+	}
+	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
+	if err != nil || len(compiled.ValidateWithin(stripped.Root(), left)) > 0 {
+		return doc
+	}
+	s.text, s.issues, s.changes = text, nil, append(s.changes, changes...)
+	return stripped
+}
