@@ -191,11 +191,18 @@ func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, age
 		}
 	}
 	return e, agentloop.Tool{
-		Def:     middleware.Tool{Name: e.Name, Description: description, Parameters: parameters},
+		Def:     middleware.Tool{Name: e.Name, Description: description, Parameters: parameters, Destructive: destructive(d.Annotations)},
 		Func:    s.call(d.Name),
 		Timeout: s.o.Timeout,
 		Title:   e.Title,
 	}
+}
+
+// destructive reads annotations as the protocol says: a tool that is not read-only
+// is destructive unless its server says that it is not. A tool without
+// annotations is not marked.
+func destructive(a *sdk.ToolAnnotations) bool {
+	return a != nil && !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 }
 
 // title is what people are shown.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -96,10 +97,13 @@ func FuzzArguments(f *testing.F) {
 // what is repaired with the value itself.
 func TestSyntaxReadsWhatWasMeant(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(3000) {
+	for seed := range uint64(generatedCases) {
 		w := sloppy{rand.New(rand.NewPCG(seed, 1))}
 		want := map[string]any{"k": w.value(0), "l": w.value(0)}
-		text := w.write(want)
+		text := w.pick("", "", "{}", " {}\n") + w.write(want)
+		if w.IntN(2) == 0 {
+			text = lastNumber.ReplaceAllString(text, `$1"$2`)
+		}
 		if json.Valid([]byte(text)) {
 			continue
 		}
@@ -110,6 +114,9 @@ func TestSyntaxReadsWhatWasMeant(t *testing.T) {
 		require.JSONEq(t, string(wanted), got, text)
 	}
 }
+
+// lastNumber is a number with nothing but closers behind it.
+var lastNumber = regexp.MustCompile(`(\d)([\]}]+)$`)
 
 // sloppy writes values in every way that a repair understands.
 type sloppy struct{ *rand.Rand }
@@ -161,8 +168,9 @@ func (w sloppy) write(v any) string {
 		return "[" + strings.Join(items, ",") + w.pick("", ",") + w.space() + "]"
 	}
 	var members []string
+	bare := func(name string) string { return w.pick(name, name+`"`) }
 	for name, e := range v.(map[string]any) {
-		members = append(members, w.space()+w.pick(name, "'"+name+"'", `"`+name+`"`)+w.space()+":"+w.space()+w.write(e)+w.space())
+		members = append(members, w.space()+w.pick(bare(name), "'"+name+"'", `"`+name+`"`)+w.space()+":"+w.space()+w.write(e)+w.space())
 	}
 	return "{" + strings.Join(members, ",") + w.pick("", ",") + w.space() + "}"
 }

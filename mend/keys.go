@@ -18,9 +18,11 @@ const (
 // object is an object and what its schema says about its keys.
 type object struct {
 	value    rawjson.Value
+	schema   rawjson.Value
 	declared *schema.Declared
 	there    map[string]bool // the keys of its members
 	strays   []stray         // members that are not declared
+	filled   *fix            // see fill
 	freeForm bool            // the schema has a use for keys that it does not declare
 }
 
@@ -62,7 +64,7 @@ func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 }
 
 func (m *mender) newObject(v, s rawjson.Value) *object {
-	o := &object{value: v, declared: m.in.Schema.declared.Of(s), there: map[string]bool{}}
+	o := &object{value: v, schema: s, declared: m.in.Schema.declared.Of(s), there: map[string]bool{}}
 	for member := range v.Each() {
 		key := member.Key()
 		o.there[key] = true
@@ -88,15 +90,13 @@ func foldKey(key string) string {
 	return fold(key)
 }
 
-// keyFixes returns what Rename, DropUnknown and Unwrap propose for a key that
-// is missing, or one that is not wanted.
+// keyFixes returns what Rename, DropUnknown, Unwrap, Echo and FillDefaults
+// propose for a key that is missing, or one that is not wanted.
 func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
-	slash := strings.LastIndexByte(p.pointer, '/')
-	if slash < 0 {
+	parent, key, ok := cutLast(p.pointer)
+	if !ok {
 		return nil
 	}
-	parent := p.pointer[:slash]
-	key := rawjson.Segments(p.pointer[slash:])[0]
 	o := m.object(doc, parent)
 	if o.value.Kind() != rawjson.Object {
 		return nil
@@ -105,9 +105,15 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	if inner, ok := m.envelope(o); ok {
 		fixes = append(fixes, replace(Unwrap, o.value, inner))
 	}
+	if inner, ok := echoedArguments(o); ok {
+		fixes = append(fixes, replace(Echo, o.value, inner))
+	}
 	if p.has("required") {
 		if member, rule := m.sentFor(o, key); member.Exists() {
-			fixes = append(fixes, rename(rule, member, key))
+			return append(fixes, rename(rule, member, key))
+		}
+		if f, ok := m.fill(o); ok {
+			fixes = append(fixes, f)
 		}
 		return fixes
 	}
@@ -120,7 +126,7 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 		return append(fixes, rename(rule, member, names[0]))
 	}
 	if sure && len(names) == 0 && len(fixes) == 0 {
-		fixes = append(fixes, drop(o.value, member))
+		fixes = append(fixes, cut(DropUnknown, o.value, member))
 	}
 	return fixes
 }
@@ -171,7 +177,7 @@ func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure 
 	if len(names) > 0 {
 		return names, Rename, true
 	}
-	if !m.in.Rules.Has(RenameClose | DropUnknown) {
+	if !m.in.Rules.Has(RenameClose | DropUnknown | FillDefaults) {
 		return nil, RenameClose, true
 	}
 	keyWords := words(key)
@@ -234,23 +240,11 @@ func keySpan(member rawjson.Value) (start, end int) {
 	return first + start, first + len(strings.TrimRight(text[:v-first], " \t\r\n:"))
 }
 
-// drop is the fix that takes a member out of object, with a comma.
-func drop(object, member rawjson.Value) fix {
-	return fix{
-		rule:    DropUnknown,
-		edits:   object.Cut(func(child rawjson.Value) bool { return child == member }),
-		changes: []middleware.Change{{By: DropUnknown.by(), Pointer: member.Pointer(), Before: member.Raw()}},
+// cutLast returns the pointer of the object around a member, and its key.
+func cutLast(pointer string) (parent, key string, ok bool) {
+	slash := strings.LastIndexByte(pointer, '/')
+	if slash < 0 {
+		return "", "", false
 	}
-}
-
-// envelopes are the names under which models send the arguments as a whole.
-var envelopes = []string{"action_input", "args", "arguments", "input", "kwargs", "parameters", "params", "tool_input"}
-
-// envelope returns the object that the arguments hold under their only key.
-func (m *mender) envelope(o *object) (string, bool) {
-	if o.value.Parent().Exists() || o.value.Len() != 1 || len(o.strays) != 1 {
-		return "", false
-	}
-	inner := o.strays[0]
-	return inner.Raw(), inner.Kind() == rawjson.Object && (slices.Contains(envelopes, inner.Key()) || inner.Key() == m.in.Tool.Name)
+	return pointer[:slash], rawjson.Segments(pointer[slash:])[0], true
 }

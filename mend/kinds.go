@@ -97,9 +97,7 @@ func applying(root, s rawjson.Value) []rawjson.Value {
 				found = append(found, v)
 			}
 		}
-		if ref := found[i].Get("$ref").Str(); strings.HasPrefix(ref, "#") {
-			add(root.At(ref[1:]))
-		}
+		add(referred(root, found[i]))
 		for _, kw := range []string{"anyOf", "oneOf", "allOf"} {
 			for branch := range found[i].Get(kw).Each() {
 				add(branch)
@@ -107,6 +105,15 @@ func applying(root, s rawjson.Value) []rawjson.Value {
 		}
 	}
 	return found
+}
+
+// referred returns the schema that s refers to inside root; absent without a
+// $ref.
+func referred(root, s rawjson.Value) rawjson.Value {
+	if ref, ok := strings.CutPrefix(s.Get("$ref").Str(), "#"); ok {
+		return root.At(ref)
+	}
+	return rawjson.Value{}
 }
 
 // named returns the types that a schema itself names, in whatever case; types

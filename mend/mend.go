@@ -23,6 +23,7 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -35,7 +36,8 @@ const (
 	// "5" for a number, "true" or "True" for a boolean, 5 or true for a string.
 	Coerce Rules = 1 << iota
 	// Unwrap takes an array or object out of the string that holds its JSON
-	// text, and arguments out of an envelope such as {"arguments": {…}}.
+	// text, where no string is wanted, and arguments out of an envelope such as
+	// {"arguments": {…}}, also beside the tool's own name.
 	Unwrap
 	// Wrap puts a single value where an array of such is wanted, and a bare
 	// value into an object with one property that it can be.
@@ -47,8 +49,9 @@ const (
 	// declared key misspelled.
 	DropUnknown
 	// Syntax repairs text that is not JSON: code fences, trailing commas,
-	// comments, single quotes, Python literals, bare keys, raw control
-	// characters, missing closers at the very end.
+	// comments, single quotes, Python literals, bare keys, keys without their
+	// opening quote, raw control characters, an empty object before the
+	// arguments, a quote behind the last number, surplus closers at the end.
 	Syntax
 	// ToolName is for [Name], which is applied to names, not to arguments.
 	ToolName
@@ -61,6 +64,28 @@ const (
 	// RenameClose also gives the only undeclared key the name of the only
 	// missing one, if their names are alike.
 	RenameClose
+	// Close adds the closers that text lacks at its very end. It is never
+	// applied to a tool that is marked destructive.
+	Close
+	// Omit leaves out an optional property whose value is "None", "null", "nan"
+	// or "" in a string that the schema refuses there. Where the schema has null
+	// for it, the value becomes null.
+	Omit
+	// Duplicates keeps the first of several members of one key that have the
+	// same text.
+	Duplicates
+	// Echo takes the value out of a schema that was sent around it, such as
+	// {"type": "float", "value": 40}, and the arguments out of {"properties": {…}}.
+	Echo
+	// Split makes a list of strings of text with commas.
+	Split
+	// EnumWords takes a string for the one enumerated value that all words of
+	// stand in it.
+	EnumWords
+	// FillDefaults adds a required property that is missing, with the value
+	// that its schema declares: default, const, or the only one of an enum. It
+	// is never applied to a tool that is marked destructive.
+	FillDefaults
 
 	end // one past the last
 
@@ -68,12 +93,19 @@ const (
 	None Rules = 1 << 31
 	// All is every fix.
 	All = end - 1
-	// Default is what docs/mending.md shows to be right on recorded calls: no
-	// wrong mend among at least 20, or at least 99 in 100 right.
-	Default = Coerce | Rename | Syntax | ToolName
+	// Default is what is certain: no recorded call shows a rule of it wrong, and
+	// either at least 20 faults in the recordings show it right, or values that
+	// were generated with a known truth do. See docs/mending.md.
+	Default = Coerce | Rename | Syntax | ToolName | Close | Unwrap | Enum | Omit | Duplicates | Echo
+	// Certain is Default and the rules that no recorded call shows wrong, but
+	// too few show right.
+	Certain = Default | RenameClose | DropUnknown | Split | EnumWords
 )
 
-var ruleNames = [...]string{"coerce", "unwrap", "wrap", "rename", "drop_unknown", "syntax", "tool_name", "enum", "encode", "rename_close"}
+var ruleNames = [...]string{
+	"coerce", "unwrap", "wrap", "rename", "drop_unknown", "syntax", "tool_name", "enum", "encode", "rename_close",
+	"close", "omit", "duplicates", "echo", "split", "enum_words", "fill_defaults",
+}
 
 // String returns the names of the fixes, such as "coerce|wrap"; "none" for an
 // empty set.
@@ -125,6 +157,7 @@ const (
 	codeNotObject = "not_object"
 	codeSyntax    = "syntax"
 	codeTrailing  = "trailing_data"
+	codeDuplicate = "duplicate_key"
 )
 
 // Arguments returns valid arguments in place of in.Arguments, and what was
@@ -157,10 +190,15 @@ func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool
 
 // parsed returns JSON in place of text that is not.
 func (m *mender) parsed(c candidate) (candidate, bool) {
-	if m.in.Rules.Has(Syntax) {
-		if edits, ok := repair(c.text); ok && len(edits) > 0 {
-			return m.try(c, []fix{syntaxFix(c.text, edits)})
+	if edits, closers, ok := m.repair(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.in.Rules.Has(Syntax)) {
+		var fixes []fix
+		if len(edits) > 0 {
+			fixes = append(fixes, fix{rule: Syntax, edits: edits, changes: textChanges(Syntax, c.text, edits)})
 		}
+		if len(closers) > 0 {
+			fixes = append(fixes, fix{rule: Close, edits: closers, changes: textChanges(Close, c.text, closers)})
+		}
+		return m.try(c, fixes)
 	}
 	if m.in.Rules.Has(Wrap) {
 		if f, ok := m.wrapWord(c.text); ok {
@@ -168,6 +206,12 @@ func (m *mender) parsed(c candidate) (candidate, bool) {
 		}
 	}
 	return candidate{}, false
+}
+
+// repair is repair without the closers, unless Close is on.
+func (m *mender) repair(text string) (edits, closers []rawjson.Edit, ok bool) {
+	edits, closers, ok = repair(text)
+	return edits, closers, ok && (len(closers) == 0 || m.in.Rules.Has(Close))
 }
 
 // hasCode reports whether any of issues has that code.

@@ -363,7 +363,7 @@ func TestRules(t *testing.T) {
 	require.Equal(t, "none", mend.None.String())
 	require.Equal(t, "coerce|wrap", (mend.Coerce | mend.Wrap).String())
 	require.Equal(t, mend.Default.String(), mend.Rules(0).String())
-	require.Equal(t, "coerce|rename|syntax|tool_name", mend.Default.String())
+	require.Equal(t, "coerce|unwrap|rename|syntax|tool_name|enum|close|omit|duplicates|echo", mend.Default.String())
 	require.True(t, mend.All.Has(mend.Encode))
 	require.False(t, (mend.None | mend.Coerce).Has(mend.Coerce))
 }

@@ -1,7 +1,9 @@
 package mend
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -42,11 +44,28 @@ func newMender(in Input) *mender {
 		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
 		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{},
 	}
+	m.in.Rules = rulesFor(in)
 	if m.in.Schema == nil {
 		m.in.Schema = ReadSchema(in.Tool.Parameters)
 	}
 	m.root = m.in.Schema.root
 	return m
+}
+
+// rulesFor returns the rules of a call, Default for none. What a destructive
+// tool gets must not come from a text that may have been cut, or from a schema.
+func rulesFor(in Input) Rules {
+	rules := in.Rules
+	if rules == 0 {
+		rules = Default
+	}
+	if in.Tool.Destructive {
+		rules &^= Close | FillDefaults
+	}
+	if rules == 0 {
+		return None
+	}
+	return rules
 }
 
 // Schema is a tool's JSON Schema, read once for any number of calls. It is safe
@@ -157,6 +176,11 @@ func (m *mender) children(c candidate) []candidate {
 	if len(places) > maxPlaces || len(places)*len(c.text) > maxLooking {
 		return nil
 	}
+	if hasCode(c.issues, codeDuplicate) { // the outer ones first: the members that go may hold others
+		slices.SortStableFunc(places, func(a, b place) int {
+			return cmp.Compare(strings.Count(a.pointer, "/"), strings.Count(b.pointer, "/"))
+		})
+	}
 	var certain, choice []fix
 	for _, place := range places {
 		fixes := m.fixes(doc, place)
@@ -255,10 +279,13 @@ func placesOf(issues []middleware.Issue) []place {
 // fixes returns what the rules propose for one place, each text once.
 func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	var all []fix
-	if p.has("type", "anyOf", "oneOf", "enum", "const", codeNotObject) {
+	switch {
+	case p.has(codeDuplicate):
+		all = duplicates(doc, p)
+	case p.has(typeCodes...) || p.has(textCodes...):
 		if v := doc.Root().At(p.pointer); v.Exists() {
-			all = append(all, m.valueFixes(v, p)...)
-			needed := refusedType(m.root, p.pointer, v)
+			all = m.valueFixes(doc, p, v)
+			needed := p.has(typeCodes...) && refusedType(m.root, p.pointer, v)
 			for i := range all {
 				all[i].needed = needed
 			}
@@ -275,3 +302,9 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	}
 	return on
 }
+
+// What validation finds wrong with a value as a whole, and with a string.
+var (
+	typeCodes = []string{"type", "anyOf", "oneOf", "enum", "const", codeNotObject}
+	textCodes = []string{"minLength", "pattern", "format"}
+)

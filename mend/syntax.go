@@ -1,6 +1,7 @@
 package mend
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -8,31 +9,32 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// repair returns the edits that make JSON of text, none for JSON. It changes
-// how a value is written and never what it is: false for anything whose
-// meaning is not certain, such as text that ends inside of a string or a
-// number, arithmetic, a word that is no literal, a missing comma or value.
-// Work is linear in the text.
-func repair(text string) ([]rawjson.Edit, bool) {
+// repair returns the edits that make JSON of text, none for JSON; those that
+// add closers at its end apart. It changes how a value is written and never
+// what it is: false for anything whose meaning is not certain, such as text
+// that ends inside of a string or a number, arithmetic, a word that is no
+// literal, a missing comma or value. Work is linear in the text.
+func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	if !utf8.ValidString(text) {
-		return nil, false
+		return nil, nil, false
 	}
 	r := repairer{text: text, end: len(text)}
 	r.fence()
+	r.emptyBefore()
 	if !r.space() || r.pos == r.end || strings.IndexByte("{[\"'", r.text[r.pos]) < 0 {
-		return nil, false
+		return nil, nil, false
 	}
 	if !r.value(0) || !r.space() || !r.surplus() {
-		return nil, false
+		return nil, nil, false
 	}
-	fixed, err := rawjson.Apply(text, r.edits)
+	fixed, err := rawjson.Apply(text, slices.Concat(r.edits, r.closers))
 	if err != nil {
-		return nil, false
+		return nil, nil, false
 	}
 	if _, err := rawjson.Parse(fixed, unlimited); err != nil {
-		return nil, false
+		return nil, nil, false
 	}
-	return r.edits, true
+	return r.edits, r.closers, true
 }
 
 // repairer reads what models write in place of JSON: what JavaScript and
@@ -41,7 +43,8 @@ type repairer struct {
 	text     string
 	pos, end int // end: where the value must have ended
 	edits    []rawjson.Edit
-	cut      bool // a comment ran to the end: what stands in it may be the closers
+	closers  []rawjson.Edit // added at the end
+	cut      bool           // a comment ran to the end: what stands in it may be the closers
 }
 
 // edit notes an edit; deletions side by side become one.
@@ -76,6 +79,19 @@ func (r *repairer) fence() {
 	}
 	r.edit(0, head, "")
 	r.pos, r.end = head, len(tail)-len(mark)
+}
+
+// emptyBefore takes off an empty object that stands before another one: the
+// start of a call that some servers send before its arguments.
+func (r *repairer) emptyBefore() {
+	const white = " \t\r\n"
+	text := r.text[:r.end]
+	body := strings.TrimLeft(text[r.pos:], white)
+	rest, ok := strings.CutPrefix(body, "{}")
+	if ok && strings.HasPrefix(strings.TrimLeft(rest, white), "{") {
+		r.edit(len(text)-len(body), len(text)-len(rest), "")
+		r.pos = len(text) - len(rest)
+	}
 }
 
 // space passes over white space and comments. White space that JSON does not
@@ -170,7 +186,7 @@ func (r *repairer) closer(open byte) bool {
 	if r.cut || !strings.ContainsAny(body[len(body)-1:], "\"'}]") || inner != body && strings.ContainsAny(inner[len(inner)-1:], "}]") {
 		return false
 	}
-	r.edits = append(r.edits, rawjson.Edit{Start: r.end, End: r.end, Text: string(open + 2)})
+	r.closers = append(r.closers, rawjson.Edit{Start: r.end, End: r.end, Text: string(open + 2)})
 	return true
 }
 
@@ -189,6 +205,11 @@ func (r *repairer) key() bool {
 	case isLetter(c):
 		for isLetter(r.peek()) || r.peek() == '-' || '0' <= r.peek() && r.peek() <= '9' {
 			r.pos++
+		}
+		if r.peek() == '"' { // only the opening quote is missing
+			r.edit(start, start, `"`)
+			r.pos++
+			break
 		}
 		r.edit(start, r.pos, `"`+r.text[start:r.pos]+`"`)
 	default:
@@ -209,7 +230,23 @@ func (r *repairer) number() bool {
 		r.pos++
 	}
 	doc, err := rawjson.Parse(r.text[start:r.pos], unlimited)
-	return err == nil && doc.Root().Kind() == rawjson.Number
+	if err != nil || doc.Root().Kind() != rawjson.Number {
+		return false
+	}
+	r.strayQuote()
+	return true
+}
+
+// strayQuote takes off a quote right behind the last number, where nothing but
+// closers follows it.
+func (r *repairer) strayQuote() {
+	if r.peek() != '"' {
+		return
+	}
+	if rest := r.text[r.pos+1 : r.end]; strings.ContainsAny(rest, "}]") && strings.Trim(rest, " \t\r\n}]") == "" {
+		r.edit(r.pos, r.pos+1, "")
+		r.pos++
+	}
 }
 
 // literals are the words that stand for a value, in JSON and in Python.
@@ -248,11 +285,6 @@ func (r *repairer) surplus() bool {
 		r.edit(r.pos, r.end, "")
 	}
 	return true
-}
-
-// syntaxFix is the repair as one fix.
-func syntaxFix(text string, edits []rawjson.Edit) fix {
-	return fix{rule: Syntax, edits: edits, changes: textChanges(Syntax, text, edits)}
 }
 
 // mostChanges is how many edits of one repair are told one by one.

@@ -27,13 +27,29 @@ func TestSyntax(t *testing.T) {
 		{name: "Python literals", args: `{"a": True, "b": False, "c": None}`, want: `{"a": true, "b": false, "c": null}`},
 		{name: "words in strings", args: `{'a': 'True None'}`, want: `{"a": "True None"}`},
 		{name: "bare keys", args: `{a: 1, b_2: 2, $c: 3}`, want: `{"a": 1, "b_2": 2, "$c": 3}`},
-		{name: "missing closers", args: `{"a": [{"b": "c"}`, want: `{"a": [{"b": "c"}]}`},
+		{name: "empty object before the arguments", args: `{} {"a": 1}`, want: ` {"a": 1}`},
+		{name: "quote behind the last number", args: `{"a": {"b": -2.50"}} `, want: `{"a": {"b": -2.50}} `},
+		{name: "keys without their opening quote", args: `{city": "Rome", "a": [{b_1" : 2}]}`, want: `{"city": "Rome", "a": [{"b_1" : 2}]}`},
 		{name: "surplus closers", args: `{"a": 1}]}`, want: `{"a": 1}`},
 		{name: "raw control characters", args: "{\"a\": \"x\n\ty\x01\"}", want: `{"a": "x\n\ty\u0001"}`},
 		{name: "escaped apostrophe", args: `{"a": "it\'s"}`, want: `{"a": "it's"}`},
 		{name: "white space of the web", args: "\ufeff{\u00a0\"a\": 1}", want: `{"a": 1}`},
 		{name: "numbers keep their spelling", args: `{'a': 1.50, 'b': -0.0e+5}`, want: `{"a": 1.50, "b": -0.0e+5}`},
 		{name: "deep", args: nested, want: strings.ReplaceAll(nested, "'", `"`)},
+
+		{name: "missing closers", args: `{"a": [{"b": "c"}`},
+		{name: "two empty objects before the arguments", args: `{}{}{"a": 1}`},
+		{name: "an empty object behind the arguments", args: `{"a": 1}{}`},
+		{name: "an empty object before two", args: `{}{"a": 1}{"b": 2}`},
+		{name: "an object that is not empty before the arguments", args: `{"a": 1}{"a": 2}`},
+		{name: "an empty object before a list", args: `{}["a"]`},
+		{name: "quote behind a number that is not the last", args: `{"a": 1", "b": 2}`},
+		{name: "quote behind a number at the end", args: `{"a": 1"`},
+		{name: "text behind a number", args: `{"a": 5'2"}`},
+		{name: "quote behind a literal", args: `{"a": true"}`},
+		{name: "quote in the middle of a key", args: `{ci"ty": 1}`},
+		{name: "words before a quote", args: `{the city": 1}`},
+		{name: "value without its opening quote", args: `{"a": Rome"}`},
 
 		{name: "cut inside a string", args: `{"a": "b`},
 		{name: "cut after an escape", args: `{"a": "b\`},
@@ -81,6 +97,17 @@ func TestSyntax(t *testing.T) {
 		rows[i].params = open
 	}
 	check(t, mend.Syntax, rows)
+	check(t, mend.Close, []row{
+		{name: "closers", params: open, args: `{"a": [{"b": "c"}`, want: `{"a": [{"b": "c"}]}`},
+		{name: "nothing but closers", params: open, args: `{'a': 'b'`},
+		{name: "no closer is missing", params: open, args: `{'a': 'b'}`},
+	})
+	check(t, mend.Syntax|mend.Close, []row{
+		{name: "both", params: open, args: "```{'a': ['b']```", want: `{"a": ["b"]}`},
+		{name: "quote behind the last number, and no closer", params: open, args: `{"a": 1"`},
+	})
+	check(t, mend.Unwrap, []row{{name: "text that lacks its closer", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`}})
+	check(t, mend.Unwrap|mend.Close, []row{{name: "text that lacks its closer, added", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`, want: `{"a": ["x"]}`}})
 	check(t, mend.Syntax|mend.Coerce, []row{
 		{name: "then coerced", params: properties(false, "n", integer), args: `{'n': '5',}`, want: `{"n": 5}`},
 	})

@@ -9,9 +9,10 @@ import (
 	"github.com/toolmend/toolmend/internal/schema"
 )
 
-// valueFixes returns what Coerce, Unwrap, Wrap, Enum and Encode propose for a
-// value of the wrong type, or one that is not among those enumerated.
-func (m *mender) valueFixes(v rawjson.Value, p place) []fix {
+// valueFixes returns what the rules propose for a value of the wrong type, or
+// one that is not among those enumerated. Omit, Unwrap and Echo stand alone
+// where they apply: they say what the value is.
+func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	s, want := m.root, anObject
 	if !p.has(codeNotObject) {
 		s = schema.Locate(m.root, p.pointer)
@@ -19,14 +20,24 @@ func (m *mender) valueFixes(v rawjson.Value, p place) []fix {
 	}
 	var fixes []fix
 	if v.Kind() == rawjson.String {
-		if inner, ok := container(v.Str(), want); ok {
+		if p.has("enum", "const", "anyOf", "oneOf") {
+			fixes = m.enumFixes(s, v)
+		}
+		if f, ok := m.omit(doc, p, v, want); ok && len(fixes) == 0 {
+			return []fix{f}
+		}
+		if !p.has(typeCodes...) {
+			return nil
+		}
+		if inner, ok := m.container(v.Str(), want); ok {
 			return []fix{replace(Unwrap, v, inner)} // and no Wrap: ["[1,2]"] is hardly meant
 		}
-		if m.in.Rules.Has(Enum) && p.has("enum", "const", "anyOf", "oneOf") {
-			if text, ok := m.enumerated(s, v.Str()); ok {
-				fixes = append(fixes, replace(Enum, v, text))
-			}
+		if text, ok := m.split(v.Str(), p, want); ok {
+			fixes = append(fixes, replace(Split, v, text))
 		}
+	}
+	if inner, ok := echoed(v); ok && !want.has(anObject) && m.in.Rules.Has(Echo) {
+		return []fix{replace(Echo, v, inner)}
 	}
 	if text, ok := coerce(v, want); ok {
 		fixes = append(fixes, replace(Coerce, v, text))
@@ -73,14 +84,15 @@ func coerce(v rawjson.Value, want kinds) (string, bool) {
 	return s, true
 }
 
-// container returns the array or object whose text s is.
-func container(s string, want kinds) (string, bool) {
+// container returns the array or object whose text s is, where one is wanted
+// and no string is.
+func (m *mender) container(s string, want kinds) (string, bool) {
 	s = strings.TrimSpace(s)
-	if !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
+	if want.has(aString) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
 		return "", false
 	}
-	if edits, ok := repair(s); ok { // the text of a list is often Python's
-		s, _ = rawjson.Apply(s, edits)
+	if edits, closers, ok := m.repair(s); ok { // the text of a list is often Python's
+		s, _ = rawjson.Apply(s, slices.Concat(edits, closers))
 	}
 	doc, err := rawjson.Parse(s, unlimited)
 	if err != nil {
@@ -95,59 +107,6 @@ func container(s string, want kinds) (string, bool) {
 	return "", false
 }
 
-// maxEnum is the longest string that Enum takes for a variant, in bytes.
-const maxEnum = 512
-
-// enumerated returns the one value of an enum or const that s is a variant of.
-func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
-	if len(s) > maxEnum {
-		return "", false
-	}
-	folded := fold(s)
-	if folded == "" {
-		return "", false
-	}
-	meant := ""
-	for _, a := range applying(m.root, sch) {
-		for _, text := range m.values(a)[folded] {
-			if meant != "" && meant != text {
-				return "", false
-			}
-			meant = text
-		}
-	}
-	return meant, meant != ""
-}
-
-// values returns the JSON text of each string among the enum and the const of
-// a schema, by what it folds to; of several that fold to the same, two. Each
-// schema is read once.
-func (m *mender) values(s rawjson.Value) map[string][]string {
-	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
-		return nil
-	}
-	if known, ok := m.spellings[s]; ok {
-		return known
-	}
-	byFold := map[string][]string{}
-	add := func(v rawjson.Value) {
-		text := v.Raw()
-		if v.Kind() != rawjson.String || len(v.Str()) > maxEnum {
-			return
-		}
-		f := fold(v.Str())
-		if same := byFold[f]; len(same) < 2 && !slices.Contains(same, text) {
-			byFold[f] = append(same, text)
-		}
-	}
-	for v := range s.Get("enum").Each() {
-		add(v)
-	}
-	add(s.Get("const"))
-	m.spellings[s] = byFold
-	return byFold
-}
-
 // single reports whether v is surely one value, and not a list in one string
 // or a word for none.
 func single(v rawjson.Value) bool {
@@ -160,13 +119,30 @@ func single(v rawjson.Value) bool {
 	return true
 }
 
-// nothing reports whether s is a word for no value at all.
-func nothing(s string) bool {
-	switch strings.ToLower(strings.TrimSpace(s)) {
-	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":
-		return true
+// Bounds of the text that Split takes for a list.
+const (
+	maxList  = 1024 // bytes
+	maxParts = 64
+)
+
+// split returns the list of strings that s, with commas between, stands for,
+// where a list of strings is wanted and no string is.
+func (m *mender) split(s string, p place, want kinds) (string, bool) {
+	if !m.in.Rules.Has(Split) || want.has(aString) || !want.has(anArray) || len(s) > maxList ||
+		!strings.Contains(s, ",") || strings.ContainsAny(s, ";\n[]{}()\"'") {
+		return "", false
 	}
-	return false
+	if items := schema.Locate(m.root, p.pointer+"/0"); !items.Exists() || wanted(m.root, items) != aString {
+		return "", false
+	}
+	parts := strings.Split(s, ",")
+	for i, part := range parts {
+		if part = strings.TrimSpace(part); nothing(part) || len(parts) > maxParts {
+			return "", false
+		}
+		parts[i] = rawjson.Quote(part)
+	}
+	return "[" + strings.Join(parts, ", ") + "]", true
 }
 
 // onlyProperty returns the property that a bare value must be meant for: the

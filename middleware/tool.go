@@ -11,6 +11,9 @@ type Tool struct {
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	Strict     bool            `json:"strict,omitzero"` // the provider enforces Parameters
 	Kind       Kind            `json:"kind,omitzero"`
+	// Destructive marks a tool whose calls do what cannot be undone. Repairs that
+	// add what was not sent, mend.Close and mend.FillDefaults, stay off for it.
+	Destructive bool `json:"destructive,omitzero"`
 	// Decode is a last condition after the schema: its error makes the call
 	// invalid, and its text is told to the model. A typed tool sets it, so that
 	// what was validated also decodes.
