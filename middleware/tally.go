@@ -3,7 +3,6 @@ package middleware
 import (
 	"context"
 	"time"
-	"unicode/utf8"
 )
 
 // Tally keeps the ledger for a middleware that calls next more than once. The
@@ -114,7 +113,7 @@ const (
 // included; if there were others, "and more" follows as the last. A note of
 // more than 1,000 bytes is cut there, between characters, and ends with "…".
 func (t *Tally) Note(note string) {
-	note = clipNote(note)
+	note = clip(note, maxNote)
 	if t.noted[note] || len(t.report.Notes) > maxNotes {
 		return
 	}
@@ -126,17 +125,6 @@ func (t *Tally) Note(note string) {
 	}
 	t.noted[note] = true
 	t.report.Notes = append(t.report.Notes, note)
-}
-
-func clipNote(note string) string {
-	if len(note) <= maxNote {
-		return note
-	}
-	end := maxNote
-	for end > maxNote-utf8.UTFMax && !utf8.RuneStart(note[end]) {
-		end--
-	}
-	return note[:end] + "…"
 }
 
 // Sink returns sink for one more call that is not made through Call: the

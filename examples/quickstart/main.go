@@ -46,7 +46,9 @@ func run(ctx context.Context, out io.Writer, otel, colour bool) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.title, err)
 		}
-		p.step(i+1, s.title, resp)
+		if err := p.step(i+1, s.title, resp); err != nil {
+			return err
+		}
 	}
 	p.summary()
 	return nil

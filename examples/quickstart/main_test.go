@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/toolmend/toolmend/middleware"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -50,26 +48,4 @@ func TestColour(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { file.Close() })
 	require.False(t, colourful(file), "a file is no terminal")
-}
-
-func TestWrap(t *testing.T) {
-	t.Parallel()
-	for _, l := range wrap(strings.Repeat("word ", 100)) {
-		require.LessOrEqual(t, len(l), width)
-	}
-	require.Equal(t, []string{strings.Repeat("x", 200)}, wrap(strings.Repeat("x", 200)), "a word is never cut")
-	require.Len(t, []rune(clip(strings.Repeat("é", 200))), width)
-}
-
-func TestEdit(t *testing.T) {
-	t.Parallel()
-	for want, c := range map[string]middleware.Change{
-		`null taken out at /a`: {Pointer: "/a", Before: "null"},
-		`"5" → 5 at /a`:        {Pointer: "/a", Before: `"5"`, After: "5"},
-		`"ls<|x|>" → "ls"`:     {Before: `"ls<|x|>"`, After: `"ls"`},
-		`→ {}`:                 {After: "{}"}, // nothing stood there
-		`"a", taken out`:       {Before: `"a",`},
-	} {
-		require.Equal(t, want, edit(c))
-	}
 }

@@ -36,16 +36,16 @@ func printSpans(ctx context.Context, out io.Writer, colour bool) error {
 func (p *printer) spans(spans tracetest.SpanStubs) {
 	var show func(parent tracetest.SpanStub, indent string)
 	show = func(span tracetest.SpanStub, indent string) {
-		p.line("   %s%s %s", indent, p.bold(span.Name), p.faint(strings.ToLower(span.SpanKind.String())))
+		p.line("   %s%s %s", indent, p.bold(span.Name), p.paint("2", strings.ToLower(span.SpanKind.String())))
 		for _, a := range span.Attributes {
-			p.line("   %s  %s", indent, p.faint(fmt.Sprintf("%s = %s", a.Key, a.Value.String())))
+			p.line("   %s  %s", indent, p.paint("2", fmt.Sprintf("%s = %s", a.Key, a.Value.String())))
 		}
 		for _, e := range span.Events {
 			words := []string{e.Name}
 			for _, a := range e.Attributes {
 				words = append(words, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
 			}
-			p.line("   %s  %s", indent, p.red("• "+strings.Join(words, " ")))
+			p.line("   %s  %s", indent, p.paint("31", "• "+strings.Join(words, " ")))
 		}
 		for _, child := range spans {
 			if child.Parent.SpanID() == span.SpanContext.SpanID() {

@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -28,82 +27,50 @@ func colourful(f *os.File) bool {
 func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
 
 func (p *printer) paint(code, s string) string {
-	if !p.colour {
+	if !p.colour || s == "" {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"
 }
 
-func (p *printer) bold(s string) string  { return p.paint("1", s) }
-func (p *printer) faint(s string) string { return p.paint("2", s) }
-func (p *printer) red(s string) string   { return p.paint("31", s) }
-func (p *printer) green(s string) string { return p.paint("32", s) }
+func (p *printer) bold(s string) string { return p.paint("1", s) }
 
-// step prints the ledger of one step: what the model sent, what was wrong with
+// colours are those of the lines of a tree, by the mark behind the branch.
+var colours = []struct{ mark, code string }{
+	{"   │    ~ ", "32"}, // green: a change
+	{"   │    ✗ ", "31"}, // red: an issue
+	{"   │    → ", "2"},  // faint: what the model was told
+	{"   │      ", "2"},
+	{"   └─ out  ", "32"},
+	{"           ", "2"},
+}
+
+// step prints the report of one step: what the model sent, what was wrong with
 // it, what it was told, and what came out.
-func (p *printer) step(n int, title string, resp *middleware.Response) {
+func (p *printer) step(n int, title string, resp *middleware.Response) error {
 	p.steps++
+	p.modelCalls += len(resp.Report.Attempts)
 	p.line("%s  %s", p.bold(fmt.Sprint(n)), p.bold(title))
-	for i, a := range resp.Report.Attempts {
-		p.modelCalls++
-		p.line("   ├─ attempt %d", i+1)
-		for _, sent := range a.Message.ToolCalls {
-			p.line("   │    %s %s", sent.Name, p.faint(clip(sent.Arguments)))
-		}
-		for _, v := range a.Verdicts {
-			p.verdict(v)
-		}
-		for _, reply := range a.Replies {
-			p.told(reply)
-		}
+	var tree strings.Builder
+	if err := resp.WriteTree(&tree); err != nil {
+		return err
 	}
-	for i, c := range resp.Message.ToolCalls {
-		branch := "   └─ out  "
-		if i > 0 {
-			branch = "           "
+	for l := range strings.Lines(tree.String()) {
+		l = strings.TrimSuffix(l, "\n")
+		branch, code := "", ""
+		for _, c := range colours {
+			if strings.HasPrefix(l, c.mark) {
+				branch, code = c.mark, c.code
+				break
+			}
 		}
-		p.line("%s%s %s", branch, p.green(c.Name), p.green(clip(c.Arguments)))
+		if code != "" {
+			l = branch + p.paint(code, strings.TrimPrefix(l, branch))
+		}
+		p.line("%s", l)
 	}
-	p.line("           %s", p.faint(fmt.Sprintf("%s, %s, %d tokens", resp.Report.Status,
-		count(len(resp.Report.Attempts), "model call"), resp.Usage.Input+resp.Usage.Output)))
 	p.line("")
-}
-
-func (p *printer) verdict(v middleware.Verdict) {
-	for _, c := range v.Changes {
-		p.line("   │    %s", p.green(fmt.Sprintf("~ %s: %s", c.By, edit(c))))
-	}
-	for _, i := range v.Issues {
-		p.line("   │    %s", p.red(fmt.Sprintf("✗ %s: %s", i.Path(), i.Message)))
-	}
-}
-
-// edit says what a change did, and where if it says so.
-func edit(c middleware.Change) string {
-	what := c.Before + " taken out"
-	if c.After != "" {
-		what = strings.TrimSpace(c.Before + " → " + c.After)
-	}
-	if c.Pointer != "" {
-		what += " at " + c.Pointer
-	}
-	return what
-}
-
-func (p *printer) told(reply middleware.Message) {
-	mark := "→ told:"
-	if !reply.IsError {
-		mark = "→ told (a valid sibling):"
-	}
-	p.line("   │    %s", p.faint(mark))
-	for l := range strings.SplitSeq(reply.Text(), "\n") {
-		if l = strings.TrimSpace(l); l == "" || strings.HasPrefix(l, "•") { // the ✗ lines above say it
-			continue
-		}
-		for _, part := range wrap(l) {
-			p.line("   │      %s", p.faint(part))
-		}
-	}
+	return nil
 }
 
 func (p *printer) summary() {
@@ -115,32 +82,4 @@ func count(n int, what string) string {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
-}
-
-const width = 92 // of what stands right of a tree, so that a usual terminal holds it
-
-// clip keeps s on one line.
-func clip(s string) string {
-	s = strings.ReplaceAll(s, "\n", " ")
-	if utf8.RuneCountInString(s) <= width {
-		return s
-	}
-	return string([]rune(s)[:width-1]) + "…"
-}
-
-// wrap breaks s at spaces into lines that fit.
-func wrap(s string) []string {
-	var lines []string
-	line := ""
-	for _, word := range strings.Fields(s) {
-		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width {
-			lines = append(lines, line)
-			line = ""
-		}
-		if line != "" {
-			line += " "
-		}
-		line += word
-	}
-	return append(lines, line)
 }

@@ -1,0 +1,173 @@
+package middleware
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// treeWidth is how many characters of a text a line of a tree shows.
+const treeWidth = 92
+
+// String returns the name and the arguments of the call on one line, the
+// arguments cut at 200 bytes.
+func (c ToolCall) String() string { return c.Name + " " + clipLine(c.Arguments, 200) }
+
+// String returns the report as WriteTree writes it. It holds content: what the
+// model wrote, and what it was told.
+func (r Report) String() string {
+	var b strings.Builder
+	_ = r.WriteTree(&b)
+	return b.String()
+}
+
+// WriteTree writes the report for people, one branch for each attempt: the
+// calls that the model sent, the changes (~) and issues (✗) of each, and what
+// the model was told (→). Long texts are cut. The last line has the status, the
+// model calls and the tokens. The error is w's.
+func (r Report) WriteTree(w io.Writer) error {
+	t := tree{bufio.NewWriter(w)}
+	t.attempts(r)
+	t.line("   └─ %s", r.summary())
+	return t.w.Flush()
+}
+
+// WriteTree writes the report of the response as Report.WriteTree does, and the
+// calls that came out before the last line. The error is w's.
+func (r *Response) WriteTree(w io.Writer) error {
+	t := tree{bufio.NewWriter(w)}
+	t.attempts(r.Report)
+	for i, c := range r.Message.ToolCalls {
+		branch := "   └─ out  "
+		if i > 0 {
+			branch = "           "
+		}
+		t.line("%s%s %s", branch, c.Name, clipLine(c.Arguments, treeWidth))
+	}
+	t.line("           %s", r.Report.summary())
+	return t.w.Flush()
+}
+
+// summary is the last line of a tree.
+func (r Report) summary() string {
+	var tokens int64
+	for _, a := range r.Attempts {
+		tokens += a.Usage.Input + a.Usage.Output
+	}
+	status := string(r.Status)
+	if r.Status == NoCalls {
+		status = "no calls"
+	}
+	calls := "1 model call"
+	if n := len(r.Attempts); n != 1 {
+		calls = fmt.Sprintf("%d model calls", n)
+	}
+	return fmt.Sprintf("%s, %s, %d tokens", status, calls, tokens)
+}
+
+// tree writes lines; the writer keeps its first error.
+type tree struct{ w *bufio.Writer }
+
+// line writes one line, without the control characters that model-written text
+// may hold: they could change what a terminal shows.
+func (t tree) line(format string, args ...any) {
+	fmt.Fprintln(t.w, strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
+			return ' '
+		}
+		return c
+	}, fmt.Sprintf(format, args...)))
+}
+
+func (t tree) attempts(r Report) {
+	for i, a := range r.Attempts {
+		t.line("   ├─ attempt %d", i+1)
+		for _, sent := range a.Message.ToolCalls {
+			t.line("   │    %s %s", sent.Name, clipLine(sent.Arguments, treeWidth))
+		}
+		if a.Err != nil {
+			t.line("   │    ✗ %s", clipLine(a.Err.Error(), treeWidth))
+		}
+		for _, v := range a.Verdicts {
+			t.verdict(v)
+		}
+		for _, reply := range a.Replies {
+			t.told(reply)
+		}
+	}
+	for _, note := range r.Notes {
+		t.line("   ├─ note: %s", clipLine(note, treeWidth))
+	}
+}
+
+func (t tree) verdict(v Verdict) {
+	for _, c := range v.Changes {
+		t.line("   │    ~ %s: %s", c.By, c.edit())
+	}
+	for _, i := range v.Issues {
+		t.line("   │    ✗ %s: %s", i.Path(), i.Message)
+	}
+}
+
+// edit says what the change did, and where if it says so.
+func (c Change) edit() string {
+	what := clipLine(c.Before, treeWidth) + " taken out"
+	if c.After != "" {
+		what = strings.TrimSpace(clipLine(c.Before, treeWidth) + " → " + clipLine(c.After, treeWidth))
+	}
+	if c.Pointer != "" {
+		what += " at " + c.Pointer
+	}
+	return what
+}
+
+func (t tree) told(reply Message) {
+	mark := "→ told:"
+	if !reply.IsError {
+		mark = "→ told (a valid sibling):"
+	}
+	t.line("   │    %s", mark)
+	for l := range strings.SplitSeq(reply.Text(), "\n") {
+		if l = strings.TrimSpace(l); l == "" || strings.HasPrefix(l, "•") { // the ✗ lines above say it
+			continue
+		}
+		for _, part := range wrap(l) {
+			t.line("   │      %s", part)
+		}
+	}
+}
+
+// clipLine puts s on one line of at most n bytes.
+func clipLine(s string, n int) string { return strings.ReplaceAll(clip(s, n), "\n", " ") }
+
+// clip cuts s at n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	end := n
+	for end > n-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return s[:end] + "…"
+}
+
+// wrap breaks s at spaces into lines that fit.
+func wrap(s string) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > treeWidth {
+			lines = append(lines, line)
+			line = ""
+		}
+		if line != "" {
+			line += " "
+		}
+		line += word
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,99 @@
+package middleware_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+func ExampleReport_WriteTree() {
+	sent := middleware.ToolCall{ID: "c1", Name: "weather", Arguments: `{"town":"Oslo","days":"2"}`}
+	report := middleware.Report{
+		Status: middleware.Valid,
+		Attempts: []middleware.Attempt{{
+			Message: middleware.Message{ToolCalls: []middleware.ToolCall{sent}},
+			Verdicts: []middleware.Verdict{{
+				Call:    sent,
+				Changes: []middleware.Change{{By: "coerce", Pointer: "/days", Before: `"2"`, After: "2"}},
+				Issues:  []middleware.Issue{{Code: "required", Pointer: "/city", Message: "required property is missing"}},
+			}},
+			Replies: []middleware.Message{refused(sent, "Fix the following errors:\n• [city] missing\nSend the call again.")},
+			Usage:   middleware.Usage{Input: 100, Output: 20},
+		}},
+	}
+	fmt.Println(sent)
+	_ = report.WriteTree(os.Stdout)
+	// Output:
+	// weather {"town":"Oslo","days":"2"}
+	//    ├─ attempt 1
+	//    │    weather {"town":"Oslo","days":"2"}
+	//    │    ~ coerce: "2" → 2 at /days
+	//    │    ✗ city: required property is missing
+	//    │    → told:
+	//    │      Fix the following errors:
+	//    │      Send the call again.
+	//    └─ valid, 1 model call, 120 tokens
+}
+
+func TestTreeOfChanges(t *testing.T) {
+	t.Parallel()
+	for want, c := range map[string]middleware.Change{
+		`null taken out at /a`: {Pointer: "/a", Before: "null"},
+		`"5" → 5 at /a`:        {Pointer: "/a", Before: `"5"`, After: "5"},
+		`"ls" → "l"`:           {Before: `"ls"`, After: `"l"`},
+		`→ {}`:                 {After: "{}"},
+	} {
+		c.By = "rule"
+		r := middleware.Report{Attempts: []middleware.Attempt{{Verdicts: []middleware.Verdict{{Changes: []middleware.Change{c}}}}}}
+		require.Contains(t, r.String(), "~ rule: "+want+"\n")
+	}
+}
+
+// Hostile content stays on its line, and does not reach the terminal as it is.
+func TestTreeOfHostileContent(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("é", 1000)
+	hostile := "\x1b[2J\u202e\r\nx" + long
+	call := middleware.ToolCall{Name: hostile, Arguments: hostile}
+	r := middleware.Response{
+		Message: middleware.Message{ToolCalls: []middleware.ToolCall{call, call}},
+		Report: middleware.Report{
+			Notes: []string{hostile},
+			Attempts: []middleware.Attempt{{
+				Err:      errors.New(hostile),
+				Message:  middleware.Message{ToolCalls: []middleware.ToolCall{call}},
+				Verdicts: []middleware.Verdict{{Issues: []middleware.Issue{{Pointer: "/" + hostile, Message: hostile}}}},
+				Replies:  []middleware.Message{refused(call, strings.Repeat("word ", 100)+long)},
+			}},
+		},
+	}
+	var b strings.Builder
+	require.NoError(t, r.WriteTree(&b))
+	require.NotContains(t, b.String(), "\x1b")
+	require.NotContains(t, b.String(), "\u202e")
+	for l := range strings.Lines(b.String()) {
+		require.True(t, strings.HasPrefix(l, "   "), "%q", l)
+	}
+	require.Contains(t, b.String(), "no calls, 1 model call, 0 tokens")
+	require.Less(t, len(call.String()), len(hostile)+250)
+
+	fails := errors.New("full")
+	require.ErrorIs(t, r.WriteTree(writer(func([]byte) (int, error) { return 0, fails })), fails)
+	require.ErrorIs(t, r.Report.WriteTree(writer(func([]byte) (int, error) { return 0, fails })), fails)
+}
+
+func refused(c middleware.ToolCall, text string) middleware.Message {
+	m := middleware.ToolReply(c, text)
+	m.IsError = true
+	return m
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
