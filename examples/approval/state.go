@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
 
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/middleware"
@@ -12,29 +10,19 @@ import (
 
 // load reads the run from its file, or starts one.
 func load(file string) (*agentloop.State, error) {
-	b, err := os.ReadFile(file)
-	if file == "" || errors.Is(err, fs.ErrNotExist) {
-		return agentloop.NewState(middleware.User("Pay the rent, the power and the phone.")), nil
+	if file != "" {
+		s, err := agentloop.LoadFile(file)
+		if !errors.Is(err, fs.ErrNotExist) {
+			return s, err
+		}
 	}
-	s := new(agentloop.State)
-	if err == nil {
-		err = json.Unmarshal(b, s)
-	}
-	return s, err
+	return agentloop.NewState(middleware.User("Pay the rent, the power and the phone.")), nil
 }
 
-// save writes the run beside its file first, so that a crash leaves the old
-// state or the new one.
+// save writes the run to its file, if it has one.
 func save(file string, s *agentloop.State) error {
 	if file == "" {
 		return nil
 	}
-	b, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(file+".new", b, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(file+".new", file)
+	return agentloop.SaveFile(file, s)
 }
