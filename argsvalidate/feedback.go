@@ -20,8 +20,8 @@ type FeedbackInput struct {
 	Attempt   int      // the failed one, from 1
 	Repeated  bool     // the attempt before failed in exactly the same way
 
-	source func() rawjson.Value // of Tool; nil: read from its Parameters
-	hints  *hints               // of the step; nil: this text stands alone
+	known *compiled // of Tool; nil: read from its Parameters
+	hints *hints    // of the step; nil: this text stands alone
 }
 
 // Bounds of the built-in text.
@@ -189,10 +189,18 @@ func excerpt(b *strings.Builder, in FeedbackInput) {
 // schema returns the tool's schema; absent if it cannot be read. The schemas of
 // a Validator's tools are read once.
 func (in FeedbackInput) schema() rawjson.Value {
-	if in.source != nil {
-		return in.source()
+	if in.known != nil {
+		return in.known.source()
 	}
 	return schemaOf(in.Tool.Parameters)
+}
+
+// declarations returns what the schemas inside in.schema declare.
+func (in FeedbackInput) declarations() *schema.Declarations {
+	if in.known != nil {
+		return in.known.declared()
+	}
+	return schema.NewDeclarations(in.schema())
 }
 
 func schemaOf(raw []byte) rawjson.Value {

@@ -3,7 +3,6 @@ package argsvalidate
 import (
 	"sync"
 
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 )
 
@@ -24,24 +23,6 @@ type hints struct {
 	meant    map[string]string // by unknown tool
 	keys     int               // how many keys were looked for
 	compared int               // work done for keys
-
-	declarations map[string]*schema.Declarations // by tool
-}
-
-// declared returns what the schemas of the tool declare.
-func (h *hints) declared(in FeedbackInput, root rawjson.Value) *schema.Declarations {
-	if in.source == nil {
-		return schema.NewDeclarations(root)
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.declarations[in.Tool.Name] == nil {
-		if h.declarations == nil {
-			h.declarations = map[string]*schema.Declarations{}
-		}
-		h.declarations[in.Tool.Name] = schema.NewDeclarations(root)
-	}
-	return h.declarations[in.Tool.Name]
 }
 
 // tool returns the available tool that name probably stands for, "" for none.

@@ -17,7 +17,7 @@ func properties(b *strings.Builder, in FeedbackInput) bool {
 	if !root.Exists() {
 		return false
 	}
-	said := map[string]bool{}
+	all, said := in.declarations(), map[string]bool{}
 	for _, i := range in.Verdict.Issues {
 		if i.Code != "required" && i.Code != "dependentRequired" && i.Code != "additionalProperties" && i.Code != codeUndeclared {
 			continue
@@ -30,13 +30,13 @@ func properties(b *strings.Builder, in FeedbackInput) bool {
 			break
 		}
 		said[object] = true
-		objectProperties(b, in, root, args.At(object), object)
+		objectProperties(b, in.hints, all, root, args.At(object), object)
 	}
 	return len(said) > 0
 }
 
-func objectProperties(b *strings.Builder, in FeedbackInput, root, sent rawjson.Value, pointer string) {
-	declared := in.hints.declared(in, root).Of(schema.Locate(root, pointer))
+func objectProperties(b *strings.Builder, h *hints, all *schema.Declarations, root, sent rawjson.Value, pointer string) {
+	declared := all.Of(schema.Locate(root, pointer))
 	if len(declared.Names) == 0 {
 		return
 	}
@@ -64,7 +64,7 @@ func objectProperties(b *strings.Builder, in FeedbackInput, root, sent rawjson.V
 	if lacking > 0 {
 		fmt.Fprintf(b, "Missing: %s.\n", firstNames(declared.Required, lacking, missing, nil))
 	}
-	if unknown := unknownKeys(in.hints, sent, declared, there); len(unknown) > 0 {
+	if unknown := unknownKeys(h, sent, declared, there); len(unknown) > 0 {
 		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// strip takes out the empty values that the schema says are optional.
+// strip takes out what the tool's strip mode says, on the arguments alone.
 func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
 	text, removed, err := by.JSON(doc.Text())
 	if err != nil || len(removed) == 0 {
@@ -30,10 +30,10 @@ func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjso
 // maxRefused is how many empty members stripRefused takes out of one call.
 const maxRefused = 100
 
-// stripRefused takes out the empty, declared members that issues of s name, such
-// as a null that only one branch of a tagged union refuses. They stay unless the
+// stripRefused takes out the empty, declared members that issues of s name, such as a
+// null that only one branch of a tagged union refuses. They stay unless the
 // arguments are valid without them.
-func (j *judgement) stripRefused(s *seen, compiled *schema.Schema, doc *rawjson.Doc, left *int) *rawjson.Doc {
+func (j *judgement) stripRefused(s *seen, c *compiled, doc *rawjson.Doc, left *schema.Budget) *rawjson.Doc {
 	if len(s.issues) > maxRefused {
 		return doc
 	}
@@ -46,7 +46,7 @@ func (j *judgement) stripRefused(s *seen, compiled *schema.Schema, doc *rawjson.
 			return doc
 		}
 		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
-		if names, _ := schema.Names(compiled.Source(), schema.Locate(compiled.Source(), at)); !slices.Contains(names, v.Key()) {
+		if !c.declared().Of(schema.Locate(c.source(), at)).Has(v.Key()) {
 			return doc // a key of a map is a value of its own
 		}
 		refused[v] = true
@@ -64,7 +64,7 @@ func (j *judgement) stripRefused(s *seen, compiled *schema.Schema, doc *rawjson.
 		return doc
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
-	if err != nil || len(compiled.ValidateWithin(stripped.Root(), left)) > 0 {
+	if err != nil || len(c.schema.ValidateWithin(stripped.Root(), left)) > 0 {
 		return doc
 	}
 	s.text, s.issues, s.changes = text, nil, append(s.changes, changes...)

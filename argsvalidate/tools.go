@@ -28,6 +28,7 @@ type compiled struct {
 	unusable bool                                  // there is a text, and nothing can be validated against it
 	source   func() rawjson.Value                  // the text, read; absent if it cannot be
 	mend     func() *mend.Schema                   // the same for repairs
+	declared func() *schema.Declarations           // of source
 	notes    []string                              // what an operator should know
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
 }
@@ -64,6 +65,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 			return s
 		})
 	}
+	c.declared = sync.OnceValue(func() *schema.Declarations { return schema.NewDeclarations(c.source()) })
 	if len(raw) == 0 {
 		return c, footprint(raw, nil)
 	}

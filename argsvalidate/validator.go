@@ -84,28 +84,30 @@ type judgement struct {
 	known    *toolbox
 	calls    []middleware.ToolCall // within Limits.Calls
 	excess   []middleware.ToolCall // past it
-	tools    []plan                // of each call
+	tools    []plan                // of each call of calls
 	verdicts []middleware.Verdict  // on calls, then on excess
 	notes    []string
 	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
 	detached bool                  // there is no request behind it
 	late     map[string]bool       // functions of the user's that did not return in time
-	work     int                   // left for validating the calls; see schema.ValidateWithin
-	repairs  int                   // left for validating repairs of them
+	work     schema.Budget         // left for validating the calls
+	repairs  schema.Budget         // left for validating repairs of them
 }
 
-// What validating the calls of one message may cost that the fast path does not
-// accept, and validating repairs of them, in units of schema.ValidateWithin:
-// some 150 ms each. A call alone may cost 100,000; the dearest recorded one
-// costs 656.
-const maxWork = 1_000_000
+// Bounds of what validating the calls of one message may cost, and again of
+// what validating repairs of them may.
+const (
+	maxWork       = 400_000 // units of schema.Budget, some 60 ms; the most expensive recorded call costs 656
+	maxIssuesMade = 4 * schema.MaxIssues
+)
 
 // validated reports whether calls of a kind are held to their tool.
 func validated(k middleware.Kind) bool { return k != middleware.Custom && k != middleware.Foreign }
 
 func (v *Validator) newJudgement(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *judgement {
 	n := min(len(calls), v.o.Limits.Calls)
-	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:], work: maxWork, repairs: maxWork}
+	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
+		work: schema.Budget{Work: maxWork, Issues: maxIssuesMade}, repairs: schema.Budget{Work: maxWork, Issues: maxIssuesMade}}
 }
 
 func (j *judgement) invalid() bool {
@@ -152,7 +154,7 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 // start makes the verdicts. Those on calls past the limit are complete.
 func (j *judgement) start() {
 	all := len(j.calls) + len(j.excess)
-	j.tools = make([]plan, all)
+	j.tools = make([]plan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, all)
 	for i, c := range j.calls {
 		j.verdicts[i].Call = c
@@ -212,7 +214,7 @@ type seen struct {
 
 // look validates arguments by themselves, without repairs and rules, with the
 // work that is left.
-func (j *judgement) look(ctx context.Context, p plan, args string, left *int) seen {
+func (j *judgement) look(ctx context.Context, p plan, args string, left *schema.Budget) seen {
 	if p.declared() && j.v.surelyValid(p, args) {
 		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
 	}
@@ -254,7 +256,7 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc, left *int) {
+func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc, left *schema.Budget) {
 	before := *s
 	original := doc
 	if stripper := p.stripper(); stripper != nil {
@@ -266,7 +268,7 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjs
 			*s, doc = before, original
 		}
 		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			doc = j.stripRefused(s, compiled, doc, left)
+			doc = j.stripRefused(s, p.compiled, doc, left)
 		}
 		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
 			s.issues = schema.Undeclared(compiled.Source(), doc.Root(), codeUndeclared)
@@ -314,8 +316,9 @@ func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repea
 		for i++; j.verdicts[i].OK(); i++ {
 		}
 		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, hints: &j.known.hints}
-		if p := j.tools[i]; p.declared() {
-			in.Tool, in.Declared, in.source = *p.tool, true, p.compiled.source
+		if i < len(j.tools) && j.tools[i].declared() {
+			p := j.tools[i]
+			in.Tool, in.Declared, in.known = *p.tool, true, p.compiled
 		}
 		in.Available = j.known.available()
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })

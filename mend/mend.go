@@ -21,6 +21,7 @@ package mend
 import (
 	"context"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -171,7 +172,7 @@ const (
 // arguments. The result is the same every time. Safe for concurrent use as far
 // as in.Validate is.
 func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool) {
-	if len(in.Issues) == 0 || in.Rules&None != 0 || hasCode(in.Issues, codeTruncated) {
+	if in.Rules&None != 0 || hasCode(in.Issues, codeTruncated) || !slices.ContainsFunc(in.Issues, repairable) {
 		return "", nil, false
 	}
 	m := newMender(in)
@@ -186,6 +187,12 @@ func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool
 	}
 	found, ok := m.search(start)
 	return found.text, found.changes, ok
+}
+
+// repairable is false for an issue that no rule has an answer to: the arguments
+// are too large or too expensive to validate.
+func repairable(i middleware.Issue) bool {
+	return i.Code != "unchecked" && i.Code != "size" && i.Code != "depth"
 }
 
 // parsed returns JSON in place of text that is not.

@@ -52,6 +52,12 @@ func TestNeededRepairsAreValidatedOnce(t *testing.T) {
 	}
 }
 
+// Arguments that no rule has an answer to are not read.
+func TestNothingToRepair(t *testing.T) {
+	in := mend.Input{Arguments: `{"a":[` + strings.Repeat("1,", 100_000) + `1]}`, Issues: []middleware.Issue{{Code: "unchecked"}}, Rules: mend.All}
+	require.Less(t, testing.AllocsPerRun(3, func() { mend.Arguments(in) }), 5.0)
+}
+
 // A string with a million control characters becomes a few edits. The result
 // is the same as that of an edit for each.
 func TestManyControlCharacters(t *testing.T) {

@@ -117,3 +117,19 @@ func TestEnumsAreReadOnce(t *testing.T) {
 	require.Contains(t, (*issues)[0].Message, "wanted one of")
 	require.Less(t, first, uint64(20_000*120), "bytes allocated")
 }
+
+// The calls of one message share a number of issues; each still gets a few.
+func TestIssuesAreShared(t *testing.T) {
+	t.Parallel()
+	s, err := schema.Compile([]byte(`{"required":`+quotedNames(300, func(i int) string { return fmt.Sprintf("name%d", i) })+`}`), schema.Options{})
+	require.NoError(t, err)
+	doc, err := rawjson.Parse(`{}`, rawjson.Limits{})
+	require.NoError(t, err)
+	left := &schema.Budget{Work: 1000, Issues: 400}
+	var made []int
+	for range 4 {
+		made = append(made, len(s.ValidateWithin(doc.Root(), left)))
+	}
+	require.Equal(t, []int{300, 100, 50, 1}, made, "the last one is unchecked")
+	require.Len(t, s.Validate(doc.Root()), 300)
+}

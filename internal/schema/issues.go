@@ -29,6 +29,7 @@ type fault struct {
 
 // reader turns v5's errors into issues.
 type reader struct {
+	most      int // issues
 	s         *Schema
 	instance  *finder
 	suggested int                      // how often a suggestion was looked for
@@ -53,8 +54,8 @@ func (r *reader) got(at string) rawjson.Value {
 	return r.instance.child(r.within, last)
 }
 
-func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value) []middleware.Issue {
-	r := &reader{s: s, instance: newFinder(root), work: 4 * maxComparing}
+func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value, most int) []middleware.Issue {
+	r := &reader{s: s, most: most, instance: newFinder(root), work: 4 * maxComparing}
 	faults := r.faults(invalid)
 	slices.SortFunc(faults, func(a, b fault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
@@ -64,7 +65,7 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value)
 		if i > 0 && f.at == faults[i-1].at && f.where == faults[i-1].where && f.keyword == faults[i-1].keyword && len(f.merged) == 0 {
 			continue // the same schema, reached twice
 		}
-		if issues = append(issues, r.read(f)...); len(issues) > 2*MaxIssues {
+		if issues = append(issues, r.read(f)...); len(issues) > 2*most {
 			break
 		}
 	}
@@ -74,7 +75,7 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value)
 	issues = slices.CompactFunc(issues, func(a, b middleware.Issue) bool {
 		return a.Code == b.Code && a.Pointer == b.Pointer && (a.Message == b.Message || a.Code == "required" || a.Code == "additionalProperties")
 	})
-	return issues[:min(len(issues), MaxIssues)]
+	return issues[:min(len(issues), most)]
 }
 
 func (r *reader) faults(e *jsonschema.ValidationError) []fault {
@@ -188,7 +189,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 	switch f.keyword {
 	case "required":
 		for name := range x.rule.Each() {
-			if len(issues) == MaxIssues {
+			if len(issues) == r.most {
 				break
 			}
 			if !r.instance.get(x.got, name.Str()).Exists() {
@@ -256,7 +257,7 @@ func (r *reader) undeclared(x finding) []middleware.Issue {
 			msg += "; did you mean " + clip(rawjson.Quote(meant), maxQuoted) + "?"
 		}
 		issues = append(issues, middleware.Issue{Code: x.keyword, Pointer: rawjson.JoinPointer(x.at, key), Message: msg})
-		if len(issues) == MaxIssues {
+		if len(issues) == r.most {
 			break
 		}
 	}

@@ -256,15 +256,22 @@ func (s *Schema) Source() rawjson.Value { return s.source.Root() }
 // a value that would cost jsonschema/v5 more than some 15 ms, and that the fast
 // path does not accept, has the one issue "unchecked".
 func (s *Schema) Validate(v rawjson.Value) []middleware.Issue {
-	left := budget
-	return s.ValidateWithin(v, &left)
+	return s.ValidateWithin(v, &Budget{Work: budget, Issues: MaxIssues})
 }
 
-// ValidateWithin is Validate for several values, such as the arguments of all
-// calls of one message, that share the work that is left, in units of at most
-// some 150 ns. It takes what it used off left. What the fast path accepts costs
-// nothing.
-func (s *Schema) ValidateWithin(v rawjson.Value, left *int) (issues []middleware.Issue) {
+// Budget is what several values, such as the arguments of all calls of one
+// message, may cost together.
+type Budget struct {
+	Work   int // in units of at most some 150 ns; what the fast path accepts costs nothing
+	Issues int // how many may be made; past that each value still gets a few
+}
+
+// fewIssues are made of each value, whatever others have had.
+const fewIssues = 50
+
+// ValidateWithin is Validate, which takes what it used off left. A value that
+// would take more work than is left is unchecked.
+func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middleware.Issue) {
 	defer func() {
 		if p := recover(); p != nil {
 			issues = unchecked()
@@ -276,11 +283,11 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *int) (issues []middleware
 	if tooMany(v) {
 		return unchecked()
 	}
-	if *left <= 0 {
+	if left.Work <= 0 {
 		return unchecked()
 	}
 	decoded := v.Any()
-	if !s.affordable(decoded, left) {
+	if !s.affordable(decoded, &left.Work) {
 		return unchecked()
 	}
 	err := s.compiled.Validate(decoded)
@@ -291,9 +298,10 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *int) (issues []middleware
 	if !errors.As(err, &invalid) { // a reference that leads back to itself
 		return unchecked()
 	}
-	if issues = s.issues(invalid, v); len(issues) == 0 {
+	if issues = s.issues(invalid, v, max(fewIssues, min(left.Issues, MaxIssues))); len(issues) == 0 {
 		return unchecked()
 	}
+	left.Issues -= len(issues)
 	return issues
 }
 
