@@ -28,7 +28,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
 	client := anthropic.NewClient(
-		option.WithBaseURL(baseURL), option.WithAPIKey(key),
+		option.WithBaseURL(baseURL), option.WithAPIKey(key), option.WithMaxRetries(0), // retries are retry.New's
 		option.WithMiddleware(transport.Hook(argsvalidate.New(o), retry.New(retry.Options{}))), // the one option
 	)
 	message, err := client.Messages.New(ctx, anthropic.MessageNewParams{

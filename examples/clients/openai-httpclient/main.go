@@ -30,7 +30,7 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
 	client := openai.NewClient(
-		option.WithBaseURL(baseURL), option.WithAPIKey(key),
+		option.WithBaseURL(baseURL), option.WithAPIKey(key), option.WithMaxRetries(0), // retries are retry.New's
 		option.WithHTTPClient(&http.Client{ // the one option
 			Transport: transport.RoundTripper(nil, argsvalidate.New(o), retry.New(retry.Options{})),
 		}),

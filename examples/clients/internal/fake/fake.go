@@ -140,6 +140,7 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	a := s.script[min(n, len(s.script))-1]
 	if a.Busy {
 		rw.Header().Set("Content-Type", "application/json")
+		rw.Header().Set("Retry-After-Ms", "1")
 		rw.WriteHeader(http.StatusTooManyRequests)
 		fmt.Fprint(rw, s.wire.fail(http.StatusTooManyRequests, "slow down"))
 		return

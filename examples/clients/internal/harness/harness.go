@@ -48,6 +48,7 @@ func Run(t *testing.T, p Path) {
 	t.Run("exhausted", func(t *testing.T) { t.Parallel(); exhausted(t, p) })
 	t.Run("raise", func(t *testing.T) { t.Parallel(); raise(t, p) })
 	t.Run("no calls", func(t *testing.T) { t.Parallel(); noCalls(t, p) })
+	t.Run("busy", func(t *testing.T) { t.Parallel(); busy(t, p) })
 	t.Run("own", func(t *testing.T) { t.Parallel(); own(t, p) })
 	if p.Stream {
 		t.Run("text first", func(t *testing.T) { t.Parallel(); live(t, p) })

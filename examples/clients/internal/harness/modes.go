@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -63,6 +64,17 @@ func noCalls(t *testing.T, p Path) {
 	require.Equal(t, "It rains in Oslo.", got.text)
 	require.Empty(t, got.calls)
 	require.Equal(t, 2, len(requests(t, p, server, 1)))
+}
+
+// busy: a service that is busy for good costs the four attempts of package retry,
+// and not their product with the client's own.
+func busy(t *testing.T, p Path) {
+	server := fake.New(p.Wire, fake.Answer{Busy: true})
+	defer server.Close()
+	err := p.Run(t.Context(), io.Discard, server.URL, key, argsvalidate.Options{})
+	require.Error(t, err)
+	require.Empty(t, server.Refused(), "the service refused a request")
+	require.Len(t, server.Requests(), 4)
 }
 
 // live: text is shown while the model still writes its calls, and a mistake in
