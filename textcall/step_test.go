@@ -33,9 +33,9 @@ func TestFaultsGoBack(t *testing.T) {
 	}{
 		"react": {textcall.ReAct, twoActions, "Action: search\nAction Input: a",
 			[]string{"Your last message could not be used: it has 2 Actions; write one, and wait for its Observation. Nothing was executed.",
-				"Action: one of [search, calculator, now, free]", "Final Answer: "}},
+				"Names of the tools: search, calculator, now, free\n", "Final Answer: "}},
 		"json": {textcall.JSONAction, "```json\nsearch for a\n```", `{"action": "search", "action_input": "a"}`,
-			[]string{"could not be used: its code block holds words", "[search, calculator, now, free]", "```json\n{\"action\": "}},
+			[]string{"could not be used: its code block holds words", "Names of the tools: search, calculator, now, free\n", "```json\n{\"action\": "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,8 +1,6 @@
 package textcall
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -47,13 +45,23 @@ func (t toolset) find(name string) (middleware.Tool, bool) {
 	return t.declared[i], true
 }
 
-// names are those of the tools that may be called, with commas.
+// names is a line with the names of the tools that may be called. It stands
+// outside of the form, whose lines small models copy as they are.
 func (t toolset) names() string {
 	all := make([]string, len(t.callable))
 	for i, tool := range t.callable {
 		all[i] = oneLine(tool.Name)
 	}
-	return strings.Join(all, ", ")
+	return "Names of the tools: " + strings.Join(all, ", ")
+}
+
+// placeholder stands in the form where the name of a tool is wanted: the name
+// itself where only one can be meant.
+func (t toolset) placeholder() string {
+	if len(t.callable) == 1 {
+		return oneLine(t.callable[0].Name)
+	}
+	return "name of the tool"
 }
 
 // list describes the tools, one after the other. The words are strangers': they
@@ -65,7 +73,7 @@ func (t toolset) list() string {
 		if d := strings.TrimSpace(tool.Description); d != "" {
 			b.WriteString(" " + indented(d))
 		}
-		b.WriteString("\n  Arguments: " + schemaLine(tool.Parameters) + "\n")
+		b.WriteString("\n" + signatureOf(tool.Parameters))
 	}
 	return b.String()
 }
@@ -81,20 +89,9 @@ func (t toolset) demand() string {
 	return ""
 }
 
-// schemaLine puts a schema on one line. What is not JSON stays readable.
-func schemaLine(schema json.RawMessage) string {
-	if len(bytes.TrimSpace(schema)) == 0 {
-		return "a JSON object"
-	}
-	var b bytes.Buffer
-	if json.Compact(&b, schema) != nil {
-		return oneLine(string(schema))
-	}
-	return oneLine(b.String())
-}
-
 // named returns the tool name that a model has written, without the quotes,
-// brackets and emphasis around it, unless these are part of a declared name.
+// brackets and emphasis around it, unless these are part of a declared name. Of
+// "one of [search]", whatever stands before it, it is search, if that is declared.
 func (t toolset) named(written string) string {
 	written = strings.TrimSpace(written)
 	if _, ok := t.find(written); ok {
@@ -106,7 +103,18 @@ func (t toolset) named(written string) string {
 			return decorated
 		}
 	}
+	if before, list, ok := strings.Cut(bare, "["); ok && strings.HasSuffix(strings.ToLower(strings.TrimRight(before, " ")), "one of") {
+		if only := strings.Trim(list, " \t*`\"'“”[]."); t.declares(only) {
+			return only
+		}
+	}
 	return bare
+}
+
+// declares reports whether a tool has that very name.
+func (t toolset) declares(name string) bool {
+	_, ok := t.find(name)
+	return ok
 }
 
 // has reports whether a model has written the name of a tool.
