@@ -84,8 +84,8 @@ func blame(s sample, t truth, differing []string, args map[string]any, changes [
 // nothing with package mend; nil if it is neither.
 func sentArguments(text string) map[string]any {
 	var v any
-	if decode([]byte(text), &v) != nil {
-		v, _ = pythonLiteral(text)
+	if !json.Valid([]byte(text)) || decode([]byte(text), &v) != nil {
+		v, _ = sentLiteral(text)
 	}
 	m, _ := v.(map[string]any)
 	return m

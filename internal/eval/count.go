@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/mend"
@@ -10,20 +12,25 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// rules are what is evaluated alone, in the order of the table.
-var rules = []mend.Rules{mend.Coerce, mend.Unwrap, mend.Wrap, mend.Rename, mend.RenameClose, mend.DropUnknown, mend.Syntax, mend.ToolName, mend.Enum, mend.Encode}
-
 // setups are the rows of the table: strip, each rule alone, sets of rules.
+// Encode is in no set: it was never right, and would hide what the others do.
 func setups() []setup {
 	all := []setup{newSetup("strip", strip.Optional, mend.None)}
-	for _, r := range rules {
+	for r := mend.Rules(1); r&mend.All != 0; r <<= 1 {
 		all = append(all, newSetup(r.String(), strip.Off, r))
 	}
-	return append(all,
-		newSetup("default", strip.Off, mend.Default),
-		newSetup("strip, default", strip.Optional, mend.Default),
-		newSetup("all", strip.Off, mend.All),
-		newSetup("strip, all", strip.Optional, mend.All))
+	for _, set := range []struct {
+		name  string
+		rules mend.Rules
+	}{
+		{"default", mend.Default},
+		{"certain", mend.Certain},
+		{"certain, fill_defaults", mend.Certain | mend.FillDefaults},
+		{"all but encode", mend.All &^ mend.Encode},
+	} {
+		all = append(all, newSetup(set.name, strip.Off, set.rules), newSetup("strip, "+set.name, strip.Optional, set.rules))
+	}
+	return all
 }
 
 // tally counts what a setup did to some calls.
@@ -46,6 +53,29 @@ func (t *tally) add(u tally) {
 func (t tally) right() int  { return t.outcomes[equal] + t.outcomes[elsewhere] }
 func (t tally) judged() int { return t.right() + t.outcomes[wrong] }
 
+// distinct counts a fault that many calls share once: tool, properties and
+// kinds of faults.
+type distinct struct {
+	invalid bool  // the schema refused these calls; else they are no JSON, or of unknown name
+	calls   int   // with this fault
+	mended  []int // of them, by setup
+	right   []int // as tally.right
+	wrong   []int
+}
+
+func (d *distinct) add(o *distinct) {
+	d.calls += o.calls
+	for i := range o.mended {
+		d.mended[i] += o.mended[i]
+		d.right[i] += o.right[i]
+		d.wrong[i] += o.wrong[i]
+	}
+}
+
+func newDistinct(setups int) *distinct {
+	return &distinct{mended: make([]int, setups), right: make([]int, setups), wrong: make([]int, setups)}
+}
+
 // withTruth counts the calls that could be equal to the truth.
 func (t tally) withTruth() int { return t.judged() + t.outcomes[asSent] }
 
@@ -62,17 +92,23 @@ type group struct {
 
 // study is the whole evaluation.
 type study struct {
-	setups  []setup
-	sources map[string]*group
-	models  map[string]*group
-	wrongs  []string // for a look at single cases
+	fingerprint string // of the data
+	setups      []setup
+	sources     map[string]*group
+	models      map[string]*group
+	faults      map[string]*distinct // those of calls that the schema refused
+	wrongs      []string             // for a look at single cases
 }
 
 // evaluate goes through the calls under a directory.
 func evaluate(dir string) (*study, error) {
-	st := &study{setups: setups(), sources: map[string]*group{}, models: map[string]*group{}}
+	st := &study{setups: setups(), sources: map[string]*group{}, models: map[string]*group{}, faults: map[string]*distinct{}}
 	j := newJudge()
-	err := each(dir, func(s sample) { st.take(j, s) })
+	var err error
+	if st.fingerprint, err = fingerprint(dir); err != nil {
+		return nil, err
+	}
+	err = each(dir, func(s sample) { st.take(j, s) })
 	return st, err
 }
 
@@ -90,6 +126,8 @@ func (st *study) take(j judge, s sample) {
 		if s.oracle == "invalid" {
 			one.invalid++
 		}
+		fault := newDistinct(len(st.setups))
+		fault.calls = 1
 		for i, how := range st.setups {
 			v := how.verdict(s.tools, s.call)
 			if !v.OK() {
@@ -97,15 +135,26 @@ func (st *study) take(j judge, s sample) {
 			}
 			t := &one.bySetups[i]
 			t.mended++
+			fault.mended[i] = 1
 			if s.oracle == "invalid" {
 				t.invalid++
 			}
 			o := j.compare(s, v.Call, v.Changes)
 			t.outcomes[o]++
-			if o == wrong {
+			switch o {
+			case equal, elsewhere:
+				fault.right[i] = 1
+			case wrong:
+				fault.wrong[i] = 1
 				st.wrongs = append(st.wrongs, describe(how, s, v.Call))
 			}
 		}
+		key := faultOf(s, issues)
+		if st.faults[key] == nil {
+			st.faults[key] = newDistinct(len(st.setups))
+			st.faults[key].invalid = s.oracle == "invalid"
+		}
+		st.faults[key].add(fault)
 	}
 	st.group(st.sources, s.source).add(one)
 	st.group(st.models, s.model).add(one)
@@ -114,8 +163,8 @@ func (st *study) take(j judge, s sample) {
 // asSent judges a call as it was sent, and reports 1 if it is valid and not
 // left alone where every mend is on.
 func (st *study) asSent(j judge, s sample) (issues []middleware.Issue, changed int) {
-	all := st.setups[len(st.setups)-2]
-	if untouched(all.verdict(s.tools, s.call), s.call) {
+	everything := st.setups[len(st.setups)-2] // without strip
+	if untouched(everything.verdict(s.tools, s.call), s.call) {
 		return nil, 0
 	}
 	if issues = j.issues(s, s.call); len(issues) == 0 {
@@ -129,6 +178,20 @@ func (st *study) asSent(j judge, s sample) (issues []middleware.Issue, changed i
 func untouched(v middleware.Verdict, sent middleware.ToolCall) bool {
 	empty := len(v.Changes) == 1 && v.Changes[0].By == "empty"
 	return v.OK() && v.Call.Name == sent.Name && (empty || len(v.Changes) == 0 && v.Call.Arguments == sent.Arguments)
+}
+
+// index matches the index of an element in a pointer.
+var index = regexp.MustCompile(`/\d+`)
+
+// faultOf names what is wrong with a call: its tool, and each property with the
+// kind of its fault, wherever in a list it stands.
+func faultOf(s sample, issues []middleware.Issue) string {
+	faults := []string{}
+	for _, i := range issues {
+		faults = append(faults, index.ReplaceAllString(i.Pointer, "/*")+" "+i.Code)
+	}
+	slices.Sort(faults)
+	return s.call.Name + "\n" + strings.Join(slices.Compact(faults), "\n")
 }
 
 func describe(how setup, s sample, call middleware.ToolCall) string {

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -36,6 +38,24 @@ type extras struct {
 // notTurns are the files of the data that hold no turns, or the same ones
 // again.
 var notTurns = []string{"toolsets", "hard-cases", "correction-episodes", "mcp_schemas"}
+
+// fingerprint tells the files of a directory from those of another one.
+func fingerprint(dir string) (string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl*"))
+	if err != nil {
+		return "", err
+	}
+	all := sha256.New()
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		one := sha256.Sum256(text)
+		fmt.Fprintf(all, "%s %x\n", filepath.Base(file), one)
+	}
+	return fmt.Sprintf("%d files, %x", len(files), all.Sum(nil)[:6]), nil
+}
 
 // each reads the recorded calls under a directory, in the order of the files.
 func each(dir string, use func(sample)) error {

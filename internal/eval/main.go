@@ -27,7 +27,7 @@ func run(args []string, out io.Writer) error {
 	flags.SetOutput(out)
 	data := flags.String("data", defaultData, "the `directory` with the recorded calls")
 	write := flags.String("write", "", "put the tables between the markers of this `file`; else they are printed")
-	wrongs := flags.Bool("wrong", false, "print every mend that the truth contradicts")
+	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}

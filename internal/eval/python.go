@@ -12,7 +12,39 @@ import (
 type reader struct {
 	s  string
 	ok bool
+	// lenient passes over comments, keys without quotes and a quote behind a
+	// number, and takes the end of the text for the closers that lack there.
+	lenient bool
 }
+
+// sentLiteral is pythonLiteral for what a model sent: with comments, without
+// the closers at the end, or behind an empty object.
+func sentLiteral(s string) (any, bool) {
+	r := &reader{s: s, ok: true, lenient: true}
+	r.space()
+	if rest, ok := strings.CutPrefix(r.s, "{}"); ok {
+		if r.s = rest; strings.TrimSpace(rest) == "" {
+			return map[string]any{}, true
+		}
+		r.space()
+	}
+	v := r.value(0)
+	return v, r.ok && strings.Trim(r.s, "]} \t\r\n") == ""
+}
+
+// space passes over white space, and comments where the reader is lenient.
+func (r *reader) space() {
+	for {
+		r.s = strings.TrimLeft(r.s, " \t\r\n")
+		if !r.lenient || !strings.HasPrefix(r.s, "#") && !strings.HasPrefix(r.s, "//") {
+			return
+		}
+		_, r.s, _ = strings.Cut(r.s, "\n")
+	}
+}
+
+// ends takes the end of a list or an object.
+func (r *reader) ends(token string) bool { return r.take(token) || r.lenient && r.s == "" }
 
 // pythonLiteral returns the value that s is the literal of.
 func pythonLiteral(s string) (any, bool) {
@@ -47,7 +79,8 @@ func pythonCall(s string) (name string, args map[string]any, ok bool) {
 func (r *reader) take(token string) bool {
 	rest, ok := strings.CutPrefix(r.s, token)
 	if ok {
-		r.s = strings.TrimLeft(rest, " \t\r\n")
+		r.s = rest
+		r.space()
 	}
 	return ok
 }
@@ -66,7 +99,7 @@ func (r *reader) value(depth int) any {
 		return r.str()
 	case r.take("["):
 		list := []any{}
-		for r.ok && !r.take("]") {
+		for r.ok && !r.ends("]") {
 			if len(list) > 0 && !r.take(",") {
 				return r.fail()
 			}
@@ -84,14 +117,14 @@ func (r *reader) value(depth int) any {
 
 func (r *reader) dict(depth int) any {
 	m := map[string]any{}
-	for r.ok && !r.take("}") {
+	for r.ok && !r.ends("}") {
 		if len(m) > 0 && !r.take(",") {
 			return r.fail()
 		}
 		if len(m) > 0 && r.take("}") {
 			break
 		}
-		key, isText := r.value(depth + 1).(string)
+		key, isText := r.key(depth)
 		if !isText || !r.take(":") {
 			return r.fail()
 		}
@@ -100,13 +133,24 @@ func (r *reader) dict(depth int) any {
 	return m
 }
 
+func (r *reader) key(depth int) (string, bool) {
+	if r.lenient && r.s != "" && r.s[0] != '"' && r.s[0] != '\'' {
+		name, rest, ok := strings.Cut(r.s, ":")
+		r.s = ":" + rest
+		return strings.Trim(name, "\" \t\r\n"), ok
+	}
+	s, ok := r.value(depth + 1).(string)
+	return s, ok
+}
+
 func (r *reader) str() any {
 	quote := r.s[0]
 	var b strings.Builder
 	for i := 1; i < len(r.s); i++ {
 		switch c := r.s[i]; {
 		case c == quote:
-			r.s = strings.TrimLeft(r.s[i+1:], " \t\r\n")
+			r.s = r.s[i+1:]
+			r.space()
 			return b.String()
 		case c != '\\':
 			b.WriteByte(c)
@@ -129,7 +173,11 @@ func (r *reader) word() any {
 		n = len(r.s)
 	}
 	word := r.s[:n]
-	r.s = strings.TrimLeft(r.s[n:], " \t\r\n")
+	r.s = r.s[n:]
+	r.space()
+	if r.lenient {
+		word = strings.TrimSuffix(word, `"`)
+	}
 	switch word {
 	case "True", "true":
 		return true

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/mend"
 )
 
 // The markers around what the command writes.
@@ -26,25 +28,37 @@ func between(text, tables string) (string, error) {
 	return head + begin + "\n\n" + tables + "\n" + end + tail, nil
 }
 
+// total is all groups together.
+func (st *study) total() *group {
+	all := &group{bySetups: make([]tally, len(st.setups))}
+	for _, g := range st.sources {
+		all.add(*g)
+	}
+	return all
+}
+
 // markdown returns the tables.
 func (st *study) markdown() string {
 	var b strings.Builder
-	total := group{bySetups: make([]tally, len(st.setups))}
-	for _, g := range st.sources {
-		total.add(*g)
-	}
-	fmt.Fprintf(&b, "%d calls, %d of them not valid as sent (%d refused by their schema, the others no JSON or of an unknown tool). "+
-		"Valid as sent and refused: %d. Valid as sent and changed by a mend: %d.\n\n", total.calls, total.broken, total.invalid, total.refused, total.changed)
-	fmt.Fprintf(&b, "For comparison, of the calls that were valid as sent and whose truth is known, %s are equal to it.\n\n",
+	total := st.total()
+	fmt.Fprintf(&b, "%s%s.\n\n", recordings, st.fingerprint)
+	fmt.Fprintf(&b, "%d calls, %d of them not valid as sent: %d that their schema refuses, with %d distinct faults; the others are no JSON or name an unknown tool. "+
+		"Valid as sent and refused: %d. Valid as sent and changed by a repair: %d.\n\n", total.calls, total.broken, total.invalid, st.invalidFaults(), total.refused, total.changed)
+	fmt.Fprintf(&b, "For comparison: of the calls that were valid as sent and whose truth is known, %s are equal to it.\n\n",
 		percent(total.asSent.outcomes[equal], total.asSent.withTruth()))
-	fmt.Fprintf(&b, "Each setup alone, all sources:\n\n%s", st.setupTable(&total))
-	fmt.Fprintf(&b, "\nSchema-invalid calls made valid without a model call:\n\n%s", st.shareTable(&total))
-	fmt.Fprintf(&b, "\nBy source, where something was mended:\n\n%s", st.groupTable("source", st.sources))
-	fmt.Fprintf(&b, "\nBy model, the sets only, where something was mended:\n\n%s", st.setTable(st.models))
+	isEncode := func(how setup) bool { return how.rules == mend.Encode }
+	fmt.Fprintf(&b, "Each rule alone, then the sets, all sources:\n\n%s", st.setupTable(total, func(how setup) bool { return !isEncode(how) }))
+	fmt.Fprintf(&b, "\n`Encode`, which is in no set:\n\n%s", st.setupTable(total, isEncode))
+	fmt.Fprintf(&b, "\nSchema-invalid calls made valid without a model call:\n\n%s", st.shareTable(total))
+	fmt.Fprintf(&b, "\nBy source, strip and a set, where something was repaired:\n\n%s", st.groupTable("source", st.sources))
+	fmt.Fprintf(&b, "\nBy model, strip and a set, where something was repaired:\n\n%s", st.setTable(st.models))
 	return b.String()
 }
 
-const columns = "mended | equal to truth | differs elsewhere | differs as sent | wrong | precision, 95 % interval | strict precision | truth unfit | no truth |\n"
+// recordings begins the line that names the data by its fingerprint.
+const recordings = "Recordings: "
+
+const columns = "repaired | equal to truth | differs elsewhere | differs as sent | wrong | precision, 95 % interval | strict precision | truth unfit | no truth |\n"
 
 const ruler = "---|---|---|---|---|---|---|---|---|\n" // under columns
 
@@ -72,21 +86,61 @@ func percent(n, of int) string {
 	return figure(float64(n)/float64(of)) + " %"
 }
 
-func (st *study) setupTable(g *group) string {
+func (st *study) setupTable(g *group, with func(setup) bool) string {
 	var b strings.Builder
-	b.WriteString("| setup | " + columns + "|---|" + ruler)
+	b.WriteString("| setup | distinct faults right : wrong | " + columns + "|---|---|" + ruler)
 	for i, how := range st.setups {
-		b.WriteString("| " + how.name + " | " + g.bySetups[i].cells())
+		if with(how) {
+			right, wrong := st.distinct(i)
+			fmt.Fprintf(&b, "| %s | %d : %d | %s", how.name, right, wrong, g.bySetups[i].cells())
+		}
 	}
 	return b.String()
 }
 
-// sets are the setups that are whole sets of rules, with strip alone before
-// them.
+// distinct counts the faults that a setup repaired: right where it was so at
+// least once and never wrong.
+func (st *study) distinct(setup int) (right, wrong int) {
+	for _, f := range st.faults {
+		switch {
+		case f.wrong[setup] > 0:
+			wrong++
+		case f.right[setup] > 0:
+			right++
+		}
+	}
+	return right, wrong
+}
+
+// distinctShare is the share of the distinct faults that a schema refuses which a
+// setup makes valid. Each
+// counts once, with the share of its calls.
+func (st *study) distinctShare(setup int) float64 {
+	sum := 0.0
+	for _, key := range slices.Sorted(maps.Keys(st.faults)) { // in order: the sum of floats depends on it
+		if f := st.faults[key]; f.invalid {
+			sum += float64(f.mended[setup]) / float64(f.calls)
+		}
+	}
+	return sum / float64(max(1, st.invalidFaults()))
+}
+
+// invalidFaults counts the distinct faults that a schema refuses.
+func (st *study) invalidFaults() int {
+	n := 0
+	for _, f := range st.faults {
+		if f.invalid {
+			n++
+		}
+	}
+	return n
+}
+
+// sets are the setups that are strip, alone and with whole sets of rules.
 func (st *study) sets() []int {
 	var is []int
 	for i, how := range st.setups {
-		if how.rules&(how.rules-1) != 0 || how.name == "strip" {
+		if strings.HasPrefix(how.name, "strip") {
 			is = append(is, i)
 		}
 	}
@@ -112,33 +166,46 @@ func (st *study) shareTable(total *group) string {
 		row(name, st.sources[name])
 	}
 	row("**all**", total)
-	return b.String()
+	fmt.Fprintf(&b, "| **all, each distinct fault once** | | %d |", st.invalidFaults())
+	for _, i := range sets {
+		fmt.Fprintf(&b, " %s %% |", figure(st.distinctShare(i)))
+	}
+	return b.String() + "\n"
 }
 
 func (st *study) groupTable(what string, groups map[string]*group) string {
 	var b strings.Builder
 	b.WriteString("| " + what + " | setup | " + columns + "|---|---|" + ruler)
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
-		for i, how := range st.setups {
+		for _, i := range st.sets() {
 			if t := groups[name].bySetups[i]; t.mended > 0 {
-				b.WriteString("| " + name + " | " + how.name + " | " + t.cells())
+				b.WriteString("| " + name + " | " + st.setups[i].name + " | " + t.cells())
 			}
 		}
 	}
 	return b.String()
 }
 
-// setTable has one row a group: the default set and all rules, strip included.
+// setTable has one row a group.
 func (st *study) setTable(groups map[string]*group) string {
 	var b strings.Builder
-	b.WriteString("| model | calls | not valid | strip, default: mended | precision | strip, all: mended | precision |\n|---|---|---|---|---|---|---|\n")
-	last := len(st.setups) - 1
+	sets := st.sets()[1:3]
+	b.WriteString("| model | calls | not valid |")
+	for _, i := range sets {
+		fmt.Fprintf(&b, " %s: repaired | precision |", st.setups[i].name)
+	}
+	b.WriteString("\n|---|---|---|---|---|---|---|\n")
 	for _, name := range slices.Sorted(maps.Keys(groups)) {
 		g := groups[name]
-		def, all := g.bySetups[last-2], g.bySetups[last]
-		if all.mended > 0 {
-			fmt.Fprintf(&b, "| %s | %d | %d | %d | %s | %d | %s |\n", name, g.calls, g.broken, def.mended, precision(def.right(), def.judged()), all.mended, precision(all.right(), all.judged()))
+		if g.bySetups[sets[1]].mended == 0 {
+			continue
 		}
+		fmt.Fprintf(&b, "| %s | %d | %d |", name, g.calls, g.broken)
+		for _, i := range sets {
+			t := g.bySetups[i]
+			fmt.Fprintf(&b, " %d | %s |", t.mended, precision(t.right(), t.judged()))
+		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

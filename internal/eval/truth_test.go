@@ -24,6 +24,26 @@ func TestPythonLiteral(t *testing.T) {
 	}
 }
 
+// TestSentLiteral: what a model sent is read without package mend.
+func TestSentLiteral(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"a": {"b": [1, "x"`: `{"a":{"b":[1,"x"]}}`, "{'a': 1, // b\n 'c': 2 # d\n}": `{"a":1,"c":2}`, `{"a": "// # {"}}`: `{"a":"// # {"}`,
+		`{}{"a": 1}`: `{"a":1}`, `{a: 1, b": 2}`: `{"a":1,"b":2}`, `{"a": 1, "b": 2"}`: `{"a":1,"b":2}`, ` {} `: `{}`,
+	} {
+		v, ok := sentLiteral(text)
+		require.True(t, ok, text)
+		b, err := json.Marshal(v)
+		require.NoError(t, err)
+		require.Equal(t, want, string(b), text)
+	}
+	for _, text := range []string{`{"a": "x`, `{"a": 1 2}`, `{"a": 1} and`, `{"a"`, `// x`, `{a}`} {
+		_, ok := sentLiteral(text)
+		require.False(t, ok, text)
+	}
+	require.Equal(t, map[string]any{"a": "b"}, sentArguments(`{}{"a": "b"`))
+}
+
 func TestPythonCall(t *testing.T) {
 	t.Parallel()
 	name, args, ok := pythonCall(`post(content='a, b (c)=d', tags=['#x', '#y'], n=1)`)
