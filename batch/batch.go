@@ -87,12 +87,18 @@ func replies(verdicts []middleware.Verdict, notice string, render func(middlewar
 // in bytes.
 const maxEcho = 8 << 10
 
+// maxEchoed is the most that is sent back of the arguments of one message that
+// are JSON objects, in bytes.
+const maxEchoed = 1 << 20
+
 // Echo returns m as it can stand in the history of a request. Arguments that
 // are not one JSON object become one, because Anthropic, Gemini and most servers
 // refuse the request otherwise: the longest run of whole top-level members that
 // they begin with, byte for byte and at most 8 KiB of it. A member is whole if
 // the comma or brace behind its value arrived; the run ends before a repeated
-// key. Without such a member the arguments become {}.
+// key. Without such a member the arguments become {}. Objects stay whole, up to
+// 1 MiB in all calls of m together; one that exceeds what is left is cut in the
+// same way.
 //
 // The names of tools that are not declared lose the characters that providers
 // refuse. Only the calls of kind Function are touched.
@@ -102,12 +108,15 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	for i := range tools {
 		declared[tools[i].Name] = true
 	}
+	left := maxEchoed
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
 		if c.Kind != middleware.Function {
 			continue
 		}
-		if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err != nil || doc.Root().Kind() != rawjson.Object {
+		if isObject(c.Arguments) && len(c.Arguments) <= max(left, maxEcho) {
+			left -= len(c.Arguments)
+		} else {
 			c.Arguments = rawjson.WholeMembers(c.Arguments, maxEcho)
 		}
 		if !declared[c.Name] {
@@ -115,6 +124,11 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 		}
 	}
 	return m
+}
+
+func isObject(text string) bool {
+	doc, err := rawjson.Parse(text, rawjson.Limits{})
+	return err == nil && doc.Root().Kind() == rawjson.Object
 }
 
 // maxName is the longest function name that OpenAI takes, and letters, digits,

@@ -84,3 +84,15 @@ func TestTurnEndsAtTheLimit(t *testing.T) {
 		require.Equal(t, "This call was not executed, because its message holds too many tool calls.\n\nsaid of too_many_calls", turn[1].Text())
 	}
 }
+
+// What is sent back of a message is bounded; ordinary calls stay whole.
+func TestEchoIsBounded(t *testing.T) {
+	t.Parallel()
+	large := `{"a":1,"b":"` + strings.Repeat("x", 600<<10) + `"}`
+	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "t", Arguments: large}, middleware.ToolCall{ID: "2", Name: "t", Arguments: large},
+		middleware.ToolCall{ID: "3", Name: "t", Arguments: `{"c":2}`})
+	echo := batch.Echo(m, nil)
+	require.Equal(t, large, echo.ToolCalls[0].Arguments)
+	require.Equal(t, `{"a":1}`, echo.ToolCalls[1].Arguments)
+	require.Equal(t, `{"c":2}`, echo.ToolCalls[2].Arguments)
+}

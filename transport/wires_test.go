@@ -218,6 +218,14 @@ func (s speech) talk(t *testing.T, tr *transport.Transport, stream bool, answers
 		again, err := s.codec.DecodeRequest(sent)
 		require.NoError(t, err)
 		require.Equal(t, middleware.RoleTool, again.Messages[len(again.Messages)-1].Role)
+		calls, replies := 0, 0
+		for _, m := range again.Messages {
+			calls += len(m.ToolCalls)
+			if m.Role == middleware.RoleTool {
+				replies++
+			}
+		}
+		require.Equal(t, calls, replies, "each call in the history has its reply")
 	}
 	return got, string(b)
 }
@@ -255,6 +263,11 @@ func TestWires(t *testing.T) {
 					got, _ := s.talk(t, transport.New(transport.Options{}, drop), stream, form("hi", `{}`, `{"n":2}`))
 					require.Equal(t, []string{`{"n":2}`}, arguments(got))
 					require.Equal(t, "hi", text(got))
+				})
+				t.Run("too many calls", func(t *testing.T) {
+					limited := argsvalidate.New(argsvalidate.Options{Limits: argsvalidate.Limits{Calls: 2}})
+					got, _ := s.talk(t, transport.New(transport.Options{}, limited), stream, form("", `{"n":1}`, `{"n":2}`, `{"n":3}`, `{"n":4}`), form("", `{"n":5}`))
+					require.Equal(t, []string{`{"n":5}`}, arguments(got))
 				})
 				for _, hold := range []bool{false, true} {
 					t.Run(fmt.Sprintf("asked again, hold=%t", hold), func(t *testing.T) {
