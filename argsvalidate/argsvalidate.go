@@ -46,6 +46,7 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -65,13 +66,16 @@ type Options struct {
 	Fixers          []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
 	Batch           batch.Policy
 	Formats         bool // assert "format", which JSON Schema leaves open
-	Rules           []Rule
-	RuleTimeout     time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
-	OnRuleError     OnRuleError
-	Tools           []middleware.Tool // these, and the request's own of other names; nil: the request's own
-	Limits          Limits
-	PerTool         map[string]ToolOptions     // by tool name
-	Feedback        func(FeedbackInput) string // nil: DefaultFeedback
+	// Dialect is that of schemas without $schema: its URI, or draft-04, draft-06,
+	// draft-07, 2019-09 or 2020-12. "" means 2020-12.
+	Dialect     string
+	Rules       []Rule
+	RuleTimeout time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
+	OnRuleError OnRuleError
+	Tools       []middleware.Tool // these, and the request's own of other names; nil: the request's own
+	Limits      Limits
+	PerTool     map[string]ToolOptions     // by tool name
+	Feedback    func(FeedbackInput) string // nil: DefaultFeedback
 }
 
 // ToolOptions changes Options for one tool. A zero field inherits.
@@ -250,6 +254,9 @@ func (o Options) Validate() error {
 	if o.UnusableSchemas > RejectUnusable {
 		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
 	}
+	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
+		return wrong("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))
+	}
 	for i, f := range o.Fixers {
 		if f == nil {
 			return wrong(fmt.Sprintf("Fixers[%d]", i), "must not be nil", nil)
@@ -259,7 +266,7 @@ func (o Options) Validate() error {
 		if isNil(r) {
 			return wrong(fmt.Sprintf("Rules[%d]", i), "must not be nil", nil)
 		}
-		if c, ok := r.(interface{ validate() error }); ok {
+		if c, ok := inner(r).(interface{ validate() error }); ok {
 			if err := c.validate(); err != nil {
 				return fmt.Errorf("argsvalidate: Rules[%d]: %w", i, err)
 			}

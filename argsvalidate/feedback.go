@@ -58,6 +58,9 @@ func DefaultFeedback(in FeedbackInput) string {
 		name, code = in.Tool.Name, in.Verdict.Issues[0].Code
 		b.WriteString("\n\n")
 	}
+	if code == codeUndecided {
+		return fmt.Sprintf("Tool '%s': %s. No mistake was found in it. Send it again as it is, or go on without it.", name, in.Verdict.Issues[0].Message)
+	}
 	if code == codeUnusable {
 		return fmt.Sprintf("Tool '%s' cannot be used now, and was not executed. Do not call it again: call another tool, or answer without a tool.", name)
 	}

@@ -184,7 +184,7 @@ func TestPanickingFeedbackIsReplaced(t *testing.T) {
 	o := argsvalidate.Options{Feedback: func(argsvalidate.FeedbackInput) string { panic("hunter2") }}
 	out := run(t, o, request(), middlewaretest.Calls("weather", badWeather), middlewaretest.Calls("weather", goodWeather))
 	require.Contains(t, out.told(2)[1].Text(), "Tool 'weather' argument validation failed.")
-	require.Equal(t, []string{"Options.Feedback panicked or was late; the built-in text was sent"}, out.report.Notes)
+	require.Equal(t, []string{"the built-in text was sent: Options.Feedback: panic: string"}, out.report.Notes)
 
 	o.MaxAttempts, o.OnExhausted = 1, argsvalidate.Raise
 	out = run(t, o, request(), middlewaretest.Calls("weather", badWeather))

@@ -48,6 +48,14 @@ func Dotted(path string) string {
 // Check returns an issue for each value that is not as it should be, in the
 // order of the arguments, 1,000 at most. It never returns an error.
 func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, error) {
+	return r.checkParts(c, func(string) bool { return true })
+}
+
+// scope returns what the options say about the tools and the path.
+func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
+
+// checkParts is Check for the values at the pointers that want names.
+func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
 	}
@@ -61,6 +69,7 @@ func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, err
 			break
 		}
 		switch {
+		case !want(pointer):
 		case !value.Exists():
 			if r.Required {
 				at := middleware.Issue{Pointer: pointer}.Path()
@@ -168,7 +177,7 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 	if re == nil {
 		panic("argsvalidate: ForbidPattern: re: must not be nil")
 	}
-	return RuleFunc(func(_ context.Context, c *Call) ([]middleware.Issue, error) {
+	return forTools{tools, func(_ context.Context, c *Call) ([]middleware.Issue, error) {
 		if len(tools) > 0 && !slices.Contains(tools, c.Name) {
 			return nil, nil
 		}
@@ -192,7 +201,7 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 		}
 		walk(doc.Root())
 		return issues, nil
-	})
+	}}
 }
 
 // internalID is the form of the ids that LangChain gives to its own objects,

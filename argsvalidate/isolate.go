@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // errGone is what becomes of a user's function that ended its goroutine.
@@ -12,23 +14,24 @@ var errGone = errors.New("it ended its goroutine")
 // isolated calls a user's function on a goroutine of its own, so that neither a
 // panic nor a hang of it reaches the step: both are an error. A function that
 // ignores its context keeps its goroutine until it returns. No function starts
-// after the context has ended. One that was late
-// once is not called again in the same judgement, so that a message of a
-// thousand calls does not wait a thousand times.
+// after the context has ended. A function that timed out is not called again in
+// the same judgement, so that a message of a thousand calls does not wait a
+// thousand times. The error of a timeout is context.DeadlineExceeded, that of a
+// panic a *middleware.PanicError.
 func isolated[T any](ctx context.Context, j *judgement, name string, f func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if ctx.Err() != nil {
 		return zero, contextError(ctx)
 	}
 	if j.late[name] {
-		return zero, errors.New(name + " was late before")
+		return zero, fmt.Errorf("not called again after a timeout: %w", context.DeadlineExceeded)
 	}
 	timeout := j.v.o.RuleTimeout
-	late := fmt.Errorf("%s did not return within %v", name, timeout)
+	late := fmt.Errorf("did not return within %v: %w", timeout, context.DeadlineExceeded)
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, late)
 	defer cancel()
 	done := make(chan result[T], 1)
-	go call(limited, name, f, done)
+	go call(limited, f, done)
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -48,13 +51,12 @@ type result[T any] struct {
 	err   error
 }
 
-// call reports how f ended. Of a panic only the type is told: its text may be
-// what the model wrote.
-func call[T any](ctx context.Context, name string, f func(context.Context) (T, error), done chan<- result[T]) {
+// call reports how f ended.
+func call[T any](ctx context.Context, f func(context.Context) (T, error), done chan<- result[T]) {
 	r := result[T]{err: errGone}
 	defer func() {
 		if p := recover(); p != nil {
-			r.err = fmt.Errorf("%s: panic: %T", name, p)
+			r.err = middleware.NewPanicError(p)
 		}
 		done <- r
 	}()

@@ -65,6 +65,9 @@ func (j *judgement) fixed(ctx context.Context, n int, f mend.Fixer, t middleware
 		}
 		return text, nil
 	})
+	if err != nil && !errors.Is(err, errNoFix) && ctx.Err() == nil {
+		j.failures = append(j.failures, fmt.Errorf("fixer %d: %w", n, err))
+	}
 	return text, err == nil
 }
 
@@ -80,6 +83,7 @@ func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string)
 	case err != nil && ctx.Err() != nil: // that says nothing about the call: run returns the context's error
 		return issue(codeUndecided, "", undecided)
 	case err != nil:
+		j.failures = append(j.failures, fmt.Errorf("Decode of tool %s: %w", t.Name, err))
 		return issue(codeDecode, "", "the arguments cannot be decoded")
 	case refusal != nil:
 		return issue(codeDecode, "", refusal.Error())

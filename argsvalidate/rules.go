@@ -19,7 +19,9 @@ type Call struct {
 	middleware.ToolCall                       // as it would run
 	Tool                middleware.Tool       // the zero Tool if the call's is not declared
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
-	Request             *middleware.Request   // nil in Validator.Validate
+	Request             *middleware.Request   // what the model answered; never nil. In Validator.Validate it holds the tools only
+
+	notes *noteList
 }
 
 // where names the tool, if it is declared: other names are the model's words.
@@ -30,14 +32,17 @@ func (c *Call) where() string {
 	return "tool " + c.Tool.Name
 }
 
-// Rule is a check of your own, on calls that satisfy their schema. Issues go
+// Rule is a check of your own, on calls that satisfy their schema; a FieldRule
+// also checks the valid values of calls that do not. Issues go
 // to the model; an issue without a code gets the code rule. An error means
 // "could not decide": it ends the step, or what Options.OnRuleError says, and
 // is never shown to the model. So do a panic and a Check that is not back
 // within Options.RuleTimeout; one that ignores its context keeps its goroutine
 // until it returns.
 //
-// Rules run one after the other, in order, on each valid call of the message.
+// A rule adds a remark without refusing with Call.Note, and has a name in errors
+// with [Named]. Rules run one after the other, in order, on each call of the
+// message.
 // A Rule is used by any number of goroutines.
 type Rule interface {
 	Check(ctx context.Context, c *Call) ([]middleware.Issue, error)
@@ -53,7 +58,7 @@ func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error
 // encoding/json. Arguments that do not decode into an A are an issue of code
 // decode.
 func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call) ([]middleware.Issue, error)) Rule {
-	return RuleFunc(func(ctx context.Context, c *Call) ([]middleware.Issue, error) {
+	return forTools{[]string{tool}, func(ctx context.Context, c *Call) ([]middleware.Issue, error) {
 		if c.Name != tool {
 			return nil, nil
 		}
@@ -69,8 +74,20 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 			return decodeIssue(doc.Root(), err), nil
 		}
 		return check(ctx, args, c)
-	})
+	}}
 }
+
+// forTools is a rule for the tools of these names; nil: every tool.
+type forTools struct {
+	tools []string
+	check RuleFunc
+}
+
+func (r forTools) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) {
+	return r.check(ctx, c)
+}
+
+func (r forTools) scope() (tools []string, path string) { return r.tools, "" }
 
 // accepted reads arguments that the validator has accepted already, within
 // whatever limits it had.
@@ -157,7 +174,14 @@ func (j *judgement) rules(ctx context.Context) error {
 	others := slices.Concat(all, all)
 	for i := range j.calls {
 		v := &j.verdicts[i]
-		if !v.OK() || !validated(v.Call.Kind) {
+		if !validated(v.Call.Kind) {
+			continue
+		}
+		if !v.OK() {
+			if err := j.fieldRulesOn(ctx, i, others[i+1:i+len(all):i+len(all)]); err != nil {
+				j.markUndecided(i)
+				return err
+			}
 			continue
 		}
 		if err := j.rulesOn(ctx, i, others[i+1:i+len(all):i+len(all)]); err != nil {
@@ -175,32 +199,40 @@ func (j *judgement) rules(ctx context.Context) error {
 	return nil
 }
 
-func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
-	v := &j.verdicts[i]
-	c := &Call{ToolCall: v.Call, Siblings: siblings}
-	if !j.detached {
-		c.Request = j.req
-	}
+// callOf returns what rules see of the i-th call.
+func (j *judgement) callOf(i int, siblings []middleware.ToolCall) *Call {
+	c := &Call{ToolCall: j.verdicts[i].Call, Siblings: siblings, Request: j.req}
 	if p := j.tools[i]; p.declared() {
 		c.Tool = *p.tool
 	}
+	return c
+}
+
+func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v, c := &j.verdicts[i], j.callOf(i, siblings)
 	for n, r := range j.v.o.Rules {
-		name := fmt.Sprintf("rule %d", n)
-		issues, err := isolated(ctx, j, name, func(ctx context.Context) ([]middleware.Issue, error) {
+		name, notes := j.v.ruleName(n), &noteList{}
+		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(ctx context.Context) ([]middleware.Issue, error) {
 			call := *c
+			call.notes = notes
 			return r.Check(ctx, &call)
 		})
+		if err != nil {
+			err = fmt.Errorf("%s on %s: %w", name, c.where(), err)
+		}
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return contextError(ctx)
 		case err != nil && j.v.o.OnRuleError == FailStep:
-			return fmt.Errorf("%s on %s: %w", name, c.where(), err)
+			return err
 		case err != nil:
-			j.note("%s on %s: %v", name, c.where(), err)
+			j.failed(err)
 			if j.v.o.OnRuleError == Ignore {
 				continue
 			}
-			issues = issue(codeRule, "", "this call could not be checked, so it was not executed")
+			issues = issue(codeUndecided, "", notChecked)
+		default:
+			j.remark(v, name, c, notes.take())
 		}
 		for _, found := range issues[:min(len(issues), schema.MaxIssues-len(v.Issues))] {
 			if found.Code == "" {
@@ -211,6 +243,10 @@ func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.To
 	}
 	return nil
 }
+
+// notChecked is what is said of a call that a rule could not decide on: for all
+// that is known, nothing is wrong with it.
+const notChecked = "this call could not be checked, so it was not executed"
 
 // undecided is what is said of a call that was not validated to the end.
 const undecided = "this call was not checked to the end, and not executed"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +89,7 @@ func TestWhatARuleSees(t *testing.T) {
 
 	_, err = argsvalidate.NewValidator(o).Validate(ctx, req.Tools, a)
 	require.NoError(t, err)
-	require.Nil(t, seen[1].Request)
+	require.Equal(t, &middleware.Request{Tools: req.Tools}, seen[1].Request)
 	require.Empty(t, seen[1].Siblings)
 }
 
@@ -145,6 +146,13 @@ func TestRuleThatCannotDecideEndsTheStep(t *testing.T) {
 					require.ErrorIs(t, out.err, errDown)
 				}
 				require.Len(t, out.report.Attempts, 1)
+				var panicked *middleware.PanicError
+				require.Equal(t, slices.Contains([]string{"panic", "nil function", "FieldRule", "typed, panics"}, name), errors.As(out.err, &panicked), name)
+				if panicked != nil {
+					require.NotContains(t, out.err.Error(), "hunter2")
+					require.Contains(t, string(panicked.Stack), "argsvalidate", "where it happened")
+				}
+				require.Equal(t, name == "late" || name == "hanging", errors.Is(out.err, context.DeadlineExceeded), name)
 
 				_, err := argsvalidate.NewValidator(o).Validate(t.Context(), []middleware.Tool{note}, call("1", "note", goodNote))
 				require.ErrorIs(t, err, argsvalidate.ErrRule)
@@ -164,7 +172,9 @@ func TestRuleErrorAsIssue(t *testing.T) {
 			o.OnRuleError, o.MaxAttempts = argsvalidate.AsIssue, 2
 			out := run(t, o, request(), middlewaretest.Calls("note", goodNote), middlewaretest.Text("later"))
 			told := out.told(2)[1].Text()
-			require.Contains(t, told, "could not be checked", name)
+			require.Equal(t, "Tool 'note': this call could not be checked, so it was not executed. No mistake was found in it. Send it again as it is, or go on without it.", told, name)
+			require.Equal(t, []string{"undecided"}, codes(out.report.Attempts[0].Verdicts[0]))
+			require.Len(t, out.report.Failures, 1)
 			require.NotContains(t, told, "database")
 			require.NotContains(t, told, "hunter2")
 			require.Len(t, out.report.Notes, 1, "the operator is told why")

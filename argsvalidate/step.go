@@ -216,6 +216,10 @@ func (s *step) notes() {
 	for _, n := range s.judged.notes {
 		s.tally.Note(n)
 	}
+	for _, err := range s.judged.failures {
+		s.tally.Fail(err)
+	}
+	s.judged.failures = nil
 }
 
 // refused answers a tool call that the provider itself refused: there is no

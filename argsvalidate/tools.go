@@ -29,6 +29,7 @@ type compiled struct {
 	source   func() rawjson.Value                  // the text, read; absent if it cannot be
 	mend     func() *mend.Schema                   // the same for repairs
 	declared func() *schema.Declarations           // of source
+	paths    sync.Map                              // of rules, by whether the schema declares them
 	notes    []string                              // what an operator should know
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
 }
@@ -52,6 +53,7 @@ func footprint(raw []byte, s *schema.Schema) int {
 }
 
 func (v *Validator) compile(raw []byte) (*compiled, int) {
+	raw = v.inDialect(raw)
 	c := &compiled{
 		source: sync.OnceValue(func() rawjson.Value { return schemaOf(raw) }),
 		mend:   sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) }),
@@ -78,6 +80,21 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	return c, footprint(raw, s)
 }
 
+// inDialect returns a schema that names the dialect of the options, unless it
+// names one itself.
+func (v *Validator) inDialect(raw []byte) []byte {
+	uri, ok := schema.Dialect(v.o.Dialect)
+	root := schemaOf(raw)
+	if !ok || root.Kind() != rawjson.Object || root.Get("$schema").Exists() {
+		return raw
+	}
+	comma := ","
+	if root.Len() == 0 {
+		comma = ""
+	}
+	return fmt.Appendf(nil, `{"$schema":%s%s%s`, rawjson.Quote(uri), comma, bytes.TrimSpace(raw)[1:])
+}
+
 // toolbox holds the tools of one step: the Validator's own and the request's.
 // Each is looked up once, not for each call.
 type toolbox struct {
@@ -87,6 +104,7 @@ type toolbox struct {
 	names     []string        // of the tools that may be called; see available
 	variants  *mend.Names     // the same names; see meant
 	hints     hints           // of the feedback texts
+	checked   bool            // misspelt was asked
 }
 
 func (v *Validator) newToolbox(requested []middleware.Tool) *toolbox {

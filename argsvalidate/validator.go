@@ -45,38 +45,6 @@ func NewValidator(o Options) *Validator {
 	return v
 }
 
-// Validate judges calls, the calls of one message, against Options.Tools and
-// tools. No model is asked. There is one verdict for each call, in order; ids
-// are left alone. The error is nil exactly when every call is valid, else an
-// *Error with the same verdicts: ErrInvalid, or ErrRule where a rule could not
-// decide, without replies then. The end of ctx is its error, with the *Error
-// beside it. Calls that were not validated to the end have an issue of code
-// undecided.
-func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
-	j := v.newJudgement(&middleware.Request{Tools: tools}, v.newToolbox(tools), calls)
-	j.detached = true
-	err := j.run(ctx, false)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.failure(ErrInvalid))
-	case err != nil:
-		return j.verdicts, j.failure(ErrRule, err)
-	case j.invalid():
-		e := j.failure(ErrInvalid)
-		e.Replies = v.replies(ctx, j, 1, false)
-		return j.verdicts, e
-	}
-	return j.verdicts, nil
-}
-
-// Inspect says how calls to tool will be judged: whether against a schema, and
-// what an operator should know about it, such as why it cannot be used, that
-// it was read leniently, or which keyword is not checked.
-func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
-	p := v.plan(&tool)
-	return p.compiled.schema != nil, p.notes()
-}
-
 // judgement is the validation of the calls of one message.
 type judgement struct {
 	v        *Validator
@@ -88,7 +56,7 @@ type judgement struct {
 	verdicts []middleware.Verdict  // on calls, then on excess
 	notes    []string
 	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
-	detached bool                  // there is no request behind it
+	failures []error               // of functions of the program
 	late     map[string]bool       // functions of the user's that did not return in time
 	work     schema.Budget         // left for validating the calls
 	repairs  schema.Budget         // left for validating repairs of them
@@ -123,6 +91,12 @@ func (j *judgement) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
+// failed notes that a function of the program failed, and keeps the error.
+func (j *judgement) failed(err error) {
+	j.note("%v", err)
+	j.failures = append(j.failures, err)
+}
+
 // run validates every call, then runs the rules on those that are valid so far.
 // The error is a rule's that could not decide, or that of ctx, which is checked
 // between calls; the verdicts are there anyway.
@@ -145,6 +119,7 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 			return contextError(ctx)
 		}
 	}
+	j.notes = append(j.notes, j.known.misspeltOnce()...)
 	if len(j.v.o.Rules) == 0 {
 		return nil
 	}
@@ -323,7 +298,7 @@ func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repea
 		in.Available = j.known.available()
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
-			j.note("Options.Feedback panicked or was late; the built-in text was sent")
+			j.failed(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
 			return DefaultFeedback(in)
 		}
 		return text

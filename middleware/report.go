@@ -14,6 +14,9 @@ type Report struct {
 	Attempts []Attempt `json:"attempts,omitzero"` // every model call, in time order
 	Final    int       `json:"final"`             // index of the attempt whose message was returned; -1: none
 	Notes    []string  `json:"notes,omitzero"`    // what an operator should know, such as a schema that does not compile
+	// Failures are the errors of functions of the program that did not end the
+	// step, such as a rule that panicked under argsvalidate.Ignore.
+	Failures []error `json:"-"`
 }
 
 // Status is what is known about the tool calls of a response.
@@ -49,6 +52,9 @@ type Verdict struct {
 	// cannot be used, its tool is not declared, or its kind has no arguments
 	// that are JSON. It has no issues, unless a rule found some.
 	Unchecked bool `json:"unchecked,omitzero"`
+	// Notes are what rules remark on the call without refusing it. They are for
+	// who approves the call, and not for the model.
+	Notes []string `json:"notes,omitzero"`
 }
 
 // OK reports whether nothing is wrong with the call.
@@ -207,7 +213,7 @@ func (r Report) Usage() Usage {
 }
 
 func (r Report) clone() Report {
-	r.Notes = slices.Clone(r.Notes)
+	r.Notes, r.Failures = slices.Clone(r.Notes), slices.Clone(r.Failures)
 	r.Attempts = slices.Clone(r.Attempts)
 	for i := range r.Attempts {
 		a := &r.Attempts[i]
@@ -217,6 +223,7 @@ func (r Report) clone() Report {
 		for j := range a.Verdicts {
 			a.Verdicts[j].Issues = slices.Clone(a.Verdicts[j].Issues)
 			a.Verdicts[j].Changes = slices.Clone(a.Verdicts[j].Changes)
+			a.Verdicts[j].Notes = slices.Clone(a.Verdicts[j].Notes)
 		}
 	}
 	return r

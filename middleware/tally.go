@@ -75,6 +75,9 @@ func (t *Tally) Add(resp *Response, err error) {
 	for _, note := range r.Notes {
 		t.Note(note)
 	}
+	for _, failure := range r.Failures {
+		t.Fail(failure)
+	}
 	t.report.Status = r.Status
 	t.latest = len(t.report.Attempts) - 1
 	if resp != nil && err == nil {
@@ -125,6 +128,14 @@ func (t *Tally) Note(note string) {
 	}
 	t.noted[note] = true
 	t.report.Notes = append(t.report.Notes, note)
+}
+
+// Fail records the error of a function of the program that does not end the
+// step. A step has at most 128.
+func (t *Tally) Fail(err error) {
+	if len(t.report.Failures) < maxNotes {
+		t.report.Failures = append(t.report.Failures, err)
+	}
 }
 
 // Sink returns sink for one more call that is not made through Call: the

@@ -68,6 +68,20 @@ var shortDialects = map[string]string{
 	"2020-12": latest, "draft/2020-12": latest, "draft2020-12": latest,
 }
 
+// Dialect returns the URI of a dialect of JSON Schema that is given by its URI or
+// by a short name such as draft-07 or 2020-12.
+func Dialect(name string) (uri string, ok bool) {
+	if uri, ok = shortDialects[strings.ToLower(name)]; ok {
+		return uri, true
+	}
+	for _, uri := range shortDialects {
+		if strings.TrimSuffix(name, "#") == strings.TrimSuffix(uri, "#") {
+			return uri, true
+		}
+	}
+	return "", false
+}
+
 // dialect returns the document's, "" if it names none.
 func (l *lenient) dialect(m map[string]any) string {
 	v, there := m["$schema"]

@@ -1,0 +1,125 @@
+package argsvalidate
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// scoped is a rule that says which tools and which place it is for.
+type scoped interface {
+	scope() (tools []string, path string)
+}
+
+// maxScopeTools is the number of tools up to which the path of a rule for every
+// tool is looked for in all of them.
+const maxScopeTools = 100
+
+// InspectTools returns what an operator should know before tools are offered:
+// the notes of Inspect on each, names in Options.PerTool and in rules that no
+// tool has, and paths of rules that no schema declares. Reports repeat those on
+// names and paths as long as they hold.
+func (v *Validator) InspectTools(tools []middleware.Tool) []string {
+	var notes []string
+	known := v.newToolbox(tools)
+	for _, name := range known.available() {
+		notes = append(notes, known.find(name).notes()...)
+	}
+	return append(notes, known.misspelt()...)
+}
+
+// misspeltOnce returns what misspelt does, the first time.
+func (t *toolbox) misspeltOnce() []string {
+	if t.checked {
+		return nil
+	}
+	t.checked = true
+	return t.misspelt()
+}
+
+// misspelt notes names and paths in the options that the tools of a step do not
+// have.
+func (t *toolbox) misspelt() []string {
+	var notes []string
+	unknown := func(where, name string) {
+		note := fmt.Sprintf("%s: no tool is named %q", where, schema.Clip(name))
+		if meant := schema.SuggestTool(name, t.available()); meant != "" {
+			note += fmt.Sprintf("; did you mean %q?", meant)
+		}
+		notes = append(notes, note)
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.v.o.PerTool)) {
+		if !t.has(name) {
+			unknown("Options.PerTool", name)
+		}
+	}
+	for n, r := range t.v.o.Rules {
+		s, ok := inner(r).(scoped)
+		if !ok {
+			continue
+		}
+		tools, path := s.scope()
+		for _, name := range tools {
+			if !t.has(name) {
+				unknown(t.v.ruleName(n), name)
+			} else if p := t.find(name); !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
+			}
+		}
+		if tools == nil && !t.anyDeclares(path) {
+			notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "no tool's schema"))
+		}
+	}
+	return notes
+}
+
+func undeclaredPath(rule, path, who string) string {
+	verb := " does not declare "
+	if strings.HasPrefix(who, "no ") {
+		verb = " declares "
+	}
+	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
+}
+
+// has reports whether a tool of that name may be called.
+func (t *toolbox) has(name string) bool { return slices.Contains(t.available(), name) }
+
+func (t *toolbox) anyDeclares(path string) bool {
+	names := t.available()
+	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
+		return true
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return t.find(name).compiled.declares(path) })
+}
+
+// undeclaredPaths notes the rules for a tool whose path its schema does not
+// declare.
+func (v *Validator) undeclaredPaths(p plan) []string {
+	var notes []string
+	for n, r := range v.o.Rules {
+		if s, ok := inner(r).(scoped); ok {
+			if tools, path := s.scope(); slices.Contains(tools, p.tool.Name) && !p.compiled.declares(path) {
+				notes = append(notes, undeclaredPath(v.ruleName(n), path, "the schema of tool "+p.tool.Name))
+			}
+		}
+	}
+	return notes
+}
+
+// declares reports whether the schema describes a value at the path, as far as
+// that is certain.
+func (c *compiled) declares(path string) bool {
+	if path == "" || c.schema == nil {
+		return true
+	}
+	if known, ok := c.paths.Load(path); ok {
+		return known.(bool)
+	}
+	declared := schema.Declares(c.schema.Source(), path)
+	c.paths.Store(path, declared)
+	return declared
+}

@@ -1,0 +1,87 @@
+package argsvalidate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// partly is a rule that can check some values of a call and leave out others.
+type partly interface {
+	checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error)
+}
+
+// fieldRulesOn runs the field rules on the i-th call, which is invalid, for the
+// values that are valid: so one reply names both kinds of fault. A rule that
+// cannot decide changes nothing here.
+func (j *judgement) fieldRulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+	v := &j.verdicts[i]
+	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := inner(r).(partly); return ok }) || !j.tools[i].readable(v) {
+		return nil
+	}
+	want := apartFrom(v.Issues)
+	for n, r := range j.v.o.Rules {
+		rule, ok := inner(r).(partly)
+		if !ok {
+			continue
+		}
+		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
+			return rule.checkParts(j.callOf(i, siblings), want)
+		})
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return contextError(ctx)
+		case err != nil:
+			j.failed(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.tools[i].tool.Name, err))
+			continue
+		}
+		v.Issues = append(v.Issues, issues[:max(0, min(len(issues), schema.MaxIssues-len(v.Issues)))]...)
+	}
+	return nil
+}
+
+// readable reports whether the call failed its schema, and nothing before it.
+func (p plan) readable(v *middleware.Verdict) bool {
+	if !p.declared() || p.compiled.schema == nil {
+		return false
+	}
+	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
+		switch i.Code {
+		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable,
+			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
+			return true
+		}
+		return false
+	})
+}
+
+// apartFrom returns a function that reports whether a value is valid as far as
+// the issues say: none is at its place, above it or below it.
+func apartFrom(issues []middleware.Issue) func(pointer string) bool {
+	refused := map[string]bool{} // pointers of issues, and those above them
+	at := map[string]bool{}
+	for _, i := range issues {
+		at[i.Pointer] = true
+		for p := i.Pointer; ; p = p[:strings.LastIndexByte(p, '/')] {
+			refused[p] = true
+			if p == "" {
+				break
+			}
+		}
+	}
+	return func(pointer string) bool {
+		if refused[pointer] {
+			return false
+		}
+		for p := pointer; p != ""; {
+			if p = p[:strings.LastIndexByte(p, '/')]; at[p] {
+				return false
+			}
+		}
+		return true
+	}
+}
