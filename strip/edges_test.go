@@ -1,0 +1,60 @@
+package strip_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/strip"
+)
+
+// TestWhatRemovalWouldBreakStays: without these empties the arguments would no
+// longer be valid.
+func TestWhatRemovalWouldBreakStays(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, args string }{
+		"elements become equal": {`{"properties":{"l":{"type":"array","uniqueItems":true,"items":{"properties":{"a":{"type":["string","null"]}}}}}}`,
+			`{"l":[{"a":null},{}]}`},
+		"both branches of a oneOf hold": {`{"properties":{"a":{}},"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"a":{"type":"null"}}}]}`,
+			`{"a":null}`},
+	} {
+		got, removed, err := strip.JSON(c.args, []byte(c.schema), strip.Optional)
+		require.NoError(t, err, name)
+		require.Equal(t, c.args, got, name)
+		require.Empty(t, removed, name)
+	}
+	got, _, err := strip.JSON(`{"l":[{"a":null},{}]}`, []byte(`{"properties":{"l":{"type":"array","items":{"properties":{"a":{"type":["string","null"]}}}}}}`), strip.Optional)
+	require.NoError(t, err)
+	require.Equal(t, `{"l":[{},{}]}`, got, "equal elements are fine elsewhere")
+}
+
+// TestAnchorIsNoBase: up to draft 7 an $id of "#name" gives a schema a name. A
+// reference beside it is still into the whole document.
+func TestAnchorIsNoBase(t *testing.T) {
+	t.Parallel()
+	const schema = `{"properties":{"o":{"$id":%q,"required":["b"],"properties":{"a":{"$ref":"#/definitions/a"},"b":{}}}},"definitions":{"a":{"properties":{"c":{"type":"string"}}}}}`
+	for id, want := range map[string]string{"#o": `{"o":{"a":{"d":1},"b":1}}`, "http://x/o": `{"o":{"a":{"c":null,"d":1},"b":1}}`} {
+		got, _, err := strip.JSON(`{"o":{"a":{"c":null,"d":1},"b":1}}`, fmt.Appendf(nil, schema, id), strip.Optional)
+		require.NoError(t, err)
+		require.Equal(t, want, got, id)
+	}
+}
+
+// TestPointersAreBounded: 16 MiB of pointers in all, and not one more.
+func TestPointersAreBounded(t *testing.T) {
+	t.Parallel()
+	const bound = 16 << 20
+	key := strings.Repeat("k", 1<<14-1)
+	args := func(nulls int) string { // each pointer is "/", key and "/…", with 1<<14 bytes behind the first
+		return `{"` + key + `":[` + strings.Repeat("null,", nulls) + `1]}`
+	}
+	size := len("/") + len(key) + len("/")
+	got, removed, err := strip.JSON(args(bound/size), nil, strip.All)
+	require.NoError(t, err)
+	require.Len(t, removed, bound/size)
+	require.Equal(t, `{"`+key+`":[1]}`, got)
+	_, _, err = strip.JSON(args(bound/size+1), nil, strip.All)
+	require.ErrorIs(t, err, strip.ErrTooMany)
+}
