@@ -78,6 +78,22 @@ func textMessage(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Text: text}}}
 }
 
+// Refused reports whether the model refused to answer in a form that its
+// provider marks as a refusal (OpenAI): the text of such a part says why. Where
+// a refusal is a finish reason instead (Anthropic), that is FinishFilter.
+func (m Message) Refused() bool {
+	for _, p := range m.Parts {
+		if p.Kind != PartText || p.Native == nil || !strings.Contains(p.Native.Raw, "refusal") {
+			continue
+		}
+		var native struct{ Refusal *string }
+		if json.Unmarshal([]byte(p.Native.Raw), &native) == nil && native.Refusal != nil {
+			return true
+		}
+	}
+	return false
+}
+
 // Text returns the message's text parts joined.
 func (m Message) Text() string {
 	var b strings.Builder

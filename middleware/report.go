@@ -19,23 +19,27 @@ type Report struct {
 	Failures []error `json:"-"`
 }
 
-// Status is what is known about the tool calls of a response.
+// Status is what is known about the tool calls of a response. Of a response
+// without a call it is what package answer found about its text, if it is in
+// the chain.
 type Status string
 
 // The statuses.
 const (
 	NoCalls   Status = ""          // there was no call; in a response that no layer validated, nothing is known
-	Valid     Status = "valid"     // every call is valid
-	Invalid   Status = "invalid"   // at least one call is not: do not run it
+	Valid     Status = "valid"     // every call is valid; without a call, the text is
+	Invalid   Status = "invalid"   // at least one call is not: do not run it; without a call, the text is not
 	Unchecked Status = "unchecked" // at least one call was not validated, and none is invalid
 )
 
 // Attempt is one model call inside a step.
 type Attempt struct {
 	Model        string        `json:"model,omitzero"`
-	Message      Message       `json:"message,omitzero"` // as sent by the model
+	Message      Message       `json:"message,omitzero"` // as sent by the model; with Err, what had been shown to a sink by then
 	FinishReason FinishReason  `json:"finish_reason,omitzero"`
 	Verdicts     []Verdict     `json:"verdicts,omitzero"` // one for each call, in order; nil if not checked
+	Issues       []Issue       `json:"issues,omitzero"`   // what is wrong with the text of the answer (package answer)
+	Changes      []Change      `json:"changes,omitzero"`  // what was repaired in that text
 	Replies      []Message     `json:"replies,omitzero"`  // what the model was told next; nil if it was not asked again
 	Usage        Usage         `json:"usage,omitzero"`
 	Start        time.Time     `json:"start,omitzero"`    // zero if nobody measured
@@ -219,6 +223,8 @@ func (r Report) clone() Report {
 		a := &r.Attempts[i]
 		a.Message = a.Message.Clone()
 		a.Replies = cloneMessages(a.Replies)
+		a.Issues = slices.Clone(a.Issues)
+		a.Changes = slices.Clone(a.Changes)
 		a.Verdicts = slices.Clone(a.Verdicts)
 		for j := range a.Verdicts {
 			a.Verdicts[j].Issues = slices.Clone(a.Verdicts[j].Issues)

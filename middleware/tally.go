@@ -104,6 +104,21 @@ func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	}
 }
 
+// JudgeText is Judge for the text of an answer without tool calls: it records
+// what is wrong with it, what was repaired in it, and what the model is told
+// next, nil if it is not asked again.
+func (t *Tally) JudgeText(issues []Issue, changes []Change, replies []Message) {
+	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
+		return
+	}
+	a := &t.report.Attempts[t.latest]
+	a.Issues, a.Changes, a.Replies = issues, changes, replies
+	t.report.Status = Valid
+	if len(issues) > 0 {
+		t.report.Status = Invalid
+	}
+}
+
 // Bounds of the notes of one step.
 const (
 	maxNotes = 128

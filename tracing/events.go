@@ -35,6 +35,7 @@ func addEvents(span trace.Span, c content, s *summary) {
 		for _, v := range a.Verdicts {
 			w.verdict(v)
 		}
+		w.verdict(middleware.Verdict{Issues: a.Issues, Changes: a.Changes}) // of the text: without a tool
 		if len(a.Replies) > 0 && w.take() {
 			kvs := []attribute.KeyValue{attribute.Int(repliesKey, len(a.Replies))}
 			if w.on {
@@ -56,8 +57,8 @@ func addEvents(span trace.Span, c content, s *summary) {
 	}
 }
 
-// verdict tells what is wrong with one call and what was changed in it, the
-// values only with content.
+// verdict tells what is wrong with one call, or with the text of an answer, and
+// what was changed in it, the values only with content.
 func (w *eventWriter) verdict(v middleware.Verdict) {
 	for _, issue := range v.Issues {
 		if !w.take() {
@@ -87,10 +88,13 @@ func (w *eventWriter) verdict(v middleware.Verdict) {
 	}
 }
 
-// call names the call that an event is about. An empty pointer is recorded: it
-// is the whole.
+// call names the call that an event is about, if it is about one. An empty
+// pointer is recorded: it is the whole.
 func (w *eventWriter) call(c middleware.ToolCall) []attribute.KeyValue {
-	kvs := append(make([]attribute.KeyValue, 0, 8), attribute.String(toolName, bounded(c.Name, maxLabel)))
+	kvs := make([]attribute.KeyValue, 0, 8)
+	if c != (middleware.ToolCall{}) {
+		kvs = append(kvs, attribute.String(toolName, bounded(c.Name, maxLabel)))
+	}
 	return appendSet(kvs, toolCallID, bounded(c.ID, maxLabel))
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// log writes the records of one step: its invalid calls and re-asks in order,
-// then the step itself. Each is guarded alone, so that a handler that stumbles
+// log writes the records of one step: its invalid calls and texts and its
+// re-asks in order, then the step itself. Each is guarded alone, so that a handler that stumbles
 // over one still gets the others.
 func (c *stepCall) log(requested string, s *summary, took time.Duration) {
 	if c.logger == nil {
@@ -27,6 +27,10 @@ func (c *stepCall) log(requested string, s *summary, took time.Duration) {
 				guard("slog", func() { c.logInvalid(i+1, v) })
 			}
 		}
+		if len(a.Issues) > 0 && left > 0 {
+			left--
+			guard("slog", func() { c.logInvalidText(i+1, a) })
+		}
 		if len(a.Replies) > 0 && left > 0 {
 			left--
 			guard("slog", func() { c.logReask(i+1, a.Replies) })
@@ -35,30 +39,43 @@ func (c *stepCall) log(requested string, s *summary, took time.Duration) {
 	guard("slog", func() { c.logStep(requested, s, took) })
 }
 
-// logInvalid writes codes and pointers in the order of the issues, so that
-// they pair up.
+// logInvalid writes an invalid call.
 func (c *stepCall) logInvalid(attempt int, v middleware.Verdict) {
-	issues := v.Issues[:min(len(v.Issues), maxList)]
+	attrs := c.issues(append(make([]slog.Attr, 0, 8),
+		slog.Int(logAttempt, attempt),
+		slog.String(logTool, bounded(v.Call.Name, maxLabel)),
+		slog.String(logCallID, bounded(v.Call.ID, maxLabel))), v.Issues)
+	if c.content.on {
+		attrs = append(attrs, slog.String(logArguments, c.content.value(v.Call.Arguments)))
+	}
+	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid tool call", attrs...)
+}
+
+// logInvalidText writes an invalid text.
+func (c *stepCall) logInvalidText(attempt int, a middleware.Attempt) {
+	attrs := c.issues(append(make([]slog.Attr, 0, 8), slog.Int(logAttempt, attempt)), a.Issues)
+	if c.content.on {
+		attrs = append(attrs, slog.String(logText, c.content.value(a.Message.Text())))
+	}
+	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid answer", attrs...)
+}
+
+// issues appends codes and pointers in the order of the issues, so that they
+// pair up.
+func (c *stepCall) issues(attrs []slog.Attr, issues []middleware.Issue) []slog.Attr {
 	var codes, pointers, messages []string
-	for _, issue := range issues {
+	for _, issue := range issues[:min(len(issues), maxList)] {
 		codes = append(codes, bounded(issue.Code, maxLabel))
 		pointers = append(pointers, bounded(issue.Pointer, maxLabel))
 		if c.content.on {
 			messages = append(messages, c.content.value(issue.Message))
 		}
 	}
-	attrs := append(make([]slog.Attr, 0, 8),
-		slog.Int(logAttempt, attempt),
-		slog.String(logTool, bounded(v.Call.Name, maxLabel)),
-		slog.String(logCallID, bounded(v.Call.ID, maxLabel)),
-		slog.Any(logCodes, codes),
-		slog.Any(logPointers, pointers))
+	attrs = append(attrs, slog.Any(logCodes, codes), slog.Any(logPointers, pointers))
 	if c.content.on {
-		attrs = append(attrs,
-			slog.Any(logMessages, messages),
-			slog.String(logArguments, c.content.value(v.Call.Arguments)))
+		attrs = append(attrs, slog.Any(logMessages, messages))
 	}
-	c.logger.LogAttrs(c.ctx, slog.LevelWarn, "invalid tool call", attrs...)
+	return attrs
 }
 
 // logReask writes that the model was told what was wrong, and asked again.

@@ -127,7 +127,7 @@ type summary struct {
 	model   string // that answered
 	finish  middleware.FinishReason
 	invalid int // calls, in all attempts
-	failing int // attempts with an error or an invalid call
+	failing int // attempts with an error, an invalid call or an invalid text
 	end     time.Time
 }
 
@@ -158,7 +158,7 @@ func summarize(resp *middleware.Response, o outcome, begun time.Time, took time.
 				bad++
 			}
 		}
-		if bad > 0 || a.Err != nil {
+		if bad > 0 || a.Err != nil || len(a.Issues) > 0 {
 			s.failing++
 		}
 		s.invalid += bad

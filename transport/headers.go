@@ -24,16 +24,17 @@ const (
 	unchecked = "unchecked" // at least one call was not validated, or the answer was not read; none is known to be invalid
 )
 
-// statusOf returns what is known about the calls of resp, "" if it has none.
+// statusOf returns what is known about resp, "" if it has no call and its text
+// was not validated.
 func statusOf(resp *middleware.Response) string {
 	calls := func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }
 	switch {
-	case !calls(resp.Message) && !slices.ContainsFunc(resp.Others, calls):
-		return ""
-	case resp.Report.Status == middleware.NoCalls: // no layer validated them
+	case resp.Report.Status != middleware.NoCalls:
+		return string(resp.Report.Status)
+	case calls(resp.Message) || slices.ContainsFunc(resp.Others, calls): // no layer validated them
 		return unchecked
 	}
-	return string(resp.Report.Status)
+	return ""
 }
 
 // withoutOurs removes the headers of this package from h, and returns h.

@@ -73,8 +73,8 @@
 //     X-Toolmend-Error has its code, and so has the error object where the
 //     format has a place for it: the ErrorType() string of the first error in
 //     the tree that has the method, else middleware_error. The codes of this
-//     module are invalid_tool_call, unreadable_answer, unreadable_request,
-//     rule_failed, budget and panic.
+//     module are invalid_tool_call, invalid_answer, unreadable_answer,
+//     unreadable_request, rule_failed, budget and panic.
 //   - The message is what the error's method ClientMessage() string returns. If
 //     it has none, the message is the error's text, but for clients of a
 //     [Handler], who may not be the authors of the chain.
@@ -93,11 +93,13 @@
 // The header X-Toolmend-Status of an answer with calls is valid, invalid (at
 // least one call is) or unchecked (at least one call was not validated, none is
 // known to be invalid). An answer that was passed on unread is unchecked. On
-// streams it is a trailer. A stream of server-sent events with an invalid call
-// ends with a comment, ": toolmend status=invalid", unless the format is
-// Gemini's, whose clients refuse comments. [Call.Status] says the same. Headers
-// and trailers of these names that an upstream sends are removed: from the
-// answers to model calls, and from all answers of a [Handler].
+// streams it is a trailer. An answer without calls has the header if package
+// answer is in the chain: its text is valid or invalid. A stream of server-sent
+// events that is invalid ends with a comment, ": toolmend status=invalid",
+// unless the format is Gemini's, whose clients refuse comments. [Call.Status]
+// says the same. Headers and trailers of these names that an upstream sends are
+// removed: from the answers to model calls, and from all answers of a
+// [Handler].
 //
 // # Position
 //

@@ -19,6 +19,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "middleware/middlewaretest", StdOnly: true},
 	{Floor: 0, Path: "internal/rawjson"},
 	{Floor: 0, Path: "internal/hostile"},
+	{Floor: 0, Path: "internal/run", StdOnly: true},
 
 	{Floor: 1, Path: "internal/schema"},
 	{Floor: 1, Path: "strip"},
@@ -28,6 +29,7 @@ var house = []repocheck.Room{
 	{Floor: 1, Path: "budget"},
 
 	{Floor: 2, Path: "argsvalidate"},
+	{Floor: 2, Path: "answer"},
 	{Floor: 2, Path: "retry"},
 	{Floor: 2, Path: "tracing"},
 	{Floor: 2, Path: "textcall"},

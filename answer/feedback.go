@@ -1,0 +1,121 @@
+package answer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/run"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Bounds of what a failed turn adds to the request.
+const (
+	maxEcho    = 8192 // bytes of the text that failed
+	maxIssues  = 20   // said one by one
+	maxMessage = 500  // bytes of one issue
+	maxSchema  = 4000 // bytes
+	maxText    = 8000 // bytes of the whole reply
+)
+
+// instructions is the system message of Options.Instruct.
+func (c *checker) instructions() string {
+	return "Write your final answer as one JSON value that satisfies this JSON Schema, and nothing else: no prose around it, no code fences.\n" + string(c.o.Schema)
+}
+
+// turn returns what the next request appends: the answer that failed, if there
+// is a text to send back, and a user message.
+func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
+	var turn []middleware.Message
+	if echo := defused(cut(sent, maxEcho)); strings.TrimSpace(echo) != "" {
+		m := s.last.Message.Clone()
+		m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
+		if echo != sent {
+			m = withText(m, echo)
+		}
+		turn = append(turn, m)
+	}
+	text := ""
+	if s.o.Feedback != nil {
+		told, err := run.Isolated(ctx, "Feedback", s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil })
+		if text = told; err != nil {
+			s.tally.Note("Options.Feedback panicked or was late; the built-in text was sent")
+		}
+	}
+	return append(turn, middleware.User(cmp.Or(text, s.feedback())))
+}
+
+// feedback is the built-in text.
+func (s *step) feedback() string {
+	var b strings.Builder
+	b.WriteString("Your answer is not valid. Fix the following errors and send the whole answer again:\n")
+	for n, i := range s.issues {
+		if n == maxIssues {
+			fmt.Fprintf(&b, "  • and %d more\n", len(s.issues)-n)
+			break
+		}
+		if at := i.Path(); i.Pointer != "" {
+			fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(at), cut(i.Message, maxMessage))
+		} else {
+			fmt.Fprintf(&b, "  • %s\n", cut(i.Message, maxMessage))
+		}
+	}
+	if len(s.last.Message.Text()) > maxEcho {
+		b.WriteString("Only the beginning of your answer is repeated above.\n")
+	}
+	if s.same > 1 {
+		b.WriteString("This is the same answer as the one before: change it.\n")
+	}
+	switch code := s.issues[0].Code; {
+	case code == codeTruncated || code == string(rawjson.Size):
+		b.WriteString("\nSend a shorter answer.")
+	case s.schema != nil:
+		b.WriteString("\nAnswer with one JSON value and nothing else: no prose around it, no code fences.")
+	}
+	if s.schema != nil && (!s.o.Instruct || s.attempt > 1) {
+		s.excerpt(&b)
+	}
+	return cut(defused(b.String()), maxText)
+}
+
+// excerpt adds the schema, or of a long one the parts that failed.
+func (s *step) excerpt(b *strings.Builder) {
+	if len(s.o.Schema) <= maxSchema {
+		b.WriteString("\n\nJSON Schema of the answer:\n" + string(s.o.Schema))
+		return
+	}
+	b.WriteString("\n\nJSON Schema of what failed:")
+	root, said, left := s.schema.Source(), map[string]bool{}, maxSchema
+	for _, i := range s.issues {
+		part := cmp.Or(schema.Locate(root, i.Pointer), root)
+		line := "\n" + schema.Clip(i.Path()) + ": " + part.Raw()
+		if said[line] {
+			continue
+		}
+		said[line] = true
+		if len(line) > left {
+			b.WriteString(cut(line, left))
+			return
+		}
+		left -= len(line)
+		b.WriteString(line)
+	}
+}
+
+// cut shortens s to n bytes, at a character.
+func cut(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
+}
+
+// defused returns s without the marks that chat templates give a meaning: a
+// server may take a text for the end of the turn that holds it.
+func defused(s string) string { return marks.Replace(s) }
+
+var marks = strings.NewReplacer("<|", "< |", "|>", "| >", "<｜", "< ｜", "｜>", "｜ >", "[INST]", "[ INST]", "[/INST]", "[/ INST]",
+	"<start_of_turn>", "< start_of_turn>", "<end_of_turn>", "< end_of_turn>", "<s>", "< s>", "</s>", "</ s>")

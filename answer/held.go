@@ -1,0 +1,65 @@
+package answer
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// held keeps text from a sink until the step has accepted it. Everything else
+// goes through; the first tool call says that the text is no answer, and lets
+// it through as well.
+type held struct {
+	sink  middleware.Sink
+	text  strings.Builder
+	step  int  // of the text
+	shown bool // something reached the sink
+	open  bool // a tool call has come
+}
+
+// event is the sink that the model gets.
+func (h *held) event(e middleware.Event) error {
+	switch e.Kind {
+	case middleware.EventSuperseded:
+		shown := h.shown
+		h.text.Reset()
+		h.shown, h.open = false, false
+		if !shown {
+			return nil
+		}
+	case middleware.EventText:
+		if !h.open {
+			h.step = e.Step
+			h.text.WriteString(e.Text)
+			return nil
+		}
+	case middleware.EventToolCall:
+		h.open = true
+		if err := h.flush(h.text.String()); err != nil {
+			return err
+		}
+	}
+	h.shown = h.shown || e.Kind != middleware.EventSuperseded
+	return h.sink(e)
+}
+
+// show lets the held text go: as it came, or text if it was repaired. Where no
+// text was held there is none to show.
+func (h *held) show(text string, repaired bool) error {
+	if h.text.Len() == 0 {
+		return nil
+	}
+	if !repaired {
+		text = h.text.String()
+	}
+	return h.flush(text)
+}
+
+func (h *held) flush(text string) error {
+	h.text.Reset()
+	if text == "" {
+		return nil
+	}
+	h.shown = true
+	return h.sink(middleware.Event{Kind: middleware.EventText, Step: h.step, Text: text})
+}

@@ -1,0 +1,190 @@
+package answer
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/run"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// step is one pass through the middleware: the model is asked, its text
+// validated, and asked again until it is valid or nothing is left to try.
+type step struct {
+	*checker
+	next  middleware.ModelCall
+	asked *middleware.Request // with the failed turns appended
+	held  *held               // nil: nobody watches
+	tally middleware.Tally
+
+	attempt  int
+	last     *middleware.Response // the last answer, as sent
+	issues   []middleware.Issue   // of last
+	previous [sha256.Size]byte    // of the text before, to notice a repetition
+	same     int                  // how often in a row
+	repaired bool                 // the text that is returned is not as it was sent
+}
+
+func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *step {
+	s := &step{checker: c, next: next, asked: req}
+	if c.o.Instruct {
+		s.asked = req.WithSystem(c.instructions())
+	}
+	if req.Sink != nil {
+		s.held = &held{sink: req.Sink}
+		watched := *s.asked
+		watched.Sink = s.held.event
+		s.asked = &watched
+	}
+	for _, note := range c.notes() {
+		s.tally.Note(note)
+	}
+	return s
+}
+
+// notes returns what an operator should know about the schema.
+func (c *checker) notes() []string {
+	if c.schema == nil {
+		return nil
+	}
+	var notes []string
+	for _, n := range c.schema.Notes() {
+		notes = append(notes, "answer: "+n)
+	}
+	return notes
+}
+
+func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+	for {
+		s.attempt++
+		resp, err := s.tally.Call(ctx, s.next, s.asked)
+		if err != nil {
+			return s.tally.Finish(nil, s.cut(ctx, err))
+		}
+		if done, out, err := s.look(ctx, resp); done {
+			return s.finish(out, err)
+		}
+		if ctx.Err() != nil {
+			return s.tally.Finish(nil, s.ended(run.ContextError(ctx)))
+		}
+	}
+}
+
+// look validates an answer. done: resp and err are the outcome of the step.
+func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+	switch {
+	case len(resp.Message.ToolCalls) > 0:
+		return true, resp, nil
+	case resp.FinishReason == middleware.FinishFilter:
+		s.tally.Note("the answer was not validated: the provider's filter stopped it")
+		return true, resp, nil
+	case resp.Message.Refused():
+		s.tally.Note("the answer was not validated: the model refused to answer")
+		return true, resp, nil
+	}
+	if len(resp.Others) > 0 {
+		s.tally.Note("only the first choice of the answer was validated")
+	}
+	s.last = resp
+	sent := resp.Message.Text()
+	j, err := s.text(ctx, sent, resp.FinishReason != middleware.FinishLength)
+	if s.issues = j.issues; err != nil {
+		if ctx.Err() != nil {
+			return true, nil, s.ended(err)
+		}
+		return true, nil, &Error{Response: resp, reasons: []error{ErrCheck, err}}
+	}
+	if len(j.issues) > 0 {
+		return s.again(ctx, sent)
+	}
+	s.tally.JudgeText(nil, j.changes, nil)
+	out := *resp
+	out.Report.Status = middleware.Valid
+	if slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
+		out.Report.Status = middleware.Unchecked // no layer has validated those calls
+	}
+	if s.repaired = j.text != sent; s.repaired {
+		out.Message = withText(resp.Message, j.text)
+	}
+	return true, &out, nil
+}
+
+// again appends the failed turn to the request, or ends the step.
+func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
+	now := sha256.Sum256([]byte(sent))
+	if s.same++; now != s.previous {
+		s.same, s.previous = 1, now
+	}
+	const hopeless = 3
+	switch {
+	case s.attempt >= s.o.MaxAttempts:
+		return s.exhausted()
+	case s.same >= hopeless:
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.same))
+		return s.exhausted()
+	}
+	turn := s.turn(ctx, sent)
+	s.tally.JudgeText(s.issues, nil, turn[len(turn)-1:])
+	s.asked = s.asked.With(turn...)
+	return false, nil, nil
+}
+
+func (s *step) exhausted() (done bool, _ *middleware.Response, _ error) {
+	s.tally.JudgeText(s.issues, nil, nil)
+	if s.o.OnExhausted == Raise {
+		return true, nil, s.wrong(ErrExhausted)
+	}
+	out := *s.last
+	out.Report.Status = middleware.Invalid
+	return true, &out, nil
+}
+
+// wrong is what the model is asked again for.
+func (s *step) wrong(reasons ...error) *Error {
+	return &Error{Response: s.last, Issues: s.issues, reasons: append(reasons, ErrInvalid), attempts: s.attempt}
+}
+
+// ended puts what was wrong last beside the error of a context that has ended.
+func (s *step) ended(err error) error {
+	if len(s.issues) == 0 {
+		return fmt.Errorf("answer: ended in attempt %d: %w", s.attempt, err)
+	}
+	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.wrong())
+}
+
+// cut does so for a model call that the end of the context has cut.
+func (s *step) cut(ctx context.Context, err error) error {
+	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("answer: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
+}
+
+// finish shows the text to the sink and closes the ledger.
+func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
+	if err == nil && s.held != nil {
+		err = s.held.show(resp.Message.Text(), s.repaired)
+	}
+	return s.tally.Finish(resp, err)
+}
+
+// withText returns m with text in place of its text parts.
+func withText(m middleware.Message, text string) middleware.Message {
+	m = m.Clone()
+	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
+	rest := m.Parts[:0]
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartText {
+			if p.Text, text = text, ""; p.Text == "" {
+				continue
+			}
+		}
+		rest = append(rest, p)
+	}
+	m.Parts = rest
+	return m
+}
