@@ -77,7 +77,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return err
+			return fmt.Errorf("toolmend check: %w", err)
 		}
 		defer f.Close()
 		in, label = f, name
@@ -147,7 +147,7 @@ func (c *check) take(f found) {
 	}
 	c.sum.Turns += f.turns
 	for i := range f.calls {
-		c.sum.add(&f.calls[i])
+		c.sum.add(&f.calls[i], c.top)
 		if c.json {
 			writeCall(c.out, &f.calls[i])
 		}
@@ -179,13 +179,17 @@ func (c *check) report() {
 }
 
 // exitCode prefers "could not be read" to "invalid": a figure over half of a
-// log is none. What counts is the verdict as sent, so that the code does not
-// depend on -strip: it tells about the model, not about the mending.
+// log is none. Without -gate the verdict as sent counts, so that the code does
+// not depend on -strip: it tells about the model, not about the repairs.
 func (c *check) exitCode() int {
+	bad := c.sum.bad
+	if c.gateFinal {
+		bad = c.sum.badEnd
+	}
 	switch {
 	case c.failed > 0:
 		return exitFailed
-	case c.sum.bad > 0:
+	case bad > 0:
 		return exitInvalid
 	}
 	return exitOK

@@ -20,7 +20,8 @@ Reads tool calls that models made and gives each of them two verdicts: as sent,
 and final, after what -strip takes out and -mend puts right. Prints a table, or with -json one object
 for each call. "-" reads standard input.
 
-A file holds one turn in a line, gzip or not, in either form, mixed as you like:
+A file holds one turn in a line, or a JSON array of turns, gzip or not, in either
+form, mixed as you like:
 
   recorded turn   {"model", "id", "source", "tool_calls": [{"id", "name", "arguments"}],
                    "tools": [{"name", "parameters"}]}, or "tools_ref", the "ref" of
@@ -46,7 +47,9 @@ flags:
                   or pass
   -model TEXT     only turns of models with TEXT in their name, case aside
   -tool TEXT      only calls to tools with TEXT in their name, case aside
-  -top N          rows to show in each table, worst first; 0 shows all (default 15)
+  -top N          rows to show in each table, worst first, and calls that are not
+                  valid, in the order of the log; 0 shows all (default 15)
+  -gate VERDICT   which verdict decides the exit code: sent (default), or final
   -json           a JSON object in a line for each call, and a summary at the end
 
 verdicts:
@@ -62,8 +65,9 @@ verdicts:
 
 Empty arguments and null are read as {}.
 
-exit code: 0 if every call is ok or no_schema as sent, 1 if one is not, 2 if
-something could not be read or the command line is wrong (whatever else was found).
+exit code: 0 if every call is ok or no_schema by the verdict of -gate, 1 if one
+is not, 2 if something could not be read or the command line is wrong (whatever
+else was found).
 
 example:
 
@@ -81,6 +85,7 @@ type settings struct {
 	model, tool string // what names must hold, in lower case; "": anything
 	top         int    // 0: all
 	json        bool
+	gateFinal   bool     // the exit code goes by the final verdict
 	files       []string // at least one; "-" is standard input
 }
 
@@ -99,7 +104,7 @@ var mendRules = map[string]mend.Rules{"off": mend.None, "default": mend.Default,
 // there are only files. The error is flag.ErrHelp if help was asked for.
 func parse(args []string) (settings, error) {
 	var s settings
-	unknown := ""
+	unknown, gate := "", ""
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
@@ -110,6 +115,7 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&s.model, "model", "", "")
 	fs.StringVar(&s.tool, "tool", "", "")
 	fs.IntVar(&s.top, "top", 15, "")
+	fs.StringVar(&gate, "gate", "sent", "")
 	fs.BoolVar(&s.json, "json", false, "")
 	for {
 		if err := fs.Parse(args); err != nil {
@@ -136,12 +142,14 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("-strip is off, optional, when-invalid or all, not %q", s.stripName)
 	case unknown != "reject" && unknown != "pass":
 		return s, fmt.Errorf("-unknown is reject or pass, not %q", unknown)
+	case gate != "sent" && gate != "final":
+		return s, fmt.Errorf("-gate is sent or final, not %q", gate)
 	case s.top < 0:
 		return s, fmt.Errorf("-top is 0 or more, not %d", s.top)
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
 	}
-	s.strip, s.mend, s.passUnknown = mode, rules, unknown == "pass"
+	s.strip, s.mend, s.passUnknown, s.gateFinal = mode, rules, unknown == "pass", gate == "final"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
 }
@@ -153,11 +161,15 @@ func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
 	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
 }
 
+// maxCalls is how many calls of a turn are validated: some logs have a whole
+// conversation in one turn.
+const maxCalls = 1 << 16
+
 // options returns the options for the final verdict, and for the one as sent.
 // They differ only in what may be changed about a call, so that a difference
 // between the verdicts is always the work of a change.
 func (s settings) options() (final, sent argsvalidate.Options) {
-	final = argsvalidate.Options{Strip: s.strip, Mend: s.mend}
+	final = argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
 	if s.passUnknown {
 		final.UnknownTools = argsvalidate.PassUnknown
 	}

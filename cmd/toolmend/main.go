@@ -1,4 +1,4 @@
-// Command toolmend looks after the tool calls of language models.
+// Command toolmend validates and repairs the tool calls of language models.
 //
 //	toolmend check calls.jsonl
 //
@@ -12,6 +12,8 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 )
 
 // What a run can come to.
@@ -22,11 +24,12 @@ const (
 )
 
 // help is what toolmend says without a command.
-const help = `toolmend looks after the tool calls of language models.
+const help = `toolmend validates and repairs the tool calls of language models.
 
 usage:
 
-  toolmend check [flags] FILE...   judge the calls in recorded turns
+  toolmend check [flags] FILE...   validate the calls in recorded turns
+  toolmend version                 show the version
   toolmend help                    show this text
   toolmend check -h                show the flags of check
 
@@ -59,6 +62,19 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprint(stdout, help)
 		return exitOK
 	}
+	if args[0] == "version" || args[0] == "-version" || args[0] == "--version" {
+		fmt.Fprintln(stdout, version())
+		return exitOK
+	}
 	fmt.Fprintf(stderr, "toolmend: there is no command %q\n\n%s", args[0], help)
 	return exitFailed
+}
+
+// version returns the version of the module, and what built it.
+func version() string {
+	v := "(devel)"
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		v = info.Main.Version
+	}
+	return fmt.Sprintf("toolmend %s %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

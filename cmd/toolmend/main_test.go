@@ -115,7 +115,7 @@ func TestExitCodes(t *testing.T) {
 	dir := dirWith(t, map[string]string{
 		"good": good, "bad": bad, "free": turn("m", "r", "free", `{}`), "odd": turn("m", "r", "odd", `{}`),
 		"null": turn("m", "r", "add", `{"x":1,"note":null}`), "broken": bad + "{\n" + good, "empty": "", "unknown": turn("m", "r", "sub", `{}`),
-		"nosets": "{}",
+		"nosets": "{}", "array": "[\n" + good + ",\n" + bad + "]",
 	})
 	for _, c := range []struct {
 		args string
@@ -135,12 +135,16 @@ func TestExitCodes(t *testing.T) {
 		{"check -model M @/bad", exitInvalid, ""},
 		{"check -tool sub @/bad", exitOK, ""},
 		{"check @/broken", exitFailed, "@/broken:2: not JSON"},
-		{"check @/missing @/bad", exitFailed, "no such file"},
+		{"check @/missing @/bad", exitFailed, "toolmend check: open @/missing: no such file"},
 		{"check -tools @/missing @/good", exitFailed, "no such file"},
 		{"check -tools @/nosets @/good", exitFailed, "@/nosets:1: a toolset without a ref"},
 		{"check", exitFailed, "no FILE"},
 		{"check @/good -strip some", exitFailed, `-strip is off, optional, when-invalid or all, not "some"`},
 		{"check -unknown maybe @/good", exitFailed, "-unknown is reject or pass"},
+		{"check -gate final @/null", exitOK, ""},
+		{"check -gate final @/bad", exitInvalid, ""},
+		{"check -gate both @/good", exitFailed, "-gate is sent or final"},
+		{"check @/array", exitInvalid, ""},
 		{"check -top -1 @/good", exitFailed, "-top is 0 or more"},
 		{"check -- @/good @/bad", exitInvalid, ""},
 		{"check @/good -- @/good -json", exitFailed, "-json: no such file"},
@@ -180,7 +184,7 @@ func TestBadLines(t *testing.T) {
 
 func TestManyBadLines(t *testing.T) {
 	t.Parallel()
-	got := exec(t, dirWith(t, nil), strings.Repeat("{\n", maxComplaints+20), "check", "-")
+	got := exec(t, dirWith(t, nil), strings.Repeat("{x\n", maxComplaints+20), "check", "-")
 	require.Equal(t, maxComplaints+1, strings.Count(got.errOut, "\n"))
 	require.Contains(t, got.errOut, "and 20 more that could not be read")
 }
@@ -194,10 +198,11 @@ func TestGzipAndStdin(t *testing.T) {
 	require.NoError(t, w.Close())
 	dir := dirWith(t, map[string]string{"log": mixed(), "zipped.txt": z.String()})
 
+	from := func(name, out string) string { return strings.ReplaceAll(out, "\n"+name+":", "\n@/log:") }
 	plain := exec(t, dir, "", "check", "@/log").out
-	require.Equal(t, plain, exec(t, dir, "", "check", "@/zipped.txt").out)
-	require.Equal(t, plain, exec(t, dir, mixed(), "check", "-tools", "@/toolsets.jsonl", "-").out)
-	require.Equal(t, plain, exec(t, dir, z.String(), "check", "-", "-tools", "@/toolsets.jsonl").out)
+	require.Equal(t, plain, from("@/zipped.txt", exec(t, dir, "", "check", "@/zipped.txt").out))
+	require.Equal(t, plain, from("stdin", exec(t, dir, mixed(), "check", "-tools", "@/toolsets.jsonl", "-").out))
+	require.Equal(t, plain, from("stdin", exec(t, dir, z.String(), "check", "-", "-tools", "@/toolsets.jsonl").out))
 	require.Contains(t, exec(t, dir, mixed(), "check", "-").errOut, "stdin:1: tools_ref \"t\": no file of toolsets was given or found")
 }
 
@@ -273,4 +278,13 @@ func TestBar(t *testing.T) {
 	require.Equal(t, "[===============               ]  50 %  12 calls", bar(50, 100, 12))
 	require.Equal(t, "["+strings.Repeat("=", 30)+"] 100 %  12 calls", bar(101, 100, 12))
 	require.Equal(t, "12 calls", bar(50, 0, 12))
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	for _, arg := range []string{"version", "-version", "--version"} {
+		got := exec(t, "", "", arg)
+		require.Equal(t, exitOK, got.code)
+		require.Regexp(t, `^toolmend \S+ go\S+ \S+/\S+\n$`, got.out)
+	}
 }

@@ -22,6 +22,8 @@ type summary struct {
 	byTool  map[string]*counts
 	faults  map[string]*fault // by code of the issue
 	bad     int               // calls that are not good as sent
+	badEnd  int               // and in the end
+	places  []place           // the first bad calls
 	noted   map[string]bool   // what is in Notes
 }
 
@@ -52,14 +54,30 @@ func newSummary() *summary {
 	}
 }
 
+// place is a call that is not good as sent, and where it is in the log.
+type place struct {
+	file          string
+	line          int
+	tool          string
+	asSent, final verdict
+	codes         []string
+}
+
 // add counts a call in every table, and keeps its note unless it was there
-// already: a log has the same tools in each of its lines.
-func (s *summary) add(j *judged) {
+// already: a log has the same tools in each of its lines. It keeps the places
+// of the first keep bad calls, of all for 0.
+func (s *summary) add(j *judged, keep int) {
 	s.Calls++
 	s.AsSent[j.asSent]++
 	s.Final[j.final]++
 	if !j.asSent.good() {
 		s.bad++
+		if keep == 0 || len(s.places) < keep {
+			s.places = append(s.places, place{j.file, j.line, j.call.Name, j.asSent, j.final, codes(j.issues)})
+		}
+	}
+	if !j.final.good() {
+		s.badEnd++
 	}
 	s.total.add(j)
 	at(s.byModel, j.turn.Model).add(j)

@@ -32,6 +32,7 @@ func writeTables(w io.Writer, s *summary, o settings) {
 	if len(s.faults) > 0 {
 		faultsTable(s.faults, o.top).write(w)
 	}
+	writePlaces(w, s)
 	if len(s.Notes) > 0 {
 		fmt.Fprint(w, "\nNOTES\n")
 		for i, note := range s.Notes {
@@ -96,6 +97,25 @@ func faultsTable(m map[string]*fault, top int) table {
 		t.rows = append(t.rows, []string{shorten(key), number(m[key].sent), number(m[key].final)})
 	}
 	return t
+}
+
+// writePlaces prints a line for each bad call that was kept, in the form in
+// which compilers name a place.
+func writePlaces(w io.Writer, s *summary) {
+	if len(s.places) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nNOT VALID AS SENT\n")
+	for _, p := range s.places {
+		why := ""
+		if len(p.codes) > 0 {
+			why = " (" + clean(strings.Join(p.codes, ", ")) + ")"
+		}
+		fmt.Fprintf(w, "%s:%d: %s: %s%s, in the end %s\n", clean(p.file), p.line, shorten(p.tool), p.asSent, why, p.final)
+	}
+	if more := s.bad - len(s.places); more > 0 {
+		fmt.Fprintf(w, "and %d more\n", more)
+	}
 }
 
 // cut returns the first top keys, all for 0, and says how many are left out.

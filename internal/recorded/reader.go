@@ -14,15 +14,18 @@ import (
 // no log.
 const maxLine = 256 << 20
 
-// Reader reads a file line by line, in memory of one line. It is for one
-// goroutine; its lines may go to any.
+// Reader reads a file line by line, in memory of one line. A file that is one
+// JSON array, or whose first line is a lone brace as pretty printers write it,
+// is read record by record. It is for one goroutine; its lines may go to any.
 type Reader struct {
-	file string        // what lines are said to come from
-	from io.Reader     // the bytes as they are
-	src  *bufio.Reader // the same without gzip; nil before the first line
-	n    int           // number of the line read last
-	max  int           // bytes of a line
-	done bool          // after this, only io.EOF
+	file  string        // what lines are said to come from
+	from  io.Reader     // the bytes as they are
+	src   *bufio.Reader // the same without gzip; nil before the first line
+	n     int           // number of the line read last
+	many  *values       // the records are not one a line
+	max   int           // bytes of a line
+	done  bool          // after this, only io.EOF
+	begun bool          // there was a line that is not blank
 }
 
 // NewReader returns a reader of r, whose lines are said to come from file.
@@ -45,6 +48,9 @@ func (r *Reader) Next() (Line, error) {
 		}
 	}
 	for {
+		if r.many != nil {
+			return r.record()
+		}
 		text, err := r.line()
 		switch {
 		case errors.Is(err, errTooLong):
@@ -55,13 +61,29 @@ func (r *Reader) Next() (Line, error) {
 		if r.n == 1 {
 			text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 		}
+		line := text
 		if text = bytes.TrimSpace(text); len(text) > 0 {
+			if !r.begun && (text[0] == '[' || string(text) == "{") {
+				r.many = newValues(line, r.n, r.src, r.max)
+				continue
+			}
+			r.begun = true
 			return Line{File: r.file, N: r.n, Text: text}, nil
 		}
 		if err == io.EOF {
 			return Line{}, r.end(err)
 		}
 	}
+}
+
+// record returns the next of r.many.
+func (r *Reader) record() (Line, error) {
+	text, n, err := r.many.next()
+	r.n = n
+	if err != nil {
+		return Line{}, r.end(err)
+	}
+	return Line{File: r.file, N: n, Text: text}, nil
 }
 
 // open looks at the first bytes: 1f 8b is gzip (RFC 1952, section 2.3.1).

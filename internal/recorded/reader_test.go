@@ -48,6 +48,15 @@ func TestReaderLines(t *testing.T) {
 		"last line ended":  {"a\nb\n", []string{"1 a", "2 b"}},
 		"byte order mark":  {"\xef\xbb\xbfa\n\xef\xbb\xbfb", []string{"1 a", "2 \xef\xbb\xbfb"}},
 		"one byte of gzip": {"\x1f", []string{"1 \x1f"}},
+		"array":            {"\n[{\"a\":\n1},\n\n {\"b\":2} , 3]\n", []string{"2 {\"a\":\n1}", "5 {\"b\":2}", "5 3"}},
+		"array on a line":  {`[1, 2]`, []string{"1 1", "1 2"}},
+		"empty array":      {" []", nil},
+		"array, cut off":   {"[1,\n2", []string{"1 1", "2 2", "f:2: not JSON: the file ends in the middle of a record or an array"}},
+		"array, not JSON":  {"[1,\nx]", []string{"1 1", "f:1: invalid character 'x' looking for beginning of value"}},
+		"array and more":   {"[1] 2", []string{"1 1", "f:1: there is text behind the array"}},
+		"pretty objects":   {"{\n\"a\":1\n}\n{\n}\n", []string{"1 {\n\"a\":1\n}", "4 {\n}"}},
+		"pretty, cut off":  {"{\n\"a\":", []string{"f:1: not JSON: the file ends in the middle of a record or an array"}},
+		"a brace later":    {"1\n{\n", []string{"1 1", "2 {"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

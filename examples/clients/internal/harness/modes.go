@@ -74,7 +74,7 @@ func busy(t *testing.T, p Path) {
 	err := p.Run(t.Context(), io.Discard, server.URL, key, argsvalidate.Options{})
 	require.Error(t, err)
 	require.Empty(t, server.Refused(), "the service refused a request")
-	require.Len(t, server.Requests(), 4)
+	require.Equal(t, 4, len(server.Requests()))
 }
 
 // live: text is shown while the model still writes its calls, and a mistake in
