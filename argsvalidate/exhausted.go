@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 // exhausted does what OnExhausted says; the strictest tool in the batch counts.
 func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	policy := Pass
-	for _, v := range s.open() {
+	for v := range s.open() {
 		p := s.v.o.OnExhausted
 		if plan := s.known.find(v.Call.Name); plan.declared() {
 			p = plan.o.OnExhausted
@@ -58,7 +59,7 @@ func (s *step) outOfAttempts() []error {
 		s.same, s.previous = 1, now
 	}
 	limit := 0
-	for _, v := range s.open() {
+	for v := range s.open() {
 		allowed := s.v.o.MaxAttempts
 		if p := s.known.find(v.Call.Name); p.declared() {
 			allowed = p.o.MaxAttempts
@@ -85,15 +86,30 @@ func (s *step) outOfAttempts() []error {
 	return nil
 }
 
-// open returns the verdicts on the calls that are still to be corrected.
-func (s *step) open() []middleware.Verdict {
-	return slices.DeleteFunc(slices.Clone(s.verdicts()), middleware.Verdict.OK)
+// open yields the verdicts on the calls that are still to be corrected.
+func (s *step) open() iter.Seq[middleware.Verdict] {
+	verdicts := s.verdicts()
+	return func(yield func(middleware.Verdict) bool) {
+		for i := range verdicts {
+			if !verdicts[i].OK() && !yield(verdicts[i]) {
+				return
+			}
+		}
+	}
+}
+
+// anyOpen reports whether a call is still to be corrected.
+func (s *step) anyOpen() bool {
+	for range s.open() {
+		return true
+	}
+	return false
 }
 
 // signature tells one failure from another, in a few bytes whatever was sent.
-func signature(verdicts []middleware.Verdict) [sha256.Size]byte {
+func signature(verdicts iter.Seq[middleware.Verdict]) [sha256.Size]byte {
 	h := sha256.New()
-	for _, v := range verdicts {
+	for v := range verdicts {
 		fmt.Fprintf(h, "%d %s %d %s", len(v.Call.Name), v.Call.Name, len(v.Call.Arguments), v.Call.Arguments)
 		for _, i := range v.Issues {
 			fmt.Fprintf(h, " %q %q %q", i.Code, i.Pointer, i.Message)

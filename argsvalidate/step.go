@@ -176,7 +176,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	}
 	s.hold()
 	var reasons []error
-	if ruleErr == nil && len(s.open()) > 0 {
+	if ruleErr == nil && s.anyOpen() {
 		reasons = s.outOfAttempts()
 		if reasons == nil && ctx.Err() == nil {
 			turn := s.turn(ctx, resp.Message)
@@ -186,7 +186,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		}
 	}
 	s.record(nil)
-	if ruleErr == nil && reasons == nil && len(s.open()) > 0 {
+	if ruleErr == nil && reasons == nil && s.anyOpen() {
 		return false, nil, nil // run ends the step with the error of ctx
 	}
 	switch {
