@@ -283,7 +283,7 @@ func TestBar(t *testing.T) {
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	for _, arg := range []string{"version", "-version", "--version"} {
-		got := exec(t, "", "", arg)
+		got := exec(t, t.TempDir(), "", arg)
 		require.Equal(t, exitOK, got.code)
 		require.Regexp(t, `^toolmend \S+ go\S+ \S+/\S+\n$`, got.out)
 	}
