@@ -30,8 +30,10 @@ type Tally struct {
 // calls showed to the request's sink, and holds next to its contract. The
 // response is non-nil exactly when the error is nil; ErrNoResponse stands in
 // for a next that returned neither. An error from the sink is returned as it
-// is, without a call.
+// is, without a call. Of a call that fails, the attempt's Message has what the
+// sink had got of the answer by then, up to 1 MiB of it.
 func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Response, error) {
+	var arrived partial
 	if req.Sink != nil {
 		if t.shown {
 			t.shown = false
@@ -40,7 +42,7 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 			}
 		}
 		watched := *req
-		watched.Sink = t.Sink(req.Sink)
+		watched.Sink = arrived.sink(t.Sink(req.Sink))
 		req = &watched
 	}
 	start := time.Now()
@@ -54,6 +56,9 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 	if len(t.report.Attempts) == n+1 {
 		if a := &t.report.Attempts[n]; a.Start.IsZero() {
 			a.Start, a.Duration = start, took
+		}
+		if a := &t.report.Attempts[n]; err != nil && a.Message.Role == "" {
+			a.Message = arrived.message()
 		}
 	}
 	if err != nil {
