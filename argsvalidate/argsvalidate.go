@@ -318,16 +318,22 @@ func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() 
 //
 // The outcome is a response whose calls are all valid; or, when no attempt is
 // left, what OnExhausted says; or an *Error; or the error of the model call.
-// An answer without tool calls to the first attempt is returned as it is.
+// An answer without tool calls to the first attempt is returned as it is, unless
+// the request demands a call (ToolRequired, OnlyTool): then the model is asked for
+// it once more, and an answer without a call after that is returned with a note,
+// under Raise an error with ErrNoCall. Answers that were refused, filtered or cut
+// off, and those with a call that the provider ran, pass.
+//
 // What a request's Sink gets of tool calls are the valid ones, once the step
-// has accepted them.
+// has accepted them. If the message that is returned is not the last attempt's,
+// the Sink gets EventSuperseded and its text first.
 func (v *Validator) Middleware() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {
 			panic("argsvalidate: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			return newStep(v, next, req).run(ctx)
+			return newStep(ctx, v, next, req).run(ctx)
 		}
 	}
 }

@@ -13,9 +13,13 @@ import (
 var (
 	// ErrExhausted: the model did not send a valid message in MaxAttempts.
 	ErrExhausted = errors.New("argsvalidate: attempts exhausted")
-	// ErrRepeated: it sent the same invalid calls three times in a row, the
-	// last time with the schema before its eyes. It comes with ErrExhausted.
+	// ErrRepeated: three invalid answers in a row brought nothing that had not
+	// failed before, so no further attempt was made. The answers of earlier steps
+	// of an agent loop count. It comes with ErrExhausted.
 	ErrRepeated = errors.New("argsvalidate: the same invalid calls again")
+	// ErrNoCall: the request demands a tool call, and the model sent none. It comes
+	// with ErrExhausted.
+	ErrNoCall = errors.New("argsvalidate: the request demands a tool call, and the model sent none")
 	// ErrInvalid: a call is invalid.
 	ErrInvalid = errors.New("argsvalidate: invalid tool call")
 	// ErrRule: a rule could not decide. It wraps the rule's own error.
@@ -23,10 +27,12 @@ var (
 )
 
 // Error is why a step gave no valid response, or why calls are not valid.
-// errors.Is finds ErrExhausted, ErrRepeated, ErrInvalid, ErrRule and the cause
+// errors.Is finds ErrExhausted, ErrRepeated, ErrNoCall, ErrInvalid, ErrRule and the cause
 // in it. The ledger of a step is in middleware.ReportOf(nil, err).
 type Error struct {
-	Response *middleware.Response // the last one, as sent; nil if there is none
+	// Response is the last one, as sent; nil if there is none. Under
+	// batch.KeepValid it is the held batch, with the calls that were corrected.
+	Response *middleware.Response
 	Verdicts []middleware.Verdict // on its calls, in order
 	Replies  []middleware.Message // what the model would be told next, one for each call within Limits.Calls
 	reasons  []error

@@ -2,12 +2,12 @@ package argsvalidate
 
 import (
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"iter"
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -43,9 +43,11 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 		policy = Raise
 	}
 	if policy == Raise {
-		e := s.judged.failure(reasons...)
-		e.Response, e.Replies, e.attempts = s.last, s.v.replies(context.Background(), s.judged, s.attempt, s.same > 1), s.attempt
-		s.notes() // those on the replies are new
+		whole := s.whole()
+		e := whole.failure(reasons...)
+		e.Response, e.attempts = s.answer(), s.attempt
+		e.Replies = s.v.replies(context.Background(), whole, s.attempt, s.failures.Same() > 1)
+		s.noteAll(whole) // those on the replies are new
 		return nil, e
 	}
 	out.Report.Status = middleware.Invalid
@@ -54,10 +56,6 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 
 // outOfAttempts returns why the model is not asked again; nil if it is.
 func (s *step) outOfAttempts() []error {
-	s.same++
-	if now := signature(s.open()); now != s.previous {
-		s.same, s.previous = 1, now
-	}
 	limit := 0
 	for v := range s.open() {
 		allowed := s.v.o.MaxAttempts
@@ -66,12 +64,10 @@ func (s *step) outOfAttempts() []error {
 		}
 		limit = max(limit, allowed)
 	}
-	const hopeless = 3 // the third identical failure came after the schema was shown
-	switch {
-	case s.same >= hopeless && s.attempt < limit:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, s.same))
+	if s.repeated(repeat.Calls(s.verdicts()), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
-	case s.attempt >= limit:
+	}
+	if s.attempt >= limit {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	for _, c := range s.judged.calls {
@@ -106,16 +102,20 @@ func (s *step) anyOpen() bool {
 	return false
 }
 
-// signature tells one failure from another, in a few bytes whatever was sent.
-func signature(verdicts iter.Seq[middleware.Verdict]) [sha256.Size]byte {
-	h := sha256.New()
-	for v := range verdicts {
-		fmt.Fprintf(h, "%d %s %d %s", len(v.Call.Name), v.Call.Name, len(v.Call.Arguments), v.Call.Arguments)
-		for _, i := range v.Issues {
-			fmt.Fprintf(h, " %q %q %q", i.Code, i.Pointer, i.Message)
-		}
+// repeated records what failed in this attempt, and reports whether it ends the
+// step before the limit: the third failure in a row that brings nothing new.
+// Failures of earlier steps of an agent loop count.
+func (s *step) repeated(what string, limit int) bool {
+	stale := s.failures.Failed(what)
+	if stale < repeat.Hopeless || s.attempt >= limit {
+		return false
 	}
-	return [sha256.Size]byte(h.Sum(nil))
+	if same := s.failures.Same(); same >= repeat.Hopeless {
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, same))
+	} else {
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row brought nothing that had not failed before", s.attempt, stale))
+	}
+	return true
 }
 
 // othersCall reports whether another choice of the answer holds tool calls: a

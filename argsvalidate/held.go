@@ -12,8 +12,10 @@ import (
 // held is a batch that waits for its broken calls to be corrected.
 type held struct {
 	resp     *middleware.Response
-	message  middleware.Message   // valid calls written back
+	attempt  int                  // that resp answered
+	message  middleware.Message   // resp's, with the valid calls and the corrections written back, and with new calls behind
 	verdicts []middleware.Verdict // on its calls
+	tools    []plan               // of its calls
 	asked    []bool               // of each call: the last turn held it
 }
 
@@ -49,37 +51,106 @@ func (h *held) left() string {
 // their places.
 func (s *step) hold() {
 	if s.v.o.Batch != batch.KeepValid {
-		s.noteLost(s.failed)
+		s.noteLost()
 		return
 	}
 	if len(s.judged.excess) > 0 {
 		return // what is held stays; of a message with too many calls nothing is
 	}
+	if s.held != nil && len(s.judged.calls) == 0 {
+		s.withdraw()
+		return
+	}
 	now := written(s.last.Message, s.judged.verdicts)
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
-			s.held.message = spliced
-			s.held.asked = make([]bool, len(s.held.verdicts))
-			for n, i := range at {
-				if i < 0 {
-					continue
-				}
-				s.held.asked[i] = true
-				verdict := s.judged.verdicts[n]
-				verdict.Call = spliced.ToolCalls[i]
-				s.held.verdicts[i] = verdict
-			}
+			s.held.message = batch.FixIDs(s.req.Messages, spliced)
+			s.held.take(s.judged, at)
 			return
 		}
-		s.noteLost(s.held.verdicts)
 		s.held = nil // an answer of its own
 	}
 	if s.judged.invalid() {
-		s.held = &held{resp: s.last, message: now, verdicts: slices.Clone(s.judged.verdicts), asked: make([]bool, len(now.ToolCalls))}
-		for i := range s.held.asked {
-			s.held.asked[i] = true
+		s.held = &held{resp: s.last, attempt: s.attempt, message: now}
+		at := make([]int, len(now.ToolCalls))
+		for i := range at {
+			at[i] = i
+		}
+		s.held.take(s.judged, at)
+	}
+}
+
+// take puts the verdicts of j in the places of its calls in the message.
+func (h *held) take(j *judgement, at []int) {
+	grow := len(h.message.ToolCalls) - len(h.verdicts)
+	h.verdicts = append(h.verdicts, make([]middleware.Verdict, grow)...)
+	h.tools = append(h.tools, make([]plan, grow)...)
+	h.asked = make([]bool, len(h.verdicts))
+	for n, i := range at {
+		if i < 0 {
+			continue // a repetition
+		}
+		verdict := j.verdicts[n]
+		verdict.Call = h.message.ToolCalls[i]
+		h.asked[i], h.verdicts[i], h.tools[i] = true, verdict, j.tools[n]
+	}
+}
+
+// withdraw takes an answer without calls to a held batch. If nothing was open
+// but calls to unknown tools, the model has withdrawn those, and the held calls
+// are the outcome. Else it has given up the batch.
+func (s *step) withdraw() {
+	valid := s.held.valid()
+	if len(valid) == 0 {
+		s.held = nil
+		return
+	}
+	if !s.held.complete() || s.last.FinishReason == middleware.FinishFilter {
+		s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the held calls were given up: %s", s.attempt, toolNames(valid)))
+		s.held = nil
+		return
+	}
+	s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the calls to unknown tools were withdrawn, and the held calls are returned", s.attempt))
+	h := *s.held
+	h.message = h.message.Clone()
+	h.message.ToolCalls, h.verdicts, h.tools = valid, nil, nil
+	for i, v := range s.held.verdicts {
+		if v.OK() {
+			h.verdicts, h.tools = append(h.verdicts, v), append(h.tools, s.held.tools[i])
 		}
 	}
+	s.held = &h
+}
+
+// complete reports whether the batch holds valid calls, and nothing is to be
+// corrected but calls to unknown tools.
+func (h *held) complete() bool {
+	return len(h.valid()) > 0 && !slices.ContainsFunc(h.verdicts, func(v middleware.Verdict) bool {
+		return !v.OK() && v.Issues[0].Code != codeUnknownTool
+	})
+}
+
+// toolNames lists the tools of calls.
+func toolNames(calls []middleware.ToolCall) string {
+	var all []string
+	for _, c := range calls[:min(len(calls), maxNamed)] {
+		all = append(all, fmt.Sprintf("%.64s", c.Name))
+	}
+	if len(calls) > maxNamed {
+		all = append(all, "and more")
+	}
+	return strings.Join(all, ", ")
+}
+
+// whole is the judgement on the message that envelope returns.
+func (s *step) whole() *judgement {
+	if s.held == nil {
+		return s.judged
+	}
+	j := *s.judged
+	j.calls, j.excess, j.notes = s.held.message.ToolCalls, nil, nil
+	j.verdicts, j.tools = s.held.verdicts, s.held.tools
+	return &j
 }
 
 // written returns m with the valid calls as they would run.
@@ -95,8 +166,8 @@ func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Mes
 
 // noteLost says so when the model corrected its calls and left out the valid
 // siblings that it was to send again.
-func (s *step) noteLost(failed []middleware.Verdict) {
-	for _, c := range batch.Lost(failed, s.last.Message) {
+func (s *step) noteLost() {
+	for _, c := range batch.Lost(s.failed, s.last.Message) {
 		s.tally.Note(fmt.Sprintf("a valid call to %.64s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
 	}
 }

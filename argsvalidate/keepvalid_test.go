@@ -1,6 +1,7 @@
 package argsvalidate_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,17 +40,31 @@ func TestKeepValid(t *testing.T) {
 			[]middlewaretest.Turn{first, middlewaretest.Calls("note", `{"text": "A"}`, "weather", goodWeather, "note", `{"text": "B"}`)},
 			[]string{`note {"text": "A"}`, "weather " + goodWeather, `note {"text": "B"}`}, []string{"call_4", "call_5", "call_6"}, nil,
 		},
-		"the model mixes: one of the held ones is missing": {
+		"new calls beside the correction follow": {
 			[]middlewaretest.Turn{first, middlewaretest.Calls("note", `{"text": "A"}`, "weather", goodWeather)},
-			[]string{`note {"text": "A"}`, "weather " + goodWeather}, []string{"call_4", "call_5"},
-			[]string{"a valid call to note in attempt 1 did not come back with the corrected ones"},
+			append(slices.Clone(held), `note {"text": "A"}`), []string{"call_1", "call_2", "call_3", "call_4"}, nil,
 		},
-		"another call instead": {
-			[]middlewaretest.Turn{first, middlewaretest.Calls("note", `{"text": "A"}`)},
-			[]string{`note {"text": "A"}`}, []string{"call_4"},
-			[]string{"a valid call to note in attempt 1 did not come back with the corrected ones"},
+		"a new call alone": {
+			[]middlewaretest.Turn{first, middlewaretest.Calls("note", `{"text": "A"}`), middlewaretest.Calls("weather", goodWeather)},
+			append(slices.Clone(held), `note {"text": "A"}`), []string{"call_1", "call_2", "call_3", "call_4"}, nil,
 		},
-		"in words": {[]middlewaretest.Turn{first, middlewaretest.Text("never mind")}, nil, nil, nil},
+		"a new call is broken, too": {
+			[]middlewaretest.Turn{first, middlewaretest.Calls("note", badNote, "weather", goodWeather), middlewaretest.Calls("note", `{"text": "A"}`)},
+			append(slices.Clone(held), `note {"text": "A"}`), []string{"call_1", "call_2", "call_3", "call_4"}, nil,
+		},
+		"a held one in another spelling": {
+			[]middlewaretest.Turn{first, middlewaretest.Calls("weather", goodWeather, "note", `{ "text":"b" }`)},
+			held, []string{"call_1", "call_2", "call_3"}, nil,
+		},
+		"in words": {
+			[]middlewaretest.Turn{first, middlewaretest.Text("never mind")}, nil, nil,
+			[]string{"attempt 2 has no tool call: the held calls were given up: note, note"},
+		},
+		"an unknown tool is withdrawn": {
+			[]middlewaretest.Turn{middlewaretest.Calls("note", goodNote, "nosuch", "{}"), middlewaretest.Text("never mind")},
+			[]string{"note " + goodNote}, []string{"call_1"},
+			[]string{"attempt 2 has no tool call: the calls to unknown tools were withdrawn, and the held calls are returned"},
+		},
 		"still broken, then right": {
 			[]middlewaretest.Turn{first, middlewaretest.Calls("weather", `{"city": 5}`), middlewaretest.Calls("weather", goodWeather)},
 			held, []string{"call_1", "call_2", "call_3"}, nil,

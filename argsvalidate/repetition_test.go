@@ -42,7 +42,44 @@ func TestSameFailureEndsTheStepEarly(t *testing.T) {
 	require.NotErrorIs(t, out.err, argsvalidate.ErrRepeated)
 
 	other := middlewaretest.Calls("weather", `{"days": -1}`)
-	run(t, argsvalidate.Options{MaxAttempts: 6}, request(), bad, bad, other, bad, other, other)
+	out = run(t, argsvalidate.Options{MaxAttempts: 6, OnExhausted: argsvalidate.Raise}, request(), bad, bad, other, bad, other)
+	require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
+	require.Equal(t, []string{"ended after attempt 5: 3 invalid answers in a row brought nothing that had not failed before"}, out.report.Notes)
+
+	third := middlewaretest.Calls("weather", `{"days": -2}`)
+	run(t, argsvalidate.Options{MaxAttempts: 6}, request(), bad, bad, other, bad, third, bad)
+}
+
+func TestWhiteSpaceIsNoProgress(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"a call against its schema": {`{"city": 1,"days":2}`, ` {"city":1, "days": 2}`, `{"days":2,"city":1}`},
+		"no JSON":                   {`{"city": x}`, ` {"city":  x}`, "{\"city\":\nx}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var turns []middlewaretest.Turn
+			for _, a := range args {
+				turns = append(turns, middlewaretest.Calls("weather", a))
+			}
+			out := run(t, argsvalidate.Options{MaxAttempts: 50, OnExhausted: argsvalidate.Raise}, request(), turns...)
+			require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
+		})
+	}
+}
+
+// A provider that refuses the same call again and again is not asked for ever.
+func TestSameRefusalEndsTheStepEarly(t *testing.T) {
+	t.Parallel()
+	refused := func(output string) middlewaretest.Turn {
+		return middlewaretest.Fail(&middleware.ModelError{Output: output, Err: middleware.ErrInvalidToolCall})
+	}
+	o := argsvalidate.Options{MaxAttempts: 9}
+	out := run(t, o, request(), refused("<call> a"), refused("<call>  a"), refused("<call> a"))
+	require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
+	require.ErrorIs(t, out.err, middleware.ErrInvalidToolCall)
+	out = run(t, o, request(), refused("a"), refused("b"), refused("a"), middlewaretest.Calls("weather", goodWeather))
+	require.NoError(t, out.err)
 }
 
 func TestFeedbackEscalates(t *testing.T) {

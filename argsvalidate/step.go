@@ -3,11 +3,11 @@ package argsvalidate
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -23,21 +23,25 @@ type step struct {
 
 	attempt  int
 	last     *middleware.Response // the last answer, as sent but for broken ids
+	answered int                  // the attempt of last
 	judged   *judgement           // of last
 	refusal  error                // the provider's, if the last answer was none
 	held     *held                // under batch.KeepValid
 	failed   []middleware.Verdict // of the failed turn before last
-	previous [sha256.Size]byte    // what was wrong last time, to notice a repetition
-	same     int                  // how often in a row
+	failures *repeat.Watch        // to notice a repetition
+	shown    bool                 // the sink has what is not void
+	demanded bool                 // the model was asked again for a call
 }
 
-func newStep(v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
+func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
+	s := &step{v: v, next: withoutCallEvents(next), known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
-		guarded.Sink = guardSink(req.Sink)
+		guarded.Sink = s.watched(guardSink(req.Sink))
 		req = &guarded
 	}
-	return &step{v: v, next: withoutCallEvents(next), known: v.newToolbox(req.Tools), req: req, asked: req}
+	s.req, s.asked = req, req
+	return s
 }
 
 // guardSink makes an error of a panic of the caller's sink: it ends the step
@@ -82,7 +86,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			done, resp, err = s.refused(err)
 		case err != nil:
 			err = s.cut(ctx, err)
-		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp):
+		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
 			return resp, nil
 		default:
 			done, resp, err = s.look(ctx, resp)
@@ -94,21 +98,6 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			return s.tally.Finish(nil, err)
 		}
 	}
-}
-
-// finish shows the valid calls to the sink and closes the ledger.
-func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
-	if err == nil && s.req.Sink != nil {
-		for i, c := range resp.Message.ToolCalls {
-			if resp.Report.Status == middleware.Invalid && !s.valid(i) {
-				continue
-			}
-			if err := s.req.Sink(middleware.Event{Kind: middleware.EventToolCall, Call: &c}); err != nil {
-				return s.tally.Finish(nil, err)
-			}
-		}
-	}
-	return s.tally.Finish(resp, err)
 }
 
 // verdicts are those on the calls of the message that envelope returns.
@@ -153,11 +142,16 @@ func (s *step) cut(ctx context.Context, err error) error {
 
 // wrong is what the model is asked again for.
 func (s *step) wrong() *Error {
-	if s.refusal != nil {
+	switch {
+	case s.refusal != nil && s.held == nil:
 		return &Error{Response: s.last, reasons: []error{ErrInvalid, s.refusal}}
+	case s.refusal != nil:
+		e := s.whole().failure(ErrInvalid, s.refusal)
+		e.Response = s.answer()
+		return e
 	}
-	e := s.judged.failure(ErrInvalid)
-	e.Response = s.last
+	e := s.whole().failure(ErrInvalid)
+	e.Response = s.answer()
 	return e
 }
 
@@ -166,13 +160,18 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	fixed := *resp
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
 	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave it out
-	s.last, s.refusal = &fixed, nil
+	s.last, s.answered, s.refusal = &fixed, s.attempt, nil
 	s.judged = s.v.newJudgement(s.req, s.known, fixed.Message.ToolCalls)
 	s.judged.held = s.held.valid()
 	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
 	s.noteIDs(resp.Message)
 	if othersCall(resp) {
 		s.tally.Note("not asked again: another choice of the answer holds tool calls, which nobody has validated")
+	}
+	if ruleErr == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
+		if done, err := s.demand(ctx); !done || err != nil {
+			return done, nil, err
+		}
 	}
 	s.hold()
 	var reasons []error
@@ -208,12 +207,12 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 // record puts the judgement and its notes into the ledger.
 func (s *step) record(replies []middleware.Message) {
 	s.tally.Judge(s.judged.verdicts, replies)
-	s.notes()
+	s.noteAll(s.judged)
 	s.failed = s.judged.verdicts
 }
 
-func (s *step) notes() {
-	for _, n := range s.judged.notes {
+func (s *step) noteAll(j *judgement) {
+	for _, n := range j.notes {
 		s.tally.Note(n)
 	}
 	for _, err := range s.judged.failures {
@@ -225,8 +224,11 @@ func (s *step) notes() {
 // refused answers a tool call that the provider itself refused: there is no
 // message of the model to reply to, so a user message says what was wrong.
 func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
-	if s.attempt >= s.v.o.MaxAttempts {
-		reasons := []error{ErrExhausted, ErrInvalid, err}
+	reasons := []error{ErrExhausted, ErrInvalid, err}
+	if s.repeated(repeat.Refusal(err), s.v.o.MaxAttempts) {
+		reasons = append(reasons, ErrRepeated)
+	}
+	if s.attempt >= s.v.o.MaxAttempts || len(reasons) > 3 {
 		if s.last == nil {
 			return true, nil, &Error{Response: s.last, reasons: reasons, attempts: s.attempt}
 		}
@@ -254,7 +256,7 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.same > 1))
+	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.failures.Same() > 1))
 	if left := s.held.left(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."
@@ -269,7 +271,19 @@ func (s *step) envelope() *middleware.Response {
 	if s.held != nil {
 		out, message = *s.held.resp, s.held.message
 		out.FinishReason, out.Others = s.last.FinishReason, s.last.Others
+		if len(s.last.Message.ToolCalls) == 0 {
+			out.FinishReason = middleware.FinishToolCalls
+		}
 	}
 	out.Message = message
 	return &out
+}
+
+// answer is the response that errors speak of: the last one as it was sent, or
+// the held batch with what was corrected.
+func (s *step) answer() *middleware.Response {
+	if s.held == nil {
+		return s.last
+	}
+	return s.envelope()
 }

@@ -35,9 +35,9 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 		place++
 		id := m.ToolCalls[i].ID
 		if blank(id) || taken[id] || seen[id] {
-			id = "toolmend_" + strconv.Itoa(place)
+			id = madeUpPrefix + strconv.Itoa(place)
 			for n := 2; taken[id] || seen[id] || own[id]; n++ {
-				id = "toolmend_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
+				id = madeUpPrefix + strconv.Itoa(place) + "_" + strconv.Itoa(n)
 			}
 			m.ToolCalls[i].ID = id
 		}
@@ -95,3 +95,9 @@ func anyIDOfMany(history []middleware.Message, m middleware.Message) bool {
 }
 
 func blank(id string) bool { return strings.TrimSpace(id) == "" }
+
+const madeUpPrefix = "toolmend_"
+
+// madeUp reports whether FixIDs made id: it says where a call stands, not which
+// call it is.
+func madeUp(id string) bool { return strings.HasPrefix(id, madeUpPrefix) }

@@ -3,47 +3,72 @@ package batch
 import (
 	"slices"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Splice returns kept with the arguments of invalid calls replaced by those of
-// fixed, and where in kept each call of fixed went. fixed may correct some of
-// the invalid calls only. Calls are matched by id and name, else by name in
-// order; a call to an unknown tool takes the next one that is left, and its
-// name. One that repeats a valid call of kept, which is held, goes nowhere: -1.
-// Ids and Native of kept stay, so that every wire format can carry the result
-// as an edit of what the model sent first.
+// Splice returns kept with its invalid calls corrected by the calls of fixed,
+// and where each call of fixed went. fixed may correct some of the invalid calls
+// only.
 //
-// It is false, and kept is returned as it is, if kept has no invalid call, or
-// fixed has no call at all or one that is none of these. Neither message is changed.
+// A call corrects the invalid call of its id, name and kind, else the next one of
+// its name and kind. Ids that FixIDs made are not compared, and none are if an id
+// of fixed is that of a valid call of kept: then the ids begin anew in each
+// message. A call to an unknown tool is corrected by the next call that is left,
+// if there is one, of its own kind. The corrected call has the name and the
+// arguments of the correction, and the id and Native of kept, so that every wire
+// format can carry it as an edit of what the model sent first. A correction of
+// another kind takes the place as it is.
+//
+// A call that repeats a valid call of kept, which is held, goes nowhere: -1. White
+// space and the order of keys make no difference. The calls that are left are new
+// and follow those of kept. One whose id is taken has none then.
+//
+// Splice is false and returns kept as it is if fixed stands alone: kept has no
+// invalid call, or fixed has no call, or there are new calls and kept holds no
+// valid call, or there are new calls and the calls of kept have all come back, by
+// name and in order: then the whole batch was sent again. Neither message is
+// changed.
 func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spliced middleware.Message, at []int, ok bool) {
 	broken := slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() })
 	if len(verdicts) != len(kept.ToolCalls) || len(fixed.ToolCalls) == 0 || !broken {
 		return kept, nil, false
 	}
 	m := newMatcher(kept.ToolCalls, verdicts)
-	at = make([]int, len(fixed.ToolCalls))
-	for n := range at {
-		at[n] = unmatched
-	}
-	for _, match := range []func(middleware.ToolCall) int{m.byID, m.repeated, m.byName, m.byUnknown} {
-		for n, c := range fixed.ToolCalls {
-			if at[n] == unmatched {
-				at[n] = match(c)
-			}
-		}
+	at = m.match(fixed.ToolCalls)
+	if slices.Contains(at, unmatched) && (len(m.held) == 0 || reissued(kept.ToolCalls, verdicts, fixed.ToolCalls)) {
+		return kept, nil, false
 	}
 	spliced = kept.Clone()
-	for n, i := range at {
-		if i == unmatched {
-			return kept, nil, false
-		}
-		if i >= 0 {
-			spliced.ToolCalls[i].Name = fixed.ToolCalls[n].Name
-			spliced.ToolCalls[i].Arguments = fixed.ToolCalls[n].Arguments
+	for n, c := range fixed.ToolCalls {
+		switch i := at[n]; {
+		case i == isRepeated:
+		case i >= 0 && kept.ToolCalls[i].Kind == c.Kind:
+			spliced.ToolCalls[i].Name, spliced.ToolCalls[i].Arguments = c.Name, c.Arguments
+		default:
+			if hasID(kept.ToolCalls, c.ID) {
+				c.ID = ""
+			}
+			if i == unmatched {
+				i = len(spliced.ToolCalls)
+				spliced.ToolCalls = append(spliced.ToolCalls, c)
+			}
+			at[n], spliced.ToolCalls[i] = i, c
 		}
 	}
 	return spliced, at, true
+}
+
+// reissued reports whether fixed has a call of the name and kind of each call of
+// kept, in the same order, and any call for one to an unknown tool.
+func reissued(kept []middleware.ToolCall, verdicts []middleware.Verdict, fixed []middleware.ToolCall) bool {
+	n := 0
+	for _, c := range fixed {
+		if n < len(kept) && (toolOf(c) == toolOf(kept[n]) || hasCode(verdicts[n], codeUnknownTool)) {
+			n++
+		}
+	}
+	return n == len(kept)
 }
 
 // Where a call goes that has no place in the kept message.
@@ -56,32 +81,84 @@ const (
 // is linear in the calls.
 type matcher struct {
 	used    []bool
-	ids     map[idAndName][]int // broken calls by id and name, in order
-	names   map[string][]int    // by name
-	unknown map[struct{}][]int  // those to unknown tools
-	held    map[content]bool    // the valid calls
+	ids     map[idOfTool][]int        // broken calls by id and tool, in order
+	tools   map[tool][]int            // by tool
+	unknown map[middleware.Kind][]int // those to unknown tools, by kind
+	others  map[struct{}][]int        // those to unknown tools
+	held    map[content]bool          // the valid calls
+	heldIDs map[string]content        // by id
 }
 
-type idAndName struct{ id, name string }
+type tool struct {
+	kind middleware.Kind
+	name string
+}
 
-type content struct{ name, arguments string }
+type idOfTool struct {
+	id string
+	tool
+}
+
+type content struct {
+	tool
+	arguments string
+}
+
+func toolOf(c middleware.ToolCall) tool { return tool{c.Kind, c.Name} }
+
+func contentOf(c middleware.ToolCall) content {
+	if c.Kind == middleware.Function {
+		return content{toolOf(c), rawjson.Canonical(c.Arguments)}
+	}
+	return content{toolOf(c), c.Arguments}
+}
 
 func newMatcher(kept []middleware.ToolCall, verdicts []middleware.Verdict) *matcher {
-	m := &matcher{used: make([]bool, len(kept)), ids: map[idAndName][]int{}, names: map[string][]int{},
-		unknown: map[struct{}][]int{}, held: map[content]bool{}}
+	m := &matcher{used: make([]bool, len(kept)), ids: map[idOfTool][]int{}, tools: map[tool][]int{},
+		unknown: map[middleware.Kind][]int{}, others: map[struct{}][]int{}, held: map[content]bool{}, heldIDs: map[string]content{}}
 	for i, c := range kept {
 		if verdicts[i].OK() {
-			m.held[content{c.Name, c.Arguments}] = true
+			m.held[contentOf(c)] = true
+			m.heldIDs[c.ID] = contentOf(c)
 			continue
 		}
-		id := idAndName{c.ID, c.Name}
-		m.ids[id] = append(m.ids[id], i)
-		m.names[c.Name] = append(m.names[c.Name], i)
+		if !madeUp(c.ID) {
+			id := idOfTool{c.ID, toolOf(c)}
+			m.ids[id] = append(m.ids[id], i)
+		}
+		m.tools[toolOf(c)] = append(m.tools[toolOf(c)], i)
 		if hasCode(verdicts[i], codeUnknownTool) {
-			m.unknown[struct{}{}] = append(m.unknown[struct{}{}], i)
+			m.unknown[c.Kind] = append(m.unknown[c.Kind], i)
+			m.others[struct{}{}] = append(m.others[struct{}{}], i)
 		}
 	}
 	return m
+}
+
+// match returns where each call of fixed goes.
+func (m *matcher) match(fixed []middleware.ToolCall) []int {
+	ways := []func(middleware.ToolCall) int{m.byID, m.repeated, m.byTool, m.byUnknown, m.byOther}
+	if slices.ContainsFunc(fixed, m.beginsAnew) {
+		ways = ways[1:]
+	}
+	at := make([]int, len(fixed))
+	for n := range at {
+		at[n] = unmatched
+	}
+	for _, way := range ways {
+		for n, c := range fixed {
+			if at[n] == unmatched {
+				at[n] = way(c)
+			}
+		}
+	}
+	return at
+}
+
+// beginsAnew reports whether c has the id of a valid call and is not that call.
+func (m *matcher) beginsAnew(c middleware.ToolCall) bool {
+	was, taken := m.heldIDs[c.ID]
+	return taken && !madeUp(c.ID) && was != contentOf(c)
 }
 
 // take returns the first call at key that is left.
@@ -98,18 +175,20 @@ func take[K comparable](m *matcher, calls map[K][]int, key K) int {
 	return unmatched
 }
 
-func (m *matcher) byID(c middleware.ToolCall) int { return take(m, m.ids, idAndName{c.ID, c.Name}) }
+func (m *matcher) byID(c middleware.ToolCall) int { return take(m, m.ids, idOfTool{c.ID, toolOf(c)}) }
 
 func (m *matcher) repeated(c middleware.ToolCall) int {
-	if m.held[content{c.Name, c.Arguments}] {
+	if m.held[contentOf(c)] {
 		return isRepeated
 	}
 	return unmatched
 }
 
-func (m *matcher) byName(c middleware.ToolCall) int { return take(m, m.names, c.Name) }
+func (m *matcher) byTool(c middleware.ToolCall) int { return take(m, m.tools, toolOf(c)) }
 
-func (m *matcher) byUnknown(middleware.ToolCall) int { return take(m, m.unknown, struct{}{}) }
+func (m *matcher) byUnknown(c middleware.ToolCall) int { return take(m, m.unknown, c.Kind) }
+
+func (m *matcher) byOther(middleware.ToolCall) int { return take(m, m.others, struct{}{}) }
 
 // Codes of package argsvalidate.
 const (

@@ -22,6 +22,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "internal/run", StdOnly: true},
 
 	{Floor: 1, Path: "internal/schema"},
+	{Floor: 1, Path: "internal/repeat"},
 	{Floor: 1, Path: "strip"},
 	{Floor: 1, Path: "mend"},
 	{Floor: 1, Path: "internal/typeschema/..."},

@@ -1,0 +1,62 @@
+package argsvalidate
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// lacksCall reports whether an answer has no tool call although the request
+// demands one. It is no fault of the model if the answer was refused, filtered or
+// cut off, or holds a call that the provider ran itself.
+func (s *step) lacksCall(resp *middleware.Response) bool {
+	if s.req.ToolChoice != middleware.ToolRequired && s.req.OnlyTool == "" {
+		return false
+	}
+	if len(resp.Message.ToolCalls) > 0 || len(resp.Others) > 0 || len(s.known.available()) == 0 {
+		return false
+	}
+	switch resp.FinishReason {
+	case "", middleware.FinishStop, middleware.FinishToolCalls:
+	default:
+		return false
+	}
+	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
+}
+
+// demand asks the model once more for the call that the request demands. done:
+// the answer is handed on, or err is the outcome of the step.
+func (s *step) demand(ctx context.Context) (done bool, err error) {
+	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
+	if p := s.known.find(s.req.OnlyTool); p.declared() {
+		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
+	}
+	if !s.demanded && s.attempt < limit {
+		s.demanded = true
+		reply := middleware.User(demandText(s.req.OnlyTool, s.known.available()))
+		s.record([]middleware.Message{reply})
+		said := s.last.Message
+		if strings.TrimSpace(said.Text()) == "" {
+			said = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
+		}
+		s.asked = s.asked.With(said, reply)
+		return false, nil
+	}
+	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
+	if policy != Raise {
+		return true, nil
+	}
+	s.record(nil)
+	return true, &Error{Response: s.last, reasons: []error{ErrExhausted, ErrNoCall}}
+}
+
+// demandText answers an answer without a call.
+func demandText(only string, available []string) string {
+	if only != "" {
+		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))
+	}
+	return fmt.Sprintf("Your last message calls no tool, but a tool must be called now. Call one of these tools: %s.", names(available))
+}

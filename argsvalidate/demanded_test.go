@@ -1,0 +1,118 @@
+package argsvalidate_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
+)
+
+func demanding(only string) *middleware.Request {
+	req := request()
+	if req.OnlyTool = only; only == "" {
+		req.ToolChoice = middleware.ToolRequired
+	}
+	return req
+}
+
+func TestDemandedCallIsAskedForOnce(t *testing.T) {
+	t.Parallel()
+	words := middlewaretest.Text("It is sunny.")
+	out := run(t, argsvalidate.Options{}, demanding(""), words, middlewaretest.Calls("weather", goodWeather))
+	require.NoError(t, out.err)
+	require.Equal(t, []string{goodWeather}, out.arguments())
+	require.Equal(t, middleware.Valid, out.report.Status)
+	require.Empty(t, out.report.Notes)
+	told := out.told(2)
+	require.Equal(t, []middleware.Role{middleware.RoleAssistant, middleware.RoleUser}, []middleware.Role{told[0].Role, told[1].Role})
+	require.Equal(t, "It is sunny.", told[0].Text())
+	require.Equal(t, "Your last message calls no tool, but a tool must be called now. Call one of these tools: weather, note.", told[1].Text())
+	require.Equal(t, told[1:], out.report.Attempts[0].Replies)
+
+	out = run(t, argsvalidate.Options{}, demanding("weather"), words, middlewaretest.Calls("weather", badWeather), middlewaretest.Calls("weather", goodWeather))
+	require.NoError(t, out.err)
+	require.Equal(t, "Your last message calls no tool, but the tool 'weather' must be called now. Call it.", out.told(2)[1].Text())
+	require.Equal(t, []string{goodWeather}, out.arguments())
+
+	out = run(t, argsvalidate.Options{}, demanding(""), middlewaretest.Text(" "), middlewaretest.Calls("weather", goodWeather))
+	require.Equal(t, "(empty)", out.told(2)[0].Text(), "many servers refuse an empty message")
+
+	out = run(t, argsvalidate.Options{}, demanding(""), words, words)
+	require.NoError(t, out.err)
+	require.Equal(t, "It is sunny.", out.resp.Message.Text())
+	require.Empty(t, out.report.Status)
+	require.Equal(t, []string{"the request demands a tool call, and attempt 2 has none"}, out.report.Notes)
+
+	out = run(t, argsvalidate.Options{MaxAttempts: 1}, demanding(""), words)
+	require.NoError(t, out.err)
+	require.Equal(t, []string{"the request demands a tool call, and attempt 1 has none"}, out.report.Notes)
+}
+
+func TestDemandedCallUnderRaise(t *testing.T) {
+	t.Parallel()
+	words := middlewaretest.Text("It is sunny.")
+	raise := argsvalidate.Options{OnExhausted: argsvalidate.Raise}
+	perTool := argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: argsvalidate.Raise}}}
+	for name, out := range map[string]outcome{
+		"any tool":  run(t, raise, demanding(""), words, words),
+		"one tool":  run(t, perTool, demanding("weather"), words, words),
+		"last of 3": run(t, raise, demanding(""), words, middlewaretest.Calls("weather", badWeather), words),
+	} {
+		require.ErrorIs(t, out.err, argsvalidate.ErrNoCall, name)
+		require.ErrorIs(t, out.err, argsvalidate.ErrExhausted, name)
+		require.EqualError(t, out.err, "argsvalidate: attempts exhausted: argsvalidate: the request demands a tool call, and the model sent none", name)
+		require.Equal(t, "It is sunny.", failure(t, out.err).Response.Message.Text(), name)
+	}
+}
+
+func TestNoCallIsNoFault(t *testing.T) {
+	t.Parallel()
+	ended := func(reason middleware.FinishReason, parts ...middleware.Part) *middleware.Response {
+		return &middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant, Parts: parts}, FinishReason: reason}
+	}
+	text := middleware.Part{Text: "so"}
+	several := ended(middleware.FinishStop, text)
+	several.Others = []middleware.Message{middleware.Assistant("or so")}
+	free := tool("patch", "")
+	free.Kind = middleware.Custom
+	for name, c := range map[string]struct {
+		req  *middleware.Request
+		resp *middleware.Response
+	}{
+		"nothing demands it":             {request(), ended(middleware.FinishStop, text)},
+		"filtered or refused":            {demanding(""), ended(middleware.FinishFilter, text)},
+		"cut off":                        {demanding(""), ended(middleware.FinishLength, text)},
+		"a reason of the provider's own": {demanding(""), ended("pause_turn", text)},
+		"a call that the provider ran":   {demanding(""), ended(middleware.FinishStop, middleware.Part{Kind: middleware.PartOpaque}, text)},
+		"further choices":                {demanding(""), several},
+		"no tools":                       {&middleware.Request{Messages: request().Messages, ToolChoice: middleware.ToolRequired}, ended(middleware.FinishStop, text)},
+		"a custom call": {&middleware.Request{Messages: request().Messages, Tools: []middleware.Tool{free}, ToolChoice: middleware.ToolRequired},
+			&middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*", Kind: middleware.Custom})}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out := run(t, argsvalidate.Options{OnExhausted: argsvalidate.Raise}, c.req, middlewaretest.Reply(c.resp))
+			require.NoError(t, out.err)
+			require.Empty(t, out.report.Notes)
+		})
+	}
+}
+
+// Calls that are held stay so while the model is asked for the rest.
+func TestDemandedCallUnderKeepValid(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	first := middlewaretest.Calls("note", goodNote, "weather", badWeather)
+	out := run(t, o, demanding(""), first, middlewaretest.Text("never mind"), middlewaretest.Calls("weather", goodWeather))
+	require.NoError(t, out.err)
+	require.Equal(t, []string{goodNote, goodWeather}, out.arguments())
+
+	out = run(t, o, demanding(""), middlewaretest.Calls("note", goodNote, "nosuch", "{}"), middlewaretest.Text("never mind"))
+	require.NoError(t, out.err)
+	require.Equal(t, []string{goodNote}, out.arguments())
+	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
+}

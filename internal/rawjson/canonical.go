@@ -1,0 +1,54 @@
+package rawjson
+
+import (
+	"slices"
+	"strings"
+)
+
+// Canonical returns a text that is the same for two JSON texts that differ only
+// in white space, in the order of keys, in the spelling of strings or in that of
+// integers. Of a text that is not JSON within the default limits, only white
+// space is made the same. The result is for comparing: it need not be JSON.
+func Canonical(text string) string {
+	doc, err := Parse(text, Limits{})
+	if err != nil {
+		return strings.Join(strings.Fields(text), " ")
+	}
+	var b strings.Builder
+	canonical(&b, doc.Root())
+	return b.String()
+}
+
+func canonical(b *strings.Builder, v Value) {
+	switch v.Kind() {
+	case Object:
+		members := slices.Collect(v.Each())
+		slices.SortStableFunc(members, func(x, y Value) int { return strings.Compare(x.Key(), y.Key()) })
+		b.WriteByte('{')
+		for _, m := range members {
+			b.WriteString(Quote(m.Key()) + ":")
+			canonical(b, m)
+			b.WriteByte(',')
+		}
+		b.WriteByte('}')
+	case Array:
+		b.WriteByte('[')
+		for item := range v.Each() {
+			canonical(b, item)
+			b.WriteByte(',')
+		}
+		b.WriteByte(']')
+	case String:
+		b.WriteString(Quote(v.Str()))
+	default:
+		if digits, ok := v.Integer(); ok && len(digits) <= maxDigits {
+			b.WriteString(digits)
+			return
+		}
+		b.WriteString(v.Raw())
+	}
+}
+
+// maxDigits is how long an integer may get that Canonical writes without its
+// exponent.
+const maxDigits = 32

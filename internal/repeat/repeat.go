@@ -1,0 +1,118 @@
+// Package repeat notices a model that makes no progress: one whose invalid
+// answers bring nothing that did not fail before.
+package repeat
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Hopeless is how many failures in a row without progress end the attempts of a
+// step: the third answer came after the model had been shown the schema.
+const Hopeless = 3
+
+// maxKept is how many failures a Watch remembers.
+const maxKept = 64
+
+// Watch counts failures without progress. The zero Watch has seen none. It
+// serves one goroutine at a time.
+type Watch struct {
+	failures []string // what failed, in time order
+	stale    int
+	same     int
+}
+
+// After returns a Watch that has seen these failures.
+func After(failures []string) *Watch {
+	w := &Watch{}
+	for _, f := range failures {
+		w.Failed(f)
+	}
+	return w
+}
+
+// Failed records what failed, as Calls, Refusal or Text give it, and returns how
+// many failures in a row brought nothing new: 1 for one that was not seen before.
+func (w *Watch) Failed(what string) (stale int) {
+	if n := len(w.failures); n > 0 && w.failures[n-1] == what {
+		w.same++
+	} else {
+		w.same = 1
+	}
+	w.stale++
+	if !slices.Contains(w.failures, what) {
+		w.stale = 1
+	}
+	if len(w.failures) == maxKept {
+		w.failures = w.failures[1:]
+	}
+	w.failures = append(w.failures, what)
+	return w.stale
+}
+
+// Stale returns what Failed returned last, 0 before the first failure.
+func (w *Watch) Stale() int { return w.stale }
+
+// Same returns how many failures in a row, up to the last one, were equal.
+func (w *Watch) Same() int { return w.same }
+
+// Failures returns what failed, in time order: at most the last 64.
+func (w *Watch) Failures() []string { return slices.Clone(w.failures) }
+
+type key struct{}
+
+// With returns a context for a step that follows failures of earlier steps.
+func With(ctx context.Context, failures []string) context.Context {
+	if len(failures) == 0 {
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, slices.Clone(failures))
+}
+
+// From returns a new Watch that has seen the failures of ctx.
+func From(ctx context.Context) *Watch {
+	failures, _ := ctx.Value(key{}).([]string)
+	return After(failures)
+}
+
+// Calls returns what failed of these verdicts: the name and the arguments of
+// each invalid call, and where and why it is invalid. White space, the order of
+// keys and the wording of the issues make no difference.
+func Calls(verdicts []middleware.Verdict) string {
+	h := sha256.New()
+	for _, v := range verdicts {
+		if v.OK() {
+			continue
+		}
+		fmt.Fprintf(h, "%q %q", v.Call.Name, rawjson.Canonical(v.Call.Arguments))
+		for _, i := range v.Issues {
+			fmt.Fprintf(h, " %q %q", i.Code, i.Pointer)
+		}
+	}
+	return short(h.Sum(nil))
+}
+
+// Refusal returns what failed of a call that the provider refused.
+func Refusal(err error) string {
+	var refused *middleware.ModelError
+	if errors.As(err, &refused) {
+		return Text(refused.Output)
+	}
+	return Text("")
+}
+
+// Text returns what failed of an answer that could not be read. White space
+// makes no difference.
+func Text(text string) string {
+	sum := sha256.Sum256([]byte("text " + rawjson.Canonical(text)))
+	return short(sum[:])
+}
+
+func short(sum []byte) string { return hex.EncodeToString(sum[:16]) }
