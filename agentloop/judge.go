@@ -118,7 +118,7 @@ func (a *Agent) judge(ctx context.Context, m middleware.Message, resp *middlewar
 	}
 	if resp != nil && resp.Report.Status != middleware.Valid {
 		if last := len(verdicts) - 1; resp.FinishReason == middleware.FinishLength && m.ToolCalls[last].Kind == middleware.Function {
-			verdicts[last] = refused(m.ToolCalls[last], "truncated", "the arguments were cut off, because the answer reached its length limit")
+			verdicts[last] = refused(m.ToolCalls[last], "truncated", "cut off, because the answer reached its length limit")
 			invalid = nil // its replies do not fit any more
 		}
 		if resp.Report.Status == middleware.Invalid && !slices.ContainsFunc(verdicts, notOK) {

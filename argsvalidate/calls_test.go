@@ -32,7 +32,7 @@ func TestTruncatedLastCall(t *testing.T) {
 			require.Contains(t, told[1].Text(), "not executed")
 			require.False(t, told[1].IsError)
 			require.Contains(t, told[2].Text(), "cut off")
-			require.Contains(t, told[2].Text(), "shorter arguments")
+			require.Contains(t, told[2].Text(), "only the required properties: city")
 			require.True(t, told[2].IsError)
 		})
 	}
@@ -43,7 +43,7 @@ func TestUnknownToolIsRefused(t *testing.T) {
 	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("wether", goodWeather), middlewaretest.Calls("weather", goodWeather))
 	require.Equal(t, []string{"unknown_tool"}, codes(out.report.Attempts[0].Verdicts[0]))
 	require.Equal(t, "Tool 'wether' does not exist. Did you mean 'weather'? Available tools: weather, note. "+
-		"Call one of them by its exact name, or answer without a tool.", out.told(2)[1].Text())
+		"Call one of them by its exact name.", out.told(2)[1].Text())
 }
 
 func TestUnknownToolMayPass(t *testing.T) {

@@ -39,8 +39,6 @@ func ExampleNew() {
 	// Output:
 	// Tool 'forecast' argument validation failed. Fix the following errors and retry:
 	//   • [days] wanted a number of at most 14; sent number 30
-	//
-	// Give every required property a real value of the type that is asked for. If an optional property is not needed, omit it entirely instead of sending null or an empty value.
 	// --
 	// {"city": "Oslo", "days": 14}
 	// valid after 2 attempts
@@ -132,7 +130,7 @@ func ExampleRuleFunc() {
 		}
 		return nil, nil
 	}), "commit", `{}`)
-	// Output: Tool 'commit' argument '(root)': never alone
+	// Output: Tool 'commit' arguments: never alone
 }
 
 func ExampleOptions_Validate() {
@@ -146,5 +144,5 @@ func ExampleDefaultFeedback() {
 		Available: []string{"forecast", "search"},
 		Attempt:   1,
 	}))
-	// Output: Tool 'forcast' does not exist. Did you mean 'forecast'? Available tools: forecast, search. Call one of them by its exact name, or answer without a tool.
+	// Output: Tool 'forcast' does not exist. Did you mean 'forecast'? Available tools: forecast, search. Call one of them by its exact name.
 }

@@ -29,76 +29,178 @@ const (
 	maxIssues    = 20   // said one by one
 	maxNames     = 50   // of tools and properties
 	maxExcerpt   = 2000 // bytes of schema
-	maxQuotation = 400  // characters of arguments that are not JSON
+	maxQuotation = 160  // bytes of arguments that are not JSON
+	maxElement   = 100  // characters of an element of an array
 	maxMessage   = 500  // bytes of one issue
 	maxText      = 8192 // bytes of the whole
 )
 
 // DefaultFeedback is the built-in text. It names the tool, lists everything
-// wrong at once with its path, what was wanted and what was sent, the
-// properties that are accepted and those that are missing, and closes with a
-// hint that is right for the kind of mistake. From the second failure on it
-// adds the schema of the failing part. It is at most 8 KiB long, whatever was
-// sent.
+// wrong at once with its path, what was wanted and what was sent, and each fact
+// once: a missing property with what its schema wants, a misnamed one with the
+// properties that are accepted there, a fault in an array with the element. It
+// says so if the call arrived broken or cut off, and if it could not be checked
+// for a reason that is not the model's, it does not ask for a change. From the
+// second failure on it adds the schema of the parts that failed their schema. It
+// is at most 8 KiB long, whatever was sent, and holds no control token
+// (<|...|>) of what was sent.
 func DefaultFeedback(in FeedbackInput) string {
-	var b strings.Builder
 	if in.hints == nil {
 		in.hints = &hints{}
 	}
-	name := schema.Clip(in.Verdict.Call.Name)
-	code := ""
-	if len(in.Verdict.Issues) > 0 {
-		code = in.Verdict.Issues[0].Code
-	}
-	if code == codeUnknownTool {
-		unknownTool(&b, in)
-		if in.Verdict.Issues = in.Verdict.Issues[1:]; len(in.Verdict.Issues) == 0 {
-			return b.String()
+	f := &feedback{in: in}
+	f.write()
+	return cut(defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
+}
+
+// feedback is a text in the making.
+type feedback struct {
+	b     strings.Builder
+	in    FeedbackInput
+	root  rawjson.Value // the tool's schema
+	all   *schema.Declarations
+	args  rawjson.Value   // the arguments; absent if they are not JSON
+	said  map[string]bool // elements of arrays that were quoted
+	notes notes
+}
+
+func (f *feedback) write() {
+	issues, name := f.in.Verdict.Issues, schema.Clip(f.in.Verdict.Call.Name)
+	if code(issues) == codeUnknownTool {
+		f.unknownTool()
+		if issues = issues[1:]; len(issues) == 0 {
+			return
 		}
-		name, code = in.Tool.Name, in.Verdict.Issues[0].Code
-		b.WriteString("\n\n")
+		name = f.in.Tool.Name
+		f.b.WriteString("\n\n")
 	}
-	if code == codeUndecided {
-		return fmt.Sprintf("Tool '%s': %s. No mistake was found in it. Send it again as it is, or go on without it.", name, in.Verdict.Issues[0].Message)
+	if code(issues) == codeUnusable {
+		fmt.Fprintf(&f.b, "Tool '%s' cannot be used now, and was not executed. Do not call it again: call another tool, or answer without a tool.", name)
+		return
 	}
-	if code == codeUnusable {
-		return fmt.Sprintf("Tool '%s' cannot be used now, and was not executed. Do not call it again: call another tool, or answer without a tool.", name)
+	if code(issues) == codeTooMany {
+		f.b.WriteString("Too many tool calls: " + issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages.")
+		return
 	}
-	if code == codeTooMany {
-		return "Too many tool calls: " + in.Verdict.Issues[0].Message + ". None of them was executed. Send the first ones again, and the others in later messages."
+	if !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return i.Code != codeUndecided }) {
+		fmt.Fprintf(&f.b, "Tool '%s': %s. No mistake was found in it. Send it again as it is, or go on without it.", name, issues[0].Message)
+		return
 	}
-	fmt.Fprintf(&b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
-	for n, i := range in.Verdict.Issues {
-		if n == maxIssues {
-			fmt.Fprintf(&b, "  • and %d more\n", len(in.Verdict.Issues)-n)
+	issues = slices.DeleteFunc(slices.Clone(issues), func(i middleware.Issue) bool { return i.Code == codeUndecided })
+	f.root, f.all, f.args = f.in.schema(), f.in.declarations(), f.in.arguments()
+	f.notes = f.findNotes(issues)
+	fmt.Fprintf(&f.b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
+	f.issues(issues)
+	if f.in.Repeated {
+		f.b.WriteString("This is the same call as the one before, with the same errors: change it.\n")
+	}
+	switch code(issues) {
+	case "size", "depth", "number", "unchecked":
+		f.b.WriteString("Send fewer or shorter values, or split the work into several calls.\n")
+	case "syntax", "trailing_data", "utf8":
+		f.b.WriteString("The call arrived broken: the conversation keeps only the properties that arrived whole. Send the arguments as one JSON object and nothing else.\n")
+	case codeNotObject:
+		f.b.WriteString("Send the arguments as one JSON object and nothing else.\n")
+	case codeTruncated:
+		f.b.WriteString("Nothing was executed, and the conversation keeps only the properties that arrived whole. " + f.shorter() + "\n")
+	default:
+		f.properties(issues)
+		f.hint(issues)
+	}
+	if f.in.Attempt >= 2 {
+		f.excerpt(issues)
+	}
+}
+
+// code returns the code of the first issue.
+func code(issues []middleware.Issue) string {
+	if len(issues) == 0 {
+		return ""
+	}
+	return issues[0].Code
+}
+
+// issues writes a line for each issue.
+func (f *feedback) issues(issues []middleware.Issue) {
+	said := 0
+	for _, i := range f.notes.instead {
+		fmt.Fprintf(&f.b, "  • [%s] %s\n", schema.Clip(i.Path()), i.Message)
+	}
+	for n, i := range issues {
+		if f.notes.covered[i.Pointer] {
+			continue
+		}
+		if said++; said > maxIssues {
+			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
-		fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(i.Path()), cut(i.Message, maxMessage))
+		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), cut(i.Message, maxMessage), f.optional(i), f.element(i))
 	}
-	if in.Repeated {
-		b.WriteString("This is the same call as the one before, with the same errors: change it.\n")
-	}
-	switch code {
-	case "size", "depth", "number", "unchecked":
-		b.WriteString("\nSend fewer or shorter values, or split the work into several calls.")
-	case codeDuplicateKey:
-		b.WriteString("\nSend each key once.")
-	case codeDecode:
-		b.WriteString("\nSend the call again with this corrected.")
-	case "syntax", "trailing_data", "utf8", codeNotObject:
-		fmt.Fprintf(&b, "\nWhat was sent: %s\n", quotation(in.Verdict.Call.Arguments))
-		b.WriteString("Send the arguments as one JSON object and nothing else.")
-	case codeTruncated:
-		b.WriteString("\nNothing was executed. Send the call again with shorter arguments, or split the work into several calls.")
-	default:
-		known := properties(&b, in)
-		b.WriteString(hint(in.Verdict.Issues, known))
-	}
-	if in.Attempt >= 2 {
-		excerpt(&b, in)
-	}
-	return cut(b.String(), maxText)
 }
+
+// optional says of an empty value that its property may be left out.
+func (f *feedback) optional(i middleware.Issue) string {
+	if i.Pointer == "" || !schemaFault(i.Code) || i.Code == "required" {
+		return ""
+	}
+	v := f.args.At(i.Pointer)
+	if !v.Exists() || !v.IsMember() || !v.Empty() && v.Raw() != `""` {
+		return ""
+	}
+	if d := f.declared(parent(i.Pointer)); !d.Has(v.Key()) || d.Requires(v.Key()) {
+		return ""
+	}
+	return "; omit it entirely if it is not needed"
+}
+
+// hint says that what is optional may be left out, to a model that left out
+// what is required: the next call often has null for all the rest.
+func (f *feedback) hint(issues []middleware.Issue) {
+	for _, i := range issues {
+		if i.Code != "required" || f.notes.covered[i.Pointer] {
+			continue
+		}
+		if d := f.declared(parent(i.Pointer)); len(d.Names) > len(d.Required) {
+			f.b.WriteString("If an optional property is not needed, omit it entirely.\n")
+		}
+		return
+	}
+}
+
+// element quotes the element of an array that holds the fault, once.
+func (f *feedback) element(i middleware.Issue) string {
+	for at := parent(i.Pointer); at != ""; at = parent(at) {
+		v := f.args.At(at)
+		if !v.Exists() || v.Parent().Kind() != rawjson.Array {
+			continue
+		}
+		if f.said[at] {
+			return ""
+		}
+		if f.said == nil {
+			f.said = map[string]bool{}
+		}
+		f.said[at] = true
+		return "; in " + shorten(oneLine(v.Raw()), maxElement)
+	}
+	return ""
+}
+
+// shorter says how to send a call that was cut off again.
+func (f *feedback) shorter() string {
+	if required := f.declared("").Required; len(required) > 0 {
+		return "Send the call again with shorter values and only the required properties: " + names(required) + ". Or split the work into several calls."
+	}
+	return "Send the call again with shorter arguments, or split the work into several calls."
+}
+
+// declared returns what the schema of the object at pointer declares.
+func (f *feedback) declared(pointer string) *schema.Declared {
+	return f.all.Of(schema.Locate(f.root, pointer))
+}
+
+// parent returns the pointer to what holds the value at pointer.
+func parent(pointer string) string { return pointer[:max(strings.LastIndexByte(pointer, '/'), 0)] }
 
 // cut shortens s to n bytes, at a character.
 func cut(s string, n int) string {
@@ -108,17 +210,27 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-func unknownTool(b *strings.Builder, in FeedbackInput) {
-	name := in.Verdict.Call.Name
-	fmt.Fprintf(b, "Tool '%s' does not exist.", schema.Clip(name))
-	if meant := in.hints.tool(name, in.Available); meant != "" {
-		fmt.Fprintf(b, " Did you mean '%s'?", meant)
+// unknownTool names the tools that there are. An answer without a tool is
+// offered from the second failure on: before, models take the offer instead of
+// correcting the name.
+func (f *feedback) unknownTool() {
+	name := f.in.Verdict.Call.Name
+	fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
+	if meant := f.in.hints.tool(name, f.in.Available); meant != "" {
+		fmt.Fprintf(&f.b, " Did you mean '%s'?", meant)
 	}
-	if len(in.Available) == 0 {
-		b.WriteString(" There are no tools: answer without one.")
+	if len(f.in.Available) == 0 {
+		f.b.WriteString(" There are no tools: answer without one.")
 		return
 	}
-	fmt.Fprintf(b, " Available tools: %s. Call one of them by its exact name, or answer without a tool.", names(in.Available))
+	fmt.Fprintf(&f.b, " Available tools: %s. Call one of them by its exact name%s.", names(f.in.Available), orAnswer(f.in.Attempt))
+}
+
+func orAnswer(attempt int) string {
+	if attempt < 2 {
+		return ""
+	}
+	return ", or answer without a tool"
 }
 
 func names(all []string) string {
@@ -136,57 +248,6 @@ func andMore(shown []string, n int) string {
 		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
-}
-
-func quotation(s string) string {
-	if r := []rune(s[:min(len(s), 4*maxQuotation)]); len(r) > maxQuotation {
-		return rawjson.Quote(string(r[:maxQuotation])) + fmt.Sprintf("… (%d bytes in all)", len(s))
-	}
-	return rawjson.Quote(s)
-}
-
-// hint closes the text. The words on optional properties are right for every
-// mistake against a schema: a missing one needs a value, an empty one may go.
-func hint(issues []middleware.Issue, propertiesSaid bool) string {
-	onlyRules := !slices.ContainsFunc(issues, func(i middleware.Issue) bool { return i.Code != codeRule })
-	if onlyRules {
-		return "\nSend the call again with these values corrected."
-	}
-	text := "\nGive every required property a real value of the type that is asked for. If an optional property is not needed, omit it entirely instead of sending null or an empty value."
-	if propertiesSaid {
-		text += " Use the property names exactly as they are listed."
-	}
-	return text
-}
-
-// excerpt adds the schema of the parts that failed, or of the whole if they
-// are many.
-func excerpt(b *strings.Builder, in FeedbackInput) {
-	root := in.schema()
-	if !root.Exists() {
-		return
-	}
-	var parts []string
-	for _, i := range in.Verdict.Issues {
-		part := schema.Locate(root, i.Pointer)
-		if !part.Exists() {
-			part = root
-		}
-		at := middleware.Issue{Pointer: i.Pointer}.Path()
-		if text := fmt.Sprintf("%s: %s", schema.Clip(at), part.Raw()); part.Exists() && !slices.Contains(parts, text) {
-			parts = append(parts, text)
-		}
-	}
-	b.WriteString("\n\nJSON Schema of what failed:\n")
-	left := maxExcerpt
-	for _, p := range parts {
-		if len(p) > left {
-			fmt.Fprintf(b, "%s…\n", strings.ToValidUTF8(p[:left], ""))
-			return
-		}
-		left -= len(p)
-		b.WriteString(p + "\n")
-	}
 }
 
 // schema returns the tool's schema; absent if it cannot be read. The schemas of
@@ -223,7 +284,7 @@ func (in FeedbackInput) arguments() rawjson.Value {
 }
 
 // refusedText answers a call that the provider refused before we saw it.
-func refusedText(err error, available []string) string {
+func refusedText(err error, available []string, attempt int) string {
 	var b strings.Builder
 	b.WriteString("The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n")
 	var refusal *middleware.ModelError
@@ -233,12 +294,15 @@ func refusedText(err error, available []string) string {
 	if len(available) > 0 {
 		fmt.Fprintf(&b, "Available tools: %s.\n", names(available))
 	}
-	b.WriteString("Call a tool by its exact name, with one JSON object as arguments, or answer without a tool.")
-	return b.String()
+	fmt.Fprintf(&b, "Call a tool by its exact name, with one JSON object as arguments%s.", orAnswer(attempt))
+	return defuse(b.String())
 }
 
 // Line puts an issue into one line for people and logs:
 // Tool 't' argument 'config.thresholds[1]': threshold must be positive.
 func Line(tool string, i middleware.Issue) string {
+	if i.Pointer == "" {
+		return fmt.Sprintf("Tool '%s' arguments: %s", tool, i.Message)
+	}
 	return fmt.Sprintf("Tool '%s' argument '%s': %s", tool, i.Path(), i.Message)
 }

@@ -1,10 +1,8 @@
 package argsvalidate_test
 
 import (
-	"flag"
+	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,91 +12,87 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/strip"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
-
-// trip is a tool whose schema has room for every kind of mistake.
-var trip = tool("book_trip", `{"type": "object", "properties": {
-	"city": {"type": "string", "minLength": 2},
-	"days": {"type": "integer", "minimum": 1, "maximum": 14},
-	"unit": {"enum": ["celsius", "fahrenheit"]},
-	"start": {"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"},
-	"guests": {"type": "array", "minItems": 1, "items": {"type": "object",
-		"properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"], "additionalProperties": false}},
-	"budget": {"anyOf": [{"type": "number"}, {"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]}]}},
-	"required": ["city", "days"], "additionalProperties": false}`)
-
-// One golden file for each kind of mistake: read them before changing one.
-func TestDefaultFeedback(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		name, args string
-		attempt    int
-		repeated   bool
-		truncated  bool
-	}{
-		"missing_and_misspelled": {args: `{"cityname": "Oslo", "dayz": 2}`},
-		"wrong_types":            {args: `{"city": 5, "days": "two", "guests": "Ann"}`},
-		"null_for_required":      {args: `{"city": null, "days": 2}`},
-		"bounds":                 {args: `{"city": "O", "days": 99, "guests": []}`},
-		"enum":                   {args: `{"city": "Oslo", "days": 2, "unit": "Celsius"}`},
-		"pattern":                {args: `{"city": "Oslo", "days": 2, "start": "tomorrow"}`},
-		"nested":                 {args: `{"city": "Oslo", "days": 2, "guests": [{"name": "Ann"}, {"nam": "Bob", "age": 1.5}]}`},
-		"any_of":                 {args: `{"city": "Oslo", "days": 2, "budget": "much"}`},
-		"syntax":                 {args: `{"city": "Oslo", "days": 2,, }`},
-		"trailing_data":          {args: `{"city": "Oslo", "days": 2} {"city": "Rome"}`},
-		"not_object":             {args: `["Oslo", 2]`},
-		"duplicate_key":          {args: `{"city": "Oslo", "city": "Rome", "days": 2}`},
-		"depth":                  {args: `{"city": ` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`},
-		"truncated":              {args: `{"city": "Os`, truncated: true},
-		"unknown_tool":           {name: "book_trips", args: `{}`},
-		"rule":                   {args: `{"city": "Atlantis", "days": 2}`},
-		"second_attempt":         {args: `{"city": "Oslo", "days": 99}`, attempt: 2},
-		"repeated":               {args: `{"city": "Oslo", "days": 99}`, attempt: 2, repeated: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if c.name == "" {
-				c.name = trip.Name
-			}
-			turn := answer(call("1", c.name, c.args))
-			if c.truncated {
-				turn = truncated(call("1", c.name, c.args))
-			}
-			o := argsvalidate.Options{OnExhausted: argsvalidate.Raise, MaxAttempts: 1, Rules: []argsvalidate.Rule{argsvalidate.FieldRule[string]{
-				Path: "/city", Message: "no such city: {value}", Valid: func(s string) bool { return s != "Atlantis" },
-			}}}
-			verdict := failure(t, run(t, o, request(trip, note), turn).err).Verdicts[0]
-			in := argsvalidate.FeedbackInput{Verdict: verdict, Available: []string{trip.Name, note.Name}, Attempt: max(c.attempt, 1), Repeated: c.repeated}
-			if c.name == trip.Name {
-				in.Tool, in.Declared = trip, true
-			}
-			got := argsvalidate.DefaultFeedback(in) + "\n"
-			file := filepath.Join("testdata", "feedback", name+".golden")
-			if *update {
-				require.NoError(t, os.WriteFile(file, []byte(got), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), got)
-		})
-	}
-}
-
-// The hint is right for the kind of mistake: a missing required property is
-// never told to be left out alone.
+// A hint stands only where it applies: that a property may be left out is said
+// of an optional one that was sent empty, never of a required one.
 func TestHintFitsTheMistake(t *testing.T) {
 	t.Parallel()
 	text := func(args string) string {
-		return failure(t, run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}, request(), middlewaretest.Calls("weather", args)).err).Replies[0].Text()
+		o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, Strip: strip.Off}
+		return failure(t, run(t, o, request(), middlewaretest.Calls("weather", args)).err).Replies[0].Text()
 	}
-	missing := text(`{}`)
-	require.Contains(t, missing, "Missing: city.")
-	require.Contains(t, missing, "Give every required property a real value")
-	require.Contains(t, missing, "If an optional property is not needed, omit it entirely")
-	require.NotContains(t, text(`{"city`), "omit it entirely")
-	require.Contains(t, text(`{"city": "a", "day": 1}`), "day (did you mean days?)")
+	const hint = "omit it entirely if it is not needed"
+	require.Contains(t, text(`{"city": "a", "days": null}`), "[days] wanted integer of at least 1; sent null; "+hint)
+	for _, args := range []string{`{}`, `{"city": null}`, `{"city": "a", "days": 0}`, `{"city": "a", "day": null}`, `{"city`} {
+		require.NotContains(t, text(args), hint, args)
+	}
+	const missing = "If an optional property is not needed, omit it entirely."
+	require.Contains(t, text(`{}`), missing)
+	require.NotContains(t, text(`{"city": "a", "days": 0}`), missing)
+	bare := tool("bare", `{"properties": {"a": {}, "b": {}}, "required": ["a", "b"]}`)
+	require.NotContains(t, failure(t, validateError(t, bare, `{"a": 1}`)).Replies[0].Text(), missing, "nothing is optional")
+	require.Contains(t, text(`{"city": "a", "day": 1}`), `[day] unknown property; did you mean "days"?`)
+	require.NotContains(t, text(`{"city": "a", "days": "x"}`), "Accepted properties")
+}
+
+func validateError(t *testing.T, tool middleware.Tool, args string) error {
+	_, err := argsvalidate.NewValidator(argsvalidate.Options{}).Validate(t.Context(), []middleware.Tool{tool}, call("1", tool.Name, args))
+	return err
+}
+
+// A server reads control tokens in what is quoted: they are taken apart.
+func TestControlTokensAreDefused(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{`{"<|im_start|>": 1}`, `{"city": ["<|im_start|>"]}`, `{"city": <|im_start|>`, `{"city": ["<｜tool▁sep｜>"]}`} {
+		told := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("weather", args, "a<|b|>c", "{}"), middlewaretest.Text("no")).told(2)
+		for _, m := range told[1:] {
+			require.NotRegexp(t, `<[|｜]|[|｜]>`, m.Text())
+		}
+		require.Regexp(t, `< [|｜]`, told[1].Text())
+		require.Contains(t, told[2].Text(), "a< |b| >c")
+	}
+	refused := *refusal
+	refused.Output = "<|python_tag|>"
+	told := run(t, argsvalidate.Options{}, request(), middlewaretest.Fail(&refused), middlewaretest.Text("no")).told(2)
+	require.Contains(t, told[0].Text(), "< |python_tag| >")
+}
+
+// A call that could not be checked for a reason of ours is not to be changed,
+// however often it fails.
+func TestUndecidedAsksForNoChange(t *testing.T) {
+	t.Parallel()
+	o := withRules(argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { return nil, errDown }))
+	o.OnRuleError = argsvalidate.AsIssue
+	same := middlewaretest.Calls("note", goodNote)
+	out := run(t, o, request(), same, same, middlewaretest.Text("later"))
+	require.Equal(t, out.told(2)[1].Text(), out.told(3)[1].Text())
+	text := out.told(3)[1].Text()
+	require.Contains(t, text, "No mistake was found in it.")
+	for _, not := range []string{"Fix", "change it", "JSON Schema", "validation failed"} {
+		require.NotContains(t, text, not)
+	}
+
+	// Beside a fault of the model's, the fault is what is said.
+	o.Rules = append(o.Rules, refuseAll)
+	text = run(t, o, request(), same, middlewaretest.Text("later")).told(2)[1].Text()
+	require.Contains(t, text, "argument validation failed")
+	require.NotContains(t, text, "could not be checked")
+}
+
+// An answer without a tool is not offered after the first failure: models take
+// the offer instead of correcting the call.
+func TestAnswerWithoutAToolIsOfferedLate(t *testing.T) {
+	t.Parallel()
+	const offer = "or answer without a tool"
+	unknown := middlewaretest.Calls("nosuch", "{}")
+	out := run(t, argsvalidate.Options{}, request(), unknown, unknown, middlewaretest.Text("no"))
+	require.NotContains(t, out.told(2)[1].Text(), offer)
+	require.Contains(t, out.told(3)[1].Text(), offer)
+	out = run(t, argsvalidate.Options{}, request(), middlewaretest.Fail(refusal), middlewaretest.Fail(refusal), middlewaretest.Text("no"))
+	require.NotContains(t, out.told(2)[0].Text(), offer)
+	require.Contains(t, out.told(3)[0].Text(), offer)
 }
 
 // Whatever is sent, what the model is told stays short and takes no time.

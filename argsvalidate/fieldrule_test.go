@@ -53,7 +53,7 @@ func TestFieldRuleOnTheWhole(t *testing.T) {
 	rule := argsvalidate.FieldRule[map[string]any]{Message: "too many: {value}", Valid: func(m map[string]any) bool { return len(m) < 2 }}
 	v := judge(t, withRules(rule), tool("t", ""), `{"a": 1, "b": 2}`)
 	require.Equal(t, []middleware.Issue{{Code: "rule", Message: `too many: {"a": 1, "b": 2}`}}, v.Issues)
-	require.Equal(t, "Tool 't' argument '(root)': too many: {\"a\": 1, \"b\": 2}", argsvalidate.Line("t", v.Issues[0]))
+	require.Equal(t, "Tool 't' arguments: too many: {\"a\": 1, \"b\": 2}", argsvalidate.Line("t", v.Issues[0]))
 }
 
 func TestFieldRuleRequired(t *testing.T) {

@@ -79,7 +79,8 @@ func TestPassKeepsArgumentsAndMendsIDs(t *testing.T) {
 }
 
 // Arguments that are no object are refused by providers in the history: they
-// are echoed as {} and quoted in the error.
+// are echoed as an object and quoted in the error, which says that the call
+// arrived broken.
 func TestRubbishIsEchoedAsAnObject(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{`{"city": `, `[1]`, `"text"`, `{} {}`, "\xff", `nonsense`} {
@@ -88,13 +89,20 @@ func TestRubbishIsEchoedAsAnObject(t *testing.T) {
 			out := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("weather", args), middlewaretest.Text("no"))
 			told := out.told(2)
 			require.Equal(t, "{}", told[0].ToolCalls[0].Arguments)
-			require.Contains(t, told[1].Text(), "What was sent: ")
+			require.Contains(t, told[1].Text(), "sent ")
+			require.Contains(t, told[1].Text(), "Send the arguments as one JSON object and nothing else.")
 			require.Equal(t, args, out.report.Attempts[0].Message.ToolCalls[0].Arguments)
 			for _, p := range []middlewaretest.Provider{middlewaretest.OpenAI, middlewaretest.Anthropic, middlewaretest.Gemini} {
 				require.NoError(t, middlewaretest.Check(p, out.asked[1]))
 			}
 		})
 	}
+	t.Run("what arrived whole stays", func(t *testing.T) {
+		t.Parallel()
+		out := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("weather", `{"city" : "Oslo", "days": 3 "x": 1}`), middlewaretest.Text("no"))
+		require.Equal(t, `{"city" : "Oslo"}`, out.told(2)[0].ToolCalls[0].Arguments)
+		require.Contains(t, out.told(2)[1].Text(), "The call arrived broken: the conversation keeps only the properties that arrived whole.")
+	})
 	t.Run("an object stays as it is", func(t *testing.T) {
 		t.Parallel()
 		out := run(t, argsvalidate.Options{}, request(), middlewaretest.Calls("weather", ` {"days" : 0 } `), middlewaretest.Text("no"))

@@ -73,18 +73,19 @@ func (j *judgement) fixed(ctx context.Context, n int, f mend.Fixer, t middleware
 
 var errNoFix = errors.New("no fix")
 
-// decode asks the tool itself. One that panics or is late cannot decode.
+// decode asks the tool itself. A call that it panics on, or is late with, is
+// undecided: that says nothing about the call.
 func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
 	if t.Decode == nil {
 		return nil
 	}
 	refusal, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) (error, error) { return t.Decode(args), nil })
 	switch {
-	case err != nil && ctx.Err() != nil: // that says nothing about the call: run returns the context's error
+	case err != nil && ctx.Err() != nil: // run returns the context's error
 		return issue(codeUndecided, "", undecided)
 	case err != nil:
 		j.failures = append(j.failures, fmt.Errorf("Decode of tool %s: %w", t.Name, err))
-		return issue(codeDecode, "", "the arguments cannot be decoded")
+		return issue(codeUndecided, "", notChecked)
 	case refusal != nil:
 		return issue(codeDecode, "", refusal.Error())
 	}

@@ -2,6 +2,7 @@ package argsvalidate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -9,107 +10,110 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// properties says, of each object that lacks a property or has one too many,
-// which properties it takes. It reports whether there was anything to say. It
-// stops where the text is cut anyway.
-func properties(b *strings.Builder, in FeedbackInput) bool {
-	root, args := in.schema(), in.arguments()
-	if !root.Exists() {
-		return false
+// properties says, of each object with a property too many, which properties
+// are accepted there. It stops where the text is cut anyway.
+func (f *feedback) properties(issues []middleware.Issue) {
+	if !f.root.Exists() {
+		return
 	}
-	all, said := in.declarations(), map[string]bool{}
-	for _, i := range in.Verdict.Issues {
-		if i.Code != "required" && i.Code != "dependentRequired" && i.Code != "additionalProperties" && i.Code != codeUndeclared {
+	objects := map[string]bool{}
+	for _, i := range issues {
+		if !aboutNames(i.Code) || f.notes.covered[i.Pointer] {
 			continue
 		}
-		object := i.Pointer[:max(strings.LastIndexByte(i.Pointer, '/'), 0)]
-		if said[object] {
+		object := parent(i.Pointer)
+		if objects[object] {
 			continue
 		}
-		if len(said) == maxIssues || b.Len() > maxText {
+		if len(objects) == maxIssues || f.b.Len() > maxText {
 			break
 		}
-		said[object] = true
-		objectProperties(b, in.hints, all, root, args.At(object), object)
+		objects[object] = true
+		f.object(object, issues)
 	}
-	return len(said) > 0
 }
 
-func objectProperties(b *strings.Builder, h *hints, all *schema.Declarations, root, sent rawjson.Value, pointer string) {
-	declared := all.Of(schema.Locate(root, pointer))
-	if len(declared.Names) == 0 {
+// aboutNames reports whether an issue of that code is about the name of a
+// property, or the lack of one.
+func aboutNames(code string) bool {
+	switch code {
+	case "required", "dependentRequired", "additionalProperties", "unevaluatedProperties", codeUndeclared:
+		return true
+	}
+	return false
+}
+
+// object names the properties that an object accepts, if it has one too many.
+// A key that its schema does not refuse is named beside the one that it may
+// stand for.
+func (f *feedback) object(pointer string, issues []middleware.Issue) {
+	declared, sent := f.declared(pointer), f.args.At(pointer)
+	if len(declared.Names) == 0 || sent.Kind() != rawjson.Object {
 		return
+	}
+	told := map[string]bool{}
+	for _, i := range issues {
+		if parent(i.Pointer) == pointer {
+			told[i.Pointer] = true
+		}
+	}
+	there := map[string]bool{}
+	var extra []string
+	for m := range sent.Each() {
+		there[m.Key()] = true
+		if !declared.Has(m.Key()) {
+			extra = append(extra, m.Key())
+		}
+	}
+	if len(extra) == 0 {
+		return
+	}
+	free := slices.DeleteFunc(slices.Clone(declared.Names), func(name string) bool { return there[name] })
+	var close []string
+	refused := false
+	for _, key := range extra {
+		if told[rawjson.JoinPointer(pointer, key)] {
+			refused = true
+			continue
+		}
+		if len(close) < maxNames {
+			if meant := f.in.hints.key(key, free); meant != "" {
+				close = append(close, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
+			}
+		}
 	}
 	where := ""
 	if pointer != "" {
 		where = " of " + schema.Clip(middleware.Issue{Pointer: pointer}.Path())
 	}
-	there := map[string]bool{}
-	lacking := len(declared.Required)
-	for m := range sent.Each() {
-		key := m.Key()
-		if declared.Requires(key) && !there[key] {
-			lacking--
-		}
-		there[key] = true
+	if refused || len(close) > 0 {
+		fmt.Fprintf(&f.b, "Accepted properties%s: %s.\n", where, listProperties(declared))
 	}
-	marked := func(name string) string {
-		if declared.Requires(name) {
-			return name + " (required)"
-		}
-		return name
-	}
-	missing := func(name string) bool { return !there[name] }
-	fmt.Fprintf(b, "\nAccepted properties%s: %s.\n", where, firstNames(declared.Names, len(declared.Names), nil, marked))
-	if lacking > 0 {
-		fmt.Fprintf(b, "Missing: %s.\n", firstNames(declared.Required, lacking, missing, nil))
-	}
-	if unknown := unknownKeys(h, sent, declared, there); len(unknown) > 0 {
-		fmt.Fprintf(b, "Not accepted under this name: %s.\n", names(unknown))
+	if len(close) > 0 {
+		fmt.Fprintf(&f.b, "Not declared%s: %s.\n", where, strings.Join(close, ", "))
 	}
 }
 
-// firstNames lists the first of names that fit, of which there are n in all.
-func firstNames(all []string, n int, fits func(string) bool, write func(string) string) string {
-	shown := make([]string, 0, min(n, maxNames))
-	for _, name := range all {
-		if len(shown) == maxNames {
-			break
+// listProperties lists the names of properties, those that are required apart.
+func listProperties(d *schema.Declared) string {
+	var must, may []string
+	required := 0
+	for _, name := range d.Names {
+		list := &may
+		if d.Requires(name) {
+			required++
+			list = &must
 		}
-		if fits != nil && !fits(name) {
-			continue
+		if len(*list) < maxNames {
+			*list = append(*list, schema.Clip(name))
 		}
-		if write != nil {
-			name = write(name)
-		}
-		shown = append(shown, schema.Clip(name))
 	}
-	return andMore(shown, n)
-}
-
-// unknownKeys returns the keys that are not declared, the first ones with what
-// was probably meant.
-func unknownKeys(h *hints, sent rawjson.Value, declared *schema.Declared, there map[string]bool) []string {
-	var unknown, free []string
-	for m := range sent.Each() {
-		key := m.Key()
-		if declared.Has(key) {
-			continue
-		}
-		if free == nil {
-			for _, name := range declared.Names {
-				if !there[name] {
-					free = append(free, name)
-				}
-			}
-		}
-		word := schema.Clip(key)
-		if len(unknown) < maxNames {
-			if meant := h.key(key, free); meant != "" {
-				word += " (did you mean " + meant + "?)"
-			}
-		}
-		unknown = append(unknown, word)
+	optional := len(d.Names) - required
+	switch {
+	case required == 0:
+		return andMore(may, optional)
+	case optional == 0:
+		return "required " + andMore(must, required)
 	}
-	return unknown
+	return "required " + andMore(must, required) + "; optional " + andMore(may, optional)
 }

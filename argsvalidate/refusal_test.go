@@ -26,7 +26,7 @@ func TestRefusalOfTheProviderIsAnswered(t *testing.T) {
 	told := out.told(2)
 	require.Len(t, told, 1, "there is no message of the model to reply to")
 	require.Equal(t, middleware.RoleUser, told[0].Role)
-	for _, text := range []string{"refused", "nothing was executed", `<function=weather{\"city\": \"hunter2\"`, "Available tools: weather, note."} {
+	for _, text := range []string{"refused", "nothing was executed", `<function=weather{"city": "hunter2"`, "Available tools: weather, note."} {
 		require.Contains(t, told[0].Text(), text)
 	}
 	require.Equal(t, told, out.report.Attempts[0].Replies)

@@ -236,7 +236,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 		return true, out, err
 	}
 	s.refusal = err
-	reply := middleware.User(refusedText(err, s.known.available()))
+	reply := middleware.User(refusedText(err, s.known.available(), s.attempt))
 	s.tally.Judge(nil, []middleware.Message{reply})
 	s.asked = s.asked.With(reply)
 	return false, nil, nil

@@ -148,7 +148,7 @@ func (j *judgement) start() {
 func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
 	v, p := &j.verdicts[i], j.tools[i]
 	if truncated {
-		v.Issues = issue(codeTruncated, "", "the arguments were cut off, because the answer reached its length limit")
+		v.Issues = issue(codeTruncated, "", "cut off, because the answer reached its length limit")
 		return
 	}
 	unknown := !p.declared() && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
@@ -213,7 +213,7 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 		if !errors.As(err, &e) {
 			return nil, issue(string(rawjson.Syntax), "", err.Error())
 		}
-		return nil, issue(string(e.Code), "", e.Error())
+		return nil, issue(string(e.Code), "", unreadable(args, e))
 	}
 	if k := doc.Root().Kind(); k != rawjson.Object {
 		return nil, issue(codeNotObject, "", "wanted one JSON object; sent "+schema.Sent(doc.Root()))
@@ -227,6 +227,17 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 		issues = append(issues, middleware.Issue{Code: codeDuplicateKey, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
 	}
 	return doc, issues
+}
+
+// unreadable says why arguments cannot be read, and quotes the place.
+func unreadable(args string, e *rawjson.Error) string {
+	switch e.Code {
+	case rawjson.Syntax, rawjson.UTF8:
+		return fmt.Sprintf("not JSON: %s; sent %s", e.Error(), around(args, e.Offset))
+	case rawjson.Trailing:
+		return fmt.Sprintf("%s; sent %s", e.Error(), around(args, e.Offset))
+	}
+	return e.Error()
 }
 
 // againstTool strips and validates. What is stripped counts only as long as it

@@ -56,5 +56,5 @@ func ExampleIssue_Path() {
 	fmt.Println(middleware.Issue{}.Path())
 	// Output:
 	// config.thresholds[1]
-	// (root)
+	// the arguments
 }

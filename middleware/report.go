@@ -75,10 +75,10 @@ type Issue struct {
 }
 
 // Path returns Pointer in the form that people read: config.thresholds[1],
-// or (root) for the whole.
+// or "the arguments" for the whole.
 func (i Issue) Path() string {
 	if i.Pointer == "" {
-		return "(root)"
+		return "the arguments"
 	}
 	var b strings.Builder
 	for n, seg := range strings.Split(strings.TrimPrefix(i.Pointer, "/"), "/") {

@@ -77,7 +77,7 @@ func TestUsageAdd(t *testing.T) {
 func TestIssuePath(t *testing.T) {
 	t.Parallel()
 	for pointer, want := range map[string]string{
-		"":                     "(root)",
+		"":                     "the arguments",
 		"/config":              "config",
 		"/config/thresholds/1": "config.thresholds[1]",
 		"/0":                   "0", // arguments are an object: a first number is a key

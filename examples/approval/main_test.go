@@ -28,7 +28,7 @@ func TestDecisionsOverThreeRuns(t *testing.T) {
 	require.Equal(t, 2, strings.Count(first, `pay {"to":"landlord","euros":900}`), first)
 	require.Equal(t, 1, strings.Count(first, "***"), first)
 	require.Contains(t, first, "*** 900 euros go to landlord\npay {\"to\":\"power company\",\"euros\":800}\n")
-	_, again, refused := strings.Cut(first, "No: Tool 'pay' argument 'euros': wanted integer; sent string \"eighty\"\n")
+	_, again, refused := strings.Cut(first, "No: Tool 'pay' argument 'euros': wanted integer from 1 to 1000; sent string \"eighty\"\n")
 	require.True(t, refused, first)
 	require.Contains(t, again, `pay {"to":"power company","euros":800}`, "the edit was taken back")
 	require.Contains(t, again, "2 to decide")

@@ -108,6 +108,8 @@ func (s *scanner) value() (ended bool, err error) {
 		n.kind, err = Bool, s.literal("false")
 	case c == 'n':
 		n.kind, err = Null, s.literal("null")
+	case 'a' <= c|0x20 && c|0x20 <= 'z':
+		err = &Error{Code: Syntax, Offset: s.pos, What: noWord}
 	default:
 		err = s.unexpected("a value")
 	}
@@ -334,11 +336,17 @@ func (s *scanner) digits() int {
 	return s.pos - from
 }
 
+// noWord is what is wrong with a bare word.
+const noWord = "a word other than true, false and null, without double quotes"
+
 func (s *scanner) literal(word string) error {
 	for i := range len(word) {
 		if s.pos+i >= len(s.text) || s.text[s.pos+i] != word[i] {
-			s.pos += i
-			return s.unexpected(word)
+			if s.pos+i >= len(s.text) {
+				s.pos += i
+				return s.unexpected(word)
+			}
+			return &Error{Code: Syntax, Offset: s.pos, What: noWord}
 		}
 	}
 	s.pos += len(word)

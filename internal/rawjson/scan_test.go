@@ -95,7 +95,7 @@ func TestParseRefuses(t *testing.T) {
 		{"hexadecimal", "0x10", rawjson.Trailing, 1, false},
 		{"NaN", "NaN", rawjson.Syntax, 0, false},
 		{"half a literal", "tru", rawjson.Syntax, 3, true},
-		{"misspelt literal", "[nul]", rawjson.Syntax, 4, false},
+		{"misspelt literal", "[nul]", rawjson.Syntax, 1, false},
 		{"Python literal", "[None]", rawjson.Syntax, 1, false},
 		{"capital literal", "[True]", rawjson.Syntax, 1, false},
 		{"longer literal", "nullx", rawjson.Trailing, 4, false},

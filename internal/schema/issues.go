@@ -34,7 +34,7 @@ type reader struct {
 	instance  *finder
 	suggested int                      // how often a suggestion was looked for
 	work      int                      // left for suggestions; see SuggestWithin
-	described map[rawjson.Value]string // what a schema wants
+	described map[description]string   // what a schema wants
 	branched  map[rawjson.Value]string // what the branches of an anyOf or oneOf want
 
 	parent string // pointer of the container that was looked at last

@@ -46,6 +46,24 @@ var issueCases = []struct {
 	{"types", `{"properties":{"a":{"type":["string","null"]}}}`, `{"a":[1]}`, []string{
 		`type /a: wanted string or null; sent array [1]`,
 	}},
+	{"an array as its text", `{"properties":{"a":{"type":"array"}}}`, `{"a":"[\"x\"]"}`, []string{
+		`type /a: wanted array; sent string "[\"x\"]": send the array itself, not its text`,
+	}},
+	{"an object as its text", `{"properties":{"a":{"type":"object"}}}`, `{"a":" {\"x\": 1}"}`, []string{
+		`type /a: wanted object; sent string " {\"x\": 1}": send the object itself, not its text`,
+	}},
+	{"text that is no array", `{"properties":{"a":{"type":"array"}}}`, `{"a":"[sic]"}`, []string{
+		`type /a: wanted array; sent string "[sic]"`,
+	}},
+	{"the text of an object for an array", `{"properties":{"a":{"type":"array"}}}`, `{"a":"{}"}`, []string{
+		`type /a: wanted array; sent string "{}"`,
+	}},
+	{"the schema of a property", `{"properties":{"a":{"type":"string"}}}`, `{"a":{"type":"string"}}`, []string{
+		`type /a: wanted string; sent object {"type":"string"}: that is the schema, send a value`,
+	}},
+	{"an object with a type", `{"properties":{"a":{"type":"string"}}}`, `{"a":{"type":"city"}}`, []string{
+		`type /a: wanted string; sent object {"type":"city"}`,
+	}},
 	{"integer with a fraction", `{"properties":{"a":{"type":"integer"}}}`, `{"a":2.5}`, []string{
 		`type /a: wanted integer; sent number 2.5`,
 	}},
@@ -86,10 +104,10 @@ var issueCases = []struct {
 		`maxLength /a: wanted at most 3 characters; sent 4`,
 	}},
 	{"pattern", `{"properties":{"a":{"pattern":"^[a-z]+\\d$"}}}`, `{"a":"A"}`, []string{
-		`pattern /a: wanted text that matches the pattern ^[a-z]+\d$; sent string "A"`,
+		`pattern /a: wanted text of the form 1 or more letters a-z, 1 digit; sent string "A"`,
 	}},
 	{"format", `{"properties":{"a":{"format":"date"}}}`, `{"a":"1 May"}`, []string{
-		`format /a: wanted text in the format date; sent string "1 May"`,
+		`format /a: wanted a date, for example 2026-05-01; sent string "1 May"`,
 	}},
 	{"minItems", `{"properties":{"a":{"minItems":2}}}`, `{"a":[1]}`, []string{
 		`minItems /a: wanted at least 2 elements; sent 1`,
@@ -117,7 +135,7 @@ var issueCases = []struct {
 	}},
 	{"required", `{"properties":{"city":{"type":"string"},"unit":{"enum":["c","f"]},"tags":{"type":"array","items":{"type":"string"}},"o":{"type":"object","required":["x"]}},"required":["city","unit","tags","o","other"]}`, `{}`, []string{
 		`required /city: required property is missing; wanted: string`,
-		`required /o: required property is missing; wanted: object with "x"`,
+		`required /o: required property is missing; wanted: object {"x"}`,
 		`required /other: required property is missing`,
 		`required /tags: required property is missing; wanted: array of string`,
 		`required /unit: required property is missing; wanted: one of "c", "f"`,
@@ -206,7 +224,7 @@ var issueCases = []struct {
 		`required /url: required property is missing; wanted: string`,
 	}},
 	{"anyOf, ambiguous", `{"anyOf":[{"type":"object","required":["a"]},{"type":"object","required":["b"]}]}`, `{}`, []string{
-		`anyOf : fits none of the allowed forms: object with "a", object with "b"; sent object {}`,
+		`anyOf : fits none of the allowed forms: object {"a"}, object {"b"}; sent object {}`,
 	}},
 	{"oneOf, more than one", `{"oneOf":[{"required":["a"]},{"required":["b"]}]}`, `{"a":1,"b":2}`, []string{
 		`oneOf : fits more than one of the allowed forms, wanted exactly one; sent object {"a":1,"b":2}`,

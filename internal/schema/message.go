@@ -28,13 +28,11 @@ func (r *reader) message(x finding) string {
 	}
 	switch x.keyword {
 	case "type":
-		return "wanted " + r.wantedTypes(x) + sent
+		return "wanted " + r.wantedKind(x) + sent + r.instead(x)
 	case "enum", "const":
 		return r.wantedValues(x) + sent
-	case "minimum":
-		return "wanted a number of at least " + rule + sent
-	case "maximum":
-		return "wanted a number of at most " + rule + sent
+	case "minimum", "maximum":
+		return "wanted a number" + rangeWords(x.schema) + sent
 	case "exclusiveMinimum", "exclusiveMaximum":
 		if x.rule.Kind() == rawjson.Bool { // draft 4: the bound stands beside it
 			rule = clip(x.schema.Get(bounds[x.keyword]).Raw(), maxQuoted)
@@ -47,9 +45,9 @@ func (r *reader) message(x finding) string {
 	case "maxLength":
 		return fmt.Sprintf("wanted at most %s; sent %d", plural(rule, "character", "characters"), utf8.RuneCountInString(x.got.Str()))
 	case "pattern":
-		return "wanted text that matches the pattern " + clip(x.rule.Str(), maxQuoted) + sent
+		return "wanted " + wantedText(x) + sent
 	case "format":
-		return "wanted text in the format " + clip(x.rule.Str(), maxQuoted) + sent
+		return "wanted " + cmp.Or(formatWords[x.rule.Str()], "text in the format "+clip(x.rule.Str(), maxQuoted)) + sent
 	case "anyOf", "oneOf":
 		return r.wantedBranches(x) + sent
 	case "propertyNames":
@@ -103,14 +101,32 @@ func plural(n, one, many string) string {
 
 // wantedTypes lists the types of the "type" keyword, or of the branches.
 func (r *reader) wantedTypes(x finding) string {
+	types := r.typesOf(x)
+	if len(types) == 0 {
+		return "a value of another type"
+	}
+	return strings.Join(types, " or ")
+}
+
+// wantedKind is wantedTypes with what else the schema wants of a value of that
+// type: the next one should satisfy all of it.
+func (r *reader) wantedKind(x finding) string {
+	types := r.wantedTypes(x)
+	if len(x.merged) > 0 || !x.schema.Exists() {
+		return types
+	}
+	if words := r.describe(x.schema); strings.HasPrefix(words, types) {
+		return words
+	}
+	return types
+}
+
+func (r *reader) typesOf(x finding) []string {
 	var types []string
 	for _, where := range x.rules() {
 		types = append(types, typeNamesOf(r.s.finder.at(where))...)
 	}
-	if len(types) == 0 {
-		return "a value of another type"
-	}
-	return strings.Join(unique(types), " or ")
+	return unique(types)
 }
 
 // typeNamesOf returns the names in the value of "type".
@@ -223,81 +239,6 @@ func listedWith(values []string, sep string) string {
 		return strings.Join(values[:maxListed], sep) + fmt.Sprintf(" and %d more", n)
 	}
 	return strings.Join(values, sep)
-}
-
-// describe says in a few words what a schema wants, looking through $ref; ""
-// if it does not say.
-func (r *reader) describe(s rawjson.Value) string {
-	const hops = 4
-	return r.describeWithin(s, hops)
-}
-
-// describeWithin is describe with at most that many $refs followed. Each schema
-// is read once: a thousand properties may refer to one enum of thousands.
-func (r *reader) describeWithin(s rawjson.Value, hops int) string {
-	if words, known := r.described[s]; known {
-		return words
-	}
-	words := describe(s)
-	if pointer, ok := localRef(s); ok && words == "" && hops > 0 {
-		words = r.describeWithin(r.s.finder.at(pointer), hops-1)
-	} else if words == "" {
-		words = describeBranches(s)
-	}
-	if r.described == nil {
-		r.described = map[rawjson.Value]string{}
-	}
-	r.described[s] = words
-	return words
-}
-
-func describeBranches(s rawjson.Value) string {
-	var forms []string
-	for _, kw := range []string{"anyOf", "oneOf"} {
-		for branch := range s.Get(kw).Each() {
-			if words := describe(branch); words != "" {
-				forms = append(forms, words)
-			}
-		}
-	}
-	return listedWith(forms, " or ")
-}
-
-// describe says in a few words what a schema itself wants.
-func describe(s rawjson.Value) string {
-	if c := s.Get("const"); c.Exists() {
-		return clip(c.Raw(), maxQuoted)
-	}
-	words := ""
-	switch t := s.Get("type"); t.Kind() {
-	case rawjson.String:
-		words = t.Str()
-	case rawjson.Array:
-		words = strings.Join(typeNamesOf(t), " or ")
-	}
-	if items := s.Get("items").Get("type"); words == "array" && items.Kind() == rawjson.String {
-		words += " of " + items.Str()
-	}
-	var values []string
-	for e := range s.Get("enum").Each() {
-		values = append(values, clip(e.Raw(), maxQuoted))
-	}
-	if len(values) > 0 {
-		if words != "" {
-			return words + " (one of " + listed(values) + ")"
-		}
-		return "one of " + listed(values)
-	}
-	if words == "object" {
-		var names []string
-		for r := range s.Get("required").Each() {
-			names = append(names, clip(r.Raw(), maxQuoted))
-		}
-		if len(names) > 0 {
-			words += " with " + listed(names)
-		}
-	}
-	return words
 }
 
 // Sent describes a value that was sent: its type and, bounded, its text.

@@ -197,6 +197,9 @@ func resolve(v any, pointer string) any {
 // around.
 func (n *normalizer) clean(m map[string]any) {
 	if !n.formats {
+		if format, ok := m["format"].(string); ok {
+			m[unassertedFormat] = format
+		}
 		delete(m, "format")
 	}
 	for _, kw := range []string{"contentEncoding", "contentMediaType", "contentSchema", "regexProperties"} {
@@ -364,4 +367,16 @@ func negate(m map[string]any, kw string) {
 			delete(m, "oneOf")
 		}
 	}
+}
+
+// unassertedFormat keeps a "format" that is not asserted, for the words of an
+// issue. Drafts before 2019-09 assert what stands under its own name.
+const unassertedFormat = "x-unasserted-format"
+
+// formatOf returns the format of a schema that was normalized.
+func formatOf(s rawjson.Value) string {
+	if f := s.Get("format"); f.Exists() {
+		return f.Str()
+	}
+	return s.Get(unassertedFormat).Str()
 }

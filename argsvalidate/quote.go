@@ -1,0 +1,61 @@
+package argsvalidate
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// controlToken is the start or the end of a token that chat templates of open
+// models give a meaning to, such as <|im_end|>. DeepSeek's have a wide bar.
+var controlToken = regexp.MustCompile(`<([|｜])|([|｜])>`)
+
+// defuse takes apart the control tokens in a text that quotes what a model
+// wrote: a server may read them as tokens.
+func defuse(s string) string {
+	if !strings.ContainsAny(s, "|｜") {
+		return s
+	}
+	return controlToken.ReplaceAllStringFunc(s, func(found string) string {
+		if found[0] == '<' {
+			return "< " + found[1:]
+		}
+		return strings.TrimSuffix(found, ">") + " >"
+	})
+}
+
+// around returns what was sent as it is, but for line breaks: at most
+// maxQuotation bytes of it, near offset.
+func around(s string, offset int) string {
+	start, end := 0, len(s)
+	if len(s) > maxQuotation {
+		start = max(min(offset-maxQuotation/2, len(s)-maxQuotation), 0)
+		end = start + maxQuotation
+	}
+	text := oneLine(strings.ToValidUTF8(s[start:end], "\uFFFD"))
+	if start > 0 {
+		text = "…" + text
+	}
+	if end < len(s) {
+		text += "…"
+	}
+	if end-start < len(s) {
+		text += fmt.Sprintf(" (%d bytes in all)", len(s))
+	}
+	return text
+}
+
+func quotation(s string) string { return around(s, 0) }
+
+// shorten cuts s to n characters.
+func shorten(s string, n int) string {
+	if r := []rune(s[:min(len(s), 4*n)]); len(r) > n {
+		return string(r[:n]) + "…"
+	}
+	return s
+}
+
+var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
+
+// oneLine puts JSON into one line, of which a string has one already.
+func oneLine(raw string) string { return lineBreaks.ReplaceAllString(raw, " ") }
