@@ -69,8 +69,12 @@ func refusedType(root rawjson.Value, pointer string, v rawjson.Value) bool {
 	return len(names) > 0
 }
 
-// maxSchemas bounds how many schemas are looked through for one value.
-const maxSchemas = 64
+// Bounds of the schemas for one value: how many are searched for further ones,
+// and how many are found. package schema refuses schemas with more than 1,000.
+const (
+	maxSchemas  = 64
+	maxBranches = 1024
+)
 
 // wanted returns the types that the schema s, inside root, may accept: all of
 // them where it does not say. It may say too much: validation has the last
@@ -92,7 +96,7 @@ func applying(root, s rawjson.Value) []rawjson.Value {
 	seen := map[rawjson.Value]bool{s: true}
 	for i := 0; i < len(found) && len(found) < maxSchemas; i++ {
 		add := func(v rawjson.Value) {
-			if v.Exists() && !seen[v] {
+			if v.Exists() && len(found) < maxBranches && !seen[v] {
 				seen[v] = true
 				found = append(found, v)
 			}
