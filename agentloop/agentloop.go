@@ -27,7 +27,10 @@
 // each answer, retry.Options.MaxAttempts bounds the model calls (4). So one turn
 // of the conversation costs at most 3 × 4 = 12 model calls, and a model that
 // never manages a valid call costs 3 × 3 × 4 = 36 before Run returns
-// ErrFailures. A provider's Retry-After may add a wait before each of them.
+// ErrFailures. A model that sends the same invalid call again and again costs 4
+// answers: the steps of a run know what failed in the steps before, and a run
+// ends after the fourth answer in a row that brings nothing new. A provider's
+// Retry-After may add a wait before each of them.
 // Options.MaxSteps bounds the turns of a run; package budget bounds model calls
 // and tokens across all layers, and a deadline of the context bounds the time.
 //

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -16,7 +18,7 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 		return Step{}, err
 	}
 	s.Messages = Repair(s.Messages)
-	resp, err := a.call(ctx, a.request(s))
+	resp, err := a.call(repeat.With(ctx, s.Failed), a.request(s))
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
@@ -30,7 +32,7 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	s.Steps = append(s.Steps, record)
 	step := Step{Response: resp}
 	if len(resp.Message.ToolCalls) == 0 {
-		s.Failures = 0
+		s.Failures, s.Failed = 0, nil
 		s.Messages = append(s.Messages, resp.Message.Clone())
 		return step, nil
 	}
@@ -93,7 +95,7 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 	}
 	record.Status = middleware.Invalid
 	s.Steps = append(s.Steps, record)
-	return a.countFailure(s, err)
+	return a.countFailure(s, middleware.ReportOf(nil, err), nil, err)
 }
 
 // refusal tells the model of a call that its provider refused: there is no
@@ -106,13 +108,34 @@ func (a *Agent) refusal() string {
 	return text + "Call a tool by its exact name, with one JSON object as arguments, or answer without a tool."
 }
 
-// countFailure ends the run at the limit, with the reason of the last failure.
-func (a *Agent) countFailure(s *State, cause error) error {
+// countFailure ends the run at the limit, or where the model has made no progress
+// for too long, with the reason of the last failure. own are the verdicts of the
+// agent, which count if report has none.
+func (a *Agent) countFailure(s *State, report middleware.Report, own []middleware.Verdict, cause error) error {
 	s.Failures++
-	if s.Failures < a.o.MaxFailures {
-		return nil
+	w, seen := repeat.After(s.Failed), false
+	for _, at := range report.Attempts {
+		switch {
+		case errors.Is(at.Err, middleware.ErrInvalidToolCall):
+			w.Failed(repeat.Refusal(at.Err))
+		case slices.ContainsFunc(at.Verdicts, notOK):
+			w.Failed(repeat.Calls(at.Verdicts))
+		default:
+			continue
+		}
+		seen = true
 	}
-	return fmt.Errorf("%w: %d: %w", ErrFailures, s.Failures, cause)
+	if !seen {
+		w.Failed(repeat.Calls(own))
+	}
+	s.Failed = w.Failures()
+	switch {
+	case w.Stale() > repeat.Hopeless && !errors.Is(cause, argsvalidate.ErrRepeated):
+		return fmt.Errorf("%w: %d: %w: %w", ErrFailures, s.Failures, cause, argsvalidate.ErrRepeated)
+	case w.Stale() > repeat.Hopeless || s.Failures >= a.o.MaxFailures:
+		return fmt.Errorf("%w: %d: %w", ErrFailures, s.Failures, cause)
+	}
+	return nil
 }
 
 func texts(ms []middleware.Message) []string {

@@ -37,9 +37,13 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 	}
 	if j.cause != nil {
 		s.Messages = a.failedTurn(history, m, j)
-		return a.countFailure(s, j.cause)
+		var report middleware.Report
+		if resp != nil {
+			report = resp.Report
+		}
+		return a.countFailure(s, report, j.verdicts, j.cause)
 	}
-	s.Failures = 0
+	s.Failures, s.Failed = 0, nil
 	s.Turn = make([]TurnCall, len(j.verdicts))
 	for i, v := range j.verdicts {
 		if id := sent.ToolCalls[i].ID; id != v.Call.ID {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -145,8 +146,8 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	if err := s.check(); err != nil {
 		return err
 	}
-	if s.Failures >= a.o.MaxFailures {
-		s.Failures = 0 // ErrFailures was returned, and the caller goes on
+	if s.Failures >= a.o.MaxFailures || repeat.After(s.Failed).Stale() > repeat.Hopeless {
+		s.Failures, s.Failed = 0, nil // ErrFailures was returned, and the caller goes on
 	}
 	for i := range s.Turn {
 		s.Turn[i].judged = false

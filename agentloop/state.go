@@ -25,6 +25,7 @@ type State struct {
 	Steps    []StepRecord         `json:"steps,omitzero"`
 	Results  []ToolResult         `json:"results,omitzero"`  // of every call that was answered, in order
 	Failures int                  `json:"failures,omitzero"` // failed turns in a row
+	Failed   []string             `json:"failed,omitzero"`   // hashes of their invalid calls, to notice a model that makes no progress
 	Usage    middleware.Usage     `json:"usage,omitzero"`    // of every model call, hidden ones included
 	// Sink gets the events of every model step, with the step's number from 1.
 	// A model step that is made again after an error voids what it showed. Nil:
