@@ -45,6 +45,19 @@ func NewValidator(o Options) *Validator {
 	return v
 }
 
+// Parameters returns the names of the properties that the schema of tool
+// declares, in its order, and the names that it requires, declared or not: for
+// help texts and forms. Both are nil for a schema that names none or cannot be
+// read. It looks through local $ref, allOf, anyOf and oneOf: a name that one
+// branch requires is among the required ones. The caller owns the slices.
+func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []string) {
+	root := v.plan(&tool).compiled.source()
+	if !root.Exists() {
+		return nil, nil
+	}
+	return schema.Names(root, root)
+}
+
 // judgement is the validation of the calls of one message.
 type judgement struct {
 	v        *Validator
