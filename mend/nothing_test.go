@@ -77,6 +77,8 @@ func TestEcho(t *testing.T) {
 		{name: "both", params: point, args: `{"properties": {"x": {"type": "integer", "value": 1}, "y": 2}}`, want: `{"x": 1, "y": 2}`},
 
 		{name: "an object is wanted", params: properties(false, "o", `{"type": ["object", "integer"], "required": ["x"]}`), args: `{"o": {"type": "integer", "value": 1}}`},
+		{name: "one of two objects or a number is wanted", params: properties(false, "o", `{"anyOf": [{"type": "object", "required": ["x"]}, {"type": "object", "required": ["y"]}, {"type": "integer"}]}`),
+			args: `{"o": {"type": "integer", "value": 1}}`},
 		{name: "more than type and value", params: properties(false, "n", number), args: `{"n": {"type": "float", "value": 40, "unit": "km"}}`},
 		{name: "no type", params: properties(false, "n", number), args: `{"n": {"type": "price", "value": 40}}`},
 		{name: "no value", params: properties(false, "n", number), args: `{"n": {"type": "float"}}`},
