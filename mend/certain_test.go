@@ -36,6 +36,7 @@ type generator struct {
 	// members changes the members of an object that is sent.
 	members func(g *generator, members []string) []string
 
+	unions bool     // of objects too
 	often  []string // kinds of leaves that are made more often
 	defs   []string // members of $defs
 	spoilt int
@@ -113,7 +114,9 @@ func dressed(g *generator, n node) node {
 	other := `{"type": "boolean"}`
 	switch n.kind {
 	case "object":
-		other = `{"type": "array", "items": {"type": "integer"}}`
+		if other = `{"type": "array", "items": {"type": "integer"}}`; g.unions {
+			other = `{"type": "object", "properties": {"other": {"const": 7}}, "required": ["other"]}`
+		}
 	case "boolean":
 		other = `{"type": "integer"}`
 	}
@@ -160,14 +163,14 @@ var typeNames = map[string]string{"string": "string", "integer": "int", "boolean
 
 // certain are the rules that are on because every generated value comes back.
 var certain = map[mend.Rules]generator{
-	mend.Unwrap: {spoil: func(_ *generator, n node) (string, bool) {
+	mend.Unwrap: {unions: true, spoil: func(_ *generator, n node) (string, bool) {
 		return rawjson.Quote(n.sent), n.kind == "array" || n.kind == "object"
 	}},
 	mend.Enum: {often: []string{"enum", "enum", "enum", "enum"}, spoil: func(g *generator, n node) (string, bool) {
 		sent := g.spelled(n.truth)
 		return sent, n.kind == "enum" && sent != n.truth
 	}},
-	mend.Echo: {spoil: func(g *generator, n node) (string, bool) {
+	mend.Echo: {unions: true, spoil: func(g *generator, n node) (string, bool) {
 		return fmt.Sprintf(`{"type": %q, "value": %s}`, typeNames[n.kind], n.sent), typeNames[n.kind] != ""
 	}},
 	mend.Omit: {spoil: never, leave: func(g *generator, n node) string {

@@ -69,6 +69,10 @@ func TestCost(t *testing.T) {
 			at("additionalProperties", 60, func(i int) string { return fmt.Sprintf("/%sb%d", worded, i) })},
 		{"values for objects of many names", `{"items": {"type": "object", "properties": {` + declared(40_000) + `}}}`,
 			`[` + repeated(500, func(int) string { return "1" }) + `]`, at("type", 500, func(i int) string { return fmt.Sprint("/", i) })},
+		{"values below a union of many objects", `{"properties": {"o": {"anyOf": [` + repeated(2000, func(i int) string {
+			return fmt.Sprintf(`{"required": ["x"], "properties": {"a": {"anyOf": [{"type": "array"}, {"$ref": "#/properties/o/anyOf/%d"}]}}}`, i)
+		}) + `]}}}`, `{"o": ` + strings.Repeat(`{"a": `, 60) + `[` + repeated(60, func(int) string { return `"[]"` }) + `]` + strings.Repeat(`}`, 60) + `}`,
+			at("anyOf", 1, func(int) string { return "/o" })},
 		{"a value for one of many schemas", `{"properties": {"a": {"anyOf": [` + repeated(80_000, func(int) string { return `{}` }) + `]}}}`,
 			`{"a": "1"}`, at("anyOf", 1, func(int) string { return "/a" })},
 	} {

@@ -160,7 +160,7 @@ func TestUnwrap(t *testing.T) {
 		{name: "envelope of a closed tool without parameters", params: properties(true), args: `{"parameters": {}}`, want: `{}`},
 
 		{name: "object for an array", params: properties(false, "a", strs), args: `{"a": "{\"x\":1}"}`},
-		{name: "a string is wanted too", params: properties(false, "a", `{"anyOf": [{"type": "string", "maxLength": 3}, `+strs+`]}`), args: `{"a": "[\"x\"]"}`},
+		{name: "a string is wanted too", params: properties(false, "a", `{"anyOf": [{"type": "string", "maxLength": 3}, {"type": "string", "pattern": "^x"}, `+strs+`]}`), args: `{"a": "[\"x\"]"}`},
 		{name: "elements do not fit", params: properties(false, "a", ints), args: `{"a": "[\"x\"]"}`},
 		{name: "plain text", params: properties(false, "a", strs), args: `{"a": "x, y"}`},
 		{name: "cut off", params: properties(false, "a", strs), args: `{"a": "[\"x\", "}`},

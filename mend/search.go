@@ -34,6 +34,7 @@ type mender struct {
 	objects   map[string]*object                    // by pointer
 	comparing int                                   // see maxComparing
 	spellings map[rawjson.Value]map[string][]string // by schema; see values
+	applied   map[rawjson.Value][]rawjson.Value     // by schema; see applying
 	only      map[rawjson.Value][]string            // by schema; see onlyProperty
 }
 
@@ -42,7 +43,7 @@ type mender struct {
 func newMender(in Input) *mender {
 	m := &mender{
 		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{},
+		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{}, applied: map[rawjson.Value][]rawjson.Value{},
 	}
 	m.in.Rules = rulesFor(in)
 	if m.in.Schema == nil {
@@ -191,6 +192,9 @@ func (m *mender) children(c candidate) []candidate {
 			choice = fixes
 		}
 	}
+	if len(certain) == 0 && choice == nil {
+		return m.strictly(c, m.below(doc))
+	}
 	var children []candidate
 	if choice == nil && len(certain) > 0 {
 		if child, ok := m.round(c, certain); ok {
@@ -203,6 +207,39 @@ func (m *mender) children(c candidate) []candidate {
 		}
 	}
 	return children
+}
+
+// strictly makes fixes of which validation named none: together, and without
+// each of them, so that search sees what else may be valid.
+func (m *mender) strictly(c candidate, fixes []fix) []candidate {
+	if len(fixes) == 0 || len(fixes) > maxReduced {
+		return nil
+	}
+	all, ok := m.try(c, fixes)
+	if !ok {
+		return nil
+	}
+	var valid, others []candidate
+	for i := 0; len(fixes) > 1 && i < len(fixes); i++ {
+		one, ok := m.try(c, slices.Delete(slices.Clone(fixes), i, i+1))
+		switch {
+		case !ok:
+			return nil
+		case len(one.issues) == 0:
+			valid = append(valid, one)
+		default:
+			others = append(others, one)
+		}
+	}
+	switch {
+	case len(valid) > 0 && len(fixes) > 2:
+		return nil // fewer still may do: which ones is not known
+	case len(valid) > 0:
+		return valid
+	case len(all.issues) == 0:
+		return []candidate{all}
+	}
+	return append(others, all)
 }
 
 // round makes fixes, and does without those that are not needed.

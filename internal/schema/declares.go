@@ -83,7 +83,7 @@ func below(a rawjson.Value, seg string) (next []rawjson.Value, says bool) {
 		if p := a.Get("properties").Get(key); p.Exists() || !isIndex(seg) || most.Exists() && index(seg) >= int(count(json.Number(most.Raw()))) {
 			return append(next, existing(p)...), says
 		}
-		return append(next, existing(child(a, seg))...), says
+		return append(next, existing(Child(a, seg))...), says
 	case items.Kind() == rawjson.Array:
 		next = slices.AppendSeq(next, items.Each())
 	case items.Exists():

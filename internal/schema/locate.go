@@ -32,7 +32,7 @@ func step(root, at rawjson.Value, seg string) rawjson.Value {
 
 func stepIn(alternatives []rawjson.Value, seg string) rawjson.Value {
 	for _, s := range alternatives {
-		if next := child(s, seg); next.Exists() {
+		if next := Child(s, seg); next.Exists() {
 			return next
 		}
 	}
@@ -53,7 +53,9 @@ func target(root, s rawjson.Value) rawjson.Value {
 	return s
 }
 
-func child(s rawjson.Value, seg string) rawjson.Value {
+// Child returns what a schema by itself says about a property or an element:
+// absent where it does not name it.
+func Child(s rawjson.Value, seg string) rawjson.Value {
 	if p := s.Get("properties").Get(seg); p.Exists() {
 		return p
 	}
