@@ -9,8 +9,8 @@ import (
 
 // Bounds of the search below a union.
 const (
-	maxBelow    = 128 // values
-	maxBranches = 16  // schemas that describe one of them
+	maxBelow      = 128 // values
+	maxDescribing = 16  // schemas that describe one of them
 )
 
 // below returns the fixes of values whose type no branch of a union of objects
@@ -54,7 +54,7 @@ func (m *mender) describing(schemas []rawjson.Value, pointer string) []rawjson.V
 	for _, s := range schemas {
 		for _, a := range m.applying(s) {
 			if c := schema.Child(a, key); c.Exists() && !slices.Contains(all, c) {
-				if all = append(all, c); len(all) > maxBranches {
+				if all = append(all, c); len(all) > maxDescribing {
 					return nil
 				}
 			}
