@@ -89,7 +89,7 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 		record.Model = invalid.Response.Model
 		s.Messages = a.failedTurn(s.Messages, invalid.Response.Message, j)
 	case errors.Is(err, middleware.ErrInvalidToolCall):
-		s.Messages = append(s.Messages, middleware.User(a.refusal()))
+		s.Messages = append(s.Messages, middleware.User(a.refusal(s.Failures)))
 	default:
 		return err
 	}
@@ -99,13 +99,18 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 }
 
 // refusal tells the model of a call that its provider refused: there is no
-// message of its own to reply to.
-func (a *Agent) refusal() string {
+// message of its own to reply to. An answer without a tool is offered after an
+// earlier failure only.
+func (a *Agent) refusal(failures int) string {
 	text := "The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n"
 	if names := a.names(); len(names) > 0 {
 		text += "Available tools: " + strings.Join(names, ", ") + ".\n"
 	}
-	return text + "Call a tool by its exact name, with one JSON object as arguments, or answer without a tool."
+	text += "Call a tool by its exact name, with one JSON object as arguments"
+	if failures > 0 {
+		text += ", or answer without a tool"
+	}
+	return text + "."
 }
 
 // countFailure ends the run at the limit, or where the model has made no progress

@@ -65,7 +65,13 @@ type Options struct {
 	Mend            mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
 	Fixers          []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
 	Batch           batch.Policy
-	Formats         bool // assert "format", which JSON Schema leaves open
+	// FreshOnRepeat changes the next request when the model has sent the very same
+	// invalid calls again: it leaves the failed turns of the step out, and a user
+	// message behind the conversation says what was wrong. It helps some small
+	// models at temperature 0 and hurts others; see docs/feedback.md. While valid
+	// calls are held (batch.KeepValid), the failed turns stay.
+	FreshOnRepeat bool
+	Formats       bool // assert "format", which JSON Schema leaves open
 	// Dialect is that of schemas without $schema: its URI, or draft-04, draft-06,
 	// draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect     string

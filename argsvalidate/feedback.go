@@ -21,7 +21,8 @@ type FeedbackInput struct {
 	Repeated  bool     // the attempt before failed in exactly the same way
 
 	known *compiled // of Tool; nil: read from its Parameters
-	hints *hints    // of the step; nil: this text stands alone
+	hints *hints    // of the step; nil: this text is the only one
+	alone bool      // the request does not hold the call
 }
 
 // Bounds of the built-in text.
@@ -98,11 +99,11 @@ func (f *feedback) write() {
 	case "size", "depth", "number", "unchecked":
 		f.b.WriteString("Send fewer or shorter values, or split the work into several calls.\n")
 	case "syntax", "trailing_data", "utf8":
-		f.b.WriteString("The call arrived broken: the conversation keeps only the properties that arrived whole. Send the arguments as one JSON object and nothing else.\n")
+		f.b.WriteString("The call arrived broken" + f.kept(": ") + ". Send the arguments as one JSON object and nothing else.\n")
 	case codeNotObject:
 		f.b.WriteString("Send the arguments as one JSON object and nothing else.\n")
 	case codeTruncated:
-		f.b.WriteString("Nothing was executed, and the conversation keeps only the properties that arrived whole. " + f.shorter() + "\n")
+		f.b.WriteString("Nothing was executed" + f.kept(", and ") + ". " + f.shorter() + "\n")
 	default:
 		f.properties(issues)
 		f.hint(issues)
@@ -184,6 +185,14 @@ func (f *feedback) element(i middleware.Issue) string {
 		return "; in " + shorten(oneLine(v.Raw()), maxElement)
 	}
 	return ""
+}
+
+// kept says what batch.Echo leaves of a call that did not arrive whole.
+func (f *feedback) kept(before string) string {
+	if f.in.alone {
+		return ""
+	}
+	return before + "the conversation keeps only the properties that arrived whole"
 }
 
 // shorter says how to send a call that was cut off again.

@@ -58,7 +58,8 @@ func TestKeepValid(t *testing.T) {
 		},
 		"in words": {
 			[]middlewaretest.Turn{first, middlewaretest.Text("never mind")}, nil, nil,
-			[]string{"attempt 2 has no tool call: the held calls were given up: note, note"},
+			[]string{"attempt 2 has no tool call: the held calls were given up: note, note",
+				"the step began with an invalid tool call and ended in an answer without one"},
 		},
 		"an unknown tool is withdrawn": {
 			[]middlewaretest.Turn{middlewaretest.Calls("note", goodNote, "nosuch", "{}"), middlewaretest.Text("never mind")},

@@ -25,6 +25,7 @@ type step struct {
 	last     *middleware.Response // the last answer, as sent but for broken ids
 	answered int                  // the attempt of last
 	judged   *judgement           // of last
+	rejected bool                 // an attempt of this step brought an invalid call
 	refusal  error                // the provider's, if the last answer was none
 	held     *held                // under batch.KeepValid
 	failed   []middleware.Verdict // of the failed turn before last
@@ -178,9 +179,8 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	if ruleErr == nil && s.anyOpen() {
 		reasons = s.outOfAttempts()
 		if reasons == nil && ctx.Err() == nil {
-			turn := s.turn(ctx, resp.Message)
-			s.record(turn[1:])
-			s.asked = s.asked.With(turn...)
+			s.rejected = s.rejected || s.modelsFault()
+			s.ask(ctx, resp.Message)
 			return false, nil, nil
 		}
 	}
@@ -201,6 +201,9 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	}
 	out := s.envelope()
 	out.Report.Status = s.status()
+	if s.rejected && len(out.Message.ToolCalls) == 0 {
+		s.tally.Note("the step began with an invalid tool call and ended in an answer without one")
+	}
 	return true, out, nil
 }
 
@@ -235,7 +238,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 		out, err := s.exhausted(reasons)
 		return true, out, err
 	}
-	s.refusal = err
+	s.refusal, s.rejected = err, true
 	reply := middleware.User(refusedText(err, s.known.available(), s.attempt))
 	s.tally.Judge(nil, []middleware.Message{reply})
 	s.asked = s.asked.With(reply)
@@ -256,7 +259,7 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.failures.Same() > 1))
+	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.failures.Same() > 1, false))
 	if left := s.held.left(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."

@@ -304,17 +304,17 @@ func issue(code, pointer, message string) []middleware.Issue {
 
 // replies returns what the model is told about a judgement.
 func (v *Validator) replies(ctx context.Context, j *judgement, attempt int, repeated bool) []middleware.Message {
-	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated))
+	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
 }
 
 // render returns the function that puts one verdict into words. A user's
 // function that panics is replaced by the built-in text.
-func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repeated bool) func(middleware.Verdict) string {
+func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repeated, alone bool) func(middleware.Verdict) string {
 	i := -1
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {
 		}
-		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, hints: &j.known.hints}
+		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, alone: alone, hints: &j.known.hints}
 		if i < len(j.tools) && j.tools[i].declared() {
 			p := j.tools[i]
 			in.Tool, in.Declared, in.known = *p.tool, true, p.compiled

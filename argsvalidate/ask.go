@@ -1,0 +1,50 @@
+package argsvalidate
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// ask makes the next request: the failed turn and its replies behind the one
+// before, or what Options.FreshOnRepeat says.
+func (s *step) ask(ctx context.Context, sent middleware.Message) {
+	if s.v.o.FreshOnRepeat && s.failures.Same() > 1 && s.held == nil {
+		reply := middleware.User(s.afresh(ctx))
+		s.tally.Note(fmt.Sprintf("attempt %d brought the same invalid calls again: attempt %d leaves the failed turns out", s.attempt, s.attempt+1))
+		s.record([]middleware.Message{reply})
+		s.asked = s.req.With(reply)
+		return
+	}
+	turn := s.turn(ctx, sent)
+	s.record(turn[1:])
+	s.asked = s.asked.With(turn...)
+}
+
+// afresh says what was wrong with calls that the request does not hold.
+func (s *step) afresh(ctx context.Context) string {
+	var b strings.Builder
+	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
+	for _, reply := range batch.Replies(s.judged.verdicts, batch.ReissueAll, s.v.render(ctx, s.judged, s.attempt, false, true)) {
+		if reply.IsError && b.Len() < maxText {
+			b.WriteString("\n\n" + reply.Text())
+		}
+	}
+	return cut(b.String(), maxText)
+}
+
+// modelsFault reports whether a call is invalid for another reason than that it
+// could not be checked.
+func (s *step) modelsFault() bool {
+	for v := range s.open() {
+		for _, i := range v.Issues {
+			if i.Code != codeUndecided {
+				return true
+			}
+		}
+	}
+	return false
+}
