@@ -11,6 +11,7 @@ require (
 	github.com/tmc/langchaingo v0.1.14
 	github.com/toolmend/toolmend v0.0.0
 	google.golang.org/genai v1.77.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

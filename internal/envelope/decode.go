@@ -1,0 +1,156 @@
+package envelope
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Reader decodes the calls of an answer as one kind of client does.
+type Reader struct {
+	Name  string
+	Calls func(body string) []Call
+}
+
+// Readers returns the clients of a format. Their keys are those of
+// encoding/json, which folds case and merges duplicates, or exact, and then the
+// first or the last duplicate counts. The lines of their streams end as the
+// WHATWG specification says, or at LF only. Where a format has copies of a
+// call, a client takes one of them. A call without a name is none: no client
+// can run it.
+func (f Format) Readers(stream bool) []Reader {
+	keys := map[string]func(string) string{
+		"encoding/json":   func(s string) string { return s },
+		"first duplicate": func(s string) string { return exact(s, true) },
+		"last duplicate":  func(s string) string { return exact(s, false) },
+	}
+	cuts := map[string]func(string) []event{"WHATWG": whatwg, "LF": lineFeed}
+	switch {
+	case !stream:
+		cuts = map[string]func(string) []event{"whole": func(body string) []event { return []event{{"", body}} }}
+	case f.lines:
+		cuts = map[string]func(string) []event{"lines": jsonLines}
+	}
+	var out []Reader
+	for key, normal := range keys {
+		for cutting, cut := range cuts {
+			for style, collect := range collectors(f.Name, stream) {
+				out = append(out, Reader{strings.Join([]string{f.Name, key, cutting, style}, ", "), func(body string) []Call {
+					events := cut(strings.TrimPrefix(body, "\ufeff"))
+					for i := range events {
+						events[i].data = normal(events[i].data)
+					}
+					return slices.DeleteFunc(collect(events), func(c Call) bool { return c.Name == "" || c.Name == "null" })
+				}})
+			}
+		}
+	}
+	return out
+}
+
+// known are the keys that clients look at.
+var known = strings.Fields(`id object model choices index message delta role content tool_calls function_call type function name arguments finish_reason
+	content_block partial_json input stop_reason response item item_id output_index output call_id status candidates parts text functionCall args done data`)
+
+// exact returns the JSON text with one member for each key that clients look
+// at, and without those that differ from such a key in case.
+func exact(text string, first bool) string {
+	n := parse(text)
+	n.thin(first)
+	return n.String()
+}
+
+func (n *node) thin(first bool) {
+	var kept []member
+	for _, m := range n.members {
+		key := unquote(m.key)
+		if slices.ContainsFunc(known, func(k string) bool { return k != key && strings.EqualFold(k, key) }) {
+			continue
+		}
+		at := slices.IndexFunc(kept, func(k member) bool { return unquote(k.key) == key })
+		switch {
+		case at < 0:
+			kept = append(kept, m)
+		case !first:
+			kept[at] = m
+		}
+	}
+	n.members = kept
+	for _, m := range n.members {
+		m.value.thin(first)
+	}
+	for _, item := range n.items {
+		item.thin(first)
+	}
+}
+
+// whatwg cuts a stream as the HTML standard's chapter on server-sent events
+// has it: a line ends with LF, CRLF or CR. Clients take the rest at the end
+// for an event, too.
+func whatwg(body string) []event {
+	return serverSent(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n"))
+}
+
+// lineFeed cuts a stream at LF; a CR before it belongs to the line end.
+func lineFeed(body string) []event { return serverSent(strings.ReplaceAll(body, "\r\n", "\n")) }
+
+func serverSent(body string) []event {
+	var out []event
+	var e event
+	some := false
+	flush := func() {
+		if some {
+			out = append(out, e)
+		}
+		e, some = event{}, false
+	}
+	for line := range strings.SplitSeq(body, "\n") {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			flush()
+		case field == "event":
+			e.name = value
+		case field == "data" && some:
+			e.data += "\n" + value
+		case field == "data":
+			e.data, some = value, true
+		}
+	}
+	flush()
+	return out
+}
+
+func jsonLines(body string) []event {
+	var out []event
+	for line := range strings.SplitSeq(body, "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			out = append(out, event{"", line})
+		}
+	}
+	return out
+}
+
+// text is the text of any JSON value, as a lenient client takes it.
+type text string
+
+// UnmarshalJSON is part of json.Unmarshaler.
+func (t *text) UnmarshalJSON(b []byte) error {
+	*t = text(b)
+	if b[0] == '"' {
+		*t = text(unquote(string(b)))
+	}
+	return nil
+}
+
+func unquote(raw string) string {
+	var s string
+	_ = json.Unmarshal([]byte(raw), &s)
+	return s
+}
+
+// decode reads a JSON text; a client that fails sees nothing.
+func decode[T any](data string) (v T, ok bool) {
+	return v, json.Unmarshal([]byte(data), &v) == nil
+}
