@@ -1,6 +1,10 @@
 package envelope
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
 
 // collector takes the calls out of the events of one answer.
 type collector func([]event) []Call
@@ -93,7 +97,8 @@ func chatWhole(events []event) (calls []Call) {
 	return calls
 }
 
-// chatDeltas reads the first choice of each chunk until [DONE].
+// chatDeltas reads the first choice of each chunk until [DONE]. A delta without
+// an index has 0, as in a struct of Go.
 func chatDeltas(events []event) []Call {
 	var calls []building
 	for _, e := range events {
@@ -106,7 +111,7 @@ func chatDeltas(events []event) []Call {
 		}
 		d := body.Choices[0].Delta
 		for _, c := range d.ToolCalls {
-			calls = add(calls, c.Index, c.Function.Name, c.Function.Arguments)
+			calls = add(calls, cmp.Or(c.Index, "0"), c.Function.Name, c.Function.Arguments)
 		}
 		if f := d.FunctionCall; f != nil {
 			calls = add(calls, "function_call", f.Name, f.Arguments)
@@ -255,7 +260,11 @@ func responsesPieces(events []event, kind text, piece func(responsesEvent) text)
 		switch {
 		case v.Type == "response.output_item.added" && v.Item.Type == "function_call":
 			names[v.Item.ID] = v.Item.Name
-		case v.Type == kind:
+		case v.Type != kind:
+		case strings.HasSuffix(string(kind), ".done"): // not a piece
+			calls = slices.DeleteFunc(calls, func(b building) bool { return b.key == v.ItemID })
+			fallthrough
+		default:
 			calls = add(calls, v.ItemID, names[v.ItemID], piece(v))
 		}
 	})
