@@ -148,7 +148,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 // partial reports whether an answer that ended in the provider's error may hold
 // tool calls before it, which nobody has looked at.
 func (s *step) partial(a *attempt) bool {
-	return s.tools && !errors.Is(a.refusal, middleware.ErrInvalidToolCall) && isStream(a.raw, s.codec)
+	return s.tools && isStream(a.raw, s.codec)
 }
 
 // lastRefusal returns the last attempt if it ended in the provider's error.

@@ -104,6 +104,9 @@ func (s *step) ownEvent(a *attempt) []byte {
 		return nil
 	}
 	for e := range eventsFromTheEnd(a.raw) {
+		if !oneEvent(e) {
+			return nil // lines that end in several ways: others may stand before it
+		}
 		st := s.codec.NewStream(a.req, nil)
 		var refusal *middleware.ModelError
 		if _, err := st.Write(e); err != nil {
@@ -114,6 +117,12 @@ func (s *step) ownEvent(a *attempt) []byte {
 		}
 	}
 	return nil
+}
+
+// oneEvent reports whether no reader of server-sent events finds two events in e.
+func oneEvent(e []byte) bool {
+	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(e))
+	return !strings.Contains(strings.Trim(text, "\n"), "\n\n")
 }
 
 // clean shortens text for the client and takes the query of the address out of

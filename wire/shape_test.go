@@ -324,14 +324,14 @@ func TestCallsThatSomeClientsDoNotSee(t *testing.T) {
 	}
 }
 
-// Indices that are strings keep interleaved calls apart.
+// Indices that are strings keep calls apart.
 func TestIndexOfStreamedCallAsString(t *testing.T) {
 	t.Parallel()
 	delta := func(index, function string) string {
 		return `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":"` + index + `","function":{` + function + `}}]}}]}`
 	}
-	resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("1", `"name":"rest","arguments":"{"`),
-		delta("0", `"arguments":"\"a\":1}"`), delta("1", `"arguments":"\"b\":2}"`), "[DONE]")))
+	resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("0", `"arguments":"\"a\":1}"`),
+		delta("1", `"name":"rest","arguments":"{"`), delta("1", `"arguments":"\"b\":2}"`), "[DONE]")))
 	require.NoError(t, err)
 	require.Equal(t, `{"a":1}`, resp.Message.ToolCalls[0].Arguments)
 	require.Equal(t, `{"b":2}`, resp.Message.ToolCalls[1].Arguments)

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 )
@@ -14,7 +13,11 @@ func collectors(format string, stream bool) map[string]collector {
 	switch format {
 	case "chat":
 		if stream {
-			return map[string]collector{"deltas": chatDeltas}
+			out := map[string]collector{}
+			for name, style := range chatStyles {
+				out[name] = func(events []event) []Call { return chatDeltas(events, style) }
+			}
+			return out
 		}
 		return map[string]collector{"first choice": chatWhole}
 	case "anthropic":
@@ -24,13 +27,22 @@ func collectors(format string, stream bool) map[string]collector {
 		return map[string]collector{"content": anthropicWhole}
 	case "responses":
 		if stream {
-			return map[string]collector{"items": responsesItems, "responses": responsesOutputs, "arguments": responsesArguments, "deltas": responsesDeltas}
+			return map[string]collector{"items": responsesItems, "responses": responsesOutputs, "arguments": responsesArguments, "deltas": responsesDeltas, "deltas by place": responsesPlaces}
 		}
 		return map[string]collector{"output": responsesUnary}
 	case "gemini":
 		return map[string]collector{"parts": geminiParts}
 	}
 	return map[string]collector{"messages": ollamaMessages}
+}
+
+// whole reads an answer that is no stream.
+func whole[T any](events []event, calls func(T) []Call) []Call {
+	if len(events) == 0 {
+		return nil
+	}
+	v, _ := decode[T](events[0].data)
+	return calls(v)
 }
 
 // building is a call that comes in pieces.
@@ -45,13 +57,17 @@ func add(calls []building, key text, name, arguments text) []building {
 	if i < 0 {
 		i, calls = len(calls), append(calls, building{key: key})
 	}
+	calls[i].add(name, arguments)
+	return calls
+}
+
+func (b *building) add(name, arguments text) {
 	if name != "" && name != "null" {
-		calls[i].call.Name = string(name)
+		b.call.Name = string(name)
 	}
 	if arguments != "null" {
-		calls[i].call.Arguments += string(arguments)
+		b.call.Arguments += string(arguments)
 	}
-	return calls
 }
 
 func built(calls []building) (out []Call) {
@@ -64,60 +80,6 @@ func built(calls []building) (out []Call) {
 type function struct {
 	Name      text `json:"name"`
 	Arguments text `json:"arguments"`
-}
-
-type chatMessage struct {
-	ToolCalls []struct {
-		Index    text     `json:"index"`
-		Function function `json:"function"`
-	} `json:"tool_calls"`
-	FunctionCall *function `json:"function_call"`
-}
-
-type chatBody struct {
-	Choices []struct {
-		Message chatMessage `json:"message"`
-		Delta   chatMessage `json:"delta"`
-	} `json:"choices"`
-}
-
-// chatWhole reads the first choice of the list, as most programs do.
-func chatWhole(events []event) (calls []Call) {
-	body, ok := decode[chatBody](events[0].data)
-	if !ok || len(body.Choices) == 0 {
-		return nil
-	}
-	m := body.Choices[0].Message
-	for _, c := range m.ToolCalls {
-		calls = append(calls, Call{string(c.Function.Name), string(c.Function.Arguments)})
-	}
-	if f := m.FunctionCall; f != nil {
-		calls = append(calls, Call{string(f.Name), string(f.Arguments)})
-	}
-	return calls
-}
-
-// chatDeltas reads the first choice of each chunk until [DONE]. A delta without
-// an index has 0, as in a struct of Go.
-func chatDeltas(events []event) []Call {
-	var calls []building
-	for _, e := range events {
-		if e.data == "[DONE]" {
-			break
-		}
-		body, ok := decode[chatBody](e.data)
-		if !ok || len(body.Choices) == 0 {
-			continue
-		}
-		d := body.Choices[0].Delta
-		for _, c := range d.ToolCalls {
-			calls = add(calls, cmp.Or(c.Index, "0"), c.Function.Name, c.Function.Arguments)
-		}
-		if f := d.FunctionCall; f != nil {
-			calls = add(calls, "function_call", f.Name, f.Arguments)
-		}
-	}
-	return built(calls)
 }
 
 type anthropicBlock struct {
@@ -139,9 +101,19 @@ func (m anthropicMessage) calls() (out []Call) {
 	return out
 }
 
+type anthropicEvent struct {
+	Type    text             `json:"type"`
+	Index   text             `json:"index"`
+	Content []anthropicBlock `json:"content"` // of an answer that is no stream
+	Message anthropicMessage `json:"message"`
+	Block   anthropicBlock   `json:"content_block"`
+	Delta   struct {
+		PartialJSON text `json:"partial_json"`
+	} `json:"delta"`
+}
+
 func anthropicWhole(events []event) []Call {
-	m, _ := decode[anthropicMessage](events[0].data)
-	return m.calls()
+	return whole(events, anthropicMessage.calls)
 }
 
 // anthropicDeltas accumulates as the SDKs do: the partial JSON of a block takes
@@ -150,15 +122,7 @@ func anthropicDeltas(events []event) (calls []Call) {
 	var blocks []building
 	inputs := map[text]text{}
 	for _, e := range events {
-		v, ok := decode[struct {
-			Type    text             `json:"type"`
-			Index   text             `json:"index"`
-			Message anthropicMessage `json:"message"`
-			Block   anthropicBlock   `json:"content_block"`
-			Delta   struct {
-				PartialJSON text `json:"partial_json"`
-			} `json:"delta"`
-		}](e.data)
+		v, ok := decode[anthropicEvent](e.data)
 		if !ok {
 			continue
 		}
@@ -205,17 +169,17 @@ func (r responsesBody) calls() (out []Call) {
 }
 
 type responsesEvent struct {
-	Type      text              `json:"type"`
-	Item      responsesItemJSON `json:"item"`
-	ItemID    text              `json:"item_id"`
-	Arguments text              `json:"arguments"`
-	Delta     text              `json:"delta"`
-	Response  responsesBody     `json:"response"`
+	Type          text              `json:"type"`
+	Item          responsesItemJSON `json:"item"`
+	ItemID        text              `json:"item_id"`
+	Arguments     text              `json:"arguments"`
+	Delta         text              `json:"delta"`
+	Response      responsesBody     `json:"response"`
+	responsesBody                   // of an answer that is no stream
 }
 
 func responsesUnary(events []event) []Call {
-	r, _ := decode[responsesBody](events[0].data)
-	return r.calls()
+	return whole(events, responsesBody.calls)
 }
 
 func eachResponsesEvent(events []event, f func(responsesEvent)) {
@@ -253,10 +217,32 @@ func responsesDeltas(events []event) []Call {
 	return responsesPieces(events, "response.function_call_arguments.delta", func(v responsesEvent) text { return v.Delta })
 }
 
+// responsesPlaces is responsesDeltas for a client that goes by the output_index.
+func responsesPlaces(events []event) []Call {
+	for i, e := range events {
+		n := parse(e.data)
+		if index := n.get(`"output_index"`); index != nil {
+			n.members = append(n.members, member{`"item_id"`, index})
+			if item := n.get(`"item"`); item != nil && item.open == '{' {
+				item.members = append(item.members, member{`"id"`, index})
+			}
+		}
+		events[i].data = n.String()
+	}
+	return responsesDeltas(events)
+}
+
+// responsesPieces joins arguments. A program runs them once the call or the
+// answer has ended.
 func responsesPieces(events []event, kind text, piece func(responsesEvent) text) []Call {
 	var calls []building
+	ended, done := false, map[text]bool{}
 	names := map[text]text{}
 	eachResponsesEvent(events, func(v responsesEvent) {
+		ended = ended || v.Type == "response.completed"
+		if v.Type == "response.output_item.done" {
+			done[v.Item.ID] = true
+		}
 		switch {
 		case v.Type == "response.output_item.added" && v.Item.Type == "function_call":
 			names[v.Item.ID] = v.Item.Name
@@ -268,24 +254,26 @@ func responsesPieces(events []event, kind text, piece func(responsesEvent) text)
 			calls = add(calls, v.ItemID, names[v.ItemID], piece(v))
 		}
 	})
-	return built(calls)
+	return built(slices.DeleteFunc(calls, func(b building) bool { return !ended && !done[b.key] }))
+}
+
+type geminiBody struct {
+	Candidates []struct {
+		Content struct {
+			Parts []struct {
+				FunctionCall *struct {
+					Name text `json:"name"`
+					Args text `json:"args"`
+				} `json:"functionCall"`
+			} `json:"parts"`
+		} `json:"content"`
+	} `json:"candidates"`
 }
 
 // geminiParts reads the first candidate of each chunk.
 func geminiParts(events []event) (calls []Call) {
 	for _, e := range events {
-		v, ok := decode[struct {
-			Candidates []struct {
-				Content struct {
-					Parts []struct {
-						FunctionCall *struct {
-							Name text `json:"name"`
-							Args text `json:"args"`
-						} `json:"functionCall"`
-					} `json:"parts"`
-				} `json:"content"`
-			} `json:"candidates"`
-		}](e.data)
+		v, ok := decode[geminiBody](e.data)
 		if !ok || len(v.Candidates) == 0 {
 			continue
 		}
@@ -298,15 +286,17 @@ func geminiParts(events []event) (calls []Call) {
 	return calls
 }
 
+type ollamaBody struct {
+	Message struct {
+		ToolCalls []struct {
+			Function function `json:"function"`
+		} `json:"tool_calls"`
+	} `json:"message"`
+}
+
 func ollamaMessages(events []event) (calls []Call) {
 	for _, e := range events {
-		v, ok := decode[struct {
-			Message struct {
-				ToolCalls []struct {
-					Function function `json:"function"`
-				} `json:"tool_calls"`
-			} `json:"message"`
-		}](e.data)
+		v, ok := decode[ollamaBody](e.data)
 		if !ok {
 			continue
 		}

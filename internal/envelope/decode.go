@@ -14,15 +14,17 @@ type Reader struct {
 
 // Readers returns the clients of a format. Their keys are those of
 // encoding/json, which folds case and merges duplicates, or exact, and then the
-// first or the last duplicate counts. The lines of their streams end as the
+// first or the last duplicate counts. A member of an odd kind is an error for
+// the first, as it is for most typed clients: they end there. The others take
+// it for absent, as programs in dynamic languages do. The lines of their streams end as the
 // WHATWG specification says, or at LF only. Where a format has copies of a
 // call, a client takes one of them. A call without a name is none: no client
 // can run it.
 func (f Format) Readers(stream bool) []Reader {
-	keys := map[string]func(string) string{
-		"encoding/json":   func(s string) string { return s },
-		"first duplicate": func(s string) string { return exact(s, true) },
-		"last duplicate":  func(s string) string { return exact(s, false) },
+	keys := map[string]func([]event) []event{
+		"encoding/json":   f.typed,
+		"first duplicate": func(events []event) []event { return f.exact(events, true) },
+		"last duplicate":  func(events []event) []event { return f.exact(events, false) },
 	}
 	cuts := map[string]func(string) []event{"WHATWG": whatwg, "LF": lineFeed}
 	switch {
@@ -36,10 +38,7 @@ func (f Format) Readers(stream bool) []Reader {
 		for cutting, cut := range cuts {
 			for style, collect := range collectors(f.Name, stream) {
 				out = append(out, Reader{strings.Join([]string{f.Name, key, cutting, style}, ", "), func(body string) []Call {
-					events := cut(strings.TrimPrefix(body, "\ufeff"))
-					for i := range events {
-						events[i].data = normal(events[i].data)
-					}
+					events := normal(cut(strings.TrimPrefix(body, "\ufeff")))
 					return slices.DeleteFunc(collect(events), func(c Call) bool { return c.Name == "" || c.Name == "null" })
 				}})
 			}
@@ -48,17 +47,59 @@ func (f Format) Readers(stream bool) []Reader {
 	return out
 }
 
+// typed returns what a typed client reads up to its first error. One that joins
+// deltas throws away what it has then.
+func (f Format) typed(events []event) []event {
+	for i, e := range events {
+		switch {
+		case strings.TrimSpace(e.data) == "[DONE]" && (f.Name == "chat" || f.Name == "responses"):
+			return events[:i]
+		case f.fits(e.data):
+		case f.Name == "chat" || f.Name == "anthropic":
+			return nil
+		default:
+			return events[:i]
+		}
+	}
+	return events
+}
+
+// exact returns the events with one member for each key that clients look at,
+// without those that differ from such a key in case, and without those that
+// cannot hold what they should.
+func (f Format) exact(events []event, first bool) (out []event) {
+	for _, e := range events {
+		n := parse(e.data)
+		n.thin(first)
+		n.prune(f.holders)
+		out = append(out, event{e.name, n.String()})
+	}
+	return out
+}
+
+// prune removes members and elements that are of another kind than the one that
+// leads to a call, as a client takes them for absent.
+func (n *node) prune(holders map[string]byte) {
+	n.members = slices.DeleteFunc(n.members, func(m member) bool {
+		open, ok := holders[unquote(m.key)]
+		return ok && m.value.open != open
+	})
+	for _, m := range n.members {
+		switch open := holders[unquote(m.key)]; open {
+		case '[':
+			m.value.items = slices.DeleteFunc(m.value.items, func(v *node) bool { return v.open != '{' })
+			for _, v := range m.value.items {
+				v.prune(holders)
+			}
+		case '{':
+			m.value.prune(holders)
+		}
+	}
+}
+
 // known are the keys that clients look at.
 var known = strings.Fields(`id object model choices index message delta role content tool_calls function_call type function name arguments finish_reason
 	content_block partial_json input stop_reason response item item_id output_index output call_id status candidates parts text functionCall args done data`)
-
-// exact returns the JSON text with one member for each key that clients look
-// at, and without those that differ from such a key in case.
-func exact(text string, first bool) string {
-	n := parse(text)
-	n.thin(first)
-	return n.String()
-}
 
 func (n *node) thin(first bool) {
 	var kept []member
@@ -150,7 +191,11 @@ func unquote(raw string) string {
 	return s
 }
 
-// decode reads a JSON text; a client that fails sees nothing.
+func fits[T any](data string) bool {
+	_, ok := decode[T](data)
+	return ok
+}
+
 func decode[T any](data string) (v T, ok bool) {
 	return v, json.Unmarshal([]byte(data), &v) == nil
 }

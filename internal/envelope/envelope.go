@@ -3,33 +3,43 @@
 // whatever a client decodes from the bytes that leave package transport must
 // have been validated.
 //
-// An answer starts as a well-formed one with calls of the tool pay. Mutations
-// then change members on the path to those calls: duplicates, keys that differ
-// only in case, escaped keys, other types, another order, moved and repeated
-// events, copies of a call that disagree, and the framing of the stream. The
-// material of a mutation comes from an evil twin of the answer, whose calls
-// fail the schema.
+// An answer starts as a well-formed one with one or two calls. Mutations then
+// change members on the path to those calls: duplicates, keys that differ only
+// in case, escaped keys, other types, another order, moved and repeated events,
+// further choices, copies of a call that disagree, and the framing of the
+// stream. The material of a mutation comes from an evil twin of the answer,
+// whose calls fail the schema.
 package envelope
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
 	"math"
-	"net/http"
 	"strconv"
 	"strings"
 )
 
-// Schema is the JSON Schema of the tool pay.
-const Schema = `{"type":"object","properties":{"amount":{"type":"integer","maximum":100}},"required":["amount"],"additionalProperties":false}`
+// Schema is the JSON Schema of the tool pay, and Empty that of the tool ping.
+const (
+	Schema = `{"type":"object","properties":{"amount":{"type":"integer","maximum":100}},"required":["amount"],"additionalProperties":false}`
+	Empty  = `{"type":"object","properties":{},"additionalProperties":false}`
+)
 
 // Call is a tool call as a client decodes it. Arguments is JSON text.
 type Call struct{ Name, Arguments string }
 
-// Valid reports whether the call satisfies Schema for every reader of JSON.
+// Valid reports whether the call satisfies its schema for every reader of JSON.
+// A call of ping may have no arguments at all, as models write it. Some servers
+// repeat the name in each delta, and some clients join that to a name which no
+// tool has: such a call runs nothing.
 func (c Call) Valid() bool {
+	if c.Name == "pingping" || c.Name == "paypay" {
+		return true
+	}
 	n := parse(c.Arguments)
+	if c.Name == "ping" {
+		blank := strings.TrimSpace(c.Arguments)
+		return blank == "" || blank == "null" || n.open == '{' && len(n.members) == 0
+	}
 	if c.Name != "pay" || len(n.members) != 1 || unquote(n.members[0].key) != "amount" {
 		return false
 	}
@@ -37,94 +47,78 @@ func (c Call) Valid() bool {
 	return err == nil && amount == math.Trunc(amount) && amount <= 100
 }
 
-// Exchange is a request of a client, and the answer of a provider.
-type Exchange struct {
-	Path    string // of the request, with its query
-	Request string
-	Kind    string // Content-Type of the answer
-	Body    string
-}
-
-// Hook is the shape of transport.Hook.
-type Hook func(*http.Request, func(*http.Request) (*http.Response, error)) (*http.Response, error)
-
-// Through returns what a client of hook reads of the answer; "" if the client
-// gets an error instead.
-func (x Exchange) Through(hook Hook) string {
-	req, err := http.NewRequest(http.MethodPost, "http://upstream"+x.Path, strings.NewReader(x.Request))
-	if err != nil {
-		return ""
-	}
-	resp, err := hook(req, func(r *http.Request) (*http.Response, error) {
-		return &http.Response{
-			Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1,
-			Header: http.Header{"Content-Type": {x.Kind}}, Body: io.NopCloser(strings.NewReader(x.Body)), Request: r,
-		}, r.Body.Close()
-	})
-	if err != nil {
-		return ""
-	}
-	defer func() { _ = resp.Body.Close() }()
-	left, _ := io.ReadAll(resp.Body) // the end of a broken answer is an error, and the client has what came before
-	return string(left)
-}
-
 // Draw returns a number from 0 to n-1. Label says what is drawn.
 type Draw func(label string, n int) int
+
+func pick[T any](draw Draw, label string, from ...T) T { return from[draw(label, len(from))] }
 
 // Format is one wire format.
 type Format struct {
 	Name    string // as in the package names below wire/internal
 	path    string // of a streamed request, if that is another: behind a space
 	request string // %t: whether a stream is asked for
-	whole   func(arguments, name string) string
-	events  func(arguments, name string) []event
-	lines   bool // a stream is one JSON text on each line
+	whole   func(calls []said) string
+	events  func(calls []said) []event
+	lines   bool            // a stream is one JSON text on each line
+	holders map[string]byte // what holds the calls: '{' or '[', by its key
+	fits    func(data string) bool
+}
+
+// said is a call as it is written: pieces are its arguments, for streams.
+type said struct {
+	Call
+	pieces []string
 }
 
 // event is one event of a stream.
 type event struct{ name, data string }
 
-// Hostile returns a request that offers the tool pay, and a mutated answer.
+// Hostile returns a request that offers the tools, and a mutated answer. The
+// answer may be the second one: then the first has a call that is invalid.
 func (f Format) Hostile(draw Draw, stream bool) Exchange {
-	good, evil := []event{{"", f.whole(`{"amount":5}`, "pay")}}, []event{{"", f.whole(`{"amount":99999}`, "pay")}}
-	arguments, name := `{"amount":99999}`, "pay"
-	if draw("evil name", 4) == 0 {
-		arguments, name = `{"amount":5}`, "steal"
-	}
-	evil[0].data = f.whole(arguments, name)
-	x := Exchange{Path: f.path, Kind: "application/json", Request: strings.ReplaceAll(f.request, "%t", fmt.Sprint(stream))}
-	unary, streamed, other := strings.Cut(f.path, " ")
-	x.Path = unary
-	if stream {
-		good, evil = f.events(`{"amount":5}`, "pay"), f.events(arguments, name)
-		x.Kind = "text/event-stream"
-		if f.lines {
-			x.Kind = "application/x-ndjson"
-		}
-		if other {
-			x.Path = streamed
-		}
-	}
-	m := &mutator{draw: draw}
-	for _, e := range good {
-		m.good = append(m.good, tree{e.name, parse(e.data)})
-	}
-	for _, e := range evil {
-		m.evil = append(m.evil, tree{e.name, parse(e.data)})
-	}
-	for range 1 + draw("mutations", 3) {
+	good, evil := calls(draw)
+	x := f.exchange(stream)
+	m := &mutator{draw: draw, good: f.trees(good, stream), evil: f.trees(evil, stream)}
+	for range draw("mutations", 4) {
 		m.mutate()
 	}
-	switch {
-	case !stream:
-		x.Body = m.prefix() + m.good[0].data.String()
-	case f.lines:
-		x.Body = m.lines()
-	default:
-		x.Body = m.events()
+	x.Body = m.cut(m.frame(f, stream))
+	if draw("asked twice", 6) == 0 {
+		first := &mutator{draw: func(string, int) int { return 0 }, good: f.trees(evil, stream)}
+		x.First = first.frame(f, stream)
 	}
+	x.dress(draw)
 	return x
+}
+
+// calls returns those of an answer and of its evil twin.
+func calls(draw Draw) (good, evil []said) {
+	say := func(name, arguments string) said {
+		s := said{Call: Call{name, arguments}, pieces: []string{arguments}}
+		if len(arguments) > 0 && draw("split", 2) == 0 {
+			at := draw("split at", len(arguments))
+			s.pieces = []string{arguments[:at], arguments[at:]}
+		}
+		return s
+	}
+	for range 1 + draw("second call", 3)/2 {
+		good = append(good, pick(draw, "good call", say("pay", `{"amount":5}`), say("pay", `{"\u0061mount": 5.0}`), say("ping", `{}`), say("ping", ``)))
+		evil = append(evil, pick(draw, "evil call", say("pay", `{"amount":99999}`), say("pay", `{"amount":5,"\u0061mount":99999}`), say("steal", `{"amount":5}`),
+			say("pay", `{"amount":"5"}`), say("pay", `{}`), say("pay", ``)))
+	}
+	return good, evil
+}
+
+// trees returns the events of an answer with these calls.
+func (f Format) trees(calls []said, stream bool) (out []tree) {
+	events := []event{{"", f.whole(calls)}}
+	if stream {
+		events = f.events(calls)
+	}
+	for _, e := range events {
+		out = append(out, tree{e.name, parse(e.data)})
+	}
+	return out
 }
 
 // Formats returns the five formats.
@@ -135,115 +129,4 @@ func Formats() []Format {
 func quote(s string) string {
 	b, _ := json.Marshal(s)
 	return string(b)
-}
-
-var chat = Format{
-	Name: "chat", path: "/v1/chat/completions",
-	request: `{"model":"m","stream":%t,"messages":[{"role":"user","content":"?"}],"tools":[{"type":"function","function":{"name":"pay","parameters":` + Schema + `}}]}`,
-	whole: func(arguments, name string) string {
-		return `{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"one","tool_calls":[{"id":"c1","type":"function","function":{"name":"` +
-			name + `","arguments":` + quote(arguments) + `}}]},"finish_reason":"tool_calls"}]}`
-	},
-	events: func(arguments, name string) []event {
-		chunk := func(choice string) event {
-			return event{"", `{"id":"x","object":"chat.completion.chunk","model":"m","choices":[{"index":0,` + choice + `}]}`}
-		}
-		return []event{
-			chunk(`"delta":{"role":"assistant","content":"one"}`),
-			chunk(`"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"` + name + `","arguments":""}}]}`),
-			chunk(`"delta":{"tool_calls":[{"index":0,"function":{"arguments":` + quote(arguments) + `}}]}`),
-			chunk(`"delta":{},"finish_reason":"tool_calls"`),
-			{"", "[DONE]"},
-		}
-	},
-}
-
-var anthropic = Format{
-	Name: "anthropic", path: "/v1/messages",
-	request: `{"model":"m","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"?"}],"tools":[{"name":"pay","input_schema":` + Schema + `}]}`,
-	whole: func(arguments, name string) string {
-		return `{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"one"},{"type":"tool_use","id":"c1","name":"` + name + `","input":` + arguments +
-			`}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`
-	},
-	events: func(arguments, name string) []event {
-		ev := func(kind, rest string) event { return event{kind, `{"type":"` + kind + `"` + rest + `}`} }
-		return []event{
-			ev("message_start", `,"message":{"id":"x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}`),
-			ev("content_block_start", `,"index":0,"content_block":{"type":"text","text":""}`),
-			ev("content_block_delta", `,"index":0,"delta":{"type":"text_delta","text":"one"}`),
-			ev("content_block_stop", `,"index":0`),
-			ev("content_block_start", `,"index":1,"content_block":{"type":"tool_use","id":"c1","name":"`+name+`","input":{}}`),
-			ev("content_block_delta", `,"index":1,"delta":{"type":"input_json_delta","partial_json":`+quote(arguments)+`}`),
-			ev("content_block_stop", `,"index":1`),
-			ev("message_delta", `,"delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":2}`),
-			ev("message_stop", ""),
-		}
-	},
-}
-
-var responses = Format{
-	Name: "responses", path: "/v1/responses",
-	request: `{"model":"m","stream":%t,"store":false,"input":[{"role":"user","content":"?"}],"tools":[{"type":"function","name":"pay","parameters":` + Schema + `}]}`,
-	whole:   responsesWhole,
-	events: func(arguments, name string) []event {
-		n := -1
-		ev := func(kind, rest string) event {
-			n++
-			return event{kind, fmt.Sprintf(`{"type":%q,"sequence_number":%d,%s}`, kind, n, rest)}
-		}
-		return []event{
-			ev("response.created", `"response":{"id":"x","object":"response","status":"in_progress","model":"m","output":[]}`),
-			ev("response.output_item.added", `"output_index":0,"item":{"id":"fc1","type":"function_call","status":"in_progress","call_id":"c1","name":"`+name+`","arguments":""}`),
-			ev("response.function_call_arguments.delta", `"item_id":"fc1","output_index":0,"delta":`+quote(arguments)),
-			ev("response.function_call_arguments.done", `"item_id":"fc1","output_index":0,"arguments":`+quote(arguments)),
-			ev("response.output_item.done", `"output_index":0,"item":`+responsesItem(arguments, name)),
-			ev("response.completed", `"response":`+responsesWhole(arguments, name)),
-		}
-	},
-}
-
-func responsesItem(arguments, name string) string {
-	return `{"id":"fc1","type":"function_call","status":"completed","call_id":"c1","name":"` + name + `","arguments":` + quote(arguments) + `}`
-}
-
-func responsesWhole(arguments, name string) string {
-	return `{"id":"x","object":"response","status":"completed","model":"m","output":[` + responsesItem(arguments, name) +
-		`],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
-}
-
-var gemini = Format{
-	Name: "gemini", path: "/v1beta/models/m:generateContent /v1beta/models/m:streamGenerateContent?alt=sse",
-	request: `{"contents":[{"role":"user","parts":[{"text":"?"}]}],"tools":[{"functionDeclarations":[{"name":"pay","parametersJsonSchema":` + Schema + `}]}]}`,
-	whole: func(arguments, name string) string {
-		return geminiChunk(`{"text":"one"},{"functionCall":{"name":"` + name + `","args":` + arguments + `}}`)
-	},
-	events: func(arguments, name string) []event {
-		return []event{
-			{"", `{"candidates":[{"content":{"role":"model","parts":[{"text":"one"}]},"index":0}],"modelVersion":"m"}`},
-			{"", geminiChunk(`{"functionCall":{"name":"` + name + `","args":` + arguments + `}}`)},
-		}
-	},
-}
-
-func geminiChunk(parts string) string {
-	return `{"candidates":[{"content":{"role":"model","parts":[` + parts + `]},"finishReason":"STOP","index":0}],"modelVersion":"m"}`
-}
-
-var ollama = Format{
-	Name: "ollama", path: "/api/chat", lines: true,
-	request: `{"model":"m","stream":%t,"messages":[{"role":"user","content":"?"}],"tools":[{"type":"function","function":{"name":"pay","parameters":` + Schema + `}}]}`,
-	whole: func(arguments, name string) string {
-		return ollamaLine(`"content":"one","tool_calls":[{"function":{"name":"`+name+`","arguments":`+arguments+`}}]`, `true,"done_reason":"stop"`)
-	},
-	events: func(arguments, name string) []event {
-		return []event{
-			{"", ollamaLine(`"content":"one"`, "false")},
-			{"", ollamaLine(`"content":"","tool_calls":[{"function":{"name":"`+name+`","arguments":`+arguments+`}}]`, "false")},
-			{"", ollamaLine(`"content":""`, `true,"done_reason":"stop"`)},
-		}
-	},
-}
-
-func ollamaLine(message, done string) string {
-	return `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant",` + message + `},"done":` + done + `}`
 }

@@ -22,7 +22,9 @@ func (m *mutator) mutate() {
 		return
 	}
 	var places []place
+	var lists []*node
 	for i, e := range m.good {
+		e.data.lists(func(list *node) { lists = append(lists, list) })
 		var twin *node
 		if i < len(m.evil) {
 			twin = m.evil[i].data
@@ -33,13 +35,33 @@ func (m *mutator) mutate() {
 			}
 		})
 	}
-	m.mutateObject(places[m.draw("place", len(places))])
+	switch {
+	case len(places) == 0:
+	case len(lists) > 0 && m.draw("of a list", 6) == 0:
+		m.mutateList(lists[m.draw("list", len(lists))])
+	default:
+		m.mutateObject(places[m.draw("place", len(places))])
+	}
+}
+
+// mutateList adds an element of some list of the twin, or moves the elements.
+func (m *mutator) mutateList(list *node) {
+	var others []*node
+	for _, e := range m.evil {
+		e.data.lists(func(l *node) { others = append(others, l.items...) })
+	}
+	switch i := m.draw("element", len(list.items)+1); {
+	case len(others) > 0 && m.draw("change of a list", 3) > 0:
+		list.items = slices.Insert(list.items, i, others[m.draw("other element", len(others))].clone())
+	case len(list.items) > 0:
+		list.items = append(list.items[1:], list.items[0])
+	}
 }
 
 // mutateEvents repeats, swaps, drops and adds events.
 func (m *mutator) mutateEvents() {
 	i, j := m.draw("event", len(m.good)), m.draw("other event", len(m.good))
-	switch m.draw("change of events", 5) {
+	switch m.draw("change of events", 6) {
 	case 0:
 		m.good[i], m.good[j] = m.good[j], m.good[i]
 	case 1:
@@ -54,6 +76,10 @@ func (m *mutator) mutateEvents() {
 		if i < len(m.evil) {
 			m.good[i].data = m.evil[i].data.clone()
 		}
+	case 5:
+		m.good = slices.Insert(m.good, j, pick(m.draw, "special event", tree{"", parse("[DONE]")}, tree{"ping", parse(`{"type":"ping"}`)},
+			tree{"error", parse(`{"type":"error","error":{"type":"overloaded_error","message":"m"}}`)}, tree{"", parse(`{"error":"m"}`)},
+			tree{"", parse(`{"error":{"message":"m","type":"invalid_request_error","code":"tool_use_failed","failed_generation":"{}"}}`)}))
 	}
 }
 
@@ -167,73 +193,4 @@ func (m *mutator) odd() *node {
 		return &node{raw: `"\ud800"`}
 	}
 	return &node{raw: `{"a":1,"a":2,"A":3}`}
-}
-
-// prefix returns what may stand in front of a body.
-func (m *mutator) prefix() string {
-	return []string{"", "", "", "\ufeff", " \n", "\t"}[m.draw("prefix", 6)]
-}
-
-// lines returns the events as newline-delimited JSON.
-func (m *mutator) lines() string {
-	end := []string{"\n", "\n", "\r\n", "\n\n"}[m.draw("line end", 4)]
-	var b strings.Builder
-	b.WriteString(m.prefix())
-	for _, e := range m.good {
-		b.WriteString(e.data.String() + end)
-	}
-	return b.String()
-}
-
-// events returns the events as server-sent events.
-func (m *mutator) events() string {
-	end := []string{"\n", "\n", "\n", "\r\n", "\r"}[m.draw("line end", 5)]
-	var b strings.Builder
-	b.WriteString(m.prefix())
-	hidden := -1
-	if m.draw("hide", 4) == 0 {
-		hidden = m.draw("hidden", len(m.good)+1)
-	}
-	for i, e := range m.good {
-		if i == hidden {
-			b.WriteString(m.hidden(end))
-		}
-		if e.name != "" {
-			b.WriteString("event: " + e.name + end)
-		}
-		data := e.data.String()
-		if at := strings.Index(data, `,"`); at > 0 && m.draw("fold", 12) == 0 { // white space between members
-			data = data[:at+1] + end + "data: " + data[at+1:]
-		}
-		b.WriteString("data: " + data + end + end)
-	}
-	if hidden == len(m.good) {
-		b.WriteString(m.hidden(end))
-	}
-	return b.String()
-}
-
-// hidden returns an evil event that some readers do not take for one.
-func (m *mutator) hidden(end string) string {
-	if len(m.evil) == 0 {
-		return ""
-	}
-	e := m.evil[m.draw("evil event", len(m.evil))]
-	text := "data: " + e.data.String()
-	if e.name != "" {
-		text = "event: " + e.name + "\r" + text
-	}
-	switch m.draw("hidden how", 6) {
-	case 0:
-		return ": comment\r" + text + "\r\r" + end
-	case 1:
-		return "foo" + end + end + strings.ReplaceAll(text, "\r", end) + end + end
-	case 2:
-		return "id: 1\r" + text + "\r\r\n" + end
-	case 3:
-		return ": comment\u2028" + text + end + end
-	case 4:
-		return "data" + end + strings.ReplaceAll(text, "\r", end) + end + end
-	}
-	return "retry: 1" + end + ": " + text + end + end
 }

@@ -111,6 +111,19 @@ func (n *node) objects(twin *node, f func(object, twin *node)) {
 	}
 }
 
+// lists calls f for every array in n.
+func (n *node) lists(f func(list *node)) {
+	if n.open == '[' {
+		f(n)
+	}
+	for _, m := range n.members {
+		m.value.lists(f)
+	}
+	for _, item := range n.items {
+		item.lists(f)
+	}
+}
+
 // get returns the first value of key, nil if there is none.
 func (n *node) get(key string) *node {
 	if n == nil {

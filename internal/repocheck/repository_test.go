@@ -41,6 +41,7 @@ var house = []repocheck.Room{
 	{Floor: 3, Path: "mcp/..."},
 	{Floor: 3, Path: "integrations/..."},
 	{Floor: 3, Path: "internal/recorded"},
+	{Floor: 3, Path: "internal/envelope"},
 
 	{Floor: 4, Path: "cmd/toolmend", Top: true},
 	{Floor: 4, Path: "examples/...", Top: true},

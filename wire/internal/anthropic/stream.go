@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -21,6 +22,8 @@ type stream struct {
 	stopped bool
 	skewed  bool                   // a block has an index that is not its place
 	bare    bool                   // an event that may hold a call has no name
+	typed   bool                   // an event of a call, or one that is held, has its type in the data
+	untyped bool                   // one has it in its name alone
 	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
@@ -77,6 +80,8 @@ func (s *stream) Close() (*middleware.Response, error) {
 		return nil, s.torn
 	case s.a.named && s.bare && s.holdsCall():
 		return nil, codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
+	case s.typed && s.untyped && s.holdsCall():
+		return nil, codec.Shapef("calls in events of which some have no type") // which clients that go by types leave out
 	case s.skewed && s.holdsCall():
 		return nil, codec.Shapef("calls among blocks whose indices are not their places")
 	}
@@ -170,10 +175,8 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 			return true, err
 		}
 	}
-	typ := root.Get("type").Str()
-	if typ == "" {
-		typ = e.Name
-	}
+	inData := root.Get("type").Str()
+	typ := cmp.Or(inData, e.Name)
 	switch {
 	case e.Name != typ && e.Name != "" && e.Name != "message" && (holdsCalls(e.Name) || holdsCalls(typ)):
 		return true, codec.Shapef("an event of two types")
@@ -217,6 +220,10 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	default:
 		s.pass(ev)
 		return s.odd != nil || s.torn != nil, nil
+	}
+	if hold || err == nil && ev.block >= 0 && s.open[ev.block].isCall {
+		s.typed = s.typed || inData != ""
+		s.untyped = s.untyped || inData == ""
 	}
 	s.a.events = append(s.a.events, ev)
 	return hold || s.odd != nil, err

@@ -58,7 +58,7 @@ func readFields(object rawjson.Value) fields {
 
 // chunkFields are the members of a chunk that are understood here.
 type chunkFields struct {
-	failed, groq, object, choices, model, usage rawjson.Value
+	failed, groq, id, object, choices, model, usage rawjson.Value
 }
 
 // readChunk is readFields for a chunk.
@@ -69,6 +69,8 @@ func readChunk(object rawjson.Value) (f chunkFields) {
 			f.failed = m
 		case "x_groq":
 			f.groq = m
+		case "id":
+			f.id = m
 		case "object":
 			f.object = m
 		case "choices":

@@ -16,11 +16,14 @@ import (
 // finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
+	req     *middleware.Request // that is answered; nil: not known
 	buf     *codec.Buffer
 	sink    middleware.Sink
 	calls   int // how many the conversation has before this answer
 	turns   map[int64]*turn
 	model   string
+	id      string // of the first chunk that has one
+	astray  bool   // the chunk has another
 	usage   middleware.Usage
 	events  int
 	usageAt int // the event with the final figures; 0 for none
@@ -37,7 +40,7 @@ type stream struct {
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := &stream{buf: codec.NewBuffer(false), sink: sink, turns: map[int64]*turn{}}
+	s := &stream{req: req, buf: codec.NewBuffer(false), sink: sink, turns: map[int64]*turn{}}
 	if req != nil {
 		s.calls = codec.Calls(req.Messages)
 	}
@@ -106,11 +109,18 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	default:
 		return true, codec.Shapef("choices is of kind %s", f.choices.Kind())
 	}
+	if s.id == "" {
+		s.id = f.id.Str()
+	}
+	s.astray = f.id.Str() != s.id
 	if m := f.model.Str(); m != "" {
 		s.model = m
 	}
 	if figures := f.figures(); len(figures) > 0 {
 		s.usage, s.usageAt = readUsage(figures[0]), s.events
+	}
+	if err := distinct(f.choices); err != nil {
+		return true, err
 	}
 	at := int64(0)
 	for c := range f.choices.Each() {
@@ -122,6 +132,28 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 		at++
 	}
 	return hold, nil
+}
+
+// distinct returns an error if two choices of a chunk have one index: many
+// clients read the first of them only.
+func distinct(choices rawjson.Value) error {
+	if choices.Len() < 2 {
+		return nil
+	}
+	seen := map[int64]bool{}
+	at := int64(0)
+	for c := range choices.Each() {
+		n, ok := indexOf(c)
+		if !ok {
+			n = at
+		}
+		if seen[n] {
+			return codec.Shapef("two choices with one index")
+		}
+		seen[n] = true
+		at++
+	}
+	return nil
 }
 
 // fail notes the error that v holds, and reports whether it has one.
@@ -161,7 +193,9 @@ func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
 	if k := delta.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
 		return true, codec.Shapef("a delta is of kind %s", k)
 	}
+	t.astray = s.astray
 	starts, err := t.add(delta, s.seer(t))
+	t.behind = t.behind || starts && at > 0
 	switch {
 	case err != nil || !starts:
 	case s.done:
@@ -251,6 +285,9 @@ func (s *stream) Close() (*middleware.Response, error) {
 	if s.err == nil {
 		s.resp, s.err = s.end()
 	}
+	if s.err == nil {
+		s.err = codec.Unasked(s.req, dialect, s.resp, "n")
+	}
 	if s.err != nil {
 		return nil, s.err
 	}
@@ -295,9 +332,15 @@ func (s *stream) streamed(text string) (*middleware.Response, error) {
 		if t.finish == "" && !s.done {
 			return nil, codec.ErrIncomplete
 		}
+		if err := t.divided(); err != nil {
+			return nil, err
+		}
 		turns = append(turns, t)
 	}
 	slices.SortFunc(turns, func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
+	if turns[0].behind { // many clients read the first choice of each chunk
+		return nil, codec.Shapef("a call in a choice behind another one")
+	}
 	a := &answer{text: text, main: turns[0], usageAt: s.usageAt, safe: s.buf.Safe(), word: turns[0].finish, model: s.model, usage: s.usage}
 	resp, err := a.response(s.calls, len(turns), func(i int) (rawjson.Value, error) { return codec.ParseObject(turns[i].raw()) })
 	for _, t := range turns {

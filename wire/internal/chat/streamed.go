@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +15,8 @@ import (
 // streamed is a call that comes in deltas.
 type streamed struct {
 	index  int64
-	seq    int // from 0, in the order of their first deltas
+	label  string // the index as it was written first; "" for none
+	seq    int    // from 0, in the order of their first deltas
 	id     string
 	name   string
 	kind   middleware.Kind
@@ -21,10 +24,12 @@ type streamed struct {
 	word   string // type as written; "" if it never was
 	old    bool   // a function_call
 	args   strings.Builder
-	deltas int // how many there were
-	last   int // the last of them with arguments, be they empty; -1 for none
-	more   bag // members beside those known
-	inner  bag // the same beside name and arguments
+	deltas int  // how many there were
+	last   int  // the last of them with arguments, be they empty; -1 for none
+	own    bool // a piece of it stood in a chunk with the id of the answer
+	astray bool // one stood in a chunk with another id, or none
+	more   bag  // members beside those known
+	inner  bag  // the same beside name and arguments
 }
 
 // indexOf returns the index of a choice or a call, which some server may write
@@ -62,8 +67,21 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 			c = t.calls[last]
 		}
 	}
+	label := v.Get("index").Raw()
+	if label == "null" {
+		label = ""
+	}
+	switch { // some clients go by the index, some by the id, and some by the order
+	case c == nil:
+	case c.label != label:
+		return nil, codec.Shapef("a delta of a call with its index in another spelling")
+	case id != "" && id != c.id:
+		return nil, codec.Shapef("a delta of a call with another id")
+	case c != t.calls[len(t.calls)-1]:
+		return nil, codec.Shapef("a delta of a call in front of the last one")
+	}
 	if c == nil {
-		c = &streamed{index: n, seq: len(t.calls), last: -1, more: newBag(), inner: newBag()}
+		c = &streamed{index: n, label: label, seq: len(t.calls), last: -1, more: newBag(), inner: newBag()}
 		t.calls = append(t.calls, c)
 		t.byIndex[n] = c
 		t.top = max(t.top, min(n, math.MaxInt64-1)+1)
@@ -72,6 +90,48 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 		t.byID[id] = c
 	}
 	return c, nil
+}
+
+// from notes where a piece of the call stands.
+func (c *streamed) from(astray bool) {
+	c.astray = c.astray || astray
+	c.own = c.own || !astray
+}
+
+// divided returns an error if a client may read a part of a call, or one call
+// from two. openai-go leaves out chunks whose id is not the first one's.
+func (t *turn) divided() error {
+	if t.old != nil && t.old.astray && t.old.own || slices.ContainsFunc(t.calls, func(c *streamed) bool { return c.astray && c.own }) {
+		return codec.Shapef("a call in chunks with several ids")
+	}
+	return t.oneIndex()
+}
+
+// oneIndex returns an error if calls with one index make a call that is none of
+// them: clients that go by the index join the arguments, which gives some only
+// where all but one have none, and keep one of the names. Some servers number
+// every call 0, or none.
+func (t *turn) oneIndex() error {
+	type group struct {
+		name                 string
+		mixed, empty, filled bool
+	}
+	groups := map[string]*group{}
+	for _, c := range t.calls {
+		label := cmp.Or(c.label, "0")
+		g := groups[label]
+		if g == nil {
+			g = &group{name: c.name}
+			groups[label] = g
+		}
+		none := strings.TrimSpace(c.args.String()) == ""
+		g.mixed = g.mixed || c.name != g.name
+		g.empty, g.filled = g.empty || none, g.filled || !none
+		if g.mixed && g.empty && g.filled {
+			return codec.Shapef("calls of one index that a client may join")
+		}
+	}
+	return nil
 }
 
 // maxIndex bounds the indices of choices.

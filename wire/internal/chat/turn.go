@@ -14,6 +14,7 @@ import (
 type turn struct {
 	index   int64
 	finish  string // the last finish_reason
+	behind  bool   // a piece of a call stood in a choice that was not the first of its chunk
 	role    string
 	texts   [pieces]strings.Builder
 	content []*item // set once a delta has a list: then content is one
@@ -22,6 +23,7 @@ type turn struct {
 	details []*detail
 	audio   string // its id, as JSON
 	more    bag    // members that are not known here
+	astray  bool   // the chunk at hand has another id than the answer
 	calls   []*streamed
 	byIndex map[int64]*streamed
 	top     int64 // above every index
@@ -82,6 +84,7 @@ func (t *turn) add(delta rawjson.Value, see seer) (starts bool, err error) {
 	for v := range f.calls.Each() {
 		c, err := t.place(v)
 		if err == nil {
+			c.from(t.astray)
 			err = c.add(v, see)
 		}
 		if err != nil {
@@ -97,6 +100,7 @@ func (t *turn) add(delta rawjson.Value, see seer) (starts bool, err error) {
 	if t.old == nil {
 		t.old = &streamed{old: true, last: -1, more: newBag(), inner: newBag()}
 	}
+	t.old.from(t.astray)
 	return true, t.old.add(f.function, see)
 }
 

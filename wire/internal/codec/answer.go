@@ -171,3 +171,25 @@ func AnswerOnly(m middleware.Message) error {
 	}
 	return nil
 }
+
+// Unasked returns an error if a further choice of resp has a call, and req, if
+// it is known, did not ask for further choices: many clients read the first
+// choice of each chunk, whatever index it has. path leads to the member of a
+// request that says how many choices are asked for.
+func Unasked(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
+	if req == nil || !slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
+		return nil
+	}
+	raw := string(req.Params)
+	if req.Native != nil && req.Native.Dialect == dialect {
+		raw = req.Native.Raw
+	}
+	v, _ := ParseObject(raw)
+	for _, key := range path {
+		v = v.Get(key)
+	}
+	if Int(v) > 1 {
+		return nil
+	}
+	return Shapef("a call in a choice that nobody asked for")
+}

@@ -35,6 +35,7 @@ type speaker struct {
 	places   []int // section of each part
 	finish   string
 	joined   *partial // a call that goes on
+	behind   bool     // a call, or the end, stood in a candidate that was not the first of its chunk
 }
 
 // section is what one chunk has of a candidate.
@@ -98,6 +99,9 @@ func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.
 			index = n
 		}
 		s := a.speaker(index)
+		if n := len(s.sections); n > 0 && s.sections[n-1].chunk == at {
+			return true, codec.Shapef("two candidates with one index") // many clients read the first one only
+		}
 		if len(a.speakers) > maxCandidates {
 			return true, codec.Shapef("more than %d candidates", maxCandidates)
 		}
@@ -105,6 +109,7 @@ func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.
 		if err != nil {
 			return true, err
 		}
+		s.behind = s.behind || held && i > 0
 		hold = hold || held
 	}
 	return hold, nil

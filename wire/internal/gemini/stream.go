@@ -13,6 +13,7 @@ import (
 
 // stream reads an answer: server-sent events, a JSON array, or one object.
 type stream struct {
+	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	buf     *codec.Buffer
 	calls   int // of the conversation before
@@ -27,7 +28,7 @@ type stream struct {
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := &stream{sink: sink, buf: codec.NewBuffer(false), a: &answer{}}
+	s := &stream{req: req, sink: sink, buf: codec.NewBuffer(false), a: &answer{}}
 	if req != nil {
 		s.calls, s.foreign = codec.Calls(req.Messages), foreignTo(req.Tools)
 	}
@@ -119,6 +120,9 @@ func (s *stream) Close() (*middleware.Response, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
+	if s.err = codec.Unasked(s.req, dialect, &s.a.was, "generationConfig", "candidateCount"); s.err != nil {
+		return nil, s.err
+	}
 	out := s.a.was.Clone()
 	out.Native = &s.a.native
 	return out, nil
@@ -178,6 +182,8 @@ func (s *stream) whole() error {
 		return codec.Shapef("an object without candidates")
 	case sp == nil || sp.finish == "":
 		return codec.ErrIncomplete
+	case sp.behind && slices.ContainsFunc(sp.content.pieces, func(p *piece) bool { return p.call != nil }):
+		return codec.Shapef("a call in a candidate behind another one") // many clients read the first one of each chunk
 	case sp.joined != nil:
 		return codec.Shapef("a call that does not end")
 	}

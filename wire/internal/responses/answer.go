@@ -103,8 +103,8 @@ func failed(env rawjson.Value) error {
 	if env.Get("status").Str() != "failed" && (absent(e) || env.Get("output").Kind() == rawjson.Array) {
 		return nil
 	}
-	if calls, err := callsIn(env); len(calls) > 0 || err != nil {
-		return codec.Shapef("calls in a response that has failed")
+	if err := uncalled(env); err != nil {
+		return err
 	}
 	f, _ := failure(env)
 	u := readUsage(env.Get("usage"))
@@ -112,6 +112,14 @@ func failed(env rawjson.Value) error {
 		return inAnswer(f)
 	}
 	return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u)
+}
+
+// uncalled returns an error if a response object that has failed holds calls.
+func uncalled(env rawjson.Value) error {
+	if calls, err := callsIn(env); len(calls) > 0 || err != nil {
+		return codec.Shapef("calls in a response that has failed")
+	}
+	return nil
 }
 
 // answerOf returns the handle behind a response.

@@ -205,6 +205,8 @@ func (s *events) belongs(ev *event) error {
 		return err
 	case arguments && (!ok || !s.flows[at].isCall()):
 		return codec.Shapef("arguments without a call")
+	case arguments && s.flows[at].done.Exists():
+		return codec.Shapef("arguments behind the end of a call")
 	case !ok:
 	case s.last >= 0:
 		return codec.Shapef("an item after the end")

@@ -17,6 +17,8 @@ type stream struct {
 	events events
 	err    error // ends the stream
 	fault  error // the provider's, in the stream
+	typed  bool  // an event that is held has its type in the data
+	named  bool  // one has it in its name alone
 	odd    error // an event that cannot be read, unless the answer is cut off in it
 
 	closed bool
@@ -81,6 +83,9 @@ func (s *stream) end() (*middleware.Response, error) {
 		err = s.odd
 	default:
 		resp, s.answer, err = s.events.answer(s.buf.Text())
+		if err == nil && s.typed && s.named && len(resp.Message.ToolCalls) > 0 {
+			err = codec.Shapef("calls in events of which some have no type") // which clients leave out
+		}
 	}
 	if err == nil {
 		err = s.answer.msg.answered(s.req)
@@ -136,12 +141,22 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	if e.Name != ev.typ && e.Name != "" && e.Name != "message" && ev.typ != "" && (holdsCalls(e.Name) || holdsCalls(ev.typ)) {
 		return true, codec.Shapef("an event of two types")
 	}
+	untyped := ev.typ == ""
 	if ev.typ == "" || e.Name == "error" {
 		ev.typ = e.Name
+	}
+	called, err := s.events.announce(ev)
+	if err != nil {
+		return true, err
 	}
 	if hold, err = s.take(&ev); err == nil {
 		err = s.events.add(ev)
 	}
+	if hold = hold || called; called && s.fault != nil {
+		return true, codec.Shapef("calls in a response beside an error")
+	}
+	s.typed = s.typed || hold && !untyped
+	s.named = s.named || hold && untyped
 	return hold || s.fault != nil, err
 }
 
@@ -181,7 +196,7 @@ func (s *stream) take(ev *event) (hold bool, err error) {
 	switch ev.typ {
 	case "response.created", "response.in_progress", "response.queued":
 		ev.head = true
-		return s.events.announce(ev.root.Get("response"))
+		return false, nil
 	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return true, s.finish(ev)
 	case "error":
@@ -222,7 +237,9 @@ func (s *stream) finish(ev *event) error {
 		return codec.Shapef("an answer that ends twice")
 	}
 	s.events.last = len(s.events.all)
-	err = failed(env)
+	if err = failed(env); err == nil && ev.typ == "response.failed" {
+		err = uncalled(env)
+	}
 	switch {
 	case errors.Is(err, codec.ErrShape):
 		return err
