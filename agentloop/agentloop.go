@@ -68,8 +68,12 @@ type Options struct {
 	MaxFailures    int
 	Parallel       int // tools of one run at once; 0 means 8
 	ToolMiddleware ToolMiddleware
-	// Validator judges every call before it runs, unless the step has judged
-	// those very bytes. Nil: the default rules. Give it the one in your chain.
+	// Validator validates every call before it runs, unless the step has
+	// validated those very bytes: after an approval or an edit, and when a state
+	// goes on in another process. Build the chain from the same one, by
+	// Validator.Middleware, so that its rules hold for a person's edits too; Run
+	// returns ErrValidator for a chain with others only. It is required as soon as
+	// a tool needs approval. Nil: the default rules, and no edit is accepted.
 	Validator *argsvalidate.Validator
 	// Checkpoint saves s: before tools run, after each result while other calls
 	// of the turn run or have yet to begin, and after each step, also one that
@@ -96,11 +100,14 @@ type Agent struct {
 	tools map[string]Tool
 	defs  []middleware.Tool
 	given *given // by Options.Source, last
+
+	validated bool // Options.Validator was set
 }
 
 // New returns an agent that asks call. It fails on options that are negative,
 // and on tools that cannot be told apart or run: a name that is missing, longer
-// than 64 bytes or taken, one without a function. A budget in the context of a
+// than 64 bytes or taken, one without a function, one that needs approval where
+// Options.Validator is nil. A budget in the context of a
 // run is charged, whether call does so itself or not.
 func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if call == nil {
@@ -109,7 +116,7 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if o.MaxSteps < 0 || o.MaxFailures < 0 || o.Parallel < 0 {
 		return nil, fmt.Errorf("agentloop: MaxSteps, MaxFailures and Parallel must not be negative, got %d, %d, %d", o.MaxSteps, o.MaxFailures, o.Parallel)
 	}
-	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}, given: &given{}}
+	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}, given: &given{}, validated: o.Validator != nil}
 	for _, t := range o.Tools {
 		if err := a.add(t); err != nil {
 			return nil, err
@@ -146,6 +153,8 @@ func (a *Agent) add(t Tool) error {
 		return fmt.Errorf("agentloop: tool %q is in Options.Tools and in Options.Request", name)
 	case t.Func == nil && t.Def.Kind != middleware.Hosted:
 		return fmt.Errorf("agentloop: tool %s has no function", name)
+	case t.Approval && !a.validated:
+		return fmt.Errorf("agentloop: tool %q needs approval: Options.Validator must be set, to the one that the chain is built from", name)
 	case t.Timeout < 0:
 		return fmt.Errorf("agentloop: tool %s: Timeout must not be negative, got %v", name, t.Timeout)
 	}

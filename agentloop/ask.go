@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -18,7 +19,9 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 		return Step{}, err
 	}
 	s.Messages = Repair(s.Messages)
-	resp, err := a.call(repeat.With(ctx, s.Failed), a.request(s))
+	req := a.request(s.Messages)
+	req.Sink = s.sink()
+	resp, err := a.askModel(repeat.With(ctx, s.Failed), req)
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
@@ -41,20 +44,39 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	return step, err
 }
 
+// askModel makes the model call. A Validator in the chain that is not the one of
+// the options would let a person's edits pass rules of the chain.
+func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	if !a.validated {
+		return a.call(ctx, req)
+	}
+	ctx, seen := validators.Watch(ctx)
+	resp, err := a.call(ctx, req)
+	if err == nil && seen.Other(a.o.Validator) {
+		return nil, ErrValidator
+	}
+	return resp, err
+}
+
 // request is what the model is asked: the template, then the conversation.
-func (a *Agent) request(s *State) *middleware.Request {
+func (a *Agent) request(conversation []middleware.Message) *middleware.Request {
 	req := a.o.Request.Clone()
-	req.Messages = append(req.Messages, s.Messages...)
+	req.Messages = append(req.Messages, conversation...)
 	req.Tools = append(req.Tools, a.defs...)
 	req.Sink = nil
-	if s.Sink != nil {
-		step := len(s.Steps) + 1
-		req.Sink = func(e middleware.Event) error {
-			e.Step, s.shown = step, step
-			return s.Sink(e)
-		}
-	}
 	return req
+}
+
+// sink returns the sink of the next model step; nil if there is none.
+func (s *State) sink() middleware.Sink {
+	if s.Sink == nil {
+		return nil
+	}
+	step := len(s.Steps) + 1
+	return func(e middleware.Event) error {
+		e.Step, s.shown = step, step
+		return s.Sink(e)
+	}
 }
 
 // void takes back what the sink saw of a model step that ended in an error and

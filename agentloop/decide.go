@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -12,6 +13,7 @@ type Pending struct {
 	Call    middleware.ToolCall // what runs if it is approved, byte for byte
 	Reason  string              // "approval", or what the tool said when it suspended itself
 	Problem string              // why the decision before could not be carried out; "": there was none
+	Notes   []string            // what rules remarked on the call, such as "only 5 left"
 }
 
 const (
@@ -24,11 +26,15 @@ func (s *State) Pending() []Pending {
 	var waiting []Pending
 	for _, c := range s.Turn {
 		if c.Status == Waiting {
-			waiting = append(waiting, Pending{c.Call, c.Reason, c.Problem})
+			waiting = append(waiting, Pending{c.Call, c.Reason, c.Problem, c.Notes})
 		}
 	}
 	return waiting
 }
+
+// stuck reports whether the call could not run though it is ready: a rule could
+// not decide, or the process ended. Then a person may decide on it, again too.
+func (c *TurnCall) stuck() bool { return c.Status == Ready && (!c.Decided || c.Problem != "") }
 
 // decide returns the call of that id, marked as decided.
 func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
@@ -36,7 +42,7 @@ func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
 	switch {
 	case i < 0:
 		return nil, fmt.Errorf("%w: %q", ErrUnknownCall, callID)
-	case s.Turn[i].Status != Waiting:
+	case s.Turn[i].Status != Waiting && !s.Turn[i].stuck():
 		return nil, fmt.Errorf("%w: %q", ErrDecided, callID)
 	}
 	c := &s.Turn[i]
@@ -47,7 +53,8 @@ func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
 // Approve lets a pending call run; one that its tool has suspended runs again.
 // Where the tools have changed since and the call is not valid any more, the
 // model is told so instead. The errors are ErrUnknownCall and ErrDecided, of
-// this method and of the others that decide.
+// this method and of the others that decide. A call that could not run, because
+// a rule could not decide or the process ended, may be decided again.
 func (s *State) Approve(callID string) error {
 	_, err := s.decide(callID, Ready)
 	return err
@@ -56,7 +63,8 @@ func (s *State) Approve(callID string) error {
 // Edit lets a pending call run with other arguments. They are validated when
 // the run goes on. Invalid ones are taken back: the call waits again as it was,
 // Pending.Problem says why, and the run returns ErrPending with an
-// *argsvalidate.Error beside it. What runs stands in the history.
+// *argsvalidate.Error of that call beside it. So is an edit that makes another
+// call of the turn invalid. What runs stands in the history.
 func (s *State) Edit(callID, arguments string) error {
 	c, err := s.decide(callID, Ready)
 	if err != nil {
@@ -81,6 +89,33 @@ func (s *State) Reject(callID, reason string) error {
 	}
 	c.Rejected, c.Result = true, Result{Text: valid(text)}
 	return nil
+}
+
+// Cancel ends the turn in hand: each of its calls that has no result is answered
+// as cancelled, with a reason, which may be empty. Then Append takes the next
+// message, and Run asks the model. Any state accepts it; without a turn in hand
+// it changes nothing. Whether a call that was running has had its effect is not
+// known.
+func (s *State) Cancel(reason string) {
+	if n := len(s.Messages); len(s.Turn) == 0 && n > 0 { // the calls could not be validated
+		m := batch.FixIDs(s.Messages[:n-1], s.Messages[n-1])
+		s.Messages[n-1] = m
+		for _, c := range m.ToolCalls {
+			s.Turn = append(s.Turn, TurnCall{Call: c, Raw: c.Arguments, Status: Ready})
+		}
+	}
+	for i := range s.Turn {
+		c := &s.Turn[i]
+		if c.Status == Done {
+			continue
+		}
+		text := fmt.Sprintf("Tool call '%s' was cancelled.", c.Call.Name)
+		if reason != "" {
+			text += " Reason: " + reason
+		}
+		c.Status, c.Reason, c.Problem, c.Decided, c.Rejected, c.Result = Done, "", "", true, true, Result{Text: valid(text)}
+	}
+	s.close(func(string) bool { return false })
 }
 
 // Resolve answers a pending call with a result made elsewhere.

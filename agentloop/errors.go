@@ -17,6 +17,10 @@ var (
 	// ErrVersion: the State was saved by a newer version of this package, or is
 	// none.
 	ErrVersion = errors.New("agentloop: the state is of an unknown version")
+	// ErrValidator: the chain validates calls with another Validator than
+	// Options.Validator, so the rules of one of them would not hold for a
+	// person's edits.
+	ErrValidator = errors.New("agentloop: the chain has a Validator that is not Options.Validator")
 	// ErrState: the State contradicts itself, so it cannot go on: it was damaged
 	// or made by hand. Nothing ran.
 	ErrState = errors.New("agentloop: the state is damaged")

@@ -87,7 +87,8 @@ func ExampleState_Approve() {
 	model := play(
 		middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "pay", Arguments: `{"to":"Ann","amount":5}`}),
 		middleware.Assistant("Done."))
-	agent, _ := agentloop.New(model, agentloop.Options{Tools: []agentloop.Tool{pay.NeedsApproval()}})
+	validator := argsvalidate.NewValidator(argsvalidate.Options{})
+	agent, _ := agentloop.New(validator.Middleware()(model), agentloop.Options{Tools: []agentloop.Tool{pay.NeedsApproval()}, Validator: validator})
 	s := agentloop.NewState(middleware.User("Pay Ann 5."))
 	err := agent.Run(context.Background(), s)
 	fmt.Println(errors.Is(err, agentloop.ErrPending), s.Pending()[0].Call.Arguments)

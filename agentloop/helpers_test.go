@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
@@ -54,6 +56,10 @@ func tools(ts ...agentloop.Tool) agentloop.Options { return agentloop.Options{To
 
 func newAgent(t testing.TB, call middleware.ModelCall, o agentloop.Options) *agentloop.Agent {
 	t.Helper()
+	approval := slices.ContainsFunc(o.Tools, func(t agentloop.Tool) bool { return t.Approval })
+	if o.Validator == nil && (approval || o.Source != nil) {
+		o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
+	}
 	a, err := agentloop.New(call, o)
 	require.NoError(t, err)
 	return a

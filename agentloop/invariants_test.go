@@ -83,9 +83,11 @@ func newWorld(t *rapid.T) *world {
 		}
 		return resp, err
 	}
+	w.o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
 	if rapid.Bool().Draw(t, "argsvalidate") {
 		exhausted := rapid.SampledFrom([]argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid}).Draw(t, "exhausted")
-		w.call = argsvalidate.New(argsvalidate.Options{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), OnExhausted: exhausted})(w.call)
+		w.o.Validator = argsvalidate.NewValidator(argsvalidate.Options{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), OnExhausted: exhausted})
+		w.call = w.o.Validator.Middleware()(w.call)
 	}
 	return w
 }

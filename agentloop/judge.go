@@ -28,7 +28,7 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 	history = history[:len(history):len(history)]
 	sent := m
 	m = batch.FixIDs(history, m).Clone()
-	j, err := a.judge(ctx, m, resp)
+	j, err := a.judge(ctx, history, m, resp)
 	if err != nil {
 		if resp == nil || resp.Report.Status != middleware.Invalid && resp.FinishReason != middleware.FinishLength {
 			s.Messages = append(history, m) // paid for: judged when the run goes on
@@ -57,7 +57,7 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 }
 
 func (a *Agent) turnCall(v middleware.Verdict, raw string) TurnCall {
-	c := TurnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Status: Ready, judged: true}
+	c := TurnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Notes: v.Notes, Status: Ready, judged: true}
 	if a.tools[v.Call.Name].Approval {
 		c.Status, c.Reason = Waiting, reasonApproval
 	}
@@ -105,33 +105,40 @@ func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j
 // The error is a rule's that could not decide, or the context's: a check that
 // the end of the context has cut off looks like a refusal of the call, and must
 // not be told to the model as one.
-func (a *Agent) judge(ctx context.Context, m middleware.Message, resp *middleware.Response) (judgement, error) {
+func (a *Agent) judge(ctx context.Context, history []middleware.Message, m middleware.Message, resp *middleware.Response) (judgement, error) {
 	if ctx.Err() != nil && resp != nil && resp.Report.Status == middleware.Invalid {
 		return judgement{}, ended(ctx) // perhaps a check was cut off: that says nothing about the calls
 	}
 	if verdicts := stepVerdicts(m, resp); verdicts != nil {
 		return a.judgement(verdicts, nil), nil
 	}
-	verdicts, err := a.o.Validator.Validate(ctx, a.defs, m.ToolCalls...)
-	var invalid *argsvalidate.Error
-	switch {
-	case ctx.Err() != nil: // the judgement may hang on where it was cut off
-		return judgement{}, ended(ctx)
-	case err != nil && (!errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule)):
+	cut := resp != nil && resp.Report.Status != middleware.Valid && resp.FinishReason == middleware.FinishLength
+	verdicts, invalid, err := a.validate(ctx, history, argsvalidate.Turn{Calls: m.ToolCalls, Truncated: cut})
+	if err != nil {
 		return judgement{}, err
 	}
-	if resp != nil && resp.Report.Status != middleware.Valid {
-		if last := len(verdicts) - 1; resp.FinishReason == middleware.FinishLength && m.ToolCalls[last].Kind == middleware.Function {
-			verdicts[last] = refused(m.ToolCalls[last], "truncated", "cut off, because the answer reached its length limit")
-			invalid = nil // its replies do not fit any more
-		}
-		if resp.Report.Status == middleware.Invalid && !slices.ContainsFunc(verdicts, notOK) {
-			for i, c := range m.ToolCalls {
-				verdicts[i] = refused(c, "invalid", "a layer of the program found a call of this message invalid")
-			}
+	if resp != nil && resp.Report.Status == middleware.Invalid && !slices.ContainsFunc(verdicts, notOK) {
+		for i, c := range m.ToolCalls {
+			verdicts[i] = refused(c, "invalid", "a layer of the program found a call of this message invalid")
 		}
 	}
 	return a.judgement(verdicts, invalid), nil
+}
+
+// validate is the one way in which calls are validated outside of a step: rules
+// see the request that the conversation stands for, and the siblings. invalid is
+// nil if every call is valid. The error is a rule's that could not decide, or
+// the context's.
+func (a *Agent) validate(ctx context.Context, history []middleware.Message, t argsvalidate.Turn) (verdicts []middleware.Verdict, invalid *argsvalidate.Error, err error) {
+	t.Request = a.request(history)
+	verdicts, err = a.o.Validator.ValidateTurn(ctx, t)
+	switch {
+	case ctx.Err() != nil: // the verdicts may hang on where it was cut off
+		return nil, nil, ended(ctx)
+	case err != nil && (!errors.As(err, &invalid) || errors.Is(err, argsvalidate.ErrRule)):
+		return nil, nil, err
+	}
+	return verdicts, invalid, nil
 }
 
 func notOK(v middleware.Verdict) bool { return !v.OK() }

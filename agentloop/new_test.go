@@ -29,6 +29,7 @@ func TestNewRefuses(t *testing.T) {
 		"negative steps":      {agentloop.Options{MaxSteps: -1}, "must not be negative, got -1, 0, 0"},
 		"negative failures":   {agentloop.Options{MaxFailures: -1}, "must not be negative, got 0, -1, 0"},
 		"negative parallel":   {agentloop.Options{Parallel: -1}, "must not be negative, got 0, 0, -1"},
+		"approval":            {tools(says("a", "").NeedsApproval()), `agentloop: tool "a" needs approval: Options.Validator must be set, to the one that the chain is built from`},
 		"nil from middleware": {agentloop.Options{Tools: []agentloop.Tool{says("a", "")}, ToolMiddleware: func(agentloop.ToolFunc) agentloop.ToolFunc { return nil }}, `made tool "a" nil`},
 		"name in both": {agentloop.Options{Tools: []agentloop.Tool{says("a", "")}, Request: &middleware.Request{Tools: []middleware.Tool{{Name: "a"}}}},
 			`tool "a" is in Options.Tools and in Options.Request`},

@@ -42,10 +42,11 @@ func TestResume(t *testing.T) {
 type plan struct {
 	turns  [][]middleware.ToolCall
 	layers middleware.Middleware
+	valid  *argsvalidate.Validator
 }
 
 func newPlan(t *rapid.T) *plan {
-	p := &plan{layers: middleware.Chain()}
+	p := &plan{layers: middleware.Chain(), valid: argsvalidate.NewValidator(argsvalidate.Options{MaxAttempts: 1})}
 	arguments := rapid.SampledFrom([]string{oslo, `{"city":"Rome","days":3}`, `{"city":"Bonn","days":null}`, bad, "nonsense", ""})
 	for range rapid.IntRange(1, 3).Draw(t, "turns") {
 		var turn []middleware.ToolCall
@@ -56,7 +57,7 @@ func newPlan(t *rapid.T) *plan {
 		p.turns = append(p.turns, turn)
 	}
 	if rapid.Bool().Draw(t, "argsvalidate") {
-		p.layers = argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
+		p.layers = p.valid.Middleware()
 	}
 	return p
 }
@@ -91,7 +92,7 @@ func (j *journey) interrupts(point string) bool {
 
 func (j *journey) travel(t *rapid.T, at int) []middleware.Message {
 	j.at, j.fired, j.ran = at, map[string]bool{}, map[string]int{}
-	agent, err := agentloop.New(j.layers(j.model), agentloop.Options{Tools: j.tools(), Parallel: 1, Checkpoint: j.checkpoint})
+	agent, err := agentloop.New(j.layers(j.model), agentloop.Options{Tools: j.tools(), Validator: j.valid, Parallel: 1, Checkpoint: j.checkpoint})
 	require.NoError(t, err)
 	s := goState()
 	s.RunID = "run"

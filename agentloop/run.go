@@ -139,9 +139,11 @@ func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middlew
 		if !claimed.CompareAndSwap(false, true) {
 			return
 		}
-		v := returnValues{err: errPanic} // unless the tool returns: it may also end its goroutine
+		v := returnValues{err: errUnexpected} // unless the tool returns: it may also end its goroutine
 		defer func() {
-			_ = recover()
+			if p := recover(); p != nil {
+				v = returnValues{err: middleware.NewPanicError(p)}
+			}
 			done <- v
 		}()
 		result, err := t.Func(toolCtx, call)
@@ -167,15 +169,20 @@ type returnValues struct {
 	err    error
 }
 
-// errPanic is what the model is told of a tool that panicked: not where.
-var errPanic = errors.New("the tool failed unexpectedly")
+// errUnexpected is what the model is told of a tool that panicked: not where.
+var errUnexpected = errors.New("the tool failed unexpectedly")
 
 func outcomeOf(ctx, toolCtx context.Context, t Tool, v returnValues) outcome {
-	failed := func(text string) outcome {
-		return outcome{kind: returned, result: Result{Text: cmp.Or(valid(text), "The tool failed."), Value: v.result.Value, IsError: true}}
+	failed := func(text string, err error) outcome {
+		text = cmp.Or(valid(text), "The tool failed.")
+		if v.result.Text != "" {
+			text += "\n\n" + valid(v.result.Text)
+		}
+		return outcome{kind: returned, result: Result{Text: text, Value: v.result.Value, IsError: true, Err: err}}
 	}
 	var abort *abortError
 	var suspend *suspendError
+	var panicked *middleware.PanicError
 	switch {
 	case v.err == nil:
 		v.result.Text = valid(v.result.Text)
@@ -186,8 +193,14 @@ func outcomeOf(ctx, toolCtx context.Context, t Tool, v returnValues) outcome {
 		return outcome{kind: suspended, result: Result{Text: valid(suspend.reason)}}
 	case ctx.Err() != nil: // the run is over: not the tool's fault
 		return outcome{kind: cutOff}
+	case errors.As(v.err, &panicked):
+		return failed(errUnexpected.Error(), v.err)
 	case toolCtx.Err() != nil:
-		return failed(fmt.Sprintf("The tool was not done within %v.", t.Timeout))
+		err := v.err
+		if !errors.Is(err, toolCtx.Err()) {
+			err = fmt.Errorf("%w: %w", toolCtx.Err(), err)
+		}
+		return failed(fmt.Sprintf("The tool was not done within %v.", t.Timeout), err)
 	}
-	return failed(v.err.Error())
+	return failed(v.err.Error(), v.err)
 }

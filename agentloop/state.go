@@ -49,9 +49,10 @@ type TurnCall struct {
 	Call     middleware.ToolCall `json:"call"` // as it will run, or ran
 	Raw      string              `json:"raw"`  // the arguments as the model wrote them
 	Changes  []middleware.Change `json:"changes,omitzero"`
+	Notes    []string            `json:"notes,omitzero"` // what rules remarked, for who approves it
 	Status   CallStatus          `json:"status"`
 	Reason   string              `json:"reason,omitzero"`   // why it waits
-	Problem  string              `json:"problem,omitzero"`  // why it waits again
+	Problem  string              `json:"problem,omitzero"`  // why it waits again, or could not run
 	Decided  bool                `json:"decided,omitzero"`  // a person has seen these very arguments, or answered the call
 	Edited   bool                `json:"edited,omitzero"`   // by a person, and not judged since
 	Rejected bool                `json:"rejected,omitzero"` // by a person

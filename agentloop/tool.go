@@ -20,8 +20,8 @@ type Tool struct {
 }
 
 // ToolFunc runs a tool. The call's arguments are valid. An error is told to the
-// model by its text, unless it is made by Abort or Suspend, or the context is
-// done.
+// model by its text, followed by the text of the Result, unless it is made by
+// Abort or Suspend, or the context is done.
 type ToolFunc func(ctx context.Context, call middleware.ToolCall) (Result, error)
 
 // ToolMiddleware wraps every tool of an Agent: retry, limits, caching, tracing.
@@ -46,6 +46,10 @@ type Result struct {
 	Text    string `json:"text"`
 	Value   any    `json:"-"` // for the program: never sent, never stored
 	IsError bool   `json:"is_error,omitzero"`
+	// Err is why the tool failed, for the program: never sent, never stored. It is
+	// context.DeadlineExceeded where the tool timed out, and a
+	// *middleware.PanicError where it panicked.
+	Err error `json:"-"`
 }
 
 // Text returns a result of text alone.

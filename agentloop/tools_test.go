@@ -84,7 +84,7 @@ func TestToolFaults(t *testing.T) {
 	panics := rawTool("panics", func(context.Context, middleware.ToolCall) (agentloop.Result, error) { panic("at line 7") })
 	exits := rawTool("exits", func(context.Context, middleware.ToolCall) (agentloop.Result, error) { runtime.Goexit(); panic("never") })
 	both := rawTool("both", func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
-		return agentloop.Result{Text: "lost", Value: 7}, errBoom
+		return agentloop.Result{Text: "kept", Value: 7}, errBoom
 	})
 	flagged := rawTool("flagged", func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
 		return agentloop.Result{Text: "no such city", IsError: true}, nil
@@ -92,10 +92,16 @@ func TestToolFaults(t *testing.T) {
 	s, err := run(t, tools(panics, exits, both, flagged, fails("silent", fmt.Errorf("")), says("latin", "caf\xe9")),
 		calls("panics", "{}", "exits", "{}", "both", "{}", "flagged", "{}", "silent", "{}", "latin", "{}"), text("done"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"the tool failed unexpectedly", "the tool failed unexpectedly", "boom", "no such city", "The tool failed.", "caf\uFFFD"}, replies(s))
+	require.Equal(t, []string{"the tool failed unexpectedly", "the tool failed unexpectedly", "boom\n\nkept", "no such city", "The tool failed.", "caf\uFFFD"}, replies(s))
 	for i, m := range s.Messages[2:8] {
 		require.Equal(t, i < 5, m.IsError)
 	}
+	var panicked *middleware.PanicError
+	require.ErrorAs(t, s.Results[0].Err, &panicked)
+	require.Equal(t, "at line 7", panicked.Value)
+	require.Contains(t, string(panicked.Stack), "tools_test.go")
+	require.ErrorIs(t, s.Results[2].Err, errBoom)
+	require.NoError(t, s.Results[5].Err)
 	v, ok := agentloop.Value[int](s)
 	require.True(t, ok)
 	require.Equal(t, 7, v)
@@ -149,6 +155,8 @@ func TestTimeout(t *testing.T) {
 		s, err := run(t, tools(honours, ignores, quick), calls("honours", "{}", "ignores", "{}", "quick", "{}"), text("done"))
 		require.NoError(t, err)
 		require.Equal(t, []string{"The tool was not done within 1s.", "The tool was not done within 1s.", "call_3 done"}, replies(s))
+		require.ErrorIs(t, s.Results[0].Err, context.DeadlineExceeded)
+		require.ErrorIs(t, s.Results[1].Err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start))
 		time.Sleep(time.Minute)
 	})

@@ -47,6 +47,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -339,6 +340,7 @@ func (v *Validator) Middleware() middleware.Middleware {
 			panic("argsvalidate: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			validators.Report(ctx, v)
 			return newStep(ctx, v, next, req).run(ctx)
 		}
 	}

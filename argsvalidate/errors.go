@@ -93,3 +93,15 @@ func (e *Error) ErrorType() string {
 	}
 	return "invalid_tool_call"
 }
+
+// ForCall returns the error for the n-th of its calls alone.
+func (e *Error) ForCall(n int) *Error {
+	one := &Error{Response: e.Response, Verdicts: e.Verdicts[n : n+1 : n+1], reasons: e.reasons, attempts: e.attempts}
+	if n < len(e.Replies) {
+		one.Replies = e.Replies[n : n+1 : n+1]
+	}
+	if n < len(e.plans) {
+		one.plans = e.plans[n : n+1 : n+1]
+	}
+	return one
+}

@@ -39,8 +39,14 @@ func run(ctx context.Context, in io.Reader, out io.Writer, file string) error {
 		fmt.Fprintf(out, "*** %d euros go to %s\n", p.Euros, p.To)
 		return agentloop.Text(fmt.Sprintf("paid %d to %s", p.Euros, p.To)), nil
 	}).NeedsApproval()
-	agent, err := agentloop.New(argsvalidate.New(argsvalidate.Options{})(model), agentloop.Options{
+	// The chain and the loop come from one Validator: its rules hold for a person's edits, too.
+	validator := argsvalidate.NewValidator(argsvalidate.Options{Rules: []argsvalidate.Rule{
+		argsvalidate.Named("known payees", argsvalidate.FieldRule[string]{Path: "/to", Tools: []string{"pay"},
+			Valid: func(to string) bool { return to != "Mallory" }, Message: "{value} is not on the list of payees"}),
+	}})
+	agent, err := agentloop.New(validator.Middleware()(model), agentloop.Options{
 		Tools:      []agentloop.Tool{pay},
+		Validator:  validator,
 		Checkpoint: func(_ context.Context, s *agentloop.State) error { return save(file, s) },
 	})
 	if err != nil {

@@ -58,3 +58,11 @@ func TestAnEditPastTheLimitIsRefused(t *testing.T) {
 	require.Contains(t, out, "No: Tool 'pay' argument 'euros': ")
 	require.NotContains(t, out, "***")
 }
+
+// A rule of the chain also runs on an edit.
+func TestAnEditToAStrangerIsRefused(t *testing.T) {
+	t.Parallel()
+	out := start(t, "", `e {"to":"Mallory","euros":9}`, "r")
+	require.Contains(t, out, `No: Tool 'pay' argument 'to': "Mallory" is not on the list of payees`)
+	require.NotContains(t, out, "***")
+}

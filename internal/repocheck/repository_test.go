@@ -18,6 +18,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "middleware", StdOnly: true},
 	{Floor: 0, Path: "middleware/middlewaretest", StdOnly: true},
 	{Floor: 0, Path: "internal/rawjson"},
+	{Floor: 0, Path: "internal/validators"},
 	{Floor: 0, Path: "internal/hostile"},
 	{Floor: 0, Path: "internal/run", StdOnly: true},
 
