@@ -17,14 +17,18 @@ func TestTooManyCalls(t *testing.T) {
 	o := argsvalidate.Options{MaxAttempts: 1, Limits: argsvalidate.Limits{Calls: 2}}
 	raise := o
 	raise.OnExhausted = argsvalidate.Raise
-	for name, layer := range map[string]middleware.Middleware{"bare": middleware.Chain(), "pass": argsvalidate.New(o), "raise": argsvalidate.New(raise)} {
+	for name, o := range map[string]argsvalidate.Options{"bare": o, "pass": o, "raise": raise} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tool, ran := counted()
 			first := calls("weather", oslo, "weather", bad, "weather", oslo, "weather", oslo)
 			model := middlewaretest.NewModel(t, first, calls("weather", oslo), text("done"))
 			own := tools(tool)
-			own.Validator = argsvalidate.NewValidator(argsvalidate.Options{Limits: o.Limits})
+			own.Validator = argsvalidate.NewValidator(o)
+			layer := own.Validator.Middleware()
+			if name == "bare" {
+				layer = middleware.Chain()
+			}
 			s := goState()
 			require.NoError(t, newAgent(t, layer(model.Call), own).Run(t.Context(), s))
 			require.Equal(t, 1, *ran)
