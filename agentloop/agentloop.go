@@ -63,8 +63,9 @@ type Options struct {
 	Request  *middleware.Request
 	StopWhen StopCondition // asked after every step; nil: never. An answer without tool calls ends every run
 	MaxSteps int           // model steps of one Run; 0 means 25
-	// MaxFailures is how many turns in a row may hold invalid calls; 0 means 3.
-	// Tools that fail do not count.
+	// MaxFailures is how many turns in a row may hold invalid calls, or a text
+	// that a layer such as textcall could not read; 0 means 3. Tools that fail do
+	// not count.
 	MaxFailures    int
 	Parallel       int // tools of one run at once; 0 means 8
 	ToolMiddleware ToolMiddleware

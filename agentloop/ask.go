@@ -34,6 +34,9 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	record.Model = resp.Model
 	s.Steps = append(s.Steps, record)
 	step := Step{Response: resp}
+	if why := unreadable(resp); why != "" {
+		return step, a.unread(s, resp.Message, why, report, errUnread)
+	}
 	if len(resp.Message.ToolCalls) == 0 {
 		s.Failures, s.Failed = 0, nil
 		s.Messages = append(s.Messages, resp.Message.Clone())
@@ -104,7 +107,12 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 	exhausted := errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted)
 	answered := exhausted && invalid.Response != nil && len(invalid.Replies) > 0 &&
 		len(invalid.Verdicts) == len(invalid.Response.Message.ToolCalls)
+	unread, why := unreadIn(err)
 	switch {
+	case unread != nil:
+		record.Model, record.Status = unread.Model, middleware.Invalid
+		s.Steps = append(s.Steps, record)
+		return a.unread(s, unread.Message, why, middleware.ReportOf(nil, err), err)
 	case answered:
 		j := a.judgement(invalid.Verdicts, invalid)
 		j.cause = err
@@ -147,6 +155,8 @@ func (a *Agent) countFailure(s *State, report middleware.Report, own []middlewar
 			w.Failed(repeat.Refusal(at.Err))
 		case slices.ContainsFunc(at.Verdicts, notOK):
 			w.Failed(repeat.Calls(at.Verdicts))
+		case notUsed(at):
+			w.Failed(repeat.Text(at.Message.Text()))
 		default:
 			continue
 		}

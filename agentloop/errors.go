@@ -8,9 +8,10 @@ var (
 	ErrPending = errors.New("agentloop: calls wait for a decision")
 	// ErrMaxSteps: Options.MaxSteps model calls were made.
 	ErrMaxSteps = errors.New("agentloop: too many steps")
-	// ErrFailures: Options.MaxFailures turns in a row held invalid calls, or four
-	// invalid answers in a row, those inside steps included, brought nothing that
-	// had not failed before. Then argsvalidate.ErrRepeated comes with it.
+	// ErrFailures: Options.MaxFailures turns in a row held invalid calls or texts
+	// that could not be read, or four invalid answers in a row, those inside steps
+	// included, brought nothing that had not failed before. Then
+	// argsvalidate.ErrRepeated comes with it.
 	ErrFailures = errors.New("agentloop: too many failed turns in a row")
 	// ErrNoMessages: the conversation is empty.
 	ErrNoMessages = errors.New("agentloop: there is no message to answer")

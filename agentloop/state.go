@@ -98,11 +98,18 @@ func (s *State) Append(msgs ...middleware.Message) error {
 }
 
 // Answer returns the text of the last assistant message, "" if there is none.
+// Texts of failed turns, which a layer could not read, do not count.
 func (s *State) Answer() string {
-	for _, m := range slices.Backward(s.Messages) {
-		if m.Role == middleware.RoleAssistant {
+	failed := s.Failures
+	for i, m := range slices.Backward(s.Messages) {
+		if m.Role != middleware.RoleAssistant {
+			continue
+		}
+		told := i+1 < len(s.Messages) && s.Messages[i+1].Role == middleware.RoleUser
+		if failed == 0 || len(m.ToolCalls) > 0 || !told {
 			return m.Text()
 		}
+		failed--
 	}
 	return ""
 }

@@ -2,6 +2,7 @@ package argsvalidate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -52,6 +53,25 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 	}
 	out.Report.Status = middleware.Invalid
 	return out, nil
+}
+
+// errUnreadable is why a message without calls is invalid.
+var errUnreadable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
+
+// isUnreadable reports whether textcall, inside, could not read the text of a
+// message without calls. It has asked the model again already.
+func isUnreadable(resp *middleware.Response) bool {
+	r := resp.Report
+	return r.Status == middleware.Invalid && len(resp.Message.ToolCalls) == 0 && r.Final >= 0 && r.Final < len(r.Attempts) &&
+		slices.ContainsFunc(r.Attempts[r.Final].Issues, func(i middleware.Issue) bool { return i.Code == "unreadable" })
+}
+
+// unreadable does what OnExhausted says: there is no call to drop.
+func (s *step) unreadable(resp *middleware.Response) (*middleware.Response, error) {
+	if s.v.o.OnExhausted == Pass {
+		return resp, nil
+	}
+	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnreadable}}
 }
 
 // outOfAttempts returns why the model is not asked again; nil if it is.

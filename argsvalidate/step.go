@@ -87,6 +87,8 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			done, resp, err = s.refused(err)
 		case err != nil:
 			err = s.cut(ctx, err)
+		case isUnreadable(resp) && s.held == nil:
+			return s.tally.Finish(s.unreadable(resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
 			return resp, nil
 		default:

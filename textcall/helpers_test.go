@@ -75,6 +75,7 @@ func (want reads) check(t *testing.T, f textcall.Format) {
 		require.Empty(t, m.ToolCalls)
 		require.Len(t, resp.Report.Notes, 1)
 		require.Contains(t, resp.Report.Notes[0], want.fault)
+		require.Equal(t, middleware.Invalid, resp.Report.Status)
 		require.Equal(t, want.text, m.Text(), "what cannot be read is passed on as it is")
 	case want.name != "":
 		require.Empty(t, resp.Report.Notes)

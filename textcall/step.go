@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -19,18 +20,20 @@ type step struct {
 	tools   toolset
 	offered bool // the model may call tools
 	tally   middleware.Tally
+
+	failures *repeat.Watch // to notice a repetition
 }
 
 // newStep puts the request into text. Without tools to offer, the step asks
 // once.
-func newStep(c config, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{config: c, next: next, req: req, tools: newToolset(req)}
+func newStep(ctx context.Context, c config, next middleware.ModelCall, req *middleware.Request) *step {
+	s := &step{config: c, next: next, req: req, tools: newToolset(req), failures: repeat.From(ctx)}
 	s.offered = len(s.tools.callable) > 0
 	s.asked = s.textual()
 	return s
 }
 
-// run asks until a text can be read or the attempts are used up. An error of
+// run asks until a text can be used or no attempt is left. An error of
 // the model call ends the step: to try again is the business of retry.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	for attempt := 1; ; attempt++ {
@@ -40,14 +43,13 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			return s.tally.Finish(nil, err)
 		}
 		r, wrong := s.reading(resp)
-		if wrong != "" && attempt >= s.most {
-			s.tally.Note(fmt.Sprintf("textcall: passed on after attempt %d, although %s", attempt, wrong))
-			wrong = ""
-		}
 		if wrong == "" {
 			return s.finish(h, resp, r)
 		}
-		s.askAgain(resp, wrong)
+		if over, repeated := s.over(resp.Message.Text(), attempt); over {
+			return s.exhausted(h, resp, r, wrong, attempt, repeated)
+		}
+		s.askAgain(resp, r, wrong)
 		if err := ended(ctx); err != nil {
 			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, err))
 		}
@@ -93,15 +95,32 @@ func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 }
 
 // askAgain appends the text that could not be read, and what is wrong with it.
-func (s *step) askAgain(resp *middleware.Response, what string) {
+func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
 	said := resp.Message.Text()
 	if blank(said) {
-		said = "(empty)" // an empty message is refused by many servers, and so are two of the user in a row
+		said = emptyText // an empty message is refused by many servers, and so are two of the user in a row
 	}
-	reply := middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
-	s.tally.Judge(nil, []middleware.Message{reply})
+	reply := s.reply(what)
+	s.tally.JudgeText(issue(r, what), nil, []middleware.Message{reply})
 	s.asked = s.asked.With(middleware.Assistant(said), reply)
 }
+
+// issue is what is wrong with a text, for the report.
+func issue(r reading, what string) []middleware.Issue {
+	code := "tool_choice"
+	if r.kind == isFault {
+		code = "unreadable"
+	}
+	return []middleware.Issue{{Code: code, Message: what}}
+}
+
+// reply tells the model what is wrong with its last text, and shows the form.
+func (s *step) reply(what string) middleware.Message {
+	return middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
+}
+
+// emptyText stands in the history for a text of nothing but white space.
+const emptyText = "(empty)"
 
 // feedbackLead starts what a model is told about a text of its own.
 const feedbackLead = "Your last message could not be used: "

@@ -3,10 +3,14 @@ package textcall_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 	"github.com/toolmend/toolmend/textcall"
@@ -74,16 +78,63 @@ func TestAttempts(t *testing.T) {
 			t.Parallel()
 			turns := make([]middlewaretest.Turn, tc.asked)
 			for i := range turns {
-				turns[i] = middlewaretest.Text(twoActions)
+				turns[i] = middlewaretest.Text(fmt.Sprint(twoActions, i))
 			}
+			last := fmt.Sprint(twoActions, tc.asked-1)
 			model := middlewaretest.NewModel(t, turns...)
 			resp, err := textcall.New(textcall.Options{MaxAttempts: tc.attempts})(model.Call)(t.Context(), request(all...))
 			require.NoError(t, err)
-			require.Equal(t, twoActions, resp.Message.Text())
+			require.Equal(t, last, resp.Message.Text())
+			require.Equal(t, middleware.Invalid, resp.Report.Status)
 			require.Len(t, resp.Report.Notes, 1)
-			require.Contains(t, resp.Report.Notes[0], "it has 2 Actions")
+			require.Contains(t, resp.Report.Notes[0], fmt.Sprintf("textcall: marked invalid after attempt %d: it has 2 Actions", tc.asked))
 			require.Len(t, resp.Report.Attempts, tc.asked)
+			require.Equal(t, tc.asked-1, resp.Report.Final)
+
+			model = middlewaretest.NewModel(t, turns...)
+			resp, err = textcall.New(textcall.Options{MaxAttempts: tc.attempts, OnExhausted: textcall.Raise})(model.Call)(t.Context(), request(all...))
+			require.Nil(t, resp)
+			require.ErrorIs(t, err, textcall.ErrExhausted)
+			require.NotErrorIs(t, err, textcall.ErrRepeated)
+			require.EqualError(t, err, fmt.Sprintf("textcall: attempts exhausted after %d: the last text could not be used: it has 2 Actions; write one, and wait for its Observation", tc.asked))
+			var e *textcall.Error
+			require.ErrorAs(t, err, &e)
+			require.Equal(t, last, e.Response.Message.Text())
+			require.Contains(t, e.Replies[0].Text(), "Your last message could not be used: it has 2 Actions")
+			require.Equal(t, "invalid_tool_call", e.ErrorType())
+			require.Contains(t, e.ClientMessage(), fmt.Sprintf("in %d attempts", tc.asked))
+			require.Len(t, middleware.ReportOf(nil, err).Attempts, tc.asked)
 		})
+	}
+}
+
+// TestRepetition: the same text three times in a row ends the step, whatever
+// its white space, and so does one that ended an earlier step of the run.
+func TestRepetition(t *testing.T) {
+	t.Parallel()
+	same := []middlewaretest.Turn{middlewaretest.Text(twoActions), middlewaretest.Text(" " + strings.ReplaceAll(twoActions, "\n", "\n\n")), middlewaretest.Text(twoActions + "\n")}
+	model := middlewaretest.NewModel(t, same...)
+	resp, err := textcall.New(textcall.Options{MaxAttempts: 9})(model.Call)(t.Context(), request(all...))
+	require.NoError(t, err)
+	require.Equal(t, middleware.Invalid, resp.Report.Status)
+	require.Len(t, resp.Report.Notes, 1)
+	require.Contains(t, resp.Report.Notes[0], "after attempt 3, because the model repeated itself: it has 2 Actions")
+
+	model = middlewaretest.NewModel(t, same...)
+	_, err = textcall.New(textcall.Options{MaxAttempts: 9, OnExhausted: textcall.Raise})(model.Call)(t.Context(), request(all...))
+	require.ErrorIs(t, err, textcall.ErrExhausted)
+	require.ErrorIs(t, err, textcall.ErrRepeated)
+	require.ErrorContains(t, err, "Observation: textcall: the same text again")
+
+	for text, asked := range map[string]int{twoActions: 1, "Thought: other": 3} {
+		n := 0
+		resp, err := textcall.New(textcall.Options{})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+			n++
+			return &middleware.Response{Message: middleware.Assistant(text)}, nil
+		})(repeat.With(t.Context(), slices.Repeat([]string{repeat.Text(twoActions)}, 3)), request(all...))
+		require.NoError(t, err)
+		require.Equal(t, asked, n, text)
+		require.Equal(t, middleware.Invalid, resp.Report.Status)
 	}
 }
 
@@ -119,6 +170,10 @@ func TestDemand(t *testing.T) {
 			require.Equal(t, tc.text, resp.Message.Text())
 			require.Len(t, resp.Message.ToolCalls, tc.calls)
 			require.Len(t, resp.Report.Notes, 1)
+			require.Equal(t, middleware.NoCalls, resp.Report.Status, "the text can be read")
+
+			_, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: textcall.Raise})(says(tc.bad))(t.Context(), req)
+			require.ErrorIs(t, err, textcall.ErrExhausted)
 		})
 	}
 }
@@ -156,7 +211,7 @@ func TestSink(t *testing.T) {
 		"asked again":        {[]events{{hm, text("Thought: a")}, {text("Final Answer: 42")}}, events{hm, void, text("42")}},
 		"nothing shown":      {[]events{{text("Thought: a")}, {text("Final Answer: 42")}}, events{text("42")}},
 		"retried below":      {[]events{{text("half"), void, text("whole")}}, events{void, text("whole")}},
-		"given up":           {[]events{{text("Thought: a")}, {text("Thought: b")}, {text("Thought: c")}}, events{text("Thought: c")}},
+		"given up":           {[]events{{text("Thought: a")}, {text("Thought: b")}, {text("Thought: c")}}, nil},
 		"nothing but silent": {[]events{{text("Final Answer: 42")}}, events{text("42")}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -10,9 +10,10 @@
 // back: a response has tool calls, or the final answer as text, as if the
 // model had tools of its own. Two forms are known, [ReAct] and [JSONAction].
 //
-// What cannot be read goes back to the model in the same step, with what is
-// wrong and the form that is wanted. After the last attempt the text is passed
-// on as an answer, with a note in the report.
+// A text that cannot be read goes back to the model in the same step, with what
+// is wrong and the form that is wanted. After the last attempt, or when three
+// texts in a row brought nothing new, the step ends as Options.OnExhausted says:
+// such a text is never an answer.
 //
 // # How a text is read
 //
@@ -27,6 +28,10 @@
 // and the like are faults: textcall does not choose. The exact names of the
 // tools count; a name that is not declared is a call nevertheless, which
 // argsvalidate answers.
+//
+// In the report, an attempt whose text could not be used has one issue: of code
+// unreadable, or of code tool_choice where the request demanded a tool and the
+// text used none, or another one.
 //
 // # Arguments
 //
@@ -59,10 +64,11 @@ const (
 )
 
 // Options are the settings. The zero value is ReAct with at most three
-// attempts.
+// attempts, and fails open.
 type Options struct {
 	Format      Format
-	MaxAttempts int // model calls of a step, the first one included, until its text can be read; 0 means 3, 1 never asks again
+	MaxAttempts int // model calls of a step, the first one included, until its text can be used; 0 means 3, 1 never asks again
+	OnExhausted OnExhausted
 }
 
 // Bounds of Options.
@@ -85,6 +91,9 @@ func (o Options) Validate() error {
 	}
 	if o.MaxAttempts < 0 || o.MaxAttempts > mostAttempts {
 		return fmt.Errorf("textcall: MaxAttempts: must be 0 to %d, got %d", mostAttempts, o.MaxAttempts)
+	}
+	if o.OnExhausted > Raise {
+		return fmt.Errorf("textcall: OnExhausted: must be one of the constants, got %d", o.OnExhausted)
 	}
 	return nil
 }
@@ -114,8 +123,8 @@ func (o Options) Validate() error {
 // it comes, the answer once it is known to be one, and nothing of calls but for
 // those that are native.
 //
-// The error is that of the model call, of the sink, or of the context that
-// ended between two attempts.
+// The error is an *Error under Raise, else that of the model call, of the sink,
+// or of the context that ended between two attempts.
 //
 // Position: innermost, inside argsvalidate and retry. Further out, the layers
 // below it see texts where they look for calls.
@@ -129,7 +138,7 @@ func New(o Options) middleware.Middleware {
 			if !concerns(req) {
 				return next(ctx, req)
 			}
-			return newStep(c, next, req).run(ctx)
+			return newStep(ctx, c, next, req).run(ctx)
 		}
 	}
 }
@@ -152,7 +161,7 @@ func Model(o Options, complete func(ctx context.Context, prompt string, stop []s
 		panic("textcall: Model: complete: must not be nil")
 	}
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		s := newStep(c, nil, req)
+		s := newStep(ctx, c, nil, req)
 		s.next = completion{s.form, s.offered, complete}.call
 		return s.run(ctx)
 	}
@@ -161,7 +170,8 @@ func Model(o Options, complete func(ctx context.Context, prompt string, stop []s
 // config is what all steps of one middleware share.
 type config struct {
 	form
-	most int // attempts
+	most        int // attempts
+	onExhausted OnExhausted
 }
 
 // newConfig panics if o.Validate fails.
@@ -171,9 +181,9 @@ func newConfig(o Options) config {
 	}
 	o = o.withDefaults()
 	if o.Format == JSONAction {
-		return config{jsonForm{}, o.MaxAttempts}
+		return config{jsonForm{}, o.MaxAttempts, o.OnExhausted}
 	}
-	return config{reactForm{}, o.MaxAttempts}
+	return config{reactForm{}, o.MaxAttempts, o.OnExhausted}
 }
 
 // form is one Format: what it tells the model, and how it writes and reads.

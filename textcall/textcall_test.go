@@ -19,6 +19,9 @@ func TestLaws(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			middlewaretest.Run(t, textcall.New(textcall.Options{Format: f}))
 		})
+		t.Run(name+" raises", func(t *testing.T) {
+			middlewaretest.Run(t, textcall.New(textcall.Options{Format: f, OnExhausted: textcall.Raise}))
+		})
 		t.Run(name+" under argsvalidate", func(t *testing.T) {
 			middlewaretest.Run(t, middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{Format: f})))
 		})
@@ -30,9 +33,10 @@ func TestOptionsValidate(t *testing.T) {
 	require.NoError(t, textcall.Options{}.Validate())
 	require.NoError(t, textcall.Options{Format: textcall.JSONAction, MaxAttempts: 1000}.Validate())
 	for want, o := range map[string]textcall.Options{
-		"textcall: Format: must be one of the constants, got 2": {Format: 2},
-		"textcall: MaxAttempts: must be 0 to 1000, got -1":      {MaxAttempts: -1},
-		"textcall: MaxAttempts: must be 0 to 1000, got 1001":    {MaxAttempts: 1001},
+		"textcall: Format: must be one of the constants, got 2":      {Format: 2},
+		"textcall: MaxAttempts: must be 0 to 1000, got -1":           {MaxAttempts: -1},
+		"textcall: MaxAttempts: must be 0 to 1000, got 1001":         {MaxAttempts: 1001},
+		"textcall: OnExhausted: must be one of the constants, got 2": {OnExhausted: 2},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -89,6 +93,41 @@ func TestStack(t *testing.T) {
 			require.Equal(t, middleware.RoleUser, again[3].Role)
 			require.Contains(t, again[3].Text(), tc.feedback)
 			require.Contains(t, again[3].Text(), "expression")
+		})
+	}
+}
+
+// TestUnreadableUnderArgsvalidate: a text that cannot be read stays marked, in
+// whichever attempt it comes, and argsvalidate's OnExhausted holds for it.
+func TestUnreadableUnderArgsvalidate(t *testing.T) {
+	t.Parallel()
+	const bad = `Action: calculator
+Action Input: {"digits": "few"}`
+	for name, turns := range map[string][]string{"first": {twoActions}, "after an invalid call": {bad, twoActions}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ask := func(o argsvalidate.Options) (*middleware.Response, error) {
+				var all []middlewaretest.Turn
+				for _, text := range turns {
+					all = append(all, middlewaretest.Text(text))
+				}
+				model := middlewaretest.NewModel(t, all...)
+				req := request(calculator, search)
+				return middleware.Chain(argsvalidate.New(o), textcall.New(textcall.Options{MaxAttempts: 1}))(model.Call)(t.Context(), req)
+			}
+			resp, err := ask(argsvalidate.Options{})
+			require.NoError(t, err)
+			require.Equal(t, middleware.Invalid, resp.Report.Status)
+			require.Equal(t, twoActions, resp.Message.Text())
+			require.Len(t, resp.Report.Attempts, len(turns))
+
+			for _, o := range []argsvalidate.OnExhausted{argsvalidate.Raise, argsvalidate.DropInvalid} {
+				_, err = ask(argsvalidate.Options{OnExhausted: o})
+				require.ErrorIs(t, err, argsvalidate.ErrExhausted)
+				require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+				require.EqualError(t, err, "argsvalidate: attempts exhausted: argsvalidate: the message holds neither a call that can be read nor an answer")
+				require.Len(t, middleware.ReportOf(nil, err).Attempts, len(turns))
+			}
 		})
 	}
 }

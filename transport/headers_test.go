@@ -1,6 +1,7 @@
 package transport_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -19,6 +21,17 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	unread := func(next middleware.ModelCall) middleware.ModelCall { // as textcall marks a text that it cannot read
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			resp, err := next(ctx, req)
+			if err != nil {
+				return nil, err
+			}
+			marked := *resp
+			marked.Report.Status = middleware.Invalid
+			return &marked, nil
+		}
+	}
 	type want struct{ status, code string }
 	for name, s := range speeches() {
 		for what, c := range map[string]struct {
@@ -27,6 +40,7 @@ func TestStatus(t *testing.T) {
 			want      want
 		}{
 			"no call":   {transport.New(transport.Options{}, pass), nil, want{}},
+			"unread":    {transport.New(transport.Options{}, unread), nil, want{status: "invalid"}},
 			"valid":     {transport.New(transport.Options{}, pass), []string{`{"n":1}`}, want{status: "valid"}},
 			"invalid":   {transport.New(transport.Options{}, pass), []string{`{}`}, want{status: "invalid"}},
 			"unchecked": {transport.New(transport.Options{}), []string{`{}`}, want{status: "unchecked"}},
