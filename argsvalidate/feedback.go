@@ -211,12 +211,12 @@ func (f *feedback) declared(pointer string) *schema.Declared {
 // parent returns the pointer to what holds the value at pointer.
 func parent(pointer string) string { return pointer[:max(strings.LastIndexByte(pointer, '/'), 0)] }
 
-// cut shortens s to n bytes, at a character.
+// cut shortens s to n bytes, with "…" at the end, at a character.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
 }
 
 // unknownTool names the tools that there are. An answer without a tool is

@@ -1,0 +1,54 @@
+package argsvalidate_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
+)
+
+// Where several calls are invalid, the largest MaxAttempts counts, whatever
+// their order.
+func TestLargestMaxAttemptsCounts(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, PerTool: map[string]argsvalidate.ToolOptions{"note": {MaxAttempts: 2}}}
+	for _, pairs := range [][]string{{"note", badNote, "weather", badWeather}, {"weather", badWeather, "note", badNote}} {
+		bad := middlewaretest.Calls(pairs...)
+		out := run(t, o, request(), bad, bad)
+		require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+	}
+}
+
+// The built-in text is at most 8 KiB long, whatever was sent.
+func TestFeedbackIsAtMost8KiB(t *testing.T) {
+	t.Parallel()
+	long := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) {
+		var issues []middleware.Issue
+		for i := range 100 {
+			issues = append(issues, middleware.Issue{Pointer: fmt.Sprintf("/p%d", i), Message: fmt.Sprint(i) + strings.Repeat("é", 1000)})
+		}
+		return issues, nil
+	})
+	out := run(t, argsvalidate.Options{MaxAttempts: 2, Rules: []argsvalidate.Rule{long}}, request(), middlewaretest.Calls("note", goodNote), middlewaretest.Calls("note", goodNote))
+	text := out.told(2)[1].Text()
+	require.LessOrEqual(t, len(text), 8<<10)
+	require.Greater(t, len(text), 8<<10-10, "the case reaches the bound")
+	require.True(t, strings.HasSuffix(text, "é…"))
+}
+
+// A filter has the last word: what was held is not run.
+func TestKeepValidAndAFilteredAnswer(t *testing.T) {
+	t.Parallel()
+	filtered := middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant("no"), FinishReason: middleware.FinishFilter})
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), middlewaretest.Calls("note", goodNote, "nosuch", "{}"), filtered)
+	require.NoError(t, out.err)
+	require.Empty(t, out.resp.Message.ToolCalls)
+	require.Contains(t, out.report.Notes, "attempt 2 has no tool call: the held calls were given up: note")
+}
