@@ -71,6 +71,26 @@ func TestLongSchema(t *testing.T) {
 	require.Less(t, len(told), 1000)
 }
 
+// TestFailedTurnsAreBounded: the oldest failed turns go first, so that many
+// attempts do not fill the context of the model.
+func TestFailedTurnsAreBounded(t *testing.T) {
+	t.Parallel()
+	var turns []middlewaretest.Turn
+	for i := range 40 {
+		turns = append(turns, middlewaretest.Text(strings.Repeat("x", 10_000+i)))
+	}
+	_, err, model := through(t, answer.Options{MaxAttempts: 40, Instruct: true}, turns...)
+	require.NoError(t, err)
+	for n, r := range model.Requests() {
+		added := 0
+		for _, m := range r.Messages[2:] { // behind the instructions and the question
+			added += len(m.Text())
+		}
+		require.LessOrEqual(t, added, 64<<10)
+		require.Equal(t, min(n, 7), len(r.Messages[2:])/2, "request %d", n)
+	}
+}
+
 func TestSlowCheck(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -14,11 +14,12 @@ import (
 
 // Bounds of what a failed turn adds to the request.
 const (
-	maxEcho    = 8192 // bytes of the text that failed
-	maxIssues  = 20   // said one by one
-	maxMessage = 500  // bytes of one issue
-	maxSchema  = 4000 // bytes
-	maxText    = 8000 // bytes of the whole reply
+	maxEcho    = 8192     // bytes of the text that failed
+	maxIssues  = 20       // said one by one
+	maxMessage = 500      // bytes of one issue
+	maxSchema  = 4000     // bytes
+	maxText    = 8000     // bytes of the whole reply
+	maxTurns   = 64 << 10 // bytes of all failed turns
 )
 
 // instructions is the system message of Options.Instruct.
@@ -26,17 +27,15 @@ func (c *checker) instructions() string {
 	return "Write your final answer as one JSON value that satisfies this JSON Schema, and nothing else: no prose around it, no code fences.\n" + string(c.o.Schema)
 }
 
-// turn returns what the next request appends: the answer that failed, if there
-// is a text to send back, and a user message.
+// turn returns what the next request appends: the answer that failed, and a user
+// message.
 func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
-	var turn []middleware.Message
-	if echo := defused(cut(sent, maxEcho)); strings.TrimSpace(echo) != "" {
-		m := s.last.Message.Clone()
-		m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
-		if echo != sent {
-			m = withText(m, echo)
-		}
-		turn = append(turn, m)
+	m := s.last.Message.Clone()
+	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
+	if echo := defused(cut(sent, maxEcho)); strings.TrimSpace(echo) == "" {
+		m = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
+	} else if echo != sent {
+		m = withText(m, echo)
 	}
 	text := ""
 	if s.o.Feedback != nil {
@@ -45,7 +44,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 			s.tally.Note("Options.Feedback panicked or was late; the built-in text was sent")
 		}
 	}
-	return append(turn, middleware.User(cmp.Or(text, s.feedback())))
+	return []middleware.Message{m, middleware.User(cmp.Or(text, s.feedback()))}
 }
 
 // feedback is the built-in text.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -17,8 +18,10 @@ import (
 type step struct {
 	*checker
 	next  middleware.ModelCall
-	asked *middleware.Request // with the failed turns appended
-	held  *held               // nil: nobody watches
+	req   *middleware.Request    // as it was asked first
+	asked *middleware.Request    // with the failed turns appended
+	turns [][]middleware.Message // these
+	held  *held                  // nil: nobody watches
 	tally middleware.Tally
 
 	attempt  int
@@ -30,10 +33,10 @@ type step struct {
 }
 
 func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{checker: c, next: next, asked: req}
 	if c.o.Instruct {
-		s.asked = req.WithSystem(c.instructions())
+		req = req.WithSystem(c.instructions())
 	}
+	s := &step{checker: c, next: next, req: req, asked: req}
 	if req.Sink != nil {
 		s.held = &held{sink: req.Sink}
 		watched := *s.asked
@@ -129,7 +132,10 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.JudgeText(s.issues, nil, turn[len(turn)-1:])
-	s.asked = s.asked.With(turn...)
+	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
+	sink := s.asked.Sink
+	s.asked = s.req.With(slices.Concat(s.turns...)...)
+	s.asked.Sink = sink
 	return false, nil, nil
 }
 

@@ -72,6 +72,7 @@ type Options struct {
 	// models at temperature 0 and hurts others; see docs/feedback.md. While valid
 	// calls are held (batch.KeepValid), the failed turns stay.
 	FreshOnRepeat bool
+	LastTurnOnly  bool // a re-ask has the last failed turn only, not those before it: fewer tokens
 	Formats       bool // assert "format", which JSON Schema leaves open
 	// Dialect is that of schemas without $schema: its URI, or draft-04, draft-06,
 	// draft-07, 2019-09 or 2020-12. "" means 2020-12.
@@ -164,6 +165,10 @@ type Limits struct {
 	// is sent back to the model. The calls within the limit are validated as
 	// usual; DropInvalid keeps the valid ones.
 	Calls int
+	// Turns is how many bytes of text and arguments failed turns add to a request;
+	// default 1 MiB. The oldest are left out first, the last one never is: batch.Echo
+	// bounds it.
+	Turns int
 }
 
 const maxAttempts = 1000
@@ -177,6 +182,7 @@ const (
 const (
 	defaultMaxAttempts = 3
 	defaultCalls       = 128
+	defaultTurns       = 1 << 20
 	maxCalls           = 1 << 16
 	defaultRuleTimeout = 10 * time.Second
 )
@@ -203,6 +209,7 @@ func (o Options) withDefaults() Options {
 	o.Mend = cmp.Or(o.Mend, mend.Default)
 	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
 	o.Limits.Calls = cmp.Or(o.Limits.Calls, defaultCalls)
+	o.Limits.Turns = cmp.Or(o.Limits.Turns, defaultTurns)
 	if o.Feedback == nil {
 		o.Feedback = DefaultFeedback
 	}
@@ -247,6 +254,7 @@ func (o Options) Validate() error {
 		{"Limits.Number", o.Limits.Number, maxDigits},
 		{"Limits.Exponent", o.Limits.Exponent, maxDigits},
 		{"Limits.Calls", o.Limits.Calls, maxCalls},
+		{"Limits.Turns", o.Limits.Turns, 1 << 30},
 	} {
 		if n.value < 0 || n.value > n.most {
 			return wrong(n.field, fmt.Sprintf("must be 0 to %d", n.most), n.value)

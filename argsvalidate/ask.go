@@ -3,6 +3,7 @@ package argsvalidate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
@@ -16,12 +17,26 @@ func (s *step) ask(ctx context.Context, sent middleware.Message) {
 		reply := middleware.User(s.afresh(ctx))
 		s.tally.Note(fmt.Sprintf("attempt %d brought the same invalid calls again: attempt %d leaves the failed turns out", s.attempt, s.attempt+1))
 		s.record([]middleware.Message{reply})
-		s.asked = s.req.With(reply)
+		s.turns = nil
+		s.extend([]middleware.Message{reply})
 		return
 	}
 	turn := s.turn(ctx, sent)
 	s.record(turn[1:])
-	s.asked = s.asked.With(turn...)
+	s.extend(turn)
+}
+
+// extend puts a failed turn into the next request, behind those before it that
+// there is room for.
+func (s *step) extend(turn []middleware.Message) {
+	limit := s.v.o.Limits.Turns
+	if s.v.o.LastTurnOnly {
+		limit = 0
+	}
+	s.turns = batch.Recent(append(s.turns, turn), limit)
+	asked := s.req.With(slices.Concat(s.turns...)...)
+	asked.Sink = s.asked.Sink
+	s.asked = asked
 }
 
 // afresh says what was wrong with calls that the request does not hold.

@@ -27,6 +27,8 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, 10*time.Second, o.RuleTimeout)
 	require.Equal(t, FailStep, o.OnRuleError)
 	require.NotNil(t, o.Feedback)
+	require.Equal(t, 1<<20, o.Limits.Turns)
+	require.False(t, o.LastTurnOnly)
 }
 
 func TestDefaultsKeepWhatIsSet(t *testing.T) {

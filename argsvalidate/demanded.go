@@ -16,7 +16,7 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	if s.req.ToolChoice != middleware.ToolRequired && s.req.OnlyTool == "" {
 		return false
 	}
-	if len(resp.Message.ToolCalls) > 0 || len(resp.Others) > 0 || len(s.known.available()) == 0 {
+	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Others) > 0 || len(s.known.available()) == 0 {
 		return false
 	}
 	switch resp.FinishReason {
@@ -42,7 +42,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		if strings.TrimSpace(said.Text()) == "" {
 			said = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
 		}
-		s.asked = s.asked.With(said, reply)
+		s.extend([]middleware.Message{said, reply})
 		return false, nil
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))

@@ -2,6 +2,18 @@ package argsvalidate
 
 import "github.com/toolmend/toolmend/middleware"
 
+// withoutCalls holds back tool calls from sink: whether they are valid is known
+// later, and then the step shows them. Where nothing else was shown there is
+// nothing to void.
+func (s *step) withoutCalls(sink middleware.Sink) middleware.Sink {
+	return func(e middleware.Event) error {
+		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventSuperseded && !s.shown {
+			return nil
+		}
+		return sink(e)
+	}
+}
+
 // watched notices whether sink has shown what is not void.
 func (s *step) watched(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {

@@ -17,8 +17,9 @@ type step struct {
 	v     *Validator
 	next  middleware.ModelCall
 	known *toolbox
-	req   *middleware.Request // the caller's, never changed
-	asked *middleware.Request // with the failed turns appended
+	req   *middleware.Request    // the caller's, never changed
+	asked *middleware.Request    // with the failed turns appended
+	turns [][]middleware.Message // these
 	tally middleware.Tally
 
 	attempt  int
@@ -35,13 +36,18 @@ type step struct {
 }
 
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{v: v, next: withoutCallEvents(next), known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
+	s := &step{v: v, next: next, known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.watched(guardSink(req.Sink))
 		req = &guarded
 	}
 	s.req, s.asked = req, req
+	if req.Sink != nil {
+		quiet := *req
+		quiet.Sink = s.withoutCalls(req.Sink)
+		s.asked = &quiet
+	}
 	return s
 }
 
@@ -55,25 +61,6 @@ func guardSink(sink middleware.Sink) middleware.Sink {
 			}
 		}()
 		return sink(e)
-	}
-}
-
-// withoutCallEvents holds back tool calls from the sink: whether they are
-// valid is known later, and then the step shows them.
-func withoutCallEvents(next middleware.ModelCall) middleware.ModelCall {
-	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		sink := req.Sink
-		if sink == nil {
-			return next(ctx, req)
-		}
-		quiet := *req
-		quiet.Sink = func(e middleware.Event) error {
-			if e.Kind == middleware.EventToolCall {
-				return nil
-			}
-			return sink(e)
-		}
-		return next(ctx, &quiet)
 	}
 }
 
@@ -243,7 +230,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 	s.refusal, s.rejected = err, true
 	reply := middleware.User(refusedText(err, s.known.available(), s.attempt))
 	s.tally.Judge(nil, []middleware.Message{reply})
-	s.asked = s.asked.With(reply)
+	s.extend([]middleware.Message{reply})
 	return false, nil, nil
 }
 

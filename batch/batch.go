@@ -91,6 +91,9 @@ const maxEcho = 8 << 10
 // are JSON objects, in bytes.
 const maxEchoed = 1 << 20
 
+// maxSaid is the most that is sent back of the text of one message, in bytes.
+const maxSaid = 64 << 10
+
 // Echo returns m as it can stand in the history of a request. Arguments that
 // are not one JSON object become one, because Anthropic, Gemini and most servers
 // refuse the request otherwise: the longest run of whole top-level members that
@@ -101,13 +104,14 @@ const maxEchoed = 1 << 20
 // same way.
 //
 // The names of tools that are not declared lose the characters that providers
-// refuse. Only the calls of kind Function are touched.
+// refuse. Only the calls of kind Function are touched. Text past 64 KiB is cut.
 func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	m = m.Clone()
 	declared := make(map[string]bool, len(tools))
 	for i := range tools {
 		declared[tools[i].Name] = true
 	}
+	shorten(&m)
 	left := maxEchoed
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]

@@ -1,0 +1,49 @@
+package batch
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Recent returns the last of the failed turns of a step: as many as have at
+// most limit bytes of text, names and arguments together, and at least one if
+// there is one. It bounds what failed turns add to a request.
+func Recent(turns [][]middleware.Message, limit int) [][]middleware.Message {
+	size := 0
+	for n := len(turns) - 1; n >= 0; n-- {
+		if size += sizeOf(turns[n]); size > limit && n < len(turns)-1 {
+			return turns[n+1:]
+		}
+	}
+	return turns
+}
+
+func sizeOf(turn []middleware.Message) int {
+	size := 0
+	for _, m := range turn {
+		for _, p := range m.Parts {
+			size += len(p.Text) + len(p.Data)
+		}
+		for _, c := range m.ToolCalls {
+			size += len(c.Name) + len(c.Arguments)
+		}
+	}
+	return size
+}
+
+// shorten cuts the text of m to maxSaid bytes. Reasoning stays whole: providers
+// sign it.
+func shorten(m *middleware.Message) {
+	left := maxSaid
+	for i := range m.Parts {
+		p := &m.Parts[i]
+		if p.Kind != middleware.PartText {
+			continue
+		}
+		if len(p.Text) > left {
+			p.Text = strings.ToValidUTF8(p.Text[:left], "") + "…"
+		}
+		left = max(left-len(p.Text), 0)
+	}
+}
