@@ -52,6 +52,7 @@ const (
 	typeCanceled   = "context_canceled"
 	typeTimeout    = "timeout"
 	typeInvalid    = "invalid_tool_call"
+	typeRule       = "rule_failed"
 	typeNoResponse = "no_response"
 	typePanic      = "panic"
 )
@@ -114,6 +115,9 @@ const (
 	logErrorType = "error_type"
 	logErrorCode = "error_code"
 	logError     = "error" // content
+	logFunction  = "function"
+	logPanic     = "panic"
+	logStack     = "stack"
 	logTool      = "tool"
 	logCallID    = "call_id"
 	logCodes     = "codes"

@@ -13,6 +13,9 @@ import (
 // or ended its goroutine.
 var errPanicked = errors.New("tracing: model call did not return")
 
+// errToolPanicked is the same for a tool.
+var errToolPanicked = errors.New("tracing: tool did not return")
+
 // outcome is what the end of a call means for its report.
 type outcome struct {
 	err       error
@@ -69,6 +72,8 @@ func errorType(err error, status middleware.Status) string {
 		return typePanic
 	case errors.Is(err, context.Canceled):
 		return typeCanceled
+	case errors.As(err, &named) && named.ErrorType() == typeRule: // also where the rule timed out
+		return typeRule
 	case errors.Is(err, context.DeadlineExceeded):
 		return typeTimeout
 	case errors.As(err, &named):

@@ -74,6 +74,7 @@ func (c *stepCall) end(req *middleware.Request, resp *middleware.Response, err e
 				guard("metrics", func() { c.measure(model(req), s) })
 			}
 			c.log(model(req), s, took)
+			c.tellFailures(s)
 		}
 	}
 	if c.outer != nil {

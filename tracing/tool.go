@@ -36,8 +36,10 @@ type ToolOutcome struct {
 // where nobody listens. Nil: the error alone counts, and no result is recorded.
 //
 // What next returns is returned as it is, and a panic of next goes on. Options
-// mean what they mean in New, but no metric and no log is written: arguments,
-// results and error texts are recorded with Options.Content only. The name of
+// mean what they mean in New, but no metric is written, and of logs only that of
+// a panic, which is an exception event of the span too: with its value and
+// stack. Arguments, results and error texts are recorded with Options.Content
+// only. The name of
 // the span comes from the call, so this belongs around tools that are declared.
 // One value serves any number of goroutines.
 func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next func(context.Context, middleware.ToolCall) (R, error)) func(context.Context, middleware.ToolCall) (R, error) {
@@ -49,8 +51,15 @@ func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next fun
 		return func(ctx context.Context, call middleware.ToolCall) (result R, err error) {
 			c := r.beginTool(ctx, call)
 			returned := false
-			defer func() { // also where next panics
-				c.endTool(returned, func() ToolOutcome { return outcome(result, err) })
+			defer func() {
+				var panicked any
+				if !returned {
+					panicked = recover() // nil also where next ended its goroutine
+				}
+				c.endTool(call.Name, returned, panicked, func() ToolOutcome { return outcome(result, err) })
+				if panicked != nil {
+					panic(panicked)
+				}
 			}()
 			result, err = next(c.ctx, call)
 			returned = true
@@ -95,8 +104,11 @@ func (r *recorder) beginNamed(ctx context.Context, name string, kvs ...attribute
 }
 
 // endTool reports how a tool call ended.
-func (c *running) endTool(returned bool, outcome func() ToolOutcome) {
+func (c *running) endTool(name string, returned bool, panicked any, outcome func() ToolOutcome) {
 	var end outcomeOfTool
+	if panicked != nil {
+		c.tellPanic(name, middleware.NewPanicError(panicked))
+	}
 	if c.recording {
 		guard("tool outcome", func() { end = c.readTool(returned, outcome) })
 	}
@@ -114,7 +126,7 @@ type outcomeOfTool struct {
 
 func (c *running) readTool(returned bool, read func() ToolOutcome) outcomeOfTool {
 	if !returned {
-		return outcomeOfTool{outcome: outcomeOf(c.ctx, nil, nil, false)}
+		return outcomeOfTool{outcome: outcome{err: errToolPanicked, kind: typePanic}}
 	}
 	t := read()
 	end := outcomeOfTool{outcome: outcomeOf(c.ctx, &middleware.Response{}, t.Err, true)}

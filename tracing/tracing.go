@@ -22,7 +22,9 @@
 // usage is under keys of our own, so that a backend which sums gen_ai.usage.*
 // over spans counts nothing twice. Events tell, with the time at which the
 // attempt ended, each failed attempt, each issue, each change that was made to
-// a call, and what the model was told; with Options.Content each note too. There
+// a call, and what the model was told; with Options.Content each note too. A
+// panic of a rule or another function of the program is an exception event and a
+// log record with its value and stack, without Options.Content too. There
 // are at most 128; toolmend.events.dropped counts the others.
 //
 // # The attempt

@@ -20,7 +20,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "internal/rawjson"},
 	{Floor: 0, Path: "internal/validators"},
 	{Floor: 0, Path: "internal/hostile"},
-	{Floor: 0, Path: "internal/run", StdOnly: true},
+	{Floor: 0, Path: "internal/run"},
 
 	{Floor: 1, Path: "internal/schema"},
 	{Floor: 1, Path: "internal/repeat"},

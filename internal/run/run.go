@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // errGone is the error of a function that ended its goroutine.
@@ -14,8 +16,8 @@ var errGone = errors.New("ended its goroutine")
 // Isolated calls f on a goroutine of its own and returns what f returns, or an
 // error that starts with name: f panicked, ended its goroutine, or did not
 // return within timeout. The error of a timeout wraps
-// context.DeadlineExceeded. Of a panic the error has only the type: the text
-// may be what a model wrote.
+// context.DeadlineExceeded, that of a panic a *middleware.PanicError, whose text
+// has only the type of the value: the value may hold what a model wrote.
 //
 // f gets a child of ctx that ends with the timeout. If f ignores it, f keeps
 // its goroutine until it returns. If ctx has ended, or ends before f returns,
@@ -49,7 +51,7 @@ func call[T any](ctx context.Context, name string, f func(context.Context) (T, e
 	r := result[T]{err: fmt.Errorf("%s: %w", name, errGone)}
 	defer func() {
 		if p := recover(); p != nil {
-			r = result[T]{err: fmt.Errorf("%s: panic: %T", name, p)}
+			r = result[T]{err: fmt.Errorf("%s: %w", name, middleware.NewPanicError(p))}
 		}
 		done <- r
 	}()

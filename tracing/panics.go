@@ -1,0 +1,87 @@
+package tracing
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Names of the exception event: semantic conventions 1.41.0.
+const (
+	eventException   = "exception"
+	exceptionType    = "exception.type"
+	exceptionMessage = "exception.message"
+	exceptionStack   = "exception.stacktrace"
+)
+
+// maxStack is how much of a stack is recorded, in bytes.
+const maxStack = 16 << 10
+
+// panicIn returns the panic of a function of the program that err tells of.
+func panicIn(err error) (p *middleware.PanicError) {
+	guard("error", func() {
+		if !errors.As(err, &p) {
+			p = nil
+		}
+	})
+	return p
+}
+
+// exception are the attributes of a panic. The value is recorded without
+// Options.Content too: it is the program's own word on a bug, and the only one.
+func (c content) exception(p *middleware.PanicError) []attribute.KeyValue {
+	kind, value, stack := c.panicked(p)
+	return []attribute.KeyValue{attribute.String(exceptionType, kind), attribute.String(exceptionMessage, value), attribute.String(exceptionStack, stack)}
+}
+
+func (c content) panicked(p *middleware.PanicError) (kind, value, stack string) {
+	value = "[unprintable]"
+	guard("panic value", func() { value = c.value(fmt.Sprint(p.Value)) })
+	return bounded(fmt.Sprintf("%T", p.Value), maxLabel), value, bounded(string(p.Stack), maxStack)
+}
+
+// tellPanic puts a panic on the span and into the log. what names the function.
+func (c *running) tellPanic(what string, p *middleware.PanicError) {
+	if p == nil {
+		return
+	}
+	if c.recording {
+		guard("span", func() { c.span.AddEvent(eventException, trace.WithAttributes(c.content.exception(p)...)) })
+	}
+	if c.logger != nil {
+		guard("slog", func() {
+			kind, value, stack := c.content.panicked(p)
+			c.logger.LogAttrs(c.ctx, slog.LevelError, "panic", slog.String(logFunction, bounded(what, maxLabel)),
+				slog.String(logErrorType, kind), slog.String(logPanic, value), slog.String(logStack, stack))
+		})
+	}
+}
+
+// tellFailures tells of the functions of the program that failed in a step,
+// whether that ended the step or not.
+func (c *stepCall) tellFailures(s *summary) {
+	c.tellPanic("step", panicIn(s.outcome.err))
+	for n, err := range s.report.Failures {
+		if n == maxEvents {
+			return
+		}
+		if p := panicIn(err); p != nil {
+			c.tellPanic("step", p)
+			continue
+		}
+		if c.logger != nil {
+			guard("slog", func() {
+				attrs := []slog.Attr{slog.String(logErrorType, outcomeOf(c.ctx, nil, err, true).kind)}
+				if c.content.on {
+					attrs = append(attrs, slog.String(logError, c.content.value(err.Error())))
+				}
+				c.logger.LogAttrs(c.ctx, slog.LevelWarn, "function failed", attrs...)
+			})
+		}
+	}
+}
