@@ -79,7 +79,10 @@ func (want reads) check(t *testing.T, f textcall.Format) {
 		require.Equal(t, want.text, m.Text(), "what cannot be read is passed on as it is")
 	case want.name != "":
 		require.Empty(t, resp.Report.Notes)
-		require.Equal(t, []middleware.ToolCall{call("textcall_1", want.name, want.args)}, m.ToolCalls)
+		require.Len(t, m.ToolCalls, 1)
+		got := m.ToolCalls[0]
+		got.Native = nil // the name as written, of a tool that is not declared
+		require.Equal(t, call("textcall_1", want.name, want.args), got)
 		require.Equal(t, want.before, m.Text())
 		require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 	default:

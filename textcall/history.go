@@ -26,7 +26,7 @@ func (s *step) textual() *middleware.Request {
 	}
 	r := s.req.Clone()
 	r.Native = nil
-	r.Messages = inText(s.form, r.Messages)
+	r.Messages = inText(s.form, s.tools, r.Messages)
 	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.Function })
 	if len(r.Tools) == 0 {
 		r.Tools, r.ToolChoice = nil, middleware.ToolAuto
@@ -58,7 +58,7 @@ func withStop(stops []string, word string) []string {
 // inText writes the function calls in ms and their replies as text. A batch
 // becomes one call and its result after the other: that is how the model is to
 // go about it, and roles alternate.
-func inText(f form, ms []middleware.Message) []middleware.Message {
+func inText(f form, t toolset, ms []middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, 0, len(ms))
 	for i := 0; i < len(ms); {
 		m := ms[i]
@@ -71,15 +71,28 @@ func inText(f form, ms []middleware.Message) []middleware.Message {
 		for end < len(ms) && ms[end].Role == middleware.RoleTool {
 			end++
 		}
-		out = turnInText(f, out, m, ms[i:end])
+		out = turnInText(f, t, out, m, ms[i:end])
 		i = end
 	}
 	return out
 }
 
+// dialect marks calls to tools that are not declared. Their Native.Raw is the
+// name as the model wrote it, because layers outside clean such names for the
+// histories of native calls, and a model copies what it reads in its own.
+const dialect = "textcall"
+
+// written returns the name of the tool of a call as the model wrote it.
+func (t toolset) written(c middleware.ToolCall) string {
+	if c.Native == nil || c.Native.Dialect != dialect || t.declares(c.Name) {
+		return c.Name
+	}
+	return c.Native.Raw
+}
+
 // turnInText appends one message and the replies to its calls. Calls that are
 // no functions stay, with their replies.
-func turnInText(f form, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
+func turnInText(f form, t toolset, out []middleware.Message, m middleware.Message, replies []middleware.Message) []middleware.Message {
 	used := make([]bool, len(replies))
 	take := func(id string) (middleware.Message, bool) {
 		for i, r := range replies {
@@ -108,6 +121,9 @@ func turnInText(f form, out []middleware.Message, m middleware.Message, replies 
 		if !isFunctionCall(c) {
 			continue
 		}
+		name := t.written(c)
+		renamed := name != c.Name
+		c.Name = name
 		turn := middleware.Assistant(f.call("", c))
 		if !written {
 			turn.Parts = withText(m.Parts, f.call(m.Text(), c))
@@ -115,6 +131,9 @@ func turnInText(f form, out []middleware.Message, m middleware.Message, replies 
 		written = true
 		out = append(out, turn)
 		if r, ok := take(c.ID); ok {
+			if renamed {
+				r.ToolName = name
+			}
 			out = append(out, result(f, r))
 		}
 	}

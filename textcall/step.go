@@ -131,7 +131,11 @@ func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middlewar
 	switch r.kind {
 	case isCall:
 		out = rewritten(resp, r.text)
-		out.Message.ToolCalls = []middleware.ToolCall{{ID: newID(s.req.Messages), Name: r.name, Arguments: r.input}}
+		c := middleware.ToolCall{ID: newID(s.req.Messages), Name: r.name, Arguments: r.input}
+		if !s.tools.declares(c.Name) {
+			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
+		}
+		out.Message.ToolCalls = []middleware.ToolCall{c}
 		if r.certain || resp.FinishReason != middleware.FinishLength {
 			out.FinishReason = middleware.FinishToolCalls
 		}

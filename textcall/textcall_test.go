@@ -2,6 +2,7 @@ package textcall_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,6 +96,36 @@ func TestStack(t *testing.T) {
 			require.Contains(t, again[3].Text(), "expression")
 		})
 	}
+}
+
+// TestNamesStayAsWritten: argsvalidate cleans the name of a tool that nobody
+// declared, for providers that refuse it. In a text the model finds its own words.
+func TestNamesStayAsWritten(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		format           textcall.Format
+		bad, good        string
+		echo, resultLead string
+	}{
+		"react": {textcall.ReAct, "Action: format the disk!\nAction Input: {}", "Final Answer: no",
+			"Action: format the disk!\nAction Input: {}", "Observation: (error) "},
+		"json": {textcall.JSONAction, `{"action": "format the disk!", "action_input": {}}`, "no",
+			"```json\n{\"action\": \"format the disk!\", \"action_input\": {}}\n```", "Result of format the disk!:\n(error) "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := middlewaretest.NewModel(t, middlewaretest.Text(tc.bad), middlewaretest.Text(tc.good))
+			_, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{Format: tc.format}))(model.Call)(t.Context(), request(all...))
+			require.NoError(t, err)
+			again := model.Requests()[1].Messages
+			require.Equal(t, tc.echo, again[2].Text())
+			require.True(t, strings.HasPrefix(again[3].Text(), tc.resultLead), again[3].Text())
+		})
+	}
+	// A name that a layer has corrected is the one that counts.
+	c := middleware.ToolCall{ID: "a", Name: "search", Arguments: "{}", Native: &middleware.Native{Dialect: "textcall", Raw: "serach"}}
+	got := sent(t, textcall.ReAct, request(search).With(middleware.Assistant("", c), middleware.ToolReply(c, "x")))
+	require.Equal(t, "Action: search\nAction Input: {}", got.Messages[2].Text())
 }
 
 // TestUnreadableUnderArgsvalidate: a text that cannot be read stays marked, in
