@@ -105,6 +105,8 @@ var feedbackCases = map[string]feedbackCase{
 	"envelope":               {tool: trip, args: `{"trip": {"city": "Oslo", "days": 2}}`},
 	"envelope_open":          {tool: event, args: `{"event": {"title": "Tea", "rooms": ["red"]}}`},
 	"envelope_inside":        {tool: event, args: `{"title": "Tea", "rooms": ["red"], "place": {"address": {"street": "Main 1", "zip": "12345"}}}`},
+	"no_envelope":            {tool: event, args: `{"meta": {"title": "Tea", "by": "Ann", "at": "noon"}, "rooms": ["red"]}`},
+	"second_whole_and_part":  {args: `{"city": "Oslo", "days": 99, "hotel": "x"}`, attempt: 2},
 	"missing_open":           {tool: event, args: `{"name": "Tea", "titel": "Tea"}`},
 	"missing_object":         {args: `{"city": "Oslo", "days": 2, "guests": [{"age": 4}, {"age": 5}]}`},
 	"time":                   {tool: meeting, args: `{"when": "tomorrow"}`},
