@@ -251,6 +251,23 @@ func TestContextBetweenAttempts(t *testing.T) {
 	require.Len(t, middleware.ReportOf(nil, err).Attempts, 1)
 }
 
+// TestContextDuringACheck: a check that the end of the context cut off has found
+// nothing, and its error is the context's.
+func TestContextDuringACheck(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	check := func(ctx context.Context, _ string) ([]middleware.Issue, error) {
+		cancel()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	call := answer.New(answer.Options{Check: check})(middlewaretest.NewModel(t, middlewaretest.Text("x")).Call)
+	_, err := call(ctx, ask())
+	require.ErrorIs(t, err, context.Canceled)
+	require.NotErrorIs(t, err, answer.ErrCheck)
+	require.EqualError(t, err, "answer: ended in attempt 1: context canceled")
+}
+
 func TestInstruct(t *testing.T) {
 	t.Parallel()
 	_, err, model := through(t, answer.Options{Instruct: true}, middlewaretest.Text("x"), middlewaretest.Text("y"), middlewaretest.Text(`{"n": 1}`))

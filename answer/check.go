@@ -101,7 +101,7 @@ func (c *checker) json(text string) []middleware.Issue {
 // by it. What stands in the only code fence of a text is meant, whatever
 // stands around it.
 func (c *checker) repaired(text string, issues []middleware.Issue) judged {
-	if len(issues) == 0 || c.o.Mend&mend.None != 0 {
+	if len(issues) == 0 {
 		return judged{text: text, issues: issues}
 	}
 	if fixed, changes, ok := c.mend(text, issues); ok {

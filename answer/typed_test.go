@@ -60,6 +60,12 @@ func TestValueOfNothing(t *testing.T) {
 	t.Parallel()
 	_, err := answer.Value[pair](nil)
 	require.ErrorIs(t, err, answer.ErrInvalid)
+	good := &middleware.Response{Message: middleware.Assistant(`{"a": 1, "b": "2"}`)}
+	_, err = answer.Value[pair](good)
+	require.NoError(t, err)
+	good.Report.Status = middleware.Invalid // a check refused it, and it was passed on
+	_, err = answer.Value[pair](good)
+	require.ErrorIs(t, err, answer.ErrInvalid)
 	_, err = answer.Value[pair](&middleware.Response{Message: middleware.Assistant("I would rather not say.")})
 	require.EqualError(t, err, "answer: invalid answer: its text does not decode")
 }

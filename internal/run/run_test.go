@@ -66,6 +66,7 @@ func TestIsolatedObeysTheContext(t *testing.T) {
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, why)
 		}
+		synctest.Wait()
 		require.Equal(t, 1, called)
 	})
 }
