@@ -221,7 +221,7 @@ func TestCheckThatCannotDecide(t *testing.T) {
 		want  string
 	}{
 		"an error": {func(context.Context, string) ([]middleware.Issue, error) { return nil, down }, "answer: check failed: the database is down"},
-		"a panic":  {func(context.Context, string) ([]middleware.Issue, error) { panic("secret") }, "answer: check failed: Check: panic: string"},
+		"a panic":  {func(context.Context, string) ([]middleware.Issue, error) { panic("secret") }, "answer: check failed: panic: string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -292,4 +292,7 @@ func TestFeedbackOfYourOwn(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, model.Requests()[1].Messages[2].Text(), "Your answer is not valid.")
 	require.Equal(t, []string{"Options.Feedback panicked or was late; the built-in text was sent"}, resp.Report.Notes)
+	var panicked *middleware.PanicError
+	require.ErrorAs(t, resp.Report.Failures[0], &panicked)
+	require.Equal(t, "x", panicked.Value)
 }

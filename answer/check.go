@@ -61,7 +61,7 @@ func (c *checker) text(ctx context.Context, text string, whole bool) (judged, er
 	if len(j.issues) > 0 || c.o.Check == nil {
 		return j, nil
 	}
-	issues, err := run.Isolated(ctx, "Check", c.o.CheckTimeout, func(ctx context.Context) ([]middleware.Issue, error) {
+	issues, err := run.Isolated(ctx, c.o.CheckTimeout, func(ctx context.Context) ([]middleware.Issue, error) {
 		return c.o.Check(ctx, j.text)
 	})
 	if len(issues) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -32,19 +33,20 @@ func (c *checker) instructions() string {
 func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
-	if echo := defused(cut(sent, maxEcho)); strings.TrimSpace(echo) == "" {
+	if echo := text.Defuse(cut(sent, maxEcho)); strings.TrimSpace(echo) == "" {
 		m = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
 	} else if echo != sent {
 		m = withText(m, echo)
 	}
-	text := ""
+	told := ""
 	if s.o.Feedback != nil {
-		told, err := run.Isolated(ctx, "Feedback", s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil })
-		if text = told; err != nil {
+		var err error
+		if told, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
 			s.tally.Note("Options.Feedback panicked or was late; the built-in text was sent")
+			s.tally.Fail(fmt.Errorf("answer: Feedback: %w", err))
 		}
 	}
-	return []middleware.Message{m, middleware.User(cmp.Or(text, s.feedback()))}
+	return []middleware.Message{m, middleware.User(cmp.Or(told, s.feedback()))}
 }
 
 // feedback is the built-in text.
@@ -77,7 +79,7 @@ func (s *step) feedback() string {
 	if s.schema != nil && (!s.o.Instruct || s.attempt > 1) {
 		s.excerpt(&b)
 	}
-	return cut(defused(b.String()), maxText)
+	return cut(text.Defuse(b.String()), maxText)
 }
 
 // excerpt adds the schema, or of a long one the parts that failed.
@@ -111,10 +113,3 @@ func cut(s string, n int) string {
 	}
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
-
-// defused returns s without the marks that chat templates give a meaning: a
-// server may take a text for the end of the turn that holds it.
-func defused(s string) string { return marks.Replace(s) }
-
-var marks = strings.NewReplacer("<|", "< |", "|>", "| >", "<｜", "< ｜", "｜>", "｜ >", "[INST]", "[ INST]", "[/INST]", "[/ INST]",
-	"<start_of_turn>", "< start_of_turn>", "<end_of_turn>", "< end_of_turn>", "<s>", "< s>", "</s>", "</ s>")

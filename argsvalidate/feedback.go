@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -51,7 +52,7 @@ func DefaultFeedback(in FeedbackInput) string {
 	}
 	f := &feedback{in: in}
 	f.write()
-	return cut(defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
+	return cut(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
 }
 
 // feedback is a text in the making.
@@ -304,7 +305,7 @@ func refusedText(err error, available []string, attempt int) string {
 		fmt.Fprintf(&b, "Available tools: %s.\n", names(available))
 	}
 	fmt.Fprintf(&b, "Call a tool by its exact name, with one JSON object as arguments%s.", orAnswer(attempt))
-	return defuse(b.String())
+	return text.Defuse(b.String())
 }
 
 // Line puts an issue into one line for people and logs:

@@ -5,69 +5,23 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/internal/run"
 )
 
-// errGone is what becomes of a user's function that ended its goroutine.
-var errGone = errors.New("it ended its goroutine")
-
-// isolated calls a user's function on a goroutine of its own, so that neither a
-// panic nor a hang of it reaches the step: both are an error. A function that
-// ignores its context keeps its goroutine until it returns. No function starts
-// after the context has ended. A function that timed out is not called again in
-// the same judgement, so that a message of a thousand calls does not wait a
-// thousand times. The error of a timeout is context.DeadlineExceeded, that of a
-// panic a *middleware.PanicError.
+// isolated is run.Isolated for a user's function. One that timed out is not
+// called again in the same judgement, so that a message of a thousand calls does
+// not wait a thousand times.
 func isolated[T any](ctx context.Context, j *judgement, name string, f func(context.Context) (T, error)) (T, error) {
-	var zero T
-	if ctx.Err() != nil {
-		return zero, contextError(ctx)
-	}
-	if j.late[name] {
+	if j.late[name] && ctx.Err() == nil {
+		var zero T
 		return zero, fmt.Errorf("not called again after a timeout: %w", context.DeadlineExceeded)
 	}
-	timeout := j.v.o.RuleTimeout
-	late := fmt.Errorf("did not return within %v: %w", timeout, context.DeadlineExceeded)
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, late)
-	defer cancel()
-	done := make(chan result[T], 1)
-	go call(limited, f, done)
-	select {
-	case r := <-done:
-		return r.value, r.err
-	case <-limited.Done():
-		if ctx.Err() == nil {
-			if j.late == nil {
-				j.late = map[string]bool{}
-			}
-			j.late[name] = true
+	v, err := run.Isolated(ctx, j.v.o.RuleTimeout, f)
+	if late := (*run.Timeout)(nil); errors.As(err, &late) {
+		if j.late == nil {
+			j.late = map[string]bool{}
 		}
-		return zero, context.Cause(limited)
+		j.late[name] = true
 	}
-}
-
-type result[T any] struct {
-	value T
-	err   error
-}
-
-// call reports how f ended.
-func call[T any](ctx context.Context, f func(context.Context) (T, error), done chan<- result[T]) {
-	r := result[T]{err: errGone}
-	defer func() {
-		if p := recover(); p != nil {
-			r.err = middleware.NewPanicError(p)
-		}
-		done <- r
-	}()
-	r.value, r.err = f(ctx)
-}
-
-// contextError is the error of a context that is done, its cause beside it.
-func contextError(ctx context.Context) error {
-	err := context.Cause(ctx)
-	if !errors.Is(err, ctx.Err()) {
-		err = fmt.Errorf("%w: %w", ctx.Err(), err)
-	}
-	return err
+	return v, err
 }

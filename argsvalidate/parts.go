@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -34,7 +35,7 @@ func (j *judgement) fieldRulesOn(ctx context.Context, i int, siblings []middlewa
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return contextError(ctx)
+			return run.ContextError(ctx)
 		case err != nil:
 			j.failed(fmt.Errorf("%s on tool %s: %w", j.v.ruleName(n), j.tools[i].tool.Name, err))
 			continue

@@ -6,24 +6,6 @@ import (
 	"strings"
 )
 
-// controlToken is the start or the end of a token that chat templates of open
-// models give a meaning to, such as <|im_end|>. DeepSeek's have a wide bar.
-var controlToken = regexp.MustCompile(`<([|｜])|([|｜])>`)
-
-// defuse takes apart the control tokens in a text that quotes what a model
-// wrote: a server may read them as tokens.
-func defuse(s string) string {
-	if !strings.ContainsAny(s, "|｜") {
-		return s
-	}
-	return controlToken.ReplaceAllStringFunc(s, func(found string) string {
-		if found[0] == '<' {
-			return "< " + found[1:]
-		}
-		return strings.TrimSuffix(found, ">") + " >"
-	})
-}
-
 // around returns what was sent as it is, but for line breaks: at most
 // maxQuotation bytes of it, near offset.
 func around(s string, offset int) string {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -222,7 +223,7 @@ func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.To
 		}
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return contextError(ctx)
+			return run.ContextError(ctx)
 		case err != nil && j.v.o.OnRuleError == FailStep:
 			return err
 		case err != nil:

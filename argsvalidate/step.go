@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -118,7 +119,7 @@ func (s *step) ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
 	}
-	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, contextError(ctx), s.wrong())
+	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.wrong())
 }
 
 // cut puts what was wrong last beside the error of a model call that the end

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -122,14 +123,14 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 		}
 		if i > 0 && ctx.Err() != nil {
 			j.markUndecided(i)
-			return contextError(ctx)
+			return run.ContextError(ctx)
 		}
 		j.tools[i] = j.known.find(c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
 		j.judge(ctx, i, truncated && i == len(j.calls)-1 && len(j.excess) == 0)
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
-			return contextError(ctx)
+			return run.ContextError(ctx)
 		}
 	}
 	j.notes = append(j.notes, j.known.misspeltOnce()...)

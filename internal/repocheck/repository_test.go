@@ -21,6 +21,7 @@ var house = []repocheck.Room{
 	{Floor: 0, Path: "internal/validators"},
 	{Floor: 0, Path: "internal/hostile"},
 	{Floor: 0, Path: "internal/run"},
+	{Floor: 0, Path: "internal/text", StdOnly: true},
 
 	{Floor: 1, Path: "internal/schema"},
 	{Floor: 1, Path: "internal/repeat"},

@@ -11,26 +11,39 @@ import (
 )
 
 // errGone is the error of a function that ended its goroutine.
-var errGone = errors.New("ended its goroutine")
+var errGone = errors.New("it ended its goroutine")
 
-// Isolated calls f on a goroutine of its own and returns what f returns, or an
-// error that starts with name: f panicked, ended its goroutine, or did not
-// return within timeout. The error of a timeout wraps
-// context.DeadlineExceeded, that of a panic a *middleware.PanicError, whose text
-// has only the type of the value: the value may hold what a model wrote.
+// Timeout is the error of a function that did not return in time. It wraps
+// context.DeadlineExceeded.
+type Timeout struct {
+	After time.Duration
+}
+
+// Error says how long the function had.
+func (t *Timeout) Error() string {
+	return fmt.Sprintf("did not return within %v: %v", t.After, context.DeadlineExceeded)
+}
+
+// Unwrap returns context.DeadlineExceeded.
+func (t *Timeout) Unwrap() error { return context.DeadlineExceeded }
+
+// Isolated calls f on a goroutine of its own, so that neither a panic nor a hang
+// of it reaches the caller. It returns what f returns; a *middleware.PanicError
+// if f panicked; a *Timeout if f did not return within timeout; or an error if
+// f ended its goroutine.
 //
 // f gets a child of ctx that ends with the timeout. If f ignores it, f keeps
-// its goroutine until it returns. If ctx has ended, or ends before f returns,
-// the error is that of ctx with its cause, and f is not called any more.
-func Isolated[T any](ctx context.Context, name string, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
+// its goroutine until it returns. If ctx ends before f returns, the error is
+// ContextError(ctx). If ctx has ended already, f is not called.
+func Isolated[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if ctx.Err() != nil {
 		return zero, ContextError(ctx)
 	}
-	limited, cancel := context.WithTimeout(ctx, timeout)
+	limited, cancel := context.WithTimeoutCause(ctx, timeout, &Timeout{After: timeout})
 	defer cancel()
 	done := make(chan result[T], 1)
-	go call(limited, name, f, done)
+	go call(limited, f, done)
 	select {
 	case r := <-done:
 		return r.value, r.err
@@ -39,7 +52,7 @@ func Isolated[T any](ctx context.Context, name string, timeout time.Duration, f 
 	if ctx.Err() != nil {
 		return zero, ContextError(ctx)
 	}
-	return zero, fmt.Errorf("%s did not return within %v: %w", name, timeout, context.DeadlineExceeded)
+	return zero, context.Cause(limited)
 }
 
 type result[T any] struct {
@@ -47,11 +60,12 @@ type result[T any] struct {
 	err   error
 }
 
-func call[T any](ctx context.Context, name string, f func(context.Context) (T, error), done chan<- result[T]) {
-	r := result[T]{err: fmt.Errorf("%s: %w", name, errGone)}
+// call reports how f ended.
+func call[T any](ctx context.Context, f func(context.Context) (T, error), done chan<- result[T]) {
+	r := result[T]{err: errGone}
 	defer func() {
 		if p := recover(); p != nil {
-			r = result[T]{err: fmt.Errorf("%s: %w", name, middleware.NewPanicError(p))}
+			r = result[T]{err: middleware.NewPanicError(p)}
 		}
 		done <- r
 	}()
@@ -61,9 +75,9 @@ func call[T any](ctx context.Context, name string, f func(context.Context) (T, e
 // ContextError returns the error of a context that has ended, with its cause
 // beside it.
 func ContextError(ctx context.Context) error {
-	cause := context.Cause(ctx)
-	if !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
+	err := context.Cause(ctx)
+	if !errors.Is(err, ctx.Err()) {
+		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return cause
+	return err
 }

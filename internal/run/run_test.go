@@ -23,17 +23,17 @@ func TestIsolated(t *testing.T) {
 	}{
 		"a value":            {f: func(context.Context) (int, error) { return 7, nil }},
 		"an error":           {f: func(context.Context) (int, error) { return 0, broken }, want: "broken", is: broken},
-		"a panic":            {f: func(context.Context) (int, error) { panic("secret") }, want: "check: panic: string"},
-		"an ended goroutine": {f: func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, want: "check: ended its goroutine"},
+		"a panic":            {f: func(context.Context) (int, error) { panic("secret") }, want: "panic: string"},
+		"an ended goroutine": {f: func(context.Context) (int, error) { runtime.Goexit(); return 0, nil }, want: "it ended its goroutine"},
 		"a timeout": {
 			f:    func(ctx context.Context) (int, error) { <-ctx.Done(); time.Sleep(time.Second); return 7, nil },
-			want: "check did not return within 1s: context deadline exceeded", is: context.DeadlineExceeded},
+			want: "did not return within 1s: context deadline exceeded", is: context.DeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				defer time.Sleep(time.Minute) // until f has returned as well
-				got, err := run.Isolated(t.Context(), "check", time.Second, c.f)
+				got, err := run.Isolated(t.Context(), time.Second, c.f)
 				if c.want == "" {
 					require.NoError(t, err)
 					require.Equal(t, 7, got)
@@ -62,7 +62,7 @@ func TestIsolatedObeysTheContext(t *testing.T) {
 			return 0, nil
 		}
 		for range 2 { // the second time the context has ended already
-			_, err := run.Isolated(ctx, "check", time.Second, slow)
+			_, err := run.Isolated(ctx, time.Second, slow)
 			require.ErrorIs(t, err, context.Canceled)
 			require.ErrorIs(t, err, why)
 		}
