@@ -84,7 +84,8 @@ func TestNoCallIsNoFault(t *testing.T) {
 		resp *middleware.Response
 	}{
 		"nothing demands it":             {request(), ended(middleware.FinishStop, text)},
-		"filtered or refused":            {demanding(""), ended(middleware.FinishFilter, text)},
+		"filtered":                       {demanding(""), ended(middleware.FinishFilter, text)},
+		"refused":                        {demanding(""), ended(middleware.FinishStop, middleware.Part{Text: "No.", Native: &middleware.Native{Raw: `{"refusal":"No."}`}})},
 		"cut off":                        {demanding(""), ended(middleware.FinishLength, text)},
 		"a reason of the provider's own": {demanding(""), ended("pause_turn", text)},
 		"a call that the provider ran":   {demanding(""), ended(middleware.FinishStop, middleware.Part{Kind: middleware.PartOpaque}, text)},

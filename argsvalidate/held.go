@@ -105,7 +105,7 @@ func (s *step) withdraw() {
 		s.held = nil
 		return
 	}
-	if !s.held.complete() || s.last.FinishReason == middleware.FinishFilter {
+	if !s.held.complete() || s.last.FinishReason == middleware.FinishFilter || s.last.Message.Refused() {
 		s.tally.Note(fmt.Sprintf("attempt %d has no tool call: the held calls were given up: %s", s.attempt, toolNames(valid)))
 		s.held = nil
 		return

@@ -46,9 +46,15 @@ func TestFeedbackIsAtMost8KiB(t *testing.T) {
 // A filter has the last word: what was held is not run.
 func TestKeepValidAndAFilteredAnswer(t *testing.T) {
 	t.Parallel()
-	filtered := middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant("no"), FinishReason: middleware.FinishFilter})
-	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), middlewaretest.Calls("note", goodNote, "nosuch", "{}"), filtered)
-	require.NoError(t, out.err)
-	require.Empty(t, out.resp.Message.ToolCalls)
-	require.Contains(t, out.report.Notes, "attempt 2 has no tool call: the held calls were given up: note")
+	refused := middleware.Assistant("no")
+	refused.Parts[0].Native = &middleware.Native{Raw: `{"refusal":"no"}`}
+	for _, answer := range []*middleware.Response{
+		{Message: middleware.Assistant("no"), FinishReason: middleware.FinishFilter},
+		{Message: refused, FinishReason: middleware.FinishStop},
+	} {
+		out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), middlewaretest.Calls("note", goodNote, "nosuch", "{}"), middlewaretest.Reply(answer))
+		require.NoError(t, out.err)
+		require.Empty(t, out.resp.Message.ToolCalls)
+		require.Contains(t, out.report.Notes, "attempt 2 has no tool call: the held calls were given up: note")
+	}
 }

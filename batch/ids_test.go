@@ -26,6 +26,10 @@ func TestFixIDsNumbersByPlace(t *testing.T) {
 	}
 	require.Equal(t, []string{"toolmend_4", "x", "toolmend_6", "toolmend_7"}, ids)
 	require.Empty(t, m.ToolCalls[0].ID, "the message itself is not changed")
+
+	fixed = batch.FixIDs(nil, middleware.Assistant("", call("", "t", ""), call("toolmend_1", "t", "")))
+	require.Equal(t, "toolmend_1_2", fixed.ToolCalls[0].ID, "an id that a later call has is not taken from it")
+	require.Equal(t, "toolmend_1", fixed.ToolCalls[1].ID)
 }
 
 func TestFixIDsLeavesGoodMessagesAlone(t *testing.T) { // not parallel: it counts allocations

@@ -50,14 +50,14 @@ func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *
 func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	from := s.origin(resp)
 	r := from.response()
+	streamed, status := isStream(body, s.codec), statusOf(resp)
+	if streamed && status == invalid {
+		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
+	}
 	if !bytes.Equal(body, from.raw) {
 		for _, k := range append([]string{"Etag"}, digests...) {
 			r.Header.Del(k)
 		}
-	}
-	streamed, status := isStream(body, s.codec), statusOf(resp)
-	if streamed && status == invalid {
-		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
 	}
 	setBody(r, body, streamed)
 	if streamed {
