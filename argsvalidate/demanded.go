@@ -34,7 +34,8 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 	if p := s.known.find(s.req.OnlyTool); p.declared() {
 		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
 	}
-	if !s.demanded && s.attempt < limit {
+	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
+	if !inside && !s.demanded && s.attempt < limit { // a layer inside, such as textcall, has asked again already
 		s.demanded = true
 		reply := middleware.User(demandText(s.req.OnlyTool, s.known.available()))
 		s.record([]middleware.Message{reply})

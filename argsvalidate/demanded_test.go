@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/textcall"
 )
 
 func demanding(only string) *middleware.Request {
@@ -50,6 +51,17 @@ func TestDemandedCallIsAskedForOnce(t *testing.T) {
 	out = run(t, argsvalidate.Options{MaxAttempts: 1}, demanding(""), words)
 	require.NoError(t, out.err)
 	require.Equal(t, []string{"the request demands a tool call, and attempt 1 has none"}, out.report.Notes)
+}
+
+// A layer inside that has asked again already is not made to ask again.
+func TestDemandedCallBehindALayerThatAsks(t *testing.T) {
+	t.Parallel()
+	words := middlewaretest.Text("It is sunny.")
+	model := middlewaretest.NewModel(t, words, words, words)
+	resp, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{}))(model.Call)(t.Context(), demanding(""))
+	require.NoError(t, err)
+	require.Len(t, resp.Report.Attempts, 3)
+	require.Contains(t, resp.Report.Notes, "the request demands a tool call, and attempt 1 has none")
 }
 
 func TestDemandedCallUnderRaise(t *testing.T) {
