@@ -21,6 +21,9 @@ const (
 // conversation and the usage, on failure too; it is never nil. The errors are
 // those of Agent.Run, and ErrNoAnswer. It panics if T is not a struct that
 // NewTool takes.
+//
+// A text that the model writes instead of calling the tool is not asked for
+// again: package answer does that, for answers that are text.
 func Extract[T any](ctx context.Context, call middleware.ModelCall, msgs ...middleware.Message) (T, *State, error) {
 	s := NewState(msgs...)
 	if s.done() { // the conversation ends with an answer, to another question
