@@ -23,14 +23,14 @@ func ask() *middleware.Request {
 }
 
 // through runs a script through answer.New(o).
-func through(t *testing.T, o answer.Options, turns ...middlewaretest.Turn) (*middleware.Response, error, *middlewaretest.Model) {
+func through(t *testing.T, o answer.Options, turns ...middlewaretest.Turn) (*middleware.Response, *middlewaretest.Model, error) {
 	t.Helper()
 	if o.Schema == nil && o.Check == nil {
 		o.Schema = wanted
 	}
 	model := middlewaretest.NewModel(t, turns...)
 	resp, err := answer.New(o)(model.Call)(t.Context(), ask())
-	return resp, err, model
+	return resp, model, err
 }
 
 func TestLaws(t *testing.T) {
@@ -55,7 +55,7 @@ func TestRepairs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err, _ := through(t, answer.Options{}, middlewaretest.Text(c.sent))
+			resp, _, err := through(t, answer.Options{}, middlewaretest.Text(c.sent))
 			require.NoError(t, err)
 			require.Equal(t, c.want, resp.Message.Text())
 			require.Equal(t, middleware.Valid, resp.Report.Status)
@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err, model := through(t, c.o, c.sent, middlewaretest.Text(`{"n": 1}`))
+			resp, model, err := through(t, c.o, c.sent, middlewaretest.Text(`{"n": 1}`))
 			require.NoError(t, err)
 			require.Equal(t, `{"n": 1}`, resp.Message.Text())
 			require.Equal(t, middleware.Valid, resp.Report.Status)
@@ -135,7 +135,7 @@ func TestNotAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp, err, _ := through(t, answer.Options{OnExhausted: answer.Raise}, c.turn)
+			resp, _, err := through(t, answer.Options{OnExhausted: answer.Raise}, c.turn)
 			require.NoError(t, err)
 			require.Equal(t, middleware.NoCalls, resp.Report.Status)
 			require.Len(t, resp.Report.Attempts, 1)
@@ -156,7 +156,7 @@ func TestOtherChoices(t *testing.T) {
 		other middleware.Message
 		want  middleware.Status
 	}{{middleware.Assistant("two"), middleware.Valid}, {middleware.Assistant("", call), middleware.Unchecked}} {
-		resp, err, _ := through(t, answer.Options{}, middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant(`{"n": 1}`), Others: []middleware.Message{c.other}}))
+		resp, _, err := through(t, answer.Options{}, middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant(`{"n": 1}`), Others: []middleware.Message{c.other}}))
 		require.NoError(t, err)
 		require.Equal(t, c.want, resp.Report.Status)
 		require.Equal(t, []string{"only the first choice of the answer was validated"}, resp.Report.Notes)
@@ -166,7 +166,7 @@ func TestOtherChoices(t *testing.T) {
 // TestToolCallInsteadOfACorrection: the model may use a tool after a re-ask.
 func TestToolCallInsteadOfACorrection(t *testing.T) {
 	t.Parallel()
-	resp, err, _ := through(t, answer.Options{}, middlewaretest.Text("I would have to look."), middlewaretest.Calls("weather", `{}`))
+	resp, _, err := through(t, answer.Options{}, middlewaretest.Text("I would have to look."), middlewaretest.Calls("weather", `{}`))
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 1)
 	require.Len(t, resp.Report.Attempts, 2)
@@ -176,7 +176,7 @@ func TestToolCallInsteadOfACorrection(t *testing.T) {
 func TestExhausted(t *testing.T) {
 	t.Parallel()
 	turns := []middlewaretest.Turn{middlewaretest.Text("a"), middlewaretest.Text("b"), middlewaretest.Text("c")}
-	resp, err, _ := through(t, answer.Options{}, turns...)
+	resp, _, err := through(t, answer.Options{}, turns...)
 	require.NoError(t, err)
 	require.Equal(t, "c", resp.Message.Text())
 	require.Equal(t, middleware.Invalid, resp.Report.Status)
@@ -186,7 +186,7 @@ func TestExhausted(t *testing.T) {
 	_, err = answer.Value[struct{ N int }](resp)
 	require.ErrorIs(t, err, answer.ErrInvalid)
 
-	_, err, _ = through(t, answer.Options{OnExhausted: answer.Raise}, turns...)
+	_, _, err = through(t, answer.Options{OnExhausted: answer.Raise}, turns...)
 	require.EqualError(t, err, "answer: attempts exhausted: still invalid after 3 attempts: syntax")
 	require.ErrorIs(t, err, answer.ErrExhausted)
 	require.ErrorIs(t, err, answer.ErrInvalid)
@@ -205,7 +205,7 @@ func TestExhausted(t *testing.T) {
 func TestRepetition(t *testing.T) {
 	t.Parallel()
 	same := middlewaretest.Text("one")
-	resp, err, model := through(t, answer.Options{MaxAttempts: 9}, middlewaretest.Text("x"), same, same, same)
+	resp, model, err := through(t, answer.Options{MaxAttempts: 9}, middlewaretest.Text("x"), same, same, same)
 	require.NoError(t, err)
 	require.Equal(t, middleware.Invalid, resp.Report.Status)
 	require.Equal(t, []string{"ended after attempt 4: the model sent the same invalid answer 3 times in a row"}, resp.Report.Notes)
@@ -225,7 +225,7 @@ func TestCheckThatCannotDecide(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err, _ := through(t, answer.Options{Check: c.check}, middlewaretest.Text("x"))
+			_, _, err := through(t, answer.Options{Check: c.check}, middlewaretest.Text("x"))
 			require.EqualError(t, err, c.want)
 			require.ErrorIs(t, err, answer.ErrCheck)
 			var e *answer.Error
@@ -270,7 +270,7 @@ func TestContextDuringACheck(t *testing.T) {
 
 func TestInstruct(t *testing.T) {
 	t.Parallel()
-	_, err, model := through(t, answer.Options{Instruct: true}, middlewaretest.Text("x"), middlewaretest.Text("y"), middlewaretest.Text(`{"n": 1}`))
+	_, model, err := through(t, answer.Options{Instruct: true}, middlewaretest.Text("x"), middlewaretest.Text("y"), middlewaretest.Text(`{"n": 1}`))
 	require.NoError(t, err)
 	for _, r := range model.Requests() {
 		require.Equal(t, middleware.RoleSystem, r.Messages[0].Role)
@@ -283,12 +283,12 @@ func TestInstruct(t *testing.T) {
 func TestFeedbackOfYourOwn(t *testing.T) {
 	t.Parallel()
 	mine := func(text string, issues []middleware.Issue) string { return text + ": " + issues[0].Code }
-	_, err, model := through(t, answer.Options{Feedback: mine}, middlewaretest.Text("eins"), middlewaretest.Text(`{"n": 1}`))
+	_, model, err := through(t, answer.Options{Feedback: mine}, middlewaretest.Text("eins"), middlewaretest.Text(`{"n": 1}`))
 	require.NoError(t, err)
 	require.Equal(t, "eins: syntax", model.Requests()[1].Messages[2].Text())
 
 	broken := func(string, []middleware.Issue) string { panic("x") }
-	resp, err, model := through(t, answer.Options{Feedback: broken}, middlewaretest.Text("eins"), middlewaretest.Text(`{"n": 1}`))
+	resp, model, err := through(t, answer.Options{Feedback: broken}, middlewaretest.Text("eins"), middlewaretest.Text(`{"n": 1}`))
 	require.NoError(t, err)
 	require.Contains(t, model.Requests()[1].Messages[2].Text(), "Your answer is not valid.")
 	require.Equal(t, []string{"Options.Feedback panicked or was late; the built-in text was sent"}, resp.Report.Notes)

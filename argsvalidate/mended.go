@@ -84,7 +84,7 @@ func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string)
 	case err != nil && ctx.Err() != nil: // run returns the context's error
 		return issue(codeUndecided, "", undecided)
 	case err != nil:
-		j.failures = append(j.failures, fmt.Errorf("Decode of tool %s: %w", t.Name, err))
+		j.failures = append(j.failures, fmt.Errorf("the decoder of tool %s: %w", t.Name, err))
 		return issue(codeUndecided, "", notChecked)
 	case refusal != nil:
 		return issue(codeDecode, "", refusal.Error())
