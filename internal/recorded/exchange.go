@@ -110,7 +110,7 @@ func request(c wire.Codec, body []byte) (*middleware.Request, error) {
 		return nil, explain(err)
 	}
 	thin := `{"messages":[],"input":[],"contents":[]`
-	for _, key := range []string{"model", "tools", "functions"} {
+	for _, key := range []string{"model", "tools", "functions", "n", "generationConfig"} {
 		if raw, ok := members[key]; ok {
 			thin += fmt.Sprintf(",%q:%s", key, raw)
 		}

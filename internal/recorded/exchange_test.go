@@ -2,6 +2,7 @@ package recorded_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -55,7 +56,8 @@ func TestLegacyFunctionCall(t *testing.T) {
 
 func TestChoicesAreTurns(t *testing.T) {
 	t.Parallel()
-	got, err := turns(t, exchange(t, chatRequest, `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"add"}}]}},
+	asked := `{"n":3,` + strings.TrimPrefix(chatRequest, "{")
+	got, err := turns(t, exchange(t, asked, `{"choices":[{"message":{"tool_calls":[{"id":"a","function":{"name":"add"}}]}},
 		{"message":{"content":"no"}},{"message":{"tool_calls":[{"id":"b","function":{"name":"add"}}]}}]}`, false))
 	require.NoError(t, err)
 	require.Len(t, got, 2)
@@ -72,8 +74,8 @@ func TestStream(t *testing.T) {
 	}{
 		"pieces of two calls": {
 			": comment\n\nevent: chunk\n" + calls(`{"index":0,"id":"a","function":{"name":"add","arguments":""}}`) +
-				calls(`{"index":0,"function":{"arguments":"{\"x\""}}`) + calls(`{"index":1,"id":"b","function":{"name":"add","arguments":"{}"}}`) +
-				calls(`{"index":0,"function":{"arguments":":1}"}}`) + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n",
+				calls(`{"index":0,"function":{"arguments":"{\"x\""}}`) + calls(`{"index":0,"function":{"arguments":":1}"}}`) +
+				calls(`{"index":1,"id":"b","function":{"name":"add","arguments":"{}"}}`) + "data: {\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"tool_calls\"}]}\n\ndata: [DONE]\n",
 			[]middleware.ToolCall{{ID: "a", Name: "add", Arguments: `{"x":1}`}, {ID: "b", Name: "add", Arguments: `{}`}},
 		},
 		"every call numbered 0": {
