@@ -82,7 +82,7 @@ type Options struct {
 	// that has not ended). It must not change s. A process that goes on from
 	// the last save runs only those calls again that were running then. An
 	// error ends the run: no further call begins, those that run are waited
-	// for, and s has their results.
+	// for, and s has their results. It stands beside another error of the step.
 	Checkpoint func(ctx context.Context, s *State) error
 }
 

@@ -158,3 +158,22 @@ func TestCheckpointAfterEachResult(t *testing.T) {
 	require.Contains(t, runs, "map[call_2:1 call_5:1]", "the siblings' results were saved while call_2 ran")
 	require.Contains(t, runs, "map[call_5:1]", "before a call begins, the results before it are saved")
 }
+
+// A failed save is told beside another error: whoever waits for a decision must
+// know that the results of this turn are not saved.
+func TestCheckpointErrorBesideAnother(t *testing.T) {
+	t.Parallel()
+	var ran []string
+	o := tools(says("a", "done"), guarded(&ran))
+	saves := 0
+	o.Checkpoint = func(context.Context, *agentloop.State) error {
+		if saves++; saves == 3 {
+			return errBoom
+		}
+		return nil
+	}
+	s, err := run(t, o, calls("a", "{}", "weather", oslo))
+	require.ErrorIs(t, err, agentloop.ErrPending)
+	require.ErrorContains(t, err, "agentloop: checkpoint: boom")
+	require.Len(t, s.Pending(), 1)
+}

@@ -48,3 +48,13 @@ func TestSaveFileFails(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, entries, 1)
 }
+
+// A state made by hand has no version before it has run.
+func TestSaveFileOfAStateMadeByHand(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "state")
+	require.NoError(t, agentloop.SaveFile(name, &agentloop.State{Messages: []middleware.Message{middleware.User("go")}}))
+	s, err := agentloop.LoadFile(name)
+	require.NoError(t, err)
+	require.Len(t, s.Messages, 1)
+}

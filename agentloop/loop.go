@@ -91,8 +91,11 @@ func (a *Agent) step(ctx context.Context, s *State) (step Step, err error) {
 		return step, err
 	}
 	// What is done is saved, also when the context has ended meanwhile.
-	if saveErr := a.save(context.WithoutCancel(ctx), s); err == nil {
-		err = saveErr
+	switch saveErr := a.save(context.WithoutCancel(ctx), s); {
+	case saveErr != nil && err != nil:
+		return step, fmt.Errorf("%w: %w", saveErr, err)
+	case saveErr != nil:
+		return step, saveErr
 	}
 	return step, err
 }

@@ -12,6 +12,9 @@ import (
 // stored once.
 func (s State) MarshalJSON() ([]byte, error) {
 	type plain State
+	if s.Version == 0 || s.Version == firstVersion { // the form in memory is the same
+		s.Version = stateVersion
+	}
 	v := struct {
 		plain
 		Results []storedResult `json:"results,omitzero"`

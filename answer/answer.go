@@ -17,9 +17,10 @@
 // A message with tool calls is not an answer. It passes unchanged, because the
 // answer comes in a later step. A message that the provider's filter stopped
 // passes, and so does a refusal that the provider marks as one: asking again
-// does not help. The report has a note then, and [Value] returns an error. An
-// answer that was cut off at its length limit is a fault, and the model is
-// asked for a shorter one.
+// does not help. So does a message that a layer inside, such as textcall, has
+// passed on as invalid: it stays invalid, whatever its text looks like. The
+// report has a note then, and [Value] returns an error. An answer that was cut
+// off at its length limit is a fault, and the model is asked for a shorter one.
 //
 // # What the model knows
 //

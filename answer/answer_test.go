@@ -296,3 +296,15 @@ func TestFeedbackOfYourOwn(t *testing.T) {
 	require.ErrorAs(t, resp.Report.Failures[0], &panicked)
 	require.Equal(t, "x", panicked.Value)
 }
+
+// TestInvalidMessageStaysInvalid: what a layer inside could not read as a call is
+// no answer, though any text would do.
+func TestInvalidMessageStaysInvalid(t *testing.T) {
+	t.Parallel()
+	unread := &middleware.Response{Message: middleware.Assistant("Action: pay"), Report: middleware.Report{Status: middleware.Invalid}}
+	any := func(context.Context, string) ([]middleware.Issue, error) { return nil, nil }
+	resp, _, err := through(t, answer.Options{Check: any}, middlewaretest.Reply(unread))
+	require.NoError(t, err)
+	require.Equal(t, middleware.Invalid, resp.Report.Status)
+	require.Equal(t, []string{"the answer was not validated: a layer inside found the message invalid"}, resp.Report.Notes)
+}

@@ -82,6 +82,9 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	switch {
 	case len(resp.Message.ToolCalls) > 0:
 		return true, resp, nil
+	case resp.Report.Status == middleware.Invalid:
+		s.tally.Note("the answer was not validated: a layer inside found the message invalid")
+		return true, resp, nil
 	case resp.FinishReason == middleware.FinishFilter:
 		s.tally.Note("the answer was not validated: the provider's filter stopped it")
 		return true, resp, nil

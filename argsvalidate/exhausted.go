@@ -38,7 +38,7 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 		if len(valid) > 0 {
 			s.tally.Note(fmt.Sprintf("invalid calls were dropped: %.200s", strings.Join(dropped, ", ")))
 			out.Message.ToolCalls = valid
-			out.Report.Status = middleware.StatusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
+			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
 		}
 		policy = Raise

@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
 
 // mixed is a batch with a valid call that strip changes and an invalid one that
@@ -100,4 +101,16 @@ func TestAValidCallDoesNotRaise(t *testing.T) {
 	o := argsvalidate.Options{MaxAttempts: 1, PerTool: map[string]argsvalidate.ToolOptions{"note": {OnExhausted: argsvalidate.Raise}}}
 	out := run(t, o, request(), answer(call("1", "note", goodNote), call("2", "weather", badWeather)))
 	require.NoError(t, out.err)
+}
+
+// The calls of another choice are nobody's to judge, whatever was dropped.
+func TestDropInvalidBesideAnotherChoice(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid}
+	out := run(t, o, request(), middlewaretest.Reply(&middleware.Response{
+		Message: middleware.Assistant("", call("1", "note", goodNote), call("2", "weather", badWeather)),
+		Others:  []middleware.Message{middleware.Assistant("", call("3", "weather", badWeather))}}))
+	require.NoError(t, out.err)
+	require.Len(t, out.resp.Message.ToolCalls, 1)
+	require.Equal(t, middleware.Unchecked, out.resp.Report.Status)
 }

@@ -179,3 +179,17 @@ func TestKeepValidNeverLosesAHeldCall(t *testing.T) {
 		}
 	})
 }
+
+// A text that textcall could not read is no answer that gives up a held batch.
+func TestKeepValidAndATextThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	unread := middleware.Response{Message: middleware.Assistant("Action: weather"), FinishReason: middleware.FinishStop}
+	unread.Report = middleware.Report{Status: middleware.Invalid, Attempts: []middleware.Attempt{
+		{Message: unread.Message, Issues: []middleware.Issue{{Code: "unreadable", Message: "no input"}}}}}
+	first := answer(call("a", "note", goodNote), call("b", "weather", badWeather))
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Invalid, out.resp.Report.Status)
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, request(), first, middlewaretest.Reply(&unread))
+	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
+}

@@ -100,8 +100,10 @@ func (s *step) verdicts() []middleware.Verdict {
 }
 
 // status is that of the message that envelope returns.
-func (s *step) status() middleware.Status {
-	status := middleware.StatusOf(s.verdicts())
+func (s *step) status() middleware.Status { return s.statusOf(s.verdicts()) }
+
+func (s *step) statusOf(verdicts []middleware.Verdict) middleware.Status {
+	status := middleware.StatusOf(verdicts)
 	if status != middleware.Invalid && othersCall(s.last) {
 		return middleware.Unchecked
 	}
@@ -165,6 +167,11 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		}
 	}
 	s.hold()
+	if s.held == nil && isUnreadable(resp) { // no answer that could give up the held calls
+		s.record(nil)
+		out, err := s.unreadable(resp)
+		return true, out, err
+	}
 	var reasons []error
 	if ruleErr == nil && s.anyOpen() {
 		reasons = s.outOfAttempts()
