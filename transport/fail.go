@@ -94,7 +94,10 @@ func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte
 		return own, ""
 	}
 	f := s.fault(err)
-	return stream.Fail(f.status, f.code, f.message), f.ownCode()
+	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // one object came behind a keep-alive
+		events = s.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
+	}
+	return events, f.ownCode()
 }
 
 // ownEvent returns the event in which the provider said its error, if it did

@@ -24,6 +24,7 @@ func (m *ids) keep(given, kept string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	given, kept = strings.Clone(given), strings.Clone(kept) // they are views of the answers
 	if m.kept == nil {
 		m.kept = map[string]string{}
 	}

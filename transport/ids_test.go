@@ -3,6 +3,7 @@ package transport
 import (
 	"strconv"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 )
@@ -25,4 +26,14 @@ func TestIDsAreBounded(t *testing.T) {
 	m.keep("2", "again")
 	require.Equal(t, "again", m.of("2"))
 	require.Equal(t, "kept3", m.of("3"))
+}
+
+// TestIDsKeepNoAnswer: an id is a view of the answer that it stands in.
+func TestIDsKeepNoAnswer(t *testing.T) {
+	t.Parallel()
+	var m ids
+	given, kept := "the first answer"[4:9], "the second answer"[4:10]
+	m.keep(given, kept)
+	require.NotSame(t, unsafe.StringData(kept), unsafe.StringData(m.of(given)))
+	require.NotSame(t, unsafe.StringData(given), unsafe.StringData(m.order[0]))
 }

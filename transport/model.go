@@ -27,7 +27,7 @@ type attempt struct {
 	refusal *middleware.ModelError // the provider's error; under step.mu
 	native  *middleware.Native     // of the answer; under step.mu
 	stream  wire.Stream
-	begun   bool          // a byte of the body has come; under step.mu
+	begun   bool          // more than white space of the body has come; under step.mu
 	through bool          // all of them were, as they came
 	lineErr error         // with which they ended, if not nil
 	err     error         // of the model call; to be read once done is closed

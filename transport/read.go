@@ -153,9 +153,10 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 }
 
-// begins notes that a's body has begun.
+// begins notes that a's body has begun. White space does not say yet whether a
+// stream follows.
 func (s *step) begins(a *attempt) {
-	if a.begun {
+	if a.begun || len(bytes.TrimLeft(a.raw, " \t\r\n")) == 0 {
 		return
 	}
 	s.mu.Lock()

@@ -87,6 +87,9 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 	}
 	s.mu.Lock()
 	live := s.live == a
+	if !live && s.latest == a { // no keep-alive makes it live behind this
+		s.latest = nil
+	}
 	s.mu.Unlock()
 	if live {
 		return s.passThrough(a, body, why)
