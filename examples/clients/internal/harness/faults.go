@@ -63,7 +63,7 @@ var faults = []fault{
 	{name: "misnamed key", bad: args(`{"location":"Oslo","days":2}`)},
 	{name: "null where required", bad: args(`{"city":null}`)},
 	{name: "text for array", bad: args(`{"city":"Oslo","fields":"wind"}`)},
-	{name: "JSON text for array", bad: args(`{"city":"Oslo","fields":"[\"wind\"]"}`)},
+	{name: "JSON text for array", bad: args(`{"city":"Oslo","fields":"[\"wind\"]"}`), want: mended(`{"city":"Oslo","fields":["wind"]}`)},
 	{name: "array for text", bad: args(`{"city":["Oslo"]}`)},
 	{name: "fraction for integer", bad: args(`{"city":"Oslo","days":2.5}`)},
 	{name: "words for integer", bad: args(`{"city":"Oslo","days":"two"}`)},
