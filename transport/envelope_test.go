@@ -3,6 +3,8 @@ package transport_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -11,26 +13,54 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
+// exchangesPerCheck makes `make soak`, with 100,000 checks, a run of a million
+// answers of each format.
+const exchangesPerCheck = 10
+
 // TestEnvelopes: whatever is wrong with the envelope of an answer, no client
 // decodes a call from the bytes that leave the Transport that does not satisfy
 // its schema.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
-	tr := transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}))
+	tr := strictTransport()
+	envelopes(t, exchangesPerCheck, func(_ *testing.T, x envelope.Exchange) string { return x.Through(tr.Hook) })
+}
+
+// TestSlowEnvelopes is TestEnvelopes with answers so slow that the client is
+// sent keep-alives.
+func TestSlowEnvelopes(t *testing.T) {
+	t.Parallel()
+	envelopes(t, 1, func(t *testing.T, x envelope.Exchange) (left string) {
+		x.Pause = 20 * time.Second
+		synctest.Test(t, func(*testing.T) { left = x.Through(strictTransport().Hook) })
+		return left
+	})
+}
+
+func strictTransport() *transport.Transport {
+	return transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}))
+}
+
+func envelopes(t *testing.T, each int, through func(t *testing.T, x envelope.Exchange) string) {
 	for _, f := range envelope.Formats() {
 		for _, stream := range []bool{false, true} {
 			readers := f.Readers(stream)
 			t.Run(fmt.Sprintf("%s/stream=%t", f.Name, stream), func(t *testing.T) {
 				t.Parallel()
-				rapid.Check(t, func(t *rapid.T) {
-					x := f.Hostile(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }, stream)
-					left := x.Through(tr.Hook)
+				check := func(rt *rapid.T) {
+					x := f.Hostile(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(rt, label) }, stream)
+					left := through(t, x)
 					for _, r := range readers {
 						for _, c := range r.Calls(left) {
 							if !c.Valid() {
-								t.Fatalf("%s sees %q\nsent %s\nleft %s", r.Name, c, x.Body, left)
+								rt.Fatalf("%s sees %q\nsent %q\nand %q\nleft %q", r.Name, c, x.First, x.Body, left)
 							}
 						}
+					}
+				}
+				rapid.Check(t, func(t *rapid.T) {
+					for range each {
+						check(t)
 					}
 				})
 			})

@@ -20,8 +20,8 @@ func (m *mutator) frame(f Format, stream bool) string {
 	return m.events()
 }
 
-// cut ends a body too early, puts a byte into it that is no UTF-8, or adds what
-// does not belong there.
+// cut ends a body too early, puts a byte into it that is no UTF-8, adds what
+// does not belong there, or changes what stands between the texts.
 func (m *mutator) cut(body string) string {
 	switch at := m.draw("cut at", len(body)+1); m.draw("cut", 12) {
 	case 0:
@@ -30,8 +30,19 @@ func (m *mutator) cut(body string) string {
 		return body[:at] + "\xff" + body[at:]
 	case 2:
 		return body + pick(m.draw, "rest", "\n", "}", "data: [DONE]\n\n", "{}", "\x00")
+	case 3:
+		return m.between(body)
 	}
 	return body
+}
+
+// between changes one place where a text, a line or a field begins.
+func (m *mutator) between(body string) string {
+	old := pick(m.draw, "old", "\n", "\n\n", "data: ", "data: {", `,"`, "{", "event: ")
+	parts := strings.Split(body, old)
+	at := m.draw("between", len(parts))
+	by := pick(m.draw, "by", "\r", "\r\r", "\r\n", "\n", ": x\r"+old, old+"\r", "\r"+old, "foo\n\n"+old, "event: x\r"+old, "\ufeff"+old, ": x\r\r\n"+old, old+"\ndata: ")
+	return strings.Join(parts[:at], old) + by + strings.Join(parts[at:], old)
 }
 
 // lines returns the events as newline-delimited JSON.

@@ -136,11 +136,13 @@ func (m *mutator) move(object *node) {
 
 // respell changes the case of a key.
 func (m *mutator) respell(key string) string {
-	switch m.draw("case", 3) {
+	switch i := 1 + m.draw("letter", max(1, len(key)-2)); m.draw("case", 4) {
 	case 0:
 		return strings.ToUpper(key[:2]) + key[2:]
 	case 1:
 		return strings.ToUpper(key)
+	case 2:
+		return key[:i] + strings.ToUpper(key[i:i+1]) + key[i+1:]
 	}
 	if strings.Contains(key, "s") { // U+017F folds to s
 		return strings.Replace(key, "s", "\u017f", 1)
@@ -158,7 +160,7 @@ func escape(key string) string {
 
 // retype returns n as a value of another kind.
 func (m *mutator) retype(n *node) *node {
-	switch m.draw("kind", 8) {
+	switch m.draw("kind", 9) {
 	case 0:
 		return &node{raw: quote(n.String())}
 	case 1:
@@ -170,7 +172,7 @@ func (m *mutator) retype(n *node) *node {
 	case 4:
 		return &node{raw: "\"\xff\""}
 	case 5:
-		return &node{open: '{'}
+		return pick(m.draw, "empty", &node{open: '{'}, &node{open: '['}, &node{raw: `""`}, &node{raw: "false"})
 	case 6:
 		if strings.HasPrefix(n.raw, `"`) { // text as what it holds
 			if inner := parse(unquote(n.raw)); inner.open != 0 {
@@ -178,6 +180,8 @@ func (m *mutator) retype(n *node) *node {
 			}
 		}
 		return &node{raw: `"` + n.String() + `"`} // broken JSON, mostly
+	case 7:
+		return &node{open: '{', members: []member{{`"0"`, n.clone()}}}
 	}
 	return &node{raw: "true"}
 }

@@ -71,6 +71,9 @@ func (s *stream) Close() (*middleware.Response, error) {
 
 // event reads one line. Nothing from a call, an error or the end on is safe.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
+	if s.buf.IsEvents() && objects(s.buf.Text()[e.Start:e.End]) {
+		return true, codec.Shapef("an object on a line of its own in a stream of events") // which readers of lines find
+	}
 	root, ok, err := line(e, s.buf.IsWhole())
 	if err != nil || !ok {
 		return false, err
@@ -84,6 +87,16 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		return false, err
 	}
 	return len(s.calls) > calls || s.failure != nil || s.done, nil
+}
+
+// objects reports whether a line of text begins as an object does.
+func objects(text string) bool {
+	for row := range strings.SplitSeq(text, "\n") {
+		if strings.HasPrefix(strings.TrimSpace(row), "{") {
+			return true
+		}
+	}
+	return false
 }
 
 // line parses the data of an event; false for what is kept and not read: an
