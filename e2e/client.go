@@ -38,6 +38,18 @@ type command struct {
 // clients are in the order of the table's rows.
 func clients() []client { return append(agents, pythons...) }
 
+// packages are what has to be installed.
+func packages() []pkg {
+	var out []pkg
+	for _, c := range clients() {
+		out = append(out, c.pkg)
+	}
+	for _, d := range decoders {
+		out = append(out, d.pkgs...)
+	}
+	return out
+}
+
 // fill puts the path of the file into arguments.
 func (p place) fill(args string) string {
 	return strings.ReplaceAll(args, "FILE", filepath.Join(p.dir, file))

@@ -81,10 +81,10 @@ func runAll(t *testing.T, root string, c client, s scenario) []result {
 func installed(t *testing.T, root string) map[string]string {
 	var pkgs []pkg
 	seen := make(map[pkg]bool)
-	for _, c := range clients() {
-		if !seen[c.pkg] {
-			seen[c.pkg] = true
-			pkgs = append(pkgs, c.pkg)
+	for _, p := range packages() {
+		if !seen[p] {
+			seen[p] = true
+			pkgs = append(pkgs, p)
 		}
 	}
 	installErr := install(t.Context(), root, pkgs)

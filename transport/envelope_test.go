@@ -48,7 +48,7 @@ func envelopes(t *testing.T, each int, through func(t *testing.T, x envelope.Exc
 			t.Run(fmt.Sprintf("%s/stream=%t", f.Name, stream), func(t *testing.T) {
 				t.Parallel()
 				check := func(rt *rapid.T) {
-					x := f.Hostile(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(rt, label) }, stream)
+					x := f.Hostile(envelope.Uniform(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "seed")...), stream)
 					left := through(t, x)
 					for _, r := range readers {
 						for _, c := range r.Calls(left) {

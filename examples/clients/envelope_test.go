@@ -36,7 +36,7 @@ func TestEnvelopes(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/stream=%t", f.Name, stream), func(t *testing.T) {
 				t.Parallel()
 				rapid.Check(t, func(t *rapid.T) {
-					x := f.Hostile(func(label string, n int) int { return rapid.IntRange(0, n-1).Draw(t, label) }, stream)
+					x := f.Hostile(envelope.Uniform(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "seed")...), stream)
 					left := x.Through(hook)
 					for name, sdk := range sdks(f.Name, stream) {
 						for _, c := range sdk(left) {

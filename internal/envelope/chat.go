@@ -1,7 +1,10 @@
 package envelope
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 )
@@ -16,6 +19,8 @@ type chatMessage struct {
 }
 
 type chatBody struct {
+	ID      text `json:"id"`
+	Object  text `json:"object"`
 	Choices []struct {
 		Message chatMessage `json:"message"`
 		Delta   chatMessage `json:"delta"`
@@ -46,15 +51,20 @@ func (body chatBody) calls() (calls []Call) {
 type chatStyle struct {
 	key       func(index json.RawMessage) text // nil: by order, and an id that is not the last one's begins a call
 	keepsName bool                             // the first one stays
+	oneID     bool                             // chunks with another id than the first one's are left out
+	oneObject bool                             // chunks that do not say what they are are left out
 }
 
 // Go's and Python's SDKs key a map by the value of the index, JavaScript's by
-// its text; the Vercel AI SDK keeps the first name, programs mostly the last.
+// its text; the Vercel AI SDK keeps the first name, programs mostly the last. The
+// accumulator of openai-go and the helper of openai-python leave chunks out.
 var chatStyles = map[string]chatStyle{
-	"index, last name":          {rawIndex, false},
-	"index, first name":         {rawIndex, true},
-	"text of index, first name": {textIndex, true},
-	"new id, new call":          {nil, false},
+	"index, last name":          {key: rawIndex},
+	"index, first name":         {key: rawIndex, keepsName: true},
+	"text of index, first name": {key: textIndex, keepsName: true},
+	"new id, new call":          {},
+	"openai-go":                 {key: rawIndex, oneID: true},
+	"openai-python":             {key: rawIndex, oneObject: true},
 }
 
 // rawIndex: a delta without an index has 0, as in a struct of Go.
@@ -91,12 +101,17 @@ func (s chatStyle) find(calls []building, index json.RawMessage, id text) (int, 
 // chatDeltas reads the first choice of each chunk until [DONE].
 func chatDeltas(events []event, style chatStyle) []Call {
 	var calls, old []building
+	var id text
 	for _, e := range events {
 		if strings.TrimSpace(e.data) == "[DONE]" {
 			break
 		}
 		body, ok := decode[chatBody](e.data)
-		if !ok || len(body.Choices) == 0 {
+		if !ok {
+			continue
+		}
+		id = cmp.Or(id, body.ID)
+		if len(body.Choices) == 0 || style.oneID && body.ID != id || style.oneObject && body.Object != "chat.completion.chunk" {
 			continue
 		}
 		d := body.Choices[0].Delta
@@ -113,5 +128,19 @@ func chatDeltas(events []event, style chatStyle) []Call {
 			old = add(old, "", f.Name, f.Arguments)
 		}
 	}
+	calls = slices.DeleteFunc(calls, func(b building) bool { return style.key != nil && several(b.call.Arguments) })
 	return append(built(calls), built(old)...)
+}
+
+// several reports whether arguments are several JSON texts in a row: some servers
+// number every call 0, and a client that joins those has arguments that it cannot
+// read.
+func several(arguments string) bool {
+	d := json.NewDecoder(strings.NewReader(arguments))
+	for n := 0; ; n++ {
+		var v any
+		if err := d.Decode(&v); err != nil {
+			return n > 1 && errors.Is(err, io.EOF)
+		}
+	}
 }

@@ -12,8 +12,11 @@
 package envelope
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"math"
+	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -73,12 +76,21 @@ type said struct {
 // event is one event of a stream.
 type event struct{ name, data string }
 
+// Uniform returns a Draw that seed decides: most generators of property tests
+// prefer small numbers, and so find less.
+func Uniform(seed ...byte) Draw {
+	sum := sha256.Sum256(seed)
+	r := rand.New(rand.NewChaCha8(sum))
+	return func(_ string, n int) int { return r.IntN(n) }
+}
+
 // Hostile returns a request that offers the tools, and a mutated answer. The
 // answer may be the second one: then the first has a call that is invalid.
 func (f Format) Hostile(draw Draw, stream bool) Exchange {
 	good, evil := calls(draw)
 	x := f.exchange(stream)
 	m := &mutator{draw: draw, good: f.trees(good, stream), evil: f.trees(evil, stream)}
+	m.stock = slices.Concat(m.evil, f.trees(evil, false))
 	for range draw("mutations", 4) {
 		m.mutate()
 	}

@@ -60,14 +60,10 @@ func (x Exchange) Through(hook Hook) string {
 	if err != nil {
 		return ""
 	}
-	body := x.First
+	asked := 0
 	resp, err := hook(req, func(r *http.Request) (*http.Response, error) {
-		if body == "" {
-			body = x.Body
-		}
-		resp := x.response(r, body)
-		body = ""
-		return resp, r.Body.Close()
+		asked++
+		return x.Answer(r, asked), r.Body.Close()
 	})
 	if err != nil {
 		return ""
@@ -80,7 +76,13 @@ func (x Exchange) Through(hook Hook) string {
 	return string(left)
 }
 
-func (x Exchange) response(r *http.Request, body string) *http.Response {
+// Answer returns the provider's answer to a request; asked says which model call
+// it is, from 1.
+func (x Exchange) Answer(r *http.Request, asked int) *http.Response {
+	body := x.Body
+	if x.First != "" && asked == 1 {
+		body = x.First
+	}
 	h := http.Header{}
 	if x.Kind != "" {
 		h.Set("Content-Type", x.Kind)

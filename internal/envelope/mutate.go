@@ -10,6 +10,7 @@ import (
 type mutator struct {
 	draw       Draw
 	good, evil []tree
+	stock      []tree // evil, streamed and whole
 }
 
 // place is an object of an answer, and the object at that place of its twin.
@@ -47,7 +48,7 @@ func (m *mutator) mutate() {
 // mutateList adds an element of some list of the twin, or moves the elements.
 func (m *mutator) mutateList(list *node) {
 	var others []*node
-	for _, e := range m.evil {
+	for _, e := range m.stock {
 		e.data.lists(func(l *node) { others = append(others, l.items...) })
 	}
 	switch i := m.draw("element", len(list.items)+1); {
@@ -88,7 +89,10 @@ func (m *mutator) mutateObject(p place) {
 	i := m.draw("member", len(p.object.members))
 	old := p.object.members[i]
 	value := old.value
-	if twin := p.twin.get(old.key); twin != nil {
+	switch twin := p.twin.get(old.key); {
+	case m.draw("from anywhere", 4) == 0:
+		value = m.any(old.key, value)
+	case twin != nil:
 		value = twin
 	}
 	insert := func(key string) {
@@ -122,11 +126,27 @@ func (m *mutator) mutateObject(p place) {
 	}
 }
 
+// any returns a value that a key has anywhere in the evil twin, else the one it
+// has.
+func (m *mutator) any(key string, has *node) *node {
+	values := []*node{has}
+	for _, e := range m.stock {
+		e.data.objects(nil, func(o, _ *node) {
+			for _, member := range o.members {
+				if member.key == key {
+					values = append(values, member.value)
+				}
+			}
+		})
+	}
+	return values[m.draw("value", len(values))]
+}
+
 // move puts a value of the evil twin below a key that other formats or other
 // events use for it.
 func (m *mutator) move(object *node) {
 	var values []member
-	for _, e := range m.evil {
+	for _, e := range m.stock {
 		e.data.objects(nil, func(o, _ *node) { values = append(values, o.members...) })
 	}
 	v := values[m.draw("moved", len(values))]

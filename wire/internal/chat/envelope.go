@@ -11,7 +11,7 @@ var (
 		{Key: "function", In: functionEnvelope}, {Key: "custom", In: codec.Envelope{{Key: "name"}, {Key: "input"}}}}
 	functionEnvelope = codec.Envelope{{Key: "name"}, {Key: "arguments"}}
 	messageEnvelope  = codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls", In: callEnvelope}, {Key: "function_call", In: functionEnvelope}}
-	answerEnvelope   = codec.Envelope{{Key: "error"}, {Key: "choices", In: codec.Envelope{{Key: "index"}, {Key: "finish_reason"},
+	answerEnvelope   = codec.Envelope{{Key: "error"}, {Key: "id"}, {Key: "object"}, {Key: "choices", In: codec.Envelope{{Key: "index"}, {Key: "finish_reason"},
 		{Key: "message", In: messageEnvelope}, {Key: "delta", In: messageEnvelope}}}}
 )
 

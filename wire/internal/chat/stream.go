@@ -23,7 +23,7 @@ type stream struct {
 	turns   map[int64]*turn
 	model   string
 	id      string // of the first chunk that has one
-	astray  bool   // the chunk has another
+	astray  astray // what the chunk at hand has else
 	usage   middleware.Usage
 	events  int
 	usageAt int // the event with the final figures; 0 for none
@@ -112,7 +112,16 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	if s.id == "" {
 		s.id = f.id.Str()
 	}
-	s.astray = f.id.Str() != s.id
+	s.astray = 0
+	if f.id.Str() != s.id {
+		s.astray |= astrayID
+	}
+	if !isText(f.id) {
+		s.astray |= astrayOdd
+	}
+	if f.object.Str() != "chat.completion.chunk" {
+		s.astray |= astrayObject
+	}
 	if m := f.model.Str(); m != "" {
 		s.model = m
 	}

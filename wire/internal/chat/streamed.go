@@ -24,12 +24,12 @@ type streamed struct {
 	word   string // type as written; "" if it never was
 	old    bool   // a function_call
 	args   strings.Builder
-	deltas int  // how many there were
-	last   int  // the last of them with arguments, be they empty; -1 for none
-	own    bool // a piece of it stood in a chunk with the id of the answer
-	astray bool // one stood in a chunk with another id, or none
-	more   bag  // members beside those known
-	inner  bag  // the same beside name and arguments
+	deltas int    // how many there were
+	last   int    // the last of them with arguments, be they empty; -1 for none
+	own    astray // what a chunk with a piece of it was not
+	astray astray // of all chunks that had a piece of it
+	more   bag    // members beside those known
+	inner  bag    // the same beside name and arguments
 }
 
 // indexOf returns the index of a choice or a call, which some server may write
@@ -92,17 +92,28 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 	return c, nil
 }
 
+// astray is why some clients leave a chunk out: openai-go where its id is not
+// the one of the answer, the helper of openai-python where its object is not
+// chat.completion.chunk.
+type astray uint8
+
+const (
+	astrayID astray = 1 << iota
+	astrayObject
+	astrayOdd // its id is no text: clients differ on whether that is another one
+)
+
 // from notes where a piece of the call stands.
-func (c *streamed) from(astray bool) {
-	c.astray = c.astray || astray
-	c.own = c.own || !astray
+func (c *streamed) from(a astray) {
+	c.astray |= a
+	c.own |= ^a | a&astrayOdd
 }
 
 // divided returns an error if a client may read a part of a call, or one call
-// from two. openai-go leaves out chunks whose id is not the first one's.
+// from two.
 func (t *turn) divided() error {
-	if t.old != nil && t.old.astray && t.old.own || slices.ContainsFunc(t.calls, func(c *streamed) bool { return c.astray && c.own }) {
-		return codec.Shapef("a call in chunks with several ids")
+	if t.old != nil && t.old.astray&t.old.own != 0 || slices.ContainsFunc(t.calls, func(c *streamed) bool { return c.astray&c.own != 0 }) {
+		return codec.Shapef("a call in chunks of which clients leave some out")
 	}
 	return t.oneIndex()
 }

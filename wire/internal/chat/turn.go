@@ -23,7 +23,7 @@ type turn struct {
 	details []*detail
 	audio   string // its id, as JSON
 	more    bag    // members that are not known here
-	astray  bool   // the chunk at hand has another id than the answer
+	astray  astray // of the chunk at hand
 	calls   []*streamed
 	byIndex map[int64]*streamed
 	top     int64 // above every index
