@@ -25,8 +25,8 @@ func (r Report) String() string {
 }
 
 // WriteTree writes the report for people, one branch for each attempt: the
-// calls that the model sent, the changes (~) and issues (✗) of each, and what
-// the model was told (→). Long texts are cut. The last line has the status, the
+// calls that the model sent, the changes (~) and issues (✗) of each, those of its
+// text, and what the model was told (→). Long texts are cut. The last line has the status, the
 // model calls and the tokens. The error is w's.
 func (r Report) WriteTree(w io.Writer) error {
 	t := tree{bufio.NewWriter(w)}
@@ -91,8 +91,12 @@ func (t tree) attempts(r Report) {
 		if a.Err != nil {
 			t.line("   │    ✗ %s", clipLine(a.Err.Error(), treeWidth))
 		}
+		if text := a.Message.Text(); text != "" && len(a.Issues)+len(a.Changes) > 0 {
+			t.line("   │    %q", clip(text, treeWidth))
+		}
+		t.faults("the answer", a.Changes, a.Issues)
 		for _, v := range a.Verdicts {
-			t.verdict(v)
+			t.faults(Issue{}.Path(), v.Changes, v.Issues)
 		}
 		for _, reply := range a.Replies {
 			t.told(reply)
@@ -103,12 +107,18 @@ func (t tree) attempts(r Report) {
 	}
 }
 
-func (t tree) verdict(v Verdict) {
-	for _, c := range v.Changes {
+// faults writes changes and issues; whole is the place of an issue without a
+// pointer.
+func (t tree) faults(whole string, changes []Change, issues []Issue) {
+	for _, c := range changes {
 		t.line("   │    ~ %s: %s", c.By, c.edit())
 	}
-	for _, i := range v.Issues {
-		t.line("   │    ✗ %s: %s", i.Path(), i.Message)
+	for _, i := range issues {
+		place := whole
+		if i.Pointer != "" {
+			place = i.Path()
+		}
+		t.line("   │    ✗ %s: %s", place, i.Message)
 	}
 }
 
@@ -126,7 +136,7 @@ func (c Change) edit() string {
 
 func (t tree) told(reply Message) {
 	mark := "→ told:"
-	if !reply.IsError {
+	if reply.Role == RoleTool && !reply.IsError {
 		mark = "→ told (a valid sibling):"
 	}
 	t.line("   │    %s", mark)

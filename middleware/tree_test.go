@@ -55,6 +55,25 @@ func TestTreeOfChanges(t *testing.T) {
 	}
 }
 
+// An answer's text has issues and changes of its own.
+func TestTreeOfAText(t *testing.T) {
+	t.Parallel()
+	r := middleware.Report{Status: middleware.Invalid, Attempts: []middleware.Attempt{{
+		Message: middleware.Assistant("one\ntwo"),
+		Changes: []middleware.Change{{By: "fence", Before: "a", After: "b"}},
+		Issues:  []middleware.Issue{{Code: "syntax", Message: "not JSON"}},
+		Replies: []middleware.Message{middleware.User("Send JSON.")},
+	}}}
+	require.Equal(t, `   ├─ attempt 1
+   │    "one\ntwo"
+   │    ~ fence: a → b
+   │    ✗ the answer: not JSON
+   │    → told:
+   │      Send JSON.
+   └─ invalid, 1 model call, 0 tokens
+`, r.String())
+}
+
 // Hostile content stays on its line, and does not reach the terminal as it is.
 func TestTreeOfHostileContent(t *testing.T) {
 	t.Parallel()
