@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"net/http"
 	"slices"
@@ -42,7 +43,35 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 			return t.refused(req, c), nil
 		}
 	}
+	if c := t.disguised(req, body); c != nil && !t.options.PassUnreadable {
+		note(req, c)
+		return t.refused(req, c), nil
+	}
 	return t.passed(req, again(req, io.NopCloser(bytes.NewReader(body))), next)
+}
+
+// disguised returns the codec of a request that offers tools to a server that
+// ignores a byte order mark or the case of keys, as encoding/json does. No codec
+// reads such a body, so its answer would not be validated.
+func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &members) != nil {
+		return nil
+	}
+	plain := make(map[string]json.RawMessage, len(members))
+	for k, v := range members {
+		plain[strings.ToLower(k)] = v
+	}
+	respelled, err := json.Marshal(plain)
+	if err != nil {
+		return nil
+	}
+	for _, c := range t.options.Codecs {
+		if c.Match(req.URL.Path, respelled) && c.MayOfferTools(respelled) {
+			return c
+		}
+	}
+	return nil
 }
 
 // passed sends a request past the chain, and marks the answer.

@@ -9,6 +9,10 @@ import (
 // mostIDs is how many answers are remembered.
 const mostIDs = 4096
 
+// longestIDs is how many bytes two ids may have together: those of providers have
+// fewer than a hundred each.
+const longestIDs = 2048
+
 // ids remembers under which id the provider keeps an answer whose stream began
 // with the id of an attempt before it. The oldest is forgotten first.
 type ids struct {
@@ -19,7 +23,7 @@ type ids struct {
 }
 
 func (m *ids) keep(given, kept string) {
-	if given == "" {
+	if given == "" || len(given)+len(kept) > longestIDs {
 		return
 	}
 	m.mu.Lock()

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -26,6 +27,9 @@ func TestIDsAreBounded(t *testing.T) {
 	m.keep("2", "again")
 	require.Equal(t, "again", m.of("2"))
 	require.Equal(t, "kept3", m.of("3"))
+	long := strings.Repeat("x", longestIDs)
+	m.keep(long, "kept")
+	require.Equal(t, long, m.of(long), "not remembered")
 }
 
 // TestIDsKeepNoAnswer: an id is a view of the answer that it stands in.

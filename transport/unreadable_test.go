@@ -191,6 +191,39 @@ func TestUnreadableRequests(t *testing.T) {
 	}
 }
 
+// TestDisguisedRequests: a server that ignores a byte order mark or the case of
+// keys would take these for model calls that offer tools, and no codec does.
+func TestDisguisedRequests(t *testing.T) {
+	t.Parallel()
+	const tools = `[{"type":"function","function":{"name":"pay","parameters":{}}}]`
+	for name, c := range map[string]struct {
+		body string
+		code int
+	}{
+		"byte order mark": {"\ufeff" + `{"model":"m","messages":[],"tools":` + tools + `}`, http.StatusBadRequest},
+		"other case":      {`{"model":"m","Messages":[],"tools":` + tools + `}`, http.StatusBadRequest},
+		"both":            {`{"model":"m","MESSAGES":[],"Tools":` + tools + `}`, http.StatusBadRequest},
+		"no tools":        {`{"model":"m","Messages":[]}`, http.StatusOK},
+		"another format":  {`{"prompt":"hi","tools":` + tools + `}`, http.StatusOK},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &provider{status: http.StatusOK, body: "{}"}
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1/v1/chat/completions", strings.NewReader(c.body))
+			require.NoError(t, err)
+			resp, err := transport.New(transport.Options{}).Hook(req, p.do)
+			require.NoError(t, err)
+			require.Equal(t, c.code, resp.StatusCode)
+			if c.code == http.StatusOK {
+				require.Equal(t, "unchecked", resp.Header.Get("X-Toolmend-Status"))
+			} else {
+				require.Equal(t, "unreadable_request", resp.Header.Get("X-Toolmend-Error"))
+			}
+			require.NoError(t, resp.Body.Close())
+		})
+	}
+}
+
 // TestGzipBomb: what is kept of one is bounded by MaxBody. Not parallel: it
 // counts allocations.
 func TestGzipBomb(t *testing.T) {
