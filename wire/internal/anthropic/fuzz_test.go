@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -65,7 +66,9 @@ func requireRequestLaws(t tester, body string) {
 		return
 	}
 	require.Equal(t, body, written(t, req))
-	require.Equal(t, body, written(t, stored(t, req)))
+	if utf8.ValidString(body) { // JSON has no place for other bytes
+		require.Equal(t, body, written(t, stored(t, req)))
+	}
 	for i, m := range req.Messages {
 		if len(m.ToolCalls) > 0 {
 			edited := req.Clone()

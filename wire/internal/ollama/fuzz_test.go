@@ -3,6 +3,7 @@ package ollama_test
 import (
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -45,7 +46,9 @@ func checkRequest(t require.TestingT, body []byte) {
 		return
 	}
 	require.Equal(t, string(body), encode(t, req))
-	require.Equal(t, string(body), encode(t, stored(t, req)))
+	if utf8.Valid(body) { // JSON has no place for other bytes
+		require.Equal(t, string(body), encode(t, stored(t, req)))
+	}
 	edited := req.With(middleware.User("more"))
 	edited.MaxTokens, edited.Model = 77, "other"
 	if all := calls(req.Messages...); len(all) > 0 {
