@@ -75,7 +75,7 @@ func (t *turn) place(v rawjson.Value) (*streamed, error) {
 	case c == nil:
 	case c.label != label:
 		return nil, codec.Shapef("a delta of a call with its index in another spelling")
-	case id != "" && id != c.id:
+	case id != "" && id != c.id, id == "" && !isText(v.Get("id")):
 		return nil, codec.Shapef("a delta of a call with another id")
 	case c != t.calls[len(t.calls)-1]:
 		return nil, codec.Shapef("a delta of a call in front of the last one")
