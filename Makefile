@@ -19,7 +19,7 @@ STEP := .ci/step
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-check: ## all that CI runs: fmt vet lint test examples fuzz-smoke tidy
+check: ## all that CI runs: fmt vet lint test examples tidy
 	@$(STEP) check
 
 fmt: ## fail on files that gofmt would change
@@ -55,7 +55,7 @@ soak: ## every property for SOAK (100000) steps
 bench: ## all benchmarks, no tests
 	@$(STEP) bench
 
-heavy: ## vet lint test examples fuzz-smoke tidy for what .ci/heavy lists
+heavy: ## vet lint test examples tidy for what .ci/heavy lists
 	@$(STEP) heavy
 
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
