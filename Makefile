@@ -19,6 +19,9 @@ STEP := .ci/step
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+build: ## compile the command: bin/toolmend
+	@$(STEP) build
+
 check: ## all that CI runs: fmt vet lint test examples tidy
 	@$(STEP) check
 
@@ -67,4 +70,4 @@ hostile: ## what hostile input costs: the table of docs/hostile-input.md
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile tidy

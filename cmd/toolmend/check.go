@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
 // maxComplaints bounds what goes to stderr when a whole file is of the wrong

@@ -5,7 +5,7 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/toolmend/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
 // job is a line on its way through inOrder.

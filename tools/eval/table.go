@@ -12,7 +12,7 @@ import (
 
 // The markers around what the command writes.
 const (
-	begin = "<!-- eval: begin, written by go run ./internal/eval -write docs/mending.md -->"
+	begin = "<!-- eval: begin, written by go run -C tools ./eval -write ../docs/mending.md -->"
 	end   = "<!-- eval: end -->"
 )
 

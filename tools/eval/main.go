@@ -1,7 +1,7 @@
 // Command eval measures package mend on recorded calls whose right arguments
 // are known, and writes the tables of docs/mending.md.
 //
-//	go run ./internal/eval -write docs/mending.md
+//	go run -C tools ./eval -write ../docs/mending.md
 package main
 
 import (
@@ -19,8 +19,8 @@ func main() {
 	}
 }
 
-// defaultData is where the recorded calls lie, from the repository's root.
-const defaultData = "../shared/data/recorded"
+// defaultData is the directory of the recorded calls, from that of the module.
+const defaultData = "../../shared/data/recorded"
 
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("eval", flag.ContinueOnError)
