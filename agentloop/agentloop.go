@@ -152,7 +152,7 @@ func (a *Agent) add(t Tool) error {
 		return fmt.Errorf("agentloop: two tools are named %s", name)
 	case slices.ContainsFunc(a.o.Request.Tools, func(r middleware.Tool) bool { return r.Name == name }):
 		return fmt.Errorf("agentloop: tool %q is in Options.Tools and in Options.Request", name)
-	case t.Func == nil && t.Def.Kind != middleware.Hosted:
+	case t.Func == nil && t.Def.Kind != middleware.KindHosted:
 		return fmt.Errorf("agentloop: tool %s has no function", name)
 	case t.Approval && !a.validated:
 		return fmt.Errorf("agentloop: tool %q needs approval: Options.Validator must be set, to the one that the chain is built from", name)

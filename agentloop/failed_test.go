@@ -90,9 +90,9 @@ func TestTruncatedCall(t *testing.T) {
 // A custom call is free text: its tool runs, also where the answer was cut off.
 func TestTruncatedCustomCall(t *testing.T) {
 	t.Parallel()
-	c := middleware.ToolCall{ID: "a", Name: "patch", Arguments: "*** Begin", Kind: middleware.Custom}
+	c := middleware.ToolCall{ID: "a", Name: "patch", Arguments: "*** Begin", Kind: middleware.KindCustom}
 	tool := says("patch", "applied")
-	tool.Def.Kind = middleware.Custom
+	tool.Def.Kind = middleware.KindCustom
 	s, err := run(t, tools(tool), middlewaretest.Reply(&middleware.Response{FinishReason: middleware.FinishLength, Message: middleware.Assistant("", c)}), text("done"))
 	require.NoError(t, err)
 	require.Equal(t, []string{"applied"}, replies(s))

@@ -50,7 +50,7 @@ func TestNewRefuses(t *testing.T) {
 // A hosted tool needs no function: the provider runs it.
 func TestNewTakesHostedTool(t *testing.T) {
 	t.Parallel()
-	_, err := agentloop.New(middlewaretest.NewModel(t).Call, tools(agentloop.Tool{Def: middleware.Tool{Name: "web", Kind: middleware.Hosted}}))
+	_, err := agentloop.New(middlewaretest.NewModel(t).Call, tools(agentloop.Tool{Def: middleware.Tool{Name: "web", Kind: middleware.KindHosted}}))
 	require.NoError(t, err)
 }
 
@@ -59,7 +59,7 @@ func TestRequestTemplate(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, middlewaretest.Text("hi"))
 	template := &middleware.Request{Model: "m", MaxTokens: 7, Messages: []middleware.Message{middleware.System("be brief")},
-		Tools: []middleware.Tool{{Name: "web", Kind: middleware.Hosted}}}
+		Tools: []middleware.Tool{{Name: "web", Kind: middleware.KindHosted}}}
 	a := newAgent(t, model.Call, agentloop.Options{Tools: []agentloop.Tool{weather()}, Request: template})
 	template.Messages[0], template.Model = middleware.System("changed"), "changed"
 	s := goState()

@@ -34,7 +34,7 @@ func SendReduced(p Provider) middleware.Middleware {
 			reduced := req.Clone()
 			for i := range reduced.Tools {
 				t := &reduced.Tools[i]
-				if t.Kind != middleware.Function || len(t.Parameters) == 0 {
+				if t.Kind != middleware.KindFunction || len(t.Parameters) == 0 {
 					continue
 				}
 				if err := reduce(t, p); err != nil {

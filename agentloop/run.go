@@ -122,7 +122,7 @@ const (
 func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middleware.ToolCall) outcome {
 	t, ok := a.tools[call.Name]
 	// A call of another kind was not judged by the tool's schema.
-	if !ok || t.Func == nil || t.Def.Kind == middleware.Function && call.Kind != middleware.Function {
+	if !ok || t.Func == nil || t.Def.Kind == middleware.KindFunction && call.Kind != middleware.KindFunction {
 		text := fmt.Sprintf("Tool '%s' does not exist. Available tools: %s.", call.Name, strings.Join(a.names(), ", "))
 		return outcome{kind: returned, result: Result{Text: valid(text), IsError: true}}
 	}

@@ -74,7 +74,7 @@ func TestSourceLeavesOutWhatNewRefuses(t *testing.T) {
 	source := lists([]agentloop.Tool{says("own", "theirs"), says("web", ""), says("", ""), rawTool("none", nil), says("good", "1st"), says("good", "2nd")})
 	s := goState()
 	a := newAgent(t, model.Call, agentloop.Options{Tools: []agentloop.Tool{says("own", "mine")}, Source: source,
-		Request: &middleware.Request{Tools: []middleware.Tool{{Name: "web", Kind: middleware.Hosted}}}})
+		Request: &middleware.Request{Tools: []middleware.Tool{{Name: "web", Kind: middleware.KindHosted}}}})
 	require.NoError(t, a.Run(t.Context(), s))
 	require.Equal(t, []string{"mine", "1st"}, replies(s))
 	require.Equal(t, []string{"web", "own", "good"}, offered(model.Requests()[0]))

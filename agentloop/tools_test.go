@@ -115,7 +115,7 @@ func TestUnknownTool(t *testing.T) {
 	require.Equal(t, 0, s.Failures)
 	require.Empty(t, s.Results, "a failed turn")
 
-	o := tools(weather(), agentloop.Tool{Def: middleware.Tool{Name: "web", Kind: middleware.Hosted}})
+	o := tools(weather(), agentloop.Tool{Def: middleware.Tool{Name: "web", Kind: middleware.KindHosted}})
 	o.Validator = argsvalidate.NewValidator(argsvalidate.Options{UnknownTools: argsvalidate.PassUnknown})
 	s, err = run(t, o, calls("nonsense", "{}", "web", "{}", "weather", oslo), text("done"))
 	require.NoError(t, err)
@@ -126,13 +126,13 @@ func TestUnknownTool(t *testing.T) {
 func TestKindOfCall(t *testing.T) {
 	t.Parallel()
 	free := call("a", "weather", "free text")
-	free.Kind = middleware.Custom
+	free.Kind = middleware.KindCustom
 	s, err := run(t, tools(weather()), answer(free), text("done"))
 	require.NoError(t, err)
 	require.Contains(t, replies(s)[0], "does not exist")
 
 	custom := says("custom", "ran")
-	custom.Def.Kind = middleware.Custom
+	custom.Def.Kind = middleware.KindCustom
 	free.Name = "custom"
 	s, err = run(t, tools(custom), answer(free), text("done"))
 	require.NoError(t, err)

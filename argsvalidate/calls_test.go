@@ -92,8 +92,8 @@ func TestNamesAreBounded(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	t.Parallel()
-	custom := middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*** Begin", Kind: middleware.Custom}
-	foreign := middleware.ToolCall{ID: "2", Name: "computer", Arguments: "", Kind: middleware.Foreign}
+	custom := middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*** Begin", Kind: middleware.KindCustom}
+	builtin := middleware.ToolCall{ID: "2", Name: "computer", Arguments: "", Kind: middleware.KindBuiltin}
 	t.Run("custom is never validated", func(t *testing.T) {
 		t.Parallel()
 		out := run(t, argsvalidate.Options{Rules: []argsvalidate.Rule{refuseAll}}, request(), answer(custom))
@@ -108,19 +108,19 @@ func TestKinds(t *testing.T) {
 		require.Equal(t, "1", told[1].ToolCallID)
 		require.False(t, told[1].IsError)
 	})
-	t.Run("a turn with a foreign call is not asked again", func(t *testing.T) {
+	t.Run("a turn with a builtin call is not asked again", func(t *testing.T) {
 		t.Parallel()
-		out := run(t, argsvalidate.Options{}, request(), answer(foreign, call("3", "weather", badWeather)))
+		out := run(t, argsvalidate.Options{}, request(), answer(builtin, call("3", "weather", badWeather)))
 		require.Equal(t, middleware.Invalid, out.report.Status)
 		require.Equal(t, []string{"not asked again: the turn holds a call that is answered in a form of its own (computer)"}, out.report.Notes)
 	})
-	t.Run("a foreign call alone is fine", func(t *testing.T) {
+	t.Run("a builtin call alone is fine", func(t *testing.T) {
 		t.Parallel()
-		require.Equal(t, middleware.Unchecked, run(t, argsvalidate.Options{}, request(), answer(foreign)).report.Status)
+		require.Equal(t, middleware.Unchecked, run(t, argsvalidate.Options{}, request(), answer(builtin)).report.Status)
 	})
 	t.Run("a hosted tool cannot be called", func(t *testing.T) {
 		t.Parallel()
-		req := request(middleware.Tool{Name: "web_search", Kind: middleware.Hosted}, weather)
+		req := request(middleware.Tool{Name: "web_search", Kind: middleware.KindHosted}, weather)
 		out := run(t, argsvalidate.Options{}, req, middlewaretest.Calls("web_search", "{}"), middlewaretest.Text("no"))
 		require.Contains(t, out.told(2)[1].Text(), "Available tools: weather.")
 	})

@@ -90,7 +90,7 @@ func TestNoCallIsNoFault(t *testing.T) {
 	several := ended(middleware.FinishStop, text)
 	several.Others = []middleware.Message{middleware.Assistant("or so")}
 	free := tool("patch", "")
-	free.Kind = middleware.Custom
+	free.Kind = middleware.KindCustom
 	for name, c := range map[string]struct {
 		req  *middleware.Request
 		resp *middleware.Response
@@ -104,7 +104,7 @@ func TestNoCallIsNoFault(t *testing.T) {
 		"further choices":                {demanding(""), several},
 		"no tools":                       {&middleware.Request{Messages: request().Messages, ToolChoice: middleware.ToolRequired}, ended(middleware.FinishStop, text)},
 		"a custom call": {&middleware.Request{Messages: request().Messages, Tools: []middleware.Tool{free}, ToolChoice: middleware.ToolRequired},
-			&middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*", Kind: middleware.Custom})}},
+			&middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*", Kind: middleware.KindCustom})}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

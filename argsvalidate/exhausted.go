@@ -91,7 +91,7 @@ func (s *step) outOfAttempts() []error {
 		return []error{ErrExhausted, ErrInvalid}
 	}
 	for _, c := range s.judged.calls {
-		if c.Kind == middleware.Foreign {
+		if c.Kind == middleware.KindBuiltin {
 			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%.64s)", c.Name))
 			return []error{ErrExhausted, ErrInvalid}
 		}

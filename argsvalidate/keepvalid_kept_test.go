@@ -19,7 +19,7 @@ import (
 // A call of free text never becomes a function call whose arguments are no JSON.
 func TestKeepValidKeepsTheKindOfACorrection(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []middleware.Kind{middleware.Custom, middleware.Foreign} {
+	for _, kind := range []middleware.Kind{middleware.KindCustom, middleware.KindBuiltin} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			patch := middleware.ToolCall{ID: "p", Name: "patch", Arguments: "*** Begin Patch", Kind: kind}

@@ -145,7 +145,7 @@ func (v *Validator) find(requested []middleware.Tool, name string) plan {
 	for _, tools := range [...][]middleware.Tool{v.o.Tools, requested} {
 		var p plan
 		for i := range tools {
-			if tools[i].Name != name || tools[i].Kind == middleware.Hosted {
+			if tools[i].Name != name || tools[i].Kind == middleware.KindHosted {
 				continue
 			}
 			if p.tool != nil {
@@ -163,7 +163,7 @@ func (v *Validator) find(requested []middleware.Tool, name string) plan {
 
 func (v *Validator) plan(t *middleware.Tool) plan {
 	raw := bytes.TrimSpace(t.Parameters)
-	if string(raw) == "null" || t.Kind != middleware.Function {
+	if string(raw) == "null" || t.Kind != middleware.KindFunction {
 		raw = nil
 	}
 	return plan{tool: t, o: v.o.forTool(t.Name), compiled: v.schemas.Get(raw)}
@@ -214,7 +214,7 @@ func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
 	seen := map[string]bool{"": true}
 	for _, t := range slices.Concat(v.o.Tools, requested) {
-		if t.Kind != middleware.Hosted && !seen[t.Name] {
+		if t.Kind != middleware.KindHosted && !seen[t.Name] {
 			seen[t.Name] = true
 			names = append(names, t.Name)
 		}

@@ -84,7 +84,9 @@ const (
 )
 
 // validated reports whether calls of a kind are held to their tool.
-func validated(k middleware.Kind) bool { return k != middleware.Custom && k != middleware.Foreign }
+func validated(k middleware.Kind) bool {
+	return k != middleware.KindCustom && k != middleware.KindBuiltin
+}
 
 func (v *Validator) newJudgement(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *judgement {
 	n := min(len(calls), v.o.Limits.Calls)

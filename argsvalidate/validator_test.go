@@ -67,7 +67,7 @@ func TestInspect(t *testing.T) {
 		"plain":           {note, true, nil},
 		"no schema":       {tool("t", ""), false, nil},
 		"null":            {tool("t", "null"), false, nil},
-		"custom":          {middleware.Tool{Name: "t", Kind: middleware.Custom, Parameters: note.Parameters}, false, nil},
+		"custom":          {middleware.Tool{Name: "t", Kind: middleware.KindCustom, Parameters: note.Parameters}, false, nil},
 		"not JSON":        {tool("t", "{"), false, []string{"tool t: not validated: schema is not JSON: "}},
 		"not a schema":    {tool("t", `{"type": "no such type"}`), false, []string{"tool t: not validated: "}},
 		"remote $ref":     {tool("t", `{"$ref": "https://example.com/s.json"}`), false, []string{"tool t: not validated: "}},

@@ -115,7 +115,7 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	left := maxEchoed
 	for i := range m.ToolCalls {
 		c := &m.ToolCalls[i]
-		if c.Kind != middleware.Function {
+		if c.Kind != middleware.KindFunction {
 			continue
 		}
 		if isObject(c.Arguments) && len(c.Arguments) <= max(left, maxEcho) {

@@ -80,8 +80,8 @@ func TestEcho(t *testing.T) {
 		"an undeclared one":         {call("1", "ls<|channel|>", "{}"), call("1", "ls__channel__", "{}")},
 		"no name":                   {call("1", "", "{}"), call("1", "unnamed", "{}")},
 		"a long one":                {call("1", strings.Repeat("n", 100), "{}"), call("1", strings.Repeat("n", 64), "{}")},
-		"custom calls stay":         {middleware.ToolCall{Kind: middleware.Custom, Name: "p q", Arguments: "free"}, middleware.ToolCall{Kind: middleware.Custom, Name: "p q", Arguments: "free"}},
-		"foreign calls stay":        {middleware.ToolCall{Kind: middleware.Foreign, Name: "c"}, middleware.ToolCall{Kind: middleware.Foreign, Name: "c"}},
+		"custom calls stay":         {middleware.ToolCall{Kind: middleware.KindCustom, Name: "p q", Arguments: "free"}, middleware.ToolCall{Kind: middleware.KindCustom, Name: "p q", Arguments: "free"}},
+		"foreign calls stay":        {middleware.ToolCall{Kind: middleware.KindBuiltin, Name: "c"}, middleware.ToolCall{Kind: middleware.KindBuiltin, Name: "c"}},
 		"duplicate keys are no bar": {call("1", "a", `{"b": 1, "b": 2}`), call("1", "a", `{"b": 1, "b": 2}`)},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -107,7 +107,7 @@ type content struct {
 func toolOf(c middleware.ToolCall) tool { return tool{c.Kind, c.Name} }
 
 func contentOf(c middleware.ToolCall) content {
-	if c.Kind == middleware.Function {
+	if c.Kind == middleware.KindFunction {
 		return content{toolOf(c), rawjson.Canonical(c.Arguments)}
 	}
 	return content{toolOf(c), c.Arguments}

@@ -13,7 +13,7 @@ func TestSplice(t *testing.T) {
 	t.Parallel()
 	a, b, b2, nosuch := call("1", "a", "A"), call("2", "b", "bad"), call("3", "b", "bad"), call("4", "nosuch", "bad")
 	custom := func(id, name string) middleware.ToolCall {
-		return middleware.ToolCall{ID: id, Name: name, Arguments: "*** patch", Kind: middleware.Custom}
+		return middleware.ToolCall{ID: id, Name: name, Arguments: "*** patch", Kind: middleware.KindCustom}
 	}
 	fix := func(name, args string) middleware.ToolCall { return call("new", name, args) }
 	for name, c := range map[string]struct {
@@ -78,7 +78,7 @@ func TestSplice(t *testing.T) {
 			want := kept.Clone()
 			want.ToolCalls = nil
 			for _, x := range c.want {
-				if len(want.ToolCalls) < len(kept.ToolCalls) && x.Kind == middleware.Function {
+				if len(want.ToolCalls) < len(kept.ToolCalls) && x.Kind == middleware.KindFunction {
 					x.Native = kept.Native
 				}
 				want.ToolCalls = append(want.ToolCalls, x)

@@ -83,7 +83,7 @@ func TestFragmentsInAnyOrder(t *testing.T) {
 		var want []middleware.ToolCall
 		for i := range rapid.IntRange(1, 5).Draw(t, "calls") {
 			want = append(want, middleware.ToolCall{ID: fmt.Sprintf("call_%d", i), Name: rapid.StringMatching(`[a-z]{1,4}`).Draw(t, "name"),
-				Arguments: rapid.String().Draw(t, "arguments"), Kind: rapid.SampledFrom([]middleware.Kind{middleware.Function, middleware.Custom}).Draw(t, "kind")})
+				Arguments: rapid.String().Draw(t, "arguments"), Kind: rapid.SampledFrom([]middleware.Kind{middleware.KindFunction, middleware.KindCustom}).Draw(t, "kind")})
 		}
 		numbered := rapid.Bool().Draw(t, "numbered")
 		var f middleware.Fragments

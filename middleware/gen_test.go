@@ -63,7 +63,7 @@ func drawNative(t *rapid.T) *middleware.Native {
 func drawCall(t *rapid.T) middleware.ToolCall {
 	return middleware.ToolCall{
 		ID: wildText().Draw(t, "id"), Name: wildText().Draw(t, "name"), Arguments: wildText().Draw(t, "arguments"),
-		Kind: middleware.Kind(rapid.SampledFrom([]string{"", "custom", "foreign"}).Draw(t, "kind")), Native: drawNative(t),
+		Kind: middleware.Kind(rapid.SampledFrom([]string{"", "custom", "builtin"}).Draw(t, "kind")), Native: drawNative(t),
 	}
 }
 

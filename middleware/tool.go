@@ -26,10 +26,10 @@ type Kind string
 
 // The kinds of tools and calls.
 const (
-	Function Kind = ""        // arguments are a JSON object: validated
-	Custom   Kind = "custom"  // free text: never validated
-	Foreign  Kind = "foreign" // run by the client, answered in a form of its own: a turn that holds one is not re-asked
-	Hosted   Kind = "hosted"  // run by the provider: its calls are opaque parts, never in ToolCalls
+	KindFunction Kind = ""        // the arguments are a JSON object, which is validated
+	KindCustom   Kind = "custom"  // the input is free text, which is never validated
+	KindBuiltin  Kind = "builtin" // a built-in tool that the client executes (bash, computer): its reply has a form of its own, so a turn that holds such a call is not re-asked
+	KindHosted   Kind = "hosted"  // the provider executes the tool: its calls are opaque parts, never in ToolCalls
 )
 
 // ToolCall is a model's wish to run a tool.

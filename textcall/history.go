@@ -8,7 +8,7 @@ import (
 
 // concerns reports whether there is anything in a request to be put into text.
 func concerns(req *middleware.Request) bool {
-	isFunction := func(t middleware.Tool) bool { return t.Kind == middleware.Function }
+	isFunction := func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction }
 	return slices.ContainsFunc(req.Tools, isFunction) || slices.ContainsFunc(req.Messages, hasFunctionCall)
 }
 
@@ -17,7 +17,7 @@ func hasFunctionCall(m middleware.Message) bool {
 	return slices.ContainsFunc(m.ToolCalls, isFunctionCall)
 }
 
-func isFunctionCall(c middleware.ToolCall) bool { return c.Kind == middleware.Function }
+func isFunctionCall(c middleware.ToolCall) bool { return c.Kind == middleware.KindFunction }
 
 // textual returns the request without function tools: a copy.
 func (s *step) textual() *middleware.Request {
@@ -27,7 +27,7 @@ func (s *step) textual() *middleware.Request {
 	r := s.req.Clone()
 	r.Native = nil
 	r.Messages = inText(s.form, s.tools, r.Messages)
-	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.Function })
+	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction })
 	if len(r.Tools) == 0 {
 		r.Tools, r.ToolChoice = nil, middleware.ToolAuto
 	}

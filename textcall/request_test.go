@@ -79,7 +79,7 @@ func TestStopHasRoom(t *testing.T) {
 
 func TestToolChoice(t *testing.T) {
 	t.Parallel()
-	custom := middleware.Tool{Name: "draw", Kind: middleware.Custom}
+	custom := middleware.Tool{Name: "draw", Kind: middleware.KindCustom}
 	for name, tc := range map[string]struct {
 		choice  middleware.ToolChoice
 		only    string
@@ -106,7 +106,7 @@ func TestToolChoice(t *testing.T) {
 				require.Equal(t, tc.choice2, got.ToolChoice)
 				require.Equal(t, tc.only2, got.OnlyTool)
 				for _, tool := range got.Tools {
-					require.Equal(t, middleware.Custom, tool.Kind)
+					require.Equal(t, middleware.KindCustom, tool.Kind)
 				}
 				if len(tc.says) == 0 {
 					require.Len(t, got.Messages, 1)
@@ -131,7 +131,7 @@ func TestHistory(t *testing.T) {
 	native := &middleware.Native{Dialect: "d", Raw: "{}"}
 	image := middleware.Part{Kind: middleware.PartMedia, MediaType: "image/png", Data: []byte{1}}
 	thinking := middleware.Part{Kind: middleware.PartReasoning, Text: "hm", Native: native}
-	drawn := middleware.ToolCall{ID: "c1", Name: "draw", Arguments: "a house", Kind: middleware.Custom}
+	drawn := middleware.ToolCall{ID: "c1", Name: "draw", Arguments: "a house", Kind: middleware.KindCustom}
 	asked, open := call("c2", "search", `{"query": "x"}`), call("c3", "now", "")
 	mixed := middleware.Assistant("Both.", drawn, asked)
 	mixed.Native = native

@@ -22,7 +22,7 @@ type toolset struct {
 func newToolset(req *middleware.Request) toolset {
 	var t toolset
 	for _, tool := range req.Tools {
-		if tool.Kind == middleware.Function {
+		if tool.Kind == middleware.KindFunction {
 			t.declared = append(t.declared, tool)
 		}
 	}

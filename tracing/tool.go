@@ -77,7 +77,7 @@ func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) runn
 	if c.recording {
 		guard("span", func() {
 			kvs := appendSet(make([]attribute.KeyValue, 0, 3), toolCallID, bounded(call.ID, maxLabel))
-			if call.Kind == middleware.Function {
+			if call.Kind == middleware.KindFunction {
 				kvs = append(kvs, attribute.String(toolType, toolFunction))
 			}
 			if c.content.on {

@@ -123,5 +123,5 @@ func cleanMessage(m middleware.Message) (middleware.Message, int) {
 }
 
 func isClean(c middleware.ToolCall) bool {
-	return c.Kind != middleware.Function || strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{") && json.Valid([]byte(c.Arguments))
+	return c.Kind != middleware.KindFunction || strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{") && json.Valid([]byte(c.Arguments))
 }

@@ -195,7 +195,7 @@ func survives(c wire.Codec, s specimen) error {
 func takesArguments(c wire.Codec, req *middleware.Request, resp *middleware.Response) error {
 	wanted := resp.Clone()
 	for i, call := range wanted.Message.ToolCalls {
-		if call.Kind == middleware.Function {
+		if call.Kind == middleware.KindFunction {
 			wanted.Message.ToolCalls[i].Arguments = fmt.Sprintf(`{"mended":%d,"s":"a\nb"}`, i)
 		}
 	}
@@ -221,7 +221,7 @@ func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response)
 	m := batch.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, call := range m.ToolCalls {
-		if call.Kind == middleware.Foreign {
+		if call.Kind == middleware.KindBuiltin {
 			return nil
 		}
 		verdicts[i] = middleware.Verdict{Call: call, Issues: []middleware.Issue{{Code: "type"}}}

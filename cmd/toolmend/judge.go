@@ -86,7 +86,7 @@ func verdicts(ctx context.Context, v *argsvalidate.Validator, t *recorded.Turn) 
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
 		return nil, err
 	}
-	if last := len(got) - 1; t.Finish == middleware.FinishLength && t.Calls[last].Kind == middleware.Function {
+	if last := len(got) - 1; t.Finish == middleware.FinishLength && t.Calls[last].Kind == middleware.KindFunction {
 		got[last] = middleware.Verdict{Call: t.Calls[last], Issues: []middleware.Issue{{
 			Code: string(truncated), Message: "the answer reached its length limit in this call",
 		}}}
@@ -98,10 +98,10 @@ func verdicts(ctx context.Context, v *argsvalidate.Validator, t *recorded.Turn) 
 // badSchema and a note, or "" where they are.
 func (j *judge) unjudged(tools []middleware.Tool, c middleware.ToolCall) (verdict, string) {
 	for _, t := range tools {
-		if t.Name != c.Name || t.Kind == middleware.Hosted {
+		if t.Name != c.Name || t.Kind == middleware.KindHosted {
 			continue
 		}
-		if len(t.Parameters) == 0 || c.Kind != middleware.Function {
+		if len(t.Parameters) == 0 || c.Kind != middleware.KindFunction {
 			return noSchema, ""
 		}
 		if validated, notes := j.sent.Inspect(t); !validated {

@@ -143,8 +143,10 @@ func TestFaultyMindsTheRequest(t *testing.T) {
 	}{
 		"no tools":     {func(r *middleware.Request) { r.Tools = nil }, ""},
 		"none allowed": {func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone }, ""},
-		"hosted only":  {func(r *middleware.Request) { r.Tools = []middleware.Tool{{Name: "search", Kind: middleware.Hosted}} }, ""},
-		"one tool":     {func(r *middleware.Request) { r.Tools = append(r.Tools, other); r.OnlyTool = "other" }, "other"},
+		"hosted only": {func(r *middleware.Request) {
+			r.Tools = []middleware.Tool{{Name: "search", Kind: middleware.KindHosted}}
+		}, ""},
+		"one tool": {func(r *middleware.Request) { r.Tools = append(r.Tools, other); r.OnlyTool = "other" }, "other"},
 		"required": {func(r *middleware.Request) {
 			r.ToolChoice = middleware.ToolRequired
 			for range 9 {

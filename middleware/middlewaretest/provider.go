@@ -158,7 +158,7 @@ func (r rules) badCalls(calls []middleware.ToolCall) string {
 			return fmt.Sprintf("%s %d has a blank id", r.call, n)
 		case seen[c.ID]:
 			return fmt.Sprintf("%s %d has the id of another one in the same message", r.call, n)
-		case c.Kind == middleware.Function && !isObject(c.Arguments):
+		case c.Kind == middleware.KindFunction && !isObject(c.Arguments):
 			return fmt.Sprintf("the arguments of %s %d are not a JSON object", r.call, n)
 		}
 		seen[c.ID] = true

@@ -28,7 +28,7 @@ func TestCheck(t *testing.T) {
 	odd := user
 	odd.ToolCalls = []middleware.ToolCall{ok("a")}
 	free := toolCall("a", "free text")
-	free.Kind = middleware.Custom
+	free.Kind = middleware.KindCustom
 	all, some := everyProvider, func(p ...middlewaretest.Provider) []middlewaretest.Provider { return p }
 	none := some()
 	for name, tc := range map[string]struct {

@@ -146,7 +146,7 @@ func (f *Faulty) breakID(c *middleware.ToolCall, before []middleware.ToolCall, h
 func callable(req *middleware.Request) []middleware.Tool {
 	var out []middleware.Tool
 	for _, t := range req.Tools {
-		if t.Kind == middleware.Function && req.ToolChoice != middleware.ToolNone && (req.OnlyTool == "" || req.OnlyTool == t.Name) {
+		if t.Kind == middleware.KindFunction && req.ToolChoice != middleware.ToolNone && (req.OnlyTool == "" || req.OnlyTool == t.Name) {
 			out = append(out, t)
 		}
 	}

@@ -134,7 +134,7 @@ func TestResponseUnencodable(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*middleware.Response){
 		"no object":          func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `[` },
-		"a custom call":      func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.Custom },
+		"a custom call":      func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"signed reasoning":   func(r *middleware.Response) { r.Message.Parts[0].Text = "other" },
 		"fresh reasoning":    func(r *middleware.Response) { r.Message.Parts[0].Native = nil },
 		"a second choice":    func(r *middleware.Response) { r.Others = []middleware.Message{r.Message} },

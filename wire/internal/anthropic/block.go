@@ -267,7 +267,7 @@ func (b *block) withCall(c middleware.ToolCall, lax bool) (string, error) {
 
 // callMembers returns the changes of c, but for its arguments.
 func (b *block) callMembers(c middleware.ToolCall) ([]member, error) {
-	if !b.isCall || c.Kind != middleware.Function {
+	if !b.isCall || c.Kind != middleware.KindFunction {
 		return nil, codec.Unencodablef("a tool call of another kind")
 	}
 	var members []member

@@ -128,7 +128,7 @@ func mediaSource(p middleware.Part) (kind, source string, err error) {
 }
 
 func freshCall(c middleware.ToolCall, lax bool) (string, error) {
-	if c.Kind != middleware.Function {
+	if c.Kind != middleware.KindFunction {
 		return "", codec.Unencodablef("a tool call of another kind")
 	}
 	input, err := inputOf(c, lax)

@@ -53,8 +53,8 @@ func TestFreshDefaults(t *testing.T) {
 		"Params":  {Params: []byte(`[]`)},
 		"a role":  {Messages: []middleware.Message{{Role: "x"}}},
 		"a part":  {Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartOpaque}}}}},
-		"a call":  {Messages: []middleware.Message{middleware.Assistant("", middleware.ToolCall{Kind: middleware.Custom})}},
-		"a tool":  {Tools: []middleware.Tool{{Kind: middleware.Custom}}},
+		"a call":  {Messages: []middleware.Message{middleware.Assistant("", middleware.ToolCall{Kind: middleware.KindCustom})}},
+		"a tool":  {Tools: []middleware.Tool{{Kind: middleware.KindCustom}}},
 		"no tool": {Tools: []middleware.Tool{{Native: &middleware.Native{Dialect: format.Dialect(), Raw: "1"}}}},
 		"no URL":  {Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartMedia, MediaType: "image/png"}}}}},
 	} {

@@ -88,8 +88,8 @@ func TestDecodeRequest(t *testing.T) {
 	require.Len(t, req.Tools, 3)
 	require.JSONEq(t, `{"type":"object"}`, string(req.Tools[0].Parameters))
 	require.True(t, req.Tools[0].Strict)
-	require.Equal(t, middleware.Hosted, req.Tools[1].Kind)
-	require.Equal(t, middleware.Function, req.Tools[2].Kind, "the client runs it, and is called as for its own")
+	require.Equal(t, middleware.KindHosted, req.Tools[1].Kind)
+	require.Equal(t, middleware.KindFunction, req.Tools[2].Kind, "the client runs it, and is called as for its own")
 	require.Nil(t, req.Tools[2].Parameters)
 
 	require.Equal(t, conversation, written(t, req))
@@ -181,11 +181,11 @@ func TestRequestUnencodable(t *testing.T) {
 		"signed reasoning":      func(r *middleware.Request) { r.Messages[3].Parts[0].Text = "other" },
 		"an opaque part":        func(r *middleware.Request) { r.Messages[3].Parts[2].Text = "other" },
 		"another kind of part":  func(r *middleware.Request) { r.Messages[3].Parts[1].Kind = middleware.PartReasoning },
-		"another kind of call":  func(r *middleware.Request) { r.Messages[3].ToolCalls[0].Kind = middleware.Custom },
-		"another kind of tool":  func(r *middleware.Request) { r.Tools[0].Kind = middleware.Hosted },
+		"another kind of call":  func(r *middleware.Request) { r.Messages[3].ToolCalls[0].Kind = middleware.KindCustom },
+		"another kind of tool":  func(r *middleware.Request) { r.Tools[0].Kind = middleware.KindHosted },
 		"a schema that is none": func(r *middleware.Request) { r.Tools[0].Parameters = []byte(`true`) },
-		"a foreign tool": func(r *middleware.Request) {
-			r.Tools = append(r.Tools, middleware.Tool{Name: "f", Kind: middleware.Foreign})
+		"a built-in tool": func(r *middleware.Request) {
+			r.Tools = append(r.Tools, middleware.Tool{Name: "f", Kind: middleware.KindBuiltin})
 		},
 		"an opaque part of yore": func(r *middleware.Request) { r.Messages[2].Parts[0] = middleware.Part{Kind: middleware.PartOpaque} },
 		"sound": func(r *middleware.Request) {

@@ -46,7 +46,7 @@ func readTool(v rawjson.Value) (*tool, error) {
 	}
 	for _, h := range hosted {
 		if strings.HasPrefix(v.Get("type").Str(), h) {
-			t.is.Kind = middleware.Hosted
+			t.is.Kind = middleware.KindHosted
 		}
 	}
 	return t, nil
@@ -141,7 +141,7 @@ func schemaOf(t middleware.Tool) (string, error) {
 }
 
 func freshTool(t middleware.Tool) (string, error) {
-	if t.Kind != middleware.Function {
+	if t.Kind != middleware.KindFunction {
 		return "", codec.Unencodablef("a tool of another provider")
 	}
 	schema, err := schemaOf(t)

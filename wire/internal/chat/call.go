@@ -32,7 +32,7 @@ func payload(v rawjson.Value, kind middleware.Kind, old bool) (holder rawjson.Va
 	switch {
 	case old:
 		return v, "", "arguments"
-	case kind == middleware.Custom:
+	case kind == middleware.KindCustom:
 		return v.Get("custom"), "custom", "input"
 	}
 	return v.Get("function"), "function", "arguments"
@@ -44,11 +44,11 @@ func kindOf(v rawjson.Value) middleware.Kind {
 	function, custom := v.Get("function").Kind() == rawjson.Object, v.Get("custom").Kind() == rawjson.Object
 	switch kind := v.Get("type").Str(); {
 	case kind == "custom" && custom, !function && custom:
-		return middleware.Custom
+		return middleware.KindCustom
 	case function || kind == "function" || kind == "":
-		return middleware.Function
+		return middleware.KindFunction
 	}
-	return middleware.Foreign
+	return middleware.KindBuiltin
 }
 
 // argumentsOf returns the text of a call's arguments. A few servers send the
@@ -129,7 +129,7 @@ func readCall(v rawjson.Value, old bool) (middleware.ToolCall, error) {
 	}
 	holder, _, key := payload(v, c.Kind, old)
 	c.Name, c.Arguments = holder.Get("name").Str(), argumentsOf(holder.Get(key))
-	if c.Kind == middleware.Foreign {
+	if c.Kind == middleware.KindBuiltin {
 		c.Name = v.Get("type").Str()
 	}
 	h.snap = c
@@ -163,7 +163,7 @@ func callText(c middleware.ToolCall, old bool) (string, error) {
 		return freshCall(c, old)
 	case h.same(c):
 		return h.v.Raw(), nil
-	case c.Kind == middleware.Foreign:
+	case c.Kind == middleware.KindBuiltin:
 		return "", codec.Unencodablef("a changed call of a type that is not known")
 	case old && c.ID != h.snap.ID && !codec.IsPlaceID(c.ID):
 		return "", codec.Unencodablef("an id for a function_call")
@@ -203,11 +203,11 @@ func (h *call) edits(c middleware.ToolCall) ([]rawjson.Edit, error) {
 func freshCall(c middleware.ToolCall, old bool) (string, error) {
 	name, text := rawjson.Quote(c.Name), rawjson.Quote(c.Arguments)
 	switch {
-	case c.Kind == middleware.Function && old:
+	case c.Kind == middleware.KindFunction && old:
 		return `{"name":` + name + `,"arguments":` + text + `}`, nil
-	case c.Kind == middleware.Function:
+	case c.Kind == middleware.KindFunction:
 		return `{"id":` + rawjson.Quote(c.ID) + `,"type":"function","function":{"name":` + name + `,"arguments":` + text + `}}`, nil
-	case c.Kind == middleware.Custom && !old:
+	case c.Kind == middleware.KindCustom && !old:
 		return `{"id":` + rawjson.Quote(c.ID) + `,"type":"custom","custom":{"name":` + name + `,"input":` + text + `}}`, nil
 	}
 	return "", codec.Unencodablef("a call of kind %q that is not of this format", c.Kind)

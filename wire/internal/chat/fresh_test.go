@@ -29,11 +29,11 @@ func TestFreshRequest(t *testing.T) {
 			{Role: middleware.RoleAssistant, Parts: []middleware.Part{
 				{Kind: middleware.PartReasoning, Text: "of another provider", Native: &middleware.Native{Dialect: "other", Raw: "{}"}},
 				{Text: "A"}, {Text: "B"}}},
-			middleware.Assistant("", call, middleware.ToolCall{ID: "c2", Name: "sql", Arguments: "select", Kind: middleware.Custom}),
+			middleware.Assistant("", call, middleware.ToolCall{ID: "c2", Name: "sql", Arguments: "select", Kind: middleware.KindCustom}),
 			middleware.ToolReply(call, "1"),
 		},
 		Tools: []middleware.Tool{
-			{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type": "object"}`), Strict: true}, {Name: "sql", Kind: middleware.Custom}},
+			{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type": "object"}`), Strict: true}, {Name: "sql", Kind: middleware.KindCustom}},
 		ToolChoice: middleware.ToolRequired, Temperature: &half, MaxTokens: 9, Stop: []string{"X"},
 		Params: json.RawMessage(`{"seed": 1.0, "temperature": 0.10}`),
 		Sink:   func(middleware.Event) error { return nil },

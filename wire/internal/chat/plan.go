@@ -167,7 +167,7 @@ func (p *plan) turn(was []middleware.ToolCall, m middleware.Message) error {
 		return nil
 	}
 	inPlace := func(n, w middleware.ToolCall) bool {
-		return n.Kind == w.Kind && n.Kind != middleware.Foreign && codec.SameNative(n.Native, w.Native)
+		return n.Kind == w.Kind && n.Kind != middleware.KindBuiltin && codec.SameNative(n.Native, w.Native)
 	}
 	if slices.EqualFunc(now, was, inPlace) {
 		p.calls = now

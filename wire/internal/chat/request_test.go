@@ -52,10 +52,10 @@ func TestDecodeRequest(t *testing.T) {
 	require.Len(t, req.Tools, 4)
 	require.Equal(t, `{"type": "object"}`, string(req.Tools[0].Parameters))
 	require.True(t, req.Tools[0].Strict)
-	require.Equal(t, middleware.Custom, req.Tools[1].Kind)
+	require.Equal(t, middleware.KindCustom, req.Tools[1].Kind)
 	require.Equal(t, "sql", req.Tools[1].Name)
-	require.Equal(t, middleware.Hosted, req.Tools[2].Kind)
-	require.Equal(t, middleware.Function, req.Tools[3].Kind)
+	require.Equal(t, middleware.KindHosted, req.Tools[2].Kind)
+	require.Equal(t, middleware.KindFunction, req.Tools[3].Kind)
 }
 
 func TestDecodeOldRequest(t *testing.T) {
@@ -169,7 +169,7 @@ func TestRefusedEdit(t *testing.T) {
 			r.Messages[0].Parts = []middleware.Part{{Kind: middleware.PartOpaque, Native: &middleware.Native{Dialect: "other", Raw: "{}"}}}
 		}},
 		"hosted tool changed":  {requests["everything"], func(r *middleware.Request) { r.Tools[2].Name = "x" }},
-		"fresh hosted tool":    {requests["plain"], func(r *middleware.Request) { r.Tools = []middleware.Tool{{Name: "x", Kind: middleware.Hosted}} }},
+		"fresh hosted tool":    {requests["plain"], func(r *middleware.Request) { r.Tools = []middleware.Tool{{Name: "x", Kind: middleware.KindHosted}} }},
 		"schema for free text": {requests["everything"], func(r *middleware.Request) { r.Tools[1].Parameters = json.RawMessage(`{}`) }},
 		"schema that is none":  {requests["everything"], func(r *middleware.Request) { r.Tools[0].Parameters = json.RawMessage(`{`) }},
 		"second call in the old form": {requests["old"], func(r *middleware.Request) {
@@ -177,8 +177,8 @@ func TestRefusedEdit(t *testing.T) {
 		}},
 		"id in the old form":       {requests["old"], func(r *middleware.Request) { r.Messages[1].ToolCalls[0].ID = "x" }},
 		"required in the old form": {requests["old"], func(r *middleware.Request) { r.ToolChoice = middleware.ToolRequired }},
-		"foreign call": {requests["plain"], func(r *middleware.Request) {
-			*r = *r.With(middleware.Assistant("", middleware.ToolCall{Kind: middleware.Foreign}))
+		"built-in call": {requests["plain"], func(r *middleware.Request) {
+			*r = *r.With(middleware.Assistant("", middleware.ToolCall{Kind: middleware.KindBuiltin}))
 		}},
 		"media of the assistant": {requests["plain"], func(r *middleware.Request) {
 			*r = *r.With(middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Kind: middleware.PartMedia, URL: "u"}}})

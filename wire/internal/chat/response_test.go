@@ -33,7 +33,7 @@ func TestDecodeResponse(t *testing.T) {
 	}{
 		"text": {answers["text"], middleware.Assistant("Hello"), middleware.FinishStop, middleware.Usage{Input: 10, Output: 2}},
 		"calls": {answers["calls"], middleware.Message{Parts: []middleware.Part{reasoning("Hm."), {Text: "Let me see."}}, ToolCalls: []middleware.ToolCall{
-			weather, {ID: "c2", Name: "time"}, {ID: "c3", Name: "sql", Arguments: "select 1", Kind: middleware.Custom}}},
+			weather, {ID: "c2", Name: "time"}, {ID: "c3", Name: "sql", Arguments: "select 1", Kind: middleware.KindCustom}}},
 			middleware.FinishToolCalls, middleware.Usage{Input: 10, Output: 2, Cached: 4}},
 		"objects":  {answers["object"], middleware.Assistant(`{"a":1}`, middleware.ToolCall{ID: "c1", Name: "f", Arguments: `{"a":1}`}), middleware.FinishToolCalls, middleware.Usage{}},
 		"old":      {answers["old"], middleware.Assistant("", middleware.ToolCall{ID: "toolmend_1", Name: "weather", Arguments: "{}"}), middleware.FinishToolCalls, middleware.Usage{}},
@@ -42,7 +42,7 @@ func TestDecodeResponse(t *testing.T) {
 		"audio":    {answers["audio"], middleware.Message{Parts: []middleware.Part{{Kind: middleware.PartOpaque}}}, middleware.FinishStop, middleware.Usage{}},
 		"filtered": {`{"choices":[{"finish_reason":"content_filter","index":0}]}`, middleware.Message{}, middleware.FinishFilter, middleware.Usage{}},
 		"unknown type": {`{"choices":[{"message":{"tool_calls":[{"id":"c","type":"mcp","mcp":{}}]},"finish_reason":"stop"}]}`,
-			middleware.Assistant("", middleware.ToolCall{ID: "c", Name: "mcp", Kind: middleware.Foreign}), middleware.FinishToolCalls, middleware.Usage{}},
+			middleware.Assistant("", middleware.ToolCall{ID: "c", Name: "mcp", Kind: middleware.KindBuiltin}), middleware.FinishToolCalls, middleware.Usage{}},
 		"empty function_call": {`{"choices":[{"message":{"content":"x","function_call":{"name":"","arguments":""}},"finish_reason":"model_length"}]}`,
 			middleware.Assistant("x"), middleware.FinishLength, middleware.Usage{}},
 
@@ -53,7 +53,7 @@ func TestDecodeResponse(t *testing.T) {
 		"stream odd": {streams["odd"], middleware.Assistant("", middleware.ToolCall{ID: "c1", Name: "weather", Arguments: `{"a":1}`}, middleware.ToolCall{ID: "c2", Name: "time", Arguments: `{"b":2}`}),
 			middleware.FinishToolCalls, middleware.Usage{Input: 8, Output: 4, Reasoning: 3}},
 		"stream old":            {streams["old"], middleware.Assistant("", middleware.ToolCall{ID: "toolmend_1", Name: "weather", Arguments: `{"city":""}`}), middleware.FinishToolCalls, middleware.Usage{}},
-		"stream custom":         {streams["custom"], middleware.Assistant("late", middleware.ToolCall{ID: "c1", Name: "sql", Arguments: "select", Kind: middleware.Custom}), middleware.FinishToolCalls, middleware.Usage{}},
+		"stream custom":         {streams["custom"], middleware.Assistant("late", middleware.ToolCall{ID: "c1", Name: "sql", Arguments: "select", Kind: middleware.KindCustom}), middleware.FinishToolCalls, middleware.Usage{}},
 		"stream of one message": {sse(`{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"weird"}]}`), middleware.Assistant("x"), "weird", middleware.Usage{}},
 		"stream, calls out of order": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"g"}},{"index":0,"id":"a","function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
 			middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "f"}, middleware.ToolCall{ID: "b", Name: "g"}), middleware.FinishToolCalls, middleware.Usage{}},

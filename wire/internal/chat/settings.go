@@ -151,7 +151,7 @@ func choiceJSON(req *middleware.Request) string {
 	if req.OnlyTool != "" {
 		kind := "function"
 		for _, t := range req.Tools {
-			if t.Name == req.OnlyTool && t.Kind == middleware.Custom {
+			if t.Name == req.OnlyTool && t.Kind == middleware.KindCustom {
 				kind = "custom"
 			}
 		}

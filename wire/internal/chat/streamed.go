@@ -200,7 +200,7 @@ func (c *streamed) add(v rawjson.Value, see seer) error {
 // json returns the call as it stands in history.
 func (c *streamed) json() string {
 	key := "arguments"
-	if c.kind == middleware.Custom {
+	if c.kind == middleware.KindCustom {
 		key = "input"
 	}
 	payload := codec.Object(append([]codec.Member{
@@ -214,7 +214,7 @@ func (c *streamed) json() string {
 		word = "function"
 	}
 	at := "function"
-	if c.kind == middleware.Custom {
+	if c.kind == middleware.KindCustom {
 		at, word = "custom", "custom"
 	}
 	members := []codec.Member{{Key: "type", Raw: rawjson.Quote(word)}, {Key: at, Raw: payload}}

@@ -83,9 +83,9 @@ func readTool(v rawjson.Value, old bool) (middleware.Tool, error) {
 			t.Parameters = json.RawMessage(p.Raw())
 		}
 	case word == "custom":
-		t.Kind = middleware.Custom
+		t.Kind = middleware.KindCustom
 	default:
-		t.Kind = middleware.Hosted
+		t.Kind = middleware.KindHosted
 		if t.Name == "" {
 			t.Name = word
 		}
@@ -111,7 +111,7 @@ func toolHandle(t middleware.Tool) (*tool, error) {
 
 // schemaText returns the text of the schema that was decoded; "" for none.
 func (h *tool) schemaText() string {
-	if h.snap.Kind != middleware.Function {
+	if h.snap.Kind != middleware.KindFunction {
 		return ""
 	}
 	if p, _ := h.parameters(); p.Kind() == rawjson.Object || p.Kind() == rawjson.Bool {
@@ -139,7 +139,7 @@ func toolText(t middleware.Tool, old bool) (string, error) {
 		return freshTool(t, old)
 	case h.same(t):
 		return h.v.Raw(), nil
-	case t.Kind == middleware.Hosted:
+	case t.Kind == middleware.KindHosted:
 		return "", codec.Unencodablef("a changed tool of the provider's own")
 	}
 	edits, err := h.edits(t)
@@ -179,7 +179,7 @@ func strictJSON(t middleware.Tool) string {
 }
 
 func schemaJSON(t middleware.Tool) (string, error) {
-	if t.Kind != middleware.Function && len(t.Parameters) > 0 {
+	if t.Kind != middleware.KindFunction && len(t.Parameters) > 0 {
 		return "", codec.Unencodablef("a schema for a tool of kind %q", t.Kind)
 	}
 	if len(t.Parameters) == 0 {
@@ -203,11 +203,11 @@ func freshTool(t middleware.Tool, old bool) (string, error) {
 		codec.Member{Key: "parameters", Raw: schema},
 		codec.Member{Key: "strict", Raw: strictJSON(t)})
 	switch {
-	case t.Kind == middleware.Function && old:
+	case t.Kind == middleware.KindFunction && old:
 		return function, nil
-	case t.Kind == middleware.Function:
+	case t.Kind == middleware.KindFunction:
 		return `{"type":"function","function":` + function + `}`, nil
-	case t.Kind == middleware.Custom && !old:
+	case t.Kind == middleware.KindCustom && !old:
 		return `{"type":"custom","custom":` + function + `}`, nil
 	}
 	return "", codec.Unencodablef("a tool of kind %q that is not of this format", t.Kind)

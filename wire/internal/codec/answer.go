@@ -125,7 +125,7 @@ func WithCallIDs(m middleware.Message, prefix string) middleware.Message {
 func withArguments(m middleware.Message) middleware.Message {
 	m.ToolCalls = slices.Clone(m.ToolCalls)
 	for i := range m.ToolCalls {
-		if c := &m.ToolCalls[i]; c.Kind == middleware.Function && strings.TrimSpace(c.Arguments) == "" {
+		if c := &m.ToolCalls[i]; c.Kind == middleware.KindFunction && strings.TrimSpace(c.Arguments) == "" {
 			c.Arguments = "{}"
 		}
 	}

@@ -16,7 +16,7 @@ func TestSameCall(t *testing.T) {
 		"id":        func(c *middleware.ToolCall) { c.ID = "2" },
 		"name":      func(c *middleware.ToolCall) { c.Name = "" },
 		"arguments": func(c *middleware.ToolCall) { c.Arguments = "{ }" },
-		"kind":      func(c *middleware.ToolCall) { c.Kind = middleware.Custom },
+		"kind":      func(c *middleware.ToolCall) { c.Kind = middleware.KindCustom },
 	} {
 		other := base
 		edit(&other)
@@ -54,7 +54,7 @@ func TestSameTool(t *testing.T) {
 		"description": func(x *middleware.Tool) { x.Description = "" },
 		"parameters":  func(x *middleware.Tool) { x.Parameters = []byte("{ }") },
 		"strict":      func(x *middleware.Tool) { x.Strict = true },
-		"kind":        func(x *middleware.Tool) { x.Kind = middleware.Hosted },
+		"kind":        func(x *middleware.Tool) { x.Kind = middleware.KindHosted },
 	} {
 		other := base
 		edit(&other)

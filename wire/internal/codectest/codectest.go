@@ -171,10 +171,10 @@ func withCalls(f codec.Format, x Exchange) (*middleware.Request, *middleware.Res
 	}
 	functions := 0
 	for _, c := range resp.Message.ToolCalls {
-		if c.Kind == middleware.Foreign {
+		if c.Kind == middleware.KindBuiltin {
 			return nil, nil, errSkip
 		}
-		if c.Kind == middleware.Function {
+		if c.Kind == middleware.KindFunction {
 			functions++
 		}
 	}

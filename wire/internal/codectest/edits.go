@@ -135,7 +135,7 @@ func historyEdits() []func(*middleware.Request) {
 		func(r *middleware.Request) {
 			for i, m := range r.Messages {
 				for j, c := range m.ToolCalls {
-					if c.Kind == middleware.Function {
+					if c.Kind == middleware.KindFunction {
 						r.Messages[i].ToolCalls[j].Arguments = mendedArguments
 					}
 				}

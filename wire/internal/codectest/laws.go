@@ -267,7 +267,7 @@ func mended(f codec.Format, x Exchange) error {
 		return err
 	}
 	for i, c := range resp.Message.ToolCalls {
-		if c.Kind != middleware.Function {
+		if c.Kind != middleware.KindFunction {
 			continue
 		}
 		err := change(f, req, resp, func(r *middleware.Response) { r.Message.ToolCalls[i].Arguments = mendedArguments })
@@ -277,7 +277,7 @@ func mended(f codec.Format, x Exchange) error {
 	}
 	return change(f, req, resp, func(r *middleware.Response) {
 		for i, c := range r.Message.ToolCalls {
-			if c.Kind == middleware.Function {
+			if c.Kind == middleware.KindFunction {
 				r.Message.ToolCalls[i].Arguments, r.Message.ToolCalls[i].Name = mendedArguments, "renamed_tool"
 			}
 		}

@@ -14,7 +14,7 @@ func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Mess
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c}
-		if c.Kind == middleware.Function {
+		if c.Kind == middleware.KindFunction {
 			verdicts[i].Issues = []middleware.Issue{{Code: "required", Message: "a field is missing"}}
 		}
 	}
@@ -125,7 +125,7 @@ func rubbish(f codec.Format, x Exchange) error {
 	}
 	resp = resp.Clone()
 	for i, c := range resp.Message.ToolCalls {
-		if c.Kind == middleware.Function {
+		if c.Kind == middleware.KindFunction {
 			resp.Message.ToolCalls[i].Arguments = `{"city": "Os`
 		}
 		if !codec.IsPlaceID(c.ID) {

@@ -154,7 +154,7 @@ func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middlew
 
 // message finishes the content that the candidate wrote, as it would stand in
 // a request, and returns it as a message.
-func (s *speaker) message(calls int, foreign func(string) bool) middleware.Message {
+func (s *speaker) message(calls int, builtin func(string) bool) middleware.Message {
 	c := s.content
 	c.text = modelContent(c.pieces)
 	if len(s.sections) == 1 && s.sections[0].content.Exists() && len(s.places) == len(c.pieces) {
@@ -165,7 +165,7 @@ func (s *speaker) message(calls int, foreign func(string) bool) middleware.Messa
 			c.text = text
 		}
 	}
-	return c.add(message(c, calls, foreign), c.text, nil)
+	return c.add(message(c, calls, builtin), c.text, nil)
 }
 
 func modelContent(pieces []*piece) string {

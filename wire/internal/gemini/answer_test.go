@@ -221,7 +221,7 @@ func TestAnswerRefuses(t *testing.T) {
 		"no Native":         func(r *middleware.Response) { r.Native = nil },
 		"of another format": func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "openai-chat", Raw: r.Native.Raw} },
 		"another role":      func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
-		"a custom call":     func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.Custom },
+		"a custom call":     func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"cache writes":      func(r *middleware.Response) { r.Usage.CacheWrite = 1 },
 		"more reasoning":    func(r *middleware.Response) { r.Usage.Reasoning = r.Usage.Output + 1 },
 		"no model":          func(r *middleware.Response) { r.Model = "" },

@@ -90,7 +90,7 @@ func (c *content) add(m middleware.Message, raw string, reply *piece) middleware
 // reader makes messages of contents, in order.
 type reader struct {
 	of      *request
-	foreign func(name string) bool // calls that the client answers in a form of its own
+	builtin func(name string) bool // calls that the client answers in a form of its own
 	calls   int
 	open    []middleware.ToolCall // of the turn before
 	wireIDs bool                  // some of them have an id on the wire
@@ -120,7 +120,7 @@ func (r *reader) read(v rawjson.Value) ([]middleware.Message, error) {
 // assistant numbers the calls that have no id by their place in the
 // conversation. A turn may be cut into several contents.
 func (r *reader) assistant(c *content) middleware.Message {
-	m := message(c, r.calls, r.foreign)
+	m := message(c, r.calls, r.builtin)
 	r.calls += len(m.ToolCalls)
 	if len(m.ToolCalls) > 0 {
 		if !r.goesOn {
@@ -137,7 +137,7 @@ func (r *reader) assistant(c *content) middleware.Message {
 }
 
 // message returns what the model says in c; calls is how many it made before.
-func message(c *content, calls int, foreign func(string) bool) middleware.Message {
+func message(c *content, calls int, builtin func(string) bool) middleware.Message {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	for _, p := range c.pieces {
 		if p.call == nil {
@@ -148,8 +148,8 @@ func message(c *content, calls int, foreign func(string) bool) middleware.Messag
 		if p.id == "" {
 			p.call.ID = codec.PlaceID(calls)
 		}
-		if foreign != nil && foreign(p.call.Name) {
-			p.call.Kind = middleware.Foreign
+		if builtin != nil && builtin(p.call.Name) {
+			p.call.Kind = middleware.KindBuiltin
 		}
 		m.ToolCalls = append(m.ToolCalls, *p.call)
 	}

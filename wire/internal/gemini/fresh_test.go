@@ -80,7 +80,7 @@ func TestFreshRefuses(t *testing.T) {
 		"media of nothing":  {Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartMedia}}}}},
 		"an unknown role":   {Messages: []middleware.Message{{Role: "critic"}}},
 		"a late system":     {Messages: append(user, middleware.System("x"))},
-		"a hosted tool":     {Messages: user, Tools: []middleware.Tool{{Name: "web_search", Kind: middleware.Hosted}}},
+		"a hosted tool":     {Messages: user, Tools: []middleware.Tool{{Name: "web_search", Kind: middleware.KindHosted}}},
 		"a schema, no JSON": {Messages: user, Tools: []middleware.Tool{{Name: "a", Parameters: []byte(`{`)}}},
 	} {
 		_, err := wire.EncodeRequest(req)

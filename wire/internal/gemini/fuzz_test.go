@@ -75,7 +75,7 @@ func requestIs(t require.TestingT, req *middleware.Request) {
 }
 
 // bare returns messages without what the provider wrote. Which calls are
-// foreign is known from the tools, not from the call.
+// builtin is known from the tools, not from the call.
 func bare(messages []middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, len(messages))
 	for i, m := range messages {
@@ -86,8 +86,8 @@ func bare(messages []middleware.Message) []middleware.Message {
 		}
 		for j := range m.ToolCalls {
 			m.ToolCalls[j].Native = nil
-			if m.ToolCalls[j].Kind == middleware.Foreign {
-				m.ToolCalls[j].Kind = middleware.Function
+			if m.ToolCalls[j].Kind == middleware.KindBuiltin {
+				m.ToolCalls[j].Kind = middleware.KindFunction
 			}
 		}
 		if len(m.Parts) == 0 {

@@ -42,11 +42,11 @@ func TestOpaqueParts(t *testing.T) {
 func TestComputerUse(t *testing.T) {
 	t.Parallel()
 	req := request(t, `{"contents":[],"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}},{"functionDeclarations":[{"name":"wind"}]}]}`)
-	require.Equal(t, middleware.Foreign, req.Tools[0].Kind)
+	require.Equal(t, middleware.KindBuiltin, req.Tools[0].Kind)
 	resp, err := wire.DecodeResponse(req, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
 	require.NoError(t, err)
-	require.Equal(t, middleware.Function, resp.Message.ToolCalls[0].Kind)
-	require.Equal(t, middleware.Foreign, resp.Message.ToolCalls[1].Kind)
+	require.Equal(t, middleware.KindFunction, resp.Message.ToolCalls[0].Kind)
+	require.Equal(t, middleware.KindBuiltin, resp.Message.ToolCalls[1].Kind)
 }
 
 // Stored and read again, a request is written byte for byte, and edits still

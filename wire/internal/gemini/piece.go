@@ -241,10 +241,10 @@ func quoteOrNone(s string) string {
 	return rawjson.Quote(s)
 }
 
-// callable refuses the kinds of calls that the format does not have. Foreign
+// callable refuses the kinds of calls that the format does not have. Built-in
 // ones are function calls here.
 func callable(c middleware.ToolCall) error {
-	if c.Kind != middleware.Function && c.Kind != middleware.Foreign {
+	if c.Kind != middleware.KindFunction && c.Kind != middleware.KindBuiltin {
 		return codec.Unencodablef("a call of kind %q", c.Kind)
 	}
 	return nil

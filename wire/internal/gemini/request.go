@@ -97,7 +97,7 @@ func (h *request) readContents(root rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	r := &reader{of: h, foreign: foreignTo(h.was.Tools)}
+	r := &reader{of: h, builtin: builtinsOf(h.was.Tools)}
 	for _, v := range list {
 		out, err := r.read(v)
 		if err != nil {

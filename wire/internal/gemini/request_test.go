@@ -76,7 +76,7 @@ func TestRequestView(t *testing.T) {
 		require.NotContains(t, m.Native.Raw, "googleSearch")
 	}
 	require.Equal(t, []string{"googleSearch", "wind"}, []string{req.Tools[0].Name, req.Tools[1].Name})
-	require.Equal(t, middleware.Hosted, req.Tools[0].Kind)
+	require.Equal(t, middleware.KindHosted, req.Tools[0].Kind)
 	require.JSONEq(t, `{"type":"object","properties":{"city":{"type":["string","null"]}}}`, string(req.Tools[1].Parameters))
 	require.Equal(t, middleware.ToolRequired, req.ToolChoice)
 	require.InDelta(t, 1.0, *req.Temperature, 0)
@@ -233,10 +233,10 @@ func TestRequestRefuses(t *testing.T) {
 		"the model":             func(r *middleware.Request) { r.Model = "other" },
 		"a late system message": func(r *middleware.Request) { *r = *r.With(middleware.System("late")) },
 		"a custom call": func(r *middleware.Request) {
-			*r = *r.With(middleware.Assistant("", middleware.ToolCall{Name: "a", Kind: middleware.Custom}))
+			*r = *r.With(middleware.Assistant("", middleware.ToolCall{Name: "a", Kind: middleware.KindCustom}))
 		},
 		"a custom tool": func(r *middleware.Request) {
-			r.Tools = append(r.Tools, middleware.Tool{Name: "a", Kind: middleware.Custom})
+			r.Tools = append(r.Tools, middleware.Tool{Name: "a", Kind: middleware.KindCustom})
 		},
 		"a hosted tool by name": func(r *middleware.Request) { r.Tools[0].Name = "urlContext" },
 		"a strict tool":         func(r *middleware.Request) { r.Tools[1].Strict = true },

@@ -17,7 +17,7 @@ type stream struct {
 	sink    middleware.Sink
 	buf     *codec.Buffer
 	calls   int // of the conversation before
-	foreign func(string) bool
+	builtin func(string) bool
 	a       *answer
 	ending  bool
 	cut     bool // the last event is not whole
@@ -30,7 +30,7 @@ type stream struct {
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := &stream{req: req, sink: sink, buf: codec.NewBuffer(false), a: &answer{}}
 	if req != nil {
-		s.calls, s.foreign = codec.Calls(req.Messages), foreignTo(req.Tools)
+		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
 	return s
 }
@@ -135,7 +135,7 @@ func (s *stream) finish() error {
 		return err
 	}
 	for i, sp := range a.speakers {
-		m := sp.message(s.calls, s.foreign)
+		m := sp.message(s.calls, s.builtin)
 		if i > 0 {
 			a.was.Others = append(a.was.Others, m)
 			continue

@@ -58,9 +58,9 @@ func (h *request) readTools(root rawjson.Value) error {
 }
 
 func newHosted(m rawjson.Value, of *request, at int) middleware.Tool {
-	t := &tool{of: of, v: m, at: at, was: middleware.Tool{Name: m.Key(), Kind: middleware.Hosted}}
+	t := &tool{of: of, v: m, at: at, was: middleware.Tool{Name: m.Key(), Kind: middleware.KindHosted}}
 	if isName(m.Key(), computer) {
-		t.was.Kind = middleware.Foreign
+		t.was.Kind = middleware.KindBuiltin
 	}
 	t.native = middleware.Native{Dialect: dialect, Raw: codec.Object(codec.Member{Key: m.Key(), Raw: m.Raw()}), Ref: t}
 	t.was.Native = &t.native
@@ -109,15 +109,15 @@ func readTool(raw string) (*tool, error) {
 	return t.Native.Ref.(*tool), nil
 }
 
-// foreignTo returns which calls are to a tool that declares its functions
+// builtinsOf returns which calls are to a tool that declares its functions
 // itself; nil if there is no such tool.
-func foreignTo(tools []middleware.Tool) func(name string) bool {
-	if !slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Kind == middleware.Foreign }) {
+func builtinsOf(tools []middleware.Tool) func(name string) bool {
+	if !slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindBuiltin }) {
 		return nil
 	}
 	declared := map[string]bool{}
 	for _, t := range tools {
-		declared[t.Name] = t.Kind == middleware.Function
+		declared[t.Name] = t.Kind == middleware.KindFunction
 	}
 	return func(name string) bool { return !declared[name] }
 }

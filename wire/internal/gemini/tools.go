@@ -90,7 +90,7 @@ func (s *sorter) take(t middleware.Tool) error {
 		return err
 	}
 	own := h != nil && h.of != nil && h.of == s.of
-	if t.Kind == middleware.Function {
+	if t.Kind == middleware.KindFunction {
 		return s.function(t, h, own)
 	}
 	switch {
@@ -163,7 +163,7 @@ func (e element) text() (string, error) {
 // functionText writes a declaration. JSON Schema goes where the server takes
 // it as it is.
 func functionText(t middleware.Tool, h *tool) (string, error) {
-	if h == nil || h.was.Kind != middleware.Function {
+	if h == nil || h.was.Kind != middleware.KindFunction {
 		return codec.Object(
 			codec.Member{Key: "name", Raw: rawjson.Quote(t.Name)},
 			codec.Member{Key: "description", Raw: quoteOrNone(t.Description)},

@@ -81,7 +81,7 @@ func writeCall(c middleware.ToolCall, answer bool) (raw, id string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	if c.Kind != middleware.Function {
+	if c.Kind != middleware.KindFunction {
 		return "", "", codec.Unencodablef("a call of kind %q", c.Kind)
 	}
 	id = h.wireID(c)

@@ -110,7 +110,7 @@ func TestDecodeRequestOddities(t *testing.T) {
 			require.Empty(t, req.Messages[0].Parts[0].MediaType)
 		}},
 		{"a tool of another kind", `{"tools":[{"type":"web_search"}]}`, func(t *testing.T, req *middleware.Request) {
-			require.Equal(t, middleware.Hosted, req.Tools[0].Kind)
+			require.Equal(t, middleware.KindHosted, req.Tools[0].Kind)
 			require.Equal(t, "web_search", req.Tools[0].Name)
 		}},
 		{"a call without arguments", `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":null}}]}]}`,
@@ -226,15 +226,15 @@ func TestEncodeRequestRefuses(t *testing.T) {
 		"an opaque part": func(r *middleware.Request) {
 			r.Messages[1].Parts[1] = middleware.Part{Kind: middleware.PartOpaque, Native: other}
 		},
-		"a custom call": func(r *middleware.Request) { r.Messages[2].ToolCalls[0].Kind = middleware.Custom },
+		"a custom call": func(r *middleware.Request) { r.Messages[2].ToolCalls[0].Kind = middleware.KindCustom },
 		"a fresh opaque": func(r *middleware.Request) {
 			r.Messages[1].Native = nil
 			r.Messages[1].Parts[1] = middleware.Part{Kind: middleware.PartOpaque}
 		},
-		"a tool's kind":       func(r *middleware.Request) { r.Tools[0].Kind = middleware.Custom },
+		"a tool's kind":       func(r *middleware.Request) { r.Tools[0].Kind = middleware.KindCustom },
 		"a tool's strictness": func(r *middleware.Request) { r.Tools[0].Strict = true },
 		"no schema":           func(r *middleware.Request) { r.Tools[0].Parameters = []byte(`{`) },
-		"a hosted tool":       func(r *middleware.Request) { r.Tools[0] = middleware.Tool{Kind: middleware.Hosted} },
+		"a hosted tool":       func(r *middleware.Request) { r.Tools[0] = middleware.Tool{Kind: middleware.KindHosted} },
 		"a broken request":    func(r *middleware.Request) { r.Native = &middleware.Native{Dialect: "ollama-chat", Raw: "["} },
 		"a broken message": func(r *middleware.Request) {
 			r.Messages[0].Native = &middleware.Native{Dialect: "ollama-chat", Raw: "["}

@@ -311,7 +311,7 @@ func TestEncodeResponseRefuses(t *testing.T) {
 		"a role":         func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
 		"a failure":      func(r *middleware.Response) { r.Message.IsError = true },
 		"rubbish":        func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"a":` },
-		"a custom call":  func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.Custom },
+		"a custom call":  func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"an image": func(r *middleware.Response) {
 			r.Message.Parts = append(r.Message.Parts, middleware.Part{Kind: middleware.PartMedia, Data: []byte("x")})
 		},

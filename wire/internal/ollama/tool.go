@@ -42,7 +42,7 @@ func readTool(v rawjson.Value) (middleware.Tool, error) {
 	if function.Exists() {
 		t.Name, err = text(function, "name")
 	} else { // not of this format's making; the server knows
-		t.Kind = middleware.Hosted
+		t.Kind = middleware.KindHosted
 		t.Name, err = text(v, "type")
 	}
 	if err != nil {
@@ -79,7 +79,7 @@ func writeTool(t middleware.Tool) (string, error) {
 		return "", err
 	case h != nil && codec.SameTool(t, h.snap):
 		return h.value.Raw(), nil
-	case t.Kind != middleware.Function:
+	case t.Kind != middleware.KindFunction:
 		return "", codec.Unencodablef("a tool of kind %q", t.Kind)
 	case h != nil && (h.snap.Kind != t.Kind || h.snap.Strict != t.Strict):
 		return "", codec.Unencodablef("another kind of tool, or its strictness")

@@ -93,7 +93,7 @@ func agrees(v rawjson.Value, want middleware.ToolCall, announced bool) error {
 		return errCopies
 	}
 	got, err := readCall(v)
-	if announced && (got.Arguments == "" || got.Kind == middleware.Foreign) {
+	if announced && (got.Arguments == "" || got.Kind == middleware.KindBuiltin) {
 		got.Arguments = want.Arguments
 	}
 	if err == nil && !codec.SameCall(got, want) {

@@ -44,7 +44,7 @@ func TestCallsThatTheClientAnswersInAFormOfTheirOwn(t *testing.T) {
 		`{"type":"mcp_approval_request","id":"c5","name":"f","arguments":"{}"}`, `{"type":"tool_search_call","execution":"client","call_id":"c6","arguments":{}}`))
 	seen := []string{}
 	for _, c := range resp.Message.ToolCalls {
-		require.Equal(t, middleware.Foreign, c.Kind)
+		require.Equal(t, middleware.KindBuiltin, c.Kind)
 		seen = append(seen, c.ID+" "+c.Name)
 	}
 	require.Equal(t, []string{"c1 computer", "c2 local_shell", "c3 apply_patch", "c4 shell", "c5 mcp_approval_request", "c6 tool_search"}, seen)
@@ -132,8 +132,10 @@ func TestEditedAnswers(t *testing.T) {
 func TestAnswerEditsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(r *middleware.Response){
-		"further choices":      func(r *middleware.Response) { r.Others = make([]middleware.Message, 1) },
-		"a foreign call":       func(r *middleware.Response) { r.Message.ToolCalls[0] = middleware.ToolCall{Kind: middleware.Foreign} },
+		"further choices": func(r *middleware.Response) { r.Others = make([]middleware.Message, 1) },
+		"a foreign call": func(r *middleware.Response) {
+			r.Message.ToolCalls[0] = middleware.ToolCall{Kind: middleware.KindBuiltin}
+		},
 		"stopped with calls":   func(r *middleware.Response) { r.FinishReason = middleware.FinishStop },
 		"an unknown reason":    func(r *middleware.Response) { r.FinishReason = "new" },
 		"another role":         func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },

@@ -152,7 +152,7 @@ func (e callEdit) inPiece(ev event, first bool, patch *codec.Patch) {
 	set("name", e.was.Name, e.now.Name, false)
 	set("call_id", e.was.ID, e.now.ID, false)
 	switch {
-	case whole && e.now.Kind == middleware.Custom:
+	case whole && e.now.Kind == middleware.KindCustom:
 		set("input", e.was.Arguments, e.now.Arguments, true)
 	case whole:
 		set("arguments", e.was.Arguments, e.now.Arguments, true)

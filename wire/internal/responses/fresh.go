@@ -24,7 +24,7 @@ func (e *callEdit) edits(v rawjson.Value) ([]rawjson.Edit, error) {
 	switch {
 	case !ok || f.kind != e.now.Kind:
 		return nil, codec.Unencodablef("a call that became one of another kind")
-	case e.was.Name != e.now.Name && f.kind == middleware.Foreign:
+	case e.was.Name != e.now.Name && f.kind == middleware.KindBuiltin:
 		return nil, codec.Unencodablef("a name for a call that has none")
 	case e.was.ID != e.now.ID && f.id == "id":
 		return nil, codec.Unencodablef("another id for an item")
@@ -54,9 +54,9 @@ func (e *callEdit) edits(v rawjson.Value) ([]rawjson.Edit, error) {
 func (w writer) freshCall(c middleware.ToolCall) (string, error) {
 	var typ, key string
 	switch c.Kind {
-	case middleware.Function:
+	case middleware.KindFunction:
 		typ, key = "function_call", "arguments"
-	case middleware.Custom:
+	case middleware.KindCustom:
 		typ, key = "custom_tool_call", "input"
 	default:
 		return "", codec.Unencodablef("a call of kind %s that is not of this format", c.Kind)

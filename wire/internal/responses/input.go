@@ -172,7 +172,7 @@ func (in *input) editOutput(m middleware.Message, h *message, v rawjson.Value) (
 		}
 	}
 	if k := v.Get("output").Kind(); k == rawjson.Object || v.Get("type").Str() == "tool_search_output" || v.Get("type").Str() == "mcp_approval_response" {
-		return "", codec.Unencodablef("another result for a call of kind %s", middleware.Foreign)
+		return "", codec.Unencodablef("another result for a call of kind %s", middleware.KindBuiltin)
 	}
 	return withContent(v, "output", m.Parts, "input_text")
 }
@@ -232,10 +232,10 @@ func (in *input) freshOutput(m middleware.Message) (string, error) {
 	}
 	typ := "function_call_output"
 	switch in.kinds[m.ToolCallID] {
-	case middleware.Custom:
+	case middleware.KindCustom:
 		typ = "custom_tool_call_output"
-	case middleware.Foreign:
-		return "", codec.Unencodablef("a result for a call of kind %s", middleware.Foreign)
+	case middleware.KindBuiltin:
+		return "", codec.Unencodablef("a result for a call of kind %s", middleware.KindBuiltin)
 	}
 	out, err := freshContent(m.Parts)
 	return codec.Object(member("type", typ), member("call_id", m.ToolCallID), codec.Member{Key: "output", Raw: out}), err

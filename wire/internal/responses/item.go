@@ -29,14 +29,14 @@ type form struct {
 }
 
 var calls = map[string]form{
-	"function_call":        {middleware.Function, "", "call_id", []string{"arguments"}},
-	"custom_tool_call":     {middleware.Custom, "", "call_id", []string{"input"}},
-	"computer_call":        {middleware.Foreign, "computer", "call_id", []string{"action", "actions"}},
-	"local_shell_call":     {middleware.Foreign, "local_shell", "call_id", []string{"action"}},
-	"shell_call":           {middleware.Foreign, "shell", "call_id", []string{"action"}},
-	"apply_patch_call":     {middleware.Foreign, "apply_patch", "call_id", []string{"operation"}},
-	"tool_search_call":     {middleware.Foreign, "tool_search", "call_id", []string{"arguments"}},
-	"mcp_approval_request": {middleware.Foreign, "mcp_approval_request", "id", []string{"arguments"}},
+	"function_call":        {middleware.KindFunction, "", "call_id", []string{"arguments"}},
+	"custom_tool_call":     {middleware.KindCustom, "", "call_id", []string{"input"}},
+	"computer_call":        {middleware.KindBuiltin, "computer", "call_id", []string{"action", "actions"}},
+	"local_shell_call":     {middleware.KindBuiltin, "local_shell", "call_id", []string{"action"}},
+	"shell_call":           {middleware.KindBuiltin, "shell", "call_id", []string{"action"}},
+	"apply_patch_call":     {middleware.KindBuiltin, "apply_patch", "call_id", []string{"operation"}},
+	"tool_search_call":     {middleware.KindBuiltin, "tool_search", "call_id", []string{"arguments"}},
+	"mcp_approval_request": {middleware.KindBuiltin, "mcp_approval_request", "id", []string{"arguments"}},
 }
 
 // outputs names the members that may hold the id of the call.

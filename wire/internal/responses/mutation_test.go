@@ -68,7 +68,7 @@ func mutatedBody(t *rapid.T, body string) string {
 
 func mend(m *middleware.Message) {
 	for i, c := range m.ToolCalls {
-		if c.Kind != middleware.Foreign {
+		if c.Kind != middleware.KindBuiltin {
 			m.ToolCalls[i].Arguments, m.ToolCalls[i].ID = `{"mended":1}`, c.ID+"x"
 		}
 	}

@@ -128,7 +128,7 @@ func (h *message) answered(req *middleware.Request) error {
 		return nil
 	}
 	for _, it := range h.items {
-		if f, ok := calls[it.val.Get("type").Str()]; !ok || it.sort != isOpaque || f.kind == middleware.Foreign {
+		if f, ok := calls[it.val.Get("type").Str()]; !ok || it.sort != isOpaque || f.kind == middleware.KindBuiltin {
 			continue
 		}
 		name := codec.Text(it.val.Get("name"))
@@ -170,7 +170,7 @@ func readCall(v rawjson.Value) (middleware.ToolCall, error) {
 	if c.ID, err = idText(v.Get(f.id), "the id of a call"); err != nil {
 		return c, err
 	}
-	if f.kind != middleware.Foreign {
+	if f.kind != middleware.KindBuiltin {
 		if c.Name, err = idText(v.Get("name"), "the name of a call"); err != nil {
 			return c, err
 		}
@@ -199,9 +199,9 @@ func arguments(v rawjson.Value, f form) (rawjson.Value, string) {
 }
 
 // argumentText reads arguments: a string, or as some servers and the calls of
-// kind Foreign have it, an object.
+// KindBuiltin have it, an object.
 func argumentText(v rawjson.Value, k middleware.Kind) (string, error) {
-	if v.Kind() == rawjson.Object || v.Kind() == rawjson.Array && k == middleware.Foreign {
+	if v.Kind() == rawjson.Object || v.Kind() == rawjson.Array && k == middleware.KindBuiltin {
 		return v.Raw(), nil
 	}
 	return textOf(v, "the arguments of a call")

@@ -129,14 +129,14 @@ func TestFreshRequest(t *testing.T) {
 	req := &middleware.Request{
 		Model: "m", MaxTokens: 9, Temperature: &hot, ToolChoice: middleware.ToolRequired,
 		Tools: []middleware.Tool{
-			{Name: "f", Description: "d", Parameters: []byte(` {"type":"object"} `), Strict: true}, {Name: "g"}, {Name: "h", Kind: middleware.Custom},
+			{Name: "f", Description: "d", Parameters: []byte(` {"type":"object"} `), Strict: true}, {Name: "g"}, {Name: "h", Kind: middleware.KindCustom},
 		},
 		Messages: []middleware.Message{
 			middleware.System("Be kind."), middleware.System("Be brief."),
 			{Role: middleware.RoleUser, Parts: []middleware.Part{{Text: "Look:"}, {Kind: middleware.PartMedia, MediaType: "image/png", Data: []byte{1}},
 				{Kind: middleware.PartMedia, MediaType: "application/pdf", Data: []byte{1}}, {Kind: middleware.PartMedia, MediaType: "application/pdf", URL: "https://x.test/a.pdf"}}},
 			{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Kind: middleware.PartReasoning, Text: "Hm.", Native: &middleware.Native{Dialect: "d"}}, {Text: "Well."}},
-				ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "f", Arguments: "rubbish"}, {ID: "c2", Name: "h", Kind: middleware.Custom, Arguments: "x"}}},
+				ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "f", Arguments: "rubbish"}, {ID: "c2", Name: "h", Kind: middleware.KindCustom, Arguments: "x"}}},
 			middleware.ToolReply(middleware.ToolCall{ID: "c1"}, "1"), middleware.ToolReply(middleware.ToolCall{ID: "c2"}, "2"),
 		},
 		Params: []byte(`{"reasoning":{"effort":"low"},"max_output_tokens":7}`),
@@ -196,11 +196,11 @@ func TestFreshRequestRefuses(t *testing.T) {
 		"stop sequences":      {Stop: []string{"x"}},
 		"an opaque part":      part(middleware.Part{Kind: middleware.PartOpaque, Native: &middleware.Native{Dialect: "d"}}),
 		"media without place": part(middleware.Part{Kind: middleware.PartMedia}),
-		"a hosted tool":       {Tools: []middleware.Tool{{Name: "x", Kind: middleware.Hosted}}},
+		"a hosted tool":       {Tools: []middleware.Tool{{Name: "x", Kind: middleware.KindHosted}}},
 		"a schema":            {Tools: []middleware.Tool{{Name: "x", Parameters: []byte(`{`)}}},
 		"params":              {Params: []byte(`[]`)},
 		"a role":              {Messages: []middleware.Message{{Role: "critic"}}},
-		"a foreign call":      {Messages: []middleware.Message{middleware.Assistant("", middleware.ToolCall{Kind: middleware.Foreign})}},
+		"a foreign call":      {Messages: []middleware.Message{middleware.Assistant("", middleware.ToolCall{Kind: middleware.KindBuiltin})}},
 	} {
 		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)

@@ -75,12 +75,12 @@ func TestDecodeRequest(t *testing.T) {
 	require.Equal(t, "Hm.", turn.Parts[0].Text)
 	require.Len(t, turn.ToolCalls, 2)
 	require.Equal(t, "c0", turn.ToolCalls[0].ID)
-	require.Equal(t, middleware.Custom, turn.ToolCalls[1].Kind)
+	require.Equal(t, middleware.KindCustom, turn.ToolCalls[1].Kind)
 	require.Equal(t, "select 1", turn.ToolCalls[1].Arguments)
 	require.Equal(t, "weather", req.Messages[4].ToolName, "looked up, as the wire does not say")
 	require.Equal(t, "1", req.Messages[5].Text())
 	require.Equal(t, middleware.PartOpaque, req.Messages[6].Parts[0].Kind, "run by the provider")
-	require.Equal(t, []middleware.Kind{middleware.Function, middleware.Hosted, middleware.Custom},
+	require.Equal(t, []middleware.Kind{middleware.KindFunction, middleware.KindHosted, middleware.KindCustom},
 		[]middleware.Kind{req.Tools[0].Kind, req.Tools[1].Kind, req.Tools[2].Kind})
 	require.True(t, req.Tools[0].Strict)
 }
@@ -251,7 +251,7 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 			r.Messages[0].Parts = []middleware.Part{{Text: "x"}}
 		}},
 		"a name for computer_call": {`{"input":[{"type":"computer_call","call_id":"c","action":{}}]}`, func(r *middleware.Request) { r.Messages[0].ToolCalls[0].Name = "x" }},
-		"another kind of call":     {`{"input":[{"type":"function_call","call_id":"c"}]}`, func(r *middleware.Request) { r.Messages[0].ToolCalls[0].Kind = middleware.Custom }},
+		"another kind of call":     {`{"input":[{"type":"function_call","call_id":"c"}]}`, func(r *middleware.Request) { r.Messages[0].ToolCalls[0].Kind = middleware.KindCustom }},
 		"rubbish where an object stands": {`{"input":[{"type":"function_call","call_id":"c","arguments":{}}]}`, func(r *middleware.Request) {
 			r.Messages[0].ToolCalls[0].Arguments = "x"
 		}},

@@ -5,7 +5,7 @@
 // between two inputs, that is reasoning, messages, calls and what the provider
 // ran itself, becomes one neutral message, and its Native is the array of those
 // items. Tools that the provider runs are opaque parts; calls that the client
-// answers in a form of their own, such as computer_call, are of kind Foreign.
+// answers in a form of their own, such as computer_call, are of KindBuiltin.
 // Reasoning without a Native of this format is left out: the provider takes none
 // but its own.
 //

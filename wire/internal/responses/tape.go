@@ -116,9 +116,9 @@ func (t *tape) item(raw string) error {
 				i++
 			}
 		}
-	case isACall && f.kind != middleware.Foreign:
+	case isACall && f.kind != middleware.KindBuiltin:
 		event, args := "response.function_call_arguments", rawOr(v.Get(f.args[0]), `""`)
-		if f.kind == middleware.Custom {
+		if f.kind == middleware.KindCustom {
 			event = "response.custom_tool_call_input"
 		}
 		t.write(event+".delta", with(place, codec.Member{Key: "delta", Raw: args})...)

@@ -122,7 +122,7 @@ func (d *declared) tool(v rawjson.Value, namespace string, inside *middleware.Na
 	if err != nil {
 		return err
 	}
-	if t.Kind != middleware.Hosted && (inside != nil || namespace != "") {
+	if t.Kind != middleware.KindHosted && (inside != nil || namespace != "") {
 		if i, ok := d.at[t.Name]; ok {
 			if d.spaces[t.Name] != namespace && namespace != "" {
 				d.ambiguous(i) // a call names the one or the other
@@ -130,7 +130,7 @@ func (d *declared) tool(v rawjson.Value, namespace string, inside *middleware.Na
 			return nil
 		}
 	}
-	if _, ok := d.at[t.Name]; !ok && t.Kind != middleware.Hosted {
+	if _, ok := d.at[t.Name]; !ok && t.Kind != middleware.KindHosted {
 		d.at[t.Name], d.spaces[t.Name] = len(d.tools), namespace
 	}
 	d.tools = append(d.tools, t)
@@ -165,7 +165,7 @@ func readTool(v rawjson.Value) (middleware.Tool, error) {
 	}
 	t.Kind = toolKind(v, typ)
 	switch {
-	case t.Kind == middleware.Function:
+	case t.Kind == middleware.KindFunction:
 		if p := v.Get("parameters"); !absent(p) {
 			t.Parameters = json.RawMessage(p.Raw())
 		}
@@ -184,21 +184,21 @@ func readTool(v rawjson.Value) (middleware.Tool, error) {
 func toolKind(v rawjson.Value, typ string) middleware.Kind {
 	switch typ {
 	case "function":
-		return middleware.Function
+		return middleware.KindFunction
 	case "custom":
-		return middleware.Custom
+		return middleware.KindCustom
 	case "computer", "computer_use_preview", "local_shell", "apply_patch":
-		return middleware.Foreign
+		return middleware.KindBuiltin
 	case "shell":
 		if env := v.Get("environment").Get("type").Str(); env == "" || env == "local" {
-			return middleware.Foreign
+			return middleware.KindBuiltin
 		}
 	case "tool_search":
 		if v.Get("execution").Str() == "client" {
-			return middleware.Foreign
+			return middleware.KindBuiltin
 		}
 	}
-	return middleware.Hosted
+	return middleware.KindHosted
 }
 
 // handleTool is the handle of a tool, nil if it is not of this dialect.

@@ -74,7 +74,7 @@ func TestKindsOfTools(t *testing.T) {
 	t.Parallel()
 	req := request(t, `{"input":"x","tools":[{"type":"computer_use_preview","display_width":1},{"type":"local_shell"},{"type":"apply_patch"},`+
 		`{"type":"shell"},{"type":"shell","environment":{"type":"container_auto"}},{"type":"tool_search","execution":"client"},{"type":"mcp","server_label":"deep"},{"type":"code_interpreter"}]}`)
-	require.Equal(t, []string{"foreign computer", "foreign local_shell", "foreign apply_patch", "foreign shell", "hosted shell", "foreign tool_search", "hosted deep", "hosted code_interpreter"}, names(req))
+	require.Equal(t, []string{"builtin computer", "builtin local_shell", "builtin apply_patch", "builtin shell", "hosted shell", "builtin tool_search", "hosted deep", "hosted code_interpreter"}, names(req))
 }
 
 func TestEditedTools(t *testing.T) {
@@ -109,7 +109,7 @@ func TestEditedTools(t *testing.T) {
 	}
 	for name, edit := range map[string]func(r *middleware.Request){
 		"a hosted tool":          func(r *middleware.Request) { r.Tools[2].Name = "x" },
-		"another kind":           func(r *middleware.Request) { r.Tools[0].Kind = middleware.Custom },
+		"another kind":           func(r *middleware.Request) { r.Tools[0].Kind = middleware.KindCustom },
 		"a schema of a grammar":  func(r *middleware.Request) { r.Tools[1].Parameters = []byte(`{}`) },
 		"a schema that is none":  func(r *middleware.Request) { r.Tools[0].Parameters = []byte(`{`) },
 		"a hosted tool from out": func(r *middleware.Request) { r.Tools[2].Native = nil },

@@ -127,10 +127,10 @@ func choiceText(req *middleware.Request) string {
 		if t.Name != req.OnlyTool {
 			continue
 		}
-		if t.Kind == middleware.Custom {
+		if t.Kind == middleware.KindCustom {
 			typ = "custom"
 		}
-		if own, err := handleTool(t); err == nil && own != nil && t.Kind != middleware.Function && t.Kind != middleware.Custom {
+		if own, err := handleTool(t); err == nil && own != nil && t.Kind != middleware.KindFunction && t.Kind != middleware.KindCustom {
 			if own.val.Get("type").Str() == "mcp" {
 				return codec.Object(member("type", "mcp"), member("server_label", req.OnlyTool))
 			}
@@ -150,7 +150,7 @@ func toolText(t middleware.Tool, own *tool) (string, error) {
 	if codec.SameTool(was, t) {
 		return own.val.Raw(), nil
 	}
-	if was.Kind != t.Kind || t.Kind != middleware.Function && (t.Kind != middleware.Custom || !bytes.Equal(was.Parameters, t.Parameters) || was.Strict != t.Strict) {
+	if was.Kind != t.Kind || t.Kind != middleware.KindFunction && (t.Kind != middleware.KindCustom || !bytes.Equal(was.Parameters, t.Parameters) || was.Strict != t.Strict) {
 		return "", codec.Unencodablef("a change of a tool of kind %s", was.Kind)
 	}
 	patch := codec.NewPatch(own.val)
@@ -181,11 +181,11 @@ func freshTool(t middleware.Tool) (string, error) {
 		description = member("description", t.Description)
 	}
 	switch t.Kind {
-	case middleware.Function:
+	case middleware.KindFunction:
 		raw, err := schema(t.Parameters)
 		return codec.Object(member("type", "function"), member("name", t.Name), description,
 			codec.Member{Key: "parameters", Raw: raw}, codec.Member{Key: "strict", Raw: boolean(t.Strict)}), err
-	case middleware.Custom:
+	case middleware.KindCustom:
 		return codec.Object(member("type", "custom"), member("name", t.Name), description), nil
 	}
 	return "", codec.Unencodablef("a tool of kind %s that is not of this format", t.Kind)

@@ -36,12 +36,12 @@ func TestExchange(t *testing.T) {
 		require.Equal(t, middleware.FinishLength, got.Finish)
 		require.Equal(t, []middleware.ToolCall{
 			{ID: "a", Name: "add", Arguments: `{"x":1}`},
-			{ID: "b", Name: "sh", Arguments: "ls", Kind: middleware.Custom},
+			{ID: "b", Name: "sh", Arguments: "ls", Kind: middleware.KindCustom},
 		}, got.Calls)
 		require.Equal(t, []middleware.Tool{
 			{Name: "add", Parameters: []byte(`{"type":"object"}`)},
-			{Name: "web_search", Kind: middleware.Hosted},
-			{Name: "sh", Kind: middleware.Custom},
+			{Name: "web_search", Kind: middleware.KindHosted},
+			{Name: "sh", Kind: middleware.KindCustom},
 		}, got.Tools)
 	}
 }

@@ -32,7 +32,7 @@ func (c call) toolCall() middleware.ToolCall {
 	tc := middleware.ToolCall{ID: string(c.ID), Name: string(c.Name), Arguments: string(c.Arguments)}
 	switch {
 	case c.Type == "custom" && c.Custom != nil:
-		tc.Kind, tc.Name, tc.Arguments = middleware.Custom, string(c.Custom.Name), string(c.Custom.Input)
+		tc.Kind, tc.Name, tc.Arguments = middleware.KindCustom, string(c.Custom.Name), string(c.Custom.Input)
 	case c.Function != nil:
 		tc.Name, tc.Arguments = string(c.Function.Name), string(c.Function.Arguments)
 	}
@@ -74,10 +74,10 @@ func (t tool) tool() middleware.Tool {
 	case t.Function != nil:
 		out.Name, out.Description, out.Parameters = string(t.Function.Name), string(t.Function.Description), t.Function.Parameters
 	case t.Custom != nil:
-		out.Kind, out.Name, out.Description = middleware.Custom, string(t.Custom.Name), string(t.Custom.Description)
+		out.Kind, out.Name, out.Description = middleware.KindCustom, string(t.Custom.Name), string(t.Custom.Description)
 	case t.Type != "" && t.Type != "function":
 		// The provider's own: it has no name that a call could use.
-		out.Kind, out.Name = middleware.Hosted, t.Type
+		out.Kind, out.Name = middleware.KindHosted, t.Type
 	}
 	if string(out.Parameters) == "null" {
 		out.Parameters = nil
