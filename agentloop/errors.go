@@ -49,7 +49,8 @@ func (e *abortError) Unwrap() error { return e.err }
 
 type suspendError struct{ reason string }
 
-func (e *suspendError) Error() string { return "suspended: " + e.reason }
+func (e *suspendError) Error() string        { return "suspended: " + e.reason }
+func (e *suspendError) Is(target error) bool { return target == ErrPending }
 
 // Abort is the error of a tool that ends the run with err. No result is
 // recorded, so the call runs again if the run goes on. Any other error is told
@@ -63,5 +64,5 @@ func Abort(err error) error {
 
 // Suspend is the error of a tool that cannot finish now: the run stops with
 // ErrPending, and State.Resolve goes on with it (or State.Approve, which runs
-// the tool again). reason is for people.
+// the tool again). reason is for people. The error is an ErrPending.
 func Suspend(reason string) error { return &suspendError{reason} }

@@ -111,13 +111,3 @@ func ExampleExtract() {
 	// Output:
 	// Ann 5 <nil>
 }
-
-func ExampleTrajectory_Diff() {
-	got := agentloop.Trajectory{{Name: "look", Arguments: `{"at":"account"}`}, {Name: "pay", Arguments: `{"to":"Ann","amount":5}`}}
-	want := agentloop.Trajectory{{Name: "look"}, {Name: "pay", Arguments: `{"amount":7}`}}
-	fmt.Print(got.Diff(want, agentloop.Strict|agentloop.Subset))
-	// Output:
-	//   look {"at":"account"}
-	// - pay {"amount":7}
-	// + pay {"to":"Ann","amount":5}
-}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
@@ -83,6 +82,5 @@ func TestBrokenIDs(t *testing.T) {
 	}
 	require.Equal(t, []string{"toolmend_1", "x", "toolmend_3", "toolmend_4"}, ids)
 	require.Equal(t, []middleware.Change{{By: "id", Before: "x", After: "toolmend_4"}}, s.Results[3].Changes)
-	require.Equal(t, agentloop.Trajectory{{Name: "weather", Arguments: oslo, Raw: oslo, Turn: 2, Result: "sunny in Oslo", Changes: s.Results[3].Changes}},
-		s.Trajectory().InTurn(2))
+	require.Equal(t, 2, s.Results[3].Turn)
 }

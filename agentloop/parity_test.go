@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/agentloop/agentlooptest"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
@@ -107,7 +108,7 @@ func TestParityTrajectory(t *testing.T) {
 	t.Parallel()
 	s, _ := parityRun(t.Context(), t, []agentloop.Tool{parityTool("weather"), parityTool("news")},
 		middlewaretest.Calls("weather", `{"city":"Oslo","days":"2"}`), middlewaretest.Calls("news", parityOslo, "weather", parityOslo), middlewaretest.Text("Done."))
-	tr := s.Trajectory()
+	tr := agentlooptest.Of(s)
 	require.Equal(t, `{"city":"Oslo","days":"2"}`, tr[0].Raw)
 	require.Equal(t, `{"city":"Oslo","days":2}`, tr[0].Arguments)
 	require.Equal(t, "/days", tr[0].Changes[0].Pointer)
@@ -115,28 +116,28 @@ func TestParityTrajectory(t *testing.T) {
 
 	b, err := json.Marshal(tr)
 	require.NoError(t, err)
-	var back agentloop.Trajectory
+	var back agentlooptest.Trajectory
 	require.NoError(t, json.Unmarshal(b, &back))
 	require.Equal(t, tr, back)
 
-	call := func(name, arguments string) agentloop.TrajectoryCall {
-		return agentloop.TrajectoryCall{Name: name, Arguments: arguments}
+	call := func(name, arguments string) agentlooptest.Call {
+		return agentlooptest.Call{Name: name, Arguments: arguments}
 	}
 	for name, c := range map[string]struct {
-		want  agentloop.Trajectory
-		match agentloop.Match
+		want  agentlooptest.Trajectory
+		match agentlooptest.Match
 		same  bool
 	}{
-		"strict":                 {agentloop.Trajectory{call("weather", `{"days":2.0,"city":"Oslo"}`), call("news", ""), call("weather", parityOslo)}, agentloop.Strict, true},
-		"strict, other order":    {agentloop.Trajectory{call("news", ""), call("weather", ""), call("weather", "")}, agentloop.Strict, false},
-		"strict, too few":        {agentloop.Trajectory{call("weather", "")}, agentloop.Strict, false},
-		"strict, other argument": {agentloop.Trajectory{call("weather", parityOslo), call("news", ""), call("weather", "")}, agentloop.Strict, false},
-		"strict subset":          {agentloop.Trajectory{call("weather", parityOslo), call("news", "{}"), call("weather", parityOslo)}, agentloop.Strict | agentloop.Subset, true},
-		"any order":              {agentloop.Trajectory{call("news", ""), call("weather", ""), call("weather", "")}, agentloop.AnyOrder, true},
-		"any order, too few":     {agentloop.Trajectory{call("news", "")}, agentloop.AnyOrder, false},
-		"contains":               {agentloop.Trajectory{call("news", parityOslo)}, agentloop.Contains, true},
-		"contains, twice":        {agentloop.Trajectory{call("news", ""), call("news", "")}, agentloop.Contains, false},
-		"by turn":                {agentloop.Trajectory{{Name: "news", Turn: 1}}, agentloop.Contains, false},
+		"strict":                 {agentlooptest.Trajectory{call("weather", `{"days":2.0,"city":"Oslo"}`), call("news", ""), call("weather", parityOslo)}, agentlooptest.Strict, true},
+		"strict, other order":    {agentlooptest.Trajectory{call("news", ""), call("weather", ""), call("weather", "")}, agentlooptest.Strict, false},
+		"strict, too few":        {agentlooptest.Trajectory{call("weather", "")}, agentlooptest.Strict, false},
+		"strict, other argument": {agentlooptest.Trajectory{call("weather", parityOslo), call("news", ""), call("weather", "")}, agentlooptest.Strict, false},
+		"strict subset":          {agentlooptest.Trajectory{call("weather", parityOslo), call("news", "{}"), call("weather", parityOslo)}, agentlooptest.Strict | agentlooptest.Subset, true},
+		"any order":              {agentlooptest.Trajectory{call("news", ""), call("weather", ""), call("weather", "")}, agentlooptest.AnyOrder, true},
+		"any order, too few":     {agentlooptest.Trajectory{call("news", "")}, agentlooptest.AnyOrder, false},
+		"contains":               {agentlooptest.Trajectory{call("news", parityOslo)}, agentlooptest.Contains, true},
+		"contains, twice":        {agentlooptest.Trajectory{call("news", ""), call("news", "")}, agentlooptest.Contains, false},
+		"by turn":                {agentlooptest.Trajectory{{Name: "news", Turn: 1}}, agentlooptest.Contains, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -54,13 +54,13 @@ func run(ctx context.Context, out io.Writer) error {
 		if err := agent.Run(ctx, s); err != nil {
 			return err
 		}
-		for _, c := range s.Trajectory() {
-			fmt.Fprintf(out, "raw     %s %s\n", c.Name, c.Raw)
-			fmt.Fprintf(out, "as run  %s %s\n", c.Name, c.Arguments)
-			for _, change := range c.Changes {
+		for _, r := range s.Results {
+			fmt.Fprintf(out, "raw     %s %s\n", r.Call.Name, r.Raw)
+			fmt.Fprintf(out, "as run  %s %s\n", r.Call.Name, r.Call.Arguments)
+			for _, change := range r.Changes {
 				fmt.Fprintf(out, "mended by %s\n", change.By)
 			}
-			fmt.Fprintln(out, "result ", c.Result)
+			fmt.Fprintln(out, "result ", r.Text)
 		}
 		fmt.Fprintf(out, "model calls: %d\n\n", s.Steps[0].Attempts)
 	}

@@ -44,6 +44,7 @@ var house = []repocheck.Room{
 	{Floor: 3, Path: "integrations/..."},
 	{Floor: 3, Path: "internal/envelope"},
 
+	{Floor: 4, Path: "tracing/tooltrace"},
 	{Floor: 4, Path: "cmd/toolmend/...", Top: true},
 	{Floor: 4, Path: "examples/...", Top: true},
 	{Floor: 4, Path: "e2e", Top: true},

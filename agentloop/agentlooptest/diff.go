@@ -1,4 +1,4 @@
-package agentloop
+package agentlooptest
 
 import (
 	"cmp"
@@ -36,7 +36,7 @@ func (t Trajectory) Diff(want Trajectory, m Match) string {
 	case AnyOrder, Contains:
 		return t.diffInAnyOrder(want, subset, m&^Subset == AnyOrder)
 	}
-	panic(fmt.Sprintf("agentloop: Diff: not a Match: %d", m))
+	panic(fmt.Sprintf("agentlooptest: Diff: not a Match: %d", m))
 }
 
 // diffInOrder keeps as many calls in place as it can: the longest common
@@ -119,7 +119,7 @@ func (t Trajectory) assign(want Trajectory, subset bool) []int {
 	return taken
 }
 
-func (c TrajectoryCall) matches(want TrajectoryCall, subset bool) bool {
+func (c Call) matches(want Call, subset bool) bool {
 	if c.Name != want.Name || want.Turn > 0 && c.Turn != want.Turn {
 		return false
 	}
