@@ -177,3 +177,26 @@ func TestCheckpointErrorBesideAnother(t *testing.T) {
 	require.ErrorContains(t, err, "agentloop: checkpoint: boom")
 	require.Len(t, s.Pending(), 1)
 }
+
+// A failed turn that ends the run while a saved message is taken up is saved,
+// like one that the model has just made.
+func TestCheckpointOfAFailureInResume(t *testing.T) {
+	t.Parallel()
+	var saved []*agentloop.State
+	o := tools(weather())
+	o.MaxFailures = 1
+	o.Checkpoint = func(_ context.Context, s *agentloop.State) error {
+		saved = append(saved, stored(t, s))
+		return nil
+	}
+	s := agentloop.NewState(middleware.User("go"), middleware.Assistant("", call("1", "weather", bad)))
+	require.ErrorIs(t, newAgent(t, modelOf(t), o).Run(t.Context(), s), agentloop.ErrFailures)
+	require.Len(t, saved, 1)
+	require.Len(t, saved[0].Messages, 3, "with the reply to the invalid call")
+	require.Equal(t, 1, saved[0].Failures)
+
+	s = agentloop.NewState(middleware.User("go"))
+	s.Version = 99
+	require.ErrorIs(t, newAgent(t, modelOf(t), o).Run(t.Context(), s), agentloop.ErrVersion)
+	require.Len(t, saved, 1, "a state that cannot be read is left alone")
+}

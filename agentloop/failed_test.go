@@ -87,15 +87,24 @@ func TestTruncatedCall(t *testing.T) {
 	require.Contains(t, replies(s)[1], "cut off")
 }
 
-// A custom call is free text: its tool runs, also where the answer was cut off.
+// A custom call that was cut off does not run, with or without a layer that
+// validates calls.
 func TestTruncatedCustomCall(t *testing.T) {
 	t.Parallel()
 	c := middleware.ToolCall{ID: "a", Name: "patch", Arguments: "*** Begin", Kind: middleware.KindCustom}
 	tool := says("patch", "applied")
 	tool.Def.Kind = middleware.KindCustom
-	s, err := run(t, tools(tool), middlewaretest.Reply(&middleware.Response{FinishReason: middleware.FinishLength, Message: middleware.Assistant("", c)}), text("done"))
+	cut := middlewaretest.Reply(&middleware.Response{FinishReason: middleware.FinishLength, Message: middleware.Assistant("", c)})
+	whole := middlewaretest.Reply(&middleware.Response{FinishReason: middleware.FinishToolCalls, Message: middleware.Assistant("", c)})
+	s, err := run(t, tools(tool), cut, whole, text("done"))
 	require.NoError(t, err)
-	require.Equal(t, []string{"applied"}, replies(s))
+	require.Len(t, replies(s), 2)
+	require.Contains(t, replies(s)[0], "cut off, because the answer reached its length limit\nNothing was executed. Send the call again")
+	require.Equal(t, "applied", replies(s)[1])
+
+	s = goState()
+	require.NoError(t, newAgent(t, argsvalidate.New(argsvalidate.Options{})(modelOf(t, cut, whole, text("done"))), tools(tool)).Run(t.Context(), s))
+	require.Equal(t, []string{"applied"}, replies(s), "asked for again inside of the step")
 }
 
 func TestMaxFailures(t *testing.T) {

@@ -100,7 +100,7 @@ func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j
 
 // judge returns the verdicts of the step, if they are on these very calls,
 // else the agent's own. What the step has called invalid stays invalid, and a
-// function call that was cut off never runs; other kinds are not looked at.
+// function or custom call that was cut off never runs; other kinds are not looked at.
 //
 // The error is a rule's that could not decide, or the context's: a check that
 // the end of the context has cut off looks like a refusal of the call, and must

@@ -90,14 +90,19 @@ func (a *Agent) step(ctx context.Context, s *State) (step Step, err error) {
 	if errors.As(err, &unsaved) {
 		return step, err
 	}
-	// What is done is saved, also when the context has ended meanwhile.
+	return step, a.saved(ctx, s, err)
+}
+
+// saved saves what is done, also when the context has ended meanwhile, and
+// returns err with the error of that, if there is one.
+func (a *Agent) saved(ctx context.Context, s *State, err error) error {
 	switch saveErr := a.save(context.WithoutCancel(ctx), s); {
 	case saveErr != nil && err != nil:
-		return step, fmt.Errorf("%w: %w", saveErr, err)
+		return fmt.Errorf("%w: %w", saveErr, err)
 	case saveErr != nil:
-		return step, saveErr
+		return saveErr
 	}
-	return step, err
+	return err
 }
 
 // empty reports whether there is nothing to see: a model step that gave no
@@ -156,7 +161,9 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 		s.Turn[i].judged = false
 	}
 	if last := s.Messages[len(s.Messages)-1]; len(s.Turn) == 0 && len(last.ToolCalls) > 0 {
-		return a.open(ctx, s, last, nil)
+		if err := a.open(ctx, s, last, nil); err != nil {
+			return a.saved(ctx, s, err) // such as a failed turn, which the model is told of when the run goes on
+		}
 	}
 	return nil
 }

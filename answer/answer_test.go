@@ -201,7 +201,8 @@ func TestExhausted(t *testing.T) {
 	require.Equal(t, middleware.Invalid, report.Status)
 }
 
-// TestRepetition: the third identical answer ends the step.
+// The third invalid answer in a row that brings nothing new ends the step: the
+// same one, or two by turns.
 func TestRepetition(t *testing.T) {
 	t.Parallel()
 	same := middlewaretest.Text("one")
@@ -211,6 +212,11 @@ func TestRepetition(t *testing.T) {
 	require.Equal(t, []string{"ended after attempt 4: the model sent the same invalid answer 3 times in a row"}, resp.Report.Notes)
 	last := model.Requests()[3].Messages
 	require.Contains(t, last[len(last)-1].Text(), "This is the same answer as the one before: change it.")
+
+	other := middlewaretest.Text("two")
+	resp, _, err = through(t, answer.Options{MaxAttempts: 9}, same, other, middlewaretest.Text(" one"), other)
+	require.NoError(t, err)
+	require.Equal(t, []string{"ended after attempt 4: 3 invalid answers in a row brought nothing that had not failed before"}, resp.Report.Notes)
 }
 
 func TestCheckThatCannotDecide(t *testing.T) {

@@ -67,7 +67,7 @@ func (s *step) feedback() string {
 	if len(s.last.Message.Text()) > maxEcho {
 		b.WriteString("Only the beginning of your answer is repeated above.\n")
 	}
-	if s.same > 1 {
+	if s.failures.Same() > 1 {
 		b.WriteString("This is the same answer as the one before: change it.\n")
 	}
 	switch code := s.issues[0].Code; {

@@ -3,12 +3,12 @@ package answer
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -27,8 +27,7 @@ type step struct {
 	attempt  int
 	last     *middleware.Response // the last answer, as sent
 	issues   []middleware.Issue   // of last
-	previous [sha256.Size]byte    // of the text before, to notice a repetition
-	same     int                  // how often in a row
+	failures repeat.Watch         // to notice a repetition
 	repaired bool                 // the text that is returned is not as it was sent
 }
 
@@ -38,7 +37,7 @@ func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *st
 	}
 	s := &step{checker: c, next: next, req: req, asked: req}
 	if req.Sink != nil {
-		s.held = &held{sink: req.Sink}
+		s.held = &held{sink: run.Sink("answer", req.Sink)}
 		watched := *s.asked
 		watched.Sink = s.held.event
 		s.asked = &watched
@@ -121,16 +120,15 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 
 // again appends the failed turn to the request, or ends the step.
 func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
-	now := sha256.Sum256([]byte(sent))
-	if s.same++; now != s.previous {
-		s.same, s.previous = 1, now
-	}
-	const hopeless = 3
+	stale := s.failures.Failed(repeat.Text(sent))
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
 		return s.exhausted()
-	case s.same >= hopeless:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.same))
+	case s.failures.Same() >= repeat.Hopeless:
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.failures.Same()))
+		return s.exhausted()
+	case stale >= repeat.Hopeless:
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row brought nothing that had not failed before", s.attempt, stale))
 		return s.exhausted()
 	}
 	turn := s.turn(ctx, sent)

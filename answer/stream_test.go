@@ -92,3 +92,22 @@ func TestErrorOfTheSink(t *testing.T) {
 	require.ErrorIs(t, err, gone)
 	require.Len(t, middleware.ReportOf(nil, err).Attempts, 1)
 }
+
+// A sink that panics ends the step with an error.
+func TestSinkPanics(t *testing.T) {
+	t.Parallel()
+	for name, kind := range map[string]middleware.EventKind{"while the model writes": middleware.EventReasoning, "when the answer is shown": middleware.EventText} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			req := ask()
+			req.Sink = func(e middleware.Event) error {
+				if e.Kind == kind {
+					panic("secret")
+				}
+				return nil
+			}
+			_, err := answer.New(answer.Options{Check: func(context.Context, string) ([]middleware.Issue, error) { return nil, nil }})(pieces("yes."))(t.Context(), req)
+			require.EqualError(t, err, "answer: the request's sink panicked: string")
+		})
+	}
+}

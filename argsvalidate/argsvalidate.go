@@ -96,17 +96,27 @@ type ToolOptions struct {
 	MaxAttempts int // counts the attempts of the step; where several calls are invalid, the largest counts
 }
 
-// OnExhausted says what happens to a response that is still invalid when no
-// attempt is left. In a mixed batch the strictest wins: Raise, then
-// DropInvalid, then Pass.
+// OnExhausted says what a step returns if calls are still invalid when no attempt
+// is left. If the settings of the invalid calls differ, the strictest counts:
+// Raise, then DropInvalid, then Pass.
 type OnExhausted uint8
 
-// What may happen.
+// The settings.
 const (
-	Inherit     OnExhausted = iota // in ToolOptions; in Options it means Pass
-	Pass                           // valid calls written back, invalid ones exactly as sent but for broken ids, Report.Status == middleware.Invalid
-	Raise                          // an *Error
-	DropInvalid                    // the valid calls only; Raise if none is left
+	// Inherit means in ToolOptions what Options say, and in Options Pass.
+	Inherit OnExhausted = iota
+	// Pass returns the response with all calls: valid ones as they were validated,
+	// invalid ones as they were sent, but for broken ids. Report.Status is
+	// middleware.Invalid, also where some calls are valid: look at it before you
+	// run a call.
+	Pass
+	// Raise returns no response but an *Error with ErrExhausted and ErrInvalid. Its
+	// Response, Verdicts and Replies hold all calls, the valid ones too.
+	Raise
+	// DropInvalid returns the response with its valid calls only. Report.Status is
+	// that of these calls, and a note names the ids that were dropped. If no valid
+	// call is left it does what Raise does.
+	DropInvalid
 )
 
 // UnknownTools says what a call to an undeclared tool is.

@@ -28,7 +28,8 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 }
 
 // demand asks the model once more for the call that the request demands. done:
-// the answer is handed on, or err is the outcome of the step.
+// the answer is handed on, or the held batch in its place, or err is the outcome
+// of the step.
 func (s *step) demand(ctx context.Context) (done bool, err error) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
 	if p := s.known.find(s.req.OnlyTool); p.declared() {
@@ -47,7 +48,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if policy != Raise {
+	if policy != Raise || s.held != nil {
 		return true, nil
 	}
 	s.record(nil)

@@ -6,14 +6,14 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
 // exhausted does what OnExhausted says; the strictest tool in the batch counts.
-func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
+func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	policy := Pass
 	for v := range s.open() {
 		p := s.v.o.OnExhausted
@@ -32,11 +32,11 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 			if s.valid(i) {
 				valid = append(valid, c)
 			} else {
-				dropped = append(dropped, c.ID)
+				dropped = append(dropped, text.Label(c.ID))
 			}
 		}
 		if len(valid) > 0 {
-			s.tally.Note(fmt.Sprintf("invalid calls were dropped: %.200s", strings.Join(dropped, ", ")))
+			s.tally.Note("invalid calls were dropped: " + andMore(dropped[:min(len(dropped), maxNamed)], len(dropped)))
 			out.Message.ToolCalls = valid
 			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
@@ -47,12 +47,20 @@ func (s *step) exhausted(reasons []error) (*middleware.Response, error) {
 		whole := s.whole()
 		e := whole.failure(reasons...)
 		e.Response, e.attempts = s.answer(), s.attempt
-		e.Replies = s.v.replies(context.Background(), whole, s.attempt, s.failures.Same() > 1)
+		e.Replies = s.v.replies(ctx, whole, s.attempt, s.failures.Same() > 1)
 		s.noteAll(whole) // those on the replies are new
 		return nil, e
 	}
 	out.Report.Status = middleware.Invalid
 	return out, nil
+}
+
+// stillHeld ends the step for an answer without a call that may not give up the
+// held batch: the batch is the outcome, and what OnExhausted says happens to it.
+func (s *step) stillHeld(ctx context.Context, reason error) (done bool, _ *middleware.Response, _ error) {
+	s.record(nil)
+	out, err := s.exhausted(ctx, []error{ErrExhausted, ErrInvalid, reason})
+	return true, out, err
 }
 
 // errUnreadable is why a message without calls is invalid.
@@ -92,7 +100,7 @@ func (s *step) outOfAttempts() []error {
 	}
 	for _, c := range s.judged.calls {
 		if c.Kind == middleware.KindBuiltin {
-			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%.64s)", c.Name))
+			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(c.Name)))
 			return []error{ErrExhausted, ErrInvalid}
 		}
 	}

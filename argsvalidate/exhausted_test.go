@@ -1,7 +1,11 @@
 package argsvalidate_test
 
 import (
+	"context"
+	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -113,4 +117,39 @@ func TestDropInvalidBesideAnotherChoice(t *testing.T) {
 	require.NoError(t, out.err)
 	require.Len(t, out.resp.Message.ToolCalls, 1)
 	require.Equal(t, middleware.Unchecked, out.resp.Report.Status)
+}
+
+// The end of the context is obeyed while replies are rendered for the error.
+func TestRaiseObeysTheContext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		release := make(chan struct{})
+		defer close(release)
+		o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, RuleTimeout: time.Hour,
+			Feedback: func(argsvalidate.FeedbackInput) string { cancel(); <-release; return "late" }}
+		model := middlewaretest.NewModel(t, mixed)
+		begin := time.Now()
+		_, err := argsvalidate.New(unmended(o))(model.Call)(ctx, request())
+		require.ErrorIs(t, err, argsvalidate.ErrExhausted)
+		require.Zero(t, time.Since(begin))
+		require.Contains(t, failure(t, err).Replies[1].Text(), "argument validation failed", "the built-in text")
+	})
+}
+
+// Ids are a model's or a server's words: notes hold them cleaned and bounded.
+func TestDropInvalidCleansIDs(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}
+	calls := []middleware.ToolCall{call("ok", "note", goodNote), call("a\n\x1b[31m"+strings.Repeat("x", 500), "note", badNote)}
+	for range 20 {
+		calls = append(calls, call("b", "note", badNote))
+	}
+	out := run(t, o, request(), answer(calls...))
+	require.NoError(t, out.err)
+	require.Len(t, out.report.Notes, 1)
+	require.NotContains(t, out.report.Notes[0], "\n")
+	require.NotContains(t, out.report.Notes[0], "\x1b")
+	require.Less(t, len(out.report.Notes[0]), 400)
+	require.Contains(t, out.report.Notes[0], "and 11 more")
 }

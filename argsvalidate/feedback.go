@@ -190,7 +190,7 @@ func (f *feedback) element(i middleware.Issue) string {
 
 // kept says what batch.Echo leaves of a call that did not arrive whole.
 func (f *feedback) kept(before string) string {
-	if f.in.alone {
+	if f.in.alone || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
 		return ""
 	}
 	return before + "the conversation keeps only the properties that arrived whole"

@@ -3,9 +3,9 @@ package argsvalidate
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -33,6 +33,24 @@ func (h *held) valid() []middleware.ToolCall {
 	return calls
 }
 
+// beside returns the held calls that would run beside those of the last answer,
+// and which of its calls repeat one of them. There are none if the answer stands
+// alone.
+func (s *step) beside() (held []middleware.ToolCall, repeated []bool) {
+	if s.held == nil || len(s.judged.excess) > 0 {
+		return nil, nil
+	}
+	_, at, ok := batch.Splice(s.held.message, written(s.last.Message, s.judged.verdicts), s.held.verdicts)
+	if !ok {
+		return nil, nil
+	}
+	repeated = make([]bool, len(at))
+	for n, i := range at {
+		repeated[n] = i < 0
+	}
+	return s.held.valid(), repeated
+}
+
 // left names the broken calls that the last turn was silent about.
 func (h *held) left() string {
 	if h == nil {
@@ -41,10 +59,10 @@ func (h *held) left() string {
 	var names []string
 	for i, v := range h.verdicts {
 		if !v.OK() && !h.asked[i] {
-			names = append(names, fmt.Sprintf("the call to %.64s", v.Call.Name))
+			names = append(names, "the call to "+text.Label(v.Call.Name))
 		}
 	}
-	return strings.Join(names, ", ")
+	return andMore(names[:min(len(names), maxNamed)], len(names))
 }
 
 // hold keeps the valid calls of a failed batch, or puts corrected ones in
@@ -96,9 +114,9 @@ func (h *held) take(j *judgement, at []int) {
 	}
 }
 
-// withdraw takes an answer without calls to a held batch. If nothing was open
-// but calls to unknown tools, the model has withdrawn those, and the held calls
-// are the outcome. Else it has given up the batch.
+// withdraw takes an answer in words to a held batch. If only calls to unknown
+// tools were open, the model has withdrawn those, and the held calls are the
+// outcome. Else it has given up the batch.
 func (s *step) withdraw() {
 	valid := s.held.valid()
 	if len(valid) == 0 {
@@ -134,12 +152,9 @@ func (h *held) complete() bool {
 func toolNames(calls []middleware.ToolCall) string {
 	var all []string
 	for _, c := range calls[:min(len(calls), maxNamed)] {
-		all = append(all, fmt.Sprintf("%.64s", c.Name))
+		all = append(all, text.Label(c.Name))
 	}
-	if len(calls) > maxNamed {
-		all = append(all, "and more")
-	}
-	return strings.Join(all, ", ")
+	return andMore(all, len(calls))
 }
 
 // whole is the judgement on the message that envelope returns.
@@ -168,7 +183,7 @@ func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Mes
 // siblings that it was to send again.
 func (s *step) noteLost() {
 	for _, c := range batch.Lost(s.failed, s.last.Message) {
-		s.tally.Note(fmt.Sprintf("a valid call to %.64s in attempt %d did not come back with the corrected ones", c.Name, s.attempt-1))
+		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
 	}
 }
 

@@ -67,3 +67,86 @@ func TestKeepValidHasTheLastFinishReason(t *testing.T) {
 	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
 	require.Len(t, out.resp.Message.ToolCalls, 2)
 }
+
+// A rule sees the siblings that the message will have: a held call once, and not
+// one that the whole batch, sent again, replaces.
+func TestKeepValidRulesSeeTheFinalSiblings(t *testing.T) {
+	t.Parallel()
+	one := argsvalidate.RuleFunc(func(_ context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {
+		for _, s := range c.Siblings {
+			if c.Name == "note" && s.Name == "note" {
+				return []middleware.Issue{{Message: "one note at a time"}}, nil
+			}
+		}
+		return nil, nil
+	})
+	for name, again := range map[string]middlewaretest.Turn{
+		"the same note":  middlewaretest.Calls("weather", goodWeather, "note", `{ "text": "rain" }`),
+		"another note":   middlewaretest.Calls("weather", goodWeather, "note", `{"text": "snow"}`),
+		"in other order": middlewaretest.Calls("note", goodNote, "weather", goodWeather),
+		"the note twice": middlewaretest.Calls("note", goodNote, "weather", goodWeather, "note", goodNote),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var seen []string
+			watch := argsvalidate.RuleFunc(func(_ context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {
+				if c.Name == "weather" {
+					seen = nil
+					for _, s := range c.Siblings {
+						seen = append(seen, s.Name)
+					}
+				}
+				return nil, nil
+			})
+			o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise, Rules: []argsvalidate.Rule{one, watch}}
+			out := run(t, o, request(), middlewaretest.Calls("weather", badWeather, "note", goodNote), again)
+			require.NoError(t, out.err)
+			require.Len(t, out.resp.Message.ToolCalls, 2)
+			require.Equal(t, []string{"note"}, seen)
+		})
+	}
+}
+
+// A text that textcall could not read withdraws nothing: the calls to unknown
+// tools stay open, and the held calls come out.
+func TestKeepValidUnreadableTextIsNoWithdrawal(t *testing.T) {
+	t.Parallel()
+	unread := middleware.Response{Message: middleware.Assistant("Action: weather"), FinishReason: middleware.FinishStop}
+	unread.Report = middleware.Report{Status: middleware.Invalid, Attempts: []middleware.Attempt{
+		{Message: unread.Message, Issues: []middleware.Issue{{Code: "unreadable", Message: "no input"}}}}}
+	first := middlewaretest.Calls("note", goodNote, "nosuch", "{}")
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Invalid, out.report.Status)
+	require.Equal(t, []string{"note " + goodNote, "nosuch {}"}, callsOf(out.resp.Message))
+	require.Empty(t, out.report.Notes)
+
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.DropInvalid}, request(), first, middlewaretest.Reply(&unread))
+	require.NoError(t, out.err)
+	require.Equal(t, []string{"note " + goodNote}, callsOf(out.resp.Message))
+
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, request(), first, middlewaretest.Reply(&unread))
+	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
+	require.Len(t, failure(t, out.err).Response.Message.ToolCalls, 2)
+}
+
+// Where a call is demanded, words do not give up the held calls.
+func TestKeepValidDemandedCallKeepsHeldCalls(t *testing.T) {
+	t.Parallel()
+	first, words := middlewaretest.Calls("note", goodNote, "weather", badWeather), middlewaretest.Text("never mind")
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, demanding(""), first, words, words)
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Invalid, out.report.Status)
+	require.Equal(t, []string{"note " + goodNote, "weather " + badWeather}, callsOf(out.resp.Message))
+	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
+
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.DropInvalid}, demanding(""), first, words, words)
+	require.NoError(t, out.err)
+	require.Equal(t, middleware.Valid, out.report.Status)
+	require.Equal(t, []string{"note " + goodNote}, callsOf(out.resp.Message))
+
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, demanding(""), first, words, words)
+	require.ErrorIs(t, out.err, argsvalidate.ErrNoCall)
+	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+	require.Len(t, failure(t, out.err).Response.Message.ToolCalls, 2, "the held batch")
+}

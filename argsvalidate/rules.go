@@ -166,30 +166,42 @@ func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// rules runs every rule on every call that is valid so far. The first rule
-// that could not decide ends it, if the options say so, and the calls that were
-// not looked at to the end are marked.
+// rules runs every rule on every call that is valid so far, but not again on a
+// repetition of a call that is held. The first rule that could not decide ends it,
+// if the options say so, and the calls that were not validated to the end are
+// marked.
 func (j *judgement) rules(ctx context.Context) error {
+	if len(j.v.o.Rules) == 0 {
+		return nil
+	}
 	// One list, twice, holds the siblings of every call without a copy for each.
-	all := slices.Concat(j.calls, j.held)
-	others := slices.Concat(all, all)
+	var all []middleware.ToolCall
+	for i, c := range j.calls {
+		if !j.repeats(i) {
+			all = append(all, c)
+		}
+	}
+	all = append(all, j.held...)
+	others, at := slices.Concat(all, all), -1
 	for i := range j.calls {
-		v := &j.verdicts[i]
+		if j.repeats(i) {
+			continue
+		}
+		at++
+		v, siblings := &j.verdicts[i], others[at+1:at+len(all):at+len(all)]
 		if !validated(v.Call.Kind) {
 			continue
 		}
+		check := j.rulesOn
 		if !v.OK() {
-			if err := j.fieldRulesOn(ctx, i, others[i+1:i+len(all):i+len(all)]); err != nil {
-				j.markUndecided(i)
-				return err
-			}
-			continue
+			check = j.fieldRulesOn
 		}
-		if err := j.rulesOn(ctx, i, others[i+1:i+len(all):i+len(all)]); err != nil {
+		wasOK := v.OK()
+		if err := check(ctx, i, siblings); err != nil {
 			j.markUndecided(i)
 			return err
 		}
-		if v.OK() {
+		if v.OK() || !wasOK {
 			continue
 		}
 		if v.Call.Name != j.calls[i].Name { // mended, and the model should know
@@ -199,6 +211,9 @@ func (j *judgement) rules(ctx context.Context) error {
 	}
 	return nil
 }
+
+// repeats reports whether a held call runs in place of the i-th one.
+func (j *judgement) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
 // callOf returns what rules see of the i-th call.
 func (j *judgement) callOf(i int, siblings []middleware.ToolCall) *Call {

@@ -40,7 +40,7 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 	s := &step{v: v, next: next, known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
-		guarded.Sink = s.watched(guardSink(req.Sink))
+		guarded.Sink = s.watched(run.Sink("argsvalidate", req.Sink))
 		req = &guarded
 	}
 	s.req, s.asked = req, req
@@ -52,19 +52,6 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 	return s
 }
 
-// guardSink makes an error of a panic of the caller's sink: it ends the step
-// like any other error of a sink.
-func guardSink(sink middleware.Sink) middleware.Sink {
-	return func(e middleware.Event) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("argsvalidate: the request's sink panicked: %T", p)
-			}
-		}()
-		return sink(e)
-	}
-}
-
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
@@ -72,7 +59,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		done := true
 		switch {
 		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall):
-			done, resp, err = s.refused(err)
+			done, resp, err = s.refused(ctx, err)
 		case err != nil:
 			err = s.cut(ctx, err)
 		case isUnreadable(resp) && s.held == nil:
@@ -155,23 +142,27 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave it out
 	s.last, s.answered, s.refusal = &fixed, s.attempt, nil
 	s.judged = s.v.newJudgement(s.req, s.known, fixed.Message.ToolCalls)
-	s.judged.held = s.held.valid()
-	ruleErr := s.judged.run(ctx, resp.FinishReason == middleware.FinishLength)
+	ruleErr := s.judged.validate(ctx, resp.FinishReason == middleware.FinishLength)
+	if ruleErr == nil {
+		s.judged.held, s.judged.repeated = s.beside()
+		ruleErr = s.judged.rules(ctx)
+	}
 	s.noteIDs(resp.Message)
 	if othersCall(resp) {
 		s.tally.Note("not asked again: another choice of the answer holds tool calls, which nobody has validated")
+	}
+	if isUnreadable(resp) && s.held != nil {
+		return s.stillHeld(ctx, errUnreadable)
 	}
 	if ruleErr == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
 		if done, err := s.demand(ctx); !done || err != nil {
 			return done, nil, err
 		}
+		if s.held != nil {
+			return s.stillHeld(ctx, ErrNoCall)
+		}
 	}
 	s.hold()
-	if s.held == nil && isUnreadable(resp) { // no answer that could give up the held calls
-		s.record(nil)
-		out, err := s.unreadable(resp)
-		return true, out, err
-	}
 	var reasons []error
 	if ruleErr == nil && s.anyOpen() {
 		reasons = s.outOfAttempts()
@@ -193,7 +184,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		e.Response = s.last
 		return true, nil, e
 	case reasons != nil:
-		out, err := s.exhausted(reasons)
+		out, err := s.exhausted(ctx, reasons)
 		return true, out, err
 	}
 	out := s.envelope()
@@ -223,7 +214,7 @@ func (s *step) noteAll(j *judgement) {
 
 // refused answers a tool call that the provider itself refused: there is no
 // message of the model to reply to, so a user message says what was wrong.
-func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
+func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
 	if s.repeated(repeat.Refusal(err), s.v.o.MaxAttempts) {
 		reasons = append(reasons, ErrRepeated)
@@ -232,7 +223,7 @@ func (s *step) refused(err error) (done bool, _ *middleware.Response, _ error) {
 		if s.last == nil {
 			return true, nil, &Error{Response: s.last, reasons: reasons, attempts: s.attempt}
 		}
-		out, err := s.exhausted(reasons)
+		out, err := s.exhausted(ctx, reasons)
 		return true, out, err
 	}
 	s.refusal, s.rejected = err, true

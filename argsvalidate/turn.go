@@ -33,7 +33,10 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	}
 	j := v.newJudgement(req, v.newToolbox(req.Tools), t.Calls)
 	j.held = t.Beside
-	err := j.run(ctx, t.Truncated)
+	err := j.validate(ctx, t.Truncated)
+	if err == nil {
+		err = j.rules(ctx)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil:
 		return j.verdicts, fmt.Errorf("argsvalidate: %w: %w", err, j.failure(ErrInvalid))

@@ -70,6 +70,7 @@ type judgement struct {
 	verdicts []middleware.Verdict  // on calls, then on excess
 	notes    []string
 	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
+	repeated []bool                // of each call: it repeats one of held, which runs in its place; nil: none does
 	failures []error               // of functions of the program
 	late     map[string]bool       // functions of the user's that did not return in time
 	work     schema.Budget         // left for validating the calls
@@ -113,14 +114,17 @@ func (j *judgement) failed(err error) {
 	j.failures = append(j.failures, err)
 }
 
-// run validates every call, then runs the rules on those that are valid so far.
-// The error is a rule's that could not decide, or that of ctx, which is checked
-// between calls; the verdicts are there anyway.
-func (j *judgement) run(ctx context.Context, truncated bool) error {
+// validate validates every call, but for the rules, which come next. The error is
+// that of ctx, which is checked between calls; the verdicts are there anyway.
+func (j *judgement) validate(ctx context.Context, truncated bool) error {
 	j.start()
 	for i, c := range j.calls {
+		cutOff := truncated && i == len(j.calls)-1 && len(j.excess) == 0
+		if cutOff && c.Kind != middleware.KindBuiltin {
+			j.verdicts[i].Issues = issue(codeTruncated, "", "cut off, because the answer reached its length limit")
+		}
 		if !validated(c.Kind) {
-			j.verdicts[i].Unchecked = true
+			j.verdicts[i].Unchecked = j.verdicts[i].OK()
 			continue
 		}
 		if i > 0 && ctx.Err() != nil {
@@ -129,17 +133,16 @@ func (j *judgement) run(ctx context.Context, truncated bool) error {
 		}
 		j.tools[i] = j.known.find(c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
-		j.judge(ctx, i, truncated && i == len(j.calls)-1 && len(j.excess) == 0)
+		if !cutOff {
+			j.judge(ctx, i)
+		}
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
 	}
 	j.notes = append(j.notes, j.known.misspeltOnce()...)
-	if len(j.v.o.Rules) == 0 {
-		return nil
-	}
-	return j.rules(ctx)
+	return nil
 }
 
 // start makes the verdicts. Those on calls past the limit are complete.
@@ -161,12 +164,8 @@ func (j *judgement) start() {
 }
 
 // judge fills in the verdict on one function call, rules apart.
-func (j *judgement) judge(ctx context.Context, i int, truncated bool) {
+func (j *judgement) judge(ctx context.Context, i int) {
 	v, p := &j.verdicts[i], j.tools[i]
-	if truncated {
-		v.Issues = issue(codeTruncated, "", "cut off, because the answer reached its length limit")
-		return
-	}
 	unknown := !p.declared() && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
 		if p = j.meant(v); !p.declared() {
