@@ -23,18 +23,23 @@ func TestNewTool(t *testing.T) {
 	})
 	require.Equal(t, "Says it.", tool.Def.Description)
 	require.JSONEq(t, `{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer","minimum":1}},
-		"required":["city"],"additionalProperties":false}`, withoutBounds(string(tool.Def.Parameters)))
+		"required":["city"],"additionalProperties":false}`, string(tool.Def.Parameters))
 	_, err := run(t, tools(tool), middlewaretest.Calls("weather", `{"city":"Oslo","days":5.0}`), middlewaretest.Text("done"))
 	require.NoError(t, err)
 	require.Equal(t, trip{"Oslo", 5}, got, "5.0 is an integer")
 }
 
-// withoutBounds takes out what only says which Go type is behind an integer.
-func withoutBounds(schema string) string {
-	for _, cut := range []string{`,"maximum":9223372036854775807`, `"maximum":9223372036854775807,`} {
-		schema = strings.ReplaceAll(schema, cut, "")
-	}
-	return schema
+// A number that the Go type cannot hold satisfies the schema, and is an issue at
+// its place.
+func TestNewToolRefusesWideNumbers(t *testing.T) {
+	t.Parallel()
+	tool := agentloop.NewTool("weather", "", func(context.Context, trip) (agentloop.Result, error) { return agentloop.Text("ok"), nil })
+	var at interface{ Issues() []middleware.Issue }
+	require.ErrorAs(t, tool.Def.Decode(`{"city":"Oslo","days":9223372036854775808}`), &at)
+	require.Equal(t, "/days", at.Issues()[0].Pointer)
+	s, err := run(t, tools(tool), middlewaretest.Calls("weather", `{"city":"Oslo","days":9223372036854775808}`), middlewaretest.Text("done"))
+	require.NoError(t, err)
+	require.Contains(t, replies(s)[0], "[days] wanted an integer from -9223372036854775808 to 9223372036854775807")
 }
 
 func TestNewToolPanics(t *testing.T) {

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -42,7 +43,11 @@ func Typed[T any](check func(ctx context.Context, v T) ([]middleware.Issue, erro
 	return func(ctx context.Context, text string) ([]middleware.Issue, error) {
 		var v T
 		if err := typeschema.Decode(text, &v); err != nil {
-			return []middleware.Issue{{Code: codeDecode, Message: err.Error()}}, nil
+			var at *typeschema.Error
+			if !errors.As(err, &at) {
+				return []middleware.Issue{{Code: codeDecode, Message: err.Error()}}, nil
+			}
+			return at.Issues(), nil
 		}
 		return check(ctx, v)
 	}

@@ -79,15 +79,30 @@ func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string)
 	if t.Decode == nil {
 		return nil
 	}
-	refusal, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) (error, error) { return t.Decode(args), nil })
+	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return refused(t.Decode(args)), nil })
 	switch {
 	case err != nil && ctx.Err() != nil: // run returns the context's error
 		return issue(codeUndecided, "", undecided)
 	case err != nil:
 		j.failures = append(j.failures, fmt.Errorf("the decoder of tool %s: %w", t.Name, err))
 		return issue(codeUndecided, "", notChecked)
-	case refusal != nil:
-		return issue(codeDecode, "", refusal.Error())
 	}
-	return nil
+	return issues
+}
+
+// refused returns the issues of an error of Tool.Decode, all with the code
+// decode: those that it has, or one with its text. Nil has none.
+func refused(err error) []middleware.Issue {
+	if err == nil {
+		return nil
+	}
+	var placed interface{ Issues() []middleware.Issue }
+	if !errors.As(err, &placed) || len(placed.Issues()) == 0 {
+		return issue(codeDecode, "", err.Error())
+	}
+	issues := slices.Clone(placed.Issues())
+	for i := range issues {
+		issues[i].Code = codeDecode
+	}
+	return issues
 }

@@ -156,6 +156,15 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, []string{"number"}, codes(judge(t, o, tool("t", ""), `{"a": 1e-4}`)))
 }
 
+// placedError says where it found fault.
+type placedError struct{}
+
+func (placedError) Error() string { return "not told" }
+
+func (placedError) Issues() []middleware.Issue {
+	return []middleware.Issue{{Code: "mine", Pointer: "/text", Message: "no place"}}
+}
+
 func TestDecodeIsTheLastCondition(t *testing.T) {
 	t.Parallel()
 	decoded := 0
@@ -165,6 +174,8 @@ func TestDecodeIsTheLastCondition(t *testing.T) {
 		switch {
 		case strings.Contains(args, "bad"):
 			return fmt.Errorf("text: %w", errors.New("not a good one"))
+		case strings.Contains(args, "place"):
+			return fmt.Errorf("wrapped: %w", placedError{})
 		case strings.Contains(args, "panic"):
 			panic("hunter2")
 		}
@@ -177,6 +188,7 @@ func TestDecodeIsTheLastCondition(t *testing.T) {
 		`{"text": "a", "tags": null}`: {nil, 1},
 		`{"text": 5}`:                 {nil, 0}, // not after a failed schema
 		`{"text": "bad"}`:             {[]middleware.Issue{{Code: "decode", Message: "text: not a good one"}}, 1},
+		`{"text": "place"}`:           {[]middleware.Issue{{Code: "decode", Pointer: "/text", Message: "no place"}}, 1},
 		`{"text": "panic"}`:           {[]middleware.Issue{{Code: "undecided", Message: "this call could not be checked, so it was not executed"}}, 1},
 	} {
 		decoded = 0

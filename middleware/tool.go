@@ -15,8 +15,9 @@ type Tool struct {
 	// add what was not sent, mend.Close and mend.FillDefaults, stay off for it.
 	Destructive bool `json:"destructive,omitzero"`
 	// Decode is a last condition after the schema: its error makes the call
-	// invalid, and its text is told to the model. A typed tool sets it, so that
-	// what was validated also decodes.
+	// invalid, and the model is sent its text. An error with a method
+	// Issues() []Issue is sent as those issues, each at its place. A typed tool
+	// sets Decode, so that what was validated also decodes.
 	Decode func(arguments string) error `json:"-"`
 	Native *Native                      `json:"native,omitzero"`
 }

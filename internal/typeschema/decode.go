@@ -1,6 +1,7 @@
 package typeschema
 
 import (
+	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,209 +12,189 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // decodeLimits are wide: whoever validates has limits of his own. They keep
 // numbers from taking seconds.
 var decodeLimits = rawjson.Limits{Bytes: -1, Depth: 9_999, Number: 10_000, Exponent: 4_000}
 
-// maxProblems is how many problems one error tells.
-const maxProblems = 10
+// maxIssues is how many issues one Error has.
+const maxIssues = 10
 
-// Decode is json.Unmarshal for a text that satisfies the schema of into's type,
-// so that 5.0 and 1e2 are integers. It checks all that the Go type asks for,
-// and so refuses what [For]'s schema refuses, the keywords in tags excepted:
-// undeclared and missing properties, null where nothing can be null, an array
-// of another length.
+// Error says why a text does not decode: at most ten issues, in words for a
+// model, without the names of Go types.
+type Error struct{ issues []middleware.Issue }
+
+// Issues returns what is wrong, each with its place in the arguments. All have
+// the code "decode", also those that the schema found.
+func (e *Error) Issues() []middleware.Issue { return e.issues }
+
+// Error returns one line for each issue: the pointer and the message.
+func (e *Error) Error() string {
+	lines := make([]string, len(e.issues))
+	for i, issue := range e.issues {
+		lines[i] = "the arguments: " + issue.Message
+		if issue.Pointer != "" {
+			lines[i] = schema.Clip(issue.Pointer) + ": " + issue.Message
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Decode is json.Unmarshal for a text that satisfies the schema of into's type.
+// It validates the text against that schema, spells whole numbers such as 5.0
+// and 1e2 in the way that encoding/json reads into an integer, and decodes.
 //
 // into is a pointer, and not nil. What stands in it is kept where the text says
 // nothing. After an error it is undefined.
 //
-// The error is for the model: one line a problem, at most ten, each with the
-// path, what was wanted and what was sent, and without the names of Go types.
+// The error is an [*Error] for a JSON text that does not decode.
 func Decode(arguments string, into any) error {
 	v := reflect.ValueOf(into)
 	if v.Kind() != reflect.Pointer || v.IsNil() {
 		return errors.New("nothing to decode into: a pointer that is not nil is needed")
 	}
-	root, err := planOf(v.Type())
-	if err != nil {
-		return err
+	k := of(v.Type())
+	if k.err != nil {
+		return k.err
 	}
 	doc, err := rawjson.Parse(arguments, decodeLimits)
+	if err == nil && len(doc.Duplicates()) > 0 {
+		doc, err = lastOfEach(doc)
+	}
 	if err != nil {
-		return fmt.Errorf("not JSON: %w", err)
+		return refusal("not JSON: " + err.Error())
 	}
-	d := decoder{again: len(doc.Duplicates()) > 0}
-	d.value(slot{node: root, nullable: v.Elem().Kind() == reflect.Pointer}, doc.Root())
-	if len(d.problems) > 0 {
-		return errors.New(strings.Join(d.problems, "\n"))
+	if !k.schema.SurelyValid(doc.Text(), rawjson.Limits{Bytes: -1}, schema.AllowEmpty) {
+		if issues := k.schema.Validate(doc.Root()); len(issues) > 0 {
+			for i := range issues {
+				issues[i].Code = "decode"
+			}
+			return &Error{issues[:min(len(issues), maxIssues)]}
+		}
 	}
-	text, err := rawjson.Apply(arguments, d.edits)
+	d := decoder{}
+	d.value(slot{node: k.root}, doc.Root())
+	if len(d.issues) > 0 {
+		return &Error{d.issues}
+	}
+	text, err := rawjson.Apply(doc.Text(), d.edits)
+	if err == nil {
+		err = json.Unmarshal([]byte(text), into)
+	}
 	if err != nil {
-		return errors.New("this value cannot be read")
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("this value cannot be read%s", ownWords(err))
+		return refusal("this value cannot be read" + ownWords(err))
 	}
 	return nil
 }
 
-// decoder walks a plan and a text side by side.
-type decoder struct {
-	problems []string
-	pointers rawjson.Pointers
-	edits    []rawjson.Edit
-	again    bool // an object has two members of one key
+// refusal returns an Error about the text as a whole.
+func refusal(message string) error {
+	return &Error{[]middleware.Issue{{Code: "decode", Message: message}}}
 }
 
-// say adds one problem with v. An error of more than a few lines helps no model.
-func (d *decoder) say(v rawjson.Value, what string) { d.sayBelow(v, "", what) }
-
-// sayBelow adds one problem with what stands at the pointer below v. Past the
-// last problem that is told it does no work: half a million may follow.
-func (d *decoder) sayBelow(v rawjson.Value, below, what string) {
-	switch n := len(d.problems); {
-	case n < maxProblems:
-		pointer := d.pointers.Of(v) + below
-		if pointer == "" {
-			pointer = "the arguments"
+// lastOfEach returns doc without the members whose key stands again later in
+// the same object. encoding/json would read them too, and keep parts of them.
+func lastOfEach(doc *rawjson.Doc) (*rawjson.Doc, error) {
+	var edits []rawjson.Edit
+	var walk func(v rawjson.Value)
+	walk = func(v rawjson.Value) {
+		last := map[string]rawjson.Value{}
+		for m := range v.Each() {
+			last[m.Key()] = m
 		}
-		d.problems = append(d.problems, schema.Clip(pointer)+": "+what)
-	case n == maxProblems:
-		d.problems = append(d.problems, "and more of this kind")
+		stays := func(child rawjson.Value) bool { return !child.IsMember() || last[child.Key()] == child }
+		edits = append(edits, v.Cut(func(child rawjson.Value) bool { return !stays(child) })...)
+		for child := range v.Each() {
+			if stays(child) {
+				walk(child)
+			}
+		}
+	}
+	walk(doc.Root())
+	text, err := rawjson.Apply(doc.Text(), edits)
+	if err != nil {
+		return nil, err
+	}
+	return rawjson.Parse(text, decodeLimits)
+}
+
+// decoder walks a plan and a text that satisfies its schema side by side. It
+// does what a schema cannot: it spells whole numbers, and finds the place of a
+// number that no Go type holds and of a value that its type refuses.
+type decoder struct {
+	issues   []middleware.Issue
+	pointers rawjson.Pointers
+	edits    []rawjson.Edit
+}
+
+// refuse adds an issue at v.
+func (d *decoder) refuse(v rawjson.Value, message string) {
+	if len(d.issues) < maxIssues {
+		d.issues = append(d.issues, middleware.Issue{Code: "decode", Pointer: d.pointers.Of(v), Message: message + "; sent " + schema.Sent(v)})
 	}
 }
 
-// wanted adds the problem that v is not what stands at its place.
-func (d *decoder) wanted(what string, v rawjson.Value) {
-	d.say(v, "wanted "+what+"; sent "+schema.Sent(v))
-}
-
-// jsonKinds are what a node wants to see.
-var jsonKinds = map[kind]rawjson.Kind{object: rawjson.Object, mapping: rawjson.Object, array: rawjson.Array,
-	integer: rawjson.Number, number: rawjson.Number, boolean: rawjson.Bool, text: rawjson.String}
-
-// value checks v for a place, by the rules that For writes down: each case here
-// has its keyword there.
 func (d *decoder) value(s slot, v rawjson.Value) {
 	if s.nullable && v.Kind() == rawjson.Null {
 		return
 	}
-	if want, ok := jsonKinds[s.kind]; ok && v.Kind() != want {
-		words := want.String()
-		if s.kind == integer {
-			words = "integer"
-		}
-		d.wanted(words, v)
-		return
-	}
 	switch s.kind {
 	case object:
-		d.object(s.node, v)
+		for m := range v.Each() {
+			if i, ok := s.byName[m.Key()]; ok {
+				d.value(s.fields[i].slot, m)
+			}
+		}
 	case mapping:
 		d.mapping(s.node, v)
+		return
 	case array:
-		if s.size >= 0 && v.Len() != s.size {
-			d.say(v, fmt.Sprintf("wanted %d elements; sent %d", s.size, v.Len()))
-		}
 		for e := range v.Each() {
 			d.value(s.elem, e)
 		}
 	case integer:
 		d.integer(s.node, v)
 	case number:
-		d.number(s.node, v)
-	case text:
-		if s.pattern != nil && !s.pattern.MatchString(v.Str()) {
-			d.wanted(s.words, v)
-			return
+		if !s.exact {
+			d.float(v, s.bits)
 		}
 	case anything:
-		d.numbers(s.node, v)
-	case foreign:
-		issues := s.judge.Validate(v)
-		for _, issue := range issues {
-			d.sayBelow(v, issue.Pointer, issue.Message)
-		}
-		if len(issues) > 0 {
-			return
+		if !s.custom && s.typ != rawType {
+			d.floats(v)
 		}
 	}
-	if s.custom && s.kind != mapping {
-		d.try(s.node, v)
-	}
-}
-
-// members yields the members that count, the last of each key, and takes the
-// others out of the text.
-func (d *decoder) members(v rawjson.Value, f func(key string, m rawjson.Value)) {
-	counts := func(rawjson.Value) bool { return true }
-	if d.again {
-		last := map[string]rawjson.Value{}
-		for m := range v.Each() {
-			last[m.Key()] = m
-		}
-		counts = func(m rawjson.Value) bool { return last[m.Key()] == m }
-		d.edits = append(d.edits, v.Cut(func(m rawjson.Value) bool { return !counts(m) })...)
-	}
-	for m := range v.Each() {
-		if counts(m) {
-			f(m.Key(), m)
+	if s.custom {
+		if err := json.Unmarshal([]byte(v.Raw()), reflect.New(s.typ).Interface()); err != nil {
+			d.refuse(v, "this value is not accepted"+ownWords(err))
 		}
 	}
 }
 
-// object checks the properties of a struct. Names match exactly: encoding/json
-// never comes to compare them regardless of case.
-func (d *decoder) object(n *node, v rawjson.Value) {
-	sent := make([]bool, len(n.fields))
-	d.members(v, func(key string, m rawjson.Value) {
-		i, ok := n.byName[key]
-		if !ok {
-			d.say(m, "unknown property")
-			return
-		}
-		sent[i] = true
-		d.value(n.fields[i].slot, m)
-	})
-	for i, f := range n.fields {
-		if f.required && !sent[i] {
-			d.sayBelow(v, "/"+rawjson.Escape(f.name), "required property is missing")
-		}
-	}
-}
-
-// mapping checks the keys and values of a map.
+// mapping decodes the keys that decode themselves, and the values.
 func (d *decoder) mapping(n *node, v rawjson.Value) {
-	d.members(v, func(key string, m rawjson.Value) {
-		if n.pattern != nil && !n.pattern.MatchString(key) {
-			d.say(m, "wanted a whole number in range as the name of this property")
-			return
-		}
+	for m := range v.Each() {
 		if n.custom {
-			if err := reflect.New(n.typ.Key()).Interface().(unmarshalsText).UnmarshalText([]byte(key)); err != nil {
-				d.say(m, "the name of this property is not allowed"+ownWords(err))
-				return
+			key := reflect.New(n.typ.Key()).Interface().(encoding.TextUnmarshaler)
+			if err := key.UnmarshalText([]byte(m.Key())); err != nil {
+				d.refuse(m, "the name of this property is not allowed"+ownWords(err))
+				continue
 			}
 		}
 		d.value(n.elem, m)
-	})
+	}
 }
 
-// unmarshalsText is encoding.TextUnmarshaler.
-type unmarshalsText interface{ UnmarshalText([]byte) error }
-
-// integer checks a whole number, and rewrites it where encoding/json would not
-// take its spelling.
+// integer rewrites a whole number that encoding/json would not take as it is
+// spelled. The schema does not hold the range of 64 bits: see writeRange.
 func (d *decoder) integer(n *node, v rawjson.Value) {
-	digits, ok := v.Integer()
-	if !ok {
-		d.wanted("integer", v)
+	digits, whole := v.Integer()
+	if !whole {
 		return
 	}
 	if i, ok := new(big.Int).SetString(digits, 10); !ok || !n.inRange(new(big.Rat).SetInt(i)) {
-		d.wanted(fmt.Sprintf("an integer from %s to %s", n.min.Num(), n.max.Num()), v)
+		d.refuse(v, fmt.Sprintf("wanted an integer from %s to %s", n.min.Num(), n.max.Num()))
 		return
 	}
 	if digits != v.Raw() {
@@ -222,41 +203,21 @@ func (d *decoder) integer(n *node, v rawjson.Value) {
 	}
 }
 
-// number checks the range of a float, by the bounds in the schema: compared
-// exactly, so that both agree at the edge.
-func (d *decoder) number(n *node, v rawjson.Value) {
-	if n.exact {
+// float refuses a number that is too large for a float of that many bits.
+func (d *decoder) float(v rawjson.Value, bits int) {
+	if v.Kind() != rawjson.Number {
 		return
 	}
-	const safe = 30 // with so few characters and no exponent it is in range
-	if len(v.Raw()) < safe && !strings.ContainsAny(v.Raw(), "eE") {
-		return
-	}
-	if r, ok := new(big.Rat).SetString(v.Raw()); !ok || !n.inRange(r) {
-		d.wanted("a number of at most "+spellFloat(n.bits)+" either side of 0", v)
+	if _, err := strconv.ParseFloat(v.Raw(), bits); err != nil {
+		d.refuse(v, "wanted a number of at most "+spellFloat(bits)+" either side of 0")
 	}
 }
 
-// numbers looks for numbers that no float64 holds: those in an any.
-func (d *decoder) numbers(n *node, v rawjson.Value) {
-	if n.typ == rawType || n.custom {
-		return
-	}
-	if v.Kind() == rawjson.Number {
-		if _, err := strconv.ParseFloat(v.Raw(), 64); err != nil {
-			d.wanted("a number of at most "+spellFloat(64)+" either side of 0", v)
-		}
-	}
+// floats does so for all numbers in a value of type any.
+func (d *decoder) floats(v rawjson.Value) {
+	d.float(v, 64)
 	for e := range v.Each() {
-		d.numbers(n, e)
-	}
-}
-
-// try decodes one value whose type has its own way, so that the error has a
-// path.
-func (d *decoder) try(n *node, v rawjson.Value) {
-	if err := json.Unmarshal([]byte(v.Raw()), reflect.New(n.typ).Interface()); err != nil {
-		d.say(v, "this value is not accepted"+ownWords(err)+"; sent "+schema.Sent(v))
+		d.floats(e)
 	}
 }
 

@@ -2,114 +2,196 @@ package typeschema
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/invopop/jsonschema"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// check refuses keywords that do not fit where they stand, and values that
-// invopop/jsonschema would drop without a word.
-func (f field) check(base *jsonschema.Schema) error {
+// setter writes the value of a keyword to the schema of a place that n plans.
+// Its error says which value it wants.
+type setter func(s *jsonschema.Schema, n *node, value string) error
+
+// keywords are those that a tag may hold, with the JSON types of the values
+// that they apply to. Other keywords of JSON Schema would make the schema
+// disagree with the Go type.
+var keywords = map[string]struct {
+	types []string // nil: all, also a value without a type
+	set   setter
+}{
+	"title": {nil, func(s *jsonschema.Schema, _ *node, v string) error { s.Title = v; return nil }},
+
+	"enum":    {[]string{"string", "integer", "number"}, setEnum},
+	"example": {[]string{"string", "integer", "number"}, setExample},
+	"default": {[]string{"string", "integer", "number", "boolean", "array"}, setDefault},
+
+	"format":    {[]string{"string"}, setFormat},
+	"pattern":   {[]string{"string"}, setPattern},
+	"minLength": {[]string{"string"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MinLength })},
+	"maxLength": {[]string{"string"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MaxLength })},
+	"readOnly":  {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.ReadOnly })},
+	"writeOnly": {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.WriteOnly })},
+
+	"minItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MinItems })},
+	"maxItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MaxItems })},
+	"uniqueItems": {[]string{"array"}, flag(func(s *jsonschema.Schema) *bool { return &s.UniqueItems })},
+
+	"minimum":          {[]string{"integer", "number"}, bound(-1, func(s *jsonschema.Schema) *json.Number { return &s.Minimum })},
+	"exclusiveMinimum": {[]string{"integer", "number"}, bound(-1, func(s *jsonschema.Schema) *json.Number { return &s.ExclusiveMinimum })},
+	"maximum":          {[]string{"integer", "number"}, bound(1, func(s *jsonschema.Schema) *json.Number { return &s.Maximum })},
+	"exclusiveMaximum": {[]string{"integer", "number"}, bound(1, func(s *jsonschema.Schema) *json.Number { return &s.ExclusiveMaximum })},
+	"multipleOf":       {[]string{"integer", "number"}, setMultipleOf},
+}
+
+// applies reports whether a keyword applies to values of a JSON type.
+func applies(keyword, typ string) bool {
+	types := keywords[keyword].types
+	return types == nil || slices.Contains(types, typ)
+}
+
+// apply writes the keywords in the tag of f to s, the schema of its type. A
+// keyword that an array does not have is one of its elements.
+func (f field) apply(s *jsonschema.Schema) error {
 	for _, k := range f.tag.keywords {
 		if f.kind == foreign && k.name != "title" {
 			return fmt.Errorf("keyword %q does not apply to a type with a schema of its own", k.name)
 		}
-		// What an array does not have is meant for its elements.
-		target, n := base, f.node
-		if !allowed(base.Type, k.name) && base.Type == "array" && base.Items != nil && f.kind == array {
-			target, n = base.Items, f.elem.node
-			if strings.Contains(k.value, "=") {
-				return fmt.Errorf(`keyword %q of the elements cannot have "=" in its value`, k.name)
-			}
+		target, n := s, f.node
+		if !applies(k.name, s.Type) && s.Type == "array" {
+			target, n = s.Items, f.elem.node
 		}
-		if !allowed(target.Type, k.name) || k.name == "title" && target != base {
-			return fmt.Errorf("keyword %q does not apply to a value of type %q", k.name, base.Type)
+		if !applies(k.name, target.Type) {
+			return fmt.Errorf("keyword %q does not apply to a value of type %q", k.name, s.Type)
 		}
-		if err := k.check(target.Type, n); err != nil {
+		if err := keywords[k.name].set(target, n, k.value); err != nil {
 			return fmt.Errorf("keyword %q: %w", k.name, err)
 		}
 	}
 	return nil
 }
 
-// allowed reports whether a keyword applies to values of a JSON type.
-func allowed(typ, name string) bool {
-	if typ == "number" {
-		typ = "integer"
-	}
-	names, ok := keywordNames[typ]
-	if !ok {
-		names = keywordNames[""]
-	}
-	return slices.Contains(names, name)
-}
-
-// check checks the value of a keyword for a value of that type.
-func (k keyword) check(typ string, n *node) error {
-	switch k.name {
-	case "minLength", "maxLength", "minItems", "maxItems":
-		_, err := strconv.ParseUint(k.value, 10, 31)
-		return wrap(err, "want a count, got %q", k.value)
-	case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
-		r, err := decimal(k.value)
-		if err == nil && k.name == "multipleOf" && r.Sign() <= 0 {
-			return fmt.Errorf("want a number above 0, got %q", k.value)
+// count sets a keyword whose value is a count.
+func count(at func(*jsonschema.Schema) **uint64) setter {
+	return func(s *jsonschema.Schema, _ *node, v string) error {
+		n, err := strconv.ParseUint(v, 10, 31)
+		if err != nil {
+			return fmt.Errorf("want a count, got %q", v)
 		}
-		return wrap(err, "want a number, got %q", k.value)
-	case "readOnly", "writeOnly":
-		_, err := strconv.ParseBool(k.value)
-		return wrap(err, "want true or false, got %q", k.value)
-	case "pattern", "format":
-		if n.pattern != nil {
-			return fmt.Errorf("the Go type has a pattern of its own")
-		}
-		if k.name == "pattern" {
-			_, err := regexp.Compile(k.value)
-			return wrap(err, "%v", err)
-		}
-	case "enum", "default", "example":
-		return k.checkValue(typ, n)
-	}
-	return nil
-}
-
-// checkValue makes sure that a value in a tag is one of its type.
-func (k keyword) checkValue(typ string, n *node) error {
-	switch typ {
-	case "boolean":
-		if k.value != "true" && k.value != "false" {
-			return fmt.Errorf("want true or false, got %q", k.value)
-		}
-	case "array":
-		if n.elem.kind != text || n.elem.nullable {
-			return fmt.Errorf("only an array of strings has one in a tag")
-		}
-	case "string":
-		if n.pattern != nil && !n.pattern.MatchString(k.value) {
-			return fmt.Errorf("%q does not decode: want %s", k.value, n.words)
-		}
-	default:
-		r, err := decimal(k.value)
-		if err != nil || typ == "integer" && !r.IsInt() || !n.inRange(r) {
-			return fmt.Errorf("want %s in the range of the Go type, got %q", typ, k.value)
-		}
-	}
-	return nil
-}
-
-// wrap puts an error of another package into words of ours; nil stays nil.
-func wrap(err error, format string, args ...any) error {
-	if err == nil {
+		*at(s) = &n
 		return nil
 	}
-	return fmt.Errorf(format, args...)
+}
+
+// flag sets a keyword whose value is true or false.
+func flag(at func(*jsonschema.Schema) *bool) setter {
+	return func(s *jsonschema.Schema, _ *node, v string) (err error) {
+		if *at(s), err = strconv.ParseBool(v); err != nil {
+			return fmt.Errorf("want true or false, got %q", v)
+		}
+		return nil
+	}
+}
+
+// bound sets a lower (side -1) or an upper bound (side 1). One that is wider
+// than the range of the Go type changes nothing; one that leaves no value of
+// the Go type is an error.
+func bound(side int, at func(*jsonschema.Schema) *json.Number) setter {
+	return func(s *jsonschema.Schema, n *node, v string) error {
+		r, err := decimal(v)
+		switch {
+		case err != nil:
+			return fmt.Errorf("want a number, got %q", v)
+		case n.inRange(r):
+			*at(s) = json.Number(v)
+		case n.max != nil && r.Cmp(n.max) > 0 != (side > 0):
+			return fmt.Errorf("the bound %s leaves no value of the Go type", v)
+		}
+		return nil
+	}
+}
+
+func setMultipleOf(s *jsonschema.Schema, _ *node, v string) error {
+	if r, err := decimal(v); err != nil || r.Sign() <= 0 {
+		return fmt.Errorf("want a number above 0, got %q", v)
+	}
+	s.MultipleOf = json.Number(v)
+	return nil
+}
+
+// errPattern: bytes, times and addresses have a pattern that says what decodes.
+var errPattern = errors.New("the Go type has a pattern of its own")
+
+func setFormat(s *jsonschema.Schema, n *node, v string) error {
+	if n.pattern != nil {
+		return errPattern
+	}
+	s.Format = v
+	return nil
+}
+
+func setPattern(s *jsonschema.Schema, n *node, v string) error {
+	if n.pattern != nil {
+		return errPattern
+	}
+	s.Pattern = v
+	_, err := regexp.Compile(v)
+	return err
+}
+
+// The keyword stands once in a tag for each value.
+
+func setEnum(s *jsonschema.Schema, n *node, v string) error {
+	value, err := n.value(v)
+	s.Enum = append(s.Enum, value)
+	return err
+}
+
+func setExample(s *jsonschema.Schema, n *node, v string) error {
+	value, err := n.value(v)
+	s.Examples = append(s.Examples, value)
+	return err
+}
+
+// setDefault sets the default; that of an array has an element for each time
+// that the keyword stands in the tag.
+func setDefault(s *jsonschema.Schema, n *node, v string) error {
+	if n.kind != array {
+		value, err := n.value(v)
+		s.Default = value
+		return err
+	}
+	if n.elem.kind != text || n.elem.nullable {
+		return errors.New("only an array of strings has one in a tag")
+	}
+	before, _ := s.Default.([]any)
+	s.Default = append(before, v)
+	return nil
+}
+
+// value reads a value in a tag: one of the scalar that n plans.
+func (n *node) value(v string) (any, error) {
+	switch n.kind {
+	case boolean:
+		if v != "true" && v != "false" {
+			return nil, fmt.Errorf("want true or false, got %q", v)
+		}
+		return v == "true", nil
+	case text:
+		if n.pattern != nil && !n.pattern.MatchString(v) {
+			return nil, fmt.Errorf("%q does not decode: want %s", v, n.words)
+		}
+		return v, nil
+	}
+	if r, err := decimal(v); err != nil || n.kind == integer && !r.IsInt() || !n.inRange(r) {
+		return nil, fmt.Errorf("want a number in the range of the Go type, got %q", v)
+	}
+	return json.Number(v), nil
 }
 
 // decimal reads a JSON number, exactly. Its limits keep big.Rat from taking
@@ -117,7 +199,7 @@ func wrap(err error, format string, args ...any) error {
 func decimal(s string) (*big.Rat, error) {
 	doc, err := rawjson.Parse(s, rawjson.Limits{})
 	if err != nil || doc.Root().Kind() != rawjson.Number || doc.Root().Raw() != s {
-		return nil, fmt.Errorf("not a number")
+		return nil, errors.New("not a number")
 	}
 	r, _ := new(big.Rat).SetString(s)
 	return r, nil
@@ -126,39 +208,4 @@ func decimal(s string) (*big.Rat, error) {
 // inRange reports whether r is between the bounds of n.
 func (n *node) inRange(r *big.Rat) bool {
 	return (n.min == nil || r.Cmp(n.min) >= 0) && (n.max == nil || r.Cmp(n.max) <= 0)
-}
-
-// narrow takes back bounds in tags that are wider than the range of the Go
-// type, and refuses those that leave nothing.
-func (f field) narrow(s *jsonschema.Schema) error {
-	n := f.node
-	if f.kind == array && s.Items != nil && !f.elem.nullable && f.elem.node != nil && !f.elem.shared {
-		s, n = s.Items, f.elem.node
-	}
-	if n.kind != integer && n.kind != number {
-		return nil
-	}
-	for _, b := range []struct {
-		at    *json.Number
-		own   *big.Rat
-		upper bool
-	}{{&s.Minimum, n.min, false}, {&s.Maximum, n.max, true}, {&s.ExclusiveMinimum, n.min, false}, {&s.ExclusiveMaximum, n.max, true}} {
-		if *b.at == "" || b.own == nil {
-			continue
-		}
-		r, err := decimal(b.at.String())
-		if err != nil {
-			return err
-		}
-		if n.inRange(r) {
-			continue
-		}
-		if b.upper != (r.Cmp(b.own) > 0) {
-			return fmt.Errorf("the bound %s leaves no value of the Go type", *b.at)
-		}
-		if *b.at = ""; b.at == &s.Minimum || b.at == &s.Maximum {
-			*b.at = bound(b.own, n.bits)
-		}
-	}
-	return nil
 }

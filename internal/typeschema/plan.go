@@ -51,12 +51,11 @@ type node struct {
 	unit    string         // integer: what the description must name
 
 	min, max *big.Rat // integer, number: nil for no bound
-	bits     int      // number: of the float
+	bits     int      // integer, number: of the Go type; 0 for any size
 	exact    bool     // number: json.Number, any number at all
 
 	custom bool               // the type decodes itself: only trying tells
 	own    *jsonschema.Schema // foreign
-	judge  *schema.Schema     // foreign: own, compiled
 }
 
 // slot is a place for a value: a node, and whether null may stand there.
@@ -172,12 +171,12 @@ func scalar(t reflect.Type) *node {
 	case reflect.String:
 		n.kind = text
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n.kind = integer // from -2^(bits-1) to 2^(bits-1)-1
+		n.kind, n.bits = integer, t.Bits() // from -2^(bits-1) to 2^(bits-1)-1
 		half := new(big.Int).Lsh(big.NewInt(1), uint(t.Bits()-1))
 		n.min = new(big.Rat).SetInt(new(big.Int).Neg(half))
 		n.max = new(big.Rat).SetInt(half.Sub(half, big.NewInt(1)))
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
-		n.kind = integer // from 0 to 2^bits-1
+		n.kind, n.bits = integer, t.Bits() // from 0 to 2^bits-1
 		all := new(big.Int).Lsh(big.NewInt(1), uint(t.Bits()))
 		n.min, n.max = new(big.Rat), new(big.Rat).SetInt(all.Sub(all, big.NewInt(1)))
 	case reflect.Float32, reflect.Float64:
@@ -263,9 +262,8 @@ func ownSchema(t reflect.Type, at string) (*node, error) {
 	} else if refers(tree) {
 		return nil, fmt.Errorf("%s: JSONSchema of %v has references, which lead elsewhere inside another schema", at, t)
 	}
-	judge, err := schema.Compile(b, schema.Options{Strict: true})
-	if err != nil {
+	if _, err := schema.Compile(b, schema.Options{Strict: true}); err != nil {
 		return nil, fmt.Errorf("%s: JSONSchema of %v: %w", at, t, err)
 	}
-	return &node{kind: foreign, typ: t, custom: true, own: own, judge: judge}, nil
+	return &node{kind: foreign, typ: t, custom: true, own: own}, nil
 }

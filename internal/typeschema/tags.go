@@ -17,33 +17,17 @@ type tag struct {
 	keywords    []keyword
 }
 
-// keyword is name=value.
+// keyword is name=value, such as minLength=1.
 type keyword struct{ name, value string }
-
-// keywordNames are the keywords of tags, by the type of value that they stand
-// at. Others that invopop/jsonschema knows (oneof_required, type, anchor, …)
-// would make the schema disagree with the Go type.
-var keywordNames = map[string][]string{
-	"string":  {"title", "default", "enum", "example", "format", "maxLength", "minLength", "pattern", "readOnly", "writeOnly"},
-	"integer": {"title", "default", "enum", "example", "exclusiveMaximum", "exclusiveMinimum", "maximum", "minimum", "multipleOf"},
-	"boolean": {"title", "default"},
-	"array":   {"title", "default", "maxItems", "minItems", "uniqueItems"}, // and those of its elements
-	"":        {"title"},
-}
-
-// known is every keyword.
-var known = func() map[string]bool {
-	all := map[string]bool{"description": true, "required": true, "nullable": true}
-	for _, names := range keywordNames {
-		for _, n := range names {
-			all[n] = true
-		}
-	}
-	return all
-}()
 
 // flags are keywords without a value.
 var flags = []string{"required", "nullable", "uniqueItems"}
+
+// isKeyword reports whether a tag may hold the keyword.
+func isKeyword(name string) bool {
+	_, ok := keywords[name]
+	return ok || name == "description" || name == "required" || name == "nullable"
+}
 
 // readTag reads the tags jsonschema and jsonschema_description. What it does
 // not know is an error: otherwise a typing mistake would vanish.
@@ -59,7 +43,7 @@ func readTag(st reflect.StructTag) (tag, error) {
 	for _, part := range parts(all) {
 		name, value, ok := strings.Cut(part, "=")
 		switch {
-		case !known[name]:
+		case !isKeyword(name):
 			return t, fmt.Errorf(`unknown keyword %q in the tag jsonschema (a comma in a value is written \\,)`, name)
 		case ok == slices.Contains(flags, name) && part != "uniqueItems=true":
 			return t, fmt.Errorf("keyword %q in the tag jsonschema: want a value, and none for %s", part, strings.Join(flags, ", "))
@@ -80,9 +64,8 @@ func readTag(st reflect.StructTag) (tag, error) {
 	return t, nil
 }
 
-// parts splits a tag at its commas, which invopop/jsonschema does too, but
-// cuts a description there without a word. A comma stays where it is escaped, and in
-// a description where a space follows that no keyword comes after: prose.
+// parts splits a tag at its commas. A comma is part of a value if it is escaped,
+// or if it stands in a description and a space follows, but no keyword: prose.
 func parts(tag string) []string {
 	var all []string
 	joins := false
@@ -91,7 +74,7 @@ func parts(tag string) []string {
 		switch {
 		case joins:
 			all[last] += "," + s
-		case last >= 0 && strings.HasPrefix(all[last], "description=") && strings.HasPrefix(s, " ") && !known[keywordOf(s)]:
+		case last >= 0 && strings.HasPrefix(all[last], "description=") && strings.HasPrefix(s, " ") && !isKeyword(keywordOf(s)):
 			all[last] += "," + s
 		default:
 			all = append(all, s)
@@ -106,13 +89,4 @@ func parts(tag string) []string {
 func keywordOf(part string) string {
 	name, _, _ := strings.Cut(strings.TrimSpace(part), "=")
 	return name
-}
-
-// structTag writes the keywords as invopop/jsonschema reads them.
-func (t tag) structTag() string {
-	var all []string
-	for _, k := range t.keywords {
-		all = append(all, k.name+"="+strings.ReplaceAll(k.value, ",", `\,`))
-	}
-	return strings.Join(all, ",")
 }

@@ -182,6 +182,7 @@ type (
 	lots    []small
 	byKey   map[named]small
 	keyText struct{ s string }
+	fullKey struct{ s string }   // decodes any string but ""
 	free    struct{ s string }   // decodes any string
 	choice  struct{ s string }   // has a schema of its own
 	parsed  struct{ raw string } // decodes any value
@@ -197,8 +198,15 @@ type (
 )
 
 func (k *keyText) UnmarshalText(b []byte) error { k.s = string(b); return nil }
-func (f *free) UnmarshalText(b []byte) error    { f.s = string(b); return nil }
-func (p *parsed) UnmarshalJSON(b []byte) error  { p.raw = string(b); return nil }
+func (k *fullKey) UnmarshalText(b []byte) error {
+	if len(b) == 0 {
+		return errors.New("want a key")
+	}
+	k.s = string(b)
+	return nil
+}
+func (f *free) UnmarshalText(b []byte) error   { f.s = string(b); return nil }
+func (p *parsed) UnmarshalJSON(b []byte) error { p.raw = string(b); return nil }
 
 func (c *choice) UnmarshalText(b []byte) error {
 	if s := string(b); s != "on" && s != "off" {

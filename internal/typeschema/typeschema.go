@@ -1,41 +1,3 @@
-// Package typeschema makes JSON Schemas from Go types, decodes what satisfies
-// them, and reduces a schema to what a provider takes.
-//
-// # One plan, two readers
-//
-// A type is read once, by the rules of encoding/json, into a plan: what [For]
-// writes as a schema and what [Decode] checks. So a text satisfies the schema
-// of a type exactly when it decodes into the type, with the exceptions below.
-// The keywords in struct tags (minimum, enum, …) belong to the schema alone.
-// invopop/jsonschema applies them, one struct at a time: it never walks types,
-// so its faults there (recursion that kills the process, two types of one name
-// that share a definition, keys that break references) cannot occur.
-//
-// # Decisions
-//
-//   - A field is required unless it has omitempty or omitzero, or comes through
-//     an embedded pointer; jsonschema:"required" makes it required again.
-//   - null is a value of a pointer that is not optional, of an element or map
-//     value that is a pointer, of an interface, and of what has the tag
-//     jsonschema:"nullable". A slice, a map and []byte are never null: the
-//     model is asked for [] or {}.
-//   - Undeclared properties are refused, so that encoding/json's matching of
-//     keys regardless of case never applies.
-//   - An integer is a whole number in the range of its Go type, however it is
-//     spelled: 5.0 and 1e2 are integers.
-//   - time.Duration is an integer, and its description says "nanoseconds".
-//   - A type with UnmarshalText is a string, one with UnmarshalJSON is any
-//     value, unless its method JSONSchema says more.
-//   - url.URL, channels, functions, complex numbers, interfaces with methods
-//     and unknown tag keywords are errors that name the field.
-//
-// # Where a text satisfies the schema and does not decode
-//
-//   - Types with UnmarshalText or UnmarshalJSON refuse what they like.
-//   - A number past the range of float64 satisfies the schema of any.
-//
-// Decode reports both with the path. A key that stands twice in an object
-// counts once, the last time, in both.
 package typeschema
 
 import (
@@ -45,6 +7,8 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+
+	"github.com/toolmend/toolmend/internal/schema"
 )
 
 // For returns the JSON Schema of t, a struct type or a pointer to one, for
@@ -55,62 +19,61 @@ import (
 // The error names the field that has no schema. Results are cached for ever;
 // the caller owns its copy. Safe for concurrent use.
 func For(t reflect.Type) (json.RawMessage, error) {
-	if cached, ok := schemas.Load(t); ok {
-		return cached.(result).copy()
+	k := of(t)
+	if k.err != nil {
+		return nil, k.err
 	}
-	r := result{}
-	r.text, r.err = generate(t)
-	cached, _ := schemas.LoadOrStore(t, r)
-	return cached.(result).copy()
+	if k.root.kind != object && (k.root.kind != foreign || k.root.own.Type != "object") {
+		return nil, fmt.Errorf("%v: no schema of arguments: a struct is needed", t)
+	}
+	return bytes.Clone(k.text), nil
 }
 
-// result is what For gives for one type, the error included: a type without a
-// schema never gets one.
-type result struct {
-	text json.RawMessage
-	err  error
+// known is what of finds out about one type, the error included: a type without
+// a schema never gets one.
+type known struct {
+	root   *node
+	text   json.RawMessage
+	schema *schema.Schema // text, compiled
+	err    error
 }
 
-func (r result) copy() (json.RawMessage, error) { return bytes.Clone(r.text), r.err }
+// types holds what is known of each type. It only grows with the types in the
+// program.
+var types sync.Map
 
-// schemas and plans hold what was made of a type. Both only grow with the
-// types in the program.
-var schemas, plans sync.Map
+// of returns the plan and the schema of t, or of what it points to.
+func of(t reflect.Type) known {
+	if k, ok := types.Load(t); ok {
+		return k.(known)
+	}
+	k, _ := types.LoadOrStore(t, read(t))
+	return k.(known)
+}
 
-// generate turns a panic, such as that of a JSONSchema method, into an error.
-func generate(t reflect.Type) (text json.RawMessage, err error) {
+// read plans a type, writes its schema and compiles that. It turns a panic, such
+// as that of a JSONSchema method, into an error.
+func read(t reflect.Type) (k known) {
 	defer func() {
 		if p := recover(); p != nil {
-			text, err = nil, fmt.Errorf("%v: no schema: %v", t, p)
+			k = known{err: fmt.Errorf("%v: no schema: %v", t, p)}
 		}
 	}()
 	if t == nil {
-		return nil, errors.New("no schema of a nil type: a struct is needed")
-	}
-	root, err := planOf(t)
-	if err != nil {
-		return nil, err
-	}
-	if root.kind != object && (root.kind != foreign || root.own.Type != "object") {
-		return nil, fmt.Errorf("%v: no schema of arguments: a struct is needed", t)
-	}
-	return write(root)
-}
-
-// planned is what planOf gives for one type.
-type planned struct {
-	root *node
-	err  error
-}
-
-// planOf returns the plan of t, or of what it points to.
-func planOf(t reflect.Type) (*node, error) {
-	if cached, ok := plans.Load(t); ok {
-		p := cached.(planned)
-		return p.root, p.err
+		return known{err: errors.New("no schema of a nil type: a struct is needed")}
 	}
 	p := planner{structs: map[reflect.Type]*node{}, open: map[reflect.Type]*node{}}
-	s, err := p.slot(t, t.String())
-	cached, _ := plans.LoadOrStore(t, planned{s.node, err})
-	return cached.(planned).root, cached.(planned).err
+	root, err := p.slot(t, t.String())
+	if err != nil {
+		return known{err: err}
+	}
+	text, err := write(root.node)
+	if err != nil {
+		return known{err: err}
+	}
+	compiled, err := schema.Compile(text, schema.Options{})
+	if err != nil {
+		return known{err: fmt.Errorf("%v: %w", t, err)}
+	}
+	return known{root: root.node, text: text, schema: compiled}
 }

@@ -3,7 +3,6 @@ package typeschema
 import (
 	"encoding/json"
 	"fmt"
-	"math/big"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -128,9 +127,11 @@ func (w *writer) whole(n *node) (*jsonschema.Schema, error) {
 		}
 		return s, err
 	case integer:
-		return &jsonschema.Schema{Type: "integer", Minimum: bound(n.min, n.bits), Maximum: bound(n.max, n.bits)}, nil
+		s := &jsonschema.Schema{Type: "integer"}
+		n.writeRange(s)
+		return s, nil
 	case number:
-		return &jsonschema.Schema{Type: "number", Minimum: bound(n.min, n.bits), Maximum: bound(n.max, n.bits)}, nil
+		return &jsonschema.Schema{Type: "number"}, nil
 	case boolean:
 		return &jsonschema.Schema{Type: "boolean"}, nil
 	case text:
@@ -152,42 +153,26 @@ func (w *writer) whole(n *node) (*jsonschema.Schema, error) {
 	return &jsonschema.Schema{}, nil
 }
 
-// bound spells one end of a range; bits are those of a float, 0 for integers.
-func bound(r *big.Rat, bits int) json.Number {
-	switch {
-	case r == nil:
-		return ""
-	case bits == 0:
-		return json.Number(r.Num().String())
-	case r.Sign() < 0:
-		return json.Number("-" + spellFloat(bits))
+// writeRange writes the bounds of an integer that a model may come to. Those of
+// 64 bits it never does, and many readers of a schema round them to a float64.
+func (n *node) writeRange(s *jsonschema.Schema) {
+	if n.min != nil && (n.bits < 64 || n.min.Sign() == 0) {
+		s.Minimum = json.Number(n.min.Num().String())
 	}
-	return json.Number(spellFloat(bits))
+	if n.max != nil && n.bits < 64 {
+		s.Maximum = json.Number(n.max.Num().String())
+	}
 }
 
-// object returns the schema of a struct. invopop/jsonschema is given a struct
-// of as many fields, in order, with tags of the same meaning; their types do
-// not matter, because the schema of each comes from here.
+// object returns the schema of a struct.
 func (w *writer) object(n *node) (*jsonschema.Schema, error) {
-	bases := make([]*jsonschema.Schema, len(n.fields))
-	fields := make([]reflect.StructField, len(n.fields))
-	for i, f := range n.fields {
-		at := fmt.Sprintf("%v.%s", n.typ, f.goName)
-		var err error
-		if bases[i], err = w.of(f.node); err != nil {
+	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
+	for _, f := range n.fields {
+		property, err := w.of(f.node)
+		if err != nil {
 			return nil, err
 		}
-		if err := f.check(bases[i]); err != nil {
-			return nil, fmt.Errorf("%s: %w", at, err)
-		}
-		fields[i] = reflect.StructField{Name: "F" + strconv.Itoa(i), Type: reflect.TypeFor[bool](),
-			Tag: reflect.StructTag(`jsonschema:` + strconv.Quote(f.tag.structTag()))}
-	}
-	applyTags(reflect.StructOf(fields), bases)
-	s := &jsonschema.Schema{Type: "object", Properties: jsonschema.NewProperties(), AdditionalProperties: jsonschema.FalseSchema}
-	for i, f := range n.fields {
-		property := bases[i]
-		if err := f.narrow(property); err != nil {
+		if err := f.apply(property); err != nil {
 			return nil, fmt.Errorf("%v.%s: %w", n.typ, f.goName, err)
 		}
 		property.Description = f.describe()
@@ -203,19 +188,6 @@ func (w *writer) object(n *node) (*jsonschema.Schema, error) {
 		x.JSONSchemaExtend(s)
 	}
 	return s, nil
-}
-
-// applyTags changes each base by the keywords in the tag of its field of t.
-func applyTags(t reflect.Type, bases []*jsonschema.Schema) {
-	i := 0
-	r := jsonschema.Reflector{Anonymous: true, DoNotReference: true, Mapper: func(field reflect.Type) *jsonschema.Schema {
-		if field == t {
-			return nil
-		}
-		i++
-		return bases[i-1]
-	}}
-	r.ReflectFromType(t)
 }
 
 // describe returns the description of a field, with the unit that a model
