@@ -7,10 +7,11 @@
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. AGENTS is the folder that `make agents` installs clients into.
-# RACE is empty where there is no C compiler, which -race needs.
+# VERSION is what `make release` packs. RACE is empty where there is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
+VERSION ?= v0.1.0
 AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolmend-agents
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
 
@@ -67,7 +68,10 @@ agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
+release: ## pack VERSION of every module, and install it as a user would
+	@.ci/release "$(VERSION)"
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile release tidy

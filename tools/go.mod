@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/stretchr/testify v1.12.1
 	github.com/toolmend/toolmend v0.0.0
+	golang.org/x/mod v0.42.0
 )
 
 require (
