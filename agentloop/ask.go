@@ -90,7 +90,7 @@ func (s *State) void() error {
 		return nil
 	}
 	s.shown = 0
-	return s.Sink(middleware.Event{Kind: middleware.EventSuperseded, Step: step})
+	return s.Sink(middleware.Event{Kind: middleware.EventReset, Step: step})
 }
 
 // failed handles a model step without a response. A model that did not manage

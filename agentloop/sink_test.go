@@ -29,7 +29,7 @@ func golden(t *testing.T, path, got string) {
 	require.Equal(t, string(want), got)
 }
 
-// Every event carries its step, hidden attempts are superseded, and the JSON of
+// Every event carries its step, hidden attempts are reset, and the JSON of
 // events is stable.
 func TestSink(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,7 @@ func TestSinkAfterError(t *testing.T) {
 	a := newAgent(t, model, agentloop.Options{})
 	require.ErrorIs(t, a.Run(t.Context(), s), errBoom)
 	require.NoError(t, a.Run(t.Context(), s))
-	require.Equal(t, []middleware.EventKind{"text", "superseded", "text"}, kinds)
+	require.Equal(t, []middleware.EventKind{"text", "reset", "text"}, kinds)
 }
 
 func TestSinkError(t *testing.T) {

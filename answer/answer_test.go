@@ -156,7 +156,7 @@ func TestOtherChoices(t *testing.T) {
 		other middleware.Message
 		want  middleware.Status
 	}{{middleware.Assistant("two"), middleware.Valid}, {middleware.Assistant("", call), middleware.Unchecked}} {
-		resp, _, err := through(t, answer.Options{}, middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant(`{"n": 1}`), Others: []middleware.Message{c.other}}))
+		resp, _, err := through(t, answer.Options{}, middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant(`{"n": 1}`), Choices: []middleware.Message{c.other}}))
 		require.NoError(t, err)
 		require.Equal(t, c.want, resp.Report.Status)
 		require.Equal(t, []string{"only the first choice of the answer was validated"}, resp.Report.Notes)

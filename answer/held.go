@@ -20,7 +20,7 @@ type held struct {
 // event is the sink that the model gets.
 func (h *held) event(e middleware.Event) error {
 	switch e.Kind {
-	case middleware.EventSuperseded:
+	case middleware.EventReset:
 		shown := h.shown
 		h.text.Reset()
 		h.shown, h.open = false, false
@@ -39,7 +39,7 @@ func (h *held) event(e middleware.Event) error {
 			return err
 		}
 	}
-	h.shown = h.shown || e.Kind != middleware.EventSuperseded
+	h.shown = h.shown || e.Kind != middleware.EventReset
 	return h.sink(e)
 }
 

@@ -91,7 +91,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 		s.tally.Note("the answer was not validated: the model refused to answer")
 		return true, resp, nil
 	}
-	if len(resp.Others) > 0 {
+	if len(resp.Choices) > 0 {
 		s.tally.Note("only the first choice of the answer was validated")
 	}
 	s.last = resp
@@ -109,7 +109,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	s.tally.JudgeText(nil, j.changes, nil)
 	out := *resp
 	out.Report.Status = middleware.Valid
-	if slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
+	if slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
 		out.Report.Status = middleware.Unchecked // no layer has validated those calls
 	}
 	if s.repaired = j.text != sent; s.repaired {

@@ -58,9 +58,9 @@ func TestStreamIsHeld(t *testing.T) {
 	}{
 		"valid":    {pieces(`{"n": 1}`), []string{"reasoning hm", `text {"n": 1}`}},
 		"repaired": {pieces(`{"n": 1,}`), []string{"reasoning hm", `text {"n": 1}`}},
-		"re-asked": {pieces("one", `{"n": 1}`), []string{"reasoning hm", "superseded ", "reasoning hm", `text {"n": 1}`}},
+		"re-asked": {pieces("one", `{"n": 1}`), []string{"reasoning hm", "reset ", "reasoning hm", `text {"n": 1}`}},
 		"passed on": {pieces("one", "two", "six"),
-			[]string{"reasoning hm", "superseded ", "reasoning hm", "superseded ", "reasoning hm", "text six"}},
+			[]string{"reasoning hm", "reset ", "reasoning hm", "reset ", "reasoning hm", "text six"}},
 		"a tool call": {pieces("call"), []string{"reasoning hm", "text call", "tool_call weather"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,9 +72,9 @@ func TestStreamIsHeld(t *testing.T) {
 	}
 }
 
-// TestSupersededOnlyAfterShown: text that nobody saw needs no event that voids
+// TestResetOnlyAfterShown: text that nobody saw needs no event that voids
 // it.
-func TestSupersededOnlyAfterShown(t *testing.T) {
+func TestResetOnlyAfterShown(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, middlewaretest.Text("one"), middlewaretest.Text(`{"n": 1}`))
 	events, _, err := watched(t, answer.Options{Schema: wanted}, model.Call)

@@ -351,7 +351,7 @@ func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() 
 //
 // What a request's Sink gets of tool calls are the valid ones, once the step
 // has accepted them. If the message that is returned is not the last attempt's,
-// the Sink gets EventSuperseded and its text first.
+// the Sink gets EventReset and its text first.
 func (v *Validator) Middleware() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {

@@ -137,14 +137,14 @@ func TestOtherChoices(t *testing.T) {
 	t.Parallel()
 	resp := &middleware.Response{
 		Message: middleware.Assistant("", call("1", "weather", badWeather)),
-		Others:  []middleware.Message{middleware.Assistant("", call("2", "weather", goodWeather))},
+		Choices: []middleware.Message{middleware.Assistant("", call("2", "weather", goodWeather))},
 	}
 	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(resp))
 	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"not asked again: another choice of the answer holds tool calls, which nobody has validated"}, out.report.Notes)
-	require.Equal(t, resp.Others, out.resp.Others)
+	require.Equal(t, resp.Choices, out.resp.Choices)
 
-	resp.Others = []middleware.Message{middleware.Assistant("or in words")}
+	resp.Choices = []middleware.Message{middleware.Assistant("or in words")}
 	run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(resp), answer(call("1", "weather", goodWeather)))
 }
 

@@ -16,7 +16,7 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	if s.req.ToolChoice != middleware.ToolRequired && s.req.OnlyTool == "" {
 		return false
 	}
-	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Others) > 0 || len(s.known.available()) == 0 {
+	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Choices) > 0 || len(s.known.available()) == 0 {
 		return false
 	}
 	switch resp.FinishReason {

@@ -88,7 +88,7 @@ func TestNoCallIsNoFault(t *testing.T) {
 	}
 	text := middleware.Part{Text: "so"}
 	several := ended(middleware.FinishStop, text)
-	several.Others = []middleware.Message{middleware.Assistant("or so")}
+	several.Choices = []middleware.Message{middleware.Assistant("or so")}
 	free := tool("patch", "")
 	free.Kind = middleware.KindCustom
 	for name, c := range map[string]struct {

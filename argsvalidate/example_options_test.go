@@ -69,7 +69,7 @@ func ExampleOptions_keepValid() {
 	// <nil>
 }
 
-// A sink gets text at once and tool calls when they are valid; superseded voids
+// A sink gets text at once and tool calls when they are valid; a reset voids
 // what was shown of a failed attempt.
 func ExampleValidator_Middleware_sink() {
 	model := played(middleware.Assistant("", click("1", `{"css": "#ok"}`)), middleware.Assistant("", click("2", `{"selector": "#ok"}`)))
@@ -91,7 +91,7 @@ func ExampleValidator_Middleware_sink() {
 	fmt.Println(err)
 	// Output:
 	// text Clicking.
-	// superseded
+	// reset
 	// text Clicking.
 	// tool_call {"selector": "#ok"}
 	// <nil>

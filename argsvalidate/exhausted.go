@@ -149,5 +149,5 @@ func (s *step) repeated(what string, limit int) bool {
 // othersCall reports whether another choice of the answer holds tool calls: a
 // turn of several choices cannot be re-asked, and theirs are nobody's to judge.
 func othersCall(resp *middleware.Response) bool {
-	return slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
+	return slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
 }

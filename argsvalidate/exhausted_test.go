@@ -113,7 +113,7 @@ func TestDropInvalidBesideAnotherChoice(t *testing.T) {
 	o := argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid}
 	out := run(t, o, request(), middlewaretest.Reply(&middleware.Response{
 		Message: middleware.Assistant("", call("1", "note", goodNote), call("2", "weather", badWeather)),
-		Others:  []middleware.Message{middleware.Assistant("", call("3", "weather", badWeather))}}))
+		Choices: []middleware.Message{middleware.Assistant("", call("3", "weather", badWeather))}}))
 	require.NoError(t, out.err)
 	require.Len(t, out.resp.Message.ToolCalls, 1)
 	require.Equal(t, middleware.Unchecked, out.resp.Report.Status)

@@ -184,7 +184,7 @@ func (c *conversation) sink(e middleware.Event) error {
 	switch e.Kind {
 	case middleware.EventToolCall:
 		c.shown = append(c.shown, *e.Call)
-	case middleware.EventSuperseded:
+	case middleware.EventReset:
 		c.shown = nil
 	}
 	return nil

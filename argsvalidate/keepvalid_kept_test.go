@@ -99,13 +99,13 @@ func TestSinkShowsTheMessageThatComesOut(t *testing.T) {
 		want  []string
 	}{
 		"KeepValid": {keep, []middlewaretest.Turn{speaking("first", held, bad), speaking("second", call("3", "weather", goodWeather))},
-			[]string{"text first", "superseded", "text second", "superseded", "text first", "tool_call note " + goodNote, "tool_call weather " + goodWeather}},
+			[]string{"text first", "reset", "text second", "reset", "text first", "tool_call note " + goodNote, "tool_call weather " + goodWeather}},
 		"KeepValid, the first one is silent": {keep, []middlewaretest.Turn{speaking("", held, bad), speaking("second", call("3", "weather", goodWeather))},
-			[]string{"text second", "superseded", "tool_call note " + goodNote, "tool_call weather " + goodWeather}},
+			[]string{"text second", "reset", "tool_call note " + goodNote, "tool_call weather " + goodWeather}},
 		"KeepValid, an answer of its own": {keep, []middlewaretest.Turn{speaking("first", bad), speaking("second", held)},
-			[]string{"text first", "superseded", "text second", "tool_call note " + goodNote}},
+			[]string{"text first", "reset", "text second", "tool_call note " + goodNote}},
 		"Pass after a refusal": {argsvalidate.Options{MaxAttempts: 2}, []middlewaretest.Turn{speaking("first", held, bad), refusal},
-			[]string{"text first", "superseded", "text first", "tool_call note " + goodNote}},
+			[]string{"text first", "reset", "text first", "tool_call note " + goodNote}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -7,7 +7,7 @@ import "github.com/toolmend/toolmend/middleware"
 // nothing to void.
 func (s *step) withoutCalls(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
-		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventSuperseded && !s.shown {
+		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventReset && !s.shown {
 			return nil
 		}
 		return sink(e)
@@ -17,7 +17,7 @@ func (s *step) withoutCalls(sink middleware.Sink) middleware.Sink {
 // watched notices whether sink has shown what is not void.
 func (s *step) watched(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
-		s.shown = e.Kind != middleware.EventSuperseded
+		s.shown = e.Kind != middleware.EventReset
 		return sink(e)
 	}
 }
@@ -36,7 +36,7 @@ func (s *step) show(resp *middleware.Response) error {
 	var events []middleware.Event
 	if returned := s.returned(); returned < s.attempt {
 		if s.shown {
-			events = append(events, middleware.Event{Kind: middleware.EventSuperseded})
+			events = append(events, middleware.Event{Kind: middleware.EventReset})
 		}
 		for _, p := range resp.Message.Parts {
 			switch {

@@ -49,7 +49,7 @@ func TestSinkIsShownOnlyValidCalls(t *testing.T) {
 		"valid": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("so", good, stripped)},
 			[]string{"text so", "tool_call weather " + goodWeather, `tool_call note {"text": "a"}`}},
 		"asked again": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("so", bad, stripped), speaking("sorry", good)},
-			[]string{"text so", "superseded", "text sorry", "tool_call weather " + goodWeather}},
+			[]string{"text so", "reset", "text sorry", "tool_call weather " + goodWeather}},
 		"nothing shown, nothing void": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("", bad), speaking("", good)},
 			[]string{"tool_call weather " + goodWeather}},
 		"Pass":        {argsvalidate.Options{MaxAttempts: 1}, []middlewaretest.Turn{speaking("so", bad, stripped)}, []string{"text so", `tool_call note {"text": "a"}`}},
@@ -70,7 +70,7 @@ func TestSinkIsShownOnlyValidCalls(t *testing.T) {
 func TestSinkErrorEndsTheStep(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("client is gone")
-	for name, kind := range map[string]middleware.EventKind{"on text": middleware.EventText, "on superseded": middleware.EventSuperseded, "on a call": middleware.EventToolCall} {
+	for name, kind := range map[string]middleware.EventKind{"on text": middleware.EventText, "on reset": middleware.EventReset, "on a call": middleware.EventToolCall} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := request()
@@ -81,7 +81,7 @@ func TestSinkErrorEndsTheStep(t *testing.T) {
 				return nil
 			}
 			turns := []middlewaretest.Turn{speaking("so", call("1", "weather", badWeather)), speaking("", call("2", "weather", goodWeather))}
-			want := map[middleware.EventKind]int{middleware.EventText: 1, middleware.EventSuperseded: 1, middleware.EventToolCall: 2}[kind]
+			want := map[middleware.EventKind]int{middleware.EventText: 1, middleware.EventReset: 1, middleware.EventToolCall: 2}[kind]
 			model := middlewaretest.NewModel(t, turns[:want]...)
 			_, err := argsvalidate.New(unmended(argsvalidate.Options{}))(model.Call)(t.Context(), req)
 			require.ErrorIs(t, err, gone)

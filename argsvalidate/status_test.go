@@ -16,7 +16,7 @@ func TestStatus(t *testing.T) {
 	broken := tool("broken", `{"type":"objet"}`)
 	other := middlewaretest.Reply(&middleware.Response{
 		Message: middleware.Assistant("", call("1", "weather", goodWeather)), FinishReason: middleware.FinishToolCalls,
-		Others: []middleware.Message{middleware.Assistant("", call("2", "weather", badWeather))}})
+		Choices: []middleware.Message{middleware.Assistant("", call("2", "weather", badWeather))}})
 	for _, c := range []struct {
 		name string
 		o    argsvalidate.Options

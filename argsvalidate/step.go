@@ -261,7 +261,7 @@ func (s *step) envelope() *middleware.Response {
 	out, message := *s.last, written(s.last.Message, s.judged.verdicts)
 	if s.held != nil {
 		out, message = *s.held.resp, s.held.message
-		out.FinishReason, out.Others = s.last.FinishReason, s.last.Others
+		out.FinishReason, out.Choices = s.last.FinishReason, s.last.Choices
 		if len(s.last.Message.ToolCalls) == 0 {
 			out.FinishReason = middleware.FinishToolCalls
 		}

@@ -38,10 +38,10 @@ type EventKind string
 
 // The kinds of events.
 const (
-	EventText       EventKind = "text"       // a piece of the answer
-	EventReasoning  EventKind = "reasoning"  // a piece of the model's reasoning
-	EventSuperseded EventKind = "superseded" // everything shown of this step is void
-	EventToolCall   EventKind = "tool_call"  // whole and valid
+	EventText      EventKind = "text"      // a piece of the answer
+	EventReasoning EventKind = "reasoning" // a piece of the model's reasoning
+	EventReset     EventKind = "reset"     // discard all output that was streamed in this step so far
+	EventToolCall  EventKind = "tool_call" // whole and valid
 )
 
 // Sink receives a stream in order, on one goroutine at a time. An error from

@@ -158,14 +158,14 @@ func drawReport(t *rapid.T) middleware.Report {
 
 func drawResponse(t *rapid.T) middleware.Response {
 	return middleware.Response{
-		Message: drawMessage(t), Others: list(t, "others", drawMessage), FinishReason: middleware.FinishReason(plainText().Draw(t, "finish")),
+		Message: drawMessage(t), Choices: list(t, "choices", drawMessage), FinishReason: middleware.FinishReason(plainText().Draw(t, "finish")),
 		Model: plainText().Draw(t, "model"), Usage: drawUsage(t), Report: drawReport(t), Native: drawNative(t),
 	}
 }
 
 func drawEvent(t *rapid.T) middleware.Event {
 	e := middleware.Event{
-		Kind: middleware.EventKind(rapid.SampledFrom([]string{"text", "reasoning", "superseded", "tool_call"}).Draw(t, "event")),
+		Kind: middleware.EventKind(rapid.SampledFrom([]string{"text", "reasoning", "reset", "tool_call"}).Draw(t, "event")),
 		Step: rapid.Int().Draw(t, "step"), Text: wildText().Draw(t, "text"),
 	}
 	if rapid.Bool().Draw(t, "has call") {

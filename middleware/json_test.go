@@ -128,7 +128,7 @@ func TestJSONGolden(t *testing.T) {
 		`{"kind":"text","step":0,"text":"hi"}`:                   middleware.Event{Kind: middleware.EventText, Text: "hi"},
 		`{"kind":"text","step":1,"text":{"base64":"/w=="}}`:      middleware.Event{Kind: middleware.EventText, Step: 1, Text: "\xff"},
 		`{"kind":"reasoning","step":2,"text":"so"}`:              middleware.Event{Kind: middleware.EventReasoning, Step: 2, Text: "so"},
-		`{"kind":"superseded","step":3}`:                         middleware.Event{Kind: middleware.EventSuperseded, Step: 3},
+		`{"kind":"reset","step":3}`:                              middleware.Event{Kind: middleware.EventReset, Step: 3},
 		`{"id":"c1","name":"f","arguments":"{\"a\":1}"}`:         call,
 		`{"arguments":""}`:                                       middleware.ToolCall{},
 		`{"code":"type","pointer":"/a","message":"want string"}`: middleware.Issue{Code: "type", Pointer: "/a", Message: "want string"},

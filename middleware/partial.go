@@ -16,7 +16,7 @@ type partial struct {
 // sink returns a sink that notes what next gets, up to maxPartial.
 func (p *partial) sink(next Sink) Sink {
 	return func(e Event) error {
-		if e.Kind == EventSuperseded {
+		if e.Kind == EventReset {
 			*p = partial{}
 		}
 		size := len(e.Text)

@@ -31,7 +31,7 @@ func TestPartOfAnAnswerIsInTheLedger(t *testing.T) {
 	t.Parallel()
 	call := middleware.ToolCall{ID: "1", Name: "weather", Arguments: `{"city":"Oslo"}`}
 	part := func(text string) middleware.Event { return middleware.Event{Kind: middleware.EventText, Text: text} }
-	all := []middleware.Event{part("void"), {Kind: middleware.EventSuperseded}, {Kind: middleware.EventReasoning, Text: "hm"}, part("It "), part("is"), {Kind: middleware.EventToolCall, Call: &call}}
+	all := []middleware.Event{part("void"), {Kind: middleware.EventReset}, {Kind: middleware.EventReasoning, Text: "hm"}, part("It "), part("is"), {Kind: middleware.EventToolCall, Call: &call}}
 	want := middleware.Message{Role: middleware.RoleAssistant, ToolCalls: []middleware.ToolCall{call},
 		Parts: []middleware.Part{{Kind: middleware.PartReasoning, Text: "hm"}, {Text: "It is"}}}
 	quiet := func(middleware.Event) error { return nil }

@@ -6,7 +6,7 @@ import "math"
 // the caller; a middleware changes only a copy of what it got.
 type Response struct {
 	Message      Message      `json:"message"`
-	Others       []Message    `json:"others,omitzero"` // further choices (n > 1); never validated
+	Choices      []Message    `json:"choices,omitzero"` // the choices after the first, which is Message (n > 1); never validated
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
 	Model        string       `json:"model,omitzero"`  // the model that answered
 	Usage        Usage        `json:"usage,omitzero"`  // what the step cost: the sum over every attempt
@@ -30,7 +30,7 @@ const (
 func (r *Response) Clone() *Response {
 	c := *r
 	c.Message = r.Message.Clone()
-	c.Others = cloneMessages(r.Others)
+	c.Choices = cloneMessages(r.Choices)
 	c.Report = r.Report.clone()
 	return &c
 }

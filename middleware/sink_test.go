@@ -30,9 +30,9 @@ func streaming(pieces [][]string, failures []bool) middleware.ModelCall {
 	}
 }
 
-// TestSupersededExactly: what was shown is voided exactly when something was
+// TestResetExactly: what was shown is voided exactly when something was
 // shown since the last time and another call starts.
-func TestSupersededExactly(t *testing.T) {
+func TestResetExactly(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		calls := rapid.IntRange(1, 5).Draw(t, "calls")
@@ -43,7 +43,7 @@ func TestSupersededExactly(t *testing.T) {
 			pieces[i] = rapid.SliceOfN(rapid.StringN(0, 2, -1), 0, 2).Draw(t, "pieces")
 			failures[i] = i < calls-1
 			if shown {
-				want = append(want, middleware.Event{Kind: middleware.EventSuperseded})
+				want = append(want, middleware.Event{Kind: middleware.EventReset})
 				shown = false
 			}
 			for _, p := range pieces[i] {
@@ -64,19 +64,19 @@ func TestSupersededExactly(t *testing.T) {
 }
 
 // Two layers that both ask again do not void twice.
-func TestSupersededOnceAcrossLayers(t *testing.T) {
+func TestResetOnceAcrossLayers(t *testing.T) {
 	t.Parallel()
 	var got []middleware.EventKind
 	req := &middleware.Request{Sink: func(e middleware.Event) error { got = append(got, e.Kind); return nil }}
 	model := streaming([][]string{{"a"}, {"b"}, {}, {"d"}}, []bool{true, true, true, false})
 	_, err := middleware.Chain(retried(2), retried(2))(model)(t.Context(), req)
 	require.NoError(t, err)
-	require.Equal(t, []middleware.EventKind{"text", "superseded", "text", "superseded", "text"}, got)
+	require.Equal(t, []middleware.EventKind{"text", "reset", "text", "reset", "text"}, got)
 }
 
 func TestSinkErrorEndsTheCall(t *testing.T) {
 	t.Parallel()
-	t.Run("from superseded, without a call", func(t *testing.T) {
+	t.Run("from reset, without a call", func(t *testing.T) {
 		t.Parallel()
 		asked := 0
 		inner := streaming([][]string{{"a"}, {"b"}}, []bool{true, false})
@@ -85,7 +85,7 @@ func TestSinkErrorEndsTheCall(t *testing.T) {
 			return inner(ctx, req)
 		}
 		req := &middleware.Request{Sink: func(e middleware.Event) error {
-			if e.Kind == middleware.EventSuperseded {
+			if e.Kind == middleware.EventReset {
 				return errBoom
 			}
 			return nil
@@ -130,10 +130,10 @@ func TestTallySinkForCallsOfOnesOwn(t *testing.T) {
 	require.Same(t, errBoom, third(middleware.Event{Kind: middleware.EventText, Text: "d", Step: 2}))
 	require.Equal(t, []middleware.Event{
 		{Kind: middleware.EventText, Text: "a", Step: 2},
-		{Kind: middleware.EventSuperseded, Step: 2},
+		{Kind: middleware.EventReset, Step: 2},
 		{Kind: middleware.EventText, Text: "b", Step: 2},
 		{Kind: middleware.EventText, Text: "c", Step: 2},
-		{Kind: middleware.EventSuperseded, Step: 2},
+		{Kind: middleware.EventReset, Step: 2},
 	}, got)
 }
 

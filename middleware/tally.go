@@ -37,7 +37,7 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 	if req.Sink != nil {
 		if t.shown {
 			t.shown = false
-			if err := req.Sink(Event{Kind: EventSuperseded, Step: t.step}); err != nil {
+			if err := req.Sink(Event{Kind: EventReset, Step: t.step}); err != nil {
 				return nil, err
 			}
 		}
@@ -169,12 +169,12 @@ func (t *Tally) Sink(sink Sink) Sink {
 	renewed := t.calls > 1
 	return func(e Event) error {
 		if renewed && t.shown {
-			if err := sink(Event{Kind: EventSuperseded, Step: e.Step}); err != nil {
+			if err := sink(Event{Kind: EventReset, Step: e.Step}); err != nil {
 				return err
 			}
 		}
 		renewed = false
-		t.shown, t.step = e.Kind != EventSuperseded, e.Step
+		t.shown, t.step = e.Kind != EventReset, e.Step
 		return sink(e)
 	}
 }

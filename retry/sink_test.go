@@ -40,7 +40,7 @@ func TestPartlyShownAttemptIsVoided(t *testing.T) {
 				}
 				_, err := wrap(streaming(&script{errs: repeat(status(503), 1)}, false))(t.Context(), req)
 				require.NoError(t, err)
-				require.Equal(t, []middleware.EventKind{middleware.EventText, middleware.EventSuperseded, middleware.EventText}, kinds)
+				require.Equal(t, []middleware.EventKind{middleware.EventText, middleware.EventReset, middleware.EventText}, kinds)
 			})
 		})
 	}

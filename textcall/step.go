@@ -205,7 +205,7 @@ func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
 			case middleware.EventText, middleware.EventToolCall:
 				h.events = append(h.events, e)
 				return nil
-			case middleware.EventSuperseded:
+			case middleware.EventReset:
 				h.events = nil
 			}
 			return sink(e)

@@ -200,7 +200,7 @@ func TestSink(t *testing.T) {
 	type events = []middleware.Event
 	text := func(s string) middleware.Event { return middleware.Event{Kind: middleware.EventText, Text: s} }
 	hm := middleware.Event{Kind: middleware.EventReasoning, Text: "hm"}
-	void := middleware.Event{Kind: middleware.EventSuperseded}
+	void := middleware.Event{Kind: middleware.EventReset}
 	for name, tc := range map[string]struct {
 		attempts []events
 		want     events
@@ -224,7 +224,7 @@ func TestSink(t *testing.T) {
 					switch e.Kind {
 					case middleware.EventText:
 						all += e.Text
-					case middleware.EventSuperseded:
+					case middleware.EventReset:
 						all = ""
 					}
 				}

@@ -94,8 +94,8 @@ func (c content) answer(resp *middleware.Response) (string, int) {
 	if resp.FinishReason == middleware.FinishToolCalls {
 		finish = "tool_call" // the conventions' word in this place
 	}
-	out := make([]otelMessage, 0, 1+len(resp.Others))
-	for _, m := range append([]middleware.Message{resp.Message}, resp.Others...) {
+	out := make([]otelMessage, 0, 1+len(resp.Choices))
+	for _, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		if r.left <= 0 {
 			r.dropped += len(m.Parts) + len(m.ToolCalls)
 			continue

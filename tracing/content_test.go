@@ -146,7 +146,7 @@ func TestManyEmptyMessagesAreBounded(t *testing.T) {
 	o := l.options()
 	o.Content = true
 	resp := answer().resp
-	resp.Others = make([]middleware.Message, 100_000)
+	resp.Choices = make([]middleware.Message, 100_000)
 	_, err := tracing.NewAttempt(o)(script(turn{resp: resp}))(t.Context(),
 		&middleware.Request{Messages: make([]middleware.Message, 100_000)})
 	require.NoError(t, err)

@@ -31,7 +31,7 @@ func statusOf(resp *middleware.Response) string {
 	switch {
 	case resp.Report.Status != middleware.NoCalls:
 		return string(resp.Report.Status)
-	case calls(resp.Message) || slices.ContainsFunc(resp.Others, calls): // no layer validated them
+	case calls(resp.Message) || slices.ContainsFunc(resp.Choices, calls): // no layer validated them
 		return unchecked
 	}
 	return ""

@@ -101,7 +101,7 @@ func (a asker) answered(t require.TestingT, resp *middleware.Response) said {
 	require.Equal(t, a.kind, kind)
 	again, err := a.codec.DecodeResponse(nil, body)
 	require.NoError(t, err, "%s", body)
-	require.Equal(t, len(resp.Others), len(again.Others))
+	require.Equal(t, len(resp.Choices), len(again.Choices))
 	return read(again)
 }
 
@@ -245,7 +245,7 @@ func TestAnswersHaveWhatClientsDemand(t *testing.T) {
 				_, _, err := a.codec.EncodeAnswer(a.path, []byte(a.body), &middleware.Response{Message: m})
 				require.ErrorIs(t, err, wire.ErrUnencodable)
 			}
-			two := &middleware.Response{Message: middleware.Assistant("a"), Others: []middleware.Message{middleware.Assistant("b")}}
+			two := &middleware.Response{Message: middleware.Assistant("a"), Choices: []middleware.Message{middleware.Assistant("b")}}
 			_, _, err = a.codec.EncodeAnswer(a.path, []byte(a.body), two)
 			if a.onlyOne || name == "chat stream" {
 				require.ErrorIs(t, err, wire.ErrUnencodable)

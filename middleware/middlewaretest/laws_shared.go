@@ -27,7 +27,7 @@ func lawSink(t tester, mw middleware.Middleware) {
 		req := sample(question())
 		req.Sink = func(e middleware.Event) error {
 			switch e.Kind {
-			case middleware.EventSuperseded:
+			case middleware.EventReset:
 				shown.Reset()
 			case middleware.EventText:
 				shown.WriteString(e.Text)

@@ -137,7 +137,7 @@ func TestRunPasses(t *testing.T) {
 			}
 			return tally.Finish(tally.Call(ctx, func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 				if req.Sink != nil {
-					if err := req.Sink(middleware.Event{Kind: middleware.EventSuperseded}); err != nil {
+					if err := req.Sink(middleware.Event{Kind: middleware.EventReset}); err != nil {
 						return nil, err
 					}
 				}

@@ -129,7 +129,7 @@ func (a *answer) items(resp *middleware.Response) ([]item, error) {
 	switch {
 	case m.Role != middleware.RoleAssistant, m.ToolCallID != "", m.ToolName != "", m.IsError:
 		return nil, codec.Unencodablef("an answer that is not the assistant's")
-	case len(resp.Others) > 0:
+	case len(resp.Choices) > 0:
 		return nil, codec.Unencodablef("a second choice")
 	}
 	return arranged(adopted(m, a.is.Message), a.home)

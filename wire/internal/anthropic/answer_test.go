@@ -137,7 +137,7 @@ func TestResponseUnencodable(t *testing.T) {
 		"a custom call":      func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"signed reasoning":   func(r *middleware.Response) { r.Message.Parts[0].Text = "other" },
 		"fresh reasoning":    func(r *middleware.Response) { r.Message.Parts[0].Native = nil },
-		"a second choice":    func(r *middleware.Response) { r.Others = []middleware.Message{r.Message} },
+		"a second choice":    func(r *middleware.Response) { r.Choices = []middleware.Message{r.Message} },
 		"a user's":           func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
 		"no Native":          func(r *middleware.Response) { r.Native = nil },
 		"a foreign Native":   func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "x", Raw: "{}"} },

@@ -54,8 +54,8 @@ func freshStream(resp *middleware.Response, whole string, usage bool) (string, e
 
 // freshAnswer writes a response as one object.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	choices := make([]string, 0, 1+len(resp.Others))
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Others...) {
+	choices := make([]string, 0, 1+len(resp.Choices))
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		text, err := answerText(codec.WithCallIDs(m, "call_"))
 		if err != nil {
 			return "", err

@@ -137,7 +137,7 @@ func (a *answer) response(calls, choices int, history func(i int) (rawjson.Value
 			resp.Message, a.message = m, m.Native.Ref.(*message)
 			continue
 		}
-		resp.Others, a.others = append(resp.Others, m), append(a.others, m.Native.Ref.(*message))
+		resp.Choices, a.others = append(resp.Choices, m), append(a.others, m.Native.Ref.(*message))
 	}
 	a.finish = finishOf(a.word, len(resp.Message.ToolCalls))
 	resp.FinishReason = a.finish
@@ -197,10 +197,10 @@ func written(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(resp.Others) != len(a.others) {
+	if len(resp.Choices) != len(a.others) {
 		return "", codec.Unencodablef("further choices that came or went")
 	}
-	for i, m := range resp.Others {
+	for i, m := range resp.Choices {
 		if !a.others[i].same(m) {
 			return "", codec.Unencodablef("a changed further choice")
 		}

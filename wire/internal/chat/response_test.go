@@ -75,8 +75,8 @@ func TestDecodeResponse(t *testing.T) {
 		})
 	}
 	two := answer(t, answers["two"])
-	require.Equal(t, "B", two.Others[0].Text())
-	require.Equal(t, "B", answer(t, streams["two"]).Others[0].Text())
+	require.Equal(t, "B", two.Choices[0].Text())
+	require.Equal(t, "B", answer(t, streams["two"]).Choices[0].Text())
 }
 
 // Native of the message is its form in history.
@@ -231,8 +231,8 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 	}{
 		"no native":      {answers["text"], func(r *middleware.Response) { r.Native = nil }},
 		"foreign native": {answers["text"], func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "other"} }},
-		"others":         {answers["two"], func(r *middleware.Response) { r.Others[0].Parts[0].Text = "x" }},
-		"others gone":    {streams["two"], func(r *middleware.Response) { r.Others = nil }},
+		"others":         {answers["two"], func(r *middleware.Response) { r.Choices[0].Parts[0].Text = "x" }},
+		"others gone":    {streams["two"], func(r *middleware.Response) { r.Choices = nil }},
 		"media":          {answers["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
 		"old form, two": {answers["old"], func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{Name: "x"})

@@ -39,7 +39,7 @@ func (s *stream) owns(resp *middleware.Response) bool {
 // chunks take the id of the first ones, as clients drop those of another, and
 // the role stands in the stream once.
 func (s *stream) splice(shown string, resp *middleware.Response) ([]byte, error) {
-	if len(resp.Others) > 0 {
+	if len(resp.Choices) > 0 {
 		return nil, codec.Unencodablef("several choices after the beginning of another answer")
 	}
 	text, err := written(resp)

@@ -177,7 +177,7 @@ func AnswerOnly(m middleware.Message) error {
 // choice of each chunk, whatever index it has. path leads to the member of a
 // request that says how many choices are asked for.
 func Unasked(req *middleware.Request, dialect string, resp *middleware.Response, path ...string) error {
-	if req == nil || !slices.ContainsFunc(resp.Others, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
+	if req == nil || !slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
 		return nil
 	}
 	raw := string(req.Params)

@@ -84,12 +84,12 @@ func oneInsertion(before, after string) error {
 // seen is what a middleware sees of an answer.
 type seen struct {
 	Message middleware.Message
-	Others  []middleware.Message
+	Choices []middleware.Message
 	Finish  middleware.FinishReason
 	Model   string
 	Usage   middleware.Usage
 }
 
 func seenOf(r *middleware.Response) seen {
-	return seen{plain(r.Message), plains(r.Others), r.FinishReason, r.Model, r.Usage}
+	return seen{plain(r.Message), plains(r.Choices), r.FinishReason, r.Model, r.Usage}
 }

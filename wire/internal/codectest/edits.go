@@ -84,7 +84,7 @@ func added(f codec.Format, x Exchange) error {
 	if err != nil {
 		return err
 	}
-	if len(req.Tools) == 0 || len(resp.Others) > 0 || resp.FinishReason == middleware.FinishLength {
+	if len(req.Tools) == 0 || len(resp.Choices) > 0 || resp.FinishReason == middleware.FinishLength {
 		return errSkip
 	}
 	return loose(f, req, resp, func(r *middleware.Response) { r.Message.ToolCalls = append(r.Message.ToolCalls, freshCall()) })
@@ -96,7 +96,7 @@ func retold(f codec.Format, x Exchange) error {
 		return err
 	}
 	at := slices.IndexFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartText && p.Text != "" })
-	if at < 0 || len(resp.Others) > 0 {
+	if at < 0 || len(resp.Choices) > 0 {
 		return errSkip
 	}
 	wanted := resp.Clone()

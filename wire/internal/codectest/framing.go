@@ -36,7 +36,7 @@ func framed(f codec.Format, x Exchange) error {
 	for _, framing := range []string{"whole", "streamed", "array"} {
 		path, body := asking(f, framing)
 		out, _, err := f.EncodeAnswer(path, []byte(body), resp)
-		if len(resp.Others) > 0 && errors.Is(err, codec.ErrUnencodable) {
+		if len(resp.Choices) > 0 && errors.Is(err, codec.ErrUnencodable) {
 			continue
 		}
 		if err != nil {
@@ -54,7 +54,7 @@ func framed(f codec.Format, x Exchange) error {
 			return fmt.Errorf("%s: %w in %s", framing, err, clipped(out))
 		}
 	}
-	if kept == 0 && len(resp.Others) == 0 {
+	if kept == 0 && len(resp.Choices) == 0 {
 		return errors.New("no framing keeps the bytes")
 	}
 	return nil

@@ -89,11 +89,11 @@ func TestOtherCandidates(t *testing.T) {
 	const body = `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`
 	resp := answer(t, body)
 	require.Equal(t, "a", resp.Message.Text())
-	require.Len(t, resp.Others, 1)
-	require.Equal(t, "b", resp.Others[0].Text())
+	require.Len(t, resp.Choices, 1)
+	require.Equal(t, "b", resp.Choices[0].Text())
 	resp.Message.Parts[0].Text = "c"
 	require.Equal(t, strings.Replace(body, `"a"`, `"c"`, 1), answered(t, resp))
-	resp.Others[0].Parts[0].Text = "d"
+	resp.Choices[0].Parts[0].Text = "d"
 	_, err := wire.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }

@@ -42,7 +42,7 @@ func wholeOf(resp *middleware.Response, whole string) (string, error) {
 // freshAnswer writes a response as one object.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	var candidates []string
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Others...) {
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		parts, err := answerParts(m)
 		if err != nil {
 			return "", err

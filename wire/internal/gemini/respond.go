@@ -80,7 +80,7 @@ func (w *rewriter) body() (string, error) {
 // message writes the parts and calls.
 func (w *rewriter) message(resp *middleware.Response) error {
 	was, now := w.a.was, resp.Message
-	if !slices.EqualFunc(resp.Others, was.Others, unchanged) {
+	if !slices.EqualFunc(resp.Choices, was.Choices, unchanged) {
 		return codec.Unencodablef("further candidates have changed")
 	}
 	if codec.SameMessage(now, was.Message) {

@@ -137,7 +137,7 @@ func (s *stream) finish() error {
 	for i, sp := range a.speakers {
 		m := sp.message(s.calls, s.builtin)
 		if i > 0 {
-			a.was.Others = append(a.was.Others, m)
+			a.was.Choices = append(a.was.Choices, m)
 			continue
 		}
 		a.was.Message = m

@@ -64,7 +64,7 @@ func TestCloseTwice(t *testing.T) {
 	for range 2 {
 		resp, err := s.Close()
 		require.NoError(t, err)
-		require.Len(t, resp.Others, 1)
+		require.Len(t, resp.Choices, 1)
 	}
 }
 

@@ -24,7 +24,7 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	if err := codec.AnswerOnly(m); err != nil {
 		return "", err
 	}
-	if len(resp.Others) > 0 {
+	if len(resp.Choices) > 0 {
 		return "", codec.Unencodablef("a second choice")
 	}
 	content, err := contentOf(m.Parts, true)

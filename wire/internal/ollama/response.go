@@ -102,7 +102,7 @@ func (h *handle) encode(resp *middleware.Response) ([]byte, error) {
 // changes returns what has changed in resp, nil for nothing.
 func (h *handle) changes(resp *middleware.Response) (*patch, error) {
 	m := resp.Message
-	if len(resp.Others) > 0 || m.Role != middleware.RoleAssistant || m.ToolCallID != "" || m.ToolName != "" || m.IsError {
+	if len(resp.Choices) > 0 || m.Role != middleware.RoleAssistant || m.ToolCallID != "" || m.ToolName != "" || m.IsError {
 		return nil, codec.Unencodablef("more than one answer, or one that is not the assistant's")
 	}
 	p := &patch{alone: h.alone}

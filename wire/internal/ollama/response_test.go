@@ -307,7 +307,7 @@ func TestEncodeResponseRefuses(t *testing.T) {
 		"no native":      func(r *middleware.Response) { r.Native = nil },
 		"another format": func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "gemini-generate", Raw: unary} },
 		"a broken one":   func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "ollama-chat", Raw: "{"} },
-		"more answers":   func(r *middleware.Response) { r.Others = []middleware.Message{{}} },
+		"more answers":   func(r *middleware.Response) { r.Choices = []middleware.Message{{}} },
 		"a role":         func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
 		"a failure":      func(r *middleware.Response) { r.Message.IsError = true },
 		"rubbish":        func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"a":` },

@@ -132,7 +132,7 @@ func TestEditedAnswers(t *testing.T) {
 func TestAnswerEditsWithoutAPlace(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(r *middleware.Response){
-		"further choices": func(r *middleware.Response) { r.Others = make([]middleware.Message, 1) },
+		"further choices": func(r *middleware.Response) { r.Choices = make([]middleware.Message, 1) },
 		"a foreign call": func(r *middleware.Response) {
 			r.Message.ToolCalls[0] = middleware.ToolCall{Kind: middleware.KindBuiltin}
 		},

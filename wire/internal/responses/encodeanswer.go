@@ -19,7 +19,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 }
 
 func (a *answer) encode(resp *middleware.Response) (string, error) {
-	if len(resp.Others) > 0 {
+	if len(resp.Choices) > 0 {
 		return "", codec.Unencodablef("further choices")
 	}
 	if resp.FinishReason == a.was.FinishReason && resp.Model == a.was.Model && resp.Usage == a.was.Usage && a.msg.same(resp.Message) {

@@ -43,7 +43,7 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	if err := codec.AnswerOnly(resp.Message); err != nil {
 		return "", err
 	}
-	if len(resp.Others) > 0 {
+	if len(resp.Choices) > 0 {
 		return "", codec.Unencodablef("further choices")
 	}
 	id := codec.NewID("")

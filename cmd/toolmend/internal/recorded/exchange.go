@@ -49,7 +49,7 @@ func (v line) exchange() ([]Turn, error) {
 		req.Tools[i].Native = nil
 	}
 	var turns []Turn
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Others...) {
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		if len(m.ToolCalls) == 0 {
 			continue
 		}
