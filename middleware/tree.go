@@ -140,14 +140,27 @@ func (t tree) told(reply Message) {
 		mark = "→ told (a valid sibling):"
 	}
 	t.line("   │    %s", mark)
+	bullets := 0
+	more := func() {
+		if bullets > 1 {
+			t.line("   │      • and %d more, as above", bullets-1)
+		}
+		bullets = 0
+	}
 	for l := range strings.SplitSeq(reply.Text(), "\n") {
-		if l = strings.TrimSpace(l); l == "" || strings.HasPrefix(l, "•") { // the ✗ lines above say it
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		if !strings.HasPrefix(l, "•") {
+			more()
+		} else if bullets++; bullets > 1 { // the ✗ lines above say it
 			continue
 		}
 		for _, part := range wrap(l) {
 			t.line("   │      %s", part)
 		}
 	}
+	more()
 }
 
 // clipLine puts s on one line of at most n bytes.

@@ -23,7 +23,7 @@ func ExampleReport_WriteTree() {
 				Changes: []middleware.Change{{By: "coerce", Pointer: "/days", Before: `"2"`, After: "2"}},
 				Issues:  []middleware.Issue{{Code: "required", Pointer: "/city", Message: "required property is missing"}},
 			}},
-			Replies: []middleware.Message{refused(sent, "Fix the following errors:\n• [city] missing\nSend the call again.")},
+			Replies: []middleware.Message{refused(sent, "Fix the following errors:\n• [city] missing\n• [town] unknown\nSend the call again.")},
 			Usage:   middleware.Usage{Input: 100, Output: 20},
 		}},
 	}
@@ -37,6 +37,8 @@ func ExampleReport_WriteTree() {
 	//    │    ✗ city: required property is missing
 	//    │    → told:
 	//    │      Fix the following errors:
+	//    │      • [city] missing
+	//    │      • and 1 more, as above
 	//    │      Send the call again.
 	//    └─ valid, 1 model call, 120 tokens
 }

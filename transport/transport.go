@@ -82,6 +82,8 @@
 //     the error itself.
 //   - In a stream that has begun, the format's failure event follows, and the
 //     body ends properly behind it; the code is in the trailer X-Toolmend-Error.
+//     The event of Chat Completions has the status 400 in place of the code,
+//     because agents end their turn at that number only.
 //     After a network error the body's Read returns that error instead. Such an
 //     answer does not go on with that of a retry: its text would be in it one
 //     and a half times.

@@ -13,9 +13,11 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
-// maxComplaints bounds what goes to stderr when a whole file is of the wrong
-// kind.
-const maxComplaints = 100
+// Bounds of what goes to stderr when files are of the wrong kind.
+const (
+	maxComplaints = 100 // in all
+	maxOfFile     = 5   // about the lines of one file
+)
 
 // runCheck is `toolmend check`.
 func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
@@ -52,6 +54,8 @@ type check struct {
 	sum      *summary // of all files together
 	progress *progress
 	failed   int // complaints, shown or not
+	ofFile   int // those about lines of the file in hand
+	shown    int
 }
 
 // run reads all files. What is wrong with one does not keep it from the next.
@@ -87,8 +91,12 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 		return err
 	}
 	c.sum.Files++
+	c.ofFile = 0
 	lines := recorded.NewReader(label, c.progress.watch(in))
 	inOrder(ctx, lines.Next, func(l recorded.Line) found { return c.look(ctx, l, sets) }, c.take)
+	if more := c.ofFile - maxOfFile; more > 0 {
+		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
+	}
 	return nil
 }
 
@@ -143,7 +151,11 @@ func (c *check) take(f found) {
 	case errors.As(f.err, &skipped):
 		c.sum.Skipped[string(skipped)]++
 	case f.err != nil:
-		c.complain(f.err)
+		if c.ofFile++; c.ofFile > maxOfFile {
+			c.failed++
+		} else {
+			c.complain(f.err)
+		}
 	}
 	c.sum.Turns += f.turns
 	for i := range f.calls {
@@ -155,11 +167,16 @@ func (c *check) take(f found) {
 	c.progress.show(c.sum.Calls)
 }
 
-// complain says what is wrong, on a line of its own above the progress bar.
-// Past maxComplaints it only counts.
+// complain counts what is wrong, and says it.
 func (c *check) complain(err error) {
 	c.failed++
-	if c.failed <= maxComplaints {
+	c.say(err)
+}
+
+// say writes a line of its own above the progress bar. Past maxComplaints it
+// does nothing.
+func (c *check) say(err error) {
+	if c.shown++; c.shown <= maxComplaints {
 		c.progress.clear()
 		fmt.Fprintln(c.stderr, err)
 	}
@@ -167,8 +184,8 @@ func (c *check) complain(err error) {
 
 // report prints what was counted, after all that was found on the way.
 func (c *check) report() {
-	if more := c.failed - maxComplaints; more > 0 {
-		fmt.Fprintf(c.stderr, "and %d more that could not be read\n", more)
+	if more := c.shown - maxComplaints; more > 0 {
+		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
 	}
 	c.sum.Unreadable = c.failed
 	if c.json {

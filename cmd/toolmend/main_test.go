@@ -184,9 +184,21 @@ func TestBadLines(t *testing.T) {
 
 func TestManyBadLines(t *testing.T) {
 	t.Parallel()
-	got := exec(t, dirWith(t, nil), strings.Repeat("{x\n", maxComplaints+20), "check", "-")
+	got := exec(t, dirWith(t, nil), strings.Repeat("{x\n", 93), "check", "-")
+	require.Equal(t, exitFailed, got.code)
+	require.Equal(t, 6, strings.Count(got.errOut, "\n"))
+	require.Contains(t, got.errOut, "stdin: and 88 more lines that could not be read")
+	require.Contains(t, got.out, "93 not read")
+
+	files, args := map[string]string{}, []string{"check"}
+	for i := range 20 {
+		name := fmt.Sprint("log", i)
+		files[name] = strings.Repeat("{x\n", 7)
+		args = append(args, "@/"+name)
+	}
+	got = exec(t, dirWith(t, files), "", args...)
 	require.Equal(t, maxComplaints+1, strings.Count(got.errOut, "\n"))
-	require.Contains(t, got.errOut, "and 20 more that could not be read")
+	require.Contains(t, got.errOut, "and 20 more such lines")
 }
 
 func TestGzipAndStdin(t *testing.T) {
