@@ -9,15 +9,16 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Provider names the rules that a schema is reduced by.
-type Provider = typeschema.Provider
+// Provider names the rules that SendReduced writes a schema by.
+type Provider uint8
 
-// The providers whose rules SendReduced knows.
+// The providers. Anthropic's rules without strict are also those of OpenAI
+// without strict.
 const (
-	OpenAIStrict    = typeschema.OpenAIStrict
-	Anthropic       = typeschema.Anthropic // also OpenAI without strict
-	AnthropicStrict = typeschema.AnthropicStrict
-	Gemini          = typeschema.Gemini
+	OpenAIStrict Provider = iota
+	Anthropic
+	AnthropicStrict
+	Gemini
 )
 
 // SendReduced returns a middleware that sends each function tool's schema in
@@ -48,10 +49,10 @@ func SendReduced(p Provider) middleware.Middleware {
 
 func reduce(t *middleware.Tool, p Provider) error {
 	strict := p == OpenAIStrict || p == AnthropicStrict
-	parameters, err := typeschema.Reduce(t.Parameters, p)
+	parameters, err := typeschema.Reduce(t.Parameters, typeschema.Provider(p))
 	if strict && errors.Is(err, typeschema.ErrReduce) {
 		strict, t.Strict = false, false
-		parameters, err = typeschema.Reduce(t.Parameters, Anthropic)
+		parameters, err = typeschema.Reduce(t.Parameters, typeschema.Anthropic)
 	}
 	if err != nil {
 		return err

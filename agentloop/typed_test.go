@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/internal/typeschema"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
@@ -110,6 +111,10 @@ func TestSendReduced(t *testing.T) {
 	require.False(t, sent[1].Strict, "a map has no strict form")
 	require.Equal(t, oslo, s.Results[0].Call.Arguments, "the null that stands for an absent property is taken out")
 
+	for public, internal := range map[agentloop.Provider]typeschema.Provider{agentloop.OpenAIStrict: typeschema.OpenAIStrict, agentloop.Anthropic: typeschema.Anthropic,
+		agentloop.AnthropicStrict: typeschema.AnthropicStrict, agentloop.Gemini: typeschema.Gemini} {
+		require.Equal(t, internal, typeschema.Provider(public))
+	}
 	broken := agentloop.SendReduced(agentloop.Gemini)(model.Call)
 	_, err := broken(t.Context(), &middleware.Request{Tools: []middleware.Tool{{Name: "t", Parameters: []byte(`{"type":`)}}})
 	require.ErrorContains(t, err, `agentloop: tool "t"`)

@@ -1,7 +1,6 @@
 package typeschema_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/url"
 	"reflect"
@@ -205,20 +204,6 @@ func TestForConcurrently(t *testing.T) {
 		})
 	}
 	wg.Wait()
-}
-
-func TestNames(t *testing.T) {
-	t.Parallel()
-	raw, err := typeschema.For(reflect.TypeFor[person]())
-	require.NoError(t, err)
-	declared, required := typeschema.Names(raw)
-	require.Equal(t, []string{"name", "age", "tags", "attrs", "boss", "born"}, declared)
-	require.Equal(t, []string{"name"}, required)
-	for _, unknown := range []string{``, `true`, `[]`, `{}`, `{"properties":1,"required":"a"}`} {
-		declared, required = typeschema.Names(json.RawMessage(unknown))
-		require.Empty(t, declared)
-		require.Empty(t, required)
-	}
 }
 
 func BenchmarkFor(b *testing.B) {
