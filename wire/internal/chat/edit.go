@@ -72,7 +72,7 @@ func partEdits(v rawjson.Value, h *message, m middleware.Message) (members []cod
 				items[i] = was.items[i].Native.Raw
 			}
 		}
-		return members, codec.Elements(content, items), err
+		return members, codec.Splice(content, items), err
 	}
 	raw, err := contentOf(m.Role, now.items)
 	return append(members, codec.Member{Key: "content", Raw: raw}), nil, err
@@ -225,7 +225,7 @@ func callEdits(v rawjson.Value, h *message, m middleware.Message) (members []cod
 		if _, err := codec.Only(v, "tool_calls"); err != nil {
 			return nil, nil, err
 		}
-		return nil, codec.Elements(f.calls, items), nil
+		return nil, codec.Splice(f.calls, items), nil
 	}
 	return []codec.Member{{Key: "tool_calls", Raw: codec.Array(items)}}, nil, nil
 }

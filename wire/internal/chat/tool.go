@@ -251,7 +251,7 @@ func (h *request) tools(req *middleware.Request) (members []codec.Member, inner 
 		case list.Len() > 0 && len(items) == 0:
 			members = append(members, codec.Member{Key: key})
 		default:
-			inner = append(inner, codec.Elements(list, items)...)
+			inner = append(inner, codec.Splice(list, items)...)
 		}
 	}
 	if len(inner) > 0 {

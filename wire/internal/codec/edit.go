@@ -68,7 +68,7 @@ func Append(container rawjson.Value, raw string) rawjson.Edit {
 
 // Splice returns the edits that make items, JSON texts, the elements of array:
 // elements at both ends that stay are not touched, so that appending is one
-// insertion.
+// insertion. If as many come as go between them, each takes the place of one.
 func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 	old := slices.Collect(array.Each())
 	from := 0
@@ -82,6 +82,15 @@ func Splice(array rawjson.Value, items []string) []rawjson.Edit {
 	}
 	if from == oldTo && from == newTo {
 		return nil
+	}
+	if oldTo == newTo {
+		var edits []rawjson.Edit
+		for i := from; i < oldTo; i++ {
+			if old[i].Raw() != items[i] {
+				edits = append(edits, Replace(old[i], items[i]))
+			}
+		}
+		return edits
 	}
 	middle := strings.Join(items[from:newTo], ",")
 	var start, end int

@@ -98,20 +98,3 @@ func SetAll(object rawjson.Value, members ...Member) ([]rawjson.Edit, error) {
 	p.Put(members...)
 	return p.Edits()
 }
-
-// Elements returns the edits that make items, JSON texts, the elements of
-// array. Where their number stays, each stands in the place of the old one.
-func Elements(array rawjson.Value, items []string) []rawjson.Edit {
-	if array.Len() != len(items) {
-		return Splice(array, items)
-	}
-	var edits []rawjson.Edit
-	i := 0
-	for old := range array.Each() {
-		if old.Raw() != items[i] {
-			edits = append(edits, Replace(old, items[i]))
-		}
-		i++
-	}
-	return edits
-}

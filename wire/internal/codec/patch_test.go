@@ -64,9 +64,9 @@ func TestElementsStayInPlace(t *testing.T) {
 	t.Parallel()
 	const text = `[ 1, 2 , 3 ]`
 	array := parse(t, text)
-	require.Equal(t, `[ 7, 2 , 9 ]`, apply(t, text, codec.Elements(array, []string{"7", "2", "9"})...))
-	require.Equal(t, `[ 1, 2 ]`, apply(t, text, codec.Elements(array, []string{"1", "2"})...))
-	require.Empty(t, codec.Elements(array, []string{"1", "2", "3"}))
+	require.Equal(t, `[ 7, 2 , 9 ]`, apply(t, text, codec.Splice(array, []string{"7", "2", "9"})...))
+	require.Equal(t, `[ 1, 2 ]`, apply(t, text, codec.Splice(array, []string{"1", "2"})...))
+	require.Empty(t, codec.Splice(array, []string{"1", "2", "3"}))
 }
 
 func TestObject(t *testing.T) {

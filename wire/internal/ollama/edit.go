@@ -181,7 +181,7 @@ func setList(p *codec.Patch, object rawjson.Value, key string, items []string) {
 		}
 		return
 	}
-	if edits := codec.Elements(list, items); len(edits) > 0 {
+	if edits := codec.Splice(list, items); len(edits) > 0 {
 		p.Add(edits, only(object, key))
 	}
 }

@@ -125,7 +125,7 @@ func (p *patch) putCalls(line *codec.Patch, e codec.Event, root rawjson.Value, d
 		if p.told+n > len(p.calls) {
 			return false, codec.Unencodablef("calls in another place than before")
 		}
-		line.Add(codec.Elements(list, p.calls[p.told:p.told+n]), only(message, "tool_calls"))
+		line.Add(codec.Splice(list, p.calls[p.told:p.told+n]), only(message, "tool_calls"))
 		p.told += n
 	case n > 0 && p.told < len(p.calls):
 		line.Add(codec.Splice(list, p.calls), only(message, "tool_calls"))

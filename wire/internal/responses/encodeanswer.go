@@ -36,7 +36,7 @@ func (a *answer) encode(resp *middleware.Response) (string, error) {
 	case a.stream == nil:
 		patch := a.envelope(resp, end)
 		a.joined(patch, resp.Message)
-		patch.Add(codec.Elements(a.env.Get("output"), texts(items)), a.once("output"))
+		patch.Add(codec.Splice(a.env.Get("output"), texts(items)), a.once("output"))
 		edits, err := patch.Edits()
 		if err != nil {
 			return "", err

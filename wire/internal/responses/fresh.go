@@ -120,7 +120,7 @@ func withContent(v rawjson.Value, key string, parts []middleware.Part, text stri
 		return "", err
 	}
 	if content.Kind() == rawjson.Array {
-		return codec.Within(v, codec.Elements(content, raws))
+		return codec.Within(v, codec.Splice(content, raws))
 	}
 	e, err := codec.Set(v, key, codec.Array(raws))
 	if err != nil {
