@@ -183,18 +183,35 @@ func asItCame(_ codec.Format, resp *middleware.Response) ([]byte, error) {
 }
 
 // forgetful writes what comes from storage as if it were of another format.
-func forgetful(f codec.Format, req *middleware.Request) ([]byte, error) {
-	req = req.Clone()
-	for i, m := range req.Messages {
-		if m.Native == nil || m.Native.Ref != nil {
-			continue
-		}
-		req.Messages[i].Native = nil
-		for j := range m.Parts {
-			req.Messages[i].Parts[j].Native = nil
+func forgetful() faulty {
+	known := map[*middleware.Native]bool{}
+	learn := func(messages ...middleware.Message) {
+		for _, m := range messages {
+			known[m.Native] = true
 		}
 	}
-	return f.EncodeRequest(req)
+	return faulty{
+		decodeRequest: func(r *middleware.Request) { learn(r.Messages...) },
+		decodeResponse: func(r *middleware.Response, err error) (*middleware.Response, error) {
+			if err == nil {
+				learn(r.Message)
+			}
+			return r, err
+		},
+		encodeRequest: func(f codec.Format, req *middleware.Request) ([]byte, error) {
+			req = req.Clone()
+			for i, m := range req.Messages {
+				if known[m.Native] {
+					continue
+				}
+				req.Messages[i].Native = nil
+				for j := range m.Parts {
+					req.Messages[i].Parts[j].Native = nil
+				}
+			}
+			return f.EncodeRequest(req)
+		},
+	}
 }
 
 func TestLawsCatch(t *testing.T) {
@@ -207,7 +224,7 @@ func TestLawsCatch(t *testing.T) {
 		"a member is dropped":           {"request in is request out", rewriting(`"metadata": {"user_id": "u"}, `, ""), "request differs"},
 		"a request without Native":      {"request in is request out", faulty{decodeRequest: func(r *middleware.Request) { r.Native = nil }}, "no Native"},
 		"tools are not seen":            {"request in is request out", faulty{decodeRequest: func(r *middleware.Request) { r.Tools = nil }}, "differs"},
-		"storage is forgotten":          {"a stored request is written the same", faulty{encodeRequest: forgetful}, "request differs"},
+		"storage is forgotten":          {"a stored request is written the same", forgetful(), "request differs"},
 		"an answer loses a line":        {"answer in is answer out", faulty{encodeResponse: unspaced}, "answer differs"},
 		"a call is not seen":            {"answer in is answer out", faulty{decodeResponse: without, encodeResponse: asItCame}, "recorded as calls"},
 		"pieces lose the text":          {"chunks do not matter", streaming(faultyStream{joined: true}), "the sink saw"},
@@ -224,7 +241,7 @@ func TestLawsCatch(t *testing.T) {
 		"a reply is lost":               {"a re-ask appends the turn", faulty{encodeRequest: unanswered}, "a turn of"},
 		"the cache is lost":             {"a re-ask is one insertion", rewriting(`"max_tokens": 100`, `"max_tokens":100`), "not one insertion"},
 		"rubbish is sent":               {"rubbish is asked again about", rewriting(`"input":{}`, `"input":"{"`), "call 0 of the turn"},
-		"a stored turn is forgotten":    {"a stored turn is echoed the same", faulty{encodeRequest: forgetful}, "re-ask differs"},
+		"a stored turn is forgotten":    {"a stored turn is echoed the same", forgetful(), "re-ask differs"},
 		"a call stays":                  {"a dropped call is gone", losing(), "written as 1"},
 		"a call does not come":          {"an added call is there", losing(), "written as 1"},
 		"words are lost":                {"changed text is written", losing(), "text differs"},
@@ -234,6 +251,8 @@ func TestLawsCatch(t *testing.T) {
 		"a framing changes a call":      {"another framing says the same", reframing(`"city":`, `"town":`), "call 0 changed"},
 		"a framing loses words":         {"another framing says the same", reframing("And Bergen.", ""), "text"},
 		"a framing is not kept":         {"another framing says the same", reframing("data: ", "data:"), "no framing keeps"},
+		"a stream begins otherwise":     {"a changed stream keeps what stands before the change", faulty{encodeResponse: unlike}, "what stands before differs"},
+		"what is left is spaced":        {"a cut conversation keeps its bytes", rewriting(`"type":`, `"type" :`), "what is left differs"},
 		"a call is shown":               {"the rest of a stream completes it", streaming(faultyStream{safe: func(_, written int) int { return written }}), "shown"},
 	}
 	laws, covered := map[string]Law{}, map[string]bool{}
@@ -269,6 +288,12 @@ func TestLawsCatchPanics(t *testing.T) {
 func unspaced(f codec.Format, resp *middleware.Response) ([]byte, error) {
 	body, err := f.EncodeResponse(resp)
 	return bytes.TrimSpace(body), err
+}
+
+// unlike writes a changed answer with another beginning.
+func unlike(f codec.Format, resp *middleware.Response) ([]byte, error) {
+	body, err := f.EncodeResponse(resp)
+	return append([]byte(": changed\n\n"), body...), err
 }
 
 func without(resp *middleware.Response, err error) (*middleware.Response, error) {
@@ -312,4 +337,27 @@ func stubborn(f codec.Format, req *middleware.Request) ([]byte, error) {
 	req = req.Clone()
 	req.MaxTokens = 100
 	return f.EncodeRequest(req)
+}
+
+func TestDiffer(t *testing.T) {
+	t.Parallel()
+	compare := func(now codec.Format, known func(Difference) string) *differ {
+		d := &differ{t: t, old: anthropic.Format{}, now: now, known: known, same: map[string]int{}, reasons: map[string]int{}, wrong: map[string][]Difference{}}
+		d.exchange(exchange)
+		return d
+	}
+	same := compare(anthropic.Format{}, nil)
+	require.Empty(t, same.wrong)
+	for _, edit := range []string{"request: texts", "stored request: args", "re-ask 2, request: system", "answer: args", "rest: args", "splice: usage"} {
+		require.Positive(t, same.same[edit], edit)
+	}
+	fault := faulty{Format: anthropic.Format{}, encodeRequest: stubborn, encodeResponse: asItCame}
+	other := compare(fault, nil)
+	for _, edit := range []string{"request: settings", "stored answer: args"} {
+		require.NotEmpty(t, other.wrong[edit], edit)
+	}
+	require.Empty(t, other.wrong["request: texts"])
+	excused := compare(fault, func(d Difference) string { return "as it should be" })
+	require.Empty(t, excused.wrong)
+	require.NotEmpty(t, excused.reasons)
 }

@@ -37,6 +37,8 @@ func Laws() []Law {
 		{"the rest of a stream completes it", rest},
 		{"a keep-alive changes nothing", alive},
 		{"another framing says the same", framed},
+		{"a changed stream keeps what stands before the change", keptStart},
+		{"a cut conversation keeps its bytes", cutHistory},
 	}
 }
 
