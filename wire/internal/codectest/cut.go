@@ -135,7 +135,7 @@ func keptStart(f codec.Format, x Exchange) error {
 		return err
 	}
 	for i, c := range resp.Message.ToolCalls {
-		if c.Kind != middleware.Function {
+		if c.Kind != middleware.KindFunction {
 			continue
 		}
 		start := s.Safe()

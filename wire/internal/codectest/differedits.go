@@ -44,7 +44,7 @@ func eachCall(do func(c *middleware.ToolCall)) func(*middleware.Request) {
 func eachFunction(do func(t *middleware.Tool)) func(*middleware.Request) {
 	return func(r *middleware.Request) {
 		for i := range r.Tools {
-			if r.Tools[i].Kind == middleware.Function {
+			if r.Tools[i].Kind == middleware.KindFunction {
 				do(&r.Tools[i])
 			}
 		}
