@@ -1,101 +1,115 @@
-package repocheck_test
+// Package repocheck holds the repository to those of its own rules that no
+// linter has: what may import what, that everything exported is documented, that
+// long files say why, that links lead somewhere and that the code in Markdown is
+// the code that runs.
+//
+// Each rule is a function over a file tree that returns what it found, one
+// problem a line, so that its test can feed it a bad example. TestRepository
+// runs all of them over the repository.
+package repocheck
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/toolmend/toolmend/internal/repocheck"
 )
-
-const module = "github.com/toolmend/toolmend"
-
-// house is the table of the design: a package imports only what stands above
-// its own line. "/..." takes in the packages below, test modules of a layer
-// among them.
-var house = []repocheck.Room{
-	{Floor: 0, Path: "middleware", StdOnly: true},
-	{Floor: 0, Path: "middleware/middlewaretest", StdOnly: true},
-	{Floor: 0, Path: "internal/rawjson"},
-	{Floor: 0, Path: "internal/validators"},
-	{Floor: 0, Path: "internal/hostile"},
-	{Floor: 0, Path: "internal/run"},
-	{Floor: 0, Path: "internal/text", StdOnly: true},
-
-	{Floor: 1, Path: "internal/schema"},
-	{Floor: 1, Path: "internal/repeat"},
-	{Floor: 1, Path: "strip"},
-	{Floor: 1, Path: "mend"},
-	{Floor: 1, Path: "internal/typeschema/..."},
-	{Floor: 1, Path: "batch"},
-	{Floor: 1, Path: "budget"},
-
-	{Floor: 2, Path: "argsvalidate"},
-	{Floor: 2, Path: "answer"},
-	{Floor: 2, Path: "retry"},
-	{Floor: 2, Path: "tracing"},
-	{Floor: 2, Path: "textcall"},
-
-	{Floor: 3, Path: "agentloop/..."},
-	{Floor: 3, Path: "wire/..."},
-	{Floor: 3, Path: "transport/..."},
-	{Floor: 3, Path: "mcp/..."},
-	{Floor: 3, Path: "integrations/..."},
-	{Floor: 3, Path: "internal/envelope"},
-
-	{Floor: 4, Path: "tracing/tooltrace"},
-	{Floor: 4, Path: "cmd/toolmend/...", Top: true},
-	{Floor: 4, Path: "examples/...", Top: true},
-	{Floor: 4, Path: "e2e", Top: true},
-	{Floor: 4, Path: "tools/...", Top: true},
-	{Floor: 4, Path: "internal/repocheck", Top: true},
-	{Floor: 4, Path: ".", Top: true},
-}
-
-// limits says where heavy dependencies may be.
-var limits = []repocheck.Limit{
-	{Prefix: "github.com/santhosh-tekuri/jsonschema", Only: "internal/schema"},
-	{Prefix: "github.com/stretchr/testify", Only: "examples/clients/internal/harness"}, // what the tests of thirteen programs share
-	{Prefix: "pgregory.net/rapid"},
-	{Prefix: "go.opentelemetry.io/otel/sdk", Only: "examples/quickstart"}, // prints spans as an exporter gets them
-}
 
 func TestRepository(t *testing.T) {
 	t.Parallel()
-	dir, err := os.Getwd()
-	require.NoError(t, err)
-	tree, err := repocheck.Open(repocheck.Root(dir, "LICENSE"))
-	require.NoError(t, err)
-	require.Contains(t, tree.Files, "go.mod")
-
-	rules := map[string]func(repocheck.Tree) ([]repocheck.Problem, error){
-		"imports": func(t repocheck.Tree) ([]repocheck.Problem, error) {
-			return repocheck.Imports(t, module, house, limits)
-		},
-		"docs":      repocheck.Docs,
-		"sizes":     repocheck.Sizes,
-		"words":     repocheck.Words,
-		"examples":  repocheck.Examples,
-		"changelog": repocheck.Changelog,
-		"decisions": repocheck.Decisions,
-	}
-	for name, rule := range rules {
+	repository := open(t, "../..")
+	for name, rule := range map[string]rule{
+		"imports": imports, "docs": undocumented, "sizes": sizes, "words": words,
+		"examples": examples, "links": links, "decisions": decisions,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			problems, err := rule(tree)
-			require.NoError(t, err)
-			for _, p := range problems {
-				t.Error(p)
+			for _, problem := range rule(t, repository) {
+				t.Error(problem)
 			}
 		})
 	}
 }
 
-// The rooms stand in the order of their floors, so that "above" means both.
-func TestHouseIsOrdered(t *testing.T) {
-	t.Parallel()
-	for i := 1; i < len(house); i++ {
-		require.GreaterOrEqual(t, house[i].Floor, house[i-1].Floor, house[i].Path)
+// rule returns what a tree has that it must not have, as "file:line: text".
+type rule func(testing.TB, tree) []string
+
+// problem puts the place before a text. Line 0 is the file as a whole.
+func problem(file string, line int, format string, args ...any) string {
+	if line > 0 {
+		file = fmt.Sprintf("%s:%d", file, line)
 	}
+	return file + ": " + fmt.Sprintf(format, args...)
 }
+
+// tree is a set of files, by slash-separated paths from the root, sorted.
+type tree struct {
+	fs.FS
+	files []string
+}
+
+// open returns what git tracks or would add in the repository at root. Without
+// git it is every file, so that an unpacked archive can be checked too.
+func open(t testing.TB, root string) tree {
+	all := treeOf(t, os.DirFS(root))
+	git := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	git.Dir = root
+	out, err := git.Output()
+	if err != nil {
+		return all
+	}
+	listed := make(map[string]bool)
+	for name := range strings.SplitSeq(string(out), "\x00") {
+		listed[name] = true
+	}
+	// A file that git lists and that is gone from the disk is no problem.
+	all.files = slices.DeleteFunc(all.files, func(name string) bool { return !listed[name] })
+	require.Contains(t, all.files, "go.mod")
+	return all
+}
+
+// treeOf returns the tree of every regular file but those in .git and those
+// that a failed property leaves.
+func treeOf(t testing.TB, fsys fs.FS) tree {
+	all := tree{FS: fsys}
+	require.NoError(t, fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || strings.HasSuffix(name, "testdata/rapid")):
+			return fs.SkipDir
+		case d.Type().IsRegular():
+			all.files = append(all.files, name)
+		}
+		return nil
+	}))
+	slices.Sort(all.files)
+	return all
+}
+
+// read returns the content of a file.
+func (all tree) read(t testing.TB, name string) string {
+	text, err := fs.ReadFile(all, name)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// having returns the files with an extension, but for those in testdata.
+func (all tree) having(ext string) []string {
+	var files []string
+	for _, f := range all.files {
+		if path.Ext(f) == ext && !slices.Contains(strings.Split(path.Dir(f), "/"), "testdata") {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// isTest reports whether only go test compiles the file.
+func isTest(file string) bool { return strings.HasSuffix(file, "_test.go") }

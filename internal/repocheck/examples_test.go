@@ -4,9 +4,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"path"
+	"io/fs"
 	"regexp"
 	"strings"
+	"testing"
 )
 
 // exampleMark announces the code block that follows it in a Markdown file:
@@ -18,19 +19,12 @@ import (
 // "// endregion". Without #Name the block is the whole file.
 var exampleMark = regexp.MustCompile(`^<!-- example: ([^\s#]+)(?:#(\S+))? -->$`)
 
-// Examples checks that every marked code block of a Markdown file equals the
-// code that its mark names.
-func Examples(t Tree) ([]Problem, error) {
-	var problems []Problem
-	for _, file := range t.Files {
-		if path.Ext(file) != ".md" || inTestdata(file) {
-			continue
-		}
-		b, err := t.read(file)
-		if err != nil {
-			return nil, err
-		}
-		lines := strings.Split(string(b), "\n")
+// examples finds marked code blocks of Markdown files that differ from the code
+// that the mark names.
+func examples(t testing.TB, all tree) []string {
+	var problems []string
+	for _, file := range all.having(".md") {
+		lines := strings.Split(all.read(t, file), "\n")
 		for i, line := range lines {
 			m := exampleMark.FindStringSubmatch(strings.TrimSpace(line))
 			if m == nil {
@@ -38,13 +32,13 @@ func Examples(t Tree) ([]Problem, error) {
 			}
 			block, ok := codeBlock(lines[i+1:])
 			if !ok {
-				problems = append(problems, Problem{file, i + 1, "no Go code block follows the example mark"})
-			} else if what := differs(t, block, m[1], m[2]); what != "" {
-				problems = append(problems, Problem{file, i + 1, what})
+				problems = append(problems, problem(file, i+1, "no Go code block follows the example mark"))
+			} else if what := differs(all, block, m[1], m[2]); what != "" {
+				problems = append(problems, problem(file, i+1, "%s", what))
 			}
 		}
 	}
-	return problems, nil
+	return problems
 }
 
 // codeBlock returns the Go code block that lines start with, blank lines
@@ -65,8 +59,8 @@ func codeBlock(lines []string) (string, bool) {
 }
 
 // differs says how block is not the code that the mark names, or "".
-func differs(t Tree, block, file, name string) string {
-	src, err := t.read(file)
+func differs(all tree, block, file, name string) string {
+	src, err := fs.ReadFile(all, file)
 	if err != nil {
 		return "cannot read the example: " + err.Error()
 	}
