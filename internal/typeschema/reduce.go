@@ -25,8 +25,8 @@ const (
 var ErrReduce = errors.New("schema cannot be reduced")
 
 // Reduce returns the schema to send for a full one, which may come from [For]
-// or from a stranger: nothing that p refuses, no $schema or $id, no bounds and
-// patterns that only say which Go type is behind it. The order of properties
+// or from elsewhere: nothing that p refuses, no $schema or $id, no patterns that
+// only say which Go type is behind a string. The order of properties
 // is kept. What was dropped and matters to the model is told in the
 // description.
 //
@@ -47,77 +47,28 @@ func Reduce(schema json.RawMessage, p Provider) (json.RawMessage, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: not an object", ErrReduce)
 	}
-	hoist(modern(root))
-	r := reducer{rules: providers[p], root: root}
+	hoist(root)
+	r := reducer{provider: p, rules: providers[p], root: root}
 	if err := r.reduce(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrReduce, err)
 	}
 	return json.RawMessage(render(tidy(r.root))), nil
 }
 
-// rules are what a provider takes.
-//
-// Source: the limits that users of the three providers report; the vendors'
-// own pages are OpenAI's "Structured outputs: supported schemas", Anthropic's
-// "Structured outputs: JSON Schema limitations" and Gemini's
-// FunctionDeclaration.parametersJsonSchema. Where they change, a request is
-// refused by the provider, never a call accepted that the full schema refuses.
-type rules struct {
-	keywords  []string // all that is taken; nil: all but the noise
-	formats   []string // nil: all
-	closed    bool     // objects have declared properties only
-	all       bool     // every property is required
-	typed     bool     // every schema has a type, and every array its items
-	oneOf     bool     // is taken
-	constant  bool     // const is taken
-	bareRef   bool     // nothing stands beside $ref
-	noCycles  bool     // no recursion
-	freeCycle bool     // a property that leads into a recursion is not required
-	shortMin  bool     // minItems is 0 or 1
-	rootRef   bool     // "#" is taken as a reference
-	limits    limits
-}
-
-// limits are those of OpenAI's strict mode. Zero is none.
-type limits struct{ properties, depth, nameChars, enumValues int }
-
-var (
-	// noise says nothing about values.
-	noise = []string{"$schema", "$id", "$anchor", "$comment"}
-	// combinators may not stand at the root: providers want a plain object.
-	combinators = []string{"anyOf", "oneOf", "allOf", "not", "enum", "const"}
-	// plainObject is what all strict modes take.
-	plainObject = []string{"type", "title", "description", "enum", "const", "properties", "required", "additionalProperties", "items", "anyOf", "$ref", "$defs", "format"}
-
-	providers = []rules{
-		OpenAIStrict: {
-			keywords: append([]string{"pattern", "multipleOf", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minItems", "maxItems"}, plainObject...),
-			formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"},
-			closed:   true, all: true, typed: true, constant: true, bareRef: true, rootRef: true,
-			limits: limits{properties: 5_000, depth: 10, nameChars: 120_000, enumValues: 1_000},
-		},
-		Anthropic: {oneOf: true, constant: true, rootRef: true},
-		AnthropicStrict: {
-			keywords: append([]string{"default", "minItems"}, plainObject...),
-			formats:  []string{"date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid"},
-			closed:   true, constant: true, noCycles: true, shortMin: true, rootRef: true,
-		},
-		Gemini: {
-			keywords: append([]string{"prefixItems", "minItems", "maxItems", "minimum", "maximum"}, plainObject...),
-			bareRef:  true, freeCycle: true,
-		},
-	}
-)
-
-// told are the keywords whose loss the model is told of.
-var told = []string{"default", "exclusiveMaximum", "exclusiveMinimum", "format", "maxItems", "maxLength", "maximum",
-	"minItems", "minLength", "minimum", "multipleOf", "pattern", "uniqueItems"}
-
 // reducer works on a copy of one schema.
 type reducer struct {
+	provider Provider
 	rules
 	root   *ordered
 	cycles map[string]bool // references that lead back to themselves
+	err    error           // the first one
+}
+
+// fail notes why the schema at a place has no form.
+func (r *reducer) fail(at, format string, args ...any) {
+	if r.err == nil {
+		r.err = fmt.Errorf("%s: %s", at, fmt.Sprintf(format, args...))
+	}
 }
 
 // reduce brings the root into the form of an object, and then reduces it and
@@ -134,7 +85,7 @@ func (r *reducer) reduce() error {
 	if r.root.str("type") != "object" {
 		return errors.New("the root is not an object")
 	}
-	for _, key := range combinators {
+	for _, key := range []string{"anyOf", "oneOf", "allOf", "not", "enum", "const"} {
 		if r.root.has(key) {
 			return fmt.Errorf("%s at the root", key)
 		}
@@ -142,52 +93,82 @@ func (r *reducer) reduce() error {
 	if err := r.findCycles(); err != nil {
 		return err
 	}
-	if _, err := r.schema("#", r.root); err != nil {
-		return err
+	if r.schema("#", r.root); r.err != nil {
+		return r.err
 	}
-	if !r.rootRef && r.cycles["#"] {
+	if r.recursion == inDefinitions && r.cycles["#"] {
 		r.moveRoot()
 	}
 	return r.limits.check(r.root)
 }
 
-// schema reduces s, which stands at a place, and what is below it.
-func (r *reducer) schema(at string, s any) (any, error) {
+// schema returns s, which stands at a place, with what is below it reduced.
+func (r *reducer) schema(at string, s any) any {
 	o, ok := s.(*ordered)
 	if !ok {
-		return nil, fmt.Errorf("%s: %s where a schema should be", at, render(s))
+		r.fail(at, "%s where a schema should be", render(s))
+		return s
 	}
 	if at != "#" {
 		o = o.clone()
 	}
-	r.merge(o)
-	unNoise(o)
-	if err := r.object(at, o); err != nil {
-		return nil, err
+	r.keywords(o)
+	if r.closed {
+		r.close(at, o)
 	}
-	r.drop(o)
 	optional := missing(o)
-	err := o.below(func(keyword string, s any) (any, error) {
+	o.below(func(keyword string, s any) any {
 		if keyword == "additionalProperties" && s == false {
-			return s, nil
+			return s
 		}
 		return r.schema(at+"/"+keyword, s)
 	})
-	if err != nil {
-		return nil, err
+	if r.complete {
+		r.fill(at, o, optional)
 	}
-	if err := r.place(at, o, optional); err != nil {
-		return nil, err
-	}
+	r.recur(at, o)
 	if r.bareRef && o.has("$ref") && len(o.keys) > 1 {
-		return beside(o), nil
+		return beside(o)
 	}
-	return o, nil
+	return o
 }
 
-// merge writes oneOf, const and an allOf of one as what the provider takes.
-func (r *reducer) merge(o *ordered) {
-	if all := o.list("allOf"); r.keywords != nil && len(all) == 1 {
+// keywords does with each keyword of o what the table says.
+func (r *reducer) keywords(o *ordered) {
+	if table["allOf"][r.provider] == merge {
+		mergeOnly(o)
+	}
+	plain(o)
+	var told []string
+	for _, key := range slices.Clone(o.keys) {
+		actions, ok := table[key]
+		if !ok {
+			actions = otherKeywords
+		}
+		v := o.get(key)
+		switch action := actions[r.provider]; {
+		case action == keep,
+			action == keepKnown && slices.Contains(r.formats, o.str(key)),
+			action == keepSmall && (v == json.Number("0") || v == json.Number("1")):
+			continue
+		case action == toAnyOf && !o.has("anyOf"):
+			o.set("anyOf", v)
+		case action == toEnum:
+			o.set("enum", []any{v})
+		case action == tell, action == keepKnown, action == keepSmall:
+			told = append(told, key+": "+render(v))
+		}
+		o.drop(key)
+	}
+	if len(told) > 0 {
+		describe(o, strings.Join(told, ", "))
+	}
+}
+
+// mergeOnly writes the keywords of an allOf with one schema in its place, if o
+// has none of them itself.
+func mergeOnly(o *ordered) {
+	if all := o.list("allOf"); len(all) == 1 {
 		if only, ok := all[0].(*ordered); ok && !slices.ContainsFunc(only.keys, o.has) {
 			o.drop("allOf")
 			for _, key := range only.keys {
@@ -195,44 +176,25 @@ func (r *reducer) merge(o *ordered) {
 			}
 		}
 	}
-	if branches, ok := o.get("oneOf").([]any); ok && !r.oneOf && !o.has("anyOf") {
-		o.drop("oneOf")
-		o.set("anyOf", branches)
-	}
-	if o.has("const") && !r.constant {
-		o.set("enum", []any{o.get("const")})
-		o.drop("const")
-	}
 }
 
-// drop takes out the keywords that the provider does not take, and tells of
-// those that the model can follow all the same.
-func (r *reducer) drop(o *ordered) {
-	o.drop(noise...)
-	var lost []string
-	for _, key := range slices.Clone(o.keys) {
-		kept := r.keywords == nil || slices.Contains(r.keywords, key)
-		switch v := o.get(key); {
-		case key == "format" && r.formats != nil && !slices.Contains(r.formats, o.str(key)):
-			kept = false
-		case key == "minItems" && r.shortMin && v != json.Number("0") && v != json.Number("1"):
-			kept = false
-		}
-		if kept {
-			continue
-		}
-		if slices.Contains(told, key) {
-			lost = append(lost, key+": "+render(o.get(key)))
-		}
-		o.drop(key)
+// plain drops the patterns of [For] that only say which Go type is behind a
+// string, and tells what they want where no format does.
+func plain(o *ordered) {
+	switch o.str("pattern") {
+	case base64Text.String():
+		describe(o, "base64 with padding")
+	case address.String():
+		describe(o, "an IPv4 or IPv6 address")
+	case dateTime.String():
+	default:
+		return
 	}
-	if len(lost) > 0 {
-		tell(o, strings.Join(lost, ", "))
-	}
+	o.drop("pattern", "contentEncoding")
 }
 
-// tell adds words to the description.
-func tell(o *ordered, words string) {
+// describe adds words to the description.
+func describe(o *ordered, words string) {
 	if d := o.str("description"); d != "" {
 		words = d + " (" + words + ")"
 	}

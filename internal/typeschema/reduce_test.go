@@ -156,10 +156,16 @@ func TestReduceForeign(t *testing.T) {
 		{"open with declared properties", `{"type":"object","properties":{"a":{"type":"string","const":"x"}}}`, typeschema.OpenAIStrict,
 			`{"type":"object","properties":{"a":{"type":["string","null"],"enum":["x",null]}},"required":["a"],"additionalProperties":false}`},
 		{"references to other places", `{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},` +
-			`"b":{"$ref":"#/properties/a"},"c":{"type":"array","items":{"$ref":"#/properties/a"}},"d":{"$ref":"#/properties/a/properties/x"}},"$defs":{"ref1":{"type":"null"}}}`, typeschema.Gemini,
+			`"b":{"$ref":"#/properties/a"},"c":{"type":"array","items":{"$ref":"#/properties/a"}},"d":{"$ref":"#/properties/a/properties/x"}},"$defs":{"a":{"type":"null"}}}`, typeschema.Gemini,
 			`{"type":"object","properties":{"a":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},` +
-				`"b":{"$ref":"#/$defs/ref2"},"c":{"type":"array","items":{"$ref":"#/$defs/ref2"}},"d":{"$ref":"#/$defs/ref3"}},` +
-				`"$defs":{"ref2":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},"ref3":{"type":"string"}}}`},
+				`"b":{"$ref":"#/$defs/a_2"},"c":{"type":"array","items":{"$ref":"#/$defs/a_2"}},"d":{"$ref":"#/$defs/x"}},` +
+				`"$defs":{"a_2":{"type":"object","properties":{"x":{"type":"string"}},"additionalProperties":false},"x":{"type":"string"}}}`},
+		{"keywords that a provider does not take", `{"type":"object","properties":{"a":{"type":"string","allOf":[{"minLength":1},{"maxLength":3}],"$comment":"x","x-own":1},` +
+			`"b":{"anyOf":[{"type":"string"}],"oneOf":[{"type":"string"}]},"c":{"type":"string","format":"uri"}}}`, typeschema.OpenAIStrict,
+			`{"type":"object","properties":{"a":{"type":["string","null"]},"b":{"anyOf":[{"type":"string"},{"type":"null"}]},` +
+				`"c":{"type":["string","null"],"description":"format: \"uri\""}},"required":["a","b","c"],"additionalProperties":false}`},
+		{"keywords, not strict", `{"type":"object","properties":{"a":{"type":"string","allOf":[{"minLength":1}],"$comment":"x","x-own":1}}}`, typeschema.Anthropic,
+			`{"type":"object","properties":{"a":{"type":"string","allOf":[{"minLength":1}],"x-own":1}}}`},
 		{"recursive root, gemini", `{"type":"object","properties":{"a":{"$ref":"#"}},"required":["a"]}`, typeschema.Gemini,
 			`{"type":"object","properties":{"a":{"$ref":"#/$defs/Root"}},"$defs":{"Root":{"type":"object","properties":{"a":{"$ref":"#/$defs/Root"}}}}}`},
 	} {

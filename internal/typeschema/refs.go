@@ -1,6 +1,7 @@
 package typeschema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -17,46 +18,27 @@ const defsPrefix = "#/$defs/"
 // errRef: the schema is broken, or wants another document.
 var errRef = errors.New("a reference that leads nowhere in the schema")
 
-// modern moves draft 7's definitions to $defs, with the references to them.
-func modern(root *ordered) *ordered {
-	const old = "#/definitions/"
-	if defs := root.object("definitions"); defs != nil && !root.has("$defs") {
-		root.drop("definitions")
-		root.set("$defs", defs)
-		rewriteRefs(root, func(ref string) string {
-			if rest, ok := strings.CutPrefix(ref, old); ok {
-				return defsPrefix + rest
-			}
-			return ref
-		})
-	}
-	return root
-}
-
-// hoist makes definitions of the other places that references lead to, such
-// as #/properties/data, which no provider takes. It comes after modern.
+// hoist makes definitions in $defs of all other places that references lead to,
+// such as #/definitions/T of draft 7 and #/properties/data: no provider takes
+// them. A definition is named after the last part of the reference.
 func hoist(root *ordered) {
-	names := map[string]string{}
-	defs := root.object("$defs")
+	names := map[string]string{} // by reference
+	defs := cmp.Or(root.object("$defs"), newOrdered())
 	rewriteRefs(root, func(ref string) string {
 		segs := rawjson.Segments(strings.TrimPrefix(ref, "#"))
 		target, _ := at(root, segs).(*ordered)
 		if !strings.HasPrefix(ref, "#/") || target == nil || len(segs) == 2 && segs[0] == "$defs" {
 			return ref
 		}
-		name, known := names[ref]
-		if !known {
-			if defs == nil {
-				defs = newOrdered()
+		if names[ref] == "" {
+			own := cmp.Or(notWord.ReplaceAllString(segs[len(segs)-1], "_"), "ref")
+			names[ref] = own
+			for i := 2; defs.has(names[ref]); i++ {
+				names[ref] = own + "_" + strconv.Itoa(i)
 			}
-			for n := len(names) + 1; known || name == ""; n++ {
-				name = fmt.Sprint("ref", n)
-				known = defs.has(name)
-			}
-			names[ref] = name
-			defs.set(name, target)
+			defs.set(names[ref], target)
 		}
-		return defsPrefix + name
+		return defsPrefix + names[ref]
 	})
 	if len(names) > 0 {
 		root.set("$defs", defs)
@@ -91,7 +73,7 @@ func rewriteRefs(s any, f func(string) string) {
 	if ref := o.str("$ref"); ref != "" {
 		o.set("$ref", f(ref))
 	}
-	_ = o.below(func(_ string, s any) (any, error) { rewriteRefs(s, f); return s, nil }) // which never fails
+	o.below(func(_ string, s any) any { rewriteRefs(s, f); return s })
 }
 
 // resolve returns what a reference points to: the root or a definition.
@@ -99,10 +81,9 @@ func resolve(root *ordered, ref string) (*ordered, error) {
 	if ref == "#" {
 		return root, nil
 	}
-	if name, ok := strings.CutPrefix(ref, "#/"); ok {
-		segs := rawjson.Segments("/" + name)
-		if len(segs) == 2 && segs[0] == "$defs" {
-			if target := root.object("$defs").object(segs[1]); target != nil {
+	if name, ok := strings.CutPrefix(ref, defsPrefix); ok {
+		if segs := rawjson.Segments("/" + name); len(segs) == 1 {
+			if target := root.object("$defs").object(segs[0]); target != nil {
 				return target, nil
 			}
 		}
@@ -120,11 +101,11 @@ func refsIn(s any) []string {
 	if ref := o.str("$ref"); ref != "" {
 		refs = append(refs, ref)
 	}
-	_ = o.below(func(keyword string, s any) (any, error) { // which never fails
+	o.below(func(keyword string, s any) any {
 		if keyword != "$defs" {
 			refs = append(refs, refsIn(s)...)
 		}
-		return s, nil
+		return s
 	})
 	return refs
 }
@@ -199,10 +180,7 @@ func (r *reducer) inlineRoot(ref string) error {
 // moveRoot gives a root that refers to itself a definition, for providers that
 // look for references there only.
 func (r *reducer) moveRoot() {
-	defs := r.root.object("$defs")
-	if defs == nil {
-		defs = newOrdered()
-	}
+	defs := cmp.Or(r.root.object("$defs"), newOrdered())
 	name := "Root"
 	for defs.has(name) {
 		name += "_"

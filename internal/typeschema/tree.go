@@ -2,7 +2,7 @@ package typeschema
 
 import (
 	"cmp"
-	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -111,46 +111,25 @@ func tree(v rawjson.Value) any {
 // render writes a tree without white space. Strings are not escaped for HTML:
 // the text is for a model.
 func render(v any) string {
-	var b strings.Builder
-	write := func(s string) { b.WriteString(s) }
-	var walk func(v any)
-	walk = func(v any) {
-		switch v := v.(type) {
-		case *ordered:
-			for i, key := range v.keys {
-				write([]string{",", "{"}[boolToInt(i == 0)] + rawjson.Quote(key) + ":")
-				walk(v.m[key])
-			}
-			write([]string{"}", "{}"}[boolToInt(len(v.keys) == 0)])
-		case []any:
-			write("[")
-			for i, e := range v {
-				if i > 0 {
-					write(",")
-				}
-				walk(e)
-			}
-			write("]")
-		case string:
-			write(rawjson.Quote(v))
-		case json.Number:
-			write(v.String())
-		case bool:
-			write([]string{"false", "true"}[boolToInt(v)])
-		default:
-			write("null")
+	switch v := v.(type) {
+	case *ordered:
+		members := make([]string, len(v.keys))
+		for i, key := range v.keys {
+			members[i] = rawjson.Quote(key) + ":" + render(v.m[key])
 		}
+		return "{" + strings.Join(members, ",") + "}"
+	case []any:
+		elements := make([]string, len(v))
+		for i, e := range v {
+			elements[i] = render(e)
+		}
+		return "[" + strings.Join(elements, ",") + "]"
+	case string:
+		return rawjson.Quote(v)
+	case nil:
+		return "null"
 	}
-	walk(v)
-	return b.String()
-}
-
-// boolToInt makes an index of b.
-func boolToInt(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
+	return fmt.Sprint(v) // a number or a boolean
 }
 
 // Keywords by the form of their value.
@@ -162,27 +141,23 @@ var (
 
 // below replaces the schemas directly below o by what f returns for them, in
 // text order.
-func (o *ordered) below(f func(keyword string, s any) (any, error)) (err error) {
+func (o *ordered) below(f func(keyword string, s any) any) {
 	for _, key := range o.keys {
 		list, isList := o.m[key].([]any)
 		named, isObject := o.m[key].(*ordered)
 		switch {
 		case isList && slices.Contains(schemaListKeywords, key):
-			for i := 0; i < len(list) && err == nil; i++ {
-				list[i], err = f(key, list[i])
+			for i := range list {
+				list[i] = f(key, list[i])
 			}
 		case isObject && slices.Contains(schemaMapKeywords, key):
-			for i := 0; i < len(named.keys) && err == nil; i++ {
-				named.m[named.keys[i]], err = f(key, named.m[named.keys[i]])
+			for _, name := range named.keys {
+				named.m[name] = f(key, named.m[name])
 			}
 		case !isList && slices.Contains(schemaKeywords, key):
-			o.m[key], err = f(key, o.m[key])
-		}
-		if err != nil {
-			return err
+			o.m[key] = f(key, o.m[key])
 		}
 	}
-	return nil
 }
 
 // order puts the keywords that a reader looks for first, and those for last.
@@ -199,7 +174,7 @@ func tidy(s any) any {
 		return s
 	}
 	slices.SortStableFunc(o.keys, func(a, b string) int { return cmp.Compare(order[a], order[b]) })
-	_ = o.below(func(_ string, s any) (any, error) { return tidy(s), nil }) // which never fails
+	o.below(func(_ string, s any) any { return tidy(s) })
 	return o
 }
 
@@ -215,6 +190,6 @@ func refers(s any) bool {
 		}
 	}
 	found := false
-	_ = o.below(func(_ string, s any) (any, error) { found = found || refers(s); return s, nil })
+	o.below(func(_ string, s any) any { found = found || refers(s); return s })
 	return found
 }
