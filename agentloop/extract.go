@@ -34,7 +34,7 @@ func Extract[T any](ctx context.Context, call middleware.ModelCall, msgs ...midd
 	})
 	agent, err := New(call, Options{
 		Tools:    []Tool{tool},
-		Request:  &middleware.Request{OnlyTool: extractTool, ToolChoice: middleware.ToolRequired},
+		Request:  &middleware.Request{ToolChoice: middleware.ToolChoice{Name: extractTool}},
 		StopWhen: ToolSucceeded(extractTool),
 		MaxSteps: extractSteps,
 	})

@@ -17,7 +17,7 @@ func TestExtract(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, trip{"Oslo", 2}, got, "the first valid arguments")
 	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, s.Usage)
-	require.Equal(t, "answer", model.Requests()[0].OnlyTool)
+	require.Equal(t, "answer", model.Requests()[0].ToolChoice.Name)
 	require.Contains(t, replies(s)[0], "argument validation failed", "asked again by the same rules")
 }
 

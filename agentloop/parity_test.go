@@ -99,7 +99,7 @@ func TestParityExtract(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, parityArgs{"Oslo", 2}, got)
 	require.Equal(t, 2, s.Steps[0].Attempts)
-	require.Equal(t, "answer", model.Requests()[0].OnlyTool)
+	require.Equal(t, "answer", model.Requests()[0].ToolChoice.Name)
 }
 
 // The record of a run has each call as the model wrote it and as it ran, under

@@ -344,7 +344,7 @@ func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() 
 // The outcome is a response whose calls are all valid; or, when no attempt is
 // left, what OnExhausted says; or an *Error; or the error of the model call.
 // An answer without tool calls to the first attempt is returned as it is, unless
-// the request demands a call (ToolRequired, OnlyTool): then the model is asked for
+// the request demands a call (ToolChoice): then the model is asked for
 // it once more, and an answer without a call after that is returned with a note,
 // under Raise an error with ErrNoCall. Answers that were refused, filtered or cut
 // off, and those with a call that the provider ran, pass.

@@ -90,7 +90,7 @@ func TestUsageIsTheSumOverAttempts(t *testing.T) {
 func TestReaskAppendsFailedTurns(t *testing.T) {
 	t.Parallel()
 	req := request()
-	req.ToolChoice, req.MaxTokens, req.Model = middleware.ToolRequired, 100, "m"
+	req.ToolChoice.Mode, req.MaxTokens, req.Model = middleware.ToolRequired, 100, "m"
 	out := run(t, argsvalidate.Options{}, req, always(3)...)
 	for n, asked := range out.asked {
 		require.Len(t, asked.Messages, 1+2*n)

@@ -13,7 +13,7 @@ import (
 // demands one. It is no fault of the model if the answer was refused, filtered or
 // cut off, or holds a call that the provider ran itself.
 func (s *step) lacksCall(resp *middleware.Response) bool {
-	if s.req.ToolChoice != middleware.ToolRequired && s.req.OnlyTool == "" {
+	if s.req.ToolChoice.Mode != middleware.ToolRequired && s.req.ToolChoice.Name == "" {
 		return false
 	}
 	if resp.Message.Refused() || len(resp.Message.ToolCalls) > 0 || len(resp.Choices) > 0 || len(s.known.available()) == 0 {
@@ -32,13 +32,13 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 // of the step.
 func (s *step) demand(ctx context.Context) (done bool, err error) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
-	if p := s.known.find(s.req.OnlyTool); p.declared() {
+	if p := s.known.find(s.req.ToolChoice.Name); p.declared() {
 		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
 	}
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
 	if !inside && !s.demanded && s.attempt < limit { // a layer inside, such as textcall, has asked again already
 		s.demanded = true
-		reply := middleware.User(demandText(s.req.OnlyTool, s.known.available()))
+		reply := middleware.User(demandText(s.req.ToolChoice.Name, s.known.available()))
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {

@@ -14,8 +14,8 @@ import (
 
 func demanding(only string) *middleware.Request {
 	req := request()
-	if req.OnlyTool = only; only == "" {
-		req.ToolChoice = middleware.ToolRequired
+	if req.ToolChoice.Name = only; only == "" {
+		req.ToolChoice.Mode = middleware.ToolRequired
 	}
 	return req
 }
@@ -102,8 +102,8 @@ func TestNoCallIsNoFault(t *testing.T) {
 		"a reason of the provider's own": {demanding(""), ended("pause_turn", text)},
 		"a call that the provider ran":   {demanding(""), ended(middleware.FinishStop, middleware.Part{Kind: middleware.PartOpaque}, text)},
 		"further choices":                {demanding(""), several},
-		"no tools":                       {&middleware.Request{Messages: request().Messages, ToolChoice: middleware.ToolRequired}, ended(middleware.FinishStop, text)},
-		"a custom call": {&middleware.Request{Messages: request().Messages, Tools: []middleware.Tool{free}, ToolChoice: middleware.ToolRequired},
+		"no tools":                       {&middleware.Request{Messages: request().Messages, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}}, ended(middleware.FinishStop, text)},
+		"a custom call": {&middleware.Request{Messages: request().Messages, Tools: []middleware.Tool{free}, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}},
 			&middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "patch", Arguments: "*", Kind: middleware.KindCustom})}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -93,7 +93,7 @@ func TestRefusalIsNoMissingCall(t *testing.T) {
 	refusal := middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{
 		{Text: "I cannot.", Native: &middleware.Native{Dialect: "openai-responses", Raw: `{"type":"refusal","refusal":"I cannot."}`}}}}
 	model := middlewaretest.NewModel(t, middlewaretest.Reply(&middleware.Response{Message: refusal, FinishReason: middleware.FinishStop}))
-	req := &middleware.Request{Messages: []middleware.Message{middleware.User("Click.")}, Tools: clickTool, ToolChoice: middleware.ToolRequired}
+	req := &middleware.Request{Messages: []middleware.Message{middleware.User("Click.")}, Tools: clickTool, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}}
 	resp, err := argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise})(model.Call)(t.Context(), req)
 	require.NoError(t, err)
 	require.Equal(t, "I cannot.", resp.Message.Text())

@@ -95,10 +95,12 @@ func drawTool(t *rapid.T) middleware.Tool {
 func drawRequest(t *rapid.T) middleware.Request {
 	r := middleware.Request{
 		Model: plainText().Draw(t, "model"), Messages: list(t, "messages", drawMessage), Tools: list(t, "tools", drawTool),
-		ToolChoice: middleware.ToolChoice(rapid.SampledFrom([]string{"", "none", "required"}).Draw(t, "choice")),
-		OnlyTool:   plainText().Draw(t, "only tool"), MaxTokens: rapid.Int().Draw(t, "max tokens"),
-		Stop:   list(t, "stop", func(t *rapid.T) string { return plainText().Draw(t, "stop word") }),
-		Params: rawJSON().Draw(t, "params"), Native: drawNative(t),
+		ToolChoice: middleware.ToolChoice{
+			Mode: middleware.ToolMode(rapid.SampledFrom([]string{"", "none", "required"}).Draw(t, "mode")), Name: plainText().Draw(t, "only tool"),
+		},
+		MaxTokens: rapid.Int().Draw(t, "max tokens"),
+		Stop:      list(t, "stop", func(t *rapid.T) string { return plainText().Draw(t, "stop word") }),
+		Params:    rawJSON().Draw(t, "params"), Native: drawNative(t),
 	}
 	if rapid.Bool().Draw(t, "temperature set") {
 		f := rapid.Float64Range(-2, 2).Draw(t, "temperature")

@@ -137,11 +137,11 @@ func TestJSONGolden(t *testing.T) {
 		`{"final":0}`:            middleware.Report{},
 		`{"error":"boom"}`:       middleware.Attempt{Err: errors.New("boom")},
 		`{"input":1,"output":2}`: middleware.Usage{Input: 1, Output: 2},
-		`{"name":"f","parameters":{"type":"object"},"strict":true}`:                                       middleware.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true},
-		`{"kind":"tool_call","step":1,"call":{"id":"c1","name":"f","arguments":"{\"a\":1}"}}`:             middleware.Event{Kind: middleware.EventToolCall, Step: 1, Call: &call},
-		`{"role":"tool","parts":[{"text":"ok"}],"tool_call_id":"c1","tool_name":"f"}`:                     middleware.ToolReply(call, "ok"),
-		`{"message":{"role":"assistant","parts":[{"text":"hi"}]},"finish_reason":"stop"}`:                 middleware.Response{Message: middleware.Assistant("hi"), FinishReason: middleware.FinishStop},
-		`{"messages":[{"role":"system","parts":[{"text":"s"}]}],"tool_choice":"required","params":"{ }"}`: middleware.Request{Messages: []middleware.Message{middleware.System("s")}, ToolChoice: middleware.ToolRequired, Params: json.RawMessage(`{ }`)},
+		`{"name":"f","parameters":{"type":"object"},"strict":true}`:                                                middleware.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true},
+		`{"kind":"tool_call","step":1,"call":{"id":"c1","name":"f","arguments":"{\"a\":1}"}}`:                      middleware.Event{Kind: middleware.EventToolCall, Step: 1, Call: &call},
+		`{"role":"tool","parts":[{"text":"ok"}],"tool_call_id":"c1","tool_name":"f"}`:                              middleware.ToolReply(call, "ok"),
+		`{"message":{"role":"assistant","parts":[{"text":"hi"}]},"finish_reason":"stop"}`:                          middleware.Response{Message: middleware.Assistant("hi"), FinishReason: middleware.FinishStop},
+		`{"messages":[{"role":"system","parts":[{"text":"s"}]}],"tool_choice":{"mode":"required"},"params":"{ }"}`: middleware.Request{Messages: []middleware.Message{middleware.System("s")}, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}, Params: json.RawMessage(`{ }`)},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,6 @@ type Request struct {
 	Messages    []Message       `json:"messages,omitzero"` // system messages lead; elsewhere only where the dialect allows it
 	Tools       []Tool          `json:"tools,omitzero"`
 	ToolChoice  ToolChoice      `json:"tool_choice,omitzero"`
-	OnlyTool    string          `json:"only_tool,omitzero"` // if set, the model must call this tool
 	Temperature *float64        `json:"temperature,omitzero"`
 	MaxTokens   int             `json:"max_tokens,omitzero"` // of the answer; 0: the provider's default, or 4,096 where it demands a number (Anthropic)
 	Stop        []string        `json:"stop,omitzero"`
@@ -25,14 +24,21 @@ type Request struct {
 	Native      *Native         `json:"native,omitzero"` // the whole body
 }
 
-// ToolChoice says whether the model may, must or must not call tools.
-type ToolChoice string
+// ToolChoice says whether the model may, must or must not call tools. The zero
+// value leaves that to the provider.
+type ToolChoice struct {
+	Mode ToolMode `json:"mode,omitzero"`
+	Name string   `json:"name,omitzero"` // if set, the model must call this tool; Mode is then ignored
+}
 
-// The tool choices. To force one tool, set Request.OnlyTool.
+// ToolMode says whether the model calls tools.
+type ToolMode string
+
+// The modes of a tool choice.
 const (
-	ToolAuto     ToolChoice = "" // the provider's default
-	ToolNone     ToolChoice = "none"
-	ToolRequired ToolChoice = "required"
+	ToolAuto     ToolMode = "" // the provider's default
+	ToolNone     ToolMode = "none"
+	ToolRequired ToolMode = "required"
 )
 
 // Clone returns a copy that shares nothing that can be changed. Native values

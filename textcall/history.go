@@ -29,14 +29,14 @@ func (s *step) textual() *middleware.Request {
 	r.Messages = inText(s.form, s.tools, r.Messages)
 	r.Tools = slices.DeleteFunc(r.Tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindFunction })
 	if len(r.Tools) == 0 {
-		r.Tools, r.ToolChoice = nil, middleware.ToolAuto
+		r.Tools, r.ToolChoice.Mode = nil, middleware.ToolAuto
 	}
 	if !s.offered {
 		return r
 	}
-	r.OnlyTool = ""
-	if r.ToolChoice == middleware.ToolRequired {
-		r.ToolChoice = middleware.ToolAuto // said in words: the tools that are left need not be the ones
+	r.ToolChoice.Name = ""
+	if r.ToolChoice.Mode == middleware.ToolRequired {
+		r.ToolChoice.Mode = middleware.ToolAuto // said in words: the tools that are left need not be the ones
 	}
 	r.Stop = withStop(r.Stop, s.stop())
 	return r.WithSystem(s.instructions(s.tools))

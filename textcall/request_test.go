@@ -81,12 +81,12 @@ func TestToolChoice(t *testing.T) {
 	t.Parallel()
 	custom := middleware.Tool{Name: "draw", Kind: middleware.KindCustom}
 	for name, tc := range map[string]struct {
-		choice  middleware.ToolChoice
+		choice  middleware.ToolMode
 		only    string
 		tools   []middleware.Tool
 		says    []string // in the system message; none: there is no such message
 		silent  string   // not in it
-		choice2 middleware.ToolChoice
+		choice2 middleware.ToolMode
 		only2   string
 	}{
 		"auto":             {tools: all, says: []string{"Names of the tools: search, calculator, now, free\n"}, silent: "You must"},
@@ -101,10 +101,10 @@ func TestToolChoice(t *testing.T) {
 			t.Run(name+" "+format, func(t *testing.T) {
 				t.Parallel()
 				req := request(tc.tools...)
-				req.ToolChoice, req.OnlyTool = tc.choice, tc.only
+				req.ToolChoice.Mode, req.ToolChoice.Name = tc.choice, tc.only
 				got := sent(t, f, req)
-				require.Equal(t, tc.choice2, got.ToolChoice)
-				require.Equal(t, tc.only2, got.OnlyTool)
+				require.Equal(t, tc.choice2, got.ToolChoice.Mode)
+				require.Equal(t, tc.only2, got.ToolChoice.Name)
 				for _, tool := range got.Tools {
 					require.Equal(t, middleware.KindCustom, tool.Kind)
 				}

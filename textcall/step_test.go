@@ -156,7 +156,7 @@ func TestDemand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			req := request(all...)
-			req.ToolChoice, req.OnlyTool = middleware.ToolRequired, tc.only
+			req.ToolChoice.Mode, req.ToolChoice.Name = middleware.ToolRequired, tc.only
 			model := middlewaretest.NewModel(t, middlewaretest.Text(tc.bad), middlewaretest.Text(tc.good))
 			resp, err := textcall.New(textcall.Options{Format: tc.format})(model.Call)(t.Context(), req)
 			require.NoError(t, err)

@@ -103,9 +103,9 @@ func (o Options) Validate() error {
 //
 // The request that is sent on has no function tools, and no calls or replies of
 // such in its history; its Native and those of the messages that were rewritten
-// are nil. Other tools and their calls stay. ToolRequired and OnlyTool are said
-// in words, and an answer that disregards them is a fault; under ToolNone no
-// tool is described. A request without function tools and calls is passed on as
+// are nil. Other tools and their calls stay. A ToolChoice that demands a call is
+// said in words, and an answer that disregards them is a fault; under ToolNone
+// no tool is described. A request without function tools and calls is passed on as
 // it is, and so is an answer with native tool calls: they are the model's own.
 //
 // A call gets the id textcall_n, where it is the n-th of the conversation; what

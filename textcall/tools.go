@@ -26,12 +26,12 @@ func newToolset(req *middleware.Request) toolset {
 			t.declared = append(t.declared, tool)
 		}
 	}
-	switch only, known := t.find(req.OnlyTool); {
-	case req.OnlyTool != "" && known:
-		t.callable, t.only, t.must = []middleware.Tool{only}, req.OnlyTool, true
-	case req.OnlyTool != "" || req.ToolChoice == middleware.ToolNone:
+	switch only, known := t.find(req.ToolChoice.Name); {
+	case req.ToolChoice.Name != "" && known:
+		t.callable, t.only, t.must = []middleware.Tool{only}, req.ToolChoice.Name, true
+	case req.ToolChoice.Name != "" || req.ToolChoice.Mode == middleware.ToolNone:
 	default:
-		t.callable, t.must = t.declared, len(t.declared) > 0 && req.ToolChoice == middleware.ToolRequired
+		t.callable, t.must = t.declared, len(t.declared) > 0 && req.ToolChoice.Mode == middleware.ToolRequired
 	}
 	return t
 }

@@ -125,7 +125,7 @@ func (f *Faulty) answer(req *middleware.Request) (*middleware.Response, error) {
 		return nil, nil
 	}
 	tools := callable(req)
-	must := req.ToolChoice == middleware.ToolRequired || req.OnlyTool != ""
+	must := req.ToolChoice.Mode == middleware.ToolRequired || req.ToolChoice.Name != ""
 	switch {
 	case len(tools) == 0, !must && f.o.AnswerAfter > 0 && answered(req.Messages) >= f.o.AnswerAfter:
 		resp.Message = middleware.Assistant("That is all.")

@@ -142,13 +142,13 @@ func TestFaultyMindsTheRequest(t *testing.T) {
 		want string // the only tool called, "" for text
 	}{
 		"no tools":     {func(r *middleware.Request) { r.Tools = nil }, ""},
-		"none allowed": {func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone }, ""},
+		"none allowed": {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolNone }, ""},
 		"hosted only": {func(r *middleware.Request) {
 			r.Tools = []middleware.Tool{{Name: "search", Kind: middleware.KindHosted}}
 		}, ""},
-		"one tool": {func(r *middleware.Request) { r.Tools = append(r.Tools, other); r.OnlyTool = "other" }, "other"},
+		"one tool": {func(r *middleware.Request) { r.Tools = append(r.Tools, other); r.ToolChoice.Name = "other" }, "other"},
 		"required": {func(r *middleware.Request) {
-			r.ToolChoice = middleware.ToolRequired
+			r.ToolChoice.Mode = middleware.ToolRequired
 			for range 9 {
 				r.Messages = append(r.Messages, middleware.ToolReply(middleware.ToolCall{ID: "x"}, "ok"))
 			}

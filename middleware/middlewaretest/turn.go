@@ -145,8 +145,9 @@ func (f *Faulty) breakID(c *middleware.ToolCall, before []middleware.ToolCall, h
 // callable returns the tools that an answer may call.
 func callable(req *middleware.Request) []middleware.Tool {
 	var out []middleware.Tool
+	c := req.ToolChoice
 	for _, t := range req.Tools {
-		if t.Kind == middleware.KindFunction && req.ToolChoice != middleware.ToolNone && (req.OnlyTool == "" || req.OnlyTool == t.Name) {
+		if t.Kind == middleware.KindFunction && (c.Name == t.Name || c.Name == "" && c.Mode != middleware.ToolNone) {
 			out = append(out, t)
 		}
 	}

@@ -33,8 +33,8 @@ func fresh(req *middleware.Request) ([]byte, error) {
 	}
 	if kind := choiceKind(req); kind != "" {
 		choice := []member{kv("type", quote(kind))}
-		if req.OnlyTool != "" {
-			choice = append(choice, kv("name", quote(req.OnlyTool)))
+		if req.ToolChoice.Name != "" {
+			choice = append(choice, kv("name", quote(req.ToolChoice.Name)))
 		}
 		members = append(members, kv("tool_choice", codec.Object(choice...)))
 	}

@@ -28,7 +28,7 @@ func TestFreshRequest(t *testing.T) {
 			middleware.System("later"),
 		},
 		Tools:       []middleware.Tool{{Name: "a", Parameters: []byte(`{"type":"object"}`)}},
-		OnlyTool:    "a",
+		ToolChoice:  middleware.ToolChoice{Name: "a"},
 		Temperature: &half, Stop: []string{"E"},
 		Params: []byte(`{"temperature":0.7,"thinking":{"type":"disabled"},"max_tokens":77}`),
 		Sink:   func(middleware.Event) error { return nil },
@@ -46,7 +46,7 @@ func TestFreshRequest(t *testing.T) {
 func TestFreshDefaults(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, `{"max_tokens":4096,"messages":[]}`, written(t, &middleware.Request{}))
-	require.Equal(t, `{"max_tokens":5,"messages":[],"tool_choice":{"type":"none"}}`, written(t, &middleware.Request{MaxTokens: 5, ToolChoice: middleware.ToolNone}))
+	require.Equal(t, `{"max_tokens":5,"messages":[],"tool_choice":{"type":"none"}}`, written(t, &middleware.Request{MaxTokens: 5, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolNone}}))
 	require.Equal(t, `{"max_tokens":4096,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}]}`,
 		written(t, &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleTool, ToolCallID: "1"}}}))
 	for name, req := range map[string]*middleware.Request{

@@ -68,16 +68,16 @@ func TestToolChoiceThatWasNotThere(t *testing.T) {
 		edit func(*middleware.Request)
 		want string
 	}{
-		"required": {func(r *middleware.Request) { r.ToolChoice = middleware.ToolRequired }, `{"type":"any"}`},
-		"one":      {func(r *middleware.Request) { r.OnlyTool = "a" }, `{"type":"tool","name":"a"}`},
+		"required": {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolRequired }, `{"type":"any"}`},
+		"one":      {func(r *middleware.Request) { r.ToolChoice.Name = "a" }, `{"type":"tool","name":"a"}`},
 	} {
 		req := request(t, `{"messages":[]}`)
 		x.edit(req)
 		require.Equal(t, `{"messages":[],"tool_choice":`+x.want+`}`, written(t, req), name)
 	}
 	req := request(t, `{"messages":[],"tool_choice":{"type":"tool","name":"a"}}`)
-	require.Equal(t, "a", req.OnlyTool)
-	req.OnlyTool = ""
+	require.Equal(t, "a", req.ToolChoice.Name)
+	req.ToolChoice.Name = ""
 	require.Equal(t, `{"messages":[],"tool_choice":{"type":"auto"}}`, written(t, req))
 }
 

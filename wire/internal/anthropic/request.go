@@ -81,11 +81,11 @@ func (h *request) readSettings() (err error) {
 	choice := h.root.Get("tool_choice")
 	switch choice.Get("type").Str() {
 	case "none":
-		h.is.ToolChoice = middleware.ToolNone
+		h.is.ToolChoice.Mode = middleware.ToolNone
 	case "any":
-		h.is.ToolChoice = middleware.ToolRequired
+		h.is.ToolChoice.Mode = middleware.ToolRequired
 	case "tool":
-		h.is.OnlyTool, err = text(choice, "name")
+		h.is.ToolChoice.Name, err = text(choice, "name")
 	}
 	return err
 }
@@ -253,7 +253,7 @@ func (h *request) toolEdits(p *codec.Patch, req *middleware.Request) error {
 // choice changes tool_choice. Its other members, such as
 // disable_parallel_tool_use, stay where they have a meaning.
 func (h *request) choice(p *codec.Patch, req *middleware.Request) error {
-	if req.ToolChoice == h.is.ToolChoice && req.OnlyTool == h.is.OnlyTool {
+	if req.ToolChoice == h.is.ToolChoice {
 		return nil
 	}
 	kind := choiceKind(req)
@@ -261,8 +261,8 @@ func (h *request) choice(p *codec.Patch, req *middleware.Request) error {
 		kind = "auto"
 	}
 	members := []member{kv("type", quote(kind)), kv("name", "")}
-	if req.OnlyTool != "" {
-		members[1] = kv("name", quote(req.OnlyTool))
+	if req.ToolChoice.Name != "" {
+		members[1] = kv("name", quote(req.ToolChoice.Name))
 	}
 	if kind == "none" {
 		members = append(members, kv("disable_parallel_tool_use", ""))
@@ -282,11 +282,11 @@ func (h *request) choice(p *codec.Patch, req *middleware.Request) error {
 // choiceKind is the wire's word for the tool choice, "" for its default.
 func choiceKind(req *middleware.Request) string {
 	switch {
-	case req.OnlyTool != "":
+	case req.ToolChoice.Name != "":
 		return "tool"
-	case req.ToolChoice == middleware.ToolNone:
+	case req.ToolChoice.Mode == middleware.ToolNone:
 		return "none"
-	case req.ToolChoice == middleware.ToolRequired:
+	case req.ToolChoice.Mode == middleware.ToolRequired:
 		return "any"
 	}
 	return ""

@@ -63,7 +63,7 @@ func TestDecodeRequest(t *testing.T) {
 	require.Equal(t, 99, req.MaxTokens)
 	require.InDelta(t, 0.5, *req.Temperature, 0)
 	require.Equal(t, []string{"END"}, req.Stop)
-	require.Equal(t, middleware.ToolRequired, req.ToolChoice)
+	require.Equal(t, middleware.ToolRequired, req.ToolChoice.Mode)
 	var roles []middleware.Role
 	for _, m := range req.Messages {
 		roles = append(roles, m.Role)
@@ -119,9 +119,9 @@ func TestRequestEdits(t *testing.T) {
 		"none":         {func(r *middleware.Request) { r.Temperature = nil }, `"temperature":0.50,`, ``},
 		"stop":         {func(r *middleware.Request) { r.Stop[0] = "E" }, `["END"]`, `["E"]`},
 		"no stop":      {func(r *middleware.Request) { r.Stop = nil }, `"stop_sequences":["END"],`, ``},
-		"auto":         {func(r *middleware.Request) { r.ToolChoice = middleware.ToolAuto }, `"type":"any"`, `"type":"auto"`},
-		"no tools":     {func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone }, `{"type":"any","disable_parallel_tool_use":true}`, `{"type":"none"}`},
-		"one tool":     {func(r *middleware.Request) { r.OnlyTool = "look" }, `{"type":"any","disable_parallel_tool_use":true}`, `{"type":"tool","disable_parallel_tool_use":true,"name":"look"}`},
+		"auto":         {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto }, `"type":"any"`, `"type":"auto"`},
+		"no tools":     {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolNone }, `{"type":"any","disable_parallel_tool_use":true}`, `{"type":"none"}`},
+		"one tool":     {func(r *middleware.Request) { r.ToolChoice.Name = "look" }, `{"type":"any","disable_parallel_tool_use":true}`, `{"type":"tool","disable_parallel_tool_use":true,"name":"look"}`},
 		"schema":       {func(r *middleware.Request) { r.Tools[0].Parameters = []byte(`{"a":1}`) }, `"input_schema":{"type":"object"}`, `"input_schema":{"a":1}`},
 		"schema, rude": {func(r *middleware.Request) { copy(r.Tools[0].Parameters, `{"typo"`) }, `"input_schema":{"type":`, `"input_schema":{"typo":`},
 		"not strict":   {func(r *middleware.Request) { r.Tools[0].Strict = false }, `"strict":true`, `"strict":false`},

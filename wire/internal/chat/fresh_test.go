@@ -34,7 +34,7 @@ func TestFreshRequest(t *testing.T) {
 		},
 		Tools: []middleware.Tool{
 			{Name: "f", Description: "d", Parameters: json.RawMessage(`{"type": "object"}`), Strict: true}, {Name: "sql", Kind: middleware.KindCustom}},
-		ToolChoice: middleware.ToolRequired, Temperature: &half, MaxTokens: 9, Stop: []string{"X"},
+		ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}, Temperature: &half, MaxTokens: 9, Stop: []string{"X"},
 		Params: json.RawMessage(`{"seed": 1.0, "temperature": 0.10}`),
 		Sink:   func(middleware.Event) error { return nil },
 	}
@@ -53,7 +53,7 @@ func TestFreshRequest(t *testing.T) {
 
 	again := decode(t, string(got))
 	require.Equal(t, seen(req.Messages[3]), seen(again.Messages[3]))
-	require.Equal(t, middleware.ToolRequired, again.ToolChoice)
+	require.Equal(t, middleware.ToolRequired, again.ToolChoice.Mode)
 }
 
 func TestFreshParams(t *testing.T) {

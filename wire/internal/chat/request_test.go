@@ -26,7 +26,7 @@ func TestDecodeRequest(t *testing.T) {
 	require.Equal(t, 0.5, *req.Temperature)
 	require.Equal(t, 100, req.MaxTokens)
 	require.Equal(t, []string{"END"}, req.Stop)
-	require.Equal(t, "weather", req.OnlyTool)
+	require.Equal(t, "weather", req.ToolChoice.Name)
 
 	var got []middleware.Message
 	for _, m := range req.Messages {
@@ -85,12 +85,12 @@ func TestEditRequest(t *testing.T) {
 		"new limit":      {"plain", func(r *middleware.Request) { r.MaxTokens = 7 }, `}]}`, `}],"max_completion_tokens":7}`},
 		"stop":           {"everything", func(r *middleware.Request) { r.Stop[0] = "X" }, `"END"`, `"X"`},
 		"stops":          {"everything", func(r *middleware.Request) { r.Stop = []string{"A", "B"} }, `"END"`, `["A","B"]`},
-		"choice":         {"everything", func(r *middleware.Request) { r.OnlyTool = "time" }, `{"type": "function", "function": {"name": "weather"}}, "par`, `{"type":"function","function":{"name":"time"}}, "par`},
-		"no choice":      {"everything", func(r *middleware.Request) { r.OnlyTool = "" }, "\n  " + `"tool_choice": {"type": "function", "function": {"name": "weather"}},`, ""},
-		"required":       {"plain", func(r *middleware.Request) { r.ToolChoice = middleware.ToolRequired }, `}]}`, `}],"tool_choice":"required"}`},
-		"custom choice":  {"everything", func(r *middleware.Request) { r.OnlyTool = "sql" }, `{"type": "function", "function": {"name": "weather"}}, "par`, `{"type":"custom","custom":{"name":"sql"}}, "par`},
-		"old choice":     {"old", func(r *middleware.Request) { r.OnlyTool = "weather" }, `"auto"`, `{"name":"weather"}`},
-		"old, none":      {"old", func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone }, `"auto"`, `"none"`},
+		"choice":         {"everything", func(r *middleware.Request) { r.ToolChoice.Name = "time" }, `{"type": "function", "function": {"name": "weather"}}, "par`, `{"type":"function","function":{"name":"time"}}, "par`},
+		"no choice":      {"everything", func(r *middleware.Request) { r.ToolChoice.Name = "" }, "\n  " + `"tool_choice": {"type": "function", "function": {"name": "weather"}},`, ""},
+		"required":       {"plain", func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolRequired }, `}]}`, `}],"tool_choice":"required"}`},
+		"custom choice":  {"everything", func(r *middleware.Request) { r.ToolChoice.Name = "sql" }, `{"type": "function", "function": {"name": "weather"}}, "par`, `{"type":"custom","custom":{"name":"sql"}}, "par`},
+		"old choice":     {"old", func(r *middleware.Request) { r.ToolChoice.Name = "weather" }, `"auto"`, `{"name":"weather"}`},
+		"old, none":      {"old", func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolNone }, `"auto"`, `"none"`},
 		"text":           {"everything", func(r *middleware.Request) { r.Messages[1].Parts[0].Text = "<T>\n" }, `"text": "Weather?"`, `"text": "<T>\n"`},
 		"whole text":     {"everything", func(r *middleware.Request) { r.Messages[0].Parts[0].Text = "T" }, `"Be brief."`, `"T"`},
 		"image":          {"everything", func(r *middleware.Request) { r.Messages[1].Parts[1].Data[0] = 1 }, `png;base64,AAEC`, `png;base64,AQEC`},
@@ -176,7 +176,7 @@ func TestRefusedEdit(t *testing.T) {
 			r.Messages[1].ToolCalls = append(r.Messages[1].ToolCalls, middleware.ToolCall{Name: "x"})
 		}},
 		"id in the old form":       {requests["old"], func(r *middleware.Request) { r.Messages[1].ToolCalls[0].ID = "x" }},
-		"required in the old form": {requests["old"], func(r *middleware.Request) { r.ToolChoice = middleware.ToolRequired }},
+		"required in the old form": {requests["old"], func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolRequired }},
 		"built-in call": {requests["plain"], func(r *middleware.Request) {
 			*r = *r.With(middleware.Assistant("", middleware.ToolCall{Kind: middleware.KindBuiltin}))
 		}},
@@ -203,7 +203,7 @@ func TestRefusedEdit(t *testing.T) {
 func TestChoices(t *testing.T) {
 	t.Parallel()
 	for choice, want := range map[string]struct {
-		choice middleware.ToolChoice
+		choice middleware.ToolMode
 		only   string
 	}{
 		`"auto"`: {}, `null`: {}, `"none"`: {choice: middleware.ToolNone}, `"required"`: {choice: middleware.ToolRequired},
@@ -212,11 +212,11 @@ func TestChoices(t *testing.T) {
 		`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`:     {},
 	} {
 		req := decode(t, `{"messages":[],"tool_choice":`+choice+`}`)
-		require.Equal(t, want.choice, req.ToolChoice, choice)
-		require.Equal(t, want.only, req.OnlyTool, choice)
+		require.Equal(t, want.choice, req.ToolChoice.Mode, choice)
+		require.Equal(t, want.only, req.ToolChoice.Name, choice)
 	}
 	req := decode(t, `{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"a":1}]}}}`)
-	req.ToolChoice = middleware.ToolAuto
+	req.ToolChoice.Mode = middleware.ToolAuto
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"a":1}]}}}`, string(got))
@@ -226,10 +226,10 @@ func TestChoices(t *testing.T) {
 func TestBothChoices(t *testing.T) {
 	t.Parallel()
 	req := decode(t, `{"messages":[],"functions":[{"name":"f"}],"tool_choice":"auto","function_call":"auto"}`)
-	req.ToolChoice = middleware.ToolNone
+	req.ToolChoice.Mode = middleware.ToolNone
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
-	require.Equal(t, middleware.ToolNone, decode(t, string(got)).ToolChoice)
+	require.Equal(t, middleware.ToolNone, decode(t, string(got)).ToolChoice.Mode)
 }
 
 // OpenAI refuses a request with both names of the limit.

@@ -29,7 +29,7 @@ func readSettings(v rawjson.Value, req *middleware.Request) error {
 			req.Stop = append(req.Stop, s.Str())
 		}
 	}
-	req.ToolChoice, req.OnlyTool = readChoice(choiceOf(v))
+	req.ToolChoice = readChoice(choiceOf(v))
 	return nil
 }
 
@@ -55,23 +55,23 @@ func choiceOf(v rawjson.Value) rawjson.Value {
 }
 
 // readChoice decodes a choice of tools. "any" is Mistral's word.
-func readChoice(v rawjson.Value) (choice middleware.ToolChoice, only string) {
+func readChoice(v rawjson.Value) middleware.ToolChoice {
 	word := v.Str()
 	if v.Kind() == rawjson.Object {
 		for _, holder := range []rawjson.Value{v.Get("function"), v.Get("custom"), v} {
 			if name := holder.Get("name").Str(); name != "" {
-				return middleware.ToolAuto, name
+				return middleware.ToolChoice{Name: name}
 			}
 		}
 		word = v.Get("allowed_tools").Get("mode").Str()
 	}
 	switch word {
 	case "none":
-		return middleware.ToolNone, ""
+		return middleware.ToolChoice{Mode: middleware.ToolNone}
 	case "required", "any":
-		return middleware.ToolRequired, ""
+		return middleware.ToolChoice{Mode: middleware.ToolRequired}
 	}
-	return middleware.ToolAuto, ""
+	return middleware.ToolChoice{}
 }
 
 // settings returns what has to change for the settings of req: members of the
@@ -93,7 +93,7 @@ func (h *request) settings(req *middleware.Request) (members []codec.Member, inn
 	if !slices.Equal(req.Stop, h.stop) {
 		members = append(members, codec.Member{Key: "stop", Raw: stopJSON(req.Stop, h.v.Get("stop").Kind() == rawjson.String)})
 	}
-	if req.ToolChoice != h.snap.ToolChoice || req.OnlyTool != h.snap.OnlyTool {
+	if req.ToolChoice != h.snap.ToolChoice {
 		m, edits, err := h.choice(req)
 		return append(members, m...), edits, err
 	}
@@ -123,9 +123,9 @@ func (h *request) limit(n int) []codec.Member {
 // only its mode changes.
 func (h *request) choice(req *middleware.Request) ([]codec.Member, []rawjson.Edit, error) {
 	allowed := h.v.Get("tool_choice").Get("allowed_tools")
-	if allowed.Kind() == rawjson.Object && req.OnlyTool == "" && req.ToolChoice != middleware.ToolNone {
+	if allowed.Kind() == rawjson.Object && req.ToolChoice.Name == "" && req.ToolChoice.Mode != middleware.ToolNone {
 		mode := "auto"
-		if req.ToolChoice == middleware.ToolRequired {
+		if req.ToolChoice.Mode == middleware.ToolRequired {
 			mode = "required"
 		}
 		edits, err := codec.SetAll(allowed, codec.Member{Key: "mode", Raw: rawjson.Quote(mode)})
@@ -136,11 +136,11 @@ func (h *request) choice(req *middleware.Request) ([]codec.Member, []rawjson.Edi
 	}
 	m := codec.Member{Key: "function_call"}
 	switch {
-	case req.OnlyTool != "":
-		m.Raw = codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.OnlyTool)})
-	case req.ToolChoice == middleware.ToolNone:
+	case req.ToolChoice.Name != "":
+		m.Raw = codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.ToolChoice.Name)})
+	case req.ToolChoice.Mode == middleware.ToolNone:
 		m.Raw = `"none"`
-	case req.ToolChoice == middleware.ToolRequired:
+	case req.ToolChoice.Mode == middleware.ToolRequired:
 		return nil, nil, codec.Unencodablef("function_call cannot require some call")
 	}
 	return []codec.Member{m}, nil, nil
@@ -148,17 +148,17 @@ func (h *request) choice(req *middleware.Request) ([]codec.Member, []rawjson.Edi
 
 // choiceJSON writes req's choice of tools; "" is the default.
 func choiceJSON(req *middleware.Request) string {
-	if req.OnlyTool != "" {
+	if req.ToolChoice.Name != "" {
 		kind := "function"
 		for _, t := range req.Tools {
-			if t.Name == req.OnlyTool && t.Kind == middleware.KindCustom {
+			if t.Name == req.ToolChoice.Name && t.Kind == middleware.KindCustom {
 				kind = "custom"
 			}
 		}
-		name := codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.OnlyTool)})
+		name := codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.ToolChoice.Name)})
 		return codec.Object(codec.Member{Key: "type", Raw: rawjson.Quote(kind)}, codec.Member{Key: kind, Raw: name})
 	}
-	return quoted(string(req.ToolChoice))
+	return quoted(string(req.ToolChoice.Mode))
 }
 
 // stopJSON writes stop words: as one text if that is wanted and enough.

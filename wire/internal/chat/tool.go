@@ -240,7 +240,7 @@ func (h *request) tools(req *middleware.Request) (members []codec.Member, inner 
 		}
 		lists[key] = append(lists[key], text)
 	}
-	if len(req.Tools) == 0 && req.ToolChoice == middleware.ToolAuto && req.OnlyTool == "" && h.v.Get("tools").Len() > 0 {
+	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && h.v.Get("tools").Len() > 0 {
 		members = append(members, codec.Member{Key: "tool_choice"}, codec.Member{Key: "parallel_tool_calls"})
 	}
 	for _, key := range toolLists {

@@ -173,17 +173,17 @@ func callEdits() []requestEdit {
 }
 
 func settingEdits() []requestEdit {
-	choose := func(c middleware.ToolChoice, only string) func(*middleware.Request) {
-		return func(r *middleware.Request) { r.ToolChoice, r.OnlyTool = c, only }
+	choose := func(c middleware.ToolChoice) func(*middleware.Request) {
+		return func(r *middleware.Request) { r.ToolChoice = c }
 	}
 	return []requestEdit{
 		{"model", func(r *middleware.Request) { r.Model = "other" }},
 		{"settings", someSettings},
 		{"no settings", func(r *middleware.Request) { r.Temperature, r.MaxTokens, r.Stop = nil, 0, nil }},
-		{"choice required", choose(middleware.ToolRequired, "")},
-		{"choice none", choose(middleware.ToolNone, "")},
-		{"choice auto", choose("", "")},
-		{"choice only", choose("", "one")},
+		{"choice required", choose(middleware.ToolChoice{Mode: middleware.ToolRequired})},
+		{"choice none", choose(middleware.ToolChoice{Mode: middleware.ToolNone})},
+		{"choice auto", choose(middleware.ToolChoice{})},
+		{"choice only", choose(middleware.ToolChoice{Name: "one"})},
 		{"all", func(r *middleware.Request) {
 			*r = *r.WithSystem("Be brief.").With(middleware.User("More?"))
 			someSettings(r)

@@ -150,7 +150,7 @@ func historyEdits() []func(*middleware.Request) {
 		func(r *middleware.Request) { r.MaxTokens = 321 },
 		func(r *middleware.Request) { t := 0.25; r.Temperature = &t },
 		func(r *middleware.Request) {
-			if len(r.Tools) > 0 && r.ToolChoice == "" && r.OnlyTool == "" {
+			if len(r.Tools) > 0 && r.ToolChoice == (middleware.ToolChoice{}) {
 				r.Tools = r.Tools[1:]
 			}
 		},
@@ -197,14 +197,13 @@ func sameRequest(want, got *middleware.Request) error {
 	type rest struct {
 		Model       string
 		Choice      middleware.ToolChoice
-		Only        string
 		Temperature *float64
 		Max         int
 		Stop        []string
 		Tools       []string
 	}
 	restOf := func(r *middleware.Request) rest {
-		out := rest{r.Model, r.ToolChoice, r.OnlyTool, r.Temperature, r.MaxTokens, r.Stop, nil}
+		out := rest{r.Model, r.ToolChoice, r.Temperature, r.MaxTokens, r.Stop, nil}
 		for _, t := range r.Tools {
 			out.Tools = append(out.Tools, fmt.Sprint(t.Name, "|", t.Description, "|", string(t.Parameters), "|", t.Kind, "|", t.Strict))
 		}

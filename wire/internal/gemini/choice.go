@@ -39,20 +39,20 @@ func (h *request) readChoice(root rawjson.Value) error {
 	}
 	switch {
 	case word == "NONE":
-		h.was.ToolChoice = middleware.ToolNone
+		h.was.ToolChoice.Mode = middleware.ToolNone
 	case word == "ANY" && len(allowed) == 1:
-		h.was.OnlyTool = allowed[0]
+		h.was.ToolChoice.Name = allowed[0]
 	case word == "ANY":
-		h.was.ToolChoice = middleware.ToolRequired
+		h.was.ToolChoice.Mode = middleware.ToolRequired
 	}
 	return nil
 }
 
 func (h *request) choiceEdits(now *middleware.Request, root rawjson.Value) ([]rawjson.Edit, []codec.Member, error) {
-	if now.ToolChoice == h.was.ToolChoice && now.OnlyTool == h.was.OnlyTool {
+	if now.ToolChoice == h.was.ToolChoice {
 		return nil, nil, nil
 	}
-	set := calling(now.ToolChoice, now.OnlyTool)
+	set := calling(now.ToolChoice)
 	config := get(root, "toolConfig")
 	if !get(config, configKey).Exists() {
 		return setIn(root, "toolConfig", codec.Member{Key: configKey, Raw: codec.Object(set...)})
@@ -64,22 +64,22 @@ func (h *request) choiceEdits(now *middleware.Request, root rawjson.Value) ([]ra
 }
 
 // choice returns the members of a fresh toolConfig; none for the default.
-func choice(c middleware.ToolChoice, only string) []codec.Member {
-	if c == middleware.ToolAuto && only == "" {
+func choice(c middleware.ToolChoice) []codec.Member {
+	if c == (middleware.ToolChoice{}) {
 		return nil
 	}
-	return []codec.Member{{Key: configKey, Raw: codec.Object(calling(c, only)...)}}
+	return []codec.Member{{Key: configKey, Raw: codec.Object(calling(c)...)}}
 }
 
 // calling returns the members of functionCallingConfig.
-func calling(c middleware.ToolChoice, only string) []codec.Member {
+func calling(c middleware.ToolChoice) []codec.Member {
 	mode, allowed := "AUTO", ""
 	switch {
-	case only != "":
-		mode, allowed = "ANY", codec.Array([]string{rawjson.Quote(only)})
-	case c == middleware.ToolNone:
+	case c.Name != "":
+		mode, allowed = "ANY", codec.Array([]string{rawjson.Quote(c.Name)})
+	case c.Mode == middleware.ToolNone:
 		mode = "NONE"
-	case c == middleware.ToolRequired:
+	case c.Mode == middleware.ToolRequired:
 		mode = "ANY"
 	}
 	return []codec.Member{{Key: modeKey, Raw: rawjson.Quote(mode)}, {Key: allowedKey, Raw: allowed}}

@@ -38,7 +38,7 @@ func freshRequest(req *middleware.Request) ([]byte, error) {
 		return nil, err
 	}
 	// These two hold further settings, which Params has: they are joined.
-	members, err = join(members, "toolConfig", choice(req.ToolChoice, req.OnlyTool))
+	members, err = join(members, "toolConfig", choice(req.ToolChoice))
 	if err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func TestFreshRequest(t *testing.T) {
 			assistant, shown, failed, middleware.User("And?"),
 		},
 		Tools:       []middleware.Tool{{Name: "wind", Description: "Wind.", Parameters: []byte(`{"type": "object"}`), Strict: true}, {Name: "tide"}},
-		OnlyTool:    "wind",
+		ToolChoice:  middleware.ToolChoice{Name: "wind"},
 		Temperature: &warm,
 		MaxTokens:   50,
 		Stop:        []string{"END"},

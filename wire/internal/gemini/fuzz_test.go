@@ -49,7 +49,7 @@ func keepsRequest(t require.TestingT, body string) {
 	requestIs(t, req.With(middleware.User("more"), middleware.Assistant("so", middleware.ToolCall{ID: "c", Name: "n", Arguments: "{}"}),
 		middleware.ToolReply(middleware.ToolCall{ID: "c", Name: "n"}, "done")))
 	edited := req.Clone()
-	edited.MaxTokens, edited.Stop, edited.ToolChoice, edited.OnlyTool = 77, []string{"."}, "", "n"
+	edited.MaxTokens, edited.Stop, edited.ToolChoice = 77, []string{"."}, middleware.ToolChoice{Name: "n"}
 	edited.Tools = append(edited.Tools, middleware.Tool{Name: "n"})
 	requestIs(t, edited)
 	if len(req.Messages) > 0 {
@@ -70,8 +70,8 @@ func requestIs(t require.TestingT, req *middleware.Request) {
 	got, err := wire.DecodeRequest(body)
 	require.NoError(t, err, "%s", body)
 	require.Equal(t, bare(req.Messages), bare(got.Messages), "%s", body)
-	require.Equal(t, []any{len(req.Tools), req.MaxTokens, req.Stop, req.OnlyTool, req.ToolChoice},
-		[]any{len(got.Tools), got.MaxTokens, got.Stop, got.OnlyTool, got.ToolChoice}, "%s", body)
+	require.Equal(t, []any{len(req.Tools), req.MaxTokens, req.Stop, req.ToolChoice},
+		[]any{len(got.Tools), got.MaxTokens, got.Stop, got.ToolChoice}, "%s", body)
 }
 
 // bare returns messages without what the provider wrote. Which calls are

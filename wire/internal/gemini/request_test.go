@@ -78,7 +78,7 @@ func TestRequestView(t *testing.T) {
 	require.Equal(t, []string{"googleSearch", "wind"}, []string{req.Tools[0].Name, req.Tools[1].Name})
 	require.Equal(t, middleware.KindHosted, req.Tools[0].Kind)
 	require.JSONEq(t, `{"type":"object","properties":{"city":{"type":["string","null"]}}}`, string(req.Tools[1].Parameters))
-	require.Equal(t, middleware.ToolRequired, req.ToolChoice)
+	require.Equal(t, middleware.ToolRequired, req.ToolChoice.Mode)
 	require.InDelta(t, 1.0, *req.Temperature, 0)
 	require.Equal(t, 100, req.MaxTokens)
 	require.Equal(t, []string{"END"}, req.Stop)
@@ -95,8 +95,8 @@ func TestSnakeCase(t *testing.T) {
 			{Text: "calm"}, {Kind: middleware.PartMedia, MediaType: "image/png", Data: []byte("\x89PNG")}}},
 	}, bare(req.Messages))
 	require.Equal(t, 5, req.MaxTokens)
-	require.Equal(t, middleware.ToolNone, req.ToolChoice)
-	req.MaxTokens, req.ToolChoice, req.OnlyTool = 9, "", "wind"
+	require.Equal(t, middleware.ToolNone, req.ToolChoice.Mode)
+	req.MaxTokens, req.ToolChoice = 9, middleware.ToolChoice{Name: "wind"}
 	req.Messages[2].ToolCalls[0].Arguments = `{"a":1}`
 	req.Messages[3].Parts[0].Text = "storm"
 	req.Messages[3].Parts[1].Data = []byte("\x89")
@@ -203,9 +203,9 @@ func TestRequestEdits(t *testing.T) {
 		"no temperature": {func(r *middleware.Request) { r.Temperature = nil }, `"temperature": 1.0, `, ``},
 		"max tokens":     {func(r *middleware.Request) { r.MaxTokens = 7 }, `"maxOutputTokens": 100`, `"maxOutputTokens": 7`},
 		"stop":           {func(r *middleware.Request) { r.Stop = []string{"a", `"`} }, `["END"]`, `["a","\""]`},
-		"no tools":       {func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone }, `"mode": "ANY"`, `"mode": "NONE"`},
-		"one tool":       {func(r *middleware.Request) { r.ToolChoice, r.OnlyTool = "", "wind" }, `"mode": "ANY"`, `"mode": "ANY","allowedFunctionNames":["wind"]`},
-		"any tool":       {func(r *middleware.Request) { r.ToolChoice = middleware.ToolAuto }, `"mode": "ANY"`, `"mode": "AUTO"`},
+		"no tools":       {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolNone }, `"mode": "ANY"`, `"mode": "NONE"`},
+		"one tool":       {func(r *middleware.Request) { r.ToolChoice = middleware.ToolChoice{Name: "wind"} }, `"mode": "ANY"`, `"mode": "ANY","allowedFunctionNames":["wind"]`},
+		"any tool":       {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto }, `"mode": "ANY"`, `"mode": "AUTO"`},
 		"a tool less": {func(r *middleware.Request) { r.Tools = r.Tools[1:] }, `]},
     {"googleSearch": {}}
   ]`, `]}

@@ -89,7 +89,7 @@ func (h *request) readOptions() error {
 
 // EncodeRequest is part of wire.Codec.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	if req.ToolChoice != middleware.ToolAuto || req.OnlyTool != "" {
+	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
 	h, err := codec.Handle(req.Native, dialect, func(raw string) (*request, error) {

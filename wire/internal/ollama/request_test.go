@@ -48,7 +48,7 @@ func TestDecodeRequest(t *testing.T) {
 	require.InDelta(t, 0.5, *req.Temperature, 0)
 	require.Equal(t, 64, req.MaxTokens)
 	require.Equal(t, []string{"END"}, req.Stop)
-	require.Empty(t, req.ToolChoice)
+	require.Empty(t, req.ToolChoice.Mode)
 
 	require.Len(t, req.Messages, 4)
 	require.Equal(t, middleware.RoleSystem, req.Messages[0].Role)
@@ -217,8 +217,8 @@ func TestEncodeRequestRefuses(t *testing.T) {
 	t.Parallel()
 	other := &middleware.Native{Dialect: "openai-chat", Raw: "{}"}
 	for name, edit := range map[string]func(r *middleware.Request){
-		"a tool choice":   func(r *middleware.Request) { r.ToolChoice = middleware.ToolRequired },
-		"one tool":        func(r *middleware.Request) { r.OnlyTool = "look" },
+		"a tool choice":   func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolRequired },
+		"one tool":        func(r *middleware.Request) { r.ToolChoice.Name = "look" },
 		"a failed result": func(r *middleware.Request) { r.Messages[3].IsError = true },
 		"an image's address": func(r *middleware.Request) {
 			r.Messages[1].Parts[1] = middleware.Part{Kind: middleware.PartMedia, URL: "https://x.example/y.png"}

@@ -64,7 +64,7 @@ func freshTools(req *middleware.Request, members []codec.Member) ([]codec.Member
 	if len(raws) > 0 {
 		members = append(members, codec.Member{Key: "tools", Raw: codec.Array(raws)})
 	}
-	if req.OnlyTool != "" || req.ToolChoice != middleware.ToolAuto {
+	if req.ToolChoice != (middleware.ToolChoice{}) {
 		members = append(members, codec.Member{Key: "tool_choice", Raw: choiceText(req)})
 	}
 	return members, nil

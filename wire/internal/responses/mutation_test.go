@@ -151,7 +151,7 @@ func TestMutatedRequests(t *testing.T) {
 		"mended": each(mend), "retold": each(retell),
 		"told more": func(r *middleware.Request) { *r = *r.WithSystem("sys").With(middleware.User("?")) },
 		"a tool": func(r *middleware.Request) {
-			r.Tools, r.OnlyTool = append(r.Tools, middleware.Tool{Name: "extra"}), "extra"
+			r.Tools, r.ToolChoice.Name = append(r.Tools, middleware.Tool{Name: "extra"}), "extra"
 		},
 	}
 	rapid.Check(t, func(r *rapid.T) {
@@ -177,7 +177,7 @@ func TestMutatedRequests(t *testing.T) {
 			}
 			got, err := format.DecodeRequest(out)
 			require.NoError(r, err, name)
-			require.Equal(r, wanted.OnlyTool, got.OnlyTool)
+			require.Equal(r, wanted.ToolChoice.Name, got.ToolChoice.Name)
 			require.Len(r, got.Tools, len(wanted.Tools))
 			require.Len(r, got.Messages, len(wanted.Messages), name)
 			for i := range wanted.Messages {

@@ -127,7 +127,7 @@ func TestFreshRequest(t *testing.T) {
 	t.Parallel()
 	hot := 0.25
 	req := &middleware.Request{
-		Model: "m", MaxTokens: 9, Temperature: &hot, ToolChoice: middleware.ToolRequired,
+		Model: "m", MaxTokens: 9, Temperature: &hot, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired},
 		Tools: []middleware.Tool{
 			{Name: "f", Description: "d", Parameters: []byte(` {"type":"object"} `), Strict: true}, {Name: "g"}, {Name: "h", Kind: middleware.KindCustom},
 		},
@@ -165,7 +165,7 @@ func TestFreshRequest(t *testing.T) {
 func TestFreshRequestWithOwnForms(t *testing.T) {
 	t.Parallel()
 	from := request(t, conversation)
-	out, err := format.EncodeRequest(&middleware.Request{Model: "n", Messages: from.Messages, Tools: from.Tools, OnlyTool: "web_search"})
+	out, err := format.EncodeRequest(&middleware.Request{Model: "n", Messages: from.Messages, Tools: from.Tools, ToolChoice: middleware.ToolChoice{Name: "web_search"}})
 	require.NoError(t, err)
 	back := request(t, string(out))
 	require.Len(t, back.Messages, len(from.Messages))
@@ -174,7 +174,7 @@ func TestFreshRequestWithOwnForms(t *testing.T) {
 		require.Equal(t, m.Native.Raw, back.Messages[i].Native.Raw)
 	}
 	require.Contains(t, string(out), `"tool_choice":{"type":"web_search"}`)
-	require.Equal(t, "web_search", back.OnlyTool)
+	require.Equal(t, "web_search", back.ToolChoice.Name)
 
 	held, err := format.EncodeRequest(&middleware.Request{Messages: []middleware.Message{middleware.User("a"), answer(t, plainAnswer("", plainCall)).Message},
 		Params: []byte(`{"conversation":"conv"}`)})

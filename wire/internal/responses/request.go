@@ -38,7 +38,7 @@ func decodeRequest(body string) (*middleware.Request, error) {
 		}
 	}
 	nameResults(req.Messages, h)
-	h.was = middleware.Request{Model: req.Model, ToolChoice: req.ToolChoice, OnlyTool: req.OnlyTool, MaxTokens: req.MaxTokens}
+	h.was = middleware.Request{Model: req.Model, ToolChoice: req.ToolChoice, MaxTokens: req.MaxTokens}
 	if t := req.Temperature; t != nil {
 		kept := *t
 		h.was.Temperature = &kept
@@ -149,25 +149,27 @@ func nameResults(messages []middleware.Message, h *request) {
 }
 
 // choice reads tool_choice. A hosted tool goes by its type.
-func choice(v rawjson.Value) (middleware.ToolChoice, string, error) {
+func choice(v rawjson.Value) (c middleware.ToolChoice, err error) {
 	switch v.Kind() {
 	case rawjson.Invalid, rawjson.Null:
-		return middleware.ToolAuto, "", nil
 	case rawjson.String:
-		return choiceOf(v.Str()), "", nil
+		c.Mode = modeOf(v.Str())
 	case rawjson.Object:
 		if v.Get("type").Str() == "allowed_tools" {
-			return choiceOf(v.Get("mode").Str()), "", nil
+			c.Mode = modeOf(v.Get("mode").Str())
+		} else {
+			c.Name = codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
 		}
-		return middleware.ToolAuto, codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type")), nil
+	default:
+		err = codec.Shapef("%s where tool_choice should be", v.Kind())
 	}
-	return "", "", codec.Shapef("%s where tool_choice should be", v.Kind())
+	return c, err
 }
 
-// choiceOf passes on a word that it does not know.
-func choiceOf(word string) middleware.ToolChoice {
+// modeOf passes on a word that it does not know.
+func modeOf(word string) middleware.ToolMode {
 	if word == "auto" {
 		return middleware.ToolAuto
 	}
-	return middleware.ToolChoice(strings.Clone(word))
+	return middleware.ToolMode(strings.Clone(word))
 }

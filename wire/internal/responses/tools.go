@@ -27,7 +27,7 @@ type view struct {
 // listed again, as a search for tools does, is read once.
 func readTools(req *middleware.Request, h *request) error {
 	var err error
-	if req.ToolChoice, req.OnlyTool, err = choice(h.root.Get("tool_choice")); err != nil {
+	if req.ToolChoice, err = choice(h.root.Get("tool_choice")); err != nil {
 		return err
 	}
 	d := declared{at: map[string]int{}, spaces: map[string]string{}}

@@ -94,10 +94,10 @@ func TestEditedTools(t *testing.T) {
 			func(r *middleware.Request) { r.Tools[1].Description = "d" },
 			`{"input":"x","tools":[{"type":"function","name":"f","strict":null,"x":1.0}, {"type":"custom","name":"c","format":{},"description":"d"}, {"type":"web_search"}],"tool_choice":"required"}`},
 		"none": {
-			func(r *middleware.Request) { r.Tools, r.ToolChoice = nil, middleware.ToolAuto },
+			func(r *middleware.Request) { r.Tools, r.ToolChoice.Mode = nil, middleware.ToolAuto },
 			`{"input":"x","tools":[],"tool_choice":"auto"}`},
 		"one tool only": {
-			func(r *middleware.Request) { r.OnlyTool = "c" },
+			func(r *middleware.Request) { r.ToolChoice.Name = "c" },
 			`{"input":"x","tools":[{"type":"function","name":"f","strict":null,"x":1.0}, {"type":"custom","name":"c","format":{}}, {"type":"web_search"}],"tool_choice":{"type":"custom","name":"c"}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,10 +123,10 @@ func TestToolChoice(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		choice string
-		want   middleware.ToolChoice
+		want   middleware.ToolMode
 		only   string
 		none   string // written for ToolNone
-		forced string // written for OnlyTool
+		forced string // written for a Name
 	}{
 		"absent":   {`null`, "", "", `"none"`, `{"type":"function","name":"f"}`},
 		"auto":     {`"auto"`, "", "", `"none"`, `{"type":"function","name":"f"}`},
@@ -143,17 +143,17 @@ func TestToolChoice(t *testing.T) {
 				return `{"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":` + choice + `}`
 			}
 			req := request(t, body(c.choice))
-			require.Equal(t, c.want, req.ToolChoice)
-			require.Equal(t, c.only, req.OnlyTool)
-			out, err := edited(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice, r.OnlyTool = middleware.ToolNone, "" })
+			require.Equal(t, c.want, req.ToolChoice.Mode)
+			require.Equal(t, c.only, req.ToolChoice.Name)
+			out, err := edited(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice = middleware.ToolChoice{Mode: middleware.ToolNone} })
 			require.NoError(t, err)
 			require.Equal(t, body(c.none), out)
-			out, err = edited(t, body(c.choice), func(r *middleware.Request) { r.OnlyTool = "f" })
+			out, err = edited(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice.Name = "f" })
 			require.NoError(t, err)
 			require.Equal(t, body(c.forced), out)
 		})
 	}
-	out, err := edited(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}}`, func(r *middleware.Request) { r.ToolChoice = middleware.ToolAuto })
+	out, err := edited(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}}`, func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto })
 	require.NoError(t, err)
 	require.Equal(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]}}`, out, "the tools stay allowed")
 }

@@ -12,7 +12,7 @@ import (
 
 // tools patches tools and tool_choice.
 func (h *request) tools(req *middleware.Request, patch *codec.Patch) error {
-	if req.ToolChoice != h.was.ToolChoice || req.OnlyTool != h.was.OnlyTool {
+	if req.ToolChoice != h.was.ToolChoice {
 		if err := h.choice(req, patch); err != nil {
 			return err
 		}
@@ -103,9 +103,9 @@ func (h *request) choice(req *middleware.Request, patch *codec.Patch) error {
 	}
 	word := choiceText(req)
 	switch {
-	case req.OnlyTool == "" && req.ToolChoice == middleware.ToolAuto && absent(old):
+	case req.ToolChoice == (middleware.ToolChoice{}) && absent(old):
 		return nil
-	case req.OnlyTool == "" && req.ToolChoice != middleware.ToolNone && old.Get("type").Str() == "allowed_tools":
+	case req.ToolChoice.Name == "" && req.ToolChoice.Mode != middleware.ToolNone && old.Get("type").Str() == "allowed_tools":
 		e, err := codec.Set(old, "mode", word)
 		patch.Add([]rawjson.Edit{e}, err)
 	default:
@@ -117,14 +117,14 @@ func (h *request) choice(req *middleware.Request, patch *codec.Patch) error {
 // choiceText writes tool_choice.
 func choiceText(req *middleware.Request) string {
 	switch {
-	case req.OnlyTool == "" && req.ToolChoice == middleware.ToolAuto:
+	case req.ToolChoice == (middleware.ToolChoice{}):
 		return `"auto"`
-	case req.OnlyTool == "":
-		return rawjson.Quote(string(req.ToolChoice))
+	case req.ToolChoice.Name == "":
+		return rawjson.Quote(string(req.ToolChoice.Mode))
 	}
 	typ := "function"
 	for _, t := range req.Tools {
-		if t.Name != req.OnlyTool {
+		if t.Name != req.ToolChoice.Name {
 			continue
 		}
 		if t.Kind == middleware.KindCustom {
@@ -132,13 +132,13 @@ func choiceText(req *middleware.Request) string {
 		}
 		if own, err := handleTool(t); err == nil && own != nil && t.Kind != middleware.KindFunction && t.Kind != middleware.KindCustom {
 			if own.val.Get("type").Str() == "mcp" {
-				return codec.Object(member("type", "mcp"), member("server_label", req.OnlyTool))
+				return codec.Object(member("type", "mcp"), member("server_label", req.ToolChoice.Name))
 			}
 			return codec.Object(member("type", own.val.Get("type").Str()))
 		}
 		break
 	}
-	return codec.Object(member("type", typ), member("name", req.OnlyTool))
+	return codec.Object(member("type", typ), member("name", req.ToolChoice.Name))
 }
 
 // toolText writes a tool: its own form with what has changed in it, or afresh.
