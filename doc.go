@@ -1,0 +1,61 @@
+// Package toolmend introduces the module; it has no code. Import the packages
+// below it.
+//
+// Toolmend is a middleware stack for calls to language models. A model asks for
+// tools with arguments that it made up: a required key is missing, a number is
+// text, the JSON is cut, the tool does not exist. The stack validates every tool
+// call inside the model call, before a tool runs and before a person is asked to
+// approve. It repairs mistakes that have only one possible fix, and sends the
+// rest back to the model with one precise error for each call. The caller gets
+// one valid message, and a report of what that took:
+//
+//	call := middleware.Chain(
+//		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask
+//		retry.New(retry.Options{}),               // 429, 5xx, timeouts
+//	)(model) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
+//
+//	resp, err := call(ctx, req)
+//
+// If the model does not get there in three attempts, its last message comes back
+// with Report.Status Invalid; argsvalidate.Raise makes that an error instead.
+//
+// # Packages
+//
+// Start with one of these:
+//
+//   - [github.com/toolmend/toolmend/middleware]: the types of a model call, and
+//     Chain. It imports the standard library only.
+//   - [github.com/toolmend/toolmend/transport]: the stack inside an HTTP client
+//     or an SDK that exists already, or in a local proxy.
+//   - [github.com/toolmend/toolmend/agentloop]: typed tools, the loop, approval
+//     by people, and durable state.
+//   - [github.com/toolmend/toolmend/cmd/toolmend]: the command; toolmend check
+//     validates the calls in a log.
+//
+// The middlewares, in the order in which they stand in a chain:
+//
+//   - [github.com/toolmend/toolmend/tracing]: OpenTelemetry spans and metrics,
+//     and slog records.
+//   - [github.com/toolmend/toolmend/textcall]: tool calls for models that only
+//     write text.
+//   - [github.com/toolmend/toolmend/answer]: validates the text of an answer.
+//   - [github.com/toolmend/toolmend/argsvalidate]: validates tool calls; its
+//     Validator does the same without a model.
+//   - [github.com/toolmend/toolmend/retry]: repeats model calls that failed in
+//     transit, and falls back to other models.
+//   - [github.com/toolmend/toolmend/budget]: limits what everything under one
+//     context may spend.
+//
+// Libraries, used by the middlewares and useful alone:
+//
+//   - [github.com/toolmend/toolmend/mend]: repairs of arguments and tool names.
+//   - [github.com/toolmend/toolmend/strip]: removes empty values.
+//   - [github.com/toolmend/toolmend/batch]: replies to a turn of which some
+//     calls failed.
+//   - [github.com/toolmend/toolmend/wire]: the formats of OpenAI, Anthropic,
+//     Gemini and Ollama, streams included.
+//   - [github.com/toolmend/toolmend/mcp]: the tools of MCP servers for agentloop.
+//
+// To write a middleware of your own, test it with the laws of
+// [github.com/toolmend/toolmend/middleware/middlewaretest].
+package toolmend
