@@ -3,7 +3,6 @@ package answer
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -77,21 +76,9 @@ func (c *checker) text(ctx context.Context, text string, whole bool) (judged, er
 func (c *checker) json(text string) []middleware.Issue {
 	doc, err := rawjson.Parse(text, rawjson.Limits{})
 	if err != nil {
-		code := rawjson.Syntax
-		if e := (*rawjson.Error)(nil); errors.As(err, &e) {
-			code = e.Code
-		}
-		return issue(string(code), err.Error())
+		return []middleware.Issue{schema.Unreadable(err)}
 	}
-	var issues []middleware.Issue
-	var pointers rawjson.Pointers
-	for _, dup := range doc.Duplicates() {
-		if len(issues) == schema.MaxIssues {
-			break
-		}
-		issues = append(issues, middleware.Issue{Code: codeDuplicateKey, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
-	}
-	if len(issues) > 0 {
+	if issues := schema.Duplicates(doc, codeDuplicateKey); len(issues) > 0 {
 		return issues
 	}
 	return c.schema.Validate(doc.Root())

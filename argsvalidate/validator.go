@@ -224,35 +224,29 @@ func (j *judgement) look(ctx context.Context, p plan, args string, left *schema.
 func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 	doc, err := rawjson.Parse(args, j.v.o.Limits.scan())
 	if err != nil {
-		var e *rawjson.Error
-		if !errors.As(err, &e) {
-			return nil, issue(string(rawjson.Syntax), "", err.Error())
-		}
-		return nil, issue(string(e.Code), "", unreadable(args, e))
+		found := schema.Unreadable(err)
+		found.Message = unreadable(args, err)
+		return nil, []middleware.Issue{found}
 	}
 	if k := doc.Root().Kind(); k != rawjson.Object {
 		return nil, issue(codeNotObject, "", "wanted one JSON object; sent "+schema.Sent(doc.Root()))
 	}
-	var issues []middleware.Issue
-	var pointers rawjson.Pointers
-	for _, dup := range doc.Duplicates() {
-		if len(issues) == schema.MaxIssues {
-			break
-		}
-		issues = append(issues, middleware.Issue{Code: codeDuplicateKey, Pointer: pointers.Of(dup), Message: "duplicate key in one object; send it once"})
-	}
-	return doc, issues
+	return doc, schema.Duplicates(doc, codeDuplicateKey)
 }
 
 // unreadable says why arguments cannot be read, and quotes the place.
-func unreadable(args string, e *rawjson.Error) string {
+func unreadable(args string, err error) string {
+	var e *rawjson.Error
+	if !errors.As(err, &e) {
+		return err.Error()
+	}
 	switch e.Code {
 	case rawjson.Syntax, rawjson.UTF8:
-		return fmt.Sprintf("not JSON: %s; sent %s", e.Error(), around(args, e.Offset))
+		return fmt.Sprintf("not JSON: %v; sent %s", e, around(args, e.Offset))
 	case rawjson.Trailing:
-		return fmt.Sprintf("%s; sent %s", e.Error(), around(args, e.Offset))
+		return fmt.Sprintf("%v; sent %s", e, around(args, e.Offset))
 	}
-	return e.Error()
+	return err.Error()
 }
 
 // againstTool strips and validates. What is stripped counts only as long as it
