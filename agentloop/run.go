@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync/atomic"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -127,52 +127,25 @@ func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middlew
 		return outcome{kind: returned, result: Result{Text: valid(text), IsError: true}}
 	}
 	info := CallInfo{Call: call, Title: t.title(), Description: t.Def.Description, Key: fmt.Sprintf("%s/%d/%s", runID, turn, call.ID)}
-	toolCtx, cancel := context.WithCancel(context.WithValue(ctx, callKey{}, info))
-	defer cancel()
-	if t.Timeout > 0 {
-		toolCtx, cancel = context.WithTimeout(toolCtx, t.Timeout)
-		defer cancel()
-	}
-	done := make(chan returnValues, 1)
-	var claimed atomic.Bool // by the tool, which begins, or by the end of the context before it
-	go func() {
-		if !claimed.CompareAndSwap(false, true) {
-			return
-		}
-		v := returnValues{err: errUnexpected} // unless the tool returns: it may also end its goroutine
-		defer func() {
-			if p := recover(); p != nil {
-				v = returnValues{err: middleware.NewPanicError(p)}
-			}
-			done <- v
-		}()
-		result, err := t.Func(toolCtx, call)
-		v = returnValues{result, err}
-	}()
-	select {
-	case v := <-done:
-		return outcomeOf(ctx, toolCtx, t, v)
-	case <-toolCtx.Done():
-		claimed.Store(true)
-		select {
-		case v := <-done: // it was back just in time
-			return outcomeOf(ctx, toolCtx, t, v)
-		default:
-			return outcomeOf(ctx, toolCtx, t, returnValues{err: toolCtx.Err()})
-		}
-	}
+	v, err := run.Isolated(context.WithValue(ctx, callKey{}, info), t.Timeout, func(ctx context.Context) (v returnValues, err error) {
+		v.result, err = t.Func(ctx, call)
+		v.late = ctx.Err()
+		return v, err
+	})
+	return outcomeOf(ctx, t, v, err)
 }
 
-// returnValues is what a tool returned.
+// returnValues is what a tool returned beside its error.
 type returnValues struct {
 	result Result
-	err    error
+	late   error // of its context, which had ended
 }
 
-// errUnexpected is what the model is told of a tool that panicked: not where.
+// errUnexpected is what the model is told of a tool that panicked or ended its
+// goroutine: not where.
 var errUnexpected = errors.New("the tool failed unexpectedly")
 
-func outcomeOf(ctx, toolCtx context.Context, t Tool, v returnValues) outcome {
+func outcomeOf(ctx context.Context, t Tool, v returnValues, err error) outcome {
 	failed := func(text string, err error) outcome {
 		text = cmp.Or(valid(text), "The tool failed.")
 		if v.result.Text != "" {
@@ -183,24 +156,26 @@ func outcomeOf(ctx, toolCtx context.Context, t Tool, v returnValues) outcome {
 	var abort *abortError
 	var suspend *suspendError
 	var panicked *middleware.PanicError
+	if timeout, ok := err.(*run.Timeout); ok { // not that of a function inside the tool
+		v.late = timeout
+	}
 	switch {
-	case v.err == nil:
+	case err == nil:
 		v.result.Text = valid(v.result.Text)
 		return outcome{kind: returned, result: v.result}
-	case errors.As(v.err, &abort):
+	case errors.As(err, &abort):
 		return outcome{kind: aborted, err: abort.err}
-	case errors.As(v.err, &suspend):
+	case errors.As(err, &suspend):
 		return outcome{kind: suspended, result: Result{Text: valid(suspend.reason)}}
 	case ctx.Err() != nil: // the run is over: not the tool's fault
 		return outcome{kind: cutOff}
-	case errors.As(v.err, &panicked):
-		return failed(errUnexpected.Error(), v.err)
-	case toolCtx.Err() != nil:
-		err := v.err
-		if !errors.Is(err, toolCtx.Err()) {
-			err = fmt.Errorf("%w: %w", toolCtx.Err(), err)
+	case errors.As(err, &panicked), errors.Is(err, run.ErrGone):
+		return failed(errUnexpected.Error(), err)
+	case v.late != nil:
+		if !errors.Is(err, v.late) {
+			err = fmt.Errorf("%w: %w", v.late, err)
 		}
 		return failed(fmt.Sprintf("The tool was not done within %v.", t.Timeout), err)
 	}
-	return failed(v.err.Error(), v.err)
+	return failed(err.Error(), err)
 }

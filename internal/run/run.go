@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// errGone is the error of a function that ended its goroutine.
-var errGone = errors.New("it ended its goroutine")
+// ErrGone is the error of a function that ended its goroutine.
+var ErrGone = errors.New("it ended its goroutine")
 
 // Timeout is the error of a function that did not return in time. It wraps
 // context.DeadlineExceeded.
@@ -29,25 +30,40 @@ func (t *Timeout) Unwrap() error { return context.DeadlineExceeded }
 
 // Isolated calls f on a goroutine of its own, so that neither a panic nor a hang
 // of it reaches the caller. It returns what f returns; a *middleware.PanicError
-// if f panicked; a *Timeout if f did not return within timeout; or an error if
-// f ended its goroutine.
+// if f panicked; a *Timeout if f did not return within timeout; or ErrGone if f
+// ended its goroutine. A timeout of 0 is none.
 //
 // f gets a child of ctx that ends with the timeout. If f ignores it, f keeps
 // its goroutine until it returns. If ctx ends before f returns, the error is
-// ContextError(ctx). If ctx has ended already, f is not called.
+// ContextError(ctx). If ctx or the timeout ends before f begins, f is not called.
 func Isolated[T any](ctx context.Context, timeout time.Duration, f func(context.Context) (T, error)) (T, error) {
 	var zero T
 	if ctx.Err() != nil {
 		return zero, ContextError(ctx)
 	}
-	limited, cancel := context.WithTimeoutCause(ctx, timeout, &Timeout{After: timeout})
+	limited, cancel := context.WithCancel(ctx)
 	defer cancel()
+	if timeout > 0 {
+		limited, cancel = context.WithTimeoutCause(limited, timeout, &Timeout{After: timeout})
+		defer cancel()
+	}
 	done := make(chan result[T], 1)
-	go call(limited, f, done)
+	var claimed atomic.Bool // by f, which begins, or by the end of the context before it
+	go func() {
+		if claimed.CompareAndSwap(false, true) {
+			call(limited, f, done)
+		}
+	}()
 	select {
 	case r := <-done:
 		return r.value, r.err
 	case <-limited.Done():
+	}
+	claimed.Store(true)
+	select {
+	case r := <-done: // it was back just in time
+		return r.value, r.err
+	default:
 	}
 	if ctx.Err() != nil {
 		return zero, ContextError(ctx)
@@ -62,7 +78,7 @@ type result[T any] struct {
 
 // call reports how f ended.
 func call[T any](ctx context.Context, f func(context.Context) (T, error), done chan<- result[T]) {
-	r := result[T]{err: errGone}
+	r := result[T]{err: ErrGone}
 	defer func() {
 		if p := recover(); p != nil {
 			r = result[T]{err: middleware.NewPanicError(p)}

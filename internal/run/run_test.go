@@ -70,3 +70,19 @@ func TestIsolatedObeysTheContext(t *testing.T) {
 		require.Equal(t, 1, called)
 	})
 }
+
+// Without a timeout f has all the time it needs, and its context ends with it.
+func TestIsolatedWithoutATimeout(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var inside context.Context
+		got, err := run.Isolated(t.Context(), 0, func(ctx context.Context) (int, error) {
+			inside = ctx
+			time.Sleep(24 * time.Hour)
+			return 7, ctx.Err()
+		})
+		require.NoError(t, err)
+		require.Equal(t, 7, got)
+		require.Error(t, inside.Err())
+	})
+}
