@@ -89,10 +89,10 @@ func (s *step) excerpt(b *strings.Builder) {
 		return
 	}
 	b.WriteString("\n\nJSON Schema of what failed:")
-	root, said, left := s.schema.Source(), map[string]bool{}, maxSchema
+	said, left := map[string]bool{}, maxSchema
 	for _, i := range s.issues {
-		part := cmp.Or(schema.Locate(root, i.Pointer), root)
-		line := "\n" + schema.Clip(i.Path()) + ": " + part.Raw()
+		part := cmp.Or(s.schema.View().At(i.Pointer), s.schema.View().Root())
+		line := "\n" + schema.Clip(i.Path()) + ": " + part.Text()
 		if said[line] {
 			continue
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -108,11 +107,11 @@ func (e *Error) declaredPart(n int, pointer string) string {
 	if n >= len(e.plans) || e.plans[n].compiled == nil || e.plans[n].compiled.schema == nil {
 		return ""
 	}
-	root, declared := e.plans[n].compiled.schema.Source(), ""
+	tool, declared := e.plans[n].compiled.view(), ""
 	const deepest = 16
 	for depth, seg := range rawjson.Segments(pointer) {
-		names, required := schema.Names(root, schema.Locate(root, declared))
-		if depth == deepest || !slices.Contains(names, seg) && !slices.Contains(required, seg) && !isNumber(seg) {
+		known := tool.Declared(tool.At(declared))
+		if depth == deepest || !known.Has(seg) && !known.Requires(seg) && !isNumber(seg) {
 			break
 		}
 		declared += "/" + rawjson.Escape(seg)

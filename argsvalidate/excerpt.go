@@ -23,7 +23,7 @@ func schemaFault(code string) bool { return schemaFaults[code] }
 // value that it is the schema of: of a property that is not declared, that is
 // the object around it. A schema inside another one is not said again.
 func (f *feedback) excerpt(issues []middleware.Issue) {
-	if !f.root.Exists() {
+	if f.tool.Root() == nil {
 		return
 	}
 	var places []string
@@ -32,7 +32,7 @@ func (f *feedback) excerpt(issues []middleware.Issue) {
 			continue
 		}
 		at := i.Pointer
-		for at != "" && !schema.Locate(f.root, at).Exists() {
+		for at != "" && f.tool.At(at) == nil {
 			at = parent(at)
 		}
 		if !slices.Contains(places, at) && len(places) < maxIssues {
@@ -44,7 +44,7 @@ func (f *feedback) excerpt(issues []middleware.Issue) {
 		if slices.ContainsFunc(places, func(other string) bool { return at != other && strings.HasPrefix(at, other+"/") }) {
 			continue
 		}
-		text := fmt.Sprintf("%s: %s", schema.Clip(middleware.Issue{Pointer: at}.Path()), oneLine(schema.Locate(f.root, at).Raw()))
+		text := fmt.Sprintf("%s: %s", schema.Clip(middleware.Issue{Pointer: at}.Path()), oneLine(f.tool.At(at).Text()))
 		if !slices.Contains(parts, text) {
 			parts = append(parts, text)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -59,8 +61,7 @@ func DefaultFeedback(in FeedbackInput) string {
 type feedback struct {
 	b     strings.Builder
 	in    FeedbackInput
-	root  rawjson.Value // the tool's schema
-	all   *schema.Declarations
+	tool  *view.View      // the tool's schema
 	args  rawjson.Value   // the arguments; absent if they are not JSON
 	said  map[string]bool // elements of arrays that were quoted
 	notes notes
@@ -89,7 +90,7 @@ func (f *feedback) write() {
 		return
 	}
 	issues = slices.DeleteFunc(slices.Clone(issues), func(i middleware.Issue) bool { return i.Code == codeUndecided })
-	f.root, f.all, f.args = f.in.schema(), f.in.declarations(), f.in.arguments()
+	f.tool, f.args = f.in.schema(), f.in.arguments()
 	f.notes = f.findNotes(issues)
 	fmt.Fprintf(&f.b, "Tool '%s' argument validation failed. Fix the following errors and retry:\n", name)
 	f.issues(issues)
@@ -205,8 +206,8 @@ func (f *feedback) shorter() string {
 }
 
 // declared returns what the schema of the object at pointer declares.
-func (f *feedback) declared(pointer string) *schema.Declared {
-	return f.all.Of(schema.Locate(f.root, pointer))
+func (f *feedback) declared(pointer string) *view.Declared {
+	return f.tool.Declared(f.tool.At(pointer))
 }
 
 // parent returns the pointer to what holds the value at pointer.
@@ -260,29 +261,13 @@ func andMore(shown []string, n int) string {
 	return text
 }
 
-// schema returns the tool's schema; absent if it cannot be read. The schemas of
-// a Validator's tools are read once.
-func (in FeedbackInput) schema() rawjson.Value {
+// schema returns the tool's schema; nil if it cannot be read. The schemas of a
+// Validator's tools are read once.
+func (in FeedbackInput) schema() *view.View {
 	if in.known != nil {
-		return in.known.source()
+		return in.known.view()
 	}
-	return schemaOf(in.Tool.Parameters)
-}
-
-// declarations returns what the schemas inside in.schema declare.
-func (in FeedbackInput) declarations() *schema.Declarations {
-	if in.known != nil {
-		return in.known.declared()
-	}
-	return schema.NewDeclarations(in.schema())
-}
-
-func schemaOf(raw []byte) rawjson.Value {
-	doc, err := rawjson.Parse(string(raw), schema.Limits)
-	if err != nil {
-		return rawjson.Value{}
-	}
-	return doc.Root()
+	return mend.ReadSchema(in.Tool.Parameters)
 }
 
 func (in FeedbackInput) arguments() rawjson.Value {

@@ -42,7 +42,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 		return valid.issues
 	}
 	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
-		Rules: p.o.Mend, Schema: p.compiled.mend(), Aliases: p.o.Aliases, Validate: validate})
+		Rules: p.o.Mend, Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
 	}

@@ -119,7 +119,7 @@ func (c *compiled) declares(path string) bool {
 	if known, ok := c.paths.Load(path); ok {
 		return known.(bool)
 	}
-	declared := schema.Declares(c.schema.Source(), path)
+	declared := c.view().Declares(path)
 	c.paths.Store(path, declared)
 	return declared
 }

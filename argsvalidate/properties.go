@@ -7,13 +7,14 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
 // properties says, of each object with a property too many, which properties
 // are accepted there. It stops where the text is cut anyway.
 func (f *feedback) properties(issues []middleware.Issue) {
-	if !f.root.Exists() {
+	if f.tool.Root() == nil {
 		return
 	}
 	objects := map[string]bool{}
@@ -95,7 +96,7 @@ func (f *feedback) object(pointer string, issues []middleware.Issue) {
 }
 
 // listProperties lists the names of properties, those that are required apart.
-func listProperties(d *schema.Declared) string {
+func listProperties(d *view.Declared) string {
 	var must, may []string
 	required := 0
 	for _, name := range d.Names {

@@ -46,7 +46,7 @@ func (j *judgement) stripRefused(s *seen, c *compiled, doc *rawjson.Doc, left *s
 			return doc
 		}
 		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
-		if !c.declared().Of(schema.Locate(c.source(), at)).Has(v.Key()) {
+		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
 			return doc // a key of a map is a value of its own
 		}
 		refused[v] = true

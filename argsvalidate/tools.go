@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
@@ -26,9 +27,7 @@ type plan struct {
 type compiled struct {
 	schema   *schema.Schema                        // nil: not validated
 	unusable bool                                  // there is a text, and nothing can be validated against it
-	source   func() rawjson.Value                  // the text, read; absent if it cannot be
-	mend     func() *mend.Schema                   // the same for repairs
-	declared func() *schema.Declarations           // of source
+	view     func() *view.View                     // what the text says about places; nil if it cannot be read
 	paths    sync.Map                              // of rules, by whether the schema declares them
 	notes    []string                              // what an operator should know
 	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
@@ -54,20 +53,15 @@ func footprint(raw []byte, s *schema.Schema) int {
 
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	raw = v.inDialect(raw)
-	c := &compiled{
-		source: sync.OnceValue(func() rawjson.Value { return schemaOf(raw) }),
-		mend:   sync.OnceValue(func() *mend.Schema { return mend.ReadSchema(raw) }),
-	}
+	c := &compiled{view: sync.OnceValue(func() *view.View { return mend.ReadSchema(raw) })}
 	for mode := range c.strip {
 		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
-			s, err := strip.New(raw, strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
-			if err != nil || strip.Mode(mode) == strip.Off {
+			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
 				return nil
 			}
-			return s
+			return strip.NewFor(c.view(), strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
 		})
 	}
-	c.declared = sync.OnceValue(func() *schema.Declarations { return schema.NewDeclarations(c.source()) })
 	if len(raw) == 0 {
 		return c, footprint(raw, nil)
 	}
@@ -76,7 +70,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 		c.unusable, c.notes = true, []string{fmt.Sprintf("not validated: %v", err)}
 		return c, footprint(raw, nil)
 	}
-	c.schema, c.notes, c.source = s, s.Notes(), s.Source
+	c.schema, c.notes, c.view = s, s.Notes(), s.View
 	return c, footprint(raw, s)
 }
 
@@ -84,12 +78,12 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 // names one itself.
 func (v *Validator) inDialect(raw []byte) []byte {
 	uri, ok := schema.Dialect(v.o.Dialect)
-	root := schemaOf(raw)
-	if !ok || root.Kind() != rawjson.Object || root.Get("$schema").Exists() {
+	doc, err := rawjson.Parse(string(raw), schema.Limits)
+	if !ok || err != nil || doc.Root().Kind() != rawjson.Object || doc.Root().Get("$schema").Exists() {
 		return raw
 	}
 	comma := ","
-	if root.Len() == 0 {
+	if doc.Root().Len() == 0 {
 		comma = ""
 	}
 	return fmt.Appendf(nil, `{"$schema":%s%s%s`, rawjson.Quote(uri), comma, bytes.TrimSpace(raw)[1:])

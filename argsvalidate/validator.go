@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -52,11 +53,9 @@ func NewValidator(o Options) *Validator {
 // read. It looks through local $ref, allOf, anyOf and oneOf: a name that one
 // branch requires is among the required ones. The caller owns the slices.
 func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []string) {
-	root := v.plan(&tool).compiled.source()
-	if !root.Exists() {
-		return nil, nil
-	}
-	return schema.Names(root, root)
+	read := v.plan(&tool).compiled.view()
+	declared := view.DeclaredBy(read.Root().Alternatives())
+	return declared.Names, declared.Required
 }
 
 // judgement is the validation of the calls of one message.
@@ -266,7 +265,7 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjs
 			doc = j.stripRefused(s, p.compiled, doc, left)
 		}
 		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
-			s.issues = schema.Undeclared(compiled.Source(), doc.Root(), codeUndeclared)
+			s.issues = schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
 		}
 	}
 	if len(s.issues) == 0 {
@@ -284,7 +283,7 @@ func (j *judgement) noteUndeclared(p plan, args string) {
 	if err != nil {
 		return
 	}
-	found := schema.Undeclared(p.compiled.schema.Source(), doc.Root(), codeUndeclared)
+	found := schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
 	var at []string
 	for _, i := range found[:min(len(found), 5)] {
 		at = append(at, schema.Clip(i.Path()))

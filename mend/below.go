@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // Bounds of the search below a union.
@@ -21,12 +21,12 @@ func (m *mender) below(doc *rawjson.Doc) []fix {
 	var fixes []fix
 	var pointers rawjson.Pointers
 	seen := 0
-	var walk func(v rawjson.Value, schemas []rawjson.Value) bool
-	walk = func(v rawjson.Value, schemas []rawjson.Value) bool {
+	var walk func(v rawjson.Value, schemas []*view.Node) bool
+	walk = func(v rawjson.Value, schemas []*view.Node) bool {
 		if seen++; seen > maxBelow {
 			return false
 		}
-		if m.refusedByAll(v, schemas) {
+		if refusedByAll(v, schemas) {
 			one := m.fixes(doc, place{pointer: pointers.Of(v), codes: []string{"type"}})
 			if len(one) == 1 {
 				fixes = add(fixes, one[0])
@@ -34,13 +34,13 @@ func (m *mender) below(doc *rawjson.Doc) []fix {
 			return len(one) == 1
 		}
 		for child := range v.Each() {
-			if !walk(child, m.describing(schemas, pointers.Of(child))) {
+			if !walk(child, describing(schemas, pointers.Of(child))) {
 				return false
 			}
 		}
 		return true
 	}
-	if !walk(doc.Root(), []rawjson.Value{m.root}) {
+	if !walk(doc.Root(), []*view.Node{m.schema.Root()}) {
 		return nil
 	}
 	return fixes
@@ -48,12 +48,12 @@ func (m *mender) below(doc *rawjson.Doc) []fix {
 
 // describing returns the schemas that describe a child of what schemas
 // describe, in whatever branch they stand; none where they are too many.
-func (m *mender) describing(schemas []rawjson.Value, pointer string) []rawjson.Value {
+func describing(schemas []*view.Node, pointer string) []*view.Node {
 	_, key, _ := cutLast(pointer)
-	var all []rawjson.Value
+	var all []*view.Node
 	for _, s := range schemas {
-		for _, a := range m.applying(s) {
-			if c := schema.Child(a, key); c.Exists() && !slices.Contains(all, c) {
+		for _, a := range s.Alternatives() {
+			if c := a.Child(key); c != nil && !slices.Contains(all, c) {
 				if all = append(all, c); len(all) > maxDescribing {
 					return nil
 				}
@@ -63,29 +63,11 @@ func (m *mender) describing(schemas []rawjson.Value, pointer string) []rawjson.V
 	return all
 }
 
-// applying is applying, once for each schema.
-func (m *mender) applying(s rawjson.Value) []rawjson.Value {
-	known, ok := m.applied[s]
-	if !ok {
-		known = applying(m.root, s)
-		m.applied[s] = known
-	}
-	return known
-}
-
 // refusedByAll reports whether there are schemas, and all of them refuse the
 // type of v.
-func (m *mender) refusedByAll(v rawjson.Value, schemas []rawjson.Value) bool {
-	kind := kindNames[v.Kind().String()]
-	if kind == aNumber {
-		kind |= anInteger
-	}
+func refusedByAll(v rawjson.Value, schemas []*view.Node) bool {
 	for _, s := range schemas {
-		var want kinds
-		for _, a := range m.applying(s) {
-			want |= named(a)
-		}
-		if want == 0 || want.has(kind) {
+		if s.Wants().Has(view.KindsOf(v.Kind())) {
 			return false
 		}
 	}

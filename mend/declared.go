@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -71,15 +72,19 @@ func (m *mender) newFill(o *object) (f fix) {
 // declared returns the JSON texts of the values that the schema of an object
 // declares for each of names: the default, the const or the only value of an
 // enum.
-func (m *mender) declared(object rawjson.Value, names []string) map[string][]string {
+func (m *mender) declared(object *view.Node, names []string) map[string][]string {
 	found := map[string][]string{}
-	for _, a := range applying(m.root, object) {
+	for _, a := range object.Alternatives() {
 		for property := range a.Get("properties").Each() {
 			name := property.Key()
 			if !slices.Contains(names, name) {
 				continue
 			}
-			for _, s := range []rawjson.Value{property, referred(m.root, property)} {
+			schemas := []rawjson.Value{property}
+			if ref := a.Props[name].Ref; ref != nil {
+				schemas = append(schemas, ref.Value)
+			}
+			for _, s := range schemas {
 				text := declaredValue(s).Raw()
 				if text != "" && !slices.Contains(found[name], text) && len(found[name]) < 2 {
 					found[name] = append(found[name], text)

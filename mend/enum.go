@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // maxEnum is the longest string that Enum takes for a variant, in bytes.
 const maxEnum = 512
 
 // enumerated returns the one value of an enum or const that s is a variant of.
-func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
+func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
 	}
@@ -19,7 +20,7 @@ func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
 		return "", false
 	}
 	meant := ""
-	for _, a := range applying(m.root, sch) {
+	for _, a := range sch.Alternatives() {
 		for _, text := range m.values(a)[folded] {
 			if meant != "" && meant != text {
 				return "", false
@@ -31,7 +32,7 @@ func (m *mender) enumerated(sch rawjson.Value, s string) (string, bool) {
 }
 
 // enumFixes returns what Enum proposes for a string, else what EnumWords does.
-func (m *mender) enumFixes(s, v rawjson.Value) []fix {
+func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 	if m.in.Rules.Has(Enum) {
 		if text, ok := m.enumerated(s, v.Str()); ok {
 			return []fix{replace(Enum, v, text)}
@@ -50,7 +51,7 @@ const maxEnumWords = 256
 
 // spoken returns the one value of an enum all words of which stand in s, one
 // after the other. A word that may turn the meaning around is not passed over.
-func (m *mender) spoken(sch rawjson.Value, s string) (string, bool) {
+func (m *mender) spoken(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
 	}
@@ -59,7 +60,7 @@ func (m *mender) spoken(sch rawjson.Value, s string) (string, bool) {
 		return "", false
 	}
 	meant, read := "", 0
-	for _, a := range applying(m.root, sch) {
+	for _, a := range sch.Alternatives() {
 		for v := range a.Get("enum").Each() {
 			if read++; read > maxEnumWords {
 				return "", false
@@ -94,7 +95,7 @@ func turns(word string) bool {
 // values returns the JSON text of each string among the enum and the const of
 // a schema, by what it folds to; of several that fold to the same, two. Each
 // schema is read once.
-func (m *mender) values(s rawjson.Value) map[string][]string {
+func (m *mender) values(s *view.Node) map[string][]string {
 	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
 		return nil
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // envelopes are the names under which models send the arguments as a whole.
@@ -24,7 +25,7 @@ func (m *mender) envelope(o *object) (string, bool) {
 		return "", false
 	}
 	if inside[0].Kind() == rawjson.String {
-		return m.container(inside[0].Str(), anObject)
+		return m.container(inside[0].Str(), view.Object)
 	}
 	return inside[0].Raw(), inside[0].Kind() == rawjson.Object
 }
@@ -65,6 +66,6 @@ var otherTypes = []string{"any", "bool", "date", "dict", "double", "enum", "floa
 // namesType reports whether v is the name of a type.
 func namesType(v rawjson.Value) bool {
 	name := strings.ToLower(v.Str())
-	_, ok := kindNames[name]
+	_, ok := view.KindNamed(name)
 	return ok || slices.Contains(otherTypes, name)
 }

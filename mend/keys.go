@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -18,8 +19,8 @@ const (
 // object is an object and what its schema says about its keys.
 type object struct {
 	value    rawjson.Value
-	schema   rawjson.Value
-	declared *schema.Declared
+	schema   *view.Node
+	declared *view.Declared
 	there    map[string]bool // the keys of its members
 	strays   []stray         // members that are not declared
 	filled   *fix            // see fill
@@ -57,14 +58,14 @@ func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 	}
 	o := m.objects[pointer]
 	if o == nil {
-		o = m.newObject(doc.Root().At(pointer), schema.Locate(m.root, pointer))
+		o = m.newObject(doc.Root().At(pointer), m.schema.At(pointer))
 		m.objects[pointer] = o
 	}
 	return o
 }
 
-func (m *mender) newObject(v, s rawjson.Value) *object {
-	o := &object{value: v, schema: s, declared: m.in.Schema.declared.Of(s), there: map[string]bool{}}
+func (m *mender) newObject(v rawjson.Value, s *view.Node) *object {
+	o := &object{value: v, schema: s, declared: m.schema.Declared(s), there: map[string]bool{}}
 	for member := range v.Each() {
 		key := member.Key()
 		o.there[key] = true
@@ -76,7 +77,7 @@ func (m *mender) newObject(v, s rawjson.Value) *object {
 			o.strays = append(o.strays, one)
 		}
 	}
-	for _, a := range applying(m.root, s) {
+	for _, a := range s.Alternatives() {
 		o.freeForm = o.freeForm || a.Get("patternProperties").Exists() || a.Get("additionalProperties").Kind() == rawjson.Object
 	}
 	return o
@@ -212,32 +213,12 @@ func alike(a string, wordsOfA []string, b string) bool {
 
 // rename is the fix that writes another key before a member's value.
 func rename(rule Rules, member rawjson.Value, name string) fix {
-	start, end := keySpan(member)
+	start, end := member.KeySpan()
 	return fix{
 		rule:    rule,
 		edits:   []rawjson.Edit{{Start: start, End: end, Text: rawjson.Quote(name)}},
 		changes: []middleware.Change{{By: rule.by(), Pointer: member.Pointer(), Before: rawjson.Quote(member.Key()), After: rawjson.Quote(name)}},
 	}
-}
-
-// keySpan returns where the key of a member stands, quotes included.
-func keySpan(member rawjson.Value) (start, end int) {
-	object := member.Parent()
-	first, _ := object.Span()
-	text := object.Raw()
-	start = 1 // past the brace
-	for m := range object.Each() {
-		if m == member {
-			break
-		}
-		_, e := m.Span()
-		start = e - first
-	}
-	for strings.IndexByte(" \t\r\n,", text[start]) >= 0 {
-		start++
-	}
-	v, _ := member.Span()
-	return first + start, first + len(strings.TrimRight(text[:v-first], " \t\r\n:"))
 }
 
 // cutLast returns the pointer of the object around a member, and its key.

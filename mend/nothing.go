@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -20,7 +21,7 @@ func nothing(s string) bool {
 // omit returns the fix that leaves v out, or makes it null where the schema has
 // null for it: the string v says in JSON's or Python's word that there is no
 // value, and v is an optional property.
-func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want kinds) (fix, bool) {
+func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kinds) (fix, bool) {
 	if !m.in.Rules.Has(Omit) || !v.IsMember() || !noValue(v.Str(), p, want) {
 		return fix{}, false
 	}
@@ -28,7 +29,7 @@ func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want kinds) (f
 	if o := m.object(doc, parent); !o.declared.Has(key) || o.declared.Requires(key) {
 		return fix{}, false
 	}
-	if want != anything && want.has(aNull) {
+	if want != view.Any && want.Has(view.Null) {
 		return replace(Omit, v, "null"), true
 	}
 	return cut(Omit, v.Parent(), v), true
@@ -36,14 +37,14 @@ func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want kinds) (f
 
 // noValue reports whether s is an empty string, or a word for no value at a
 // place that wants no string but an enumerated one.
-func noValue(s string, p place, want kinds) bool {
+func noValue(s string, p place, want view.Kinds) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "":
 		return true
 	case "none", "null":
 		return p.has(typeCodes...)
 	case "nan":
-		return p.has(typeCodes...) && want.has(aNumber|anInteger) && !want.has(aString)
+		return p.has(typeCodes...) && want.Has(view.Number|view.Integer) && !want.Has(view.String)
 	}
 	return false
 }

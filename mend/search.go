@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -27,29 +27,26 @@ var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 // mender looks for a mend of one call.
 type mender struct {
 	in     Input
-	root   rawjson.Value // the tool's schema; absent: no schema
-	budget int           // candidates that may still be validated
+	schema *Schema // the tool's; nil: none
+	budget int     // candidates that may still be validated
 
-	doc       *rawjson.Doc                          // of which objects are
-	objects   map[string]*object                    // by pointer
-	comparing int                                   // see maxComparing
-	spellings map[rawjson.Value]map[string][]string // by schema; see values
-	applied   map[rawjson.Value][]rawjson.Value     // by schema; see applying
-	only      map[rawjson.Value][]string            // by schema; see onlyProperty
+	doc       *rawjson.Doc                       // of which objects are
+	objects   map[string]*object                 // by pointer
+	comparing int                                // see maxComparing
+	spellings map[*view.Node]map[string][]string // see values
 }
 
-// newMender reads the tool's schema. One that cannot be read leaves the issues
-// to lead alone.
+// newMender reads the tool's schema. Without one that can be read, only the
+// issues lead.
 func newMender(in Input) *mender {
 	m := &mender{
-		in: in, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
-		spellings: map[rawjson.Value]map[string][]string{}, only: map[rawjson.Value][]string{}, applied: map[rawjson.Value][]rawjson.Value{},
+		in: in, schema: in.Schema, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
+		spellings: map[*view.Node]map[string][]string{},
 	}
 	m.in.Rules = rulesFor(in)
-	if m.in.Schema == nil {
-		m.in.Schema = ReadSchema(in.Tool.Parameters)
+	if m.schema == nil {
+		m.schema = ReadSchema(in.Tool.Parameters)
 	}
-	m.root = m.in.Schema.root
 	return m
 }
 
@@ -71,19 +68,15 @@ func rulesFor(in Input) Rules {
 
 // Schema is a tool's JSON Schema, read once for any number of calls. It is safe
 // for concurrent use.
-type Schema struct {
-	root     rawjson.Value // absent: it cannot be read
-	declared *schema.Declarations
-}
+type Schema = view.View
 
-// ReadSchema reads a JSON Schema for Input. One that cannot be read says
-// nothing.
+// ReadSchema reads a JSON Schema for Input. It returns nil for one that cannot
+// be read: it says nothing.
 func ReadSchema(parameters []byte) *Schema {
-	s := &Schema{}
-	if doc, err := rawjson.Parse(string(parameters), schema.Limits); err == nil {
-		s.root = doc.Root()
+	s, err := view.Read(parameters)
+	if err != nil {
+		return nil
 	}
-	s.declared = schema.NewDeclarations(s.root)
 	return s
 }
 
@@ -322,7 +315,7 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	case p.has(typeCodes...) || p.has(textCodes...):
 		if v := doc.Root().At(p.pointer); v.Exists() {
 			all = m.valueFixes(doc, p, v)
-			needed := p.has(typeCodes...) && refusedType(m.root, p.pointer, v)
+			needed := p.has(typeCodes...) && refusedType(m.schema.Root(), p.pointer, v)
 			for i := range all {
 				all[i].needed = needed
 			}

@@ -6,17 +6,17 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // valueFixes returns what the rules propose for a value of the wrong type, or
 // one that is not among those enumerated. Omit, Unwrap and Echo stand alone
 // where they apply: they say what the value is.
 func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
-	s, want := m.root, anObject
+	s, want := m.schema.Root(), view.Object
 	if !p.has(codeNotObject) {
-		s = schema.Locate(m.root, p.pointer)
-		want = wanted(m.root, s)
+		s = m.schema.At(p.pointer)
+		want = s.Wants()
 	}
 	var fixes []fix
 	if v.Kind() == rawjson.String {
@@ -36,19 +36,19 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 			fixes = append(fixes, replace(Split, v, text))
 		}
 	}
-	if inner, ok := echoed(v); ok && !want.has(anObject) && m.in.Rules.Has(Echo) {
+	if inner, ok := echoed(v); ok && !want.Has(view.Object) && m.in.Rules.Has(Echo) {
 		return []fix{replace(Echo, v, inner)}
 	}
 	if text, ok := coerce(v, want); ok {
 		fixes = append(fixes, replace(Coerce, v, text))
 	}
-	if (v.Kind() == rawjson.Array || v.Kind() == rawjson.Object) && want.has(aString) {
+	if (v.Kind() == rawjson.Array || v.Kind() == rawjson.Object) && want.Has(view.String) {
 		fixes = append(fixes, replace(Encode, v, rawjson.Quote(v.Raw())))
 	}
-	if want.has(anArray) && single(v) {
+	if want.Has(view.Array) && single(v) {
 		fixes = append(fixes, replace(Wrap, v, "["+v.Raw()+"]"))
 	}
-	if m.in.Rules.Has(Wrap) && want.has(anObject) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
+	if m.in.Rules.Has(Wrap) && want.Has(view.Object) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
 		if name, ok := m.onlyProperty(s); ok {
 			fixes = append(fixes, replace(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
 		}
@@ -57,10 +57,10 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 }
 
 // coerce returns the JSON text of another type that says exactly what v says.
-func coerce(v rawjson.Value, want kinds) (string, bool) {
+func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 	switch v.Kind() {
 	case rawjson.Number, rawjson.Bool:
-		return rawjson.Quote(v.Raw()), want.has(aString)
+		return rawjson.Quote(v.Raw()), want.Has(view.String)
 	case rawjson.String:
 	default:
 		return "", false
@@ -68,17 +68,17 @@ func coerce(v rawjson.Value, want kinds) (string, bool) {
 	s := v.Str()
 	switch s {
 	case "true", "True", "TRUE", "false", "False", "FALSE":
-		return strings.ToLower(s), want.has(aBoolean)
+		return strings.ToLower(s), want.Has(view.Bool)
 	}
 	const longest = 64 // characters of a number in a string
-	if !want.has(aNumber|anInteger) || len(s) > longest || s == "" || s != strings.TrimSpace(s) {
+	if !want.Has(view.Number|view.Integer) || len(s) > longest || s == "" || s != strings.TrimSpace(s) {
 		return "", false
 	}
 	doc, err := rawjson.Parse(s, rawjson.Limits{})
 	if err != nil || doc.Root().Kind() != rawjson.Number {
 		return "", false
 	}
-	if whole, fraction, ok := strings.Cut(s, "."); ok && !want.has(aNumber) && strings.Trim(fraction, "0") == "" {
+	if whole, fraction, ok := strings.Cut(s, "."); ok && !want.Has(view.Number) && strings.Trim(fraction, "0") == "" {
 		return whole, true // "5.0" is 5: decoders of integers refuse 5.0
 	}
 	return s, true
@@ -86,9 +86,9 @@ func coerce(v rawjson.Value, want kinds) (string, bool) {
 
 // container returns the array or object whose text s is, where one is wanted
 // and no string is.
-func (m *mender) container(s string, want kinds) (string, bool) {
+func (m *mender) container(s string, want view.Kinds) (string, bool) {
 	s = strings.TrimSpace(s)
-	if want.has(aString) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
+	if want.Has(view.String) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
 		return "", false
 	}
 	if edits, closers, ok := m.repair(s); ok { // the text of a list is often Python's
@@ -100,9 +100,9 @@ func (m *mender) container(s string, want kinds) (string, bool) {
 	}
 	switch doc.Root().Kind() {
 	case rawjson.Array:
-		return s, want.has(anArray)
+		return s, want.Has(view.Array)
 	case rawjson.Object:
-		return s, want.has(anObject)
+		return s, want.Has(view.Object)
 	}
 	return "", false
 }
@@ -127,12 +127,12 @@ const (
 
 // split returns the list of strings that s, with commas between, stands for,
 // where a list of strings is wanted and no string is.
-func (m *mender) split(s string, p place, want kinds) (string, bool) {
-	if !m.in.Rules.Has(Split) || want.has(aString) || !want.has(anArray) || len(s) > maxList ||
+func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
+	if !m.in.Rules.Has(Split) || want.Has(view.String) || !want.Has(view.Array) || len(s) > maxList ||
 		!strings.Contains(s, ",") || strings.ContainsAny(s, ";\n[]{}()\"'") {
 		return "", false
 	}
-	if items := schema.Locate(m.root, p.pointer+"/0"); !items.Exists() || wanted(m.root, items) != aString {
+	if m.schema.At(p.pointer+"/0").Wants() != view.String {
 		return "", false
 	}
 	parts := strings.Split(s, ",")
@@ -146,33 +146,27 @@ func (m *mender) split(s string, p place, want kinds) (string, bool) {
 }
 
 // onlyProperty returns the property that a bare value must be meant for: the
-// only required one, or the only one. Each schema is read once.
-func (m *mender) onlyProperty(s rawjson.Value) (string, bool) {
-	only, known := m.only[s]
-	if !known {
-		if d := m.in.Schema.declared.Of(s); len(d.Required) == 1 {
-			only = d.Required
-		} else if len(d.Required) == 0 && len(d.Names) == 1 {
-			only = d.Names
-		}
-		m.only[s] = only
+// only required one, or the only one.
+func (m *mender) onlyProperty(s *view.Node) (string, bool) {
+	switch d := m.schema.Declared(s); {
+	case len(d.Required) == 1:
+		return d.Required[0], true
+	case len(d.Required) == 0 && len(d.Names) == 1:
+		return d.Names[0], true
 	}
-	if len(only) == 0 {
-		return "", false
-	}
-	return only[0], true
+	return "", false
 }
 
 // wrapWord takes arguments that are one bare word for the only property.
 func (m *mender) wrapWord(text string) (fix, bool) {
 	const longest = 256
 	word := strings.TrimSpace(text)
-	name, ok := m.onlyProperty(m.root)
+	name, ok := m.onlyProperty(m.schema.Root())
 	if !ok || word == "" || len(word) > longest || !utf8.ValidString(word) || nothing(word) ||
 		strings.ContainsAny(word, "{}[]\"'`,<>|\\") || strings.ContainsFunc(word, func(r rune) bool { return r <= ' ' || r == 0xa0 || r == 0x7f }) {
 		return fix{}, false
 	}
-	if !named(schema.Locate(m.root, "/"+rawjson.Escape(name))).has(aString) {
+	if s := m.schema.At("/" + rawjson.Escape(name)); s == nil || !s.Types.Has(view.String) {
 		return fix{}, false
 	}
 	f := fix{rule: Wrap, edits: []rawjson.Edit{{End: len(text), Text: "{" + rawjson.Quote(name) + ": " + rawjson.Quote(word) + "}"}}}

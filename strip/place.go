@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // maxWork bounds the work for one schema, in subschemas, names and branches
@@ -68,14 +69,15 @@ const (
 )
 
 type start struct {
-	sub  *sub
+	node *view.Node
 	role role
 }
 
 // compiler works out the places of a schema, from the root down.
 type compiler struct {
-	placeholders bool
+	placeholders placeholders
 	places       map[string]*place // by the subschemas that start them
+	facts        map[*view.Node]*facts
 	queue        []job
 	work         int
 }
@@ -85,9 +87,9 @@ type job struct {
 	starts []start
 }
 
-func compile(root rawjson.Value, p placeholders) *place {
-	c := &compiler{placeholders: len(p) > 0, places: map[string]*place{}}
-	first := c.place([]start{{newReader(root, p).sub(root), declares | requires}})
+func compile(root *view.Node, p placeholders) *place {
+	c := &compiler{placeholders: p, places: map[string]*place{}, facts: map[*view.Node]*facts{}}
+	first := c.place([]start{{root, declares | requires}})
 	for len(c.queue) > 0 {
 		j := c.queue[0]
 		c.queue = c.queue[1:]
@@ -104,11 +106,11 @@ func compile(root rawjson.Value, p placeholders) *place {
 // subschemas, so that a schema which refers to itself has an end. It is nil if
 // none of them describes it for certain.
 func (c *compiler) place(starts []start) *place {
-	slices.SortFunc(starts, func(a, b start) int { return a.sub.id - b.sub.id })
+	slices.SortFunc(starts, func(a, b start) int { return a.node.ID - b.node.ID })
 	var key []byte
 	certain := false
 	for _, s := range starts {
-		key = strconv.AppendInt(key, int64(s.sub.id), 36)
+		key = strconv.AppendInt(key, int64(s.node.ID), 36)
 		key = append(key, '!'+byte(s.role))
 		certain = certain || s.role&declares != 0
 	}
@@ -128,12 +130,12 @@ func (c *compiler) build(p *place, starts []start) {
 	p.admits = allProbes
 	for _, s := range starts {
 		if s.role&declares != 0 {
-			p.admits &= s.sub.lets()
+			p.admits &= c.lets(s.node)
 		}
 	}
-	if c.placeholders {
+	if len(c.placeholders) > 0 {
 		for _, s := range c.reach(starts, anyValue) {
-			for _, name := range s.sub.names {
+			for _, name := range c.of(s.node).names {
 				if p.names == nil {
 					p.names = map[string]struct{}{}
 				}
@@ -153,82 +155,85 @@ func (c *compiler) build(p *place, starts []start) {
 // each once with all its roles.
 func (c *compiler) reach(starts []start, kind probes) []start {
 	var found []start
-	at := map[*sub]int{}
+	at := map[*view.Node]int{}
 	todo := slices.Clone(starts)
 	for len(todo) > 0 && c.work <= maxWork {
 		s := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		i, seen := at[s.sub]
+		i, seen := at[s.node]
 		if !seen {
 			i = len(found)
-			at[s.sub] = i
-			found = append(found, start{sub: s.sub})
+			at[s.node] = i
+			found = append(found, start{node: s.node})
 		}
 		if s.role&^found[i].role == 0 {
 			continue
 		}
 		found[i].role |= s.role
 		before := len(todo)
-		todo = s.sub.lead(todo, found[i].role, kind)
-		c.work += 1 + len(todo) - before + len(s.sub.required) + len(s.sub.names) + len(s.sub.props)
+		todo = c.lead(s.node, todo, found[i].role, kind)
+		c.work += 1 + len(todo) - before + len(s.node.Required) + len(s.node.Dependent) + len(c.of(s.node).names) + len(s.node.Props)
 	}
 	return found
 }
 
-// lead appends the subschemas that apply to the same value as s.
-func (s *sub) lead(todo []start, r role, kind probes) []start {
-	add := func(r role, subs ...*sub) {
-		for _, other := range subs {
+// lead appends the subschemas that apply to the same value as n.
+func (c *compiler) lead(n *view.Node, todo []start, r role, kind probes) []start {
+	add := func(r role, nodes ...*view.Node) {
+		for _, other := range nodes {
 			if other != nil && r != 0 {
 				todo = append(todo, start{other, r})
 			}
 		}
 	}
-	add(r, s.same...)
-	for _, u := range s.unions {
-		var fit []*sub
-		for _, branch := range u.branches {
-			if kind == anyValue || branch.lets()&kind != 0 {
+	add(r, n.Ref)
+	add(r, n.AllOf...)
+	for i, branches := range [...][]*view.Node{n.AnyOf, n.OneOf} {
+		var fit []*view.Node
+		for _, branch := range branches {
+			if kind == anyValue || c.lets(branch)&kind != 0 {
 				fit = append(fit, branch)
 			}
 		}
 		switch {
 		case len(fit) == 1: // the nullable pattern
 			add(r, fit...)
-		case u.one: // at most one may hold: none may begin to
+		case i == 1: // at most one may hold: none may begin to
 			add(r&^declares|freezes, fit...)
 		default:
 			add(r&^declares, fit...)
 		}
 	}
-	add(r&^declares, s.may...)
-	add(r&^declares|freezes, s.cond)
-	add(freezes, s.not)
+	add(r&^declares, n.Then...)
+	add(r&^declares|freezes, n.If)
+	add(freezes, n.Not)
 	return todo
 }
 
 // fixed reports whether nothing below may be changed.
-func fixed(all []start) bool {
-	return slices.ContainsFunc(all, func(s start) bool { return s.sub.unknown || s.sub.literal })
+func (c *compiler) fixed(all []start) bool {
+	return slices.ContainsFunc(all, func(s start) bool { return s.node.Lost || c.of(s.node).literal })
 }
 
 func (c *compiler) object(p *place, all []start) {
-	if fixed(all) || c.work > maxWork {
+	if c.fixed(all) || c.work > maxWork {
 		return
 	}
 	names, stay, counted := map[string]struct{}{}, map[string]bool{}, false
 	for _, s := range all {
 		if s.role&requires != 0 {
-			counted = counted || s.sub.counted
-			for _, name := range s.sub.required {
-				stay[name] = true
+			counted = counted || c.of(s.node).counted
+			for _, required := range [...][]string{s.node.Required, s.node.Dependent} {
+				for _, name := range required {
+					stay[name] = true
+				}
 			}
 		}
-		for name, prop := range s.sub.props {
+		for name, prop := range s.node.Props {
 			if s.role&declares != 0 {
 				names[name] = struct{}{}
 			}
-			if s.role&freezes != 0 || prop.demanded {
+			if s.role&freezes != 0 || c.of(prop).demanded {
 				stay[name] = true
 			}
 		}
@@ -246,27 +251,27 @@ func (c *compiler) object(p *place, all []start) {
 func (c *compiler) property(all []start, name string) []start {
 	into := collector{}
 	for _, s := range all {
-		if prop := s.sub.props[name]; prop != nil {
+		if prop := s.node.Props[name]; prop != nil {
 			into.add(prop, s.role)
-		} else if s.sub.rest != nil {
-			into.add(s.sub.rest, s.role&^declares)
+		} else if s.node.Rest != nil {
+			into.add(s.node.Rest, s.role&^declares)
 		}
-		for _, pattern := range s.sub.patterns {
+		for _, pattern := range s.node.Patterns {
 			into.add(pattern, s.role&^declares)
 		}
-		c.work += 1 + len(s.sub.patterns)
+		c.work += 1 + len(s.node.Patterns)
 	}
 	return into.starts
 }
 
 func (c *compiler) array(p *place, all []start) {
-	unique := slices.ContainsFunc(all, func(s start) bool { return s.sub.unique })
-	if fixed(all) || unique || c.work > maxWork { // elements may become equal
+	unique := slices.ContainsFunc(all, func(s start) bool { return s.node.Get("uniqueItems").Raw() == "true" })
+	if c.fixed(all) || unique || c.work > maxWork { // elements may become equal
 		return
 	}
 	longest := 0
 	for _, s := range all {
-		longest = max(longest, len(s.sub.prefix))
+		longest = max(longest, len(s.node.Prefix))
 	}
 	for i := range longest {
 		if c.work > maxWork {
@@ -281,15 +286,15 @@ func (c *compiler) array(p *place, all []start) {
 func (c *compiler) element(all []start, i int) []start {
 	into := collector{}
 	for _, s := range all {
-		if i < len(s.sub.prefix) {
-			into.add(s.sub.prefix[i], s.role)
-		} else if s.sub.items != nil {
-			into.add(s.sub.items, s.role)
+		if i < len(s.node.Prefix) {
+			into.add(s.node.Prefix[i], s.role)
+		} else if s.node.Items != nil {
+			into.add(s.node.Items, s.role)
 		}
-		for _, any := range s.sub.some {
+		for _, any := range s.node.Some {
 			into.add(any, s.role&^declares)
 		}
-		c.work += 1 + len(s.sub.some)
+		c.work += 1 + len(s.node.Some)
 	}
 	return into.starts
 }
@@ -297,20 +302,20 @@ func (c *compiler) element(all []start, i int) []start {
 // collector gathers starts, each subschema once.
 type collector struct {
 	starts []start
-	at     map[*sub]int
+	at     map[*view.Node]int
 }
 
-func (c *collector) add(s *sub, r role) {
+func (c *collector) add(n *view.Node, r role) {
 	if r == 0 {
 		return
 	}
-	if i, seen := c.at[s]; seen {
+	if i, seen := c.at[n]; seen {
 		c.starts[i].role |= r
 		return
 	}
 	if c.at == nil {
-		c.at = map[*sub]int{}
+		c.at = map[*view.Node]int{}
 	}
-	c.at[s] = len(c.starts)
-	c.starts = append(c.starts, start{s, r})
+	c.at[n] = len(c.starts)
+	c.starts = append(c.starts, start{n, r})
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // probes is a set of the values that a schema is asked about.
@@ -33,51 +34,88 @@ func probeOf(k rawjson.Kind) probes {
 	return aText
 }
 
-// typeProbes is what the value of a type keyword lets through; everything for
-// a value that means nothing.
-func typeProbes(v rawjson.Value) probes {
-	names := []rawjson.Value{v}
-	if v.Kind() == rawjson.Array {
-		names = names[:0]
-		for e := range v.Each() {
-			names = append(names, e)
+// facts are what a subschema says about empty values, references and branches
+// apart.
+type facts struct {
+	own      probes   // what its keywords let through
+	admits   probes   // own, and what it refers to; see lets
+	weighed  bool     // admits is there
+	literal  bool     // an enum or const names an object or array
+	counted  bool     // minProperties
+	demanded bool     // "required": true, as draft 3 had it
+	names    []string // placeholders that an enum or const names
+}
+
+// of returns the facts of a subschema, which are read once.
+func (c *compiler) of(n *view.Node) *facts {
+	f := c.facts[n]
+	if f == nil {
+		f = &facts{own: allProbes}
+		c.facts[n] = f
+		c.read(f, n)
+	}
+	return f
+}
+
+func (c *compiler) read(f *facts, n *view.Node) {
+	if n.Text() == "false" {
+		f.own = 0
+		return
+	}
+	if n.Types != 0 && n.Types != view.Any {
+		f.own = typeProbes(n.Types)
+	}
+	if n.Get("nullable").Raw() == "true" {
+		f.own |= aNull
+	}
+	if v := n.Get("const"); v.Exists() {
+		f.own &= c.listed(f, v)
+	}
+	if e := n.Get("enum"); e.Kind() == rawjson.Array {
+		var p probes
+		for v := range e.Each() {
+			p |= c.listed(f, v)
 		}
+		f.own &= p
 	}
-	if len(names) == 0 {
-		return allProbes
+	if positive(n.Get("minItems")) {
+		f.own &^= emptyArray
 	}
-	var p probes
-	for _, name := range names {
-		switch name.Str() {
-		case "null":
-			p |= aNull
-		case "object":
-			p |= emptyObject | anObject
-		case "array":
-			p |= emptyArray | anArray
-		case "string":
-			p |= aText
-		case "boolean", "number", "integer":
-		default:
-			return allProbes
+	least := n.Get("minProperties")
+	f.counted = least.Exists() && (least.Kind() != rawjson.Number || positive(least))
+	required := n.Get("required")
+	f.demanded = required.Raw() == "true"
+	if positive(least) || required.Kind() == rawjson.Array && !required.Empty() {
+		f.own &^= emptyObject
+	}
+}
+
+// typeProbes returns what the named types let through.
+func typeProbes(types view.Kinds) (p probes) {
+	for kind, probe := range map[view.Kinds]probes{view.Null: aNull, view.Object: emptyObject | anObject, view.Array: emptyArray | anArray, view.String: aText} {
+		if types.Has(kind) {
+			p |= probe
 		}
 	}
 	return p
 }
 
 // listed is what an enum or const lets through that names v.
-func listed(v rawjson.Value) probes {
+func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 	switch v.Kind() {
 	case rawjson.Null:
 		return aNull
-	case rawjson.Object:
-		if v.Empty() {
-			return emptyObject
+	case rawjson.String:
+		if c.placeholders.has(v.Str()) {
+			f.names = append(f.names, v.Str())
 		}
-		return anObject
-	case rawjson.Array:
+	case rawjson.Object, rawjson.Array:
+		f.literal = true
 		if v.Empty() {
-			return emptyArray
+			return probeOf(v.Kind())
+		}
+		if v.Kind() == rawjson.Object {
+			return anObject
 		}
 		return anArray
 	}
@@ -93,25 +131,31 @@ func positive(v rawjson.Value) bool {
 	return f > 0
 }
 
-// lets returns the probes that s admits, as far as it can be told: a probe that
+// lets returns the probes that n admits, as far as it can be told: a probe that
 // is missing is refused for certain. A schema that contains itself admits what
 // the rest of it does.
-func (s *sub) lets() probes {
-	if s.judged {
-		return s.admits
+func (c *compiler) lets(n *view.Node) probes {
+	f := c.of(n)
+	if f.weighed {
+		return f.admits
 	}
-	s.judged, s.admits = true, allProbes // for a schema that leads back here
-	p := s.own
-	for _, other := range s.same {
-		p &= other.lets()
+	f.weighed, f.admits = true, allProbes // for a schema that leads back here
+	p := f.own
+	if n.Ref != nil {
+		p &= c.lets(n.Ref)
 	}
-	for _, u := range s.unions {
+	for _, other := range n.AllOf {
+		p &= c.lets(other)
+	}
+	for _, branches := range [...][]*view.Node{n.AnyOf, n.OneOf} {
 		var any probes
-		for _, branch := range u.branches {
-			any |= branch.lets()
+		for _, branch := range branches {
+			any |= c.lets(branch)
 		}
-		p &= any
+		if len(branches) > 0 {
+			p &= any
+		}
 	}
-	s.admits = p
+	f.admits = p
 	return p
 }

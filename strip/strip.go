@@ -7,12 +7,14 @@
 package strip
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // Mode says which empty values go.
@@ -102,28 +104,26 @@ type Stripper struct {
 // covers) declares nothing below it. The errors are ErrSchema; New panics for a
 // Mode that is none of the constants.
 func New(schema json.RawMessage, o Options) (*Stripper, error) {
+	var read *view.View
+	if len(schema) > 0 {
+		var err error
+		if read, err = view.Read(schema); err != nil {
+			return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
+		}
+	}
+	return NewFor(read, o), nil
+}
+
+// NewFor is New for a schema that was read before; nil declares nothing.
+func NewFor(read *view.View, o Options) *Stripper {
 	if int(o.Mode) >= len(modeNames) {
 		panic(fmt.Sprintf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode)))
 	}
-	if o.Mode == Default {
-		o.Mode = Optional
+	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders)}
+	if root := read.Root(); root != nil && root.Value.Kind() == rawjson.Object {
+		s.root = compile(root, s.placeholders)
 	}
-	s := &Stripper{mode: o.Mode, placeholders: slices.Clone(o.Placeholders)}
-	if len(schema) == 0 {
-		return s, nil
-	}
-	doc, err := rawjson.Parse(string(schema), schemaLimits)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
-	}
-	switch k := doc.Root().Kind(); k {
-	case rawjson.Object:
-		s.root = compile(doc.Root(), s.placeholders)
-	case rawjson.Bool, rawjson.Null:
-	default:
-		return nil, fmt.Errorf("%w: %s where an object should be", ErrSchema, k)
-	}
-	return s, nil
+	return s
 }
 
 // JSON returns args without their empty values, and what was removed, in text

@@ -33,6 +33,7 @@ type Doc struct {
 	text  string
 	nodes []node // in text order: a container, then what it holds
 	dups  []int32
+	index *index // nil: none; see Indexed
 }
 
 // node is one value. Offsets are int32: Parse refuses longer texts.
@@ -171,6 +172,9 @@ func (v Value) Get(key string) Value {
 	var found Value
 	if v.Kind() != Object {
 		return found
+	}
+	if m, known := v.member(key); known {
+		return m
 	}
 	for m := range v.Each() {
 		n := m.node()

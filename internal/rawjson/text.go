@@ -168,6 +168,14 @@ func (v Value) element(seg string) Value {
 	if err != nil || n < 0 || strconv.Itoa(n) != seg {
 		return Value{}
 	}
+	if v.doc.index != nil {
+		if elements, known := v.doc.index.elements[v.i]; known {
+			if n >= len(elements) {
+				return Value{}
+			}
+			return Value{v.doc, elements[n]}
+		}
+	}
 	for e := range v.Each() {
 		if n--; n < 0 {
 			return e

@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -87,7 +88,7 @@ func TestPointersOfIssuesAreBounded(t *testing.T) {
 		args, err := rawjson.Parse(`{"`+key+`":{`+strings.Join(unknown, ",")+`}}`, rawjson.Limits{})
 		require.NoError(t, err)
 		var issues []middleware.Issue
-		bytes := allocated(func() { issues = schema.Undeclared(root.Root(), args.Root(), "undeclared") })
+		bytes := allocated(func() { issues = schema.Undeclared(view.New(root), args.Root(), "undeclared") })
 		require.Len(t, issues, 1000)
 		require.Less(t, bytes, uint64(8*len(key)), "bytes allocated")
 	})

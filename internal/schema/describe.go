@@ -38,8 +38,8 @@ func (r *reader) describeWithin(s rawjson.Value, levels, hops int) string {
 		return words
 	}
 	words := r.own(s, levels)
-	if pointer, ok := localRef(s); ok && words == "" && hops > 0 {
-		words = r.describeWithin(r.s.finder.at(pointer), levels, hops-1)
+	if pointer, ok := localPointer(s.Get("$ref").Str()); ok && words == "" && hops > 0 {
+		words = r.describeWithin(r.s.words.At(pointer), levels, hops-1)
 	}
 	if r.described == nil {
 		r.described = map[description]string{}

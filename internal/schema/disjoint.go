@@ -1,6 +1,10 @@
 package schema
 
-import "github.com/santhosh-tekuri/jsonschema/v5"
+import (
+	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolmend/toolmend/internal/schema/view"
+)
 
 // disjoint reports whether no value can satisfy both a and b, which makes
 // their oneOf an anyOf: their types differ, or they are objects told apart by a
@@ -11,7 +15,7 @@ func disjoint(a, b *jsonschema.Schema) bool {
 	if shared == 0 {
 		return true
 	}
-	if shared != kindObject {
+	if shared != view.Object {
 		return false
 	}
 	for name, p := range a.Properties {
@@ -35,13 +39,14 @@ func behindRef(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
-func typesOf(s *jsonschema.Schema) kinds {
+func typesOf(s *jsonschema.Schema) view.Kinds {
 	if len(s.Types) == 0 {
-		return kindAny
+		return view.Any
 	}
-	var k kinds
+	var k view.Kinds
 	for _, t := range s.Types {
-		k |= kindNames[t]
+		named, _ := view.KindNamed(t)
+		k |= named
 	}
 	return k
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/santhosh-tekuri/jsonschema/v5"
+
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // The fast path answers "surely valid" or "ask jsonschema/v5" in one pass over
@@ -18,7 +20,7 @@ import (
 
 // node is one schema of the fast path. A nil node is one that it does not know.
 type node struct {
-	types kinds // those that are allowed
+	types view.Kinds // those that are allowed
 
 	// strings
 	minLength, maxLength int // characters; maxLength -1: no limit
@@ -70,22 +72,6 @@ type bound struct {
 	lower, exclusive bool
 }
 
-type kinds uint8
-
-const (
-	kindNull kinds = 1 << iota
-	kindBool
-	kindInteger
-	kindNumber
-	kindString
-	kindArray
-	kindObject
-	kindAny kinds = 1<<iota - 1
-)
-
-var kindNames = map[string]kinds{"null": kindNull, "boolean": kindBool, "integer": kindInteger,
-	"number": kindNumber | kindInteger, "string": kindString, "array": kindArray, "object": kindObject}
-
 // bitset holds the properties of one object schema.
 type bitset [4]uint64
 
@@ -121,10 +107,10 @@ func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 		c.nodes[s] = c.compile(s.Ref) // v5 has refused references that lead back here
 		return c.nodes[s]
 	}
-	n := &node{types: kindAny, minLength: s.MinLength, maxLength: s.MaxLength, pattern: s.Pattern,
+	n := &node{types: typesOf(s), minLength: s.MinLength, maxLength: s.MaxLength, pattern: s.Pattern,
 		minItems: s.MinItems, maxItems: s.MaxItems, unique: s.UniqueItems, minProps: s.MinProperties, maxProps: s.MaxProperties, bare: onlyOthers(s)}
 	c.nodes[s] = n
-	ok := n.setTypes(s) && n.setBounds(s) && n.setValues(s) && c.text(n, s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
+	ok := n.setBounds(s) && n.setValues(s) && c.text(n, s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
 	if !ok {
 		// Whoever met n on the way here holds a node that accepts nothing.
 		*n = node{}
@@ -150,17 +136,6 @@ func onlyOthers(s *jsonschema.Schema) bool {
 		s.MinProperties < 0 && s.MaxProperties < 0 && s.AdditionalProperties == nil && s.MinItems < 0 && s.MaxItems < 0 && !s.UniqueItems &&
 		s.Items == nil && s.AdditionalItems == nil && s.Items2020 == nil && s.MinLength < 0 && s.MaxLength < 0 && s.Pattern == nil && s.Format == "" &&
 		s.Minimum == nil && s.ExclusiveMinimum == nil && s.Maximum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
-}
-
-func (n *node) setTypes(s *jsonschema.Schema) bool {
-	if len(s.Types) == 0 {
-		return true
-	}
-	n.types = 0
-	for _, t := range s.Types {
-		n.types |= kindNames[t]
-	}
-	return true
 }
 
 func (n *node) setBounds(s *jsonschema.Schema) bool {
@@ -350,7 +325,7 @@ func (c *fastCompiler) several(n *node, s *jsonschema.Schema) bool {
 var anything = acceptAnything()
 
 func acceptAnything() *node {
-	n := &node{types: kindAny, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minProps: -1, maxProps: -1}
+	n := &node{types: view.Any, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minProps: -1, maxProps: -1}
 	n.others, n.items = n, n
 	return n
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // sound fails where the fast path says "surely valid" of what it should not.
@@ -26,10 +27,12 @@ func sound(tb testing.TB, s *Schema, text string) (surely bool) {
 		root := doc.Root()
 		require.Equal(tb, rawjson.Object, root.Kind(), text)
 		require.Empty(tb, doc.Duplicates(), text)
-		require.NoError(tb, s.compiled.Validate(root.Any()), "%s\n%s", s.finder.root.Raw(), text)
+		require.NoError(tb, s.compiled.Validate(root.Any()), "%s\n%s", s.words.Raw(), text)
 		require.False(tb, mode == RefuseAnyEmpty && holdsEmpty(root), text)
 		if mode == RefuseOptional {
-			require.False(tb, holdsOptionalEmpty(s.finder.root, s.finder.root, root), "%s\n%s", s.finder.root.Raw(), text)
+			read, err := view.Read([]byte(s.words.Raw()))
+			require.NoError(tb, err)
+			require.False(tb, holdsOptionalEmpty(read.Root(), root), "%s\n%s", s.words.Raw(), text)
 		}
 	}
 	return surely
@@ -46,26 +49,17 @@ func holdsEmpty(v rawjson.Value) bool {
 
 // holdsOptionalEmpty looks for an empty value of a property that some schema
 // which may apply there declares, and none requires.
-func holdsOptionalEmpty(root, s, v rawjson.Value) bool {
-	declared, required := Names(root, s)
+func holdsOptionalEmpty(s *view.Node, v rawjson.Value) bool {
+	declared := view.DeclaredBy(s.Alternatives())
 	for c := range v.Each() {
 		seg := "0"
 		if c.IsMember() {
 			seg = c.Key()
-			if c.Empty() && has(declared, seg) && !has(required, seg) {
+			if c.Empty() && declared.Has(seg) && !declared.Requires(seg) {
 				return true
 			}
 		}
-		if next := step(root, s, seg); next.Exists() && holdsOptionalEmpty(root, target(root, next), c) {
-			return true
-		}
-	}
-	return false
-}
-
-func has(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
+		if next := s.Step(seg); next != nil && holdsOptionalEmpty(next, c) {
 			return true
 		}
 	}
@@ -222,14 +216,14 @@ func TestFastPathOnMCPSchemas(t *testing.T) {
 		if err != nil {
 			return
 		}
-		text := instance(s.finder.root, s.finder.root, 5)
+		text := instance(s.words, s.words, 5)
 		for range 40 {
 			tried++
 			if sound(t, s, text) {
 				yes++
 			}
 			sound(t, s, mutate(r, mutate(r, text)))
-			text = mutate(r, instance(s.finder.root, s.finder.root, 5))
+			text = mutate(r, instance(s.words, s.words, 5))
 		}
 	})
 	t.Logf("surely valid: %d of %d", yes, tried)
@@ -237,7 +231,9 @@ func TestFastPathOnMCPSchemas(t *testing.T) {
 
 // instance makes a value that a schema, roughly, wants.
 func instance(root, s rawjson.Value, depth int) string {
-	s = target(root, s)
+	if pointer, ok := localPointer(s.Get("$ref").Str()); ok && root.At(pointer).Exists() {
+		s = root.At(pointer)
+	}
 	for _, kw := range []string{"anyOf", "oneOf"} {
 		for branch := range s.Get(kw).Each() {
 			return instance(root, branch, depth)

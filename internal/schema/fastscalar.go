@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-func (f *fastScan) literal(n *node, at int, word string, kind kinds) (int, bool) {
+func (f *fastScan) literal(n *node, at int, word string, kind view.Kinds) (int, bool) {
 	end := at + len(word)
 	ok := end <= len(f.text) && f.text[at:end] == word && n.types&kind != 0 && (!n.enumerated || slices.Contains(n.literals, word))
 	return end, ok
@@ -75,7 +77,7 @@ func escapeLen(s string) int {
 }
 
 func (f *fastScan) str(n *node, at int) (int, bool) {
-	if n.types&kindString == 0 {
+	if n.types&view.String == 0 {
 		return 0, false
 	}
 	end, simple, ok := f.quoted(at)
@@ -137,7 +139,7 @@ func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 		}
 	}
 	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
-		if n.enumerated || n.bounds != nil || n.short || n.divisor != 0 || n.types&kindNumber == 0 {
+		if n.enumerated || n.bounds != nil || n.short || n.divisor != 0 || n.types&view.Number == 0 {
 			return 0, false // rare: v5 judges exponents
 		}
 		if i, ok = f.exponent(i); !ok {
@@ -148,7 +150,7 @@ func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 	if i-at > f.limits.Number {
 		return 0, false
 	}
-	if integer && n.types&kindInteger == 0 || !integer && n.types&kindNumber == 0 {
+	if integer && n.types&view.Integer == 0 || !integer && n.types&view.Number == 0 {
 		return 0, false // 5.0 may be an integer: v5 says
 	}
 	if n.enumerated && !slices.Contains(n.literals, text[at:i]) {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // Empties says which empty values, null, {} and [], make SurelyValid say no,
@@ -99,11 +100,11 @@ func (f *fastScan) alone(n *node, at, depth int) (end int, ok bool) {
 	case c == '-' || '0' <= c && c <= '9':
 		return f.number(n, at)
 	case c == 't':
-		return f.literal(n, at, "true", kindBool)
+		return f.literal(n, at, "true", view.Bool)
 	case c == 'f':
-		return f.literal(n, at, "false", kindBool)
+		return f.literal(n, at, "false", view.Bool)
 	case c == 'n':
-		return f.literal(n, at, "null", kindNull)
+		return f.literal(n, at, "null", view.Null)
 	}
 	return 0, false
 }
@@ -140,7 +141,7 @@ func (f *fastScan) several(n *node, at, depth int) (end int, ok bool) {
 const maxOthers = 16
 
 func (f *fastScan) object(n *node, at, depth int) (int, bool) {
-	if n.types&kindObject == 0 || n.enumerated || depth > f.limits.Depth {
+	if n.types&view.Object == 0 || n.enumerated || depth > f.limits.Depth {
 		return 0, false
 	}
 	var seen bitset
@@ -239,7 +240,7 @@ func (f *fastScan) emptyAt(i int) bool {
 }
 
 func (f *fastScan) array(n *node, at, depth int) (int, bool) {
-	if n.types&kindArray == 0 || n.enumerated || depth > f.limits.Depth {
+	if n.types&view.Array == 0 || n.enumerated || depth > f.limits.Depth {
 		return 0, false
 	}
 	var strs [maxOthers]string // for uniqueItems

@@ -44,7 +44,7 @@ func FuzzCompile(f *testing.F) {
 			sound(t, s, args)
 			if doc, err := rawjson.Parse(args, rawjson.Limits{}); err == nil {
 				require.Equal(t, s.Validate(doc.Root()), s.Validate(doc.Root()))
-				Undeclared(s.Source(), doc.Root(), "undeclared")
+				Undeclared(s.View(), doc.Root(), "undeclared")
 			}
 		}
 		require.Less(t, time.Since(start), slow)

@@ -31,7 +31,7 @@ type fault struct {
 type reader struct {
 	most      int // issues
 	s         *Schema
-	instance  *finder
+	instance  rawjson.Value
 	suggested int                      // how often a suggestion was looked for
 	work      int                      // left for suggestions; see SuggestWithin
 	described map[description]string   // what a schema wants
@@ -45,17 +45,17 @@ type reader struct {
 // mostly with the same parent as the one before.
 func (r *reader) got(at string) rawjson.Value {
 	if at == "" {
-		return r.instance.root
+		return r.instance
 	}
 	parent, last := cutLast(at)
 	if parent != r.parent || !r.within.Exists() {
-		r.parent, r.within = parent, r.instance.at(parent)
+		r.parent, r.within = parent, r.instance.At(parent)
 	}
-	return r.instance.child(r.within, last)
+	return r.within.At("/" + last)
 }
 
 func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value, most int) []middleware.Issue {
-	r := &reader{s: s, most: most, instance: newFinder(root), work: 4 * maxComparing}
+	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing}
 	faults := r.faults(invalid)
 	slices.SortFunc(faults, func(a, b fault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
@@ -182,8 +182,8 @@ func (r *reader) read(f fault) []middleware.Issue {
 	x := finding{fault: f, got: r.got(f.at)}
 	if !f.foreign {
 		holder, keyword := cutLast(f.where)
-		x.schema = r.s.finder.at(holder)
-		x.rule = r.s.finder.child(x.schema, keyword)
+		x.schema = r.s.words.At(holder)
+		x.rule = x.schema.At("/" + keyword)
 	}
 	var issues []middleware.Issue
 	switch f.keyword {
@@ -192,7 +192,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 			if len(issues) == r.most {
 				break
 			}
-			if !r.instance.get(x.got, name.Str()).Exists() {
+			if !x.got.Get(name.Str()).Exists() {
 				issues = append(issues, r.missing(x, x.schema, name.Str()))
 			}
 		}
@@ -201,7 +201,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 			up, _ := cutLast(f.where)
 			up, _ = cutLast(up)
 			up, _ = cutLast(up)
-			issues = append(issues, r.missing(x, r.s.finder.at(up), x.rule.Str()))
+			issues = append(issues, r.missing(x, r.s.words.At(up), x.rule.Str()))
 		}
 	case "additionalProperties":
 		if x.schema.Kind() == rawjson.Object && x.rule.Raw() == "false" && x.got.Kind() == rawjson.Object {
@@ -223,7 +223,7 @@ func (r *reader) read(f fault) []middleware.Issue {
 
 func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
 	msg := "required property is missing"
-	if want := r.describe(r.s.finder.get(r.s.finder.get(object, "properties"), name)); want != "" {
+	if want := r.describe(object.Get("properties").Get(name)); want != "" {
 		msg += "; wanted: " + want
 	}
 	return middleware.Issue{Code: x.keyword, Pointer: rawjson.JoinPointer(x.at, name), Message: clip(msg, maxMessage)}
@@ -231,17 +231,17 @@ func (r *reader) missing(x finding, object rawjson.Value, name string) middlewar
 
 // undeclared finds the keys that "additionalProperties": false refuses.
 func (r *reader) undeclared(x finding) []middleware.Issue {
-	declared := r.s.finder.get(x.schema, "properties")
+	declared := x.schema.Get("properties")
 	var free []string
 	if r.suggested < maxSuggestions {
 		for p := range declared.Each() {
-			if !r.instance.get(x.got, p.Key()).Exists() {
+			if !x.got.Get(p.Key()).Exists() {
 				free = append(free, p.Key())
 			}
 		}
 	}
 	var patterns []*regexp.Regexp
-	for p := range r.s.finder.get(x.schema, "patternProperties").Each() {
+	for p := range x.schema.Get("patternProperties").Each() {
 		if re := r.s.patterns[p.Key()]; re != nil {
 			patterns = append(patterns, re)
 		}
@@ -249,7 +249,7 @@ func (r *reader) undeclared(x finding) []middleware.Issue {
 	var issues []middleware.Issue
 	for m := range x.got.Each() {
 		key := m.Key()
-		if r.s.finder.get(declared, key).Exists() || slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(key) }) {
+		if declared.Get(key).Exists() || slices.ContainsFunc(patterns, func(re *regexp.Regexp) bool { return re.MatchString(key) }) {
 			continue
 		}
 		msg := "unknown property"

@@ -2,10 +2,7 @@ package schema
 
 import (
 	"net/url"
-	"slices"
 	"strings"
-
-	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // A keyword location of v5 is the path of keywords that validation took, such
@@ -66,112 +63,20 @@ func cutLast(pointer string) (parent, last string) {
 	return pointer[:i], pointer[i+1:]
 }
 
+// localPointer returns the pointer that a reference into the same document
+// holds.
+func localPointer(ref string) (pointer string, ok bool) {
+	if ref != "#" && !strings.HasPrefix(ref, "#/") {
+		return "", false
+	}
+	return unescapePercent(ref[1:]), true
+}
+
 func unescapePercent(pointer string) string {
 	if p, err := url.PathUnescape(pointer); err == nil {
 		return p
 	}
 	return pointer
-}
-
-// finder looks values up by pointer. In a large text it remembers the children
-// of each container that it went through, so that many look-ups stay linear.
-type finder struct {
-	root rawjson.Value
-	kids map[rawjson.Value]children // nil: a small text
-}
-
-type children struct {
-	list []rawjson.Value
-	keys map[string]rawjson.Value
-}
-
-// small is the text up to which reading it again is cheaper than remembering.
-const small = 4 << 10
-
-func newFinder(root rawjson.Value) *finder {
-	f := &finder{root: root}
-	if len(root.Raw()) > small {
-		f.kids = map[rawjson.Value]children{}
-	}
-	return f
-}
-
-// all remembers every container, after which f is safe for concurrent use.
-func (f *finder) all() *finder {
-	var walk func(v rawjson.Value)
-	walk = func(v rawjson.Value) {
-		if k := v.Kind(); k == rawjson.Object || k == rawjson.Array {
-			f.children(v)
-			for c := range v.Each() {
-				walk(c)
-			}
-		}
-	}
-	if f.kids != nil {
-		walk(f.root)
-	}
-	return f
-}
-
-func (f *finder) children(v rawjson.Value) children {
-	c, ok := f.kids[v]
-	if ok {
-		return c
-	}
-	if v.Kind() == rawjson.Object {
-		c.keys = map[string]rawjson.Value{}
-		for m := range v.Each() {
-			c.keys[m.Key()] = m
-		}
-	} else {
-		c.list = slices.Collect(v.Each())
-	}
-	f.kids[v] = c
-	return c
-}
-
-// get returns the member of that key.
-func (f *finder) get(v rawjson.Value, key string) rawjson.Value {
-	if f.kids == nil || v.Kind() != rawjson.Object {
-		return v.Get(key)
-	}
-	return f.children(v).keys[key]
-}
-
-// at returns the value at a pointer.
-func (f *finder) at(pointer string) rawjson.Value {
-	v := f.root
-	for rest := pointer; rest != "" && v.Exists(); {
-		var seg string
-		seg, rest = cutFirst(rest)
-		v = f.child(v, seg)
-	}
-	return v
-}
-
-// child returns what one segment of a pointer stands for below v.
-func (f *finder) child(v rawjson.Value, seg string) rawjson.Value {
-	switch v.Kind() {
-	case rawjson.Object:
-		if strings.Contains(seg, "~") {
-			seg = rawjson.Segments("/" + seg)[0]
-		}
-		return f.get(v, seg)
-	case rawjson.Array:
-		i := index(seg)
-		if f.kids != nil {
-			if list := f.children(v).list; i >= 0 && i < len(list) {
-				return list[i]
-			}
-			return rawjson.Value{}
-		}
-		for e := range v.Each() {
-			if i--; i == -1 {
-				return e
-			}
-		}
-	}
-	return rawjson.Value{}
 }
 
 // index reads an index of a pointer, -1 if seg is none.

@@ -141,6 +141,9 @@ func says(m map[string]any, besides string) bool {
 	return false
 }
 
+// maxHops bounds the references that only follows.
+const maxHops = 256
+
 // only reports whether s is nothing but a way to the schema at back.
 func (l *loops) only(s any, back string, hops int) bool {
 	m, ok := s.(map[string]any)

@@ -124,7 +124,7 @@ func (r *reader) wantedKind(x finding) string {
 func (r *reader) typesOf(x finding) []string {
 	var types []string
 	for _, where := range x.rules() {
-		types = append(types, typeNamesOf(r.s.finder.at(where))...)
+		types = append(types, typeNamesOf(r.s.words.At(where))...)
 	}
 	return unique(types)
 }
@@ -182,7 +182,7 @@ func (s *Schema) values(where string) []string {
 		return values.([]string)
 	}
 	var values []string
-	rule := s.finder.at(where)
+	rule := s.words.At(where)
 	if _, kw := cutLast(where); kw == "const" {
 		values = []string{clip(rule.Raw(), maxQuoted)}
 	} else {

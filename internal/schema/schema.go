@@ -36,6 +36,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -51,9 +52,9 @@ var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
 // Schema is a compiled schema. Nothing changes what it accepts; it is safe for concurrent use.
 type Schema struct {
-	source   *rawjson.Doc // as it was given
-	finder   *finder      // of what was compiled, for the words of an issue
-	base     string       // URL of what was compiled
+	view     func() *view.View // of the schema as it was given, read when it is asked for
+	words    rawjson.Value     // what was compiled, for the words of an issue
+	base     string            // URL of what was compiled
 	compiled *jsonschema.Schema
 	fast     *node // nil: every value is v5's to judge
 	notes    []string
@@ -103,7 +104,7 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.source = doc
+	s.view = sync.OnceValue(func() *view.View { return view.New(doc) })
 	return s, nil
 }
 
@@ -164,7 +165,7 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	}
 	base, _, _ := strings.Cut(compiled.Location, "#")
 	fast := fastCompiler{nodes: map[*jsonschema.Schema]*node{}, sizes: n.sizes}
-	return &Schema{finder: newFinder(doc.Root()).all(), base: base, compiled: compiled, fast: fast.compile(compiled),
+	return &Schema{words: doc.Indexed().Root(), base: base, compiled: compiled, fast: fast.compile(compiled),
 		notes: n.notes, patterns: n.patterns, sizes: n.sizes, dynamic: dynamic}, nil
 }
 
@@ -248,8 +249,8 @@ func (s *Schema) Instructions() int {
 	return n
 }
 
-// Source returns the schema as it was given.
-func (s *Schema) Source() rawjson.Value { return s.source.Root() }
+// View returns what the schema says about places, as it was given.
+func (s *Schema) View() *view.View { return s.view() }
 
 // Validate returns what is wrong with v, sorted by pointer, then code, at most
 // 1,000 issues: none for a valid value. It never panics. Its work is bounded:
@@ -277,6 +278,7 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middlew
 			issues = unchecked()
 		}
 	}()
+	const small = 4 << 10 // bytes: jsonschema/v5 reads them about as fast
 	if len(v.Raw()) > small && s.surelyValid(v.Raw()) {
 		return nil
 	}

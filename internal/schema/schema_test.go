@@ -103,7 +103,7 @@ func TestOptions(t *testing.T) {
 		s, err := schema.Compile(text, schema.Options{})
 		require.NoError(t, err)
 		require.Empty(t, s.Validate(v), "formats and content are notes")
-		require.Equal(t, string(text), s.Source().Raw())
+		require.Equal(t, string(text), s.View().Root().Text())
 		s, err = schema.Compile(text, schema.Options{Formats: true})
 		require.NoError(t, err)
 		require.Equal(t, []string{`format /a: wanted text in the format email; sent string "nobody"`}, texts(s.Validate(v)))

@@ -76,3 +76,18 @@ func candidatesOf(n int) []string {
 	}
 	return names
 }
+
+func TestSuggest(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name string
+		want string
+	}{
+		{"file_path", "path"}, {"patern", "pattern"}, {"lim", "limit"}, {"PATH", "path"}, {"query", ""}, {"", ""}, {"x", ""},
+	} {
+		require.Equal(t, c.want, schema.Suggest(c.name, []string{"path", "pattern", "limit"}), c.name)
+	}
+	require.Empty(t, schema.Suggest("query", []string{"path"}))
+	require.Empty(t, schema.Suggest("name", nil))
+	require.Equal(t, "ab", schema.Suggest("ab", []string{"AB", "ab"}[1:]), "the first of equals")
+}

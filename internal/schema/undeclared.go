@@ -4,44 +4,36 @@ import (
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
 // Undeclared returns an issue of the given code for each property that the
-// schema root neither declares nor forbids: where an object schema lists
-// properties and says nothing about others. Free-form objects have none. At
-// most 1,000 are returned, in the order of the instance.
-func Undeclared(root, instance rawjson.Value, code string) []middleware.Issue {
-	u := undeclaredWalk{root: root, code: code, known: map[rawjson.Value]properties{}, steps: map[place]rawjson.Value{}}
-	u.value(instance, root, "")
+// schema neither declares nor forbids: where an object schema lists properties
+// and says nothing about others. Free-form objects have none. At most 1,000 are
+// returned, in the order of the instance.
+func Undeclared(schema *view.View, instance rawjson.Value, code string) []middleware.Issue {
+	u := undeclaredWalk{code: code, known: map[*view.Node]*properties{}}
+	u.value(instance, schema.Root(), "")
 	return u.issues
 }
 
 type undeclaredWalk struct {
-	root   rawjson.Value
 	code   string
 	issues []middleware.Issue
-	known  map[rawjson.Value]properties // by schema
-	steps  map[place]rawjson.Value
-}
-
-// place is a child of what a schema describes.
-type place struct {
-	schema rawjson.Value
-	seg    string
+	known  map[*view.Node]*properties
 }
 
 // properties is what an object schema says about its properties.
 type properties struct {
-	names    []string
-	declared map[string]bool
-	open     bool // it lists some, and says nothing about others
-	tuple    int  // elements that have a schema of their own
+	*view.Declared
+	all  []*view.Node // the schemas that speak of them
+	open bool         // it lists some, and says nothing about others
 }
 
 // value visits v, which the schema s describes.
-func (u *undeclaredWalk) value(v, s rawjson.Value, pointer string) {
-	if !s.Exists() {
+func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
+	if s == nil {
 		return
 	}
 	object, p := v.Kind() == rawjson.Object, u.properties(s)
@@ -55,19 +47,15 @@ func (u *undeclaredWalk) value(v, s rawjson.Value, pointer string) {
 		if i++; object {
 			seg = child.Key()
 		}
-		if object && p.open && !p.declared[seg] {
+		if object && p.open && !p.Has(seg) {
 			if free == nil && len(u.issues) < maxSuggestions {
-				free = absent(v, p.names)
+				free = absent(v, p.Names)
 			}
 			u.say(rawjson.JoinPointer(pointer, seg), seg, free)
 			continue
 		}
 		if k := child.Kind(); k == rawjson.Object || k == rawjson.Array {
-			at := rawjson.JoinPointer(pointer, seg)
-			if !object { // all elements after a tuple have the same schema
-				seg = strconv.Itoa(min(i-1, p.tuple))
-			}
-			u.value(child, u.step(s, seg), at)
+			u.value(child, view.Step(p.all, seg), rawjson.JoinPointer(pointer, seg))
 		}
 	}
 }
@@ -82,45 +70,18 @@ func (u *undeclaredWalk) say(at, name string, free []string) {
 	u.issues = append(u.issues, middleware.Issue{Code: u.code, Pointer: at, Message: msg})
 }
 
-func (u *undeclaredWalk) step(s rawjson.Value, seg string) rawjson.Value {
-	next, ok := u.steps[place{s, seg}]
-	if !ok {
-		next = stepIn(speaking(u.root, s), seg)
-		u.steps[place{s, seg}] = next
-	}
-	return next
-}
-
-func (u *undeclaredWalk) properties(s rawjson.Value) properties {
-	p, ok := u.known[s]
-	if ok {
-		return p
-	}
-	all := speaking(u.root, s)
-	p.names, _ = namesIn(all)
-	always, _ := Names(u.root, s)
-	p.open = len(always) > 0 && saysNothingOfOthers(all)
-	for _, a := range all {
-		p.tuple = max(p.tuple, a.Get("prefixItems").Len())
-		if items := a.Get("items"); items.Kind() == rawjson.Array {
-			p.tuple = max(p.tuple, items.Len())
+func (u *undeclaredWalk) properties(s *view.Node) *properties {
+	p := u.known[s]
+	if p == nil {
+		p = &properties{all: s.Speaking()}
+		p.Declared = view.DeclaredBy(p.all)
+		p.open = len(view.DeclaredBy(s.Alternatives()).Names) > 0
+		for _, a := range p.all {
+			p.open = p.open && a.Rest == nil && !a.Get("patternProperties").Exists() && !a.Get("unevaluatedProperties").Exists()
 		}
+		u.known[s] = p
 	}
-	p.declared = make(map[string]bool, len(p.names))
-	for _, n := range p.names {
-		p.declared[n] = true
-	}
-	u.known[s] = p
 	return p
-}
-
-func saysNothingOfOthers(schemas []rawjson.Value) bool {
-	for _, a := range schemas {
-		if a.Get("additionalProperties").Exists() || a.Get("patternProperties").Exists() || a.Get("unevaluatedProperties").Exists() {
-			return false
-		}
-	}
-	return true
 }
 
 // absent returns the names that object does not have, never nil.

@@ -1,0 +1,91 @@
+package view
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// maxDeclares bounds the schemas that Declares visits.
+const maxDeclares = 1000
+
+// Declares reports whether the schema describes a value at a path, a JSON
+// Pointer whose segment * stands for every child and ~* for the key "*". It is
+// true where that is not certain: below a schema that says nothing about its
+// children, and behind a reference that cannot be followed.
+func (v *View) Declares(path string) bool {
+	if path == "" || v.Root() == nil || v.root.Value.Kind() != rawjson.Object {
+		return true
+	}
+	left := maxDeclares
+	return declares(v.root, path, &left)
+}
+
+func declares(n *Node, path string, left *int) bool {
+	if *left--; *left < 0 || n.Value.Kind() != rawjson.Object {
+		return n.Text() != "false"
+	}
+	if path == "" {
+		return true
+	}
+	seg, rest := cutFirst(path)
+	silent := true // no schema says anything about children
+	for _, a := range n.Speaking() {
+		if a.Lost {
+			return true
+		}
+		next, says := a.below(seg)
+		silent = silent && !says
+		if slices.ContainsFunc(next, func(child *Node) bool { return declares(child, rest, left) }) {
+			return true
+		}
+	}
+	return silent
+}
+
+// below returns the schemas that n by itself has for a child, and whether it
+// says anything about children.
+func (n *Node) below(seg string) (next []*Node, says bool) {
+	for _, kw := range []string{"properties", "patternProperties", "prefixItems", "items", "additionalProperties", "unevaluatedProperties",
+		"additionalItems", "unevaluatedItems"} {
+		says = says || n.Get(kw).Exists()
+	}
+	says = says || n.Types != 0 && !n.Types.Has(Array|Object)
+	for _, other := range slices.Concat(n.Patterns, n.Some, []*Node{n.Rest}) {
+		if other != nil && other.Text() != "false" {
+			next = append(next, other)
+		}
+	}
+	if seg == "*" {
+		for _, p := range n.Props {
+			next = append(next, p)
+		}
+		next = append(next, n.Prefix...)
+		if n.Items != nil {
+			next = append(next, n.Items)
+		}
+		return next, says
+	}
+	key := "*" // as ~* means
+	if seg != "~*" {
+		key = rawjson.Segments("/" + seg)[0]
+	}
+	most, err := strconv.ParseFloat(n.Get("maxItems").Raw(), 64)
+	if i, _ := strconv.Atoi(seg); isIndex(seg) && n.Props[key] == nil && err == nil && float64(i) >= most {
+		return next, says // past the last element
+	}
+	if child := n.Child(key); child != nil {
+		next = append(next, child)
+	}
+	return next, says
+}
+
+func cutFirst(pointer string) (seg, rest string) {
+	pointer = pointer[1:]
+	if i := strings.IndexByte(pointer, '/'); i >= 0 {
+		return pointer[:i], pointer[i:]
+	}
+	return pointer, ""
+}
