@@ -26,7 +26,7 @@ func (f Format) Readers(stream bool) []Reader {
 		"first duplicate": func(events []event) []event { return f.exact(events, true) },
 		"last duplicate":  func(events []event) []event { return f.exact(events, false) },
 	}
-	cuts := map[string]func(string) []event{"WHATWG": whatwg, "LF": lineFeed}
+	cuts := map[string]func(string) []event{"WHATWG": whatwg, "LF": lineFeed, "trimmed": trimmed}
 	switch {
 	case !stream:
 		cuts = map[string]func(string) []event{"whole": func(body string) []event { return []event{{"", body}} }}
@@ -134,6 +134,18 @@ func whatwg(body string) []event {
 
 // lineFeed cuts a stream at LF; a CR before it belongs to the line end.
 func lineFeed(body string) []event { return serverSent(strings.ReplaceAll(body, "\r\n", "\n")) }
+
+// trimmed cuts a stream at LF, and skips white space in front of data, as
+// go-openai does.
+func trimmed(body string) []event {
+	lines := strings.Split(body, "\n")
+	for i, line := range lines {
+		if data := strings.TrimLeft(line, " \t\r\v\f"); strings.HasPrefix(data, "data:") {
+			lines[i] = data
+		}
+	}
+	return lineFeed(strings.Join(lines, "\n"))
+}
 
 func serverSent(body string) []event {
 	var out []event

@@ -45,6 +45,12 @@ func indexOf(v rawjson.Value) (int64, bool) {
 // place returns the call that a delta belongs to: by its index, else by its
 // id, else the last one. An index with another id and a name starts a new call:
 // some servers number every call 0.
+//
+// Pieces of parallel calls that are interleaved are an error, although the SDKs
+// join calls by their index. The stream helpers of openai-python and openai-node
+// say that a call is done when the next delta has another index. Other clients
+// give a delta without an id to the last call: Qwen-Agent (pull request 943 would
+// change that), Bifrost before 1830, programs with go-openai.
 func (t *turn) place(v rawjson.Value) (*streamed, error) {
 	if err := checkCall(v); err != nil {
 		return nil, err

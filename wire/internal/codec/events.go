@@ -75,6 +75,7 @@ type Buffer struct {
 	feed    int // where the next line feed is, or up to where it was looked for
 	loneCR  bool
 	lfOnly  bool // a carriage return ends no line
+	hidden  bool // an object is behind white space, where not every reader sees it
 	safe    int
 	held    bool
 
@@ -120,6 +121,9 @@ func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 	}
 	if b.loneCR && !b.readersAgree() {
 		return Shapef("carriage returns that not every reader takes for line ends")
+	}
+	if b.hidden {
+		return Shapef("an object in a line that not every reader takes for data")
 	}
 	return nil
 }

@@ -105,6 +105,7 @@ func TestBufferReadersAgree(t *testing.T) {
 func TestBufferRefusesWhereReadersDiffer(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
+		"an object behind white space":    "data: 1\n\n\t data: {}\n\n",
 		"data in a comment":               "data: 1\n\n: c\rdata: {}\r\r\n",
 		"data behind a name":              "data: 1\n\nevent: x\rdata: {}\n\n",
 		"data that begins with a CR":      "data: \r{}\n\n",

@@ -3,6 +3,7 @@ package codec
 import (
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Server-sent events. Source: the HTML standard's chapter on them: a line ends
@@ -11,7 +12,8 @@ import (
 //
 // Many clients end a line at LF only. A stream whose lines end in different
 // places for the two kinds of readers is unreadable, unless the second kind
-// gets nothing at all from it.
+// gets nothing at all from it. go-openai skips white space in front of data: a
+// stream with an object there is unreadable, too.
 
 // fields are the beginnings of the lines that tell an event stream: the fields
 // of an event, and a comment.
@@ -158,6 +160,9 @@ func (b *Buffer) cut(end int) Event {
 		case field == "event":
 			e.Name = value
 		case field != "data":
+			if strings.TrimLeftFunc(field, unicode.IsSpace) == "data" && strings.HasPrefix(strings.TrimSpace(value), "{") {
+				b.hidden, b.held = true, true
+			}
 		case first.end == 0:
 			row.end = row.start + len(line)
 			e.Data, e.DataStart = value, row.end-len(value)

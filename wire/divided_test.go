@@ -1,0 +1,70 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/wire"
+)
+
+// TestDividedCalls: streams of chat completions from which clients put different
+// calls together are unreadable. Each case is one rule of the reader; the
+// readers of package envelope show which clients differ.
+func TestDividedCalls(t *testing.T) {
+	t.Parallel()
+	chunkOf := func(choices string) string {
+		return `{"id":"x","object":"chat.completion.chunk","model":"m","choices":[` + choices + `]}`
+	}
+	calls := func(calls ...string) string {
+		return chunkOf(`{"index":0,"delta":{"tool_calls":[` + strings.Join(calls, ",") + `]}}`)
+	}
+	const (
+		opened = `{"index":0,"id":"c1","type":"function","function":{"name":"pay","arguments":""}}`
+		piece  = `{"index":0,"function":{"arguments":"{\"amount\":5}"}}`
+		whole  = `{"index":0,"id":"c1","type":"function","function":{"name":"pay","arguments":"{\"amount\":5}"}}`
+		other  = `{"index":1,"id":"c2","type":"function","function":{"name":"ping","arguments":"{}"}}`
+		end    = `{"id":"x","object":"chat.completion.chunk","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
+		failed = `{"error":{"message":"m","type":"server_error"}}`
+		old    = `{"index":0,"delta":{"function_call":{"name":"pay","arguments":"{"}}}`
+		older  = `{"index":0,"delta":{"function_call":{"arguments":"\"amount\":5}"}}}`
+	)
+	edit := func(s, from, to string) string {
+		require.Contains(t, s, from)
+		return strings.Replace(s, from, to, 1)
+	}
+	ended := func(events ...string) string {
+		return "data: " + strings.Join(append(events, end, "[DONE]"), "\n\ndata: ") + "\n\n"
+	}
+	for name, body := range map[string]string{
+		"one call":      ended(calls(opened), calls(piece)),
+		"two calls":     ended(calls(whole), calls(other)),
+		"an older call": ended(chunkOf(old), chunkOf(older)),
+	} {
+		resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(body))
+		require.NoError(t, err, name)
+		require.Equal(t, "pay", resp.Message.ToolCalls[0].Name)
+		require.JSONEq(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
+	}
+	for name, body := range map[string]string{
+		"an index in another spelling":         ended(calls(opened), calls(edit(piece, `"index":0`, `"index":"0"`))),
+		"an id that is no text":                ended(calls(opened), calls(edit(piece, `"index":0`, `"index":0,"id":[]`))),
+		"another id":                           ended(calls(opened), calls(edit(piece, `"index":0`, `"index":0,"id":"c2"`))),
+		"a delta in front of the last call":    ended(calls(opened), calls(other), calls(piece)),
+		"one index, and arguments of one call": ended(calls(opened), calls(edit(other, `"index":1`, `"index":0`))),
+		"a chunk of another answer":            ended(calls(opened), edit(calls(piece), `"id":"x"`, `"id":"y"`)),
+		"a chunk of another kind":              ended(calls(opened), edit(calls(piece), `chat.completion.chunk`, `chunk`)),
+		"an older call in chunks of two kinds": ended(chunkOf(old), edit(chunkOf(older), `chat.completion.chunk`, `chunk`)),
+		"two choices of one index":             ended(chunkOf(`{"index":0,"delta":{"tool_calls":[` + whole + `]}},{"index":0,"delta":{}}`)),
+		"a call in a later choice":             ended(chunkOf(`{"index":1,"delta":{}},{"index":0,"delta":{"tool_calls":[` + whole + `]}}`)),
+		"a call behind the end":                ended() + ended(calls(whole)),
+		"a call behind an error":               ended(failed, calls(whole)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := wire.OpenAIChat.DecodeResponse(nil, []byte(body))
+			require.ErrorIs(t, err, wire.ErrShape)
+		})
+	}
+}
