@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"time"
 )
@@ -36,10 +37,18 @@ func (s *step) hears(a *attempt) {
 	}
 }
 
-// beat runs when the client may have heard nothing for Options.KeepAlive.
+// beat runs when the client may have heard nothing for Options.KeepAlive. It
+// has a goroutine of its own, where a panic would end the program: the chain
+// gets it as the error of the request instead.
 func (s *step) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() {
+		if value := recover(); value != nil {
+			s.mute, s.panicked = true, &Panic{Value: value, Stack: debug.Stack()}
+			s.cancel()
+		}
+	}()
 	if s.over || s.closed || s.mute || s.shown != nil && s.shown.ended() {
 		return
 	}

@@ -17,18 +17,26 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
+// duplicates is an event that no format can read, with a word for calls.
+const duplicates = `{"type":"content_block_start","type":"tool_use","choices":[],"choices":[],"candidates":[],"candidates":[],"message":{},"message":{},` +
+	`"x":["tool_calls","functionCall","function_call"]}` + "\n"
+
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("connection reset")
 	again := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
 		resp, err := next(ctx, req)
-		if err == nil || !errors.Is(err, broken) {
+		if err == nil || !errors.Is(err, broken) && !errors.Is(err, transport.ErrUnreadable) {
 			return resp, err
 		}
 		time.Sleep(35 * time.Second)
 		return next(ctx, req)
 	})
 	for name, s := range speeches() {
+		odd := duplicates
+		if name != "ollama" {
+			odd = "data: " + odd + "\n"
+		}
 		good := parts(s.stream("two", `{"n":2}`))
 		bad := parts(s.stream("", `{}`))
 		for _, c := range []struct {
@@ -49,6 +57,8 @@ func TestKeepAlive(t *testing.T) {
 				[]played{{pieces: parts(s.stream("one ", `{}`))}, {before: 30 * time.Second, pieces: good}}},
 			{"back-off after a broken answer", transport.Options{}, again,
 				[]played{{pieces: bad[:1], pauses: []time.Duration{time.Second}, end: broken}, {pieces: good, pauses: []time.Duration{0, time.Second}}}},
+			{"back-off after an unreadable answer", transport.Options{}, again,
+				[]played{{pieces: append(bad[:1:1], odd), pauses: []time.Duration{time.Second, 20 * time.Second}}, {pieces: good}}},
 			{"hold", transport.Options{Hold: true}, validate(),
 				[]played{{pieces: good, pauses: []time.Duration{3 * time.Second}}}},
 			{"silence of the provider", transport.Options{}, validate(),

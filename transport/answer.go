@@ -55,9 +55,7 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
 	}
 	if !bytes.Equal(body, from.raw) {
-		for _, k := range append([]string{"Etag"}, digests...) {
-			r.Header.Del(k)
-		}
+		withoutDigests(r.Header)
 	}
 	setBody(r, body, streamed)
 	if streamed {
@@ -81,8 +79,17 @@ func (a *attempt) response() *http.Response {
 		r.Header.Del("Content-Encoding")
 		r.Header.Del("Content-Length")
 		r.ContentLength, r.Uncompressed = -1, true
+		withoutDigests(r.Header)
 	}
 	return &r
+}
+
+// withoutDigests removes what says of a body which bytes it has.
+func withoutDigests(h http.Header) {
+	h.Del("Etag")
+	for _, k := range digests {
+		h.Del(k)
+	}
 }
 
 // setBody gives r a body, and a length if it is no stream.

@@ -180,6 +180,8 @@ func (toy) RenamePrevious(body []byte, _ func(string) string) []byte { return bo
 
 func (s *toyCursor) KeepAlive() []byte { return nil }
 
+func (s *toyCursor) Passed(written []byte) []byte { return written }
+
 func (s *toyCursor) Taken() int { return s.taken }
 
 func (s *toyCursor) Rest(resp *middleware.Response) ([]byte, error) {

@@ -33,11 +33,14 @@ func (e *ownError) Error() string         { return e.text }
 func (e *ownError) ErrorType() string     { return e.code }
 func (e *ownError) ClientMessage() string { return e.text }
 
-// Panic is the panic of a middleware while the body of its answer was being
-// read already.
+// Panic is the error of a streamed request whose middleware, or codec, panicked
+// after the client was given the first bytes of the answer, or in a goroutine of
+// the Transport. Call.Err returns it, and the stream ends with the format's
+// failure event. An earlier panic of a middleware goes on in the goroutine of
+// the caller of Hook.
 type Panic struct {
-	Value any
-	Stack []byte
+	Value any    // of the panic
+	Stack []byte // of the goroutine that panicked
 }
 
 // Error says no more of Value than its type.

@@ -88,10 +88,10 @@ func (s *step) raised(err error) *http.Response {
 
 // failure returns the events that end stream as failed behind the bytes that
 // were taken, and the code for the trailer: the provider's own event, without a
-// code, if err is the one that attempt a ended with.
+// code, if stream is that of attempt a, which ended with err.
 func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
-	if own := s.ownEvent(a); own != nil {
-		return own, ""
+	if own := s.ownEvent(a); own != nil && a.stream == stream { // another answer has another id, and counts anew
+		return stream.Passed(own), ""
 	}
 	f := s.fault(err)
 	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // one object came behind a keep-alive

@@ -18,24 +18,32 @@ func (s *step) show(a *attempt) {
 	if a.stream.Safe() <= a.stream.Taken() || !s.watch.allArrived() {
 		return
 	}
-	s.mu.Lock()
-	may := s.spoken || !s.answered && (!s.tools || s.watch.anyArrived())
-	if s.over || !may || s.live != nil && s.live != a {
-		s.mu.Unlock()
-		return
-	}
-	begin := s.live == nil
-	if begin {
-		s.goLive(a)
-	}
-	s.spoken = true
-	s.give(a.stream.Take())
-	s.mu.Unlock()
+	begin, shown := s.showSafe(a)
 	if begin {
 		s.hand(a)
 		runtime.Gosched() // the first text is read before more is, however busy the processors are
 	}
-	s.shown.wait()
+	if shown {
+		s.shown.wait()
+	}
+}
+
+// showSafe gives the client the safe bytes of a if it may see them. It reports
+// whether it did, and whether they are the first bytes of the client's answer.
+func (s *step) showSafe(a *attempt) (begin, shown bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	may := s.spoken || !s.answered && (!s.tools || s.watch.anyArrived())
+	if s.over || !may || s.live != nil && s.live != a {
+		return false, false
+	}
+	b := a.stream.Take() // first: if the codec panics, nothing has gone live
+	if begin = s.live == nil; begin {
+		s.goLive(a)
+	}
+	s.spoken = true
+	s.give(b)
+	return begin, true
 }
 
 // finish ends a stream that was shown in part.
@@ -50,7 +58,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 			err = errOther
 		}
 	}
-	if cut := a.cutShort(); cut != nil && s.spoken && !errors.Is(err, errOther) {
+	if cut := a.cutShort(); cut != nil && s.spoken && !errors.Is(err, errOther) && s.panicked == nil {
 		err = cut
 	}
 	if err == nil {
@@ -79,7 +87,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
 	case last == a && a.refusal != nil && !s.tools && isStream(a.raw, s.codec):
-		s.shown.write(a.raw[a.stream.Taken():])
+		s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 		s.shown.end(nil)
 	default:
 		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the client is told: the body itself is whole

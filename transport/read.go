@@ -135,6 +135,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 				if !errors.Is(err, wire.ErrShape) {
 					return nil, err // the sink's
 				}
+				_, _ = a.stream.Close() // a later answer may follow what was taken of this one
 				return nil, s.unreadable(ctx, a, body, err)
 			}
 			s.begins(a)

@@ -45,6 +45,7 @@ type step struct {
 	first    []byte      // the body of the first model call
 	ended    ended       // what the trailers of a live answer say
 	cleans   bool        // the provider refused the history: it is cleaned before it is sent
+	panicked *Panic      // of a keep-alive
 }
 
 // outcome is what the client gets.
@@ -92,6 +93,11 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	if resp == nil && err == nil {
 		err = middleware.ErrNoResponse
 	}
+	s.mu.Lock()
+	if s.panicked != nil {
+		resp, err = nil, s.panicked
+	}
+	s.mu.Unlock()
 	s.call.end(resp, err)
 	return resp, err
 }
@@ -117,12 +123,23 @@ func (s *step) behind(asked *middleware.Request) {
 	s.ready <- o
 }
 
-// broken ends a step whose goroutine panicked or, where value is nil, ended.
+// broken ends a step whose goroutine panicked or, where value is nil, ended. A
+// codec may panic once more when it writes that error: then the client's body
+// ends with it.
 func (s *step) broken(value any) {
 	err := errGone
 	if value != nil {
 		err = &Panic{Value: value, Stack: debug.Stack()}
 	}
+	defer func() {
+		switch again := recover(); {
+		case again == nil:
+		case s.decided():
+			s.shown.end(err)
+		default:
+			s.ready <- outcome{panicked: true, value: again}
+		}
+	}()
 	s.call.end(nil, err)
 	switch {
 	case s.decided():

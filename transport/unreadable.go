@@ -123,7 +123,7 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 	s.mu.Lock()
 	s.mute = true
 	s.mu.Unlock()
-	s.shown.write(a.raw[a.stream.Taken():])
+	s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 	buf := make([]byte, 32<<10)
 	for a.lineErr == nil {
 		n, readErr := body.Read(buf)

@@ -195,6 +195,11 @@ type Stream interface {
 	// where the format has a place for it.
 	Fail(status int, code, message string) []byte
 
+	// Passed returns bytes that were written, for an answer that goes on to the
+	// client as it came, as they have to follow those that were taken: events that
+	// are numbered count the keep-alives before them.
+	Passed(written []byte) []byte
+
 	// Comment returns text as a comment of the stream. It returns nil where the
 	// stream, or one of the format's official clients, does not take comments.
 	Comment(text string) []byte

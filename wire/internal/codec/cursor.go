@@ -1,6 +1,8 @@
 package codec
 
 import (
+	"bytes"
+	"strings"
 	"sync"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -17,6 +19,8 @@ type Cursor struct {
 	safe int
 	sent int // bytes of the text that were taken
 	n    int // numbered keep-alives that were taken
+
+	ahead bool // a keep-alive stands in front of the text
 }
 
 // NewCursor returns a Cursor at the beginning of s.
@@ -54,12 +58,29 @@ func (c *Cursor) upTo(end int) string {
 	if end <= c.sent {
 		return ""
 	}
-	out := c.text[c.sent:end]
+	out := c.passed(c.text[c.sent:end])
 	c.sent = end
+	return out
+}
+
+// passed returns bytes of the text as they follow those that were taken. A byte
+// order mark is one at the beginning of a stream only: behind a keep-alive it
+// would be a part of the first line, which no client would know then.
+func (c *Cursor) passed(out string) string {
+	if c.ahead && c.sent == 0 {
+		out = strings.TrimPrefix(out, bom)
+	}
 	if numbered, err := c.format.Renumber(out, c.n); err == nil {
 		out = numbered
 	}
 	return out
+}
+
+// Passed is part of wire.Stream.
+func (c *Cursor) Passed(written []byte) []byte {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return []byte(c.passed(string(written)))
 }
 
 // Taken is part of wire.Stream.
@@ -81,6 +102,7 @@ func (c *Cursor) KeepAlive() []byte {
 	if numbered {
 		c.n++
 	}
+	c.ahead = c.ahead || c.sent == 0 && alive != ""
 	return []byte(opening + alive)
 }
 
@@ -105,6 +127,9 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	rest, err := c.stream.Rest(c.sent, resp)
 	if err != nil {
 		return nil, err
+	}
+	if c.ahead && c.sent == 0 {
+		rest = bytes.TrimPrefix(rest, []byte(bom))
 	}
 	out, err := c.format.Renumber(string(rest), c.n)
 	return []byte(out), err

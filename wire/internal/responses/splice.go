@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -17,8 +16,6 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 		return out, err
 	case s.buf.IsWhole() || sent < 0 || sent > len(s.buf.Text()):
 		return nil, codec.Unencodablef("a rest after bytes that were not to be shown")
-	case errors.Is(s.err, codec.ErrShape):
-		return nil, codec.Unencodablef("a rest of what is no answer of this format")
 	}
 	shown := s.buf.Text()[:sent]
 	if own := resp.Native.Ref == any(s.answer); own || resp.Native.Ref == nil && resp.Native.Raw == s.buf.Text() {
