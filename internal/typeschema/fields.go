@@ -9,15 +9,16 @@ import (
 	"unicode"
 )
 
-// field is a property of a struct.
+// field is a property of a struct: a field of its own, or one of an embedded
+// struct that encoding/json reads as if it were.
 type field struct {
 	slot
 	name     string // in JSON
-	goName   string
+	goName   string // in errors
 	required bool
 	tag      tag
-	index    []int
-	named    bool // the name comes from a tag
+	index    []int // as in reflect.Value.FieldByIndex: its length is the depth
+	named    bool  // the name comes from a tag
 	sf       reflect.StructField
 	optional bool // omitempty, omitzero, or through an embedded pointer
 	quoted   bool // the option "string"
@@ -80,7 +81,8 @@ func quoted(n *node, at string) (*node, error) {
 //
 // Source: encoding/json, encode.go, typeFields (Go 1.26).
 func visible(t reflect.Type, at string) ([]field, error) {
-	// Fields are found breadth first: what is less deep hides what is deeper.
+	// Fields are found breadth first: what is less deep hides what is deeper. A
+	// struct that is embedded again below itself adds nothing, so each is read once.
 	type level struct {
 		typ      reflect.Type
 		index    []int
@@ -113,6 +115,8 @@ func visible(t reflect.Type, at string) ([]field, error) {
 					}
 					continue
 				}
+				// encoding/json allocates an embedded pointer only if one of its
+				// fields is sent, so none of them is required.
 				pointer := f.sf.Type.Kind() == reflect.Pointer
 				if pointer && !f.sf.IsExported() {
 					return nil, fmt.Errorf("%s.%s: encoding/json cannot set an embedded pointer to an unexported struct", at, f.goName)

@@ -25,12 +25,15 @@ var keywords = map[string]struct {
 	types []string // nil: all, also a value without a type
 	set   setter
 }{
+	// of every value
 	"title": {nil, func(s *jsonschema.Schema, _ *node, v string) error { s.Title = v; return nil }},
 
+	// values; the keyword stands once in a tag for each of them
 	"enum":    {[]string{"string", "integer", "number"}, setEnum},
 	"example": {[]string{"string", "integer", "number"}, setExample},
 	"default": {[]string{"string", "integer", "number", "boolean", "array"}, setDefault},
 
+	// of strings
 	"format":    {[]string{"string"}, setFormat},
 	"pattern":   {[]string{"string"}, setPattern},
 	"minLength": {[]string{"string"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MinLength })},
@@ -38,10 +41,12 @@ var keywords = map[string]struct {
 	"readOnly":  {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.ReadOnly })},
 	"writeOnly": {[]string{"string"}, flag(func(s *jsonschema.Schema) *bool { return &s.WriteOnly })},
 
+	// of arrays; the others in the tag of an array are those of its elements
 	"minItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MinItems })},
 	"maxItems":    {[]string{"array"}, count(func(s *jsonschema.Schema) **uint64 { return &s.MaxItems })},
 	"uniqueItems": {[]string{"array"}, flag(func(s *jsonschema.Schema) *bool { return &s.UniqueItems })},
 
+	// of numbers
 	"minimum":          {[]string{"integer", "number"}, bound(-1, func(s *jsonschema.Schema) *json.Number { return &s.Minimum })},
 	"exclusiveMinimum": {[]string{"integer", "number"}, bound(-1, func(s *jsonschema.Schema) *json.Number { return &s.ExclusiveMinimum })},
 	"maximum":          {[]string{"integer", "number"}, bound(1, func(s *jsonschema.Schema) *json.Number { return &s.Maximum })},
@@ -143,8 +148,6 @@ func setPattern(s *jsonschema.Schema, n *node, v string) error {
 	_, err := regexp.Compile(v)
 	return err
 }
-
-// The keyword stands once in a tag for each value.
 
 func setEnum(s *jsonschema.Schema, n *node, v string) error {
 	value, err := n.value(v)

@@ -35,7 +35,8 @@ const (
 )
 
 // node is how one Go type looks in JSON. It is immutable once planned, and may
-// lead back to itself.
+// lead back to itself: the node of a tree has a field with that same node. The
+// comments say which kinds a field belongs to.
 type node struct {
 	kind   kind
 	typ    reflect.Type

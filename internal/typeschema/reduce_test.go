@@ -200,6 +200,7 @@ func TestReduceErrors(t *testing.T) {
 		{"root of another type", `{"type":"string"}`, "root"},
 		{"anyOf at the root", `{"type":"object","anyOf":[]}`, "anyOf at the root"},
 		{"dangling", object(`"a":{"$ref":"#/$defs/x"}`), "#/$defs/x"},
+		{"to all definitions", `{"type":"object","properties":{"a":{"$ref":"#/$defs"}},"$defs":{"b":{}}}`, "#/$defs: a reference that leads nowhere"},
 		{"outside", object(`"a":{"$ref":"https://x/y"}`), "https://x/y"},
 		{"false", object(`"a":false`), "#/properties: false"},
 		{"map", object(`"a":{"type":"object","additionalProperties":{"type":"string"}}`), "any name"},
@@ -219,4 +220,23 @@ func TestReduceErrors(t *testing.T) {
 	}
 	_, err := typeschema.Reduce(json.RawMessage(`{"type":"object"}`), typeschema.Gemini+1)
 	require.ErrorIs(t, err, typeschema.ErrReduce)
+}
+
+// No schema makes Reduce panic or not end.
+func FuzzReduce(f *testing.F) {
+	for _, seed := range []string{`{"type":"object","properties":{"a":{"$ref":"#/properties/b"},"b":{"$ref":"#"}},"required":["a"]}`,
+		`{"$ref":"#/definitions/T","definitions":{"T":{"type":"object","properties":{"a":{"oneOf":[{"const":1},true]}}}}}`,
+		`{"properties":{"a":{"allOf":[{"type":["string"],"format":"uri","minItems":2}]}},"$defs":{"a":{"$ref":"#/$defs"}}}`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, p := range allProviders {
+			reduced, err := typeschema.Reduce(json.RawMessage(text), p)
+			if err != nil {
+				require.ErrorIs(t, err, typeschema.ErrReduce)
+				continue
+			}
+			require.True(t, json.Valid(reduced))
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,8 +26,8 @@ func hoist(root *ordered) {
 	rewriteRefs(root, func(ref string) string {
 		segs := rawjson.Segments(strings.TrimPrefix(ref, "#"))
 		target, _ := at(root, segs).(*ordered)
-		if !strings.HasPrefix(ref, "#/") || target == nil || len(segs) == 2 && segs[0] == "$defs" {
-			return ref
+		if !strings.HasPrefix(ref, "#/") || target == nil || target == defs || len(segs) == 2 && segs[0] == "$defs" {
+			return ref // a definition already, or nothing that may be one
 		}
 		if names[ref] == "" {
 			own := cmp.Or(notWord.ReplaceAllString(segs[len(segs)-1], "_"), "ref")
@@ -110,9 +109,11 @@ func refsIn(s any) []string {
 	return refs
 }
 
-// findCycles finds the references that lead back to themselves.
+// findCycles finds the references that lead back to themselves, and drops the
+// definitions that no reference leads to. The error is that of a reference that
+// leads nowhere.
 func (r *reducer) findCycles() error {
-	next := map[string][]string{"#": refsIn(r.root)}
+	next := map[string][]string{"#": refsIn(r.root)} // from a reference to those in its target
 	for todo := slices.Clone(next["#"]); len(todo) > 0; todo = todo[1:] {
 		ref := todo[0]
 		if _, ok := next[ref]; ok {
@@ -125,6 +126,7 @@ func (r *reducer) findCycles() error {
 		next[ref] = refsIn(target)
 		todo = append(todo, next[ref]...)
 	}
+	// A reference is part of a cycle if it is among those that it leads to.
 	r.cycles = map[string]bool{}
 	for start := range next {
 		seen := map[string]bool{}
@@ -136,21 +138,21 @@ func (r *reducer) findCycles() error {
 		}
 		r.cycles[start] = seen[start]
 	}
-	r.prune(slices.Collect(maps.Keys(next)))
+	r.prune(next)
 	return nil
 }
 
-// prune drops the definitions that nothing refers to.
-func (r *reducer) prune(used []string) {
+// prune drops the definitions that no reference of the map leads to. The map is
+// made from the root on, so definitions that only refer to each other go too.
+func (r *reducer) prune(used map[string][]string) {
 	defs := r.root.object("$defs")
 	if defs == nil {
 		return
 	}
-	for _, name := range slices.Clone(defs.keys) {
-		if !slices.Contains(used, defsPrefix+rawjson.Escape(name)) {
-			defs.drop(name)
-		}
-	}
+	defs.drop(slices.DeleteFunc(slices.Clone(defs.keys), func(name string) bool {
+		_, ok := used[defsPrefix+rawjson.Escape(name)]
+		return ok
+	})...)
 	if len(defs.keys) == 0 {
 		r.root.drop("$defs")
 	}

@@ -29,8 +29,12 @@ func isKeyword(name string) bool {
 	return ok || name == "description" || name == "required" || name == "nullable"
 }
 
-// readTag reads the tags jsonschema and jsonschema_description. What it does
-// not know is an error: otherwise a typing mistake would vanish.
+// readTag reads the tags jsonschema and jsonschema_description:
+//
+//	`jsonschema:"required,minimum=1,description=how many, at most ten"`
+//
+// A description in the tag jsonschema is the one that counts. A keyword that is
+// not known is an error, because otherwise a typing mistake would vanish.
 func readTag(st reflect.StructTag) (tag, error) {
 	t := tag{description: st.Get("jsonschema_description")}
 	if _, ok := st.Lookup("jsonschema_extras"); ok {

@@ -10,8 +10,10 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// ordered is a JSON object that keeps the order of its keys. A tree is made of
-// *ordered, []any, string, bool, nil and json.Number.
+// ordered is a JSON object that keeps the order of its keys, so that a model
+// reads the properties of a tool in the order in which they were written. A tree
+// is made of *ordered, []any, string, bool, nil and json.Number. The methods that
+// read take a nil *ordered as an empty object: a chain of them needs no checks.
 type ordered struct {
 	keys []string
 	m    map[string]any
@@ -45,14 +47,12 @@ func (o *ordered) set(key string, v any) {
 	o.m[key] = v
 }
 
-// drop takes the keys out that o has.
+// drop takes out those of the keys that o has.
 func (o *ordered) drop(keys ...string) {
 	for _, key := range keys {
-		if o.has(key) {
-			delete(o.m, key)
-			o.keys = slices.DeleteFunc(o.keys, func(k string) bool { return k == key })
-		}
+		delete(o.m, key)
 	}
+	o.keys = slices.DeleteFunc(o.keys, func(key string) bool { return !o.has(key) })
 }
 
 // clone copies o, and shares what it holds.
@@ -132,7 +132,9 @@ func render(v any) string {
 	return fmt.Sprint(v) // a number or a boolean
 }
 
-// Keywords by the form of their value.
+// The keywords of all drafts that hold schemas, by the form of their value:
+// one schema, a list of them, or an object with one for each name. The schemas
+// in enum, const, default and examples are values, and no schemas.
 var (
 	schemaKeywords     = []string{"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
 	schemaListKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}

@@ -11,15 +11,18 @@ import (
 	"github.com/invopop/jsonschema"
 )
 
-// writer turns a plan into a schema.
+// writer turns a plan into a schema. A node that is used once is written where
+// it is used, which models and people read best. A node that is used more often,
+// or that holds itself, is written once, as a definition, and referred to.
 type writer struct {
-	root  *node
+	root  *node            // referred to as "#"
 	names map[*node]string // of definitions
-	taken map[string]bool
+	taken map[string]bool  // names of definitions
 	defs  jsonschema.Definitions
 }
 
-// write returns the schema of a plan.
+// write returns the schema of a plan. The keywords are in the order of tidy, and
+// properties in that of the plan: equal plans have equal bytes.
 func write(root *node) (json.RawMessage, error) {
 	w := writer{root: root, names: map[*node]string{}, taken: map[string]bool{}, defs: jsonschema.Definitions{}}
 	s, err := w.whole(root)
@@ -106,7 +109,7 @@ func (w *writer) name(t reflect.Type) string {
 	return name
 }
 
-// whole returns the schema of n itself.
+// whole returns the schema of n itself, without a reference to it.
 func (w *writer) whole(n *node) (*jsonschema.Schema, error) {
 	switch n.kind {
 	case object:
