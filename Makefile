@@ -7,12 +7,14 @@
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. AGENTS is the folder that `make agents` installs clients into.
-# VERSION is what `make release` packs. RACE is empty where there is no C compiler, which -race needs.
+# VERSION is what `make release` packs. LIVE is the URL of a llama-server. RACE is
+# empty where there is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
 VERSION ?= v0.1.0
 AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolmend-agents
+LIVE ?= http://127.0.0.1:8080
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
 
 STEP := .ci/step
@@ -65,6 +67,9 @@ heavy: ## vet lint test examples tidy for what .ci/heavy lists
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
+live: ## compare re-asks with the model of the llama-server at LIVE
+	@LIVE="$(LIVE)" $(STEP) live
+
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
@@ -74,4 +79,4 @@ release: ## pack VERSION of every module, and install it as a user would
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents hostile release tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live hostile release tidy

@@ -18,6 +18,7 @@ import (
 // sample is one recorded call.
 type sample struct {
 	source, model string
+	question      string // the user's; a long one is cut
 	tools         []middleware.Tool
 	call          middleware.ToolCall
 	oracle        string  // the judgement of python-jsonschema that came with the record
@@ -28,7 +29,10 @@ type sample struct {
 type record struct {
 	Source string `json:"source"`
 	Model  string `json:"model"`
-	Calls  []struct {
+	// Context is the last text of the user or of a tool. A long one ends with
+	// the number of characters that were cut.
+	Context string `json:"context"`
+	Calls   []struct {
 		ID        string `json:"id"`
 		Name      string `json:"name"`
 		Arguments string `json:"arguments"`
@@ -46,8 +50,9 @@ type record struct {
 	ToolsRef string `json:"tools_ref"`
 	Ref      string `json:"ref"` // of a toolset
 	Tools    []struct {
-		Name       string          `json:"name"`
-		Parameters json.RawMessage `json:"parameters"`
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		Parameters  json.RawMessage `json:"parameters"`
 	} `json:"tools"`
 }
 
@@ -115,7 +120,7 @@ func (r record) samples(tools []middleware.Tool, known []truth, use func(sample)
 		}
 	}
 	for i, c := range r.Calls {
-		s := sample{source: r.Source, model: r.Model, tools: tools, truths: known,
+		s := sample{source: r.Source, model: r.Model, question: r.Context, tools: tools, truths: known,
 			call: middleware.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments}}
 		if i < len(r.Oracle) {
 			s.oracle = r.Oracle[i].V
@@ -140,7 +145,7 @@ func readToolsets(files []string) (map[setKey][]middleware.Tool, error) {
 		err := records(file, func(r record) error {
 			tools := make([]middleware.Tool, len(r.Tools))
 			for i, t := range r.Tools {
-				tools[i] = middleware.Tool{Name: t.Name, Parameters: t.Parameters}
+				tools[i] = middleware.Tool{Name: t.Name, Description: t.Description, Parameters: t.Parameters}
 			}
 			sets[setKey{r.Source, r.Ref}] = tools
 			return nil

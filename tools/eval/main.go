@@ -2,14 +2,22 @@
 // are known, and writes the tables of docs/mending.md.
 //
 //	go run -C tools ./eval -write ../docs/mending.md
+//
+// With -live it measures the re-ask instead: a model behind llama-server
+// answers re-asks of recorded calls in several forms. The table in
+// docs/feedback.md is what it printed.
+//
+//	go run -C tools ./eval -live http://127.0.0.1:8080 -cases 60
 package main
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 )
 
 func main() {
@@ -28,11 +36,18 @@ func run(args []string, out io.Writer) error {
 	data := flags.String("data", defaultData, "the `directory` with the recorded calls")
 	write := flags.String("write", "", "put the tables between the markers of this `file`; else they are printed")
 	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts")
+	live := flags.String("live", "", "compare re-asks with the model of the llama-server at this `URL`")
+	cases := flags.Int("cases", 60, "with -live: the `number` of calls of each kind")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if _, err := os.Stat(*data); err != nil {
 		return err
+	}
+	if *live != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		return compareLive(ctx, *data, *live, *cases, out)
 	}
 	st, err := evaluate(*data)
 	if err != nil {

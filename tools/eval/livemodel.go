@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// server is a llama-server. Its native completion takes the prompt as it is
+// and no grammar, so the model can write invalid calls.
+type server struct {
+	url   string
+	model string // the name of its file
+}
+
+func newServer(ctx context.Context, url string) (*server, error) {
+	s := &server{url: strings.TrimSuffix(url, "/")}
+	var props struct {
+		Model string `json:"model_path"`
+	}
+	if err := s.do(ctx, http.MethodGet, "/props", nil, &props); err != nil {
+		return nil, fmt.Errorf("no model at %s (start one: llama-server -m MODEL.gguf -c 4096 -np 1): %w", url, err)
+	}
+	s.model = path.Base(props.Model)
+	return s, nil
+}
+
+func (s *server) do(ctx context.Context, method, path string, body []byte, into any) error {
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s: %.200s", path, resp.Status, text)
+	}
+	return json.Unmarshal(text, into)
+}
+
+// maxAnswer is the most tokens of an answer. The calls of the recordings that
+// are asked for are shorter.
+const maxAnswer = 120
+
+// callStart is the beginning of every answer: the model must call a tool.
+const callStart = "<tool_call>\n{\"name\": \""
+
+// call asks the model once, at temperature 0. It is a middleware.ModelCall.
+func (s *server) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+	text, err := prompt(req)
+	if err != nil {
+		return nil, err
+	}
+	body, err := json.Marshal(map[string]any{
+		"prompt": text, "n_predict": maxAnswer, "temperature": 0, "seed": 1, "cache_prompt": true,
+		"stop": []string{"</tool_call>", "<|im_end|>", "<tool_response>"},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var answer struct {
+		Content string `json:"content"`
+		Read    int64  `json:"tokens_evaluated"`
+		Written int64  `json:"tokens_predicted"`
+	}
+	if err := s.do(ctx, http.MethodPost, "/completion", body, &answer); err != nil {
+		return nil, err
+	}
+	resp := &middleware.Response{
+		Message:      middleware.Assistant("", written(answer.Content)),
+		FinishReason: middleware.FinishToolCalls,
+		Usage:        middleware.Usage{Input: answer.Read, Output: answer.Written},
+	}
+	if answer.Written >= maxAnswer {
+		resp.FinishReason = middleware.FinishLength
+	}
+	return resp, nil
+}
+
+// nameAndArguments matches what vLLM's parser of this form falls back to.
+var nameAndArguments = regexp.MustCompile(`(?s)^([^"]*)"\s*,\s*"arguments"\s*:\s*(.*?)\s*\}?\s*$`)
+
+// written reads a call as it follows callStart. What is no JSON is kept as it
+// is.
+func written(text string) middleware.ToolCall {
+	var c struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+	}
+	if json.Unmarshal([]byte(`{"name": "`+text), &c) == nil {
+		return middleware.ToolCall{ID: "c2", Name: c.Name, Arguments: string(c.Arguments)}
+	}
+	if m := nameAndArguments.FindStringSubmatch(text); m != nil {
+		return middleware.ToolCall{ID: "c2", Name: m[1], Arguments: m[2]}
+	}
+	name, rest, _ := strings.Cut(text, `"`)
+	return middleware.ToolCall{ID: "c2", Name: name, Arguments: rest}
+}
+
+// shots are two worked examples with tools of their own.
+const shots = `<|im_start|>system
+You answer by calling tools. Write each call as <tool_call>
+{"name": NAME, "arguments": {PARAMETER: VALUE}}
+</tool_call><|im_end|>
+<|im_start|>user
+Tools:
+get_time: the time in a city
+- city (string, required)
+How late is it in Rome?<|im_end|>
+<|im_start|>assistant
+<tool_call>
+{"name": "get_time", "arguments": {"city": "Rome"}}
+</tool_call><|im_end|>
+<|im_start|>user
+Tools:
+convert_money: exchange an amount
+- amount (number, required)
+- source (string, required)
+- targets (array of string, required)
+- rounded (boolean)
+How much are 12.5 euros in dollars and yen?<|im_end|>
+<|im_start|>assistant
+<tool_call>
+{"name": "convert_money", "arguments": {"amount": 12.5, "source": "EUR", "targets": ["USD", "JPY"]}}
+</tool_call><|im_end|>
+`
+
+// prompt writes a request as ChatML, tools in the first user message.
+func prompt(req *middleware.Request) (string, error) {
+	tools, err := signatures(req.Tools)
+	if err != nil {
+		return "", err
+	}
+	tools = "Tools:\n" + tools
+	var b strings.Builder
+	b.WriteString(shots)
+	for _, m := range req.Messages {
+		switch m.Role {
+		case middleware.RoleAssistant:
+			fmt.Fprintf(&b, "<|im_start|>assistant\n%s%s\", \"arguments\": %s}\n</tool_call><|im_end|>\n",
+				callStart, m.ToolCalls[0].Name, m.ToolCalls[0].Arguments)
+		case middleware.RoleTool:
+			fmt.Fprintf(&b, "<|im_start|>user\n<tool_response>\n%s\n</tool_response><|im_end|>\n", m.Text())
+		default:
+			fmt.Fprintf(&b, "<|im_start|>user\n%s%s<|im_end|>\n", tools, m.Text())
+			tools = ""
+		}
+	}
+	return b.String() + "<|im_start|>assistant\n" + callStart, nil
+}
+
+// signatures writes tools as lines: small models copy a JSON Schema.
+func signatures(tools []middleware.Tool) (string, error) {
+	var b strings.Builder
+	for _, t := range tools {
+		var schema struct {
+			Properties map[string]struct {
+				Type, Description string
+				Enum              []any
+				Items             struct{ Type string }
+			}
+			Required []string
+		}
+		if err := json.Unmarshal(t.Parameters, &schema); err != nil {
+			return "", fmt.Errorf("%s: %w", t.Name, err)
+		}
+		fmt.Fprintf(&b, "%s: %s\n", t.Name, t.Description)
+		for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+			p := schema.Properties[name]
+			words := p.Type
+			if p.Items.Type != "" {
+				words += " of " + p.Items.Type
+			}
+			if len(p.Enum) > 0 {
+				words += fmt.Sprintf(", one of %q", p.Enum)
+			}
+			if slices.Contains(schema.Required, name) {
+				words += ", required"
+			}
+			fmt.Fprintf(&b, "- %s (%s): %s\n", name, words, p.Description)
+		}
+	}
+	return b.String(), nil
+}
