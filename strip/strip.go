@@ -127,22 +127,31 @@ func NewFor(read *view.View, o Options) *Stripper {
 }
 
 // JSON returns args without their empty values, and what was removed, in text
-// order. What removing leaves empty is judged in turn, so a second pass finds
-// nothing. Where nothing is removed, args itself comes back and the removals
-// are nil. An object with duplicate keys stays as it is, with all it holds.
-// The errors are ErrNotObject and ErrTooMany; args comes back with them.
-func (s *Stripper) JSON(args string) (string, []Removal, error) {
-	if s.mode == Off || s.nothing(args) {
+// order. What removing leaves empty is removed too, so a second pass finds
+// nothing. If nothing is removed, JSON returns args itself and nil. An object
+// with duplicate keys stays as it is, with all it holds. The errors are
+// ErrNotObject and ErrTooMany; args comes back with them.
+func (s *Stripper) JSON(args string) (out string, removals []Removal, err error) {
+	if s.mode == Off {
 		return args, nil, nil
 	}
-	doc, err := rawjson.Parse(args, rawjson.Limits{})
-	if err != nil {
-		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, err.Error())
+	unreadable := rawjson.Borrow(args, rawjson.Limits{}, func(doc *rawjson.Doc) { out, removals, err = s.Doc(doc) })
+	if unreadable != nil {
+		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, unreadable.Error())
 	}
-	root := doc.Root()
+	return out, removals, err
+}
+
+// Doc is JSON for arguments that were read before, within limits of the
+// caller's. It does not keep doc.
+func (s *Stripper) Doc(doc *rawjson.Doc) (out string, removals []Removal, err error) {
+	root, args := doc.Root(), doc.Text()
 	if root.Kind() != rawjson.Object {
 		start, _ := root.Span()
 		return args, nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)
+	}
+	if s.mode == Off || len(s.placeholders) == 0 && !doc.HoldsEmpty() {
+		return args, nil, nil
 	}
 	w := newWalker(s, doc)
 	w.empty(root, s.root)
@@ -152,8 +161,7 @@ func (s *Stripper) JSON(args string) (string, []Removal, error) {
 	if len(w.removals) == 0 {
 		return args, nil, nil
 	}
-	out, err := rawjson.Apply(args, w.edits)
-	if err != nil {
+	if out, err = rawjson.Apply(args, w.edits); err != nil {
 		return args, nil, err
 	}
 	return out, w.removals, nil

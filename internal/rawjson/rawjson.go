@@ -69,6 +69,17 @@ func (d *Doc) Duplicates() []Value {
 	return vs
 }
 
+// HoldsEmpty reports whether any value inside the root is null, {} or [].
+func (d *Doc) HoldsEmpty() bool {
+	for i := 1; i < len(d.nodes); i++ {
+		n := &d.nodes[i]
+		if n.kind == Null || (n.kind == Object || n.kind == Array) && int(n.next) == i+1 {
+			return true
+		}
+	}
+	return false
+}
+
 // absent is the node of the zero Value.
 var absent = node{parent: -1}
 
