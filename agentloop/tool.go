@@ -114,9 +114,10 @@ func NewTool[A any](name, description string, fn func(ctx context.Context, args 
 
 // ParsedTool makes a tool whose arguments a function of yours reads, such as
 // one that turns two dates into a range, and refuses what the schema cannot
-// express: its error makes the call invalid, and the text is told to the
-// model. parse is called when the call is judged and again when it runs, so it
-// has no side effects. def.Parameters may be nil: then parse alone judges.
+// express: its error makes the call invalid, and the model is sent its text, or
+// its issues with their places (see middleware.Tool.Decode). parse is called
+// when the call is validated and again when it runs, so it must not have side
+// effects. def.Parameters may be nil: then only parse validates.
 func ParsedTool[A any](def middleware.Tool, parse func(arguments string) (A, error), fn func(ctx context.Context, args A) (Result, error)) Tool {
 	if parse == nil || fn == nil {
 		panic(fmt.Sprintf("agentloop: tool %q: parse and the function must not be nil", def.Name))

@@ -116,7 +116,6 @@ func (r *reducer) schema(at string, s any) any {
 	if r.closed {
 		r.close(at, o)
 	}
-	optional := missing(o)
 	o.below(func(keyword string, s any) any {
 		if keyword == "additionalProperties" && s == false {
 			return s
@@ -124,7 +123,7 @@ func (r *reducer) schema(at string, s any) any {
 		return r.schema(at+"/"+keyword, s)
 	})
 	if r.complete {
-		r.fill(at, o, optional)
+		r.fill(at, o)
 	}
 	r.recur(at, o)
 	if r.bareRef && o.has("$ref") && len(o.keys) > 1 {

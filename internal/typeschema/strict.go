@@ -28,22 +28,9 @@ func isType(o *ordered, name string) bool {
 	return o.str("type") == name || slices.Contains(o.list("type"), any(name))
 }
 
-// missing returns the declared properties that are not required.
-func missing(o *ordered) []string {
-	var names []string
-	if p := o.object("properties"); p != nil {
-		for _, name := range p.keys {
-			if !slices.Contains(o.list("required"), any(name)) {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
-}
-
 // fill makes every property required: an optional one may be null instead. It
 // refuses values of any type.
-func (r *reducer) fill(at string, o *ordered, optional []string) {
+func (r *reducer) fill(at string, o *ordered) {
 	switch {
 	case !o.has("type") && !o.has("anyOf") && !o.has("$ref"):
 		r.fail(at, "a value of any type")
@@ -54,16 +41,14 @@ func (r *reducer) fill(at string, o *ordered, optional []string) {
 	if properties == nil {
 		return
 	}
-	for _, name := range optional {
-		if property, ok := properties.get(name).(*ordered); ok {
+	required := make([]any, len(properties.keys))
+	for i, name := range properties.keys {
+		required[i] = name
+		if property := properties.object(name); property != nil && !slices.Contains(o.list("required"), any(name)) {
 			properties.set(name, nullable(property))
 		}
 	}
-	names := make([]any, len(properties.keys))
-	for i, name := range properties.keys {
-		names[i] = name
-	}
-	o.set("required", names)
+	o.set("required", required)
 }
 
 // nullable returns a schema that also takes null: how a strict model leaves an
