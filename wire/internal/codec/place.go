@@ -50,6 +50,15 @@ func (p *Pairing) Turn(calls []middleware.ToolCall) {
 // result is for: that of the id; without an id the first open one of the name;
 // else the first open one. It is -1 if there is none. The call is then closed.
 func (p *Pairing) Result(id, name string) int {
+	i := p.Find(id, name)
+	if i >= 0 {
+		p.used[i] = true
+	}
+	return i
+}
+
+// Find is Result for a call that stays open.
+func (p *Pairing) Find(id, name string) int {
 	if p.byID == nil {
 		p.byID, p.byName = map[string][]int{}, map[string][]int{}
 		for i, c := range p.calls {
@@ -65,22 +74,19 @@ func (p *Pairing) Result(id, name string) int {
 	}
 	for ; p.first < len(p.calls); p.first++ {
 		if !p.used[p.first] {
-			p.used[p.first] = true
 			return p.first
 		}
 	}
 	return -1
 }
 
-// open closes the first open call of those under key.
+// open returns the first open call of those under key, -1 for none.
 func (p *Pairing) open(by map[string][]int, key string) int {
 	for len(by[key]) > 0 {
-		i := by[key][0]
-		by[key] = by[key][1:]
-		if !p.used[i] {
-			p.used[i] = true
+		if i := by[key][0]; !p.used[i] {
 			return i
 		}
+		by[key] = by[key][1:]
 	}
 	return -1
 }

@@ -35,6 +35,23 @@ func SameMessage(a, b middleware.Message) bool {
 		slices.EqualFunc(a.ToolCalls, b.ToolCalls, func(a, b middleware.ToolCall) bool { return SameNative(a.Native, b.Native) && SameCall(a, b) })
 }
 
+// SameRequest reports whether a and b differ in nothing that a codec writes into
+// the body that both came from.
+func SameRequest(a, b *middleware.Request) bool {
+	return a.Model == b.Model && a.ToolChoice == b.ToolChoice && a.OnlyTool == b.OnlyTool && a.MaxTokens == b.MaxTokens &&
+		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && slices.EqualFunc(a.Messages, b.Messages, sameWritten) &&
+		slices.EqualFunc(a.Tools, b.Tools, func(a, b middleware.Tool) bool { return SameNative(a.Native, b.Native) && SameTool(a, b) })
+}
+
+// SameResponse is SameRequest for answers.
+func SameResponse(a, b *middleware.Response) bool {
+	return a.Model == b.Model && a.FinishReason == b.FinishReason && a.Usage == b.Usage &&
+		SameMessage(a.Message, b.Message) && slices.EqualFunc(a.Choices, b.Choices, SameMessage)
+}
+
+// sameWritten is SameMessage for one that has a text of its own.
+func sameWritten(a, b middleware.Message) bool { return SameNative(a.Native, b.Native) && SameMessage(a, b) }
+
 // SameTool is SameCall for tools.
 func SameTool(a, b middleware.Tool) bool {
 	return a.Name == b.Name && a.Description == b.Description && a.Strict == b.Strict && a.Kind == b.Kind &&

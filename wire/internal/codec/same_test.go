@@ -46,6 +46,59 @@ func TestSamePart(t *testing.T) {
 	require.True(t, codec.SamePart(base, other))
 }
 
+func TestSameRequest(t *testing.T) {
+	t.Parallel()
+	native := &middleware.Native{Dialect: "d", Raw: "x"}
+	half := 0.5
+	base := func() *middleware.Request {
+		return &middleware.Request{Model: "m", Temperature: &half, Stop: []string{"s"}, Native: native,
+			Messages: []middleware.Message{{Role: middleware.RoleUser, Native: native}}, Tools: []middleware.Tool{{Name: "t", Native: native}}}
+	}
+	for name, edit := range map[string]func(*middleware.Request){
+		"model":             func(r *middleware.Request) { r.Model = "n" },
+		"tools":             func(r *middleware.Request) { r.Tools[0].Name = "u" },
+		"another tool":      func(r *middleware.Request) { r.Tools[0].Native = nil },
+		"no temperature":    func(r *middleware.Request) { r.Temperature = nil },
+		"tokens":            func(r *middleware.Request) { r.MaxTokens = 1 },
+		"stop":              func(r *middleware.Request) { r.Stop = nil },
+		"choice":            func(r *middleware.Request) { r.ToolChoice = middleware.ToolNone },
+		"one tool":          func(r *middleware.Request) { r.OnlyTool = "t" },
+		"messages":          func(r *middleware.Request) { r.Messages = append(r.Messages, middleware.User("u")) },
+		"a message":         func(r *middleware.Request) { r.Messages[0].Role = middleware.RoleTool },
+		"another message":   func(r *middleware.Request) { r.Messages[0].Native = nil },
+		"its parts":         func(r *middleware.Request) { r.Messages[0].Parts = []middleware.Part{{Text: "x"}} },
+		"what it calls for": func(r *middleware.Request) { r.Messages[0].ToolCallID = "x" },
+	} {
+		other := base()
+		edit(other)
+		require.False(t, codec.SameRequest(base(), other), name)
+	}
+	other := base()
+	other.Native, other.Params, other.Sink = nil, []byte("{}"), func(middleware.Event) error { return nil }
+	again := 0.5
+	other.Temperature = &again
+	require.True(t, codec.SameRequest(base(), other))
+}
+
+func TestSameResponse(t *testing.T) {
+	t.Parallel()
+	base := middleware.Response{Model: "m", Choices: []middleware.Message{{Role: middleware.RoleAssistant}}}
+	for name, edit := range map[string]func(*middleware.Response){
+		"model":   func(r *middleware.Response) { r.Model = "n" },
+		"finish":  func(r *middleware.Response) { r.FinishReason = "x" },
+		"usage":   func(r *middleware.Response) { r.Usage.Input++ },
+		"message": func(r *middleware.Response) { r.Message.ToolCalls = []middleware.ToolCall{{}} },
+		"choices": func(r *middleware.Response) { r.Choices = nil },
+	} {
+		other := base
+		edit(&other)
+		require.False(t, codec.SameResponse(&base, &other), name)
+	}
+	other := base
+	other.Report.Final, other.Native = 1, &middleware.Native{}
+	require.True(t, codec.SameResponse(&base, &other))
+}
+
 func TestSameTool(t *testing.T) {
 	t.Parallel()
 	base := middleware.Tool{Name: "n", Description: "d", Parameters: []byte("{}")}
@@ -152,6 +205,7 @@ func TestPairing(t *testing.T) {
 			}
 			p.Turn(c.calls)
 			for _, r := range c.results {
+				require.Equal(t, r.want, p.Find(r.id, r.name), "%q %q stays open", r.id, r.name)
 				require.Equal(t, r.want, p.Result(r.id, r.name), "%q %q", r.id, r.name)
 			}
 		})

@@ -200,7 +200,7 @@ func rested(f codec.Format, req *middleware.Request, body string, again bool, do
 	safe := s.Safe()
 	resp, err := s.Close()
 	if err == nil && again {
-		resp, err = f.DecodeResponse(req, []byte(body))
+		resp, err = f.DecodeResponse(req, []byte(another(body)))
 	}
 	if err != nil {
 		return "", err

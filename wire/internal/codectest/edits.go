@@ -260,10 +260,10 @@ func rest(f codec.Format, x Exchange) error {
 	return nil
 }
 
-// spliced has the same stream for the second answer, with other arguments: the
-// client sees what was shown of the first, then the whole second.
+// spliced has nearly the same stream for the second answer, with other arguments:
+// the client sees what was shown of the first, then the whole second.
 func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream, sent int, first *middleware.Response) error {
-	second, err := f.DecodeResponse(req, []byte(x.Response))
+	second, err := f.DecodeResponse(req, []byte(another(x.Response)))
 	if err != nil {
 		return err
 	}
@@ -297,6 +297,10 @@ func spliced(f codec.Format, req *middleware.Request, x Exchange, s codec.Stream
 	}
 	return nil
 }
+
+// another returns an answer that says the same as body in another text, by
+// which codecs tell a later answer from a stream's own.
+func another(body string) string { return body + "\n" }
 
 // shownText returns how many bytes of text the first part of a stream holds.
 func shownText(f codec.Format, req *middleware.Request, shown string) int {
