@@ -50,7 +50,9 @@ func SameResponse(a, b *middleware.Response) bool {
 }
 
 // sameWritten is SameMessage for one that has a text of its own.
-func sameWritten(a, b middleware.Message) bool { return SameNative(a.Native, b.Native) && SameMessage(a, b) }
+func sameWritten(a, b middleware.Message) bool {
+	return SameNative(a.Native, b.Native) && SameMessage(a, b)
+}
 
 // SameTool is SameCall for tools.
 func SameTool(a, b middleware.Tool) bool {
