@@ -105,7 +105,21 @@ type Agent struct {
 	validated bool // Options.Validator was set
 }
 
-// New returns an agent that asks call. It fails on options that are negative,
+// Validate returns what is wrong with the bounds of o, nil if nothing is: for
+// options read from a file or a flag. New returns it, and checks the tools, too.
+func (o Options) Validate() error {
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"MaxSteps", o.MaxSteps}, {"MaxFailures", o.MaxFailures}, {"Parallel", o.Parallel}} {
+		if n.value < 0 {
+			return fmt.Errorf("agentloop: Options.%s: must not be negative, got %d", n.field, n.value)
+		}
+	}
+	return nil
+}
+
+// New returns an agent that asks call. It fails with the error of o.Validate,
 // and on tools that cannot be told apart or run: a name that is missing, longer
 // than 64 bytes or taken, one without a function, one that needs approval where
 // Options.Validator is nil. A budget in the context of a
@@ -114,8 +128,8 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if call == nil {
 		return nil, errors.New("agentloop: the model call is nil")
 	}
-	if o.MaxSteps < 0 || o.MaxFailures < 0 || o.Parallel < 0 {
-		return nil, fmt.Errorf("agentloop: MaxSteps, MaxFailures and Parallel must not be negative, got %d, %d, %d", o.MaxSteps, o.MaxFailures, o.Parallel)
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}, given: &given{}, validated: o.Validator != nil}
 	for _, t := range o.Tools {

@@ -90,7 +90,7 @@ type budgetKey struct{}
 // It panics if l.Validate fails.
 func With(ctx context.Context, l Limits) (context.Context, *Budget) {
 	if err := l.Validate(); err != nil {
-		panic(err.Error())
+		panic(err)
 	}
 	b := &Budget{limits: l, outer: from(ctx)}
 	return context.WithValue(ctx, budgetKey{}, b), b

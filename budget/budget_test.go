@@ -102,7 +102,7 @@ func TestBadLimits(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			require.EqualError(t, l.Validate(), want)
-			require.PanicsWithValue(t, want, func() { budget.With(t.Context(), l) })
+			require.PanicsWithError(t, want, func() { budget.With(t.Context(), l) })
 		})
 	}
 	require.Panics(t, func() { budget.New()(nil) })

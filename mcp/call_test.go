@@ -135,7 +135,7 @@ func TestCallTimesOut(t *testing.T) {
 func TestCallIsCancelled(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	s := with(t, mcp.Options{Timeout: -1}, tool("a", anyObject), func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+	s := with(t, mcp.Options{Timeout: middleware.Unlimited}, tool("a", anyObject), func(ctx context.Context, _ *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		cancel()
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -157,8 +157,8 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"mcp: Options.MaxResult: must not be negative, got -1":                                            {MaxResult: -1},
 		"mcp: Options.ListTimeout: must not be negative, got -1s":                                         {ListTimeout: -time.Second},
 	} {
-		require.PanicsWithValue(t, want, func() { _, _ = mcp.Connect(t.Context(), nil, o) })
-		require.PanicsWithValue(t, want, func() { _, _ = mcp.New(t.Context(), nil, o) })
+		require.PanicsWithError(t, want, func() { _, _ = mcp.Connect(t.Context(), nil, o) })
+		require.PanicsWithError(t, want, func() { _, _ = mcp.New(t.Context(), nil, o) })
 	}
 	for _, p := range []string{"1a", "-", "a b", strings.Repeat("a", 33)} {
 		require.Panics(t, func() { _, _ = mcp.Connect(t.Context(), nil, mcp.Options{Prefix: p}) }, p)

@@ -50,24 +50,24 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // ErrClosed: the connection to the server is closed, by either side. A server
 // that was started again wants a new Connect.
 var ErrClosed = errors.New("mcp: the connection to the server is closed")
 
-// Options: the zero value works. A negative bound panics, but where it says
-// what it means.
+// Options: the zero value works.
 type Options struct {
 	Name           string        // of the server, in errors and in the table; "": what it calls itself
 	Prefix         string        // of every tool's name: letters, digits, "_" and "-", no digit or "-" first, at most 32
-	Timeout        time.Duration // of a call, and of Connect's handshake; 0 means 1 minute, negative: none besides the context's
+	Timeout        time.Duration // of a call, and of Connect's handshake; 0 means 1 minute, middleware.Unlimited: none besides the context's
 	ListTimeout    time.Duration // of reading the list of tools; 0 means 10 s
 	MaxTools       int           // 0 means 256; the server's further ones are not read
 	MaxDescription int           // bytes of a tool's description; 0 means 4,096; the rest is cut
 	MaxSchema      int           // bytes of a tool's schema; 0 means 64 KiB; a longer one is not used
 	MaxResult      int           // bytes of a result's text; 0 means 64 KiB; the rest is cut, with a notice
-	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, negative: none is kept
+	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, NoValue: none is kept
 	// RefuseUnvalidated leaves out tools whose schema cannot be used.
 	RefuseUnvalidated bool
 	// Admit has the last word on each tool whenever the list changes: it may set
@@ -78,6 +78,9 @@ type Options struct {
 	Client         *sdk.ClientOptions  // for Connect; nil: the SDK's defaults
 	Implementation *sdk.Implementation // what Connect says who we are; nil: toolmend
 }
+
+// NoValue turns Options.MaxValue off: no result is kept.
+const NoValue = -1
 
 // What the options cannot change.
 const (
@@ -94,18 +97,35 @@ const (
 
 var prefixRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,31}$`)
 
-// withDefaults fills in the zero fields. It panics on what makes no sense.
-func (o Options) withDefaults() Options {
+// Validate returns what is wrong with o, nil if nothing is: for options read
+// from a file or a flag. New and Connect panic with it.
+func (o Options) Validate() error {
 	if o.Prefix != "" && !prefixRE.MatchString(o.Prefix) {
-		panic(fmt.Sprintf("mcp: Options.Prefix: want at most 32 letters, digits, _ or -, and no digit or - first, got %q", o.Prefix))
+		return fmt.Errorf("mcp: Options.Prefix: want at most 32 letters, digits, _ or -, and no digit or - first, got %q", o.Prefix)
 	}
-	for name, n := range map[string]int{"MaxTools": o.MaxTools, "MaxDescription": o.MaxDescription, "MaxSchema": o.MaxSchema, "MaxResult": o.MaxResult} {
-		if n < 0 {
-			panic(fmt.Sprintf("mcp: Options.%s: must not be negative, got %d", name, n))
+	for _, n := range []struct {
+		field string
+		value int
+	}{{"MaxTools", o.MaxTools}, {"MaxDescription", o.MaxDescription}, {"MaxSchema", o.MaxSchema}, {"MaxResult", o.MaxResult}} {
+		if n.value < 0 {
+			return fmt.Errorf("mcp: Options.%s: must not be negative, got %d", n.field, n.value)
 		}
 	}
-	if o.ListTimeout < 0 {
-		panic(fmt.Sprintf("mcp: Options.ListTimeout: must not be negative, got %v", o.ListTimeout))
+	switch {
+	case o.ListTimeout < 0:
+		return fmt.Errorf("mcp: Options.ListTimeout: must not be negative, got %v", o.ListTimeout)
+	case o.Timeout < 0 && o.Timeout != middleware.Unlimited:
+		return fmt.Errorf("mcp: Options.Timeout: must not be negative, unless it is middleware.Unlimited, got %v", o.Timeout)
+	case o.MaxValue < 0 && o.MaxValue != NoValue:
+		return fmt.Errorf("mcp: Options.MaxValue: must not be negative, unless it is NoValue, got %d", o.MaxValue)
+	}
+	return nil
+}
+
+// withDefaults fills in the zero fields. It panics with the error of o.Validate.
+func (o Options) withDefaults() Options {
+	if err := o.Validate(); err != nil {
+		panic(err)
 	}
 	o.Timeout = max(cmp.Or(o.Timeout, time.Minute), 0)
 	o.ListTimeout = cmp.Or(o.ListTimeout, 10*time.Second)
@@ -119,7 +139,7 @@ func (o Options) withDefaults() Options {
 
 // Connect opens a session over transport and reads the server's tools. The
 // session belongs to the Server: Close ends it. ctx is for the connecting only.
-// It panics on Options that make no sense.
+// It panics with the error of o.Validate.
 func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if transport == nil {
@@ -157,8 +177,8 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 // New reads the tools of a session that the caller has opened. Unless its
 // client's ToolListChangedHandler calls Changed, the list stays as it is. A
 // page of the list is read whole, since the SDK's client is the caller's: one of
-// 100,000 tools takes seconds and gigabytes there. It panics on Options that
-// make no sense.
+// 100,000 tools takes seconds and gigabytes there. It panics with the
+// error of o.Validate.
 func New(ctx context.Context, session *sdk.ClientSession, o Options) (*Server, error) {
 	s := newServer(o.withDefaults())
 	if err := s.open(ctx, session); err != nil {

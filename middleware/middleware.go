@@ -33,6 +33,10 @@ package middleware
 
 import "context"
 
+// Unlimited is the value of a setting that has no bound, where its doc names
+// it. Every other negative number in options is an error.
+const Unlimited = -1
+
 // ModelCall asks a model once. The response is non-nil exactly when the error
 // is nil. It does not change req.
 //

@@ -103,7 +103,7 @@ func (o Options) withDefaults() Options {
 // them multiply their attempts.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
-		panic(err.Error())
+		panic(err)
 	}
 	o = o.withDefaults()
 	return func(next middleware.ModelCall) middleware.ModelCall {

@@ -206,7 +206,7 @@ func TestValidate(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			require.EqualError(t, o.Validate(), want)
-			require.PanicsWithValue(t, want, func() { retry.New(o) })
+			require.PanicsWithError(t, want, func() { retry.New(o) })
 		})
 	}
 	require.NoError(t, retry.Options{}.Validate())

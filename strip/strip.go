@@ -69,6 +69,15 @@ type Options struct {
 	Placeholders []string
 }
 
+// Validate returns what is wrong with o, nil if nothing is: for options read
+// from a file or a flag. New panics with it.
+func (o Options) Validate() error {
+	if int(o.Mode) >= len(modeNames) {
+		return fmt.Errorf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode))
+	}
+	return nil
+}
+
 // DefaultPlaceholders returns strings that models write for "nothing": none,
 // null, undefined, two double quotes and two single quotes. The slice is the
 // caller's own. Source: the default set of
@@ -101,8 +110,8 @@ type Stripper struct {
 // arguments. A nil or empty schema, null and a boolean declare nothing. A
 // property whose schema cannot be told for certain (a $ref that leads out of
 // the schema, or to an anchor; more subschemas than a fixed amount of work
-// covers) declares nothing below it. The errors are ErrSchema; New panics for a
-// Mode that is none of the constants.
+// covers) declares nothing below it. The errors are ErrSchema. New panics with
+// the error of o.Validate.
 func New(schema json.RawMessage, o Options) (*Stripper, error) {
 	var read *view.View
 	if len(schema) > 0 {
@@ -116,8 +125,8 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 
 // NewFor is New for a schema that was read before; nil declares nothing.
 func NewFor(read *view.View, o Options) *Stripper {
-	if int(o.Mode) >= len(modeNames) {
-		panic(fmt.Sprintf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode)))
+	if err := o.Validate(); err != nil {
+		panic(err)
 	}
 	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders)}
 	if root := read.Root(); root != nil && root.Value.Kind() == rawjson.Object {

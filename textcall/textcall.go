@@ -177,7 +177,7 @@ type config struct {
 // newConfig panics if o.Validate fails.
 func newConfig(o Options) config {
 	if err := o.Validate(); err != nil {
-		panic(err.Error())
+		panic(err)
 	}
 	o = o.withDefaults()
 	if o.Format == JSONAction {

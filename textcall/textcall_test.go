@@ -42,8 +42,8 @@ func TestOptionsValidate(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
 			require.EqualError(t, o.Validate(), want)
-			require.PanicsWithValue(t, want, func() { textcall.New(o) })
-			require.PanicsWithValue(t, want, func() { textcall.Model(o, completes("")) })
+			require.PanicsWithError(t, want, func() { textcall.New(o) })
+			require.PanicsWithError(t, want, func() { textcall.Model(o, completes("")) })
 		})
 	}
 	require.PanicsWithValue(t, "textcall: New: the model call is nil", func() { textcall.New(textcall.Options{})(nil) })

@@ -33,6 +33,9 @@ type start struct {
 // newRecorder fills in the defaults. The global providers delegate to what is
 // set later, so it does not matter whether New or the SDK comes first.
 func newRecorder(o Options) *recorder {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
 	if o.TracerProvider == nil {
 		o.TracerProvider = otel.GetTracerProvider()
 	}

@@ -74,7 +74,9 @@
 package tracing
 
 import (
+	"fmt"
 	"log/slog"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -99,6 +101,15 @@ type Options struct {
 	// safe for concurrent use. Where it panics, "[redaction failed]" stands
 	// for the value. Nil: none.
 	Redact func(string) string
+}
+
+// Validate returns what is wrong with o, nil if nothing is: for options read
+// from a file or a flag. New, NewAttempt and NewTool panic with it.
+func (o Options) Validate() error {
+	if !utf8.ValidString(o.Provider) { // exporters drop a whole batch for one such attribute
+		return fmt.Errorf("tracing: Options.Provider: must be UTF-8, got %q", o.Provider)
+	}
+	return nil
 }
 
 // New returns a middleware that reports each step: one span for the step,

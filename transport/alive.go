@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -18,8 +17,6 @@ const keepAlive = 8 * time.Second
 // lateKeepAlive is how long a keep-alive waits for the first event of an answer
 // where one is due and the format has none without it.
 const lateKeepAlive = time.Second
-
-var errKeepAlive = errors.New("transport: Options.KeepAlive is negative, but not NoKeepAlive")
 
 // hears begins to watch the silence towards the client: a is the step's latest
 // answer with a good status. Bytes for the client come from the first such

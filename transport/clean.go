@@ -33,8 +33,6 @@ const (
 	CleanNever
 )
 
-var errCleanHistory = errors.New("transport: Options.CleanHistory is none of its values")
-
 // attemptCleaned makes one model call, whose history is cleaned as
 // Options.CleanHistory says. Below the chain nothing multiplies it.
 func (s *step) attemptCleaned(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {

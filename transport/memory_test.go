@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // TestMemoryIsBounded looks inside: from outside a full memory and an empty one
@@ -40,7 +42,7 @@ func TestDefaults(t *testing.T) {
 	require.Len(t, o.Codecs, 5)
 	require.Equal(t, 10, o.MaxModelCalls)
 	require.EqualValues(t, 64<<20, o.MaxBody)
-	o = Options{MaxModelCalls: -1, MaxBody: 1 << 40}.withDefaults()
-	require.Equal(t, -1, o.MaxModelCalls)
-	require.EqualValues(t, 64<<20, o.MaxBody)
+	o = Options{MaxModelCalls: middleware.Unlimited, MaxBody: 1 << 20}.withDefaults()
+	require.Equal(t, middleware.Unlimited, o.MaxModelCalls)
+	require.EqualValues(t, 1<<20, o.MaxBody)
 }

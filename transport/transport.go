@@ -112,6 +112,7 @@ package transport
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -134,12 +135,12 @@ type Options struct {
 	KeepAlive time.Duration
 	// MaxModelCalls bounds the model calls for one call of the client, its own
 	// retries included: those made under one Watch, or marked by a header
-	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10, a
-	// negative value no bound.
+	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10,
+	// middleware.Unlimited sets no bound, and other negative values are an error.
 	MaxModelCalls int
 	// MaxBody is how many bytes of a request or an answer are read. A bigger
 	// request passes untouched, a bigger answer counts as unreadable. 0 means
-	// 64 MiB, which is also the most.
+	// 64 MiB; more than that, or less than 0, is an error.
 	MaxBody int64
 	// CleanHistory says what happens to tool calls in the history whose
 	// arguments are no JSON object: CleanOnRefusal (0), CleanAlways, CleanNever.
@@ -156,11 +157,15 @@ const maxBody = 64 << 20
 
 // Validate returns what is wrong with the options. New panics with it.
 func (o Options) Validate() error {
-	if o.KeepAlive < 0 && o.KeepAlive != NoKeepAlive {
-		return errKeepAlive
-	}
-	if o.CleanHistory > CleanNever {
-		return errCleanHistory
+	switch {
+	case o.KeepAlive < 0 && o.KeepAlive != NoKeepAlive:
+		return fmt.Errorf("transport: Options.KeepAlive: must not be negative, unless it is NoKeepAlive, got %s", o.KeepAlive)
+	case o.MaxModelCalls < 0 && o.MaxModelCalls != middleware.Unlimited:
+		return fmt.Errorf("transport: Options.MaxModelCalls: must not be negative, unless it is middleware.Unlimited, got %d", o.MaxModelCalls)
+	case o.MaxBody < 0 || o.MaxBody > maxBody:
+		return fmt.Errorf("transport: Options.MaxBody: must be 0 to %d, got %d", maxBody, o.MaxBody)
+	case o.CleanHistory > CleanNever:
+		return fmt.Errorf("transport: Options.CleanHistory: must be one of the constants, got %d", o.CleanHistory)
 	}
 	return nil
 }
@@ -175,7 +180,7 @@ func (o Options) withDefaults() Options {
 	if o.MaxModelCalls == 0 {
 		o.MaxModelCalls = 10
 	}
-	if o.MaxBody <= 0 || o.MaxBody > maxBody {
+	if o.MaxBody == 0 {
 		o.MaxBody = maxBody
 	}
 	return o

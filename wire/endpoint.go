@@ -31,8 +31,8 @@ type Endpoint struct {
 	// policy and cookies are not used.
 	Client *http.Client
 	// Silence is how long the server may send nothing before the call ends with
-	// an error that wraps os.ErrDeadlineExceeded; 0 is 5 minutes, a negative
-	// value no bound but that of the context and the client.
+	// an error that wraps os.ErrDeadlineExceeded; 0 is 5 minutes,
+	// middleware.Unlimited no bound but that of the context and the client.
 	Silence time.Duration
 }
 

@@ -20,9 +20,33 @@ type FaultOptions struct {
 	// Calls is how many calls an answer has at most. 0: 3.
 	Calls int
 	// AnswerAfter is how many tool messages without an error, after the last
-	// user message, make the model answer in words. 0: 4. Negative: it never does
-	// so by itself.
+	// user message, make the model answer in words. 0 means 4; NeverAnswer means
+	// that it never does so by itself.
 	AnswerAfter int
+}
+
+// NeverAnswer turns FaultOptions.AnswerAfter off.
+const NeverAnswer = -1
+
+// Validate returns what is wrong with o, nil if nothing is. NewFaulty panics
+// with it.
+func (o FaultOptions) Validate() error {
+	known := knownFaults()
+	for f, r := range o.Rates {
+		if !known[f] {
+			return fmt.Errorf("middlewaretest: FaultOptions.Rates: unknown fault, got %q", string(f))
+		}
+		if !(r >= 0 && r <= 1) { // so that NaN is refused too
+			return fmt.Errorf("middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got %v for %q", r, string(f))
+		}
+	}
+	if o.Calls < 0 {
+		return fmt.Errorf("middlewaretest: FaultOptions.Calls: must not be negative, got %d", o.Calls)
+	}
+	if o.AnswerAfter < 0 && o.AnswerAfter != NeverAnswer {
+		return fmt.Errorf("middlewaretest: FaultOptions.AnswerAfter: must not be negative, unless it is NeverAnswer, got %d", o.AnswerAfter)
+	}
+	return nil
 }
 
 // Faulty is a model that calls the tools it is offered, with arguments that
@@ -39,28 +63,18 @@ type Faulty struct {
 	injected map[Fault]int
 }
 
-// NewFaulty returns a model that makes faults at the rates of o. It panics on a
-// rate that is not within 0 and 1, on an unknown fault and on a negative
-// number of calls.
+// NewFaulty returns a model that makes faults at the rates of o. It panics
+// with the error of o.Validate.
 func NewFaulty(seed uint64, o FaultOptions) *Faulty {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
 	return &Faulty{o: o.withDefaults(), rng: rand.New(rand.NewPCG(seed, 0)), injected: map[Fault]int{}}
 }
 
 func (o FaultOptions) withDefaults() FaultOptions {
 	if o.Rates == nil {
 		o.Rates = defaultRates
-	}
-	known := knownFaults()
-	for f, r := range o.Rates {
-		if !known[f] {
-			panic(fmt.Sprintf("middlewaretest: FaultOptions.Rates: unknown fault, got %q", string(f)))
-		}
-		if !(r >= 0 && r <= 1) { // so that NaN is refused too
-			panic(fmt.Sprintf("middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got %v for %q", r, string(f)))
-		}
-	}
-	if o.Calls < 0 {
-		panic(fmt.Sprintf("middlewaretest: FaultOptions.Calls: at least 0 is wanted, got %d", o.Calls))
 	}
 	o.Rates = maps.Clone(o.Rates)
 	if o.Calls == 0 {

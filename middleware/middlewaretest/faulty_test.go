@@ -75,7 +75,7 @@ func TestLostSibling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := NewFaulty(3, FaultOptions{Rates: map[Fault]float64{FaultLostSibling: tc.rate}, AnswerAfter: -1})
+			f := NewFaulty(3, FaultOptions{Rates: map[Fault]float64{FaultLostSibling: tc.rate}, AnswerAfter: NeverAnswer})
 			resp, err := f.Call(t.Context(), history(tc.failed...))
 			require.NoError(t, err)
 			require.Len(t, resp.Message.ToolCalls, tc.want)
@@ -216,7 +216,7 @@ func TestFaultOptions(t *testing.T) {
 	require.Equal(t, DefaultRates(), o.Rates)
 	require.Equal(t, 3, o.Calls)
 	require.Equal(t, 4, o.AnswerAfter)
-	require.Equal(t, -1, FaultOptions{AnswerAfter: -1}.withDefaults().AnswerAfter)
+	require.Equal(t, NeverAnswer, FaultOptions{AnswerAfter: NeverAnswer}.withDefaults().AnswerAfter)
 
 	rates := map[Fault]float64{FaultTransient: 0}
 	f := NewFaulty(1, FaultOptions{Rates: rates})
@@ -225,11 +225,12 @@ func TestFaultOptions(t *testing.T) {
 	require.NoError(t, err, "the options are copied")
 
 	for want, o := range map[string]FaultOptions{
-		`middlewaretest: FaultOptions.Rates: unknown fault, got "gremlin"`:                   {Rates: map[Fault]float64{"gremlin": 1}},
-		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got 2 for "transient"`:   {Rates: map[Fault]float64{FaultTransient: 2}},
-		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got NaN for "transient"`: {Rates: map[Fault]float64{FaultTransient: math.NaN()}},
-		`middlewaretest: FaultOptions.Calls: at least 0 is wanted, got -1`:                   {Calls: -1},
+		`middlewaretest: FaultOptions.Rates: unknown fault, got "gremlin"`:                                 {Rates: map[Fault]float64{"gremlin": 1}},
+		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got 2 for "transient"`:                 {Rates: map[Fault]float64{FaultTransient: 2}},
+		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got NaN for "transient"`:               {Rates: map[Fault]float64{FaultTransient: math.NaN()}},
+		`middlewaretest: FaultOptions.Calls: must not be negative, got -1`:                                 {Calls: -1},
+		`middlewaretest: FaultOptions.AnswerAfter: must not be negative, unless it is NeverAnswer, got -2`: {AnswerAfter: -2},
 	} {
-		require.PanicsWithValue(t, want, func() { NewFaulty(1, o) })
+		require.PanicsWithError(t, want, func() { NewFaulty(1, o) })
 	}
 }

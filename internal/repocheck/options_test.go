@@ -1,0 +1,141 @@
+package repocheck
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"path"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/answer"
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/strip"
+	"github.com/toolmend/toolmend/textcall"
+	"github.com/toolmend/toolmend/tracing"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// setup is an options type: a valid value, and the constructor that takes it.
+type setup struct {
+	valid any
+	build func(o any)
+	named []string // fields for which -1 is a named constant
+}
+
+func setups() []setup {
+	return []setup{
+		{valid: agentloop.Options{}, build: func(o any) {
+			if _, err := agentloop.New(middlewaretest.NewFaulty(1, middlewaretest.FaultOptions{}).Call, o.(agentloop.Options)); err != nil {
+				panic(err) // tools come from run-time data, so that New returns its errors
+			}
+		}},
+		{valid: answer.Options{Schema: []byte(`{}`)}, build: func(o any) { answer.New(o.(answer.Options)) }},
+		{valid: argsvalidate.Options{}, build: func(o any) { argsvalidate.New(o.(argsvalidate.Options)) }},
+		{valid: budget.Limits{}, build: func(o any) { budget.With(context.Background(), o.(budget.Limits)) }},
+		{valid: middlewaretest.FaultOptions{}, build: func(o any) { middlewaretest.NewFaulty(1, o.(middlewaretest.FaultOptions)) }, named: []string{"AnswerAfter"}},
+		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
+		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},
+		{valid: textcall.Options{}, build: func(o any) { textcall.New(o.(textcall.Options)) }},
+		{valid: tracing.Options{}, build: func(o any) { tracing.New(o.(tracing.Options)) }},
+		{valid: transport.Options{}, build: func(o any) { transport.New(o.(transport.Options)) }, named: []string{"KeepAlive", "MaxModelCalls"}},
+	}
+}
+
+// partOf are the options types that are validated with the Options around them.
+var partOf = []string{"argsvalidate.ToolOptions"}
+
+// TestOptions: the zero of every setting is valid, a negative number and an
+// unknown constant are not, and the constructor panics with Validate's error.
+func TestOptions(t *testing.T) {
+	t.Parallel()
+	for _, s := range setups() {
+		name := reflect.TypeOf(s.valid).String()
+		require.NoError(t, validate(s.valid), name)
+		require.NotPanics(t, func() { s.build(s.valid) }, name)
+		o := reflect.New(reflect.TypeOf(s.valid)).Elem()
+		o.Set(reflect.ValueOf(s.valid))
+		walk(o, func(field string, f reflect.Value) {
+			was := reflect.New(f.Type()).Elem()
+			was.Set(f)
+			defer f.Set(was)
+			for _, wrong := range wrongValues(f.Type(), slices.Contains(s.named, field)) {
+				f.Set(wrong)
+				what := fmt.Sprintf("%s.%s = %v", name, field, wrong)
+				err := validate(o.Interface())
+				require.Error(t, err, what)
+				require.Contains(t, err.Error(), field, what)
+				require.PanicsWithError(t, err.Error(), func() { s.build(o.Interface()) }, what)
+			}
+		})
+	}
+	require.NoError(t, transport.Options{KeepAlive: transport.NoKeepAlive, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())
+	require.Error(t, tracing.Options{Provider: "\xff"}.Validate())
+	require.Error(t, transport.Options{MaxBody: 64<<20 + 1}.Validate())
+}
+
+func validate(o any) error { return o.(interface{ Validate() error }).Validate() }
+
+// walk calls do with every field of o that can be set, those of structs in it
+// included.
+func walk(o reflect.Value, do func(field string, f reflect.Value)) {
+	for i := range o.NumField() {
+		if f := o.Field(i); f.Kind() == reflect.Struct {
+			walk(f, do)
+		} else {
+			do(o.Type().Field(i).Name, f)
+		}
+	}
+}
+
+// wrongValues returns values of typ that no setting has; minusOne says that -1
+// is a named constant of it.
+func wrongValues(typ reflect.Type, minusOne bool) []reflect.Value {
+	var out []reflect.Value
+	add := func(v any) { out = append(out, reflect.ValueOf(v).Convert(typ)) }
+	switch typ.Kind() {
+	case reflect.Int, reflect.Int64:
+		add(-2)
+		add(math.MinInt64)
+		if !minusOne {
+			add(-1)
+		}
+	case reflect.Float64:
+		add(-0.5)
+		add(math.NaN())
+	case reflect.Uint8: // a list of constants
+		add(math.MaxUint8)
+	}
+	return out
+}
+
+// TestAllOptions: a public package has no options that TestOptions leaves out.
+func TestAllOptions(t *testing.T) {
+	t.Parallel()
+	known := slices.Clone(partOf)
+	for _, s := range setups() {
+		known = append(known, reflect.TypeOf(s.valid).String())
+	}
+	declared := regexp.MustCompile(`(?m)^type (\w*Options) struct`)
+	all := open(t, "../..")
+	for _, file := range all.having(".go") {
+		dir := path.Dir(file)
+		if isTest(file) || !all.inRoot(file) || !public(dir) || strings.HasPrefix(dir, "examples") {
+			continue
+		}
+		for _, m := range declared.FindAllStringSubmatch(all.read(t, file), -1) {
+			require.Contains(t, known, path.Base(dir)+"."+m[1], file)
+		}
+	}
+}
