@@ -68,3 +68,15 @@ func TestDividedCalls(t *testing.T) {
 		})
 	}
 }
+
+// Clients read the first candidate of each chunk, whatever its index.
+func TestGeminiCallBehindAnotherCandidate(t *testing.T) {
+	t.Parallel()
+	const call = `{"index":0,"content":{"role":"model","parts":[{"functionCall":{"name":"pay","args":{"amount":5}}}]},"finishReason":"STOP"}`
+	const other = `{"index":1,"content":{"role":"model","parts":[{"text":"or"}]},"finishReason":"STOP"}`
+	answer := func(candidates string) []byte { return []byte(`data: {"candidates":[` + candidates + `]}` + "\n\n") }
+	_, err := wire.Gemini.DecodeResponse(nil, answer(call+","+other))
+	require.NoError(t, err)
+	_, err = wire.Gemini.DecodeResponse(nil, answer(other+","+call))
+	require.ErrorIs(t, err, wire.ErrShape)
+}
