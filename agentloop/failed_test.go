@@ -186,8 +186,8 @@ func TestBudget(t *testing.T) {
 	s := goState()
 	err := newAgent(t, modelOf(t, calls("weather", oslo), calls("weather", oslo)), tools(weather())).Run(ctx, s)
 	require.ErrorIs(t, err, budget.ErrExceeded)
-	n, used, _ := b.Spent()
-	require.Equal(t, 2, n)
-	require.Equal(t, s.Usage, used)
+	spent := b.Spent()
+	require.Equal(t, 2, spent.ModelCalls)
+	require.Equal(t, s.Usage, spent.Usage)
 	require.Len(t, replies(s), 2)
 }

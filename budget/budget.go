@@ -101,12 +101,18 @@ func from(ctx context.Context) *Budget {
 	return b
 }
 
-// Spent returns what has been charged: model calls that are under way are not
-// in it. cost leaves out those that have no price.
-func (b *Budget) Spent() (calls int, u middleware.Usage, cost float64) {
+// Spent is what has been charged to a budget.
+type Spent struct {
+	ModelCalls int // failed ones included, those under way not
+	Usage      middleware.Usage
+	Cost       float64 // in the unit of Limits.Price; calls without a price are not in it
+}
+
+// Spent returns what has been charged so far.
+func (b *Budget) Spent() Spent {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.calls, b.usage, b.cost
+	return Spent{ModelCalls: b.calls, Usage: b.usage, Cost: b.cost}
 }
 
 // New returns the middleware that charges the budgets of the context, and

@@ -67,7 +67,8 @@ func TestLimits(t *testing.T) {
 				require.Empty(t, middleware.ReportOf(resp, err).Attempts)
 			}
 			require.Equal(t, c.calls, calls.Load())
-			n, u, cost := b.Spent()
+			s := b.Spent()
+			n, u, cost := s.ModelCalls, s.Usage, s.Cost
 			require.Equal(t, int(c.calls), n)
 			require.Equal(t, middleware.Usage{Input: 7 * c.calls, Output: 3 * c.calls}, u)
 			if c.l.Price != nil {
@@ -137,7 +138,7 @@ func TestConcurrentCalls(t *testing.T) {
 				wg.Wait()
 				require.EqualValues(t, 13, calls.Load())
 				require.EqualValues(t, 87, refused.Load())
-				n, _, _ := b.Spent()
+				n := b.Spent().ModelCalls
 				require.Equal(t, 13, n)
 			})
 		})
@@ -156,7 +157,7 @@ func TestFailedCallsCount(t *testing.T) {
 	_, err := call(ctx, request)
 	require.ErrorIs(t, err, budget.ErrExceeded)
 	require.EqualValues(t, 2, calls.Load())
-	n, u, _ := b.Spent()
+	n, u := b.Spent().ModelCalls, b.Spent().Usage
 	require.Equal(t, 2, n)
 	require.Zero(t, u)
 }
@@ -175,7 +176,7 @@ func TestBrokenContract(t *testing.T) {
 	})(ctx, request)
 	require.Nil(t, resp)
 	require.ErrorIs(t, err, errDown)
-	n, u, _ := b.Spent()
+	n, u := b.Spent().ModelCalls, b.Spent().Usage
 	require.Equal(t, 2, n)
 	require.EqualValues(t, 5, u.Input)
 }
@@ -196,7 +197,7 @@ func TestPanicGivesTheReservationBack(t *testing.T) {
 			model, _ := answering(0)
 			_, err := chain(model)(ctx, request)
 			require.NoError(t, err)
-			n, _, _ := b.Spent()
+			n := b.Spent().ModelCalls
 			require.Equal(t, 1, n)
 		})
 	}
@@ -222,7 +223,8 @@ func TestNoUsablePrice(t *testing.T) {
 			_, err = call(ctx, request)
 			require.ErrorIs(t, err, budget.ErrExceeded)
 			require.EqualError(t, err, "budget: exceeded: cost: unknown, as Limits.Price gave no usable price for 1 of 2 model calls; 100 allowed")
-			n, u, cost := b.Spent()
+			s := b.Spent()
+			n, u, cost := s.ModelCalls, s.Usage, s.Cost
 			require.Equal(t, 2, n)
 			require.EqualValues(t, 7, u.Input)
 			require.Zero(t, cost)
@@ -233,7 +235,7 @@ func TestNoUsablePrice(t *testing.T) {
 				_, err = budget.New()(model)(ctx, request)
 				require.NoError(t, err)
 			}
-			_, _, cost = b.Spent()
+			cost = b.Spent().Cost
 			require.Zero(t, cost)
 		})
 	}
@@ -258,6 +260,6 @@ func TestPriceInput(t *testing.T) {
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"asked", "answered"}, models)
-	_, u, _ := b.Spent()
+	u := b.Spent().Usage
 	require.Equal(t, middleware.Usage{Output: math.MaxInt64}, u)
 }

@@ -44,8 +44,8 @@ func ExampleWith() {
 			answers++
 		}
 	}
-	calls, u, cost := total.Spent()
-	fmt.Printf("%d model calls, %d tokens, $%.4f\n", calls, u.Input+u.Output, cost)
+	s := total.Spent()
+	fmt.Printf("%d model calls, %d tokens, $%.4f\n", s.ModelCalls, s.Usage.Input+s.Usage.Output, s.Cost)
 	// Output:
 	// user 0, 2 answers: budget: exceeded: tokens: 2000 spent, 1500 allowed
 	// user 1, 2 answers: budget: exceeded: tokens: 2000 spent, 1500 allowed

@@ -44,7 +44,7 @@ func TestPositions(t *testing.T) {
 				require.ErrorIs(t, err, c.is)
 				require.EqualValues(t, c.calls, calls.Load())
 				require.Len(t, middleware.ReportOf(resp, err).Attempts, c.calls)
-				n, _, _ := b.Spent()
+				n := b.Spent().ModelCalls
 				require.Equal(t, c.calls, n)
 				_, err = c.chain(model)(ctx, request)
 				require.ErrorIs(t, err, budget.ErrExceeded)
@@ -68,7 +68,7 @@ func TestNestedBudgets(t *testing.T) {
 		_, _ = call(second, request)
 	}
 	for want, b := range map[int]*budget.Budget{5: total, 2: a, 3: b} {
-		n, u, _ := b.Spent()
+		n, u := b.Spent().ModelCalls, b.Spent().Usage
 		require.Equal(t, want, n)
 		require.EqualValues(t, 7*want, u.Input)
 	}
@@ -80,7 +80,7 @@ func TestNestedBudgets(t *testing.T) {
 		_, err := call(third, request)
 		require.EqualError(t, err, "budget: exceeded: model calls: 5 spent and 0 under way, 5 allowed")
 	}
-	n, _, _ := c.Spent()
+	n := c.Spent().ModelCalls
 	require.Zero(t, n)
 }
 
@@ -101,8 +101,8 @@ func TestBudgetBetweenTwoLayers(t *testing.T) {
 	call := middleware.Chain(budget.New(), narrow(budget.Limits{}), budget.New())(model)
 	_, err := call(ctx, request)
 	require.NoError(t, err)
-	n, _, _ := b.Spent()
-	m, _, _ := inner.Spent()
+	n := b.Spent().ModelCalls
+	m := inner.Spent().ModelCalls
 	require.Equal(t, []int{1, 1}, []int{n, m})
 
 	require.EqualValues(t, 1, calls.Load())
@@ -126,7 +126,7 @@ func TestRefusedReservationIsGivenBack(t *testing.T) {
 	}
 	_, err = middleware.Chain(budget.New(), between, budget.New())(model)(ctx, request)
 	require.NoError(t, err)
-	n, _, _ := b.Spent()
+	n := b.Spent().ModelCalls
 	require.Equal(t, 2, n)
 	require.EqualValues(t, 2, calls.Load())
 }
@@ -176,7 +176,7 @@ func TestLimitReachedAfterTheReservation(t *testing.T) {
 		require.NoError(t, err)
 		require.EqualError(t, <-done, "budget: exceeded: tokens: 10 spent, 10 allowed")
 		require.EqualValues(t, 1, calls.Load())
-		n, _, _ := b.Spent()
+		n := b.Spent().ModelCalls
 		require.Equal(t, 1, n)
 	})
 }
@@ -207,8 +207,8 @@ func TestForeignLayer(t *testing.T) {
 	}
 	_, err := middleware.Chain(budget.New(), swap, budget.New())(model)(ctx, request)
 	require.NoError(t, err)
-	n, _, _ := a.Spent()
-	m, _, _ := b.Spent()
+	n := a.Spent().ModelCalls
+	m := b.Spent().ModelCalls
 	require.Equal(t, []int{1, 1}, []int{n, m})
 }
 
@@ -239,7 +239,7 @@ func TestCarelessLayerBetween(t *testing.T) {
 			ctx, b := budget.With(t.Context(), budget.Limits{})
 			_, err := middleware.Chain(budget.New(), between, budget.New())(model)(ctx, request)
 			require.NoError(t, err)
-			n, u, _ := b.Spent()
+			n, u := b.Spent().ModelCalls, b.Spent().Usage
 			require.Equal(t, 2, n)
 			require.EqualValues(t, 14, u.Input)
 		})
@@ -293,7 +293,8 @@ func TestEveryModelCallIsChargedOnce(t *testing.T) {
 				_, _ = call(ctx, request)
 			}
 			for _, b := range []*budget.Budget{outer, inner} {
-				n, u, cost := b.Spent()
+				spent := b.Spent()
+				n, u, cost := spent.ModelCalls, spent.Usage, spent.Cost
 				if n != calls || u != used {
 					rt.Fatalf("charged %d %+v, made %d %+v", n, u, calls, used)
 				}
@@ -321,7 +322,7 @@ func TestModelCallsIsAHardLimit(t *testing.T) {
 			for range 10 {
 				_, _ = call(ctx, request)
 			}
-			if n, _, _ := b.Spent(); n != limit || calls.Load() != int64(limit) {
+			if n := b.Spent().ModelCalls; n != limit || calls.Load() != int64(limit) {
 				rt.Fatalf("%d charged and %d made, %d allowed", n, calls.Load(), limit)
 			}
 		})

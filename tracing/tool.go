@@ -30,6 +30,9 @@ type ToolOutcome struct {
 	Err     error  // what went wrong; nil also for an error that is no failure
 }
 
+// ToolFunc runs one tool call.
+type ToolFunc[R any] = func(ctx context.Context, call middleware.ToolCall) (R, error)
+
 // NewTool returns a middleware for functions that run tool calls: one INTERNAL
 // span for each call, "execute_tool {tool}", after the GenAI conventions. next
 // runs under it. R is the function's result; outcome reads it, and is not asked
@@ -42,12 +45,12 @@ type ToolOutcome struct {
 // only. The name of
 // the span comes from the call, so this belongs around tools that are declared.
 // One value serves any number of goroutines.
-func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next func(context.Context, middleware.ToolCall) (R, error)) func(context.Context, middleware.ToolCall) (R, error) {
+func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next ToolFunc[R]) ToolFunc[R] {
 	r := newRecorder(o)
 	if outcome == nil {
 		outcome = func(_ R, err error) ToolOutcome { return ToolOutcome{Err: err} }
 	}
-	return func(next func(context.Context, middleware.ToolCall) (R, error)) func(context.Context, middleware.ToolCall) (R, error) {
+	return func(next ToolFunc[R]) ToolFunc[R] {
 		return func(ctx context.Context, call middleware.ToolCall) (result R, err error) {
 			c := r.beginTool(ctx, call)
 			returned := false
