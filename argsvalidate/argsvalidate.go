@@ -62,9 +62,9 @@ type Options struct {
 	UnusableSchemas UnusableSchemas
 	Properties      Properties // undeclared properties under an open schema
 	Strip           strip.Mode
-	Placeholders    []string     // strings that strip also takes as empty; nil: none
-	Mend            mend.Rules   // local fixes of invalid arguments; the zero value means mend.Default
-	Fixers          []mend.Fixer // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
+	Placeholders    []string   // strings that strip also takes as empty; nil: none
+	Mend            mend.Rules // local fixes of invalid arguments; the zero value means mend.Default
+	Fixers          []Fixer    // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
 	Batch           batch.Policy
 	// FreshOnRepeat changes the next request when the model has sent the very same
 	// invalid calls again: it leaves the failed turns of the step out, and a user
@@ -96,6 +96,10 @@ type ToolOptions struct {
 	MaxAttempts int // counts the attempts of the step; where several calls are invalid, the largest counts
 }
 
+// Inherit is the zero value of OnExhausted and Properties: in ToolOptions it
+// means what Options say, in Options the default.
+const Inherit = 0
+
 // OnExhausted says what a step returns if calls are still invalid when no attempt
 // is left. If the settings of the invalid calls differ, the strictest counts:
 // Raise, then DropInvalid, then Pass.
@@ -103,13 +107,11 @@ type OnExhausted uint8
 
 // The settings.
 const (
-	// Inherit means in ToolOptions what Options say, and in Options Pass.
-	Inherit OnExhausted = iota
-	// Pass returns the response with all calls: valid ones as they were validated,
-	// invalid ones as they were sent, but for broken ids. Report.Status is
-	// middleware.Invalid, also where some calls are valid: look at it before you
-	// run a call.
-	Pass
+	// Pass is the default. It returns the response with all calls: valid ones as
+	// they were validated, invalid ones as they were sent, but for broken ids.
+	// Report.Status is middleware.Invalid, also where some calls are valid: look at
+	// it before you run a call.
+	Pass OnExhausted = iota + 1
 	// Raise returns no response but an *Error with ErrExhausted and ErrInvalid. Its
 	// Response, Verdicts and Replies hold all calls, the valid ones too.
 	Raise
@@ -118,6 +120,10 @@ const (
 	// call is left it does what Raise does.
 	DropInvalid
 )
+
+// Fixer is a repair of your own: it returns new arguments, or false. They are
+// validated like any other. A panic and a timeout count as false.
+type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
 // UnknownTools says what a call to an undeclared tool is.
 type UnknownTools uint8
@@ -145,10 +151,9 @@ type Properties uint8
 
 // What it may be.
 const (
-	InheritProperties Properties = iota // in Options it means BySchema
-	BySchema                            // valid
-	RejectUndeclared                    // an issue of code undeclared
-	NoteUndeclared                      // valid, with a note in the report
+	BySchema         Properties = iota + 1 // valid; the default
+	RejectUndeclared                       // an issue of code undeclared
+	NoteUndeclared                         // valid, with a note in the report
 )
 
 // OnRuleError says what happens when a rule could not decide: it returned an

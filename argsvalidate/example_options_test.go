@@ -7,7 +7,6 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
-	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -45,7 +44,7 @@ func ExampleOptions_fixers() {
 	fix := func(_ context.Context, t middleware.Tool, c middleware.ToolCall, _ []middleware.Issue) (string, bool) {
 		return `{"selector": "#default"}`, t.Name == "click" && c.Arguments == "{}"
 	}
-	call := argsvalidate.New(argsvalidate.Options{Fixers: []mend.Fixer{fix}})(played(middleware.Assistant("", click("1", `{}`))))
+	call := argsvalidate.New(argsvalidate.Options{Fixers: []argsvalidate.Fixer{fix}})(played(middleware.Assistant("", click("1", `{}`))))
 	resp, err := call(context.Background(), &middleware.Request{Tools: clickTool})
 	fmt.Println(resp.Message.ToolCalls[0].Arguments, err)
 	// Output: {"selector": "#default"} <nil>

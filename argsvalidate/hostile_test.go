@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
@@ -60,7 +59,7 @@ func TestLateFunctionIsNotCalledAgain(t *testing.T) {
 		typed := tool("typed", "")
 		typed.Decode = func(string) error { hang(); return nil }
 		o := argsvalidate.Options{RuleTimeout: time.Minute, Feedback: func(argsvalidate.FeedbackInput) string { hang(); return "" },
-			Fixers: []mend.Fixer{func(context.Context, middleware.Tool, middleware.ToolCall, []middleware.Issue) (string, bool) {
+			Fixers: []argsvalidate.Fixer{func(context.Context, middleware.Tool, middleware.ToolCall, []middleware.Issue) (string, bool) {
 				hang()
 				return "", false
 			}}}

@@ -57,7 +57,7 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 }
 
 // fixed runs a fixer; one that panics or is late has no fix.
-func (j *judgement) fixed(ctx context.Context, n int, f mend.Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+func (j *judgement) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
 		if !ok {

@@ -60,15 +60,15 @@ func TestRuleOnAMendedName(t *testing.T) {
 
 func TestFixers(t *testing.T) {
 	t.Parallel()
-	fixer := func(args string, ok bool) mend.Fixer {
+	fixer := func(args string, ok bool) argsvalidate.Fixer {
 		return func(context.Context, middleware.Tool, middleware.ToolCall, []middleware.Issue) (string, bool) {
 			return args, ok
 		}
 	}
-	panics := mend.Fixer(func(context.Context, middleware.Tool, middleware.ToolCall, []middleware.Issue) (string, bool) {
+	panics := argsvalidate.Fixer(func(context.Context, middleware.Tool, middleware.ToolCall, []middleware.Issue) (string, bool) {
 		panic("hunter2")
 	})
-	reads := mend.Fixer(func(_ context.Context, tool middleware.Tool, c middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+	reads := argsvalidate.Fixer(func(_ context.Context, tool middleware.Tool, c middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 		if tool.Name != "weather" || len(issues) != 2 {
 			return "", false
 		}
@@ -76,16 +76,16 @@ func TestFixers(t *testing.T) {
 		return strings.Replace(c.Arguments, `"days": 0`, `"city": "Rome"`, 1), true
 	})
 	for name, c := range map[string]struct {
-		fixers []mend.Fixer
+		fixers []argsvalidate.Fixer
 		want   string // "": still invalid
 		by     string
 	}{
 		"none":                    {nil, "", ""},
-		"it has no fix":           {[]mend.Fixer{fixer(goodWeather, false)}, "", ""},
-		"its fix is invalid":      {[]mend.Fixer{fixer(`{"city": 5}`, true)}, "", ""},
-		"it panics":               {[]mend.Fixer{panics}, "", ""},
-		"the first that fits":     {[]mend.Fixer{panics, fixer("{", true), fixer(goodWeather, true), fixer(`{"city": "b"}`, true)}, goodWeather, "fixer 2"},
-		"it sees call and issues": {[]mend.Fixer{reads}, `{"city": "Rome"}`, "fixer 0"},
+		"it has no fix":           {[]argsvalidate.Fixer{fixer(goodWeather, false)}, "", ""},
+		"its fix is invalid":      {[]argsvalidate.Fixer{fixer(`{"city": 5}`, true)}, "", ""},
+		"it panics":               {[]argsvalidate.Fixer{panics}, "", ""},
+		"the first that fits":     {[]argsvalidate.Fixer{panics, fixer("{", true), fixer(goodWeather, true), fixer(`{"city": "b"}`, true)}, goodWeather, "fixer 2"},
+		"it sees call and issues": {[]argsvalidate.Fixer{reads}, `{"city": "Rome"}`, "fixer 0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -100,5 +100,5 @@ func TestFixers(t *testing.T) {
 			require.Equal(t, []middleware.Change{{By: c.by, Before: badWeather, After: c.want}}, v.Changes)
 		})
 	}
-	require.EqualError(t, argsvalidate.Options{Fixers: []mend.Fixer{panics, nil}}.Validate(), "argsvalidate: Fixers[1]: must not be nil, got <nil>")
+	require.EqualError(t, argsvalidate.Options{Fixers: []argsvalidate.Fixer{panics, nil}}.Validate(), "argsvalidate: Fixers[1]: must not be nil, got <nil>")
 }

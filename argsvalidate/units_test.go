@@ -12,7 +12,6 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/schema"
-	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -38,7 +37,7 @@ func TestNoUnitStartsAfterTheContext(t *testing.T) {
 				unit()
 				return "", false
 			}
-			return argsvalidate.Options{Fixers: []mend.Fixer{fix}}, anyTool("t"), append(calls(1, `[]`), calls(99, `{}`)...)
+			return argsvalidate.Options{Fixers: []argsvalidate.Fixer{fix}}, anyTool("t"), append(calls(1, `[]`), calls(99, `{}`)...)
 		},
 		"rules of one call": func(unit func()) (argsvalidate.Options, middleware.Tool, []middleware.ToolCall) {
 			rule := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { unit(); return nil, nil })
@@ -53,7 +52,7 @@ func TestNoUnitStartsAfterTheContext(t *testing.T) {
 				unit()
 				return "", false
 			}
-			return argsvalidate.Options{Fixers: []mend.Fixer{fix, fix}}, anyTool("t"), calls(1, `[]`)
+			return argsvalidate.Options{Fixers: []argsvalidate.Fixer{fix, fix}}, anyTool("t"), calls(1, `[]`)
 		},
 		"repairs": func(unit func()) (argsvalidate.Options, middleware.Tool, []middleware.ToolCall) {
 			numbers := tool("t", `{"properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}`)

@@ -19,7 +19,6 @@
 package mend
 
 import (
-	"context"
 	"math/bits"
 	"slices"
 	"strings"
@@ -133,11 +132,6 @@ func (r Rules) Has(rule Rules) bool {
 
 // by is what a change says made it.
 func (r Rules) by() string { return "mend." + ruleNames[bits.TrailingZeros32(uint32(r))] }
-
-// Fixer is a fix of your own: it returns new arguments, or false. Its output
-// is validated like any other. This package does not call it, argsvalidate
-// does, and takes a panic for false.
-type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
 // Input is an invalid call and what to try on it.
 type Input struct {
