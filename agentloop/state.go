@@ -15,9 +15,13 @@ const (
 	stateVersion = 2
 )
 
-// State is a run: the conversation, the turn in hand, and what was spent. It
-// survives JSON but for Sink and the side values of results, so a run can go
+// State is a run: the conversation, the turn in hand, and what was spent. Its
+// JSON form keeps all but Sink and the side values of results, so a run can go
 // on in another process. A State belongs to one run at a time.
+//
+// The JSON form is opaque: store it and read it back through this type, and do
+// not read or edit its members. It has a version. Reading a form of a newer
+// version than this package knows fails with ErrVersion.
 type State struct {
 	Version  int                  `json:"version"`
 	RunID    string               `json:"run_id"` // part of every idempotency key; "" makes them unique within the run only
