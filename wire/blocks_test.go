@@ -106,6 +106,7 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 		"a delta that renames the call":               messageStream("", payOpen, payDelta, `{"type":"content_block_delta","index":0,"delta":{"type":"name_delta","name":"x"}}`),
 		"an event named otherwise":                    eventStream(startOf("")) + "event: content_block_start\n" + strings.Replace(eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`, 1) + eventStream(messageEnd, `{"type":"message_stop"}`),
 		"a delta without the name of the event":       strings.Replace(messageStream("", payOpen, payDelta, payStop), "event: content_block_delta\n", "", 1),
+		"a text that starts without a type":           strings.Replace(messageStream("", text, at("1", payOpen), at("1", payDelta)), `"type":"content_block_start",`, ``, 1),
 		"an event that is no JSON":                    messageStream("", strings.Replace(payOpen, `"index"`, `index`, 1)),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,11 @@ func collectors(format string, stream bool) map[string]collector {
 		return map[string]collector{"first choice": chatWhole}
 	case "anthropic":
 		if stream {
-			return map[string]collector{"accumulated": anthropicDeltas}
+			out := map[string]collector{}
+			for name, style := range anthropicStyles {
+				out[name] = func(events []event) []Call { return anthropicDeltas(events, style) }
+			}
+			return out
 		}
 		return map[string]collector{"content": anthropicWhole}
 	case "responses":
@@ -80,72 +84,6 @@ func built(calls []building) (out []Call) {
 type function struct {
 	Name      text `json:"name"`
 	Arguments text `json:"arguments"`
-}
-
-type anthropicBlock struct {
-	Type  text `json:"type"`
-	Name  text `json:"name"`
-	Input text `json:"input"`
-}
-
-type anthropicMessage struct {
-	Content []anthropicBlock `json:"content"`
-}
-
-func (m anthropicMessage) calls() (out []Call) {
-	for _, b := range m.Content {
-		if b.Type == "tool_use" {
-			out = append(out, Call{string(b.Name), string(b.Input)})
-		}
-	}
-	return out
-}
-
-type anthropicEvent struct {
-	Type    text             `json:"type"`
-	Index   text             `json:"index"`
-	Content []anthropicBlock `json:"content"` // of an answer that is no stream
-	Message anthropicMessage `json:"message"`
-	Block   anthropicBlock   `json:"content_block"`
-	Delta   struct {
-		PartialJSON text `json:"partial_json"`
-	} `json:"delta"`
-}
-
-func anthropicWhole(events []event) []Call {
-	return whole(events, anthropicMessage.calls)
-}
-
-// anthropicDeltas accumulates as the SDKs do: the partial JSON of a block takes
-// the place of its input.
-func anthropicDeltas(events []event) (calls []Call) {
-	var blocks []building
-	inputs := map[text]text{}
-	for _, e := range events {
-		v, ok := decode[anthropicEvent](e.data)
-		if !ok {
-			continue
-		}
-		switch v.Type {
-		case "message_start":
-			calls = append(calls, v.Message.calls()...)
-		case "content_block_start":
-			if v.Block.Type == "tool_use" {
-				blocks, inputs[v.Index] = add(blocks, v.Index, v.Block.Name, ""), v.Block.Input
-			}
-		case "content_block_delta":
-			if _, open := inputs[v.Index]; open {
-				blocks = add(blocks, v.Index, "", v.Delta.PartialJSON)
-			}
-		}
-	}
-	for _, b := range blocks {
-		if b.call.Arguments == "" {
-			b.call.Arguments = string(inputs[b.key])
-		}
-		calls = append(calls, b.call)
-	}
-	return calls
 }
 
 type responsesItemJSON struct {

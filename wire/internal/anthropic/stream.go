@@ -221,7 +221,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		s.pass(ev)
 		return s.odd != nil || s.torn != nil, nil
 	}
-	if hold || err == nil && ev.block >= 0 && s.open[ev.block].isCall {
+	if hold || ev.kind == "content_block_start" || err == nil && ev.block >= 0 && s.open[ev.block].isCall {
 		s.typed = s.typed || inData != ""
 		s.untyped = s.untyped || inData == ""
 	}
