@@ -92,7 +92,7 @@ func (s *step) outOfAttempts() []error {
 		}
 		limit = max(limit, allowed)
 	}
-	if s.repeated(repeat.Calls(s.verdicts()), limit) {
+	if s.repeated(repeat.Calls(s.verdicts(), s.whole().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
 	}
 	if s.attempt >= limit {

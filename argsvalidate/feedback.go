@@ -23,9 +23,10 @@ type FeedbackInput struct {
 	Attempt   int      // the failed one, from 1
 	Repeated  bool     // the attempt before failed in exactly the same way
 
-	known *compiled // of Tool; nil: read from its Parameters
-	hints *hints    // of the step; nil: this text is the only one
-	alone bool      // the request does not hold the call
+	known *compiled    // of Tool; nil: read from its Parameters
+	doc   *rawjson.Doc // the arguments, if they were read
+	hints *hints       // of the step; nil: this text is the only one
+	alone bool         // the request does not hold the call
 }
 
 // Bounds of the built-in text.
@@ -270,7 +271,16 @@ func (in FeedbackInput) schema() *view.View {
 	return mend.ReadSchema(in.Tool.Parameters)
 }
 
+// unreadableCodes are those of arguments that cannot be read.
+var unreadableCodes = set([]string{"syntax", "trailing_data", "utf8", "size", "depth", "number"})
+
 func (in FeedbackInput) arguments() rawjson.Value {
+	if in.doc != nil && in.doc.Text() == in.Verdict.Call.Arguments {
+		return in.doc.Root()
+	}
+	if slices.ContainsFunc(in.Verdict.Issues, func(i middleware.Issue) bool { return unreadableCodes[i.Code] }) {
+		return rawjson.Value{} // and need not be read to find out
+	}
 	doc, err := rawjson.Parse(in.Verdict.Call.Arguments, rawjson.Limits{})
 	if err != nil {
 		return rawjson.Value{}

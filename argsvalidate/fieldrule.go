@@ -59,7 +59,7 @@ func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]mid
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
 	}
-	doc, err := accepted(c.Arguments)
+	doc, err := c.parsed()
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 		if len(tools) > 0 && !slices.Contains(tools, c.Name) {
 			return nil, nil
 		}
-		doc, err := accepted(c.Arguments)
+		doc, err := c.parsed()
 		if err != nil {
 			return nil, err
 		}

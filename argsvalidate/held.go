@@ -164,7 +164,7 @@ func (s *step) whole() *judgement {
 	}
 	j := *s.judged
 	j.calls, j.excess, j.notes = s.held.message.ToolCalls, nil, nil
-	j.verdicts, j.tools = s.held.verdicts, s.held.tools
+	j.verdicts, j.tools, j.docs = s.held.verdicts, s.held.tools, nil
 	return &j
 }
 

@@ -58,3 +58,27 @@ func TestKeepValidAndAFilteredAnswer(t *testing.T) {
 		require.Contains(t, out.report.Notes, "attempt 2 has no tool call: the held calls were given up: note")
 	}
 }
+
+// Arguments past the default limits, and within those of the options, are
+// stripped, repaired, and explained like any others.
+func TestRaisedLimitsHoldEverywhere(t *testing.T) {
+	t.Parallel()
+	limits := argsvalidate.Limits{Bytes: 4 << 20, Depth: 100}
+	nested := func(inner string) string {
+		return `{"list": ` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `, "text": "` + strings.Repeat("x", 2<<20) + `", ` + inner + `}`
+	}
+	form := tool("form", `{"properties": {"list": {"type": "array", "minItems": 1}, "text": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "string"}}}`)
+	for sent, want := range map[string]string{
+		`"n": 1`:              `"n": 1`,
+		`"n": 1, "o": null`:   `"n": 1`,
+		`"n": "1"`:            `"n": 1`,
+		`"n": "1", "o": null`: `"n": 1`,
+	} {
+		verdicts, err := argsvalidate.NewValidator(argsvalidate.Options{Limits: limits}).Validate(t.Context(), []middleware.Tool{form}, call("1", "form", nested(sent)))
+		require.NoError(t, err, sent)
+		require.Equal(t, nested(want), verdicts[0].Call.Arguments, sent)
+	}
+	out := run(t, argsvalidate.Options{MaxAttempts: 2, Limits: limits}, request(form),
+		middlewaretest.Calls("form", nested(`"n": "no", "m": [{"k": null}]`)), middlewaretest.Calls("form", `{"n": 1}`))
+	require.Contains(t, out.told(2)[1].Text(), "[n]")
+}

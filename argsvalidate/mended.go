@@ -33,24 +33,32 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 	if !p.declared() || ctx.Err() != nil {
 		return found
 	}
-	var valid seen
+	valid := map[string]seen{} // by the text that became valid
 	validate := func(args string) []middleware.Issue {
 		if ctx.Err() != nil { // no further attempt at a repair
 			return issue(codeUndecided, "", undecided)
 		}
-		valid = j.look(ctx, p, args, &j.repairs)
-		return valid.issues
+		if _, known := valid[args]; known {
+			return nil
+		}
+		look := j.look(ctx, p, args, &j.repairs)
+		if len(look.issues) == 0 {
+			valid[args] = look
+		}
+		return look.issues
 	}
-	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Issues: found.issues,
+	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Doc: found.doc, Issues: found.issues,
 		Rules: p.o.Mend, Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
-		return seen{text: valid.text, changes: slices.Concat(found.changes, changes, valid.changes)}
+		fixed := valid[text]
+		return seen{text: fixed.text, doc: fixed.doc, changes: slices.Concat(found.changes, changes, fixed.changes)}
 	}
 	for n, fix := range j.v.o.Fixers {
 		text, ok := j.fixed(ctx, n, fix, *p.tool, call, found.issues)
 		if ok && text != call.Arguments && len(validate(text)) == 0 {
 			change := middleware.Change{By: fmt.Sprintf("fixer %d", n), Before: call.Arguments, After: text}
-			return seen{text: valid.text, changes: append([]middleware.Change{change}, valid.changes...)}
+			fixed := valid[text]
+			return seen{text: fixed.text, doc: fixed.doc, changes: append([]middleware.Change{change}, fixed.changes...)}
 		}
 	}
 	return found

@@ -24,14 +24,14 @@ func (j *judgement) fieldRulesOn(ctx context.Context, i int, siblings []middlewa
 	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := inner(r).(partly); return ok }) || !j.tools[i].readable(v) {
 		return nil
 	}
-	want := apartFrom(v.Issues)
+	want, call := apartFrom(v.Issues), j.callOf(i, siblings)
 	for n, r := range j.v.o.Rules {
 		rule, ok := inner(r).(partly)
 		if !ok {
 			continue
 		}
 		issues, err := isolated(ctx, j, fmt.Sprintf("rule %d", n), func(context.Context) ([]middleware.Issue, error) {
-			return rule.checkParts(j.callOf(i, siblings), want)
+			return rule.checkParts(call, want)
 		})
 		switch {
 		case err != nil && ctx.Err() != nil:

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/run"
@@ -23,6 +24,17 @@ type Call struct {
 	Request             *middleware.Request   // what the model answered; never nil. In Validator.Validate it holds the tools only
 
 	notes *noteList
+	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, for all rules together
+}
+
+// parsed returns the arguments, read. A rule may have put others in their place.
+func (c *Call) parsed() (*rawjson.Doc, error) {
+	if c.read != nil {
+		if doc, err := c.read(); err == nil && doc.Text() == c.Arguments {
+			return doc, nil
+		}
+	}
+	return accepted(c.Arguments)
 }
 
 // where names the tool, if it is declared: other names are the model's words.
@@ -63,7 +75,7 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 		if c.Name != tool {
 			return nil, nil
 		}
-		doc, err := accepted(c.Arguments)
+		doc, err := c.parsed()
 		if err != nil {
 			return nil, err
 		}
@@ -217,7 +229,14 @@ func (j *judgement) repeats(i int) bool { return j.repeated != nil && j.repeated
 
 // callOf returns what rules see of the i-th call.
 func (j *judgement) callOf(i int, siblings []middleware.ToolCall) *Call {
-	c := &Call{ToolCall: j.verdicts[i].Call, Siblings: siblings, Request: j.req}
+	doc, call := j.doc(i), j.verdicts[i].Call
+	read := sync.OnceValues(func() (*rawjson.Doc, error) {
+		if doc != nil {
+			return doc, nil
+		}
+		return accepted(call.Arguments)
+	})
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req}
 	if p := j.tools[i]; p.declared() {
 		c.Tool = *p.tool
 	}
@@ -256,6 +275,10 @@ func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.To
 			}
 			v.Issues = append(v.Issues, found)
 		}
+	}
+	if !v.OK() {
+		doc, _ := c.read()
+		j.keep(i, doc) // for the reply
 	}
 	return nil
 }

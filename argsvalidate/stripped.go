@@ -11,20 +11,19 @@ import (
 )
 
 // strip takes out what the tool's strip mode says, on the arguments alone.
-func (j *judgement) strip(s *seen, by *strip.Stripper, doc *rawjson.Doc) *rawjson.Doc {
-	text, removed, err := by.JSON(doc.Text())
+func (j *judgement) strip(s *seen, by *strip.Stripper) {
+	text, removed, err := by.Doc(s.doc)
 	if err != nil || len(removed) == 0 {
-		return doc
+		return
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
 	if err != nil {
-		return doc
+		return
 	}
 	for _, r := range removed {
 		s.changes = append(s.changes, middleware.Change{By: "strip", Pointer: r.Pointer, Before: r.Value})
 	}
-	s.text = text
-	return stripped
+	s.text, s.doc = text, stripped
 }
 
 // maxRefused is how many empty members stripRefused takes out of one call.
@@ -33,21 +32,21 @@ const maxRefused = 100
 // stripRefused takes out the empty, declared members that issues of s name, such as a
 // null that only one branch of a tagged union refuses. They stay unless the
 // arguments are valid without them.
-func (j *judgement) stripRefused(s *seen, c *compiled, doc *rawjson.Doc, left *schema.Budget) *rawjson.Doc {
+func (j *judgement) stripRefused(s *seen, c *compiled, left *schema.Budget) {
 	if len(s.issues) > maxRefused {
-		return doc
+		return
 	}
 	refused := map[rawjson.Value]bool{}
 	var objects []rawjson.Value
 	var changes []middleware.Change
 	for _, i := range s.issues {
-		v := doc.Root().At(i.Pointer)
+		v := s.doc.Root().At(i.Pointer)
 		if !v.IsMember() || !v.Empty() || i.Code != "type" && i.Code != "enum" && i.Code != "const" || refused[v] {
-			return doc
+			return
 		}
 		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
 		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
-			return doc // a key of a map is a value of its own
+			return // a key of a map is a value of its own
 		}
 		refused[v] = true
 		if !slices.Contains(objects, v.Parent()) {
@@ -59,14 +58,13 @@ func (j *judgement) stripRefused(s *seen, c *compiled, doc *rawjson.Doc, left *s
 	for _, object := range objects {
 		edits = append(edits, object.Cut(func(m rawjson.Value) bool { return refused[m] })...)
 	}
-	text, err := rawjson.Apply(doc.Text(), edits)
+	text, err := rawjson.Apply(s.doc.Text(), edits)
 	if err != nil {
-		return doc
+		return
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
 	if err != nil || len(c.schema.ValidateWithin(stripped.Root(), left)) > 0 {
-		return doc
+		return
 	}
-	s.text, s.issues, s.changes = text, nil, append(s.changes, changes...)
-	return stripped
+	s.text, s.doc, s.issues, s.changes = text, stripped, nil, append(s.changes, changes...)
 }

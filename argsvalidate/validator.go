@@ -66,6 +66,7 @@ type judgement struct {
 	calls    []middleware.ToolCall // within Limits.Calls
 	excess   []middleware.ToolCall // past it
 	tools    []plan                // of each call of calls
+	docs     []*rawjson.Doc        // of calls; see doc
 	verdicts []middleware.Verdict  // on calls, then on excess
 	notes    []string
 	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
@@ -184,14 +185,35 @@ func (j *judgement) judge(ctx context.Context, i int) {
 	if len(seen.issues) == 0 {
 		v.Call.Arguments = seen.text
 		v.Changes = append(v.Changes, seen.changes...)
-		j.noteUndeclared(p, seen.text)
+		j.keep(i, seen.doc)
+		j.noteUndeclared(p, seen.doc)
 		return
 	}
 	v.Issues = seen.issues
+	j.keep(i, seen.sent)
 	if unknown {
 		v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), seen.issues...)
 	}
 	v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
+}
+
+// keep remembers what was read of the i-th call.
+func (j *judgement) keep(i int, doc *rawjson.Doc) {
+	if doc != nil && j.docs == nil {
+		j.docs = make([]*rawjson.Doc, len(j.calls))
+	}
+	if doc != nil {
+		j.docs[i] = doc
+	}
+}
+
+// doc returns the arguments of the i-th call, read: of a valid call as it will
+// run, of an invalid one as it was sent. It is nil if they were not read.
+func (j *judgement) doc(i int) *rawjson.Doc {
+	if i >= len(j.docs) {
+		return nil
+	}
+	return j.docs[i]
 }
 
 // seen is what one look at arguments found.
@@ -199,6 +221,8 @@ type seen struct {
 	text    string              // what was validated: the arguments, less what was stripped
 	changes []middleware.Change // from the arguments to text
 	issues  []middleware.Issue
+	doc     *rawjson.Doc // text, read; nil if one pass over it was enough, or it cannot be read
+	sent    *rawjson.Doc // likewise of the arguments
 }
 
 // look validates arguments by themselves, without repairs and rules, with the
@@ -212,9 +236,9 @@ func (j *judgement) look(ctx context.Context, p plan, args string, left *schema.
 		s.text = "{}"
 		s.changes = append(s.changes, middleware.Change{By: "empty", Before: args, After: "{}"})
 	}
-	var doc *rawjson.Doc
-	if doc, s.issues = j.parse(s.text); s.issues == nil && p.declared() {
-		j.againstTool(ctx, &s, p, doc, left)
+	s.doc, s.issues = j.parse(s.text)
+	if s.sent = s.doc; s.issues == nil && p.declared() {
+		j.againstTool(ctx, &s, p, left)
 	}
 	return s
 }
@@ -250,22 +274,21 @@ func unreadable(args string, err error) string {
 
 // againstTool strips and validates. What is stripped counts only as long as it
 // does not break what was valid.
-func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjson.Doc, left *schema.Budget) {
+func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, left *schema.Budget) {
 	before := *s
-	original := doc
 	if stripper := p.stripper(); stripper != nil {
-		doc = j.strip(s, stripper, doc)
+		j.strip(s, stripper)
 	}
 	if compiled := p.compiled.schema; compiled != nil {
-		s.issues = compiled.ValidateWithin(doc.Root(), left)
-		if len(s.issues) > 0 && doc != original && len(compiled.ValidateWithin(original.Root(), left)) == 0 {
-			*s, doc = before, original
+		s.issues = compiled.ValidateWithin(s.doc.Root(), left)
+		if len(s.issues) > 0 && s.doc != before.doc && len(compiled.ValidateWithin(before.doc.Root(), left)) == 0 {
+			*s = before
 		}
 		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			doc = j.stripRefused(s, p.compiled, doc, left)
+			j.stripRefused(s, p.compiled, left)
 		}
 		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
-			s.issues = schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
+			s.issues = schema.Undeclared(p.compiled.view(), s.doc.Root(), codeUndeclared)
 		}
 	}
 	if len(s.issues) == 0 {
@@ -275,12 +298,8 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, doc *rawjs
 
 // noteUndeclared puts properties that an open schema does not declare into the
 // report, if the options say so.
-func (j *judgement) noteUndeclared(p plan, args string) {
-	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil {
-		return
-	}
-	doc, err := rawjson.Parse(args, j.v.o.Limits.scan())
-	if err != nil {
+func (j *judgement) noteUndeclared(p plan, doc *rawjson.Doc) {
+	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
 		return
 	}
 	found := schema.Undeclared(p.compiled.view(), doc.Root(), codeUndeclared)
@@ -312,7 +331,7 @@ func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repea
 		in := FeedbackInput{Verdict: verdict, Attempt: attempt, Repeated: repeated, alone: alone, hints: &j.known.hints}
 		if i < len(j.tools) && j.tools[i].declared() {
 			p := j.tools[i]
-			in.Tool, in.Declared, in.known = *p.tool, true, p.compiled
+			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
 		in.Available = j.known.available()
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })

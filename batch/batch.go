@@ -118,21 +118,15 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 		if c.Kind != middleware.KindFunction {
 			continue
 		}
-		if isObject(c.Arguments) && len(c.Arguments) <= max(left, maxEcho) {
-			left -= len(c.Arguments)
-		} else {
-			c.Arguments = rawjson.WholeMembers(c.Arguments, maxEcho)
+		sent := c.Arguments
+		if c.Arguments = rawjson.WholeMembers(sent, max(left, maxEcho), maxEcho); c.Arguments == sent {
+			left -= len(sent)
 		}
 		if !declared[c.Name] {
 			c.Name = plainName(c.Name)
 		}
 	}
 	return m
-}
-
-func isObject(text string) bool {
-	doc, err := rawjson.Parse(text, rawjson.Limits{})
-	return err == nil && doc.Root().Kind() == rawjson.Object
 }
 
 // maxName is the longest function name that OpenAI takes, and letters, digits,

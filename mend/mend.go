@@ -137,6 +137,7 @@ func (r Rules) by() string { return "mend." + ruleNames[bits.TrailingZeros32(uin
 type Input struct {
 	Tool      middleware.Tool
 	Arguments string
+	Doc       *rawjson.Doc       // Arguments, if they were read before; nil: they are read when they are needed
 	Issues    []middleware.Issue // what validation said about Arguments
 	Rules     Rules
 	Aliases   map[string]string // for Rename: a name that models send, and the declared name it stands for

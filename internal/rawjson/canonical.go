@@ -14,8 +14,13 @@ func Canonical(text string) string {
 	if err != nil {
 		return strings.Join(strings.Fields(text), " ")
 	}
+	return doc.Canonical()
+}
+
+// Canonical is Canonical of d's text.
+func (d *Doc) Canonical() string {
 	var b strings.Builder
-	canonical(&b, doc.Root())
+	canonical(&b, d.Root())
 	return b.String()
 }
 

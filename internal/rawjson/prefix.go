@@ -5,14 +5,21 @@ package rawjson
 // `{"a": 1, "b": 2, "c": `. A member counts if the comma or brace behind its
 // value arrived, since 3 may be the start of 30. The run ends before a key that
 // the object holds already. It is {} if no member counts, or text is no object.
-// Bytes past the limit are not read. Work and memory are linear in the limit.
-func WholeMembers(text string, limit int) string {
-	s := scanner{text: text[:min(len(text), limit-1)], limits: Limits{}.WithDefaults(), doc: &Doc{}}
-	s.doc.text = s.text
-	_ = s.scan() // whatever stopped it, what was read before is good
+// It has less than limit bytes; but an object of at most whole bytes comes back
+// as it is. Work and memory are linear in the larger of the two.
+func WholeMembers(text string, whole, limit int) string {
+	s := scanner{text: text, limits: Limits{}.WithDefaults(), doc: &Doc{text: text}}
+	if len(text) > whole {
+		s.text = text[:min(len(text), limit-1)]
+	}
+	err := s.scan() // whatever stopped it, what was read before is good
 	if len(s.doc.nodes) == 0 || s.doc.nodes[0].kind != Object {
 		return "{}"
 	}
+	if err == nil && len(text) <= whole {
+		return text
+	}
+	s.text = text[:min(len(text), limit-1)]
 	start, end := int(s.doc.nodes[0].start), 0
 	keys := map[string]bool{}
 	for i := range s.doc.nodes {
@@ -21,7 +28,7 @@ func WholeMembers(text string, limit int) string {
 			continue
 		}
 		key := Value{s.doc, int32(i)}.Key()
-		if n.end == 0 || keys[key] || !s.endsAt(int(n.end)) {
+		if n.end == 0 || int(n.end) > len(s.text) || keys[key] || !s.endsAt(int(n.end)) {
 			break
 		}
 		keys[key] = true

@@ -39,11 +39,23 @@ func TestWholeMembers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := WholeMembers(c.sent, 64)
+			got := WholeMembers(c.sent, 0, 64)
 			require.Equal(t, c.want, got)
 			require.LessOrEqual(t, len(got), 64)
 		})
 	}
+}
+
+// An object that is short enough comes back as it is; a broken one does not, and
+// is cut where it would be cut otherwise.
+func TestWholeObject(t *testing.T) {
+	t.Parallel()
+	long := ` {"a": "` + strings.Repeat("x", 100) + `", "a": 1} `
+	require.Equal(t, long, WholeMembers(long, 200, 64))
+	require.Equal(t, "{}", WholeMembers(long, 100, 64))
+	require.Equal(t, `{"a": 1}`, WholeMembers(`{"a": 1, "b": "`+strings.Repeat("x", 100)+`", "c": }`, 200, 64))
+	require.Equal(t, `{"a": 1}`, WholeMembers(`{"a": 1, "b": "`+strings.Repeat("x", 44)+`"    , "c": }`, 200, 64), "a comma past the limit")
+	require.Equal(t, `{}`, WholeMembers(`[1]`, 200, 64))
 }
 
 // Of every prefix of an object there is a valid object, made of members of the
@@ -56,7 +68,7 @@ func TestWholeMembersOfEveryPrefix(t *testing.T) {
 	last := 0
 	for n := range len(whole) + 1 {
 		var got map[string]any
-		require.NoError(t, json.Unmarshal([]byte(WholeMembers(whole[:n], 1000)), &got), whole[:n])
+		require.NoError(t, json.Unmarshal([]byte(WholeMembers(whole[:n], 0, 1000)), &got), whole[:n])
 		for key, v := range got {
 			require.Equal(t, all[key], v, whole[:n])
 		}
@@ -71,7 +83,7 @@ func FuzzWholeMembers(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := WholeMembers(s, 200)
+		got := WholeMembers(s, 0, 200)
 		doc, err := Parse(got, Limits{})
 		require.NoError(t, err)
 		require.Equal(t, Object, doc.Root().Kind())

@@ -60,9 +60,16 @@ type scanner struct {
 	depth  int
 }
 
+// OnScan is called with each text that is about to be scanned. It is nil but in
+// tests that count scans, which set it while nothing else runs.
+var OnScan func(text string)
+
 // scan is a loop over "a value is next" and "a value just ended", with the
 // open containers linked by their parents.
 func (s *scanner) scan() error {
+	if OnScan != nil {
+		OnScan(s.text)
+	}
 	s.open = -1
 	s.space()
 	for {

@@ -84,14 +84,21 @@ func From(ctx context.Context) *Watch {
 
 // Calls returns what failed of these verdicts: the name and the arguments of
 // each invalid call, and where and why it is invalid. White space, the order of
-// keys and the wording of the issues make no difference.
-func Calls(verdicts []middleware.Verdict) string {
+// keys and the wording of the issues make no difference. The documents, in the
+// order of the verdicts, are arguments that were read before.
+func Calls(verdicts []middleware.Verdict, docs ...*rawjson.Doc) string {
 	h := sha256.New()
-	for _, v := range verdicts {
+	for n, v := range verdicts {
 		if v.OK() {
 			continue
 		}
-		fmt.Fprintf(h, "%q %q", v.Call.Name, rawjson.Canonical(v.Call.Arguments))
+		args := ""
+		if n < len(docs) && docs[n] != nil && docs[n].Text() == v.Call.Arguments {
+			args = docs[n].Canonical()
+		} else {
+			args = rawjson.Canonical(v.Call.Arguments)
+		}
+		fmt.Fprintf(h, "%q %q", v.Call.Name, args)
 		for _, i := range v.Issues {
 			fmt.Fprintf(h, " %q %q", i.Code, i.Pointer)
 		}
