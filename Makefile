@@ -40,10 +40,10 @@ vet: ## go vet
 lint: ## staticcheck, at the version that .ci/step names
 	@$(STEP) lint
 
-test: ## all tests, with the race detector except for codecs and clients
+test: ## all tests, with the race detector where it finds something
 	@$(STEP) test
 
-race: ## all tests with the race detector
+race: ## all tests whole, all with the race detector
 	@$(STEP) race
 
 examples: ## run the programs under examples/
