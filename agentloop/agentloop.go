@@ -52,7 +52,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Options: the zero value runs until the model answers, at most 25 steps.
+// Options configure an Agent. The zero value runs until the model answers, at
+// most 25 steps.
 type Options struct {
 	Tools []Tool
 	// Source gives further tools, which may come and go, such as those of an MCP

@@ -53,8 +53,9 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// Options: the zero value re-asks twice, strips optional empties, mends what is
-// certain, refuses undeclared tools, and fails open.
+// Options configure New and NewValidator. The zero value re-asks twice, strips
+// optional empties, mends what is certain, refuses undeclared tools, and fails
+// open.
 type Options struct {
 	MaxAttempts     int // model calls of a step, the first one included; 0 means 3, 1 never asks again
 	OnExhausted     OnExhausted

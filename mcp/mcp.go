@@ -53,11 +53,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ErrClosed: the connection to the server is closed, by either side. A server
-// that was started again wants a new Connect.
+// ErrClosed means that the connection to the server is closed, by either side.
+// A server that was started again wants a new Connect.
 var ErrClosed = errors.New("mcp: the connection to the server is closed")
 
-// Options: the zero value works.
+// Options configure a Server. The zero value works.
 type Options struct {
 	Name           string        // of the server, in errors and in the table; "": what it calls itself
 	Prefix         string        // of every tool's name: letters, digits, "_" and "-", no digit or "-" first, at most 32
