@@ -109,7 +109,7 @@ const noMessage = "an error without a message"
 // statusOf returns the HTTP status that an error quotes; 0 for none.
 func statusOf(e rawjson.Value) int {
 	for _, key := range []string{"status_code", "code", "status"} {
-		if n, err := strconv.Atoi(codec.Text(e.Get(key))); err == nil && n >= 400 && n <= 599 {
+		if n := codec.StatusOf(codec.Text(e.Get(key))); n != 0 {
 			return n
 		}
 	}

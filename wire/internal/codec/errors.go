@@ -22,6 +22,14 @@ type Failure struct {
 	Output  string // what the model had written, if Refused
 }
 
+// StatusOf returns the HTTP status that a code in an answer says, 0 for none.
+func StatusOf(code string) int {
+	if n, err := strconv.Atoi(code); err == nil && 400 <= n && n <= 599 {
+		return n
+	}
+	return 0
+}
+
 // ModelError returns f in neutral form. The message of a refused tool call is
 // left out, because it quotes the arguments. The refusal of a call in the
 // request's history wraps middleware.ErrInvalidHistory.

@@ -53,3 +53,10 @@ func BenchmarkMayHold(b *testing.B) {
 		}
 	}
 }
+
+func TestStatusOf(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]int{"": 0, "rate": 0, "429": 429, "399": 0, "600": 0, "400": 400, "599": 599} {
+		require.Equal(t, want, codec.StatusOf(code), code)
+	}
+}

@@ -6,7 +6,8 @@ import (
 )
 
 // Entry is a message that was decoded, and the index of the element of the wire
-// that it came from, -1 for none. Several messages may come from one element.
+// that it came from, -1 for none. Several messages in a row may come from one
+// element.
 type Entry struct {
 	Message middleware.Message
 	Group   int
@@ -29,11 +30,8 @@ type Run struct {
 // A message is found again by the text of its Native, whatever was changed in
 // it, in memory or in storage in between.
 func (l Lens) History(old []Entry, now []middleware.Message, joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
-	h := history{old: old, now: now, at: l.aligned(old, now), count: map[int]int{}}
-	for _, e := range old {
-		h.count[e.Group]++
-	}
-	var out []Run
+	h := history{old: old, now: now, at: l.aligned(old, now)}
+	out := make([]Run, 0, len(now))
 	for i := 0; i < len(now); {
 		from, g := i, h.group(i)
 		for i++; i < len(now); i++ {
@@ -63,10 +61,9 @@ func (l Lens) aligned(old []Entry, now []middleware.Message) []int {
 }
 
 type history struct {
-	old   []Entry
-	now   []middleware.Message
-	at    []int
-	count map[int]int // entries of each element
+	old []Entry
+	now []middleware.Message
+	at  []int
 }
 
 // group returns the element that message i came from. A message with another
@@ -80,13 +77,16 @@ func (h history) group(i int) int {
 
 // same reports whether the messages from up to to are all that element g holds.
 func (h history) same(from, to, g int) bool {
-	if g < 0 || to-from != h.count[g] {
+	if g < 0 || h.holds(h.at[from]-1, g) || h.holds(h.at[to-1]+1, g) {
 		return false
 	}
 	for k := from; k < to; k++ {
-		if h.group(k) != g || k > from && h.at[k] <= h.at[k-1] || !codec.SameMessage(h.old[h.at[k]].Message, h.now[k]) {
+		if h.group(k) != g || k > from && h.at[k] != h.at[k-1]+1 || !codec.SameMessage(h.old[h.at[k]].Message, h.now[k]) {
 			return false
 		}
 	}
 	return true
 }
+
+// holds reports whether entry i is one of element g.
+func (h history) holds(i, g int) bool { return i >= 0 && i < len(h.old) && h.old[i].Group == g }

@@ -132,20 +132,20 @@ func below(members []Member, head string) (in, rest []Member) {
 // error wraps ErrUnencodable.
 func (l Lens) Elements(object rawjson.Value, name string, items []string) ([]rawjson.Edit, error) {
 	old := l.Get(object, name)
-	switch {
-	case !old.Exists() && len(items) == 0,
-		old.Kind() == rawjson.Array && slices.Equal(Raws(slices.Collect(old.Each())), items),
-		l.Bare && old.Kind() == rawjson.Object && len(items) == 1 && items[0] == old.Raw():
+	var edits []rawjson.Edit
+	switch bare := l.Bare && old.Kind() == rawjson.Object; {
+	case !old.Exists() && len(items) == 0, bare && len(items) == 1 && items[0] == old.Raw():
+		return nil, nil
+	case old.Kind() != rawjson.Array:
+		return l.Put(object, Raw(name, codec.Array(items)))
+	default:
+		edits = codec.Splice(old, items)
+	}
+	if len(edits) == 0 {
 		return nil, nil // whatever else has that key
 	}
-	old, err := l.Only(object, name)
-	switch {
-	case err != nil:
-		return nil, err
-	case old.Kind() == rawjson.Array:
-		return codec.Splice(old, items), nil
-	}
-	return l.Put(object, Raw(name, codec.Array(items)))
+	_, err := l.Only(object, name)
+	return edits, err
 }
 
 // Only returns the member name for an edit inside it, absent if there is none.

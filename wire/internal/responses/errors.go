@@ -3,7 +3,6 @@ package responses
 import (
 	"cmp"
 	"net/http"
-	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -40,12 +39,8 @@ func failure(v rawjson.Value) (codec.Failure, bool) {
 
 // inAnswer returns an error that came with a good status.
 func inAnswer(f codec.Failure) *middleware.ModelError {
-	status, err := strconv.Atoi(f.Code)
-	if err != nil || status < 400 || status > 599 {
-		status = 0
-	}
 	f.Message = cmp.Or(f.Message, "an error without a message")
-	return codec.ModelError(status, nil, f)
+	return codec.ModelError(codec.StatusOf(f.Code), nil, f)
 }
 
 // EncodeError is part of wire.Codec.

@@ -1,0 +1,71 @@
+package ollama2
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// What the server says when it cannot parse the tool call that its model
+// wrote. Version 0.11.3 wrote the first half as a key. Sources: ollama/ollama
+// issues 11704, 11781, 12064 and 17638.
+const (
+	unparsed  = "error parsing tool call"
+	unparsedX = "XML syntax error" // of the models whose calls are XML
+)
+
+// failureOf reads the error in an answer or in a line of a stream; nil if
+// there is none.
+func failureOf(root rawjson.Value) *codec.Failure {
+	if root.Get(unparsed).Exists() {
+		return &codec.Failure{Refused: true}
+	}
+	e := root.Get("error")
+	f := &codec.Failure{Message: codec.Text(e)}
+	switch e.Kind() {
+	case rawjson.Invalid, rawjson.Null:
+		return nil
+	case rawjson.Object: // as gateways have it
+		f = &codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
+	}
+	if f.Output, f.Refused = codec.Unparsed(f.Message); f.Refused {
+		return f
+	}
+	if strings.Contains(f.Message, unparsedX) {
+		f.Refused = true
+	}
+	return f
+}
+
+// DecodeError is part of wire.Codec.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	root, err := codec.ParseObject(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	f := failureOf(root)
+	if f == nil {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, *f)
+}
+
+// Fail is part of wire.Stream. Source: ollama/ollama v0.17.4, api/client.go: a
+// line with a member error ends the stream with its text.
+func (s *stream) Fail(sent, _ int, _, message string) []byte {
+	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+}
+
+// Comment is part of wire.Stream. The format is JSON lines, and has none.
+func (s *stream) Comment(string) []byte { return nil }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, "tool_calls") }
+
+// EncodeError is part of wire.Codec. This format has no codes.
+func (Format) EncodeError(_ int, _, message string) []byte {
+	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+}

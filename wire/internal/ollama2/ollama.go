@@ -1,0 +1,75 @@
+package ollama2
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+const (
+	dialect = "ollama-chat"
+	server  = "http://localhost:11434"
+	path    = "/api/chat"
+)
+
+// on is how members of this format are read and written.
+var on = lens.Lens{Dialect: dialect}
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+// Match is part of wire.Codec.
+func (f Format) Match(at string, body []byte) bool {
+	return f.MatchPath(at) && bytes.Contains(body, []byte(`"messages"`))
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
+
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, true)
+}
+
+// URL is part of codec.Format.
+func (Format) URL(base, _ string, _ bool) string {
+	if base == "" {
+		base = server
+	}
+	return strings.TrimRight(base, "/") + path
+}
+
+// Authorize is part of codec.Format. A server of one's own needs no key.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// Opening is part of codec.Format: each line stands for itself.
+func (Format) Opening(string) int { return 0 }
+
+// KeepAlive is part of codec.Format: a line without text, as the server sends
+// too. Before the first line it is a space, which JSON allows there.
+func (Format) KeepAlive(text string, _, _ int) (string, bool) {
+	first, _, whole := strings.Cut(strings.TrimLeft(text, " \r\n"), "\n")
+	if first == "" {
+		return " ", false
+	}
+	v, err := codec.ParseObject(strings.TrimSpace(first))
+	if !whole || err != nil || v.Get("done").Raw() == "true" {
+		return "", false
+	}
+	return piece(v, v.Get("model").Raw(), nil), false
+}
+
+// Renumber is part of codec.Format: lines have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }

@@ -1,0 +1,56 @@
+package ollama2
+
+import (
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// The figures that this format has.
+const (
+	inputKey  = "prompt_eval_count"
+	outputKey = "eval_count"
+)
+
+// endKeys are the members that only the last line of a stream has.
+var endKeys = []string{"done_reason", "total_duration", "load_duration", inputKey, "prompt_eval_duration", outputKey, "eval_duration"}
+
+// readUsage reads the figures of the last line. One that is no number leaves u
+// as it is.
+func readUsage(root rawjson.Value, u *middleware.Usage) {
+	if v := root.Get(inputKey); v.Kind() == rawjson.Number {
+		u.Input = max(0, codec.Int(v))
+	}
+	if v := root.Get(outputKey); v.Kind() == rawjson.Number {
+		u.Output = max(0, codec.Int(v))
+	}
+}
+
+// figures projects usage.
+func figures(u middleware.Usage) []lens.Member {
+	return []lens.Member{lens.Raw(inputKey, codec.Count(u.Input)), lens.Raw(outputKey, codec.Count(u.Output))}
+}
+
+// hasFigures reports whether a line has any: usage is not invented.
+func hasFigures(root rawjson.Value) bool {
+	return root.Get(inputKey).Exists() || root.Get(outputKey).Exists()
+}
+
+// finishReason is the neutral word for a done_reason. This format says stop
+// after calls too.
+func finishReason(reason string, calls int) middleware.FinishReason {
+	f := middleware.FinishReason(reason)
+	if calls > 0 && (f == middleware.FinishStop || f == "") {
+		return middleware.FinishToolCalls
+	}
+	return f
+}
+
+// doneReason is the wire's word for a neutral one.
+func doneReason(f middleware.FinishReason) string {
+	if f == middleware.FinishToolCalls {
+		f = middleware.FinishStop
+	}
+	return string(f)
+}
