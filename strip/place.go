@@ -106,16 +106,23 @@ func compile(root *view.Node, p placeholders) *place {
 // subschemas, so that a schema which refers to itself has an end. It is nil if
 // none of them describes it for certain.
 func (c *compiler) place(starts []start) *place {
+	if !slices.ContainsFunc(starts, func(s start) bool { return s.role&declares != 0 }) {
+		return nil
+	}
 	slices.SortFunc(starts, func(a, b start) int { return a.node.ID - b.node.ID })
 	var key []byte
-	certain := false
+	merged := starts[:0]
+	for _, s := range starts {
+		if n := len(merged); n > 0 && merged[n-1].node == s.node {
+			merged[n-1].role |= s.role
+		} else {
+			merged = append(merged, s)
+		}
+	}
+	starts = slices.DeleteFunc(merged, func(s start) bool { return s.role == 0 })
 	for _, s := range starts {
 		key = strconv.AppendInt(key, int64(s.node.ID), 36)
 		key = append(key, '!'+byte(s.role))
-		certain = certain || s.role&declares != 0
-	}
-	if !certain {
-		return nil
 	}
 	p, ok := c.places[string(key)]
 	if !ok {
@@ -249,19 +256,19 @@ func (c *compiler) object(p *place, all []start) {
 
 // property returns the subschemas that apply to the property of that name.
 func (c *compiler) property(all []start, name string) []start {
-	into := collector{}
+	var starts []start
 	for _, s := range all {
 		if prop := s.node.Props[name]; prop != nil {
-			into.add(prop, s.role)
+			starts = append(starts, start{prop, s.role})
 		} else if s.node.Rest != nil {
-			into.add(s.node.Rest, s.role&^declares)
+			starts = append(starts, start{s.node.Rest, s.role &^ declares})
 		}
 		for _, pattern := range s.node.Patterns {
-			into.add(pattern, s.role&^declares)
+			starts = append(starts, start{pattern, s.role &^ declares})
 		}
 		c.work += 1 + len(s.node.Patterns)
 	}
-	return into.starts
+	return starts
 }
 
 func (c *compiler) array(p *place, all []start) {
@@ -284,38 +291,17 @@ func (c *compiler) array(p *place, all []start) {
 
 // element returns the subschemas that apply to the element at i.
 func (c *compiler) element(all []start, i int) []start {
-	into := collector{}
+	var starts []start
 	for _, s := range all {
 		if i < len(s.node.Prefix) {
-			into.add(s.node.Prefix[i], s.role)
+			starts = append(starts, start{s.node.Prefix[i], s.role})
 		} else if s.node.Items != nil {
-			into.add(s.node.Items, s.role)
+			starts = append(starts, start{s.node.Items, s.role})
 		}
-		for _, any := range s.node.Some {
-			into.add(any, s.role&^declares)
+		for _, some := range s.node.Some {
+			starts = append(starts, start{some, s.role &^ declares})
 		}
 		c.work += 1 + len(s.node.Some)
 	}
-	return into.starts
-}
-
-// collector gathers starts, each subschema once.
-type collector struct {
-	starts []start
-	at     map[*view.Node]int
-}
-
-func (c *collector) add(n *view.Node, r role) {
-	if r == 0 {
-		return
-	}
-	if i, seen := c.at[n]; seen {
-		c.starts[i].role |= r
-		return
-	}
-	if c.at == nil {
-		c.at = map[*view.Node]int{}
-	}
-	c.at[n] = len(c.starts)
-	c.starts = append(c.starts, start{n, r})
+	return starts
 }

@@ -115,25 +115,7 @@ func (l *lenient) schema(at string, s any) {
 	l.required(at, m)
 	l.tuple(at, m)
 	l.annotations(at, m)
-	for _, kw := range slices.Sorted(maps.Keys(m)) {
-		below := at + "/" + rawjson.Escape(kw)
-		switch v := m[kw].(type) {
-		case map[string]any:
-			if slices.Contains(schemaMapKeywords, kw) {
-				for _, name := range slices.Sorted(maps.Keys(v)) {
-					l.schema(below+"/"+rawjson.Escape(name), v[name])
-				}
-			} else if slices.Contains(schemaKeywords, kw) {
-				l.schema(below, v)
-			}
-		case []any:
-			if slices.Contains(schemaListKeywords, kw) {
-				for i, e := range v {
-					l.schema(fmt.Sprintf("%s/%d", below, i), e)
-				}
-			}
-		}
-	}
+	eachBelow(at, m, func(_, at string, s any) { l.schema(at, s) })
 }
 
 // nulls drops keywords whose value is null: a serializer's way of saying that

@@ -3,6 +3,8 @@ package schema
 import (
 	"net/url"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // A keyword location of v5 is the path of keywords that validation took, such
@@ -23,10 +25,10 @@ func parseLocation(path string) location {
 	for path != "" {
 		l.below, l.listed = false, false
 		l.keyword, path = cutFirst(path)
-		switch l.keyword {
-		case "propertyNames":
+		switch form := view.Holds(l.keyword); {
+		case l.keyword == "propertyNames":
 			l.names = true
-		case "$defs", "definitions", "dependencies", "dependentRequired", "dependentSchemas", "patternProperties", "properties":
+		case form.Has(view.Map) || l.keyword == "dependentRequired":
 			if path == "" {
 				return l
 			}
@@ -35,7 +37,7 @@ func parseLocation(path string) location {
 			if seg, rest := peek(path); isIndex(seg) { // dependentRequired/name/0
 				path, l.listed = rest, true
 			}
-		case "allOf", "anyOf", "items", "oneOf", "prefixItems":
+		case form.Has(view.List):
 			if seg, rest := peek(path); isIndex(seg) {
 				path, l.below = rest, true
 			}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // normalizer prepares a decoded schema for v5: it names the dialect, drops
@@ -50,14 +51,6 @@ type edge struct {
 }
 
 const latest = "https://json-schema.org/draft/2020-12/schema"
-
-// Keywords by the form of their value.
-var (
-	schemaKeywords = []string{"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not",
-		"propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
-	schemaListKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	schemaMapKeywords  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
-)
 
 func newNormalizer(o Options) *normalizer {
 	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*part{},
@@ -108,7 +101,7 @@ func isModern(tree any) bool {
 // that JSON Schema does not know, such as components.
 func (n *normalizer) follow(pointer string) {
 	parent, last := cutLast(pointer)
-	if n.nodes[parent] != nil && (slices.Contains(schemaMapKeywords, last) || last == "const" || last == "default") {
+	if n.nodes[parent] != nil && (view.Holds(last).Has(view.Map) || last == "const" || last == "default") {
 		return // a map of schemas, or a value
 	}
 	if n.nodes[pointer] == nil {
@@ -126,27 +119,31 @@ func (n *normalizer) collect(at string, s any) *part {
 	p := &part{at: at, m: m}
 	n.nodes[at] = p
 	n.order = append(n.order, p)
+	eachBelow(at, m, func(kw, at string, s any) { n.add(p, kw, n.collect(at, s)) })
+	n.references(p)
+	return p
+}
+
+// eachBelow calls use with each schema directly below the schema m at a
+// pointer, in stable order, and with the keyword that holds it.
+func eachBelow(at string, m map[string]any, use func(keyword, at string, s any)) {
 	for _, kw := range slices.Sorted(maps.Keys(m)) {
-		below := at + "/" + rawjson.Escape(kw)
+		below, form := at+"/"+rawjson.Escape(kw), view.Holds(kw)
 		switch v := m[kw].(type) {
 		case map[string]any:
-			if slices.Contains(schemaMapKeywords, kw) {
+			if form.Has(view.One) {
+				use(kw, below, v)
+			} else if form.Has(view.Map) {
 				for _, name := range slices.Sorted(maps.Keys(v)) {
-					n.add(p, kw, n.collect(below+"/"+rawjson.Escape(name), v[name]))
+					use(kw, below+"/"+rawjson.Escape(name), v[name])
 				}
-			} else if slices.Contains(schemaKeywords, kw) {
-				n.add(p, kw, n.collect(below, v))
 			}
 		case []any:
-			if slices.Contains(schemaListKeywords, kw) {
-				for i, s := range v {
-					n.add(p, kw, n.collect(below+"/"+strconv.Itoa(i), s))
-				}
+			for i := 0; i < len(v) && form.Has(view.List); i++ {
+				use(kw, below+"/"+strconv.Itoa(i), v[i])
 			}
 		}
 	}
-	n.references(p)
-	return p
 }
 
 func (n *normalizer) add(p *part, kw string, below *part) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // ordered is a JSON object that keeps the order of its keys, so that a model
@@ -132,31 +133,23 @@ func render(v any) string {
 	return fmt.Sprint(v) // a number or a boolean
 }
 
-// The keywords of all drafts that hold schemas, by the form of their value:
-// one schema, a list of them, or an object with one for each name. The schemas
-// in enum, const, default and examples are values, and no schemas.
-var (
-	schemaKeywords     = []string{"additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"}
-	schemaListKeywords = []string{"allOf", "anyOf", "items", "oneOf", "prefixItems"}
-	schemaMapKeywords  = []string{"$defs", "definitions", "dependentSchemas", "patternProperties", "properties"}
-)
-
 // below replaces the schemas directly below o by what f returns for them, in
 // text order.
 func (o *ordered) below(f func(keyword string, s any) any) {
 	for _, key := range o.keys {
 		list, isList := o.m[key].([]any)
 		named, isObject := o.m[key].(*ordered)
+		form := view.Holds(key)
 		switch {
-		case isList && slices.Contains(schemaListKeywords, key):
+		case isList && form.Has(view.List):
 			for i := range list {
 				list[i] = f(key, list[i])
 			}
-		case isObject && slices.Contains(schemaMapKeywords, key):
+		case isObject && form.Has(view.Map):
 			for _, name := range named.keys {
 				named.m[name] = f(key, named.m[name])
 			}
-		case !isList && slices.Contains(schemaKeywords, key):
+		case !isList && form.Has(view.One):
 			o.m[key] = f(key, o.m[key])
 		}
 	}
