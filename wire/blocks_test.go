@@ -152,3 +152,22 @@ func TestAnthropicWithoutNames(t *testing.T) {
 		require.Len(t, got.Message.ToolCalls, 1)
 	}
 }
+
+// White space in front of a later answer does not come between the events of
+// one stream: a client that ends lines at LF only would not see the first field.
+func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
+	t.Parallel()
+	s := wire.Anthropic.NewStream(nil, nil)
+	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop, at("1", payOpen), at("1", payStop))
+	_, err := s.Write([]byte(first))
+	require.NoError(t, err)
+	require.Contains(t, string(s.Take()), "Hi.")
+	_, err = s.Close()
+	require.NoError(t, err)
+	for _, space := range []string{"\r \n", "\n", "\r\n\r\n"} {
+		later := requirePay(t, wire.Anthropic, space+strings.ReplaceAll(messageStream("", payOpen, payDelta, payStop), "\n", "\r\n"))
+		rest, err := s.Rest(later)
+		require.NoError(t, err)
+		require.True(t, strings.HasPrefix(string(rest), "event: content_block_start"), "%q", rest)
+	}
+}

@@ -28,7 +28,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	case a != s.a && sent > 0:
 		rest, err := s.splice(a, resp)
 		if began, _, _ := s.shown(); began {
-			rest = s.a.manner(rest)
+			rest = strings.TrimLeft(s.a.manner(rest), "\r\n") // white space in front of a later answer would hide its first field
 			if s.a.named && a.streamed() && !a.named {
 				return nil, codec.Unencodablef("events without names behind those that have some")
 			}
