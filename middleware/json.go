@@ -1,7 +1,6 @@
 package middleware
 
 import (
-	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -29,39 +28,4 @@ func (t *text) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	return json.Unmarshal(b, (*string)(t))
-}
-
-// raw is JSON text that survives Marshal byte for byte: as itself where
-// encoding/json would leave it alone, else as a string. What reads as a text, a
-// JSON string or the base64 form, is always written as one, so that reading is
-// unambiguous.
-type raw []byte
-
-func (r raw) MarshalJSON() ([]byte, error) {
-	if len(r) > 0 && r[0] != '"' && !isBase64Text(r) {
-		if b, err := json.Marshal(json.RawMessage(r)); err == nil && bytes.Equal(b, r) {
-			return b, nil
-		}
-	}
-	return json.Marshal(text(r))
-}
-
-func (r *raw) UnmarshalJSON(b []byte) error {
-	if len(b) > 0 && (b[0] == '"' || isBase64Text(b)) {
-		var t text
-		err := json.Unmarshal(b, &t)
-		*r = raw(t)
-		return err
-	}
-	*r = bytes.Clone(b)
-	return nil
-}
-
-// isBase64Text tells a text in its base64 form from a JSON object that stands
-// for itself.
-func isBase64Text(b []byte) bool {
-	var v base64Text
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	return b[0] == '{' && d.Decode(&v) == nil && v.Base64 != nil && !utf8.Valid(v.Base64)
 }

@@ -123,7 +123,8 @@ func cloneMessages(ms []Message) []Message {
 	return c
 }
 
-// MarshalJSON keeps ids and names that are not UTF-8.
+// MarshalJSON keeps ids and names that are not UTF-8, as ToolCall.MarshalJSON does:
+// a stored reply still belongs to its call.
 func (m Message) MarshalJSON() ([]byte, error) {
 	type plain Message
 	return json.Marshal(struct {
@@ -145,28 +146,5 @@ func (m *Message) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	m.ToolCallID, m.ToolName = string(v.ToolCallID), string(v.ToolName)
-	return nil
-}
-
-// MarshalJSON keeps text that is not UTF-8.
-func (p Part) MarshalJSON() ([]byte, error) {
-	type plain Part
-	return json.Marshal(struct {
-		plain
-		Text text `json:"text,omitzero"`
-	}{plain(p), text(p.Text)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (p *Part) UnmarshalJSON(b []byte) error {
-	type plain Part
-	v := struct {
-		*plain
-		Text text `json:"text,omitzero"`
-	}{plain: (*plain)(p)}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	p.Text = string(v.Text)
 	return nil
 }

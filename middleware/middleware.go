@@ -23,12 +23,12 @@
 //
 // # JSON
 //
-// Every value here survives [encoding/json] both ways, byte for byte, but for
-// functions and handles (Sink, Decode, Ref) and the type of an attempt's error,
-// of which the text remains. Text from outside that is not UTF-8 is written as
-// {"base64": "…"}; raw JSON that encoding/json would reformat is written as a
-// string. What the program itself sets, such as models, notes and headers, is
-// taken to be UTF-8, and [json.MarshalIndent] indents raw JSON like any other.
+// Every value here can be stored with [encoding/json], except for functions and
+// handles (Sink, Decode, Ref). An attempt's error keeps its text, not its type.
+// Text from a provider may hold bytes that are not UTF-8: what identifies a call
+// (ids, names, arguments, the text of a Native) keeps them, as
+// {"base64": "…"}. In other text encoding/json replaces them by U+FFFD, and it
+// may change the white space of a schema.
 package middleware
 
 import "context"

@@ -104,55 +104,12 @@ func isIndex(s string) bool {
 	return s != "" && (s == "0" || s[0] != '0')
 }
 
-type issueJSON struct {
-	Code    string `json:"code"`
-	Pointer text   `json:"pointer"`
-	Message text   `json:"message"`
-}
-
-// MarshalJSON keeps keys that are not UTF-8.
-func (i Issue) MarshalJSON() ([]byte, error) {
-	return json.Marshal(issueJSON{i.Code, text(i.Pointer), text(i.Message)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (i *Issue) UnmarshalJSON(b []byte) error {
-	var v issueJSON
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	*i = Issue{v.Code, string(v.Pointer), string(v.Message)}
-	return nil
-}
-
 // Change is one edit made to a call's arguments, name or id.
 type Change struct {
-	By      string // what made it, such as "strip" or "id"
-	Pointer string // JSON Pointer into the arguments; "" where By names another part of the call
-	Before  string // JSON text of the value, "" if there was none; of an id or of whole arguments, as they were
-	After   string // likewise; "" if it was removed
-}
-
-type changeJSON struct {
-	By      string `json:"by"`
-	Pointer text   `json:"pointer"`
-	Before  text   `json:"before,omitzero"`
-	After   text   `json:"after,omitzero"`
-}
-
-// MarshalJSON keeps values that are not UTF-8.
-func (c Change) MarshalJSON() ([]byte, error) {
-	return json.Marshal(changeJSON{c.By, text(c.Pointer), text(c.Before), text(c.After)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *Change) UnmarshalJSON(b []byte) error {
-	var v changeJSON
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	*c = Change{v.By, string(v.Pointer), string(v.Before), string(v.After)}
-	return nil
+	By      string `json:"by"`              // what made it, such as "strip" or "id"
+	Pointer string `json:"pointer"`         // JSON Pointer into the arguments; "" where By names another part of the call
+	Before  string `json:"before,omitzero"` // JSON text of the value, "" if there was none; of an id or of whole arguments, as they were
+	After   string `json:"after,omitzero"`  // likewise; "" if it was removed
 }
 
 // StatusOf returns the status of a message whose calls have these verdicts.

@@ -81,26 +81,3 @@ func (r *Request) WithSystem(text string) *Request {
 	c.Messages = slices.Insert(c.Messages, i, System(text))
 	return c
 }
-
-// MarshalJSON keeps Params byte for byte.
-func (r Request) MarshalJSON() ([]byte, error) {
-	type plain Request
-	return json.Marshal(struct {
-		plain
-		Params raw `json:"params,omitzero"`
-	}{plain(r), raw(r.Params)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (r *Request) UnmarshalJSON(b []byte) error {
-	type plain Request
-	v := struct {
-		*plain
-		Params raw `json:"params,omitzero"`
-	}{plain: (*plain)(r)}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	r.Params = json.RawMessage(v.Params)
-	return nil
-}

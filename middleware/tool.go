@@ -95,32 +95,3 @@ func (n *Native) UnmarshalJSON(b []byte) error {
 	*n = Native{Dialect: v.Dialect, Raw: string(v.Raw)}
 	return nil
 }
-
-// MarshalJSON keeps Parameters byte for byte, JSON or not: schemas come from
-// strangers.
-func (t Tool) MarshalJSON() ([]byte, error) {
-	type plain Tool
-	return json.Marshal(struct {
-		Name        text `json:"name"`
-		Description text `json:"description,omitzero"`
-		Parameters  raw  `json:"parameters,omitzero"`
-		plain
-	}{text(t.Name), text(t.Description), raw(t.Parameters), plain(t)})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (t *Tool) UnmarshalJSON(b []byte) error {
-	type plain Tool
-	v := struct {
-		Name        text `json:"name"`
-		Description text `json:"description,omitzero"`
-		Parameters  raw  `json:"parameters,omitzero"`
-		*plain
-	}{plain: (*plain)(t)}
-	if err := json.Unmarshal(b, &v); err != nil {
-		return err
-	}
-	t.Name, t.Description = string(v.Name), string(v.Description)
-	t.Parameters = json.RawMessage(v.Parameters)
-	return nil
-}
