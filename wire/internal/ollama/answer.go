@@ -2,159 +2,293 @@ package ollama
 
 import (
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is what the lines of an answer say together.
+// answer is an answer as it was read: what it said, but not where. The body is
+// read again where something has changed.
 type answer struct {
-	model          string
-	role           string
-	text, thinking strings.Builder
-	images, calls  []string // elements
-	further        map[string]int
-	others         []codec.Member // members of a message that this package does not know
-	message        rawjson.Value  // the last one
-	messages       int
-	odd            bool // a member of a message is of a kind that has no place in history
-	reason         string
-	usage          middleware.Usage
-	done, seen     bool // seen: something of this format
-	strange        bool // seen: an object of another
-	failure        *codec.Failure
+	is    middleware.Response
+	whole bool // several lines that are one text
+	alone bool // one message, nothing but a stream of one
 }
 
-// add reads the next line, and returns its message.
-func (a *answer) add(root rawjson.Value) (rawjson.Value, error) {
-	if a.failure == nil {
-		a.failure = failureOf(root)
-	}
+// response puts together what was read.
+func (s *stream) response() (*middleware.Response, error) {
 	switch {
-	case a.failure == nil:
-	case root.Get("message").Get("tool_calls").Len() > 0:
-		return rawjson.Value{}, codec.Shapef("calls beside or behind an error")
-	default:
-		return rawjson.Value{}, nil
+	case s.failure != nil:
+		return nil, codec.ModelError(codec.StatusOf(s.failure.Code), nil, *s.failure)
+	case !s.done && !s.seen && s.strange:
+		return nil, codec.Shapef("neither message nor done")
+	case !s.done:
+		return nil, codec.ErrIncomplete
 	}
-	message, err := member(root, "message", rawjson.Object)
+	turn, err := s.turn()
 	if err != nil {
-		return message, err
+		return nil, err
 	}
-	done := root.Get("done")
-	if !message.Exists() && !done.Exists() {
-		a.strange = true
-		return message, nil
+	c := conversation{calls: s.before}
+	m, _, err := c.read(turn)
+	if err != nil {
+		return nil, err
 	}
-	a.seen = true
-	if model := root.Get("model").Str(); model != "" {
-		a.model = model
-	}
-	if message.Exists() {
-		if a.done && message.Get("tool_calls").Len() > 0 {
-			return message, codec.Shapef("a call behind the end of the stream")
-		}
-		if err := a.addMessage(message); err != nil {
-			return message, err
-		}
-	}
-	if isDone(root) {
-		a.done = true
-		a.end(root)
-	}
-	return message, nil
+	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
+	a := &answer{*resp.Clone(), s.Buf.IsWhole(), s.messages <= 1}
+	resp.Native = on.Remember(s.Text(), a)
+	return resp, nil
 }
 
-// isDone reports whether a line is the last one.
-func isDone(root rawjson.Value) bool {
-	done := root.Get("done")
-	return done.Raw() == "true" || done.Str() == "true"
+// DecodeResponse is part of wire.Codec.
+func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// end reads a line that says done.
-func (a *answer) end(root rawjson.Value) {
-	a.reason = codec.Text(root.Get("done_reason"))
-	for key, to := range map[string]*int64{inputKey: &a.usage.Input, outputKey: &a.usage.Output} {
-		if figure := root.Get(key); figure.Kind() == rawjson.Number {
-			*to = max(0, codec.Int(figure))
+// answerOf returns the answer behind resp.
+func answerOf(resp *middleware.Response) (*answer, error) {
+	a, ok, err := lens.Again(on, resp.Native, func(raw string) (*answer, error) {
+		again, err := Format{}.DecodeResponse(nil, []byte(raw))
+		if err != nil {
+			return nil, err
+		}
+		return answerOf(again)
+	})
+	if err == nil && !ok {
+		err = codec.Unencodablef("an answer that is not of this format")
+	}
+	return a, err
+}
+
+// EncodeResponse is part of wire.Codec.
+func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
+	a, err := answerOf(resp)
+	if err != nil {
+		return nil, err
+	}
+	body, err := a.text(resp)
+	return []byte(body), err
+}
+
+// text returns the answer with the changes that resp has.
+func (a *answer) text(resp *middleware.Response) (string, error) {
+	if err := answerOnly(resp); err != nil {
+		return "", err
+	}
+	if codec.SameResponse(&a.is, resp) {
+		return resp.Native.Raw, nil
+	}
+	lines, chunks, err := readLines(resp.Native.Raw)
+	if err != nil {
+		return "", err
+	}
+	a.tellEnd(lines, resp)
+	if err := a.tellParts(lines, resp.Message.Parts); err != nil {
+		return "", err
+	}
+	more, err := a.tellCalls(lines, resp)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range lines {
+		if err := l.chunk.Add(l.Edits()); err != nil {
+			return "", err
+		}
+	}
+	return lens.ApplyAll(resp.Native.Raw, chunks, more...)
+}
+
+func answerOnly(resp *middleware.Response) error {
+	if len(resp.Choices) > 0 {
+		return codec.Unencodablef("a second choice")
+	}
+	return codec.AnswerOnly(resp.Message)
+}
+
+// tellEnd sets the model in every line, and the rest in the last one.
+func (a *answer) tellEnd(lines []line, resp *middleware.Response) {
+	for _, l := range lines {
+		if resp.Model != a.is.Model && (l.done || l.root.Get("model").Exists()) {
+			l.Put(lens.Text("model", resp.Model))
+		}
+		if l.done && resp.FinishReason != a.is.FinishReason {
+			l.Put(lens.Text("done_reason", doneReason(resp.FinishReason)))
+		}
+		if l.done && hasFigures(l.root) {
+			l.Put(lens.Differ(figures(a.is.Usage), figures(resp.Usage))...)
 		}
 	}
 }
 
-const (
-	inputKey  = "prompt_eval_count"
-	outputKey = "eval_count"
-)
-
-func (a *answer) addMessage(message rawjson.Value) error {
-	a.message = message
-	a.messages++
-	for _, s := range []struct {
-		key string
-		add func(string)
-	}{
-		{"role", func(role string) {
-			if role != "" {
-				a.role = role
-			}
-		}},
-		{"content", func(piece string) { a.text.WriteString(piece) }},
-		{"thinking", func(piece string) { a.thinking.WriteString(piece) }},
-	} {
-		piece := message.Get(s.key)
-		k := piece.Kind()
-		a.odd = a.odd || k != rawjson.String && k != rawjson.Null && k != rawjson.Invalid
-		s.add(piece.Str())
+// tellParts sets text and reasoning. Images stay.
+func (a *answer) tellParts(lines []line, parts []middleware.Part) error {
+	was, err := contentOf(a.is.Message.Parts, true)
+	if err != nil {
+		return err
 	}
-	for key, to := range map[string]*[]string{"images": &a.images, "tool_calls": &a.calls} {
-		list := message.Get(key)
-		k := list.Kind()
-		a.odd = a.odd || k != rawjson.Array && k != rawjson.Null && k != rawjson.Invalid
-		if key == "tool_calls" && k != rawjson.Array && !list.Empty() && (k == rawjson.Object || list.Str() != "") {
-			return codec.Shapef("tool_calls is of kind %s", k)
-		}
-		if k != rawjson.Array {
+	now, err := contentOf(parts, true)
+	if err != nil {
+		return err
+	}
+	if strings.Join(was.images, ",") != strings.Join(now.images, ",") {
+		return codec.Unencodablef("an image in an answer")
+	}
+	if err := tellText(lines, "content", was.text, now.text); err != nil {
+		return err
+	}
+	return tellText(lines, "thinking", was.thinking, now.thinking)
+}
+
+// tellText sets a text that stands in pieces in several lines: the first one gets
+// all, the others none; where there is none, the last line gets it.
+func tellText(lines []line, key, was, now string) error {
+	told := was == now
+	for _, l := range lines {
+		old := l.message.Get(key).Str()
+		if was == now || old == "" && (told || !l.done || l.message.Kind() != rawjson.Object) {
 			continue
 		}
-		for e := range list.Each() {
-			*to = append(*to, e.Raw())
-		}
+		l.Put(lens.Text("message/"+key, now))
+		now, told = "", true
 	}
-	a.keep(message)
+	if !told {
+		return codec.Unencodablef("an answer without a line for it")
+	}
 	return nil
 }
 
-// keep keeps members of a message that this package does not know; of several
-// values the last.
-func (a *answer) keep(message rawjson.Value) {
-	for m := range message.Each() {
-		switch key := m.Key(); key {
-		case "role", "content", "thinking", "images", "tool_calls":
-		default:
-			i, ok := a.further[key]
-			if !ok {
-				if a.further == nil {
-					a.further = map[string]int{}
-				}
-				i = len(a.others)
-				a.further[key] = i
-				a.others = append(a.others, codec.Member{Key: key})
-			}
-			a.others[i].Raw = m.Raw()
+// tellCalls sets the calls: each where it stood or, after calls came or went, all
+// in the first line that had any. In a stream without any they get a line of
+// their own, which it returns.
+func (a *answer) tellCalls(lines []line, resp *middleware.Response) ([]rawjson.Edit, error) {
+	was, now := a.is.Message.ToolCalls, resp.Message.ToolCalls
+	calls, err := callTexts(now, true)
+	if err != nil {
+		return nil, err
+	}
+	inPlace, same := len(was) == len(now), len(was) == len(now)
+	for i := range min(len(was), len(now)) {
+		inPlace = inPlace && codec.SameNative(was[i].Native, now[i].Native)
+		same = same && calls[i] == was[i].Native.Raw
+	}
+	if same {
+		return nil, nil
+	}
+	if !inPlace {
+		if calls, err = renumbered(calls); err != nil {
+			return nil, err
 		}
 	}
+	for _, l := range lines {
+		const path = "message/tool_calls"
+		switch n := l.message.Get("tool_calls").Len(); {
+		case n > 0 && inPlace:
+			l.Elements(path, calls[:n])
+			calls = calls[n:]
+		case n > 0 && len(calls) > 0:
+			l.Elements(path, calls)
+			calls = nil
+		case n > 0:
+			l.Put(lens.None(path))
+		case !l.done || len(calls) == 0:
+		case a.alone && l.message.Kind() == rawjson.Object:
+			l.Put(lens.List(path, calls))
+			calls = nil
+		case !a.alone:
+			model := l.root.Get("model").Raw()
+			if resp.Model != a.is.Model {
+				model = rawjson.Quote(resp.Model)
+			}
+			at := l.chunk.Event.Start
+			return []rawjson.Edit{{Start: at, End: at, Text: piece(l.root, model, calls)}}, nil
+		}
+	}
+	if len(calls) > 0 {
+		return nil, codec.Unencodablef("an answer without a line for its calls")
+	}
+	return nil, nil
 }
 
-// turn returns the message as it stands in the history of a request: as it
-// was written, if it came in one piece.
-func (a *answer) turn() (rawjson.Value, error) {
-	if a.messages == 1 && !a.odd && strings.EqualFold(a.role, string(middleware.RoleAssistant)) {
-		return codec.ParseObject(a.message.Raw())
+// piece returns a line of a stream with calls, of the same time as root.
+func piece(root rawjson.Value, model string, calls []string) string {
+	return codec.OneLine(on.Object(lens.Raw("model", model), lens.Raw("created_at", root.Get("created_at").Raw()),
+		lens.Text("message/role", "assistant"), lens.Text("message/content", ""), lens.List("message/tool_calls", calls),
+		lens.Raw("done", "false"))) + "\n"
+}
+
+// renumbered gives the calls that have an index the one of their place: clients
+// put calls of a stream together by it.
+func renumbered(calls []string) ([]string, error) {
+	for i, raw := range calls {
+		v, err := codec.ParseObject(raw)
+		if err != nil {
+			return nil, err
+		}
+		if index := v.Get("function").Get("index"); index.Exists() && index.Raw() != codec.Count(int64(i)) {
+			if calls[i], err = on.Set(v, lens.Raw("function/index", codec.Count(int64(i)))); err != nil {
+				return nil, err
+			}
+		}
 	}
-	members := []codec.Member{
-		{Key: "role", Raw: rawjson.Quote(string(middleware.RoleAssistant))}, {Key: "content", Raw: rawjson.Quote(a.text.String())},
-		quoted("thinking", a.thinking.String()), listed("images", a.images), listed("tool_calls", a.calls),
+	return calls, nil
+}
+
+// EncodeAnswer is part of wire.Codec.
+func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshStream}
+	if f.WantsStream(path, body) {
+		w.Form = codec.FormLines
 	}
-	return codec.ParseObject(codec.Object(append(members, a.others...)...))
+	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+}
+
+// freshAnswer writes a response as one object.
+func freshAnswer(resp *middleware.Response) (string, error) {
+	if err := answerOnly(resp); err != nil {
+		return "", err
+	}
+	said, err := contentOf(resp.Message.Parts, true)
+	if err != nil {
+		return "", err
+	}
+	calls, err := callTexts(resp.Message.ToolCalls, true)
+	if err != nil {
+		return "", err
+	}
+	message := append(said.members(middleware.RoleAssistant), lens.List("images", said.images), lens.List("tool_calls", calls))
+	members := []lens.Member{
+		lens.Text("model", resp.Model), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)), lens.Raw("message", on.Object(message...)),
+		lens.Raw("done", "true"), lens.Word("done_reason", doneReason(codec.FinishOf(resp))),
+	}
+	return on.Object(append(members, figures(codec.FiguresOf(resp))...)...), nil
+}
+
+// freshStream writes a response as the server does: a line with the message,
+// and one that ends it. whole is its body if it came as one object.
+func freshStream(resp *middleware.Response, whole string) (string, error) {
+	if whole == "" {
+		var err error
+		if whole, err = freshAnswer(resp); err != nil {
+			return "", err
+		}
+	}
+	v, err := codec.ParseObject(whole)
+	if err != nil {
+		return "", err
+	}
+	members := []lens.Member{lens.Raw("done", "false")}
+	for _, key := range endKeys {
+		if v.Get(key).Exists() {
+			members = append(members, lens.None(key))
+		}
+	}
+	first, err := on.Set(v, members...)
+	if err != nil {
+		return "", err
+	}
+	last, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
+	return codec.OneLine(first) + "\n" + codec.OneLine(last) + "\n", err
 }

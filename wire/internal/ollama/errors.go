@@ -56,7 +56,7 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 // Fail is part of wire.Stream. Source: ollama/ollama v0.17.4, api/client.go: a
 // line with a member error ends the stream with its text.
 func (s *stream) Fail(sent, _ int, _, message string) []byte {
-	return s.buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
+	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }
 
 // Comment is part of wire.Stream. The format is JSON lines, and has none.

@@ -1,61 +1,76 @@
 package ollama
 
 import (
-	"bytes"
-	"encoding/base64"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// message is the handle behind a message.
-type message struct {
-	value    rawjson.Value
-	id, name string // of a result, as written
-	snap     middleware.Message
-}
-
-// conversation reads the messages of a request in order, and knows which call
-// a result is for.
+// conversation knows which call a result is for, as a reader of the messages so
+// far takes it.
 type conversation struct {
 	calls   int // so far
-	pairing codec.Pairing
 	turn    []middleware.ToolCall
+	pairing codec.Pairing // of turn
 }
 
-// read reads the next message.
-func (c *conversation) read(v rawjson.Value) (middleware.Message, error) {
-	h := &message{value: v}
-	m, err := readContent(v)
-	if err != nil {
-		return m, err
+// result is what a tool message says of its call.
+type result struct{ id, name string }
+
+// read reads the next message, and what a result says of its call.
+func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, err error) {
+	if v.Kind() != rawjson.Object {
+		return m, r, codec.Shapef("a message of kind %s", v.Kind())
 	}
-	list, err := member(v, "tool_calls", rawjson.Array)
+	role, err := on.Text(v, "role")
 	if err != nil {
-		return m, err
+		return m, r, err
 	}
-	for e := range list.Each() {
+	m.Role = middleware.Role(strings.ToLower(role)) // as the server does
+	if m.Parts, err = readParts(v); err != nil {
+		return m, r, err
+	}
+	calls, err := on.List(v, "tool_calls", rawjson.Object)
+	if err != nil {
+		return m, r, err
+	}
+	for _, v := range calls {
 		c.calls++
-		tc, err := readCall(e, codec.PlaceID(c.calls))
+		call, err := readCall(v)
 		if err != nil {
-			return m, err
+			return m, r, err
 		}
-		m.ToolCalls = append(m.ToolCalls, tc)
+		if call.ID == "" {
+			call.ID = codec.PlaceID(c.calls)
+		}
+		m.ToolCalls = append(m.ToolCalls, call)
 	}
 	c.begin(m.ToolCalls)
 	if m.Role == middleware.RoleTool {
-		if h.id, h.name, err = readResult(v); err != nil {
-			return m, err
+		if r, err = readResult(v); err != nil {
+			return m, r, err
 		}
-		m.ToolCallID, m.ToolName = c.result(h.id, h.name)
+		whole := c.complete(r, c.pairing.Result(r.id, r.name))
+		m.ToolCallID, m.ToolName = whole.id, whole.name
 	}
-	h.snap = m.Clone()
-	m.Native = native(v, h)
-	return m, nil
+	m.Native = on.Native(v.Raw())
+	return m, r, nil
+}
+
+// readResult reads what a tool message says of its call. Some clients write the
+// name as other providers have it.
+func readResult(v rawjson.Value) (r result, err error) {
+	if r.id, err = on.Text(v, "tool_call_id"); err != nil {
+		return r, err
+	}
+	if r.name, err = on.Text(v, "tool_name"); err == nil && r.name == "" {
+		r.name, err = on.Text(v, "name")
+	}
+	return r, err
 }
 
 // begin starts the turn of an assistant message.
@@ -66,117 +81,126 @@ func (c *conversation) begin(calls []middleware.ToolCall) {
 	}
 }
 
-// result returns id and name of the next result, completed from its call.
-func (c *conversation) result(id, name string) (string, string) {
-	if i := c.pairing.Result(id, name); i >= 0 {
-		if id == "" {
-			id = c.turn[i].ID
-		}
-		if name == "" {
-			name = c.turn[i].Name
-		}
+// complete returns r with what it leaves out of call i of the turn, -1 for none.
+func (c *conversation) complete(r result, i int) result {
+	if i >= 0 && r.id == "" {
+		r.id = c.turn[i].ID
 	}
-	return id, name
+	if i >= 0 && r.name == "" {
+		r.name = c.turn[i].Name
+	}
+	return r
 }
 
-// readResult reads what a tool message says of its call. Some clients write
-// the name as other providers have it.
-func readResult(v rawjson.Value) (id, name string, err error) {
-	if id, err = text(v, "tool_call_id"); err != nil {
-		return "", "", err
-	}
-	if name, err = text(v, "tool_name"); err == nil && name == "" {
-		name, err = text(v, "name")
-	}
-	return id, name, err
+// origin is the message that a message was.
+type origin struct {
+	v   rawjson.Value // its object; absent: it is not of this format
+	was middleware.Message
+	result
+	same bool // nothing in it has changed
 }
 
-// readContent reads the role and the parts of a message.
-func readContent(v rawjson.Value) (middleware.Message, error) {
-	var m middleware.Message
-	if v.Kind() != rawjson.Object {
-		return m, codec.Shapef("a message of kind %s", v.Kind())
+// readOrigin reads the text behind n again.
+func readOrigin(n *middleware.Native) (o origin, err error) {
+	if o.v, err = on.Value(n); err != nil || !o.v.Exists() {
+		return o, err
 	}
-	role, err := text(v, "role")
+	if o.was, o.result, err = new(conversation).read(o.v); err != nil {
+		return o, codec.Unencodablef("the Native of a message is none")
+	}
+	return o, nil
+}
+
+// writer writes the messages of a request in order.
+type writer struct {
+	conversation
+	written map[string]bool // the calls of the turn: whether their id is on the wire
+}
+
+// text returns m as it stands in a request: the text of its origin with what has
+// changed, or a fresh one.
+func (w *writer) text(m middleware.Message, o origin) (string, error) {
+	w.begin(m.ToolCalls)
+	if len(m.ToolCalls) > 0 {
+		w.written = map[string]bool{}
+	}
+	for _, c := range m.ToolCalls {
+		w.written[c.ID] = !codec.IsPlaceID(c.ID) || hasID(c.Native)
+	}
+	r := o.result
+	if m.Role == middleware.RoleTool {
+		var err error
+		if r, err = w.result(m, o); err != nil {
+			return "", err
+		}
+	}
+	switch {
+	case o.same && r == o.result:
+		return o.v.Raw(), nil
+	case o.v.Exists() && m.IsError:
+		return "", codec.Unencodablef("a mark of failure")
+	}
+	now, err := contentOf(m.Parts, false)
 	if err != nil {
-		return m, err
+		return "", err
 	}
-	m.Role = middleware.Role(strings.ToLower(role)) // as the server does
-	for _, p := range []struct {
-		key  string
-		kind middleware.PartKind
-	}{{"thinking", middleware.PartReasoning}, {"content", middleware.PartText}} {
-		s, err := member(v, p.key, rawjson.String)
-		if err != nil {
-			return m, err
-		}
-		if !s.Empty() && s.Str() != "" {
-			m.Parts = append(m.Parts, middleware.Part{Kind: p.kind, Text: s.Str(), Native: native(s, nil)})
-		}
-	}
-	images, err := member(v, "images", rawjson.Array)
+	calls, err := callTexts(m.ToolCalls, false)
 	if err != nil {
-		return m, err
+		return "", err
 	}
-	for e := range images.Each() {
-		m.Parts = append(m.Parts, readImage(e))
+	if !o.v.Exists() {
+		said, of := now.members(m.Role), r.members(o.v)
+		return on.Object(slices.Concat(said, []lens.Member{lens.List("images", now.images), lens.List("tool_calls", calls)}, of)...), nil
 	}
-	return m, nil
+	was, err := contentOf(o.was.Parts, false)
+	if err != nil {
+		return "", err
+	}
+	edit := on.Edit(o.v)
+	edit.Put(lens.Differ(was.members(o.was.Role), now.members(m.Role))...)
+	edit.Put(lens.Differ(o.members(o.v), r.members(o.v))...)
+	edit.Elements("images", now.images)
+	edit.Elements("tool_calls", calls)
+	return edit.Text()
 }
 
-// readImage reads an element of images. What is not base64, or no image, the
-// server will refuse; it is not this package's to say so.
-func readImage(v rawjson.Value) middleware.Part {
-	data, err := base64.StdEncoding.DecodeString(v.Str())
-	if err != nil || len(data) == 0 {
-		return middleware.Part{Kind: middleware.PartOpaque, Native: native(v, nil)}
+// members projects a result. v is the message that it stands in.
+func (r result) members(v rawjson.Value) []lens.Member {
+	name := "tool_name"
+	if !v.Get(name).Exists() && v.Get("name").Str() != "" {
+		name = "name"
 	}
-	p := middleware.Part{Kind: middleware.PartMedia, Data: data, Native: native(v, nil)}
-	if t := http.DetectContentType(data); strings.HasPrefix(t, "image/") {
-		p.MediaType = t
-	}
-	return p
+	return []lens.Member{lens.Word(name, r.name), lens.Word("tool_call_id", r.id)}
 }
 
-// content is what parts are on the wire.
-type content struct {
-	text, thinking string
-	images         []string
-}
-
-// contentOf joins parts. Reasoning that another provider wrote is left out,
-// unless others is set.
-func contentOf(parts []middleware.Part, others bool) (content, error) {
-	var c content
-	var text, thinking strings.Builder
-	for _, p := range parts {
-		switch {
-		case p.Kind == middleware.PartText:
-			text.WriteString(p.Text)
-		case p.Kind == middleware.PartReasoning && (others || own(p.Native)):
-			thinking.WriteString(p.Text)
-		case p.Kind == middleware.PartReasoning:
-		case p.Kind == middleware.PartOpaque && own(p.Native):
-			c.images = append(c.images, p.Native.Raw)
-		case p.Kind == middleware.PartMedia && len(p.Data) > 0:
-			c.images = append(c.images, writeImage(p))
-		case p.Kind == middleware.PartMedia:
-			return c, codec.Unencodablef("an image that is only an address")
-		default:
-			return c, codec.Unencodablef("a part of another format")
+// result returns what m, a tool message, says of its call: what its origin says,
+// unless a reader takes that for something else. It is ErrUnencodable if a reader
+// takes the result for that of another call: without an id, only name and place
+// tell.
+func (w *writer) result(m middleware.Message, o origin) (result, error) {
+	r := o.result
+	if !o.v.Exists() {
+		r = w.complete(result{m.ToolCallID, m.ToolName}, w.pairing.Find(m.ToolCallID, m.ToolName))
+		r.id = w.wireID(m.ToolCallID)
+	} else if is := w.complete(r, w.pairing.Find(r.id, r.name)); is.id != m.ToolCallID || is.name != m.ToolName {
+		if is.id != m.ToolCallID {
+			r.id = w.wireID(m.ToolCallID)
+		}
+		if is.name != m.ToolName && o.was.ToolName != m.ToolName {
+			r.name = m.ToolName
 		}
 	}
-	c.text, c.thinking = text.String(), thinking.String()
-	return c, nil
+	i := w.pairing.Result(r.id, r.name)
+	if _, known := w.written[m.ToolCallID]; known && r.id == "" && i >= 0 && w.turn[i].ID != m.ToolCallID {
+		return r, codec.Unencodablef("results in another order than their calls, which have no ids")
+	}
+	return r, nil
 }
 
-// writeImage returns p as an element of images: as it was written, if it is
-// still the same.
-func writeImage(p middleware.Part) string {
-	if own(p.Native) {
-		if doc, err := codec.Parse(p.Native.Raw); err == nil && bytes.Equal(readImage(doc.Root()).Data, p.Data) {
-			return p.Native.Raw
-		}
+// wireID returns the id by which a result names its call on the wire.
+func (w *writer) wireID(id string) string {
+	if codec.IsPlaceID(id) && !w.written[id] {
+		return ""
 	}
-	return `"` + base64.StdEncoding.EncodeToString(p.Data) + `"`
+	return id
 }

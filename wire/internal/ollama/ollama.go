@@ -1,12 +1,3 @@
-// Package ollama is the wire format of Ollama chat: POST /api/chat, answered by
-// one JSON object or by a stream of them, one a line.
-//
-// A request that does not say "stream" asks for a stream. Older servers give
-// calls no ids: theirs are by place in the conversation, results belong to them
-// by name and order, and such an id is never written: results in another order
-// than their calls cannot be encoded. There is no tool choice,
-// no address of an image and no mark of a failed result: the first two cannot
-// be encoded, the last goes unsaid.
 package ollama
 
 import (
@@ -14,9 +5,8 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 const (
@@ -24,6 +14,9 @@ const (
 	server  = "http://localhost:11434"
 	path    = "/api/chat"
 )
+
+// on is how members of this format are read and written.
+var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{}
@@ -38,17 +31,12 @@ func (f Format) Match(at string, body []byte) bool {
 	return f.MatchPath(at) && bytes.Contains(body, []byte(`"messages"`))
 }
 
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, true)
-}
-
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
-// DecodeResponse is part of wire.Codec.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, true)
 }
 
 // URL is part of codec.Format.
@@ -66,38 +54,22 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// native returns the Native of what stands at v.
-func native(v rawjson.Value, ref any) *middleware.Native {
-	return &middleware.Native{Dialect: dialect, Raw: v.Raw(), Ref: ref}
-}
+// Opening is part of codec.Format: each line stands for itself.
+func (Format) Opening(string) int { return 0 }
 
-// own reports whether n is of this format.
-func own(n *middleware.Native) bool { return n != nil && n.Dialect == dialect }
-
-// object reads raw, the text of a Native, again.
-func object(raw string) (rawjson.Value, error) {
-	v, err := codec.ParseObject(raw)
-	if err != nil {
-		return v, codec.Unencodablef("a Native is no JSON object")
+// KeepAlive is part of codec.Format: a line without text, as the server sends
+// too. Before the first line it is a space, which JSON allows there.
+func (Format) KeepAlive(text string, _, _ int) (string, bool) {
+	first, _, whole := strings.Cut(strings.TrimLeft(text, " \r\n"), "\n")
+	if first == "" {
+		return " ", false
 	}
-	return v, nil
-}
-
-// member returns the member of that key, absent if it is null. The error wraps
-// ErrShape if it is of another kind.
-func member(v rawjson.Value, key string, kind rawjson.Kind) (rawjson.Value, error) {
-	m := v.Get(key)
-	switch m.Kind() {
-	case rawjson.Invalid, rawjson.Null:
-		return rawjson.Value{}, nil
-	case kind:
-		return m, nil
+	v, err := codec.ParseObject(strings.TrimSpace(first))
+	if !whole || err != nil || v.Get("done").Raw() == "true" {
+		return "", false
 	}
-	return m, codec.Shapef("%s is of kind %s", key, m.Kind())
+	return piece(v, v.Get("model").Raw(), nil), false
 }
 
-// text is member for a string.
-func text(v rawjson.Value, key string) (string, error) {
-	m, err := member(v, key, rawjson.String)
-	return m.Str(), err
-}
+// Renumber is part of codec.Format: lines have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }

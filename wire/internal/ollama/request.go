@@ -1,90 +1,64 @@
 package ollama
 
 import (
-	"slices"
+	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is the handle behind a request: what it said beside its messages and
-// tools, which have their own.
+// request is a body as it was read.
 type request struct {
-	value       rawjson.Value
-	model       string
-	temperature *float64
-	maxTokens   int
-	stop        []string
+	doc     *rawjson.Doc
+	is      middleware.Request
+	values  []rawjson.Value // the messages
+	results []result        // what each of them says of its call
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return readRequest(string(body))
-}
-
-func readRequest(body string) (*middleware.Request, error) {
-	root, err := codec.ParseObject(body)
+	h, err := readRequest(string(body))
 	if err != nil {
 		return nil, err
 	}
-	h := &request{value: root}
-	if h.model, err = text(root, "model"); err != nil {
-		return nil, err
-	}
-	if err := h.readOptions(); err != nil {
-		return nil, err
-	}
-	req := &middleware.Request{Model: h.model, MaxTokens: h.maxTokens, Stop: slices.Clone(h.stop)}
-	if h.temperature != nil {
-		t := *h.temperature
-		req.Temperature = &t
-	}
-	messages, err := member(root, "messages", rawjson.Array)
-	if err != nil {
-		return nil, err
-	}
-	var c conversation
-	for v := range messages.Each() {
-		m, err := c.read(v)
-		if err != nil {
-			return nil, err
-		}
-		req.Messages = append(req.Messages, m)
-	}
-	if req.Tools, err = readTools(root); err != nil {
-		return nil, err
-	}
-	req.Native = &middleware.Native{Dialect: dialect, Raw: body, Ref: h}
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
 	return req, nil
 }
 
-func (h *request) readOptions() error {
-	options, err := member(h.value, "options", rawjson.Object)
+func readRequest(body string) (*request, error) {
+	doc, err := codec.Parse(body)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	temperature, err := member(options, "temperature", rawjson.Number)
+	root := doc.Root()
+	if root.Kind() != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", root.Kind())
+	}
+	h := &request{doc: doc}
+	if err := readSettings(root, &h.is); err != nil {
+		return nil, err
+	}
+	if h.is.Tools, err = readTools(root); err != nil {
+		return nil, err
+	}
+	messages, err := on.Kind(root, "messages", rawjson.Array)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	h.temperature = codec.Float(temperature)
-	predict, err := member(options, "num_predict", rawjson.Number)
-	if err != nil {
-		return err
-	}
-	h.maxTokens = int(max(0, codec.Int(predict))) // -1 and -2 are no bound
-	stop, err := member(options, "stop", rawjson.Array)
-	if err != nil {
-		return err
-	}
-	for s := range stop.Each() {
-		if s.Kind() != rawjson.String {
-			return codec.Shapef("a stop of kind %s", s.Kind())
+	n := messages.Len()
+	h.is.Messages, h.values, h.results = make([]middleware.Message, 0, n), make([]rawjson.Value, 0, n), make([]result, 0, n)
+	var c conversation
+	for v := range messages.Each() {
+		m, r, err := c.read(v)
+		if err != nil {
+			return nil, err
 		}
-		h.stop = append(h.stop, s.Str())
+		h.is.Messages, h.values, h.results = append(h.is.Messages, m), append(h.values, v), append(h.results, r)
 	}
-	return nil
+	return h, nil
 }
 
 // EncodeRequest is part of wire.Codec.
@@ -92,102 +66,71 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
-	h, err := codec.Handle(req.Native, dialect, func(raw string) (*request, error) {
-		again, err := readRequest(raw)
-		if err != nil {
-			return nil, codec.Unencodablef("the Native of a request is none")
-		}
-		return again.Native.Ref.(*request), nil
-	})
+	h, edited, err := lens.Again(on, req.Native, readRequest)
 	if err != nil {
 		return nil, err
 	}
-	var w writer
-	messages, err := each(req.Messages, w.write)
+	if !edited {
+		h = &request{}
+	} else if codec.SameRequest(&h.is, req) {
+		return []byte(req.Native.Raw), nil
+	}
+	messages, err := h.messages(req.Messages)
 	if err != nil {
 		return nil, err
 	}
-	tools, err := each(req.Tools, writeTool)
+	tools, err := on.Tools(h.is.Tools, req.Tools, toolText)
 	if err != nil {
 		return nil, err
 	}
-	if h == nil {
+	if !edited {
 		return fresh(req, messages, tools)
 	}
-	p := codec.NewPatch(h.value)
-	if req.Model != h.model {
-		p.Set("model", rawjson.Quote(req.Model))
-	}
-	h.setOptions(p, req)
-	setList(p, h.value, "messages", messages)
-	setList(p, h.value, "tools", tools)
-	edits, err := p.Edits()
+	edit := on.Edit(h.doc.Root())
+	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
+	edit.Elements("messages", messages)
+	edit.Elements("tools", tools)
+	edits, err := edit.Edits()
 	if err != nil {
 		return nil, err
 	}
-	body, err := codec.Apply(req.Native.Raw, edits)
+	body, err := lens.Apply(h.doc, edits)
 	return []byte(body), err
 }
 
-// each returns what write makes of every item.
-func each[T any](items []T, write func(T) (string, error)) ([]string, error) {
-	out := make([]string, len(items))
-	for i, item := range items {
-		raw, err := write(item)
-		if err != nil {
+// messages returns the texts of now.
+func (h *request) messages(now []middleware.Message) ([]string, error) {
+	old := make([]lens.Entry, len(h.is.Messages))
+	for i, m := range h.is.Messages {
+		old[i] = lens.Entry{Message: m, Group: i}
+	}
+	w := writer{}
+	out := make([]string, len(now))
+	for i, run := range on.History(old, now, nil) {
+		if run.Same && now[i].Role != middleware.RoleTool && len(now[i].ToolCalls) == 0 {
+			out[i] = now[i].Native.Raw
+			continue
+		}
+		var o origin
+		var err error
+		if g := run.Group; g >= 0 {
+			o = origin{h.values[g], h.is.Messages[g], h.results[g], run.Same}
+		} else if o, err = readOrigin(now[i].Native); err != nil {
 			return nil, err
 		}
-		out[i] = raw
+		if out[i], err = w.text(now[i], o); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }
 
-// setOptions writes the changed ones.
-func (h *request) setOptions(p *codec.Patch, req *middleware.Request) {
-	var changed []codec.Member
-	for _, o := range options(req) {
-		switch o.Key {
-		case "temperature":
-			if codec.SameFloat(h.temperature, req.Temperature) {
-				continue
-			}
-		case "num_predict":
-			if h.maxTokens == req.MaxTokens {
-				continue
-			}
-		case "stop":
-			if slices.Equal(h.stop, req.Stop) {
-				continue
-			}
-		}
-		changed = append(changed, o)
-	}
-	if len(changed) == 0 {
-		return
-	}
-	if old := h.value.Get("options"); old.Kind() == rawjson.Object {
-		p.Add(codec.SetAll(old, changed...))
-		p.Add(nil, only(h.value, "options"))
-		return
-	}
-	p.Set("options", codec.Object(changed...))
-}
-
-// options returns what of req stands in options.
-func options(req *middleware.Request) []codec.Member {
-	out := []codec.Member{{Key: "temperature"}, {Key: "num_predict"}, {Key: "stop"}}
-	if req.Temperature != nil {
-		out[0].Raw = codec.Number(*req.Temperature)
-	}
-	if req.MaxTokens != 0 {
-		out[1].Raw = codec.Count(int64(req.MaxTokens))
-	}
-	if len(req.Stop) > 0 {
-		quotes := make([]string, len(req.Stop))
-		for i, s := range req.Stop {
-			quotes[i] = rawjson.Quote(s)
-		}
-		out[2] = listed("stop", quotes)
-	}
-	return out
+// fresh writes a request that is not of this format. Params win, in options
+// too, which they share with the neutral fields.
+func fresh(req *middleware.Request, messages, tools []string) ([]byte, error) {
+	all := settings(req)
+	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
+	members = append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil)))
+	body, err := on.WithParams(members, req.Params)
+	return []byte(body), err
 }

@@ -1,4 +1,4 @@
-package ollama2
+package ollama
 
 import (
 	"github.com/toolmend/toolmend/internal/rawjson"

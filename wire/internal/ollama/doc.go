@@ -22,4 +22,4 @@
 // Cannot be encoded: a tool choice, the address of an image, results in another
 // order than their calls without ids, a mark of failure on a result that was
 // read from this format (on any other it goes unsaid), and a second choice.
-package ollama2
+package ollama

@@ -1,4 +1,4 @@
-package ollama2
+package ollama
 
 import (
 	"bytes"
