@@ -27,8 +27,20 @@ type undeclaredWalk struct {
 // properties is what an object schema says about its properties.
 type properties struct {
 	*view.Declared
-	all  []*view.Node // the schemas that speak of them
-	open bool         // it lists some, and says nothing about others
+	all   []*view.Node // the schemas that speak of them
+	open  bool         // it lists some, and says nothing about others
+	tuple int          // elements that have a schema of their own
+	below map[string]*view.Node
+}
+
+// step returns the schema of a child, which is looked for once.
+func (p *properties) step(seg string) *view.Node {
+	next, known := p.below[seg]
+	if !known {
+		next = view.Step(p.all, seg)
+		p.below[seg] = next
+	}
+	return next
 }
 
 // value visits v, which the schema s describes.
@@ -55,7 +67,11 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 			continue
 		}
 		if k := child.Kind(); k == rawjson.Object || k == rawjson.Array {
-			u.value(child, view.Step(p.all, seg), rawjson.JoinPointer(pointer, seg))
+			at := rawjson.JoinPointer(pointer, seg)
+			if !object { // all elements after a tuple have the same schema
+				seg = strconv.Itoa(min(i-1, p.tuple))
+			}
+			u.value(child, p.step(seg), at)
 		}
 	}
 }
@@ -73,10 +89,11 @@ func (u *undeclaredWalk) say(at, name string, free []string) {
 func (u *undeclaredWalk) properties(s *view.Node) *properties {
 	p := u.known[s]
 	if p == nil {
-		p = &properties{all: s.Speaking()}
+		p = &properties{all: s.Speaking(), below: map[string]*view.Node{}}
 		p.Declared = view.DeclaredBy(p.all)
 		p.open = len(view.DeclaredBy(s.Alternatives()).Names) > 0
 		for _, a := range p.all {
+			p.tuple = max(p.tuple, len(a.Prefix))
 			p.open = p.open && a.Rest == nil && !a.Get("patternProperties").Exists() && !a.Get("unevaluatedProperties").Exists()
 		}
 		u.known[s] = p
