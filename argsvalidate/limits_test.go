@@ -67,7 +67,7 @@ func TestRaisedLimitsHoldEverywhere(t *testing.T) {
 	nested := func(inner string) string {
 		return `{"list": ` + strings.Repeat("[", 80) + strings.Repeat("]", 80) + `, "text": "` + strings.Repeat("x", 2<<20) + `", ` + inner + `}`
 	}
-	form := tool("form", `{"properties": {"list": {"type": "array", "minItems": 1}, "text": {"type": "string"}, "n": {"type": "integer"}, "o": {"type": "string"}}}`)
+	form := tool("form", `{"properties": {"list": {"type": "array", "minItems": 1}, "text": {"type": "string"}, "n": {"type": "integer"}, "o": {}}}`)
 	for sent, want := range map[string]string{
 		`"n": 1`:              `"n": 1`,
 		`"n": 1, "o": null`:   `"n": 1`,
