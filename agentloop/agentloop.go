@@ -31,8 +31,9 @@
 // answers: the steps of a run know what failed in the steps before, and a run
 // ends after the fourth answer in a row that brings nothing new. A provider's
 // Retry-After may add a wait before each of them.
-// Options.MaxSteps bounds the turns of a run; package budget bounds model calls
-// and tokens across all layers, and a deadline of the context bounds the time.
+// Options.MaxSteps bounds the turns of a run. Package budget bounds model calls
+// and tokens across all layers, if budget.New is in the chain that the agent
+// calls. A deadline of the context bounds the time.
 //
 // The loop itself is deterministic: it has no clock, no random number and, but
 // for the tools of a turn, no goroutine. What it does to the world is a model
@@ -48,7 +49,6 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -123,8 +123,7 @@ func (o Options) Validate() error {
 // New returns an agent that asks call. It fails with the error of o.Validate,
 // and on tools that cannot be told apart or run: a name that is missing, longer
 // than 64 bytes or taken, one without a function, one that needs approval where
-// Options.Validator is nil. A budget in the context of a
-// run is charged, whether call does so itself or not.
+// Options.Validator is nil.
 func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if call == nil {
 		return nil, errors.New("agentloop: the model call is nil")
@@ -132,7 +131,7 @@ func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	a := &Agent{o: o.withDefaults(), call: budget.New()(call), tools: map[string]Tool{}, given: &given{}, validated: o.Validator != nil}
+	a := &Agent{o: o.withDefaults(), call: call, tools: map[string]Tool{}, given: &given{}, validated: o.Validator != nil}
 	for _, t := range o.Tools {
 		if err := a.add(t); err != nil {
 			return nil, err

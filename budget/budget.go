@@ -1,9 +1,10 @@
-// Package budget limits what everything under one context may spend on models:
-// a request and all that it sets off, sub-agents and parallel branches included.
+// Package budget limits the model calls, tokens and cost of all model calls under
+// one context: a request with its sub-agents and parallel branches.
 //
-// [With] puts a budget into a context; [New] is the middleware that charges it
-// and refuses the next model call once a limit is reached. A call that is under
-// way is never cut.
+// [With] puts a budget into a context. [New] is the middleware that charges it
+// and refuses the next model call once a limit is reached. It must be in each
+// chain whose calls count; a budget has no effect on other chains. A call that is
+// under way is never cancelled.
 package budget
 
 import (
@@ -33,23 +34,22 @@ func (exceeded) ClientMessage() string { return "the budget for model calls is u
 
 // Limits say what may be spent. Zero fields do not limit.
 type Limits struct {
-	// ModelCalls is the number of model calls, failed ones included. It is kept
-	// exactly where New stands innermost, however many run at once.
+	// ModelCalls is the number of model calls, failed ones included. The limit is
+	// exact, even with concurrent calls, if New is the innermost middleware.
 	ModelCalls int
-	// Tokens is the sum of input and output tokens. What a call uses is known
-	// only after it, so it may be overshot by all calls that are under way.
+	// Tokens is the sum of input and output tokens. The usage of a call is known
+	// only after it, so the calls under way may exceed the limit.
 	Tokens int64
-	// Cost is in the unit of Price, and may be overshot as Tokens may.
+	// Cost is in the unit of Price. Calls under way may exceed it, as with Tokens.
 	Cost float64
-	// Price returns what one model call costs; required with Cost, and without
-	// it for Spent only. model is the one that answered, or the request's where
-	// the response names none. Price is not asked about a call that used no
-	// tokens. It may be called from any number of goroutines, more than once for
-	// nested budgets.
+	// Price returns the cost of one model call. It is required with Cost; without
+	// Cost it fills Spent.Cost only. model is the model that answered, or the
+	// request's if the response names none. Price is not called for a model call
+	// that used no tokens. It is called concurrently, and once for each budget.
 	//
-	// A price that is negative or not finite, or a Price that panics, is no
-	// price: the model call goes on and its tokens are charged, but its cost is
-	// unknown, so a budget with a Cost refuses the next one.
+	// If Price panics, or returns a number that is negative or not finite, the
+	// cost of that model call is unknown. Its tokens are charged, and a budget
+	// with a Cost refuses the next model call.
 	Price func(model string, u middleware.Usage) float64
 }
 
@@ -69,8 +69,8 @@ func (l Limits) Validate() error {
 	return nil
 }
 
-// Budget is what was spent under one context. It is made by With, and is safe
-// for concurrent use.
+// Budget counts what was spent under one context. It is made by With, and is
+// safe for concurrent use.
 type Budget struct {
 	limits Limits
 	outer  *Budget // charged as well; nil: none
@@ -83,10 +83,14 @@ type Budget struct {
 	unpriced int // attempts whose cost is unknown
 }
 
-type budgetKey struct{}
+type (
+	budgetKey  struct{} // of the *Budget of a context
+	chargedKey struct{} // of the *Budget that an outer New charges, with those outside it
+)
 
-// With returns a context whose model calls share one budget. Inside another
-// budget both are charged and both are kept, so an inner one can only narrow.
+// With returns a context whose model calls share one budget. If ctx already has
+// a budget, model calls are charged to both and obey both, so an inner budget can
+// only narrow.
 // It panics if l.Validate fails.
 func With(ctx context.Context, l Limits) (context.Context, *Budget) {
 	if err := l.Validate(); err != nil {
@@ -115,41 +119,44 @@ func (b *Budget) Spent() Spent {
 	return Spent{ModelCalls: b.calls, Usage: b.usage, Cost: b.cost}
 }
 
-// New returns the middleware that charges the budgets of the context, and
-// refuses a model call once a limit of any of them is reached, with an error
-// that wraps ErrExceeded and an empty ledger. Without a budget in the context
-// it passes straight through.
+// New returns the middleware that charges the budgets of the context. It refuses
+// a model call once a limit of any of them is reached, with an error that wraps
+// ErrExceeded and an empty ledger. Without a budget in the context it passes the
+// call on.
 //
 // It charges what middleware.ReportOf says: every attempt of a response or an
-// error, with its usage; an error that nobody recorded is one model call. A
-// call that panics is not charged. A model call is reserved before it starts,
-// so a call may be refused because of others that are under way.
+// error, with its usage. An error without a report is one model call. A call
+// that panics is not charged. A model call is reserved before it starts, so a
+// call may be refused because of others that are under way.
 //
-// It is safe for concurrent use. Retry does not repeat a refusal.
+// It is safe for concurrent use. Package retry does not repeat a refusal.
 //
-// Position: any. Innermost it sees each attempt and can stop a step between
-// two. Outermost it reserves one model call for the step and charges all of its
-// attempts afterwards, so a step may overshoot by its hidden attempts. Standing
-// in a chain twice, it counts once: the outer one charges only what the inner
-// one has not seen.
+// Position: innermost, once in a chain. There it sees each attempt and can stop
+// a step between two. Further out it reserves one model call for the step and
+// charges all attempts afterwards, so a step may overshoot by its hidden
+// attempts. If a chain has it twice, the outer one does the work: a budget that
+// an outer New charges is not charged again inside.
 func New() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {
 			panic("budget: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			b := from(ctx)
-			if b == nil {
+			budgets := uncharged(ctx)
+			if len(budgets) == 0 {
 				return next(ctx, req)
 			}
-			l, err := enter(ctx, b)
-			if err != nil {
+			if err := reserve(budgets); err != nil {
 				var nothing middleware.Tally // no attempt was made
 				return nothing.Finish(nil, err)
 			}
 			var attempts []middleware.Attempt
-			defer func() { l.leave(attempts, req.Model) }() // a panic too gives the reservation back
-			resp, err := keepContract(next(context.WithValue(ctx, layerKey{}, l), req))
+			defer func() { // a panic too gives the reservation back
+				for _, b := range budgets {
+					b.charge(attempts, req.Model)
+				}
+			}()
+			resp, err := keepContract(next(context.WithValue(ctx, chargedKey{}, budgets[0]), req))
 			attempts = middleware.ReportOf(resp, err).Attempts
 			return resp, err
 		}

@@ -1,30 +1,43 @@
 package budget
 
 import (
+	"context"
 	"fmt"
 	"math"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// within reports whether b is o or inside it.
-func (b *Budget) within(o *Budget) bool {
-	for ; b != nil; b = b.outer {
-		if b == o {
-			return true
-		}
+// uncharged returns the budgets of a context, the innermost first, without those
+// that an outer New charges.
+func uncharged(ctx context.Context) (budgets []*Budget) {
+	charged, _ := ctx.Value(chargedKey{}).(*Budget)
+	for b := from(ctx); b != nil && b != charged; b = b.outer {
+		budgets = append(budgets, b)
 	}
-	return false
+	return budgets
 }
 
-// admit refuses a model call if a limit is reached, else reserves it if asked
-// to. A call that is reserved already does not count against itself.
-func (b *Budget) admit(reserve bool) error {
+// reserve reserves a model call in each budget, or in none of them.
+func reserve(budgets []*Budget) error {
+	for i, b := range budgets {
+		if err := b.admit(); err != nil {
+			for _, reserved := range budgets[:i] {
+				reserved.charge(nil, "")
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// admit reserves a model call, or refuses it if a limit is reached.
+func (b *Budget) admit() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l, tokens := b.limits, sum(b.usage)
 	switch {
-	case reserve && l.ModelCalls > 0 && b.calls+b.underway >= l.ModelCalls:
+	case l.ModelCalls > 0 && b.calls+b.underway >= l.ModelCalls:
 		return fmt.Errorf("%w: model calls: %d spent and %d under way, %d allowed", ErrExceeded, b.calls, b.underway, l.ModelCalls)
 	case l.Tokens > 0 && tokens >= l.Tokens:
 		return fmt.Errorf("%w: tokens: %d spent, %d allowed", ErrExceeded, tokens, l.Tokens)
@@ -34,15 +47,13 @@ func (b *Budget) admit(reserve bool) error {
 		return fmt.Errorf("%w: cost: unknown, as Limits.Price gave no usable price for %d of %d model calls; %g allowed",
 			ErrExceeded, b.unpriced, b.calls, l.Cost)
 	}
-	if reserve {
-		b.underway++
-	}
+	b.underway++
 	return nil
 }
 
-// charge adds attempts to what is spent, and lets go of a reservation. Price
-// runs outside the lock: it may ask for Spent.
-func (b *Budget) charge(attempts []middleware.Attempt, model string, release bool) {
+// charge adds attempts to what is spent, and releases the reservation. Price
+// runs outside the lock, because it may call Spent.
+func (b *Budget) charge(attempts []middleware.Attempt, model string) {
 	var u middleware.Usage
 	var cost float64
 	unpriced := 0
@@ -68,12 +79,11 @@ func (b *Budget) charge(attempts []middleware.Attempt, model string, release boo
 	b.usage = b.usage.Add(u)
 	b.cost += cost
 	b.unpriced += unpriced
-	if release {
-		b.underway--
-	}
+	b.underway--
 }
 
-// price is false where the caller's function gives no price.
+// price calls Limits.Price. ok is false if that panics or returns no usable
+// price.
 func (b *Budget) price(model string, u middleware.Usage) (p float64, ok bool) {
 	defer func() {
 		if recover() != nil {
@@ -84,8 +94,8 @@ func (b *Budget) price(model string, u middleware.Usage) (p float64, ok bool) {
 	return p, p >= 0 && !math.IsInf(p, 1)
 }
 
-// sum is the tokens of u, whose counts are not negative: at most the largest
-// number.
+// sum returns the tokens of u, whose counts are not negative, or the largest
+// int64 if they are more.
 func sum(u middleware.Usage) int64 {
 	return u.Input + min(u.Output, math.MaxInt64-u.Input)
 }
