@@ -110,10 +110,11 @@ func TestCompareLive(t *testing.T) {
 func TestWritten(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string][2]string{
-		`f", "arguments": {"a": 1}}` + "\n": {"f", `{"a": 1}`},
-		`f", "arguments": {'a': 1}}`:        {"f", `{'a': 1}`},
-		`f", "arguments": {"a": "Ro`:        {"f", `{"a": "Ro`},
-		`f`:                                 {"f", ""},
+		`f", "arguments": {"a": 1}}` + "\n":  {"f", `{"a": 1}`},
+		`f", "arguments": {'a': 1}}`:         {"f", `{'a': 1}`},
+		`f", "arguments": {"a": 1}, "b": 2}`: {"f", `{"a": 1}`},
+		`f", "arguments": {"a": "Ro`:         {"f", `{"a": "Ro`},
+		`f`:                                  {"f", ""},
 	} {
 		c := written(text)
 		require.Equal(t, want, [2]string{c.Name, c.Arguments}, text)

@@ -9,7 +9,6 @@ import (
 	"maps"
 	"net/http"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -28,15 +27,24 @@ func newServer(ctx context.Context, url string) (*server, error) {
 	var props struct {
 		Model string `json:"model_path"`
 	}
-	if err := s.do(ctx, http.MethodGet, "/props", nil, &props); err != nil {
+	if err := s.do(ctx, "/props", nil, &props); err != nil {
 		return nil, fmt.Errorf("no model at %s (start one: llama-server -m MODEL.gguf -c 4096 -np 1): %w", url, err)
 	}
 	s.model = path.Base(props.Model)
 	return s, nil
 }
 
-func (s *server) do(ctx context.Context, method, path string, body []byte, into any) error {
-	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(body))
+// do sends a body as JSON, or nothing, and decodes the answer.
+func (s *server) do(ctx context.Context, path string, body, into any) error {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	method := http.MethodPost
+	if body == nil {
+		method = http.MethodGet
+	}
+	req, err := http.NewRequestWithContext(ctx, method, s.url+path, bytes.NewReader(text))
 	if err != nil {
 		return err
 	}
@@ -45,14 +53,11 @@ func (s *server) do(ctx context.Context, method, path string, body []byte, into 
 		return err
 	}
 	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s: %.200s", path, resp.Status, text)
+		said, _ := io.ReadAll(io.LimitReader(resp.Body, 200))
+		return fmt.Errorf("%s: %s: %s", path, resp.Status, said)
 	}
-	return json.Unmarshal(text, into)
+	return json.NewDecoder(resp.Body).Decode(into)
 }
 
 // maxAnswer is the most tokens of an answer. The calls of the recordings that
@@ -68,19 +73,16 @@ func (s *server) call(ctx context.Context, req *middleware.Request) (*middleware
 	if err != nil {
 		return nil, err
 	}
-	body, err := json.Marshal(map[string]any{
+	body := map[string]any{
 		"prompt": text, "n_predict": maxAnswer, "temperature": 0, "seed": 1, "cache_prompt": true,
 		"stop": []string{"</tool_call>", "<|im_end|>", "<tool_response>"},
-	})
-	if err != nil {
-		return nil, err
 	}
 	var answer struct {
 		Content string `json:"content"`
 		Read    int64  `json:"tokens_evaluated"`
 		Written int64  `json:"tokens_predicted"`
 	}
-	if err := s.do(ctx, http.MethodPost, "/completion", body, &answer); err != nil {
+	if err := s.do(ctx, "/completion", body, &answer); err != nil {
 		return nil, err
 	}
 	resp := &middleware.Response{
@@ -94,24 +96,20 @@ func (s *server) call(ctx context.Context, req *middleware.Request) (*middleware
 	return resp, nil
 }
 
-// nameAndArguments matches what vLLM's parser of this form falls back to.
-var nameAndArguments = regexp.MustCompile(`(?s)^([^"]*)"\s*,\s*"arguments"\s*:\s*(.*?)\s*\}?\s*$`)
-
-// written reads a call as it follows callStart. What is no JSON is kept as it
-// is.
+// written reads a call as it follows callStart. In text that is not JSON the
+// arguments are all between their key and the last brace.
 func written(text string) middleware.ToolCall {
 	var c struct {
-		Name      string          `json:"name"`
-		Arguments json.RawMessage `json:"arguments"`
+		Name      string
+		Arguments json.RawMessage
 	}
 	if json.Unmarshal([]byte(`{"name": "`+text), &c) == nil {
 		return middleware.ToolCall{ID: "c2", Name: c.Name, Arguments: string(c.Arguments)}
 	}
-	if m := nameAndArguments.FindStringSubmatch(text); m != nil {
-		return middleware.ToolCall{ID: "c2", Name: m[1], Arguments: m[2]}
-	}
 	name, rest, _ := strings.Cut(text, `"`)
-	return middleware.ToolCall{ID: "c2", Name: name, Arguments: rest}
+	_, arguments, _ := strings.Cut(rest, `"arguments":`)
+	arguments = strings.TrimSuffix(strings.TrimSpace(arguments), "}")
+	return middleware.ToolCall{ID: "c2", Name: name, Arguments: strings.TrimSpace(arguments)}
 }
 
 // shots are two worked examples with tools of their own.
