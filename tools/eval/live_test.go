@@ -98,6 +98,7 @@ func TestCompareLive(t *testing.T) {
 		require.Contains(t, out.String(), "| "+kind+" | 1 | 1, 0 | 1 : 0 | 1 | 1, 0 | 1 : 0 | 1 |")
 	}
 	require.Contains(t, out.String(), "| **all three** | 3 | 3, 0 | 3 : 0 | 0.25 | 3, 0 | 3 : 0 | 0.25 | 1, 3 |", "two members of the cut call are enough")
+	require.Contains(t, out.String(), "| of these, the members alone are valid | 1 |")
 	require.Len(t, prompts, 9)
 	all := strings.Join(prompts, "")
 	require.Contains(t, all, "stay: book a room\n- city (string, required): \n- nights (integer, required): \n- note (string): \n")
