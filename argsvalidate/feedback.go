@@ -212,7 +212,10 @@ func (f *feedback) declared(pointer string) *view.Declared {
 }
 
 // parent returns the pointer to what holds the value at pointer.
-func parent(pointer string) string { return pointer[:max(strings.LastIndexByte(pointer, '/'), 0)] }
+func parent(pointer string) string {
+	above, _ := rawjson.CutLast(pointer)
+	return above
+}
 
 // cut shortens s to n bytes, with "…" at the end, at a character.
 func cut(s string, n int) string {

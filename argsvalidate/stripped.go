@@ -2,7 +2,6 @@ package argsvalidate
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -44,7 +43,7 @@ func (j *judgement) stripRefused(s *seen, c *compiled, left *schema.Budget) {
 		if !v.IsMember() || !v.Empty() || i.Code != "type" && i.Code != "enum" && i.Code != "const" || refused[v] {
 			return
 		}
-		at := i.Pointer[:strings.LastIndexByte(i.Pointer, '/')]
+		at, _ := rawjson.CutLast(i.Pointer)
 		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
 			return // a key of a map is a value of its own
 		}

@@ -2,7 +2,6 @@ package mend
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -223,9 +222,6 @@ func rename(rule Rules, member rawjson.Value, name string) fix {
 
 // cutLast returns the pointer of the object around a member, and its key.
 func cutLast(pointer string) (parent, key string, ok bool) {
-	slash := strings.LastIndexByte(pointer, '/')
-	if slash < 0 {
-		return "", "", false
-	}
-	return pointer[:slash], rawjson.Segments(pointer[slash:])[0], true
+	parent, seg := rawjson.CutLast(pointer)
+	return parent, rawjson.Unescape(seg), pointer != ""
 }

@@ -29,6 +29,39 @@ func CutPointer(pointer string) string {
 	return strings.TrimRight(strings.ToValidUTF8(head, ""), "~") + pointerMark + strings.ToValidUTF8(tail, "")
 }
 
+// CutFirst returns the first segment of a JSON Pointer, escaped as it is there,
+// and the rest; both are "" for "".
+func CutFirst(pointer string) (seg, rest string) {
+	pointer = strings.TrimPrefix(pointer, "/")
+	if i := strings.IndexByte(pointer, '/'); i >= 0 {
+		return pointer[:i], pointer[i:]
+	}
+	return pointer, ""
+}
+
+// CutLast returns the JSON Pointer of what holds the value at pointer, and the
+// last segment, escaped as it is there; both are "" for "".
+func CutLast(pointer string) (parent, seg string) {
+	i := strings.LastIndexByte(pointer, '/')
+	return pointer[:max(i, 0)], pointer[i+1:]
+}
+
+// Index returns the index that a segment of a JSON Pointer stands for, -1 if it
+// stands for none.
+func Index(seg string) int {
+	if seg == "" || len(seg) > 9 || len(seg) > 1 && seg[0] == '0' {
+		return -1
+	}
+	n := 0
+	for _, c := range []byte(seg) {
+		if c < '0' || c > '9' {
+			return -1
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n
+}
+
 // JoinPointer returns the pointer of the member key below the value at parent,
 // cut as CutPointer does. Its work is bounded, however long the two are.
 func JoinPointer(parent, key string) string {

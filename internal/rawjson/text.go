@@ -114,6 +114,9 @@ var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 // Escape returns key as a segment of a JSON Pointer (RFC 6901).
 func Escape(key string) string { return pointerEscape.Replace(key) }
 
+// Unescape returns the key that a segment of a JSON Pointer stands for.
+func Unescape(seg string) string { return pointerUnescape.Replace(seg) }
+
 // Segments returns the unescaped segments of a JSON Pointer; none for "".
 func Segments(pointer string) []string {
 	if pointer == "" {
@@ -164,8 +167,8 @@ func (v Value) At(pointer string) Value {
 }
 
 func (v Value) element(seg string) Value {
-	n, err := strconv.Atoi(seg)
-	if err != nil || n < 0 || strconv.Itoa(n) != seg {
+	n := Index(seg)
+	if n < 0 {
 		return Value{}
 	}
 	if v.doc.index != nil {

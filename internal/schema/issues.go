@@ -47,7 +47,7 @@ func (r *reader) got(at string) rawjson.Value {
 	if at == "" {
 		return r.instance
 	}
-	parent, last := cutLast(at)
+	parent, last := rawjson.CutLast(at)
 	if parent != r.parent || !r.within.Exists() {
 		r.parent, r.within = parent, r.instance.At(parent)
 	}
@@ -181,7 +181,7 @@ type finding struct {
 func (r *reader) read(f fault) []middleware.Issue {
 	x := finding{fault: f, got: r.got(f.at)}
 	if !f.foreign {
-		holder, keyword := cutLast(f.where)
+		holder, keyword := rawjson.CutLast(f.where)
 		x.schema = r.s.words.At(holder)
 		x.rule = x.schema.At("/" + keyword)
 	}
@@ -198,9 +198,9 @@ func (r *reader) read(f fault) []middleware.Issue {
 		}
 	case "dependentRequired":
 		if x.rule.Kind() == rawjson.String { // …/dependentRequired/name/0
-			up, _ := cutLast(f.where)
-			up, _ = cutLast(up)
-			up, _ = cutLast(up)
+			up, _ := rawjson.CutLast(f.where)
+			up, _ = rawjson.CutLast(up)
+			up, _ = rawjson.CutLast(up)
 			issues = append(issues, r.missing(x, r.s.words.At(up), x.rule.Str()))
 		}
 	case "additionalProperties":

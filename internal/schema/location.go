@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
@@ -24,7 +25,7 @@ func parseLocation(path string) location {
 	var l location
 	for path != "" {
 		l.below, l.listed = false, false
-		l.keyword, path = cutFirst(path)
+		l.keyword, path = rawjson.CutFirst(path)
 		switch form := view.Holds(l.keyword); {
 		case l.keyword == "propertyNames":
 			l.names = true
@@ -32,37 +33,18 @@ func parseLocation(path string) location {
 			if path == "" {
 				return l
 			}
-			_, path = cutFirst(path)
+			_, path = rawjson.CutFirst(path)
 			l.below = true
-			if seg, rest := peek(path); isIndex(seg) { // dependentRequired/name/0
+			if seg, rest := rawjson.CutFirst(path); rawjson.Index(seg) >= 0 { // dependentRequired/name/0
 				path, l.listed = rest, true
 			}
 		case form.Has(view.List):
-			if seg, rest := peek(path); isIndex(seg) {
+			if seg, rest := rawjson.CutFirst(path); rawjson.Index(seg) >= 0 {
 				path, l.below = rest, true
 			}
 		}
 	}
 	return l
-}
-
-// peek is cutFirst for a path that may be at its end.
-func peek(path string) (seg, rest string) {
-	if path == "" {
-		return "", ""
-	}
-	return cutFirst(path)
-}
-
-// isIndex reports whether seg is an index: no keyword is.
-func isIndex(seg string) bool { return seg != "" && strings.Trim(seg, "0123456789") == "" }
-
-func cutLast(pointer string) (parent, last string) {
-	i := strings.LastIndexByte(pointer, '/')
-	if i < 0 {
-		return "", pointer
-	}
-	return pointer[:i], pointer[i+1:]
 }
 
 // localPointer returns the pointer that a reference into the same document
@@ -81,39 +63,19 @@ func unescapePercent(pointer string) string {
 	return pointer
 }
 
-// index reads an index of a pointer, -1 if seg is none.
-func index(seg string) int {
-	if !isIndex(seg) || len(seg) > 9 || len(seg) > 1 && seg[0] == '0' {
-		return -1
-	}
-	n := 0
-	for _, c := range []byte(seg) {
-		n = 10*n + int(c-'0')
-	}
-	return n
-}
-
 // comparePointers orders by segment, indices by number.
 func comparePointers(a, b string) int {
 	for a != "" && b != "" {
 		var x, y string
-		x, a = cutFirst(a)
-		y, b = cutFirst(b)
+		x, a = rawjson.CutFirst(a)
+		y, b = rawjson.CutFirst(b)
 		if x == y {
 			continue
 		}
-		if n, m := index(x), index(y); n >= 0 && m >= 0 {
+		if n, m := rawjson.Index(x), rawjson.Index(y); n >= 0 && m >= 0 {
 			return n - m
 		}
 		return strings.Compare(x, y)
 	}
 	return len(a) - len(b)
-}
-
-func cutFirst(pointer string) (seg, rest string) {
-	pointer = pointer[1:]
-	if i := strings.IndexByte(pointer, '/'); i >= 0 {
-		return pointer[:i], pointer[i:]
-	}
-	return pointer, ""
 }

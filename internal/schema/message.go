@@ -183,7 +183,7 @@ func (s *Schema) values(where string) []string {
 	}
 	var values []string
 	rule := s.words.At(where)
-	if _, kw := cutLast(where); kw == "const" {
+	if _, kw := rawjson.CutLast(where); kw == "const" {
 		values = []string{clip(rule.Raw(), maxQuoted)}
 	} else {
 		for e := range rule.Each() {

@@ -100,7 +100,7 @@ func isModern(tree any) bool {
 // follow visits what a reference points to, which may stand under a keyword
 // that JSON Schema does not know, such as components.
 func (n *normalizer) follow(pointer string) {
-	parent, last := cutLast(pointer)
+	parent, last := rawjson.CutLast(pointer)
 	if n.nodes[parent] != nil && (view.Holds(last).Has(view.Map) || last == "const" || last == "default") {
 		return // a map of schemas, or a value
 	}
@@ -177,7 +177,7 @@ func resolve(v any, pointer string) any {
 		case map[string]any:
 			v = c[seg]
 		case []any:
-			i := index(seg)
+			i := rawjson.Index(seg)
 			if i < 0 || i >= len(c) {
 				return nil
 			}

@@ -3,7 +3,6 @@ package view
 import (
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -30,7 +29,7 @@ func declares(n *Node, path string, left *int) bool {
 	if path == "" {
 		return true
 	}
-	seg, rest := cutFirst(path)
+	seg, rest := rawjson.CutFirst(path)
 	silent := true // no schema says anything about children
 	for _, a := range n.Speaking() {
 		if a.Lost {
@@ -70,22 +69,14 @@ func (n *Node) below(seg string) (next []*Node, says bool) {
 	}
 	key := "*" // as ~* means
 	if seg != "~*" {
-		key = rawjson.Segments("/" + seg)[0]
+		key = rawjson.Unescape(seg)
 	}
 	most, err := strconv.ParseFloat(n.Get("maxItems").Raw(), 64)
-	if i, _ := strconv.Atoi(seg); isIndex(seg) && n.Props[key] == nil && err == nil && float64(i) >= most {
+	if n.Props[key] == nil && err == nil && float64(rawjson.Index(seg)) >= most {
 		return next, says // past the last element
 	}
 	if child := n.Child(key); child != nil {
 		next = append(next, child)
 	}
 	return next, says
-}
-
-func cutFirst(pointer string) (seg, rest string) {
-	pointer = pointer[1:]
-	if i := strings.IndexByte(pointer, '/'); i >= 0 {
-		return pointer[:i], pointer[i:]
-	}
-	return pointer, ""
 }

@@ -2,8 +2,6 @@ package view
 
 import (
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -129,17 +127,14 @@ func (n *Node) Child(seg string) *Node {
 	if p := n.Props[seg]; p != nil {
 		return p
 	}
-	if !isIndex(seg) {
+	switch i := rawjson.Index(seg); {
+	case i < 0:
 		return nil
-	}
-	if i, err := strconv.Atoi(seg); err == nil && i < len(n.Prefix) {
+	case i < len(n.Prefix):
 		return n.Prefix[i]
 	}
 	return n.Items
 }
-
-// isIndex reports whether seg may be the index of an element.
-func isIndex(seg string) bool { return seg != "" && strings.Trim(seg, "0123456789") == "" }
 
 // Step returns the schema of a property or an element: that of the first of
 // n's alternatives that names it, else the first schema for other properties.
