@@ -1,6 +1,7 @@
 package middleware
 
 import (
+	"bytes"
 	"encoding/json"
 	"unicode/utf8"
 )
@@ -28,4 +29,26 @@ func (t *text) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	return json.Unmarshal(b, (*string)(t))
+}
+
+// schema is a text that keeps its bytes: as itself where encoding/json would leave
+// it alone, else, or where it is no JSON, as a string.
+type schema []byte
+
+func (s schema) MarshalJSON() ([]byte, error) {
+	if b, err := json.Marshal(json.RawMessage(s)); err == nil && bytes.Equal(b, s) && b[0] != '"' {
+		return b, nil
+	}
+	return json.Marshal(string(s))
+}
+
+func (s *schema) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '"' {
+		var text string
+		err := json.Unmarshal(b, &text)
+		*s = schema(text)
+		return err
+	}
+	*s = bytes.Clone(b)
+	return nil
 }

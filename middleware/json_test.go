@@ -58,22 +58,20 @@ func TestEverythingSurvivesJSON(t *testing.T) {
 	t.Run("Usage", survives(drawUsage))
 }
 
-// A schema keeps its meaning in JSON, and an answer of encoding/json about one
-// that is no JSON at all is an error, not a loss.
+// A schema keeps its bytes in JSON, even one that is no JSON: a codec finds out by
+// them whether a stored tool was changed.
 func TestSchemasInJSON(t *testing.T) {
 	t.Parallel()
-	for name, parameters := range map[string]string{"pretty printed": "{\n  \"type\": \"object\"\n}", "HTML": `{"d":"<a&b>"}`} {
+	for name, parameters := range map[string]string{"pretty printed": "{\n  \"type\": \"object\"\n}", "HTML": `{"d":"<a&b>"}`, "a string": `"object"`, "compact": `{"type":"object"}`, "true": `true`, "no JSON": `{"type":`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b, err := json.Marshal(middleware.Tool{Name: "f", Parameters: json.RawMessage(parameters)})
 			require.NoError(t, err)
 			var back middleware.Tool
 			require.NoError(t, json.Unmarshal(b, &back))
-			require.JSONEq(t, parameters, string(back.Parameters))
+			require.Equal(t, parameters, string(back.Parameters))
 		})
 	}
-	_, err := json.Marshal(middleware.Tool{Name: "f", Parameters: json.RawMessage(`{"type":`)})
-	require.Error(t, err)
 }
 
 func TestAttemptErrorSurvivesAsText(t *testing.T) {

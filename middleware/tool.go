@@ -95,3 +95,29 @@ func (n *Native) UnmarshalJSON(b []byte) error {
 	*n = Native{Dialect: v.Dialect, Raw: string(v.Raw)}
 	return nil
 }
+
+// MarshalJSON keeps the bytes of Parameters: a codec finds out by them whether a
+// tool that was stored has changed.
+func (t Tool) MarshalJSON() ([]byte, error) {
+	type plain Tool
+	return json.Marshal(struct {
+		Name        string `json:"name"`
+		Description string `json:"description,omitzero"`
+		Parameters  schema `json:"parameters,omitzero"`
+		plain
+	}{t.Name, t.Description, schema(t.Parameters), plain(t)})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Tool) UnmarshalJSON(b []byte) error {
+	type plain Tool
+	v := struct {
+		*plain
+		Parameters schema `json:"parameters,omitzero"`
+	}{plain: (*plain)(t)}
+	if err := json.Unmarshal(b, &v); err != nil {
+		return err
+	}
+	t.Parameters = json.RawMessage(v.Parameters)
+	return nil
+}
