@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
 // readSchema returns the schema of a tool's arguments as a provider takes it,
@@ -111,7 +112,7 @@ func loosen(v any, names bool) any {
 			switch {
 			case names:
 				out[k] = loosen(x, false)
-			case slices.Contains([]string{"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"}, k):
+			case view.Holds(k).Has(view.Map):
 				out[k] = loosen(x, true)
 			case slices.Contains([]string{"enum", "const", "default", "examples"}, k):
 				if !rounded(x) {

@@ -24,6 +24,7 @@ type place struct {
 	items   *place              // the elements after prefix
 }
 
+// property is a declared property of the object at a place.
 type property struct {
 	place *place
 	stays bool // required, or counted by a minProperties
@@ -68,6 +69,8 @@ const (
 	freezes                   // it may have to fail: what it speaks of stays
 )
 
+// start is a subschema that applies to a place, before its references and
+// branches are followed.
 type start struct {
 	node *view.Node
 	role role
@@ -82,6 +85,8 @@ type compiler struct {
 	work         int
 }
 
+// job is a place that is still to be built. Places are built in the order in
+// which they are reached, so that the work that is left goes to the outer ones.
 type job struct {
 	place  *place
 	starts []start
@@ -133,6 +138,8 @@ func (c *compiler) place(starts []start) *place {
 	return p
 }
 
+// build works out what starts say about a place. Children matter only where the
+// value may be an object or an array at all.
 func (c *compiler) build(p *place, starts []start) {
 	p.admits = allProbes
 	for _, s := range starts {
@@ -222,6 +229,9 @@ func (c *compiler) fixed(all []start) bool {
 	return slices.ContainsFunc(all, func(s start) bool { return s.node.Lost || c.of(s.node).literal })
 }
 
+// object works out the properties of a place from all subschemas that apply to
+// it. A property goes only if one of them declares it for certain; it stays if
+// any of them may require it, or would hold or fail because of it.
 func (c *compiler) object(p *place, all []start) {
 	if c.fixed(all) || c.work > maxWork {
 		return
@@ -271,6 +281,8 @@ func (c *compiler) property(all []start, name string) []start {
 	return starts
 }
 
+// array works out the elements of a place, which themselves stay: only what is
+// in them may go.
 func (c *compiler) array(p *place, all []start) {
 	unique := slices.ContainsFunc(all, func(s start) bool { return s.node.Get("uniqueItems").Raw() == "true" })
 	if c.fixed(all) || unique || c.work > maxWork { // elements may become equal

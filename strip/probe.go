@@ -57,6 +57,8 @@ func (c *compiler) of(n *view.Node) *facts {
 	return f
 }
 
+// read fills in the facts that the keywords of n state. A keyword whose value
+// means nothing restricts nothing.
 func (c *compiler) read(f *facts, n *view.Node) {
 	if n.Text() == "false" {
 		f.own = 0
