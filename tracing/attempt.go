@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -33,7 +32,7 @@ type attemptCall struct {
 // beginAttempt starts the span and tells the step around it, if there is one,
 // that its attempts are measured here.
 func (r *recorder) beginAttempt(ctx context.Context, req *middleware.Request) attemptCall {
-	c := attemptCall{running: r.begin(ctx, req, r.newAttemptStart)}
+	c := attemptCall{running: r.beginModel(ctx, chat, clientSpan, req, attribute.String(operationName, chat))}
 	guard("context", func() {
 		if s, ok := ctx.Value(stepKey{}).(*stepState); ok {
 			s.measured.Store(true)
@@ -44,11 +43,6 @@ func (r *recorder) beginAttempt(ctx context.Context, req *middleware.Request) at
 		guard("span", func() { c.span.SetAttributes(c.requestAttributes(req)...) })
 	}
 	return c
-}
-
-// newAttemptStart is built once for each request model.
-func (r *recorder) newAttemptStart(k key) start {
-	return r.named(chat, trace.SpanKindClient, k, attribute.String(operationName, chat))
 }
 
 // requestAttributes returns what was asked, as far as it was set: zero means
@@ -103,7 +97,7 @@ func (c *attemptCall) end(req *middleware.Request, resp *middleware.Response, er
 // input_tokens holds the cached ones, output_tokens the reasoning.
 func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.KeyValue {
 	kvs := make([]attribute.KeyValue, 0, 8)
-	kvs = appendSet(kvs, responseModel, bounded(resp.Model, maxLabel))
+	kvs = appendSet(kvs, responseModel, resp.Model)
 	if resp.FinishReason != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
 	}

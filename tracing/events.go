@@ -95,7 +95,7 @@ func (w *eventWriter) call(c middleware.ToolCall) []attribute.KeyValue {
 	if c != (middleware.ToolCall{}) {
 		kvs = append(kvs, attribute.String(toolName, bounded(c.Name, maxLabel)))
 	}
-	return appendSet(kvs, toolCallID, bounded(c.ID, maxLabel))
+	return appendSet(kvs, toolCallID, c.ID)
 }
 
 // take asks for room for one event, before its values are redacted.

@@ -90,7 +90,7 @@ func (c *stepCall) logReask(attempt int, replies []middleware.Message) {
 }
 
 // logStep writes the one record that every step has. A step that came through
-// after a single slip is no warning; one that needed luck is.
+// after a single failed attempt is logged at Info, after more than one at Warn.
 func (c *stepCall) logStep(requested string, s *summary, took time.Duration) {
 	level, text := slog.LevelInfo, "model step"
 	switch {

@@ -3,8 +3,6 @@ package tracing
 import (
 	"context"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,8 +12,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// meters holds the instruments, and the attribute sets that were used before:
-// making one anew costs more than recording with it.
+// meters holds the instruments.
 type meters struct {
 	provider string
 
@@ -25,17 +22,10 @@ type meters struct {
 	attempts  metric.Int64Counter
 	invalid   metric.Int64Counter
 	exhausted metric.Int64Counter
-
-	operations cache[operation]          // by request model, response model, error.type
-	stepSets   cache[[]metric.AddOption] // by request model, status, error.type
-	callSets   cache[[]metric.AddOption] // by request model, tool, code
 }
 
-// operation is what one model call is recorded with.
-type operation struct{ duration, input, output []metric.RecordOption }
-
-// newMeters falls back to instruments that do nothing: a broken provider must
-// not keep a stack from being built.
+// newMeters makes the instruments. If the provider panics they do nothing, so
+// that a broken provider does not keep a stack from being built.
 func newMeters(mp metric.MeterProvider, provider string) *meters {
 	m := &meters{provider: provider}
 	if !guard("MeterProvider", func() { m.open(mp.Meter(scope)) }) {
@@ -44,7 +34,8 @@ func newMeters(mp metric.MeterProvider, provider string) *meters {
 	return m
 }
 
-// open makes the instruments. Beside an error there is a usable instrument.
+// open makes the instruments. An instrument that meter fails to make does
+// nothing.
 func (m *meters) open(meter metric.Meter) {
 	counter := func(name, unit, text string) metric.Int64Counter {
 		c, err := meter.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(text))
@@ -72,51 +63,46 @@ func (m *meters) open(meter metric.Meter) {
 	m.exhausted = counter(counterExhausted, "{step}", "Model steps that ended with invalid tool calls.")
 }
 
-// operation records one model call. took < 0: nobody measured.
+// enabled reports whether any instrument is recorded.
+func (m *meters) enabled(ctx context.Context) bool {
+	return m.duration.Enabled(ctx) || m.tokens.Enabled(ctx) ||
+		m.steps.Enabled(ctx) || m.attempts.Enabled(ctx) || m.invalid.Enabled(ctx) || m.exhausted.Enabled(ctx)
+}
+
+// operation records one model call. A negative duration was not measured. The
+// error is an attribute of the duration only: failed calls use tokens, too.
 func (m *meters) operation(ctx context.Context, request, response, kind string, took time.Duration, u middleware.Usage) {
-	if !m.duration.Enabled(ctx) && !m.tokens.Enabled(ctx) {
+	if !m.enabled(ctx) {
 		return
 	}
-	o := m.operations.get(labels(request, response, kind), m.newOperation)
+	kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
+	kvs = appendSet(kvs, requestModel, request)
+	kvs = slices.Clip(appendSet(kvs, responseModel, response)) // the sets below do not share an array
 	if took >= 0 {
-		m.duration.Record(ctx, took.Seconds(), o.duration...)
+		m.duration.Record(ctx, took.Seconds(), set(appendSet(kvs, errorTypeKey, kind)))
 	}
 	if u.Input > 0 {
-		m.tokens.Record(ctx, u.Input, o.input...)
+		m.tokens.Record(ctx, u.Input, set(append(kvs, attribute.String(tokenType, tokenInput))))
 	}
 	if u.Output > 0 {
-		m.tokens.Record(ctx, u.Output, o.output...)
+		m.tokens.Record(ctx, u.Output, set(append(kvs, attribute.String(tokenType, tokenOutput))))
 	}
 }
 
-// newOperation builds the sets of one key. The error goes on the duration only:
-// tokens that were used were used. The slice is clipped so that the three sets
-// do not write into one array.
-func (m *meters) newOperation(k key) operation {
-	kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
-	kvs = appendSet(kvs, requestModel, k[0])
-	kvs = appendSet(kvs, responseModel, k[1])
-	kvs = slices.Clip(kvs)
-	return operation{
-		duration: recordOption(appendSet(kvs, errorTypeKey, k[2])),
-		input:    recordOption(append(kvs, attribute.String(tokenType, tokenInput))),
-		output:   recordOption(append(kvs, attribute.String(tokenType, tokenOutput))),
-	}
-}
-
-// step counts one step. declared tells the request's tools: the name of any
-// other was invented by the model, and each invention would be a time series.
-// A call is counted once, under its first issue, so that the sum over the codes
-// is the number of invalid calls.
+// step counts one step. declared reports whether the request declares a tool:
+// other names are the model's to invent, and each would be a time series. A call
+// is counted once, under its first issue, so that the sum over the codes is the
+// number of invalid calls.
 func (m *meters) step(ctx context.Context, request string, s *summary, declared func(string) bool) {
-	if !m.steps.Enabled(ctx) && !m.attempts.Enabled(ctx) && !m.invalid.Enabled(ctx) && !m.exhausted.Enabled(ctx) {
+	if !m.enabled(ctx) {
 		return
 	}
-	opts := m.stepSets.get(labels(request, s.status, s.outcome.kind), m.newStepSet)
-	m.steps.Add(ctx, 1, opts...)
-	m.attempts.Add(ctx, int64(len(s.report.Attempts)), opts...)
+	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, s.status)}
+	labels := set(appendSet(appendSet(kvs, requestModel, request), errorTypeKey, s.outcome.kind))
+	m.steps.Add(ctx, 1, labels)
+	m.attempts.Add(ctx, int64(len(s.report.Attempts)), labels)
 	if s.report.Status == middleware.Invalid {
-		m.exhausted.Add(ctx, 1, opts...)
+		m.exhausted.Add(ctx, 1, labels)
 	}
 	for _, a := range s.report.Attempts {
 		for _, v := range a.Verdicts {
@@ -125,78 +111,24 @@ func (m *meters) step(ctx context.Context, request string, s *summary, declared 
 			}
 			name := other
 			if declared(v.Call.Name) {
-				name = v.Call.Name
+				name = bounded(v.Call.Name, maxLabel)
 			}
-			m.invalid.Add(ctx, 1, m.callSets.get(labels(request, name, v.Issues[0].Code), m.newCallSet)...)
+			kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(toolName, name),
+				attribute.String(issueCodeKey, bounded(v.Issues[0].Code, maxLabel))}
+			m.invalid.Add(ctx, 1, set(appendSet(kvs, requestModel, request)))
 		}
 	}
 }
 
-func (m *meters) newStepSet(k key) []metric.AddOption {
-	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, k[1])}
-	return addOption(appendSet(appendSet(kvs, requestModel, k[0]), errorTypeKey, k[2]))
+// set makes the option that attributes are recorded with.
+func set(kvs []attribute.KeyValue) metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(kvs...))
 }
 
-func (m *meters) newCallSet(k key) []metric.AddOption {
-	kvs := []attribute.KeyValue{
-		attribute.String(providerName, m.provider), attribute.String(toolName, k[1]), attribute.String(issueCodeKey, k[2]),
-	}
-	return addOption(appendSet(kvs, requestModel, k[0]))
-}
-
-// appendSet appends a string that is not empty.
+// appendSet appends a string that is not empty, cut to the length of a label.
 func appendSet(kvs []attribute.KeyValue, name, value string) []attribute.KeyValue {
 	if value == "" {
 		return kvs
 	}
-	return append(kvs, attribute.String(name, value))
-}
-
-func recordOption(kvs []attribute.KeyValue) []metric.RecordOption {
-	return []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(kvs...))}
-}
-
-func addOption(kvs []attribute.KeyValue) []metric.AddOption {
-	return []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(kvs...))}
-}
-
-// key is what a cached value was made from.
-type key [3]string
-
-func labels(a, b, c string) key {
-	return key{bounded(a, maxLabel), bounded(b, maxLabel), bounded(c, maxLabel)}
-}
-
-// cache keeps the first maxSets values and makes the others each time. It is
-// safe for concurrent use.
-type cache[V any] struct {
-	mu sync.RWMutex
-	m  map[key]V
-}
-
-// get returns the value for k. Two callers may build the same one at once.
-func (c *cache[V]) get(k key, build func(key) V) V {
-	c.mu.RLock()
-	v, ok := c.m[k]
-	full := len(c.m) >= maxSets
-	c.mu.RUnlock()
-	if ok {
-		return v
-	}
-	for i := range k {
-		k[i] = strings.Clone(k[i]) // a slice of a request must not keep the whole
-	}
-	v = build(k)
-	if full {
-		return v
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.m == nil {
-		c.m = make(map[key]V)
-	}
-	if len(c.m) < maxSets {
-		c.m[k] = v
-	}
-	return v
+	return append(kvs, attribute.String(name, bounded(value, maxLabel)))
 }

@@ -135,5 +135,4 @@ const (
 	maxContent = 256 << 10 // bytes of content in one attribute
 	maxLabel   = 128       // bytes of a name, code or pointer
 	maxList    = 16        // entries of a list: stop sequences, the issues of one log record
-	maxSets    = 256       // attribute sets kept for reuse, of each kind
 )

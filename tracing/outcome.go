@@ -9,7 +9,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// errPanicked stands for the error of a call that never returned: it panicked
+// errPanicked is the error of a call that did not return: it panicked
 // or ended its goroutine.
 var errPanicked = errors.New("tracing: model call did not return")
 
@@ -24,7 +24,7 @@ type outcome struct {
 	cancelled bool   // by the caller: no failure
 }
 
-// outcomeOf judges what a call returned. A call that returned nothing at all
+// outcomeOf classifies what a call returned. A call that returned nothing at all
 // has failed.
 func outcomeOf(ctx context.Context, resp *middleware.Response, err error, returned bool) outcome {
 	switch {
@@ -36,7 +36,7 @@ func outcomeOf(ctx context.Context, resp *middleware.Response, err error, return
 		return outcome{}
 	}
 	o := outcome{err: err, kind: other}
-	guard("error", func() { // the methods of err are a stranger's code
+	guard("error", func() { // the methods of err may panic
 		o.cancelled = ctx.Err() == context.Canceled && errors.Is(err, context.Canceled)
 		o.kind = errorType(err, middleware.ReportOf(nil, err).Status)
 		var m *middleware.ModelError

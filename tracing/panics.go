@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
@@ -84,4 +85,24 @@ func (c *stepCall) tellFailures(s *summary) {
 			})
 		}
 	}
+}
+
+// guard runs f and recovers its panic, because a provider, exporter or handler
+// must not change a call. It reports whether f returned. It may be used while
+// another panic unwinds the stack; that panic goes on.
+func guard(what string, f func()) (ok bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			complain(what, v)
+		}
+	}()
+	f()
+	return true
+}
+
+// complain tells the global error handler, which may panic too. The
+// text of a panic may hold content, its type does not.
+func complain(what string, v any) {
+	defer func() { _ = recover() }()
+	otel.Handle(fmt.Errorf("tracing: %s panicked with a %T", what, v))
 }

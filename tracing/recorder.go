@@ -14,20 +14,14 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// recorder is Options put to work. It is immutable but for its caches.
+// recorder is what the spans, metrics and logs of one Options share. It is
+// immutable.
 type recorder struct {
 	tracer   trace.Tracer
 	meters   *meters
 	logger   *slog.Logger
 	provider string
 	content  content
-	starts   cache[start] // by request model
-}
-
-// start is what the spans of one request model begin with.
-type start struct {
-	name string
-	opts []trace.SpanStartOption
 }
 
 // newRecorder fills in the defaults. The global providers delegate to what is
@@ -67,12 +61,17 @@ type running struct {
 	begun     time.Time
 }
 
-// begin starts a span under ctx. Where it cannot, ctx stays as it is.
-func (r *recorder) begin(ctx context.Context, req *middleware.Request, build func(key) start) running {
+// The kinds of spans, made once.
+var (
+	internalSpan = trace.WithSpanKind(trace.SpanKindInternal)
+	clientSpan   = trace.WithSpanKind(trace.SpanKindClient)
+)
+
+// begin starts a span under ctx. If the tracer fails, ctx stays as it is.
+func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartOption, kvs ...attribute.KeyValue) running {
 	c := running{recorder: r, ctx: ctx, span: noop.Span{}, begun: time.Now()}
 	guard("span start", func() {
-		s := r.starts.get(labels(model(req), "", ""), build)
-		child, span := r.tracer.Start(ctx, s.name, s.opts...)
+		child, span := r.tracer.Start(ctx, name, kind, trace.WithAttributes(kvs...))
 		if child == nil || span == nil {
 			return
 		}
@@ -80,6 +79,18 @@ func (r *recorder) begin(ctx context.Context, req *middleware.Request, build fun
 		c.ctx, c.span = child, span
 	})
 	return c
+}
+
+// beginModel starts a span that is about the model of a request. The conventions
+// want these attributes at the start, where samplers see them.
+func (r *recorder) beginModel(ctx context.Context, name string, kind trace.SpanStartOption, req *middleware.Request, kvs ...attribute.KeyValue) running {
+	all := append(make([]attribute.KeyValue, 0, 3), kvs...)
+	all = append(all, attribute.String(providerName, r.provider))
+	if m := bounded(model(req), maxLabel); m != "" {
+		name += " " + m
+		all = append(all, attribute.String(requestModel, m))
+	}
+	return r.begin(ctx, name, kind, all...)
 }
 
 // finish sets the status and ends the span, whatever happened before.
@@ -98,22 +109,11 @@ func (c *running) finish(o outcome) {
 	guard("span end", func() { c.span.End() })
 }
 
-// model returns the requested model. Whether a nil request is an error is for
-// next to say.
+// model returns the requested model, "" for a nil request: next decides whether
+// that is an error.
 func model(req *middleware.Request) string {
 	if req == nil {
 		return ""
 	}
 	return req.Model
-}
-
-// named returns what a span of the given name begins with, after conventions
-// that ask for these attributes at the start, where samplers see them.
-func (r *recorder) named(name string, kind trace.SpanKind, k key, kvs ...attribute.KeyValue) start {
-	kvs = append(kvs, attribute.String(providerName, r.provider))
-	if k[0] != "" {
-		name += " " + k[0]
-	}
-	kvs = appendSet(kvs, requestModel, k[0])
-	return start{name, []trace.SpanStartOption{trace.WithSpanKind(kind), trace.WithAttributes(kvs...)}}
 }

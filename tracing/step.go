@@ -7,13 +7,11 @@ import (
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// stepState is what a step and the attempts inside it tell each other, through
-// the context.
+// stepState is what a step and the attempts inside it share through the context.
 type stepState struct {
 	attempts atomic.Int64 // begun under a NewAttempt
 	measured atomic.Bool  // durations and tokens are recorded further in
@@ -43,17 +41,12 @@ type stepCall struct {
 // beginStep starts the span and puts a fresh state under it. A step inside a
 // step, such as an agent that serves as a model, has a state of its own.
 func (r *recorder) beginStep(ctx context.Context, req *middleware.Request) stepCall {
-	c := stepCall{running: r.begin(ctx, req, r.newStepStart), state: new(stepState)}
+	c := stepCall{running: r.beginModel(ctx, modelStep, internalSpan, req), state: new(stepState)}
 	guard("context", func() {
 		c.outer, _ = ctx.Value(stepKey{}).(*stepState)
 		c.ctx = context.WithValue(c.ctx, stepKey{}, c.state)
 	})
 	return c
-}
-
-// newStepStart is built once for each request model.
-func (r *recorder) newStepStart(k key) start {
-	return r.named(modelStep, trace.SpanKindInternal, k)
 }
 
 // end reports the step. Each kind of listener has a guard of its own, so that
@@ -83,22 +76,18 @@ func (c *stepCall) end(req *middleware.Request, resp *middleware.Response, err e
 	c.finish(o)
 }
 
-// heard reports whether anybody listens: without a listener a step costs two
-// spans' worth of nothing.
+// heard reports whether the step is recorded anywhere. If it is not, its report
+// is not read.
 func (c *stepCall) heard() (yes bool) {
 	if c.recording || c.logger != nil {
 		return true
 	}
-	guard("metrics", func() {
-		m := c.meters
-		yes = m.steps.Enabled(c.ctx) || m.attempts.Enabled(c.ctx) || m.invalid.Enabled(c.ctx) ||
-			m.exhausted.Enabled(c.ctx) || m.duration.Enabled(c.ctx) || m.tokens.Enabled(c.ctx)
-	})
+	guard("metrics", func() { yes = c.meters.enabled(c.ctx) })
 	return yes
 }
 
 // measure records the model calls of a step that had no NewAttempt inside. A
-// call that nobody timed has no duration.
+// call without a start time has no duration.
 func (c *stepCall) measure(requested string, s *summary) {
 	for _, a := range s.report.Attempts {
 		took, kind := a.Duration, ""
@@ -179,7 +168,7 @@ func (s *summary) attributes() []attribute.KeyValue {
 		attribute.Int(invalidCallsKey, s.invalid),
 		attribute.Int(notesKey, len(s.report.Notes)))
 	kvs = appendCount(kvs, finalKey, int64(s.final()))
-	kvs = appendSet(kvs, responseModel, bounded(s.model, maxLabel))
+	kvs = appendSet(kvs, responseModel, s.model)
 	if s.finish != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(s.finish), maxLabel)}))
 	}

@@ -2,11 +2,8 @@ package tracing
 
 import (
 	"context"
-	"time"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/trace"
-	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -27,7 +24,7 @@ const (
 type ToolOutcome struct {
 	Text    string // the result, recorded as content
 	IsError bool   // the tool's result is an error to the model
-	Err     error  // what went wrong; nil also for an error that is no failure
+	Err     error  // what went wrong; nil also for an error that does not count as a failure
 }
 
 // ToolFunc runs one tool call.
@@ -35,8 +32,9 @@ type ToolFunc[R any] = func(ctx context.Context, call middleware.ToolCall) (R, e
 
 // NewTool returns a middleware for functions that run tool calls: one INTERNAL
 // span for each call, "execute_tool {tool}", after the GenAI conventions. next
-// runs under it. R is the function's result; outcome reads it, and is not asked
-// where nobody listens. Nil: the error alone counts, and no result is recorded.
+// runs under it. R is the function's result. outcome reads it, and is called only
+// if the span is recorded. If outcome is nil, the error alone counts and no
+// result is recorded.
 //
 // What next returns is returned as it is, and a panic of next goes on. Options
 // mean what they mean in New, but no metric is written, and of logs only that of
@@ -74,12 +72,12 @@ func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next Too
 // beginTool starts the span of one tool call.
 func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) running {
 	name := bounded(call.Name, maxLabel)
-	c := r.beginNamed(ctx, executeTool+" "+name,
+	c := r.begin(ctx, executeTool+" "+name, internalSpan,
 		attribute.String(operationName, executeTool),
 		attribute.String(toolName, name))
 	if c.recording {
 		guard("span", func() {
-			kvs := appendSet(make([]attribute.KeyValue, 0, 3), toolCallID, bounded(call.ID, maxLabel))
+			kvs := appendSet(make([]attribute.KeyValue, 0, 3), toolCallID, call.ID)
 			if call.Kind == middleware.KindFunction {
 				kvs = append(kvs, attribute.String(toolType, toolFunction))
 			}
@@ -89,20 +87,6 @@ func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) runn
 			c.span.SetAttributes(kvs...)
 		})
 	}
-	return c
-}
-
-// beginNamed starts an INTERNAL span that is not about one model.
-func (r *recorder) beginNamed(ctx context.Context, name string, kvs ...attribute.KeyValue) running {
-	c := running{recorder: r, ctx: ctx, span: noop.Span{}, begun: time.Now()}
-	guard("span start", func() {
-		child, span := r.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindInternal), trace.WithAttributes(kvs...))
-		if child == nil || span == nil {
-			return
-		}
-		c.recording = span.IsRecording()
-		c.ctx, c.span = child, span
-	})
 	return c
 }
 
@@ -146,3 +130,43 @@ func (c *running) readTool(returned bool, read func() ToolOutcome) outcomeOfTool
 type toolError struct{ text string }
 
 func (e toolError) Error() string { return e.text }
+
+const (
+	invokeAgent = "invoke_agent" // operation, and the name of the span
+	agentName   = "gen_ai.agent.name"
+)
+
+// NewAgent returns a function that runs an agent under one INTERNAL span,
+// "invoke_agent {name}", after the GenAI conventions, so that the spans of its
+// steps and tools are children of one. name may be empty. paused reports whether
+// an error means that the run waits, for a person for example, and has not
+// failed. If paused is nil, every error is a failure. The error of run is returned
+// unchanged, and a panic goes on. The function is safe for concurrent use.
+//
+//	traced := tracing.NewAgent(o, "support", nil)
+//	err := traced(ctx, func(ctx context.Context) error { return agent.Run(ctx, s) })
+func NewAgent(o Options, name string, paused func(error) bool) func(ctx context.Context, run func(context.Context) error) error {
+	r := newRecorder(o)
+	kvs := appendSet([]attribute.KeyValue{attribute.String(operationName, invokeAgent), attribute.String(providerName, r.provider)}, agentName, name)
+	span := invokeAgent
+	if name != "" {
+		span += " " + name
+	}
+	return func(ctx context.Context, run func(context.Context) error) (err error) {
+		c := r.begin(ctx, span, internalSpan, kvs...)
+		returned := false
+		defer func() { c.finish(c.agentOutcome(err, returned, paused)) }() // also where run panics
+		err = run(c.ctx)
+		returned = true
+		return err
+	}
+}
+
+func (c *running) agentOutcome(err error, returned bool, paused func(error) bool) (o outcome) {
+	guard("agent outcome", func() {
+		if !returned || err != nil && (paused == nil || !paused(err)) {
+			o = outcomeOf(c.ctx, &middleware.Response{}, err, returned)
+		}
+	})
+	return o
+}

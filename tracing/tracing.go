@@ -36,7 +36,7 @@
 // # Errors
 //
 // A span has the status Error where the call failed. An invalid response that
-// was passed on is no failure: toolmend.status says invalid. Where the caller
+// was passed on is not a failure: toolmend.status says invalid. Where the caller
 // cancelled, nothing has failed either: error.type is context_canceled and the
 // status stays unset; a deadline is an error. error.type is one of
 // context_canceled, timeout, invalid_tool_call, no_response, panic, an HTTP
