@@ -71,9 +71,9 @@ type Options struct {
 	CheckTimeout time.Duration // for each call of Check and of Feedback; 0 means 10 s
 	MaxAttempts  int           // model calls of a step, the first one included; 0 means 3, 1 never asks again
 	OnExhausted  OnExhausted
-	Mend         mend.Rules // local repairs of JSON; the zero value means mend.Default, mend.None only validates
-	Formats      bool       // assert "format", which JSON Schema leaves open
-	Instruct     bool       // add a system message with Schema to each request
+	Mend         []mend.Rule // local repairs of JSON; nil means mend.Default(), mend.None() turns them off
+	Formats      bool        // assert "format", which JSON Schema leaves open
+	Instruct     bool        // add a system message with Schema to each request
 	// Feedback returns what the model is told about an invalid answer; nil means
 	// the built-in text, which has at most 8 KiB.
 	Feedback func(text string, issues []middleware.Issue) string
@@ -99,7 +99,10 @@ func (o Options) withDefaults() Options {
 	o.Schema = slices.Clone(o.Schema)
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
 	o.CheckTimeout = cmp.Or(o.CheckTimeout, defaultCheckTimeout)
-	o.Mend = cmp.Or(o.Mend, mend.Default)
+	o.Mend = slices.Clone(o.Mend)
+	if o.Mend == nil {
+		o.Mend = mend.Default()
+	}
 	return o
 }
 
@@ -118,6 +121,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("answer: CheckTimeout: must not be negative, got %v", o.CheckTimeout)
 	case o.OnExhausted > Raise:
 		return fmt.Errorf("answer: OnExhausted: not one of the constants, got %d", o.OnExhausted)
+	case slices.ContainsFunc(o.Mend, func(r mend.Rule) bool { return !r.Known() }):
+		return fmt.Errorf("answer: Mend: not one of the rules: %v", o.Mend)
 	}
 	if o.Schema == nil {
 		return nil

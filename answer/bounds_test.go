@@ -30,7 +30,7 @@ func TestHostileTexts(t *testing.T) {
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
 				t.Parallel()
-				resp, model, err := through(t, answer.Options{Mend: mend.All}, middlewaretest.Text(text), middlewaretest.Text(`{"n": 1}`))
+				resp, model, err := through(t, answer.Options{Mend: mend.All()}, middlewaretest.Text(text), middlewaretest.Text(`{"n": 1}`))
 				require.NoError(t, err)
 				require.Equal(t, `{"n": 1}`, resp.Message.Text())
 				added := 0

@@ -95,7 +95,7 @@ func (c *checker) repaired(text string, issues []middleware.Issue) judged {
 		return judged{text: strings.TrimSpace(fixed), changes: changes}
 	}
 	inner, ok := fenced(text)
-	if !ok || !c.o.Mend.Has(mend.Syntax) {
+	if !ok || !slices.Contains(c.o.Mend, mend.Syntax) {
 		return judged{text: text, issues: issues}
 	}
 	j := judged{text: inner, changes: []middleware.Change{{By: "answer.fence", Before: text, After: inner}}}

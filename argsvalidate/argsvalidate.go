@@ -63,9 +63,9 @@ type Options struct {
 	UnusableSchemas UnusableSchemas
 	Properties      Properties // undeclared properties under an open schema
 	Strip           strip.Mode
-	Placeholders    []string   // strings that strip also takes as empty; nil: none
-	Mend            mend.Rules // local fixes of invalid arguments; the zero value means mend.Default
-	Fixers          []Fixer    // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
+	Placeholders    []string    // strings that strip also takes as empty; nil: none
+	Mend            []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.None() turns them off
+	Fixers          []Fixer     // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
 	Batch           batch.Policy
 	// FreshOnRepeat changes the next request when the model has sent the very same
 	// invalid calls again: it leaves the failed turns of the step out, and a user
@@ -90,7 +90,7 @@ type Options struct {
 // ToolOptions changes Options for one tool. A zero field inherits.
 type ToolOptions struct {
 	Strip       strip.Mode
-	Mend        mend.Rules        // but for ToolName, which is the Options' to say: the tool is not known yet
+	Mend        []mend.Rule       // nil inherits. Not ToolName, which is the Options' to say: the tool is not known yet
 	Aliases     map[string]string // names that mend.Rename may take for a declared property
 	OnExhausted OnExhausted
 	Properties  Properties
@@ -208,6 +208,7 @@ func (o Options) clone() Options {
 	o.Placeholders = slices.Clone(o.Placeholders)
 	o.Fixers = slices.Clone(o.Fixers)
 	o.Rules = slices.Clone(o.Rules)
+	o.Mend = slices.Clone(o.Mend)
 	o.Tools = slices.Clone(o.Tools)
 	o.PerTool = maps.Clone(o.PerTool)
 	for name, t := range o.PerTool {
@@ -222,7 +223,9 @@ func (o Options) withDefaults() Options {
 	o.OnExhausted = cmp.Or(o.OnExhausted, Pass)
 	o.Properties = cmp.Or(o.Properties, BySchema)
 	o.Strip = cmp.Or(o.Strip, strip.Optional)
-	o.Mend = cmp.Or(o.Mend, mend.Default)
+	if o.Mend == nil {
+		o.Mend = mend.Default()
+	}
 	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
 	o.Limits.Calls = cmp.Or(o.Limits.Calls, defaultCalls)
 	o.Limits.Turns = cmp.Or(o.Limits.Turns, defaultTurns)
@@ -238,9 +241,12 @@ func (o Options) forTool(name string) ToolOptions {
 	if o.PerTool != nil {
 		t = o.PerTool[name]
 	}
+	if t.Mend == nil {
+		t.Mend = o.Mend
+	}
 	return ToolOptions{
 		Strip:       cmp.Or(t.Strip, o.Strip),
-		Mend:        cmp.Or(t.Mend, o.Mend),
+		Mend:        t.Mend,
 		Aliases:     t.Aliases,
 		OnExhausted: cmp.Or(t.OnExhausted, o.OnExhausted),
 		Properties:  cmp.Or(t.Properties, o.Properties),
@@ -310,7 +316,7 @@ func (o Options) Validate() error {
 		}
 		names[t.Name] = true
 	}
-	if err := (ToolOptions{Strip: o.Strip, OnExhausted: o.OnExhausted, Properties: o.Properties}).validate("Options"); err != nil {
+	if err := (ToolOptions{Mend: o.Mend, Strip: o.Strip, OnExhausted: o.OnExhausted, Properties: o.Properties}).validate("Options"); err != nil {
 		return err
 	}
 	for name, t := range o.PerTool {
@@ -330,6 +336,9 @@ func isNil(r Rule) bool {
 func (t ToolOptions) validate(where string) error {
 	if t.OnExhausted > DropInvalid || t.Properties > NoteUndeclared || t.Strip > strip.Off {
 		return fmt.Errorf("argsvalidate: %s: OnExhausted, Properties or Strip: not one of the constants, got %d, %d, %d", where, t.OnExhausted, t.Properties, t.Strip)
+	}
+	if i := slices.IndexFunc(t.Mend, func(r mend.Rule) bool { return !r.Known() }); i >= 0 {
+		return fmt.Errorf("argsvalidate: %s: Mend: not one of the rules: %s", where, t.Mend[i])
 	}
 	if t.MaxAttempts < 0 || t.MaxAttempts > maxAttempts {
 		return fmt.Errorf("argsvalidate: %s: MaxAttempts: must be 0 to %d, got %d", where, maxAttempts, t.MaxAttempts)

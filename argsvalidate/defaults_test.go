@@ -20,7 +20,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, BySchema, o.Properties)
 	require.Equal(t, strip.Optional, o.Strip)
 	require.Empty(t, o.Placeholders)
-	require.Equal(t, mend.Default, o.Mend)
+	require.Equal(t, mend.Default(), o.Mend)
 	require.Empty(t, o.Fixers)
 	require.Equal(t, batch.ReissueAll, o.Batch)
 	require.False(t, o.Formats)
@@ -45,15 +45,15 @@ func TestDefaultsKeepWhatIsSet(t *testing.T) {
 
 func TestToolsInheritWhatTheyDoNotSet(t *testing.T) {
 	t.Parallel()
-	base := Options{MaxAttempts: 4, OnExhausted: DropInvalid, Strip: strip.All, Mend: mend.Unwrap, Properties: NoteUndeclared}.withDefaults()
-	all := ToolOptions{Strip: strip.All, Mend: mend.Unwrap, OnExhausted: DropInvalid, Properties: NoteUndeclared, MaxAttempts: 4}
+	base := Options{MaxAttempts: 4, OnExhausted: DropInvalid, Strip: strip.All, Mend: []mend.Rule{mend.Unwrap}, Properties: NoteUndeclared}.withDefaults()
+	all := ToolOptions{Strip: strip.All, Mend: []mend.Rule{mend.Unwrap}, OnExhausted: DropInvalid, Properties: NoteUndeclared, MaxAttempts: 4}
 	for name, c := range map[string]struct {
 		set  ToolOptions
 		want func(*ToolOptions)
 	}{
 		"nothing":     {ToolOptions{}, func(*ToolOptions) {}},
 		"Strip":       {ToolOptions{Strip: strip.Off}, func(o *ToolOptions) { o.Strip = strip.Off }},
-		"Mend":        {ToolOptions{Mend: mend.None}, func(o *ToolOptions) { o.Mend = mend.None }},
+		"Mend":        {ToolOptions{Mend: mend.None()}, func(o *ToolOptions) { o.Mend = mend.None() }},
 		"OnExhausted": {ToolOptions{OnExhausted: Pass}, func(o *ToolOptions) { o.OnExhausted = Pass }},
 		"Properties":  {ToolOptions{Properties: BySchema}, func(o *ToolOptions) { o.Properties = BySchema }},
 		"MaxAttempts": {ToolOptions{MaxAttempts: 1}, func(o *ToolOptions) { o.MaxAttempts = 1 }},

@@ -14,7 +14,7 @@ import (
 // meant returns the plan for the declared tool that an unknown name surely
 // stands for, and puts its name in.
 func (j *judgement) meant(v *middleware.Verdict) plan {
-	if j.v.o.Mend.Has(mend.ToolName) {
+	if slices.Contains(j.v.o.Mend, mend.ToolName) {
 		if name, ok := j.known.meant(v.Call.Name); ok {
 			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
 			v.Call.Name = name

@@ -17,7 +17,7 @@ import (
 // back: the model is not asked again.
 func TestMendSavesACall(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Mend: mend.Default, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Mend: mend.Default(), OnExhausted: argsvalidate.Raise}
 	out := run(t, o, request(), middlewaretest.Calls("weather", `{"city": "Oslo", "days": "2"}`))
 	require.Equal(t, []string{`{"city": "Oslo", "days": 2}`}, out.arguments())
 	changes := out.report.Attempts[0].Verdicts[0].Changes
@@ -28,8 +28,8 @@ func TestMendSavesACall(t *testing.T) {
 func TestMendOff(t *testing.T) {
 	t.Parallel()
 	const args = `{"city": "Oslo", "days": "2"}`
-	require.False(t, judge(t, argsvalidate.Options{Mend: mend.None}, weather, args).OK())
-	o := argsvalidate.Options{Mend: mend.Coerce, PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: mend.None}}}
+	require.False(t, judge(t, argsvalidate.Options{Mend: mend.None()}, weather, args).OK())
+	o := argsvalidate.Options{Mend: []mend.Rule{mend.Coerce}, PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: mend.None()}}}
 	require.False(t, judge(t, o, weather, args).OK())
 	other := weather
 	other.Name = "other"
@@ -40,7 +40,7 @@ func TestMendOff(t *testing.T) {
 func TestAMendThatIsNotEnoughLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	const args = `{"days": "2"}`
-	v := judge(t, argsvalidate.Options{Mend: mend.Default}, weather, args)
+	v := judge(t, argsvalidate.Options{Mend: mend.Default()}, weather, args)
 	require.Equal(t, args, v.Call.Arguments)
 	require.Empty(t, v.Changes)
 	require.Equal(t, []string{"required", "type"}, codes(v), "told as it was sent")
@@ -49,7 +49,7 @@ func TestAMendThatIsNotEnoughLeavesNoTrace(t *testing.T) {
 // A rule sees the mended call, and a call that it refuses stays as it was sent.
 func TestRuleOnAMendedName(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Mend: mend.ToolName, MaxAttempts: 1, Rules: []argsvalidate.Rule{refuseAll}}
+	o := argsvalidate.Options{Mend: []mend.Rule{mend.ToolName}, MaxAttempts: 1, Rules: []argsvalidate.Rule{refuseAll}}
 	out := run(t, o, request(), middlewaretest.Calls("functions.weather", goodWeather))
 	require.Equal(t, []string{"functions.weather " + goodWeather}, callsOf(out.resp.Message))
 	verdict := out.report.Attempts[0].Verdicts[0]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -45,6 +46,9 @@ func TestBadOptionsPanic(t *testing.T) {
 			"argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 4, 0, 0"},
 		{argsvalidate.Options{Properties: argsvalidate.NoteUndeclared + 1},
 			"argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 0, 4, 0"},
+		{argsvalidate.Options{Mend: []mend.Rule{mend.Coerce, 99}}, "argsvalidate: Options: Mend: not one of the rules: Rule(99)"},
+		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: []mend.Rule{0}}}},
+			`argsvalidate: PerTool["weather"]: Mend: not one of the rules: Rule(0)`},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {MaxAttempts: -1}}},
 			`argsvalidate: PerTool["weather"]: MaxAttempts: must be 0 to 1000, got -1`},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: 9}}},

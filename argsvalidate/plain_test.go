@@ -1,8 +1,6 @@
 package argsvalidate_test
 
 import (
-	"cmp"
-
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/mend"
 )
@@ -10,6 +8,8 @@ import (
 // unmended returns o without local fixes unless it names some: most tests are
 // about what comes after them.
 func unmended(o argsvalidate.Options) argsvalidate.Options {
-	o.Mend = cmp.Or(o.Mend, mend.None)
+	if o.Mend == nil {
+		o.Mend = mend.None()
+	}
 	return o
 }

@@ -49,7 +49,7 @@ func TestScans(t *testing.T) {
 		{"unknown property", `{"city": "Oslo-1f0c", "x": 1}`, []argsvalidate.Rule{rule}, 2},
 	} {
 		scans := 0
-		v := argsvalidate.NewValidator(argsvalidate.Options{Rules: c.rules, MaxAttempts: 2, Mend: mend.Default})
+		v := argsvalidate.NewValidator(argsvalidate.Options{Rules: c.rules, MaxAttempts: 2, Mend: mend.Default()})
 		count := func() {
 			answers := 0
 			model := func(context.Context, *middleware.Request) (*middleware.Response, error) {

@@ -14,7 +14,7 @@ func TestBelowAUnion(t *testing.T) {
 		return properties(true, "o!", `{"anyOf": [`+a+`, `+b+`]}`)
 	}
 	other := properties(false, "other!", integer)
-	check(t, mend.Unwrap|mend.Coerce, []row{
+	check(t, only(mend.Unwrap, mend.Coerce), []row{
 		{name: "a list", params: union(properties(false, "l!", strs), other), args: `{"o": {"l": "[\"x\"]"}}`, want: `{"o": {"l": ["x"]}}`},
 		{name: "and what it holds", params: union(properties(false, "l!", ints), other), args: `{"o": {"l": "[\"1\"]"}}`, want: `{"o": {"l": [1]}}`},
 		{name: "two values", params: union(properties(false, "l!", strs, "n!", integer), other), args: `{"o": {"l": "[]", "n": "5"}}`, want: `{"o": {"l": [], "n": 5}}`},

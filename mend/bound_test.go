@@ -31,7 +31,7 @@ func TestHostile(t *testing.T) {
 		"Python":        `{'a': [` + strings.Repeat(`'1', None, `, size/11) + `]}`,
 		"a long number": `{"a": [` + strings.Repeat("1", size) + `]}`,
 	} {
-		in := input(t, closed, args, mend.All)
+		in := input(t, closed, args, mend.All())
 		validate := in.Validate
 		var validating time.Duration
 		in.Validate = func(args string) []middleware.Issue {

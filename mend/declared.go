@@ -24,7 +24,7 @@ func (m *mender) fill(o *object) (fix, bool) {
 }
 
 func (m *mender) newFill(o *object) (f fix) {
-	if !m.in.Rules.Has(FillDefaults) {
+	if !m.on(FillDefaults) {
 		return f
 	}
 	var missing []string

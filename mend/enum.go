@@ -33,12 +33,12 @@ func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 
 // enumFixes returns what Enum proposes for a string, else what EnumWords does.
 func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
-	if m.in.Rules.Has(Enum) {
+	if m.on(Enum) {
 		if text, ok := m.enumerated(s, v.Str()); ok {
 			return []fix{replace(Enum, v, text)}
 		}
 	}
-	if m.in.Rules.Has(EnumWords) {
+	if m.on(EnumWords) {
 		if text, ok := m.spoken(s, v.Str()); ok {
 			return []fix{replace(EnumWords, v, text)}
 		}

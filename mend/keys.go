@@ -134,7 +134,7 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 // sentFor returns the stray member that stands for a missing one, and the rule
 // that says so: the only variant of its name, or the only stray for the only
 // missing key.
-func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rules) {
+func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rule) {
 	if len(name) > maxKey {
 		return rawjson.Value{}, 0
 	}
@@ -160,7 +160,7 @@ func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rules) {
 // meant returns the declared keys, not there, that key may be meant for, and
 // the rule that says so: variants of it, else those with a name like it. It is
 // not sure where finding out would take too long.
-func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure bool) {
+func (m *mender) meant(o *object, key string) (names []string, rule Rule, sure bool) {
 	if len(key) > maxKey {
 		return nil, Rename, true
 	}
@@ -177,7 +177,7 @@ func (m *mender) meant(o *object, key string) (names []string, rule Rules, sure 
 	if len(names) > 0 {
 		return names, Rename, true
 	}
-	if !m.in.Rules.Has(RenameClose | DropUnknown | FillDefaults) {
+	if !m.on(RenameClose, DropUnknown, FillDefaults) {
 		return nil, RenameClose, true
 	}
 	keyWords := words(key)
@@ -211,7 +211,7 @@ func alike(a string, wordsOfA []string, b string) bool {
 }
 
 // rename is the fix that writes another key before a member's value.
-func rename(rule Rules, member rawjson.Value, name string) fix {
+func rename(rule Rule, member rawjson.Value, name string) fix {
 	start, end := member.KeySpan()
 	return fix{
 		rule:    rule,

@@ -20,7 +20,7 @@ func TestOutOfBudgetIsAGuess(t *testing.T) {
 		args := `{"pad": "` + pad + `"` + `, ` + repeated(places, func(i int) string { return fmt.Sprintf(`"p%d": "1"`, i) }) + `}`
 		issues := at("type", places, func(i int) string { return fmt.Sprint("/p", i) })
 		count := 0
-		got, _, ok := mend.Arguments(mend.Input{Arguments: args, Issues: issues, Rules: mend.Coerce, Validate: func(args string) []middleware.Issue {
+		got, _, ok := mend.Arguments(mend.Input{Arguments: args, Issues: issues, Rules: only(mend.Coerce), Validate: func(args string) []middleware.Issue {
 			if count++; strings.Contains(args, `: "1"`) {
 				return issues
 			}
@@ -39,7 +39,7 @@ func TestLookingIsBounded(t *testing.T) {
 	t.Parallel()
 	for places, want := range map[int]bool{8: true, 9: false} {
 		args := `{"pad": "` + strings.Repeat("x", 1_000_000) + `", "l": [` + repeated(places, func(int) string { return `"1"` }) + `]}`
-		got, _, ok := mend.Arguments(input(t, properties(false, "pad", str, "l", ints), args, mend.Coerce))
+		got, _, ok := mend.Arguments(input(t, properties(false, "pad", str, "l", ints), args, only(mend.Coerce)))
 		require.Equal(t, want, ok, "%d faults in a megabyte", places)
 		if ok {
 			require.Contains(t, got, `[1, 1,`)

@@ -19,22 +19,21 @@
 package mend
 
 import (
-	"math/bits"
+	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Rules is a set of built-in fixes. The zero value means Default.
-type Rules uint32
+// Rule is a built-in repair.
+type Rule uint8
 
-// The fixes.
+// The rules.
 const (
 	// Coerce changes the type of a scalar where its text says exactly the same:
 	// "5" for a number, "true" or "True" for a boolean, 5 or true for a string.
-	Coerce Rules = 1 << iota
+	Coerce Rule = iota + 1
 	// Unwrap takes an array or object out of the string that holds its JSON
 	// text, where no string is wanted, and arguments out of an envelope such as
 	// {"arguments": {…}}, also beside the tool's own name.
@@ -88,50 +87,61 @@ const (
 	FillDefaults
 
 	end // one past the last
-
-	// None is no fix at all.
-	None Rules = 1 << 31
-	// All is every fix.
-	All = end - 1
-	// Default is what is certain: no recorded call shows a rule of it wrong, and
-	// either at least 20 faults in the recordings show it right, or values that
-	// were generated with a known truth do. See docs/mending.md.
-	Default = Coerce | Rename | Syntax | ToolName | Close | Unwrap | Enum | Omit | Duplicates | Echo
-	// Certain is Default and the rules that no recorded call shows wrong, but
-	// too few show right.
-	Certain = Default | RenameClose | DropUnknown | Split | EnumWords
 )
 
+// Default returns the rules that are certain: no recorded call shows one of them
+// wrong, and either at least 20 faults in the recordings show it right, or values
+// that were generated with a known truth do. See docs/mending.md.
+func Default() []Rule {
+	return []Rule{Coerce, Unwrap, Rename, Syntax, ToolName, Enum, Close, Omit, Duplicates, Echo}
+}
+
+// None returns no rule at all: in options, nil means Default.
+func None() []Rule { return []Rule{} }
+
+// Certain returns Default and the rules that no recorded call shows wrong, but
+// too few show right.
+func Certain() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
+
+// All returns every rule.
+func All() []Rule {
+	var rules []Rule
+	for r := Coerce; r < end; r++ {
+		rules = append(rules, r)
+	}
+	return rules
+}
+
 var ruleNames = [...]string{
-	"coerce", "unwrap", "wrap", "rename", "drop_unknown", "syntax", "tool_name", "enum", "encode", "rename_close",
-	"close", "omit", "duplicates", "echo", "split", "enum_words", "fill_defaults",
+	Coerce: "coerce", Unwrap: "unwrap", Wrap: "wrap", Rename: "rename", DropUnknown: "drop_unknown", Syntax: "syntax",
+	ToolName: "tool_name", Enum: "enum", Encode: "encode", RenameClose: "rename_close", Close: "close", Omit: "omit",
+	Duplicates: "duplicates", Echo: "echo", Split: "split", EnumWords: "enum_words", FillDefaults: "fill_defaults",
 }
 
-// String returns the names of the fixes, such as "coerce|wrap"; "none" for an
-// empty set.
-func (r Rules) String() string {
-	var names []string
-	for i, name := range ruleNames {
-		if r.Has(1 << i) {
-			names = append(names, name)
-		}
+// String returns the name of the rule, such as "coerce".
+func (r Rule) String() string {
+	if !r.Known() {
+		return fmt.Sprintf("Rule(%d)", uint8(r))
 	}
-	if names == nil {
-		return "none"
-	}
-	return strings.Join(names, "|")
+	return ruleNames[r]
 }
 
-// Has reports whether r, with Default for the zero value, holds rule.
-func (r Rules) Has(rule Rules) bool {
-	if r == 0 {
-		r = Default
-	}
-	return r&None == 0 && r&rule != 0
-}
+// Known reports whether r is one of the rules.
+func (r Rule) Known() bool { return 0 < r && r < end }
 
 // by is what a change says made it.
-func (r Rules) by() string { return "mend." + ruleNames[bits.TrailingZeros32(uint32(r))] }
+func (r Rule) by() string { return "mend." + ruleNames[r] }
+
+// ruleSet is a set of rules: a bit for each.
+type ruleSet uint32
+
+func setOf(rules ...Rule) ruleSet {
+	var s ruleSet
+	for _, r := range rules {
+		s |= 1 << r
+	}
+	return s
+}
 
 // Input is an invalid call and what to try on it.
 type Input struct {
@@ -139,9 +149,9 @@ type Input struct {
 	Arguments string
 	Doc       *rawjson.Doc       // Arguments, if they were read before; nil: they are read when they are needed
 	Issues    []middleware.Issue // what validation said about Arguments
-	Rules     Rules
-	Aliases   map[string]string // for Rename: a name that models send, and the declared name it stands for
-	Schema    *Schema           // Tool.Parameters, read by ReadSchema; nil: Arguments reads them
+	Rules     []Rule             // nil: Default(); empty: none
+	Aliases   map[string]string  // for Rename: a name that models send, and the declared name it stands for
+	Schema    *Schema            // Tool.Parameters, read by ReadSchema; nil: Arguments reads them
 	// Validate is the whole judgement on new arguments: none, if they are
 	// valid. It is called at most 64 times, and must not be nil.
 	Validate func(arguments string) []middleware.Issue
@@ -167,10 +177,13 @@ const (
 // arguments. The result is the same every time. Safe for concurrent use as far
 // as in.Validate is.
 func Arguments(in Input) (arguments string, changes []middleware.Change, ok bool) {
-	if in.Rules&None != 0 || hasCode(in.Issues, codeTruncated) || !slices.ContainsFunc(in.Issues, repairable) {
+	if hasCode(in.Issues, codeTruncated) || !slices.ContainsFunc(in.Issues, repairable) {
 		return "", nil, false
 	}
 	m := newMender(in)
+	if m.rules == 0 {
+		return "", nil, false
+	}
 	start := candidate{text: in.Arguments, issues: in.Issues}
 	if hasCode(in.Issues, codeSyntax) || hasCode(in.Issues, codeTrailing) {
 		if start, ok = m.parsed(start); !ok {
@@ -192,7 +205,7 @@ func repairable(i middleware.Issue) bool {
 
 // parsed returns JSON in place of text that is not.
 func (m *mender) parsed(c candidate) (candidate, bool) {
-	if edits, closers, ok := m.repair(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.in.Rules.Has(Syntax)) {
+	if edits, closers, ok := m.repair(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.on(Syntax)) {
 		var fixes []fix
 		if len(edits) > 0 {
 			fixes = append(fixes, fix{rule: Syntax, edits: edits, changes: textChanges(Syntax, c.text, edits)})
@@ -202,7 +215,7 @@ func (m *mender) parsed(c candidate) (candidate, bool) {
 		}
 		return m.try(c, fixes)
 	}
-	if m.in.Rules.Has(Wrap) {
+	if m.on(Wrap) {
 		if f, ok := m.wrapWord(c.text); ok {
 			return m.try(c, []fix{f})
 		}
@@ -213,7 +226,7 @@ func (m *mender) parsed(c candidate) (candidate, bool) {
 // repair is repair without the closers, unless Close is on.
 func (m *mender) repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	edits, closers, ok = repair(text)
-	return edits, closers, ok && (len(closers) == 0 || m.in.Rules.Has(Close))
+	return edits, closers, ok && (len(closers) == 0 || m.on(Close))
 }
 
 // hasCode reports whether any of issues has that code.

@@ -1,6 +1,7 @@
 package mend_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func validator(t testing.TB, params string) func(string) []middleware.Issue {
 }
 
 // input is an invalid call to a tool with these parameters.
-func input(t testing.TB, params, args string, rules mend.Rules) mend.Input {
+func input(t testing.TB, params, args string, rules []mend.Rule) mend.Input {
 	validate := validator(t, params)
 	return mend.Input{
 		Tool:      middleware.Tool{Name: "tool", Parameters: []byte(params)},
@@ -74,7 +75,7 @@ type row struct {
 	aliases                  map[string]string
 }
 
-func check(t *testing.T, rules mend.Rules, rows []row) {
+func check(t *testing.T, rules []mend.Rule, rows []row) {
 	t.Helper()
 	for _, r := range rows {
 		t.Run(r.name, func(t *testing.T) {
@@ -105,7 +106,7 @@ func check(t *testing.T, rules mend.Rules, rows []row) {
 
 func TestCoerce(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Coerce, []row{
+	check(t, only(mend.Coerce), []row{
 		{name: "integer", params: properties(false, "n", integer), args: `{"n": "5" , "o":1.50}`, want: `{"n": 5 , "o":1.50}`},
 		{name: "negative", params: properties(false, "n", integer), args: `{"n": "-5"}`, want: `{"n": -5}`},
 		{name: "whole fraction for an integer", params: properties(false, "n", integer), args: `{"n": "5.00"}`, want: `{"n": 5}`},
@@ -149,7 +150,7 @@ func TestCoerce(t *testing.T) {
 
 func TestUnwrap(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Unwrap, []row{
+	check(t, only(mend.Unwrap), []row{
 		{name: "array", params: properties(false, "a", strs), args: `{"a": "[\"x\", \"y\"]"}`, want: `{"a": ["x", "y"]}`},
 		{name: "object", params: properties(false, "p!", point), args: `{"p": "{\"x\":1,\"y\":2}"}`, want: `{"p": {"x":1,"y":2}}`},
 		{name: "number spelling", params: properties(false, "a", `{"type": "array"}`), args: `{"a": " [1.50]\n"}`, want: `{"a": [1.50]}`},
@@ -167,20 +168,20 @@ func TestUnwrap(t *testing.T) {
 		{name: "any other key is no envelope", params: point, args: `{"point": {"x": 1, "y": 2}}`},
 		{name: "envelope beside another key", params: point, args: `{"arguments": {"x": 1, "y": 2}, "z": 3}`},
 	})
-	check(t, mend.Unwrap|mend.Coerce, []row{
+	check(t, only(mend.Unwrap, mend.Coerce), []row{
 		{name: "then its elements", params: properties(false, "a", ints), args: `{"a": "[\"1\", \"2\"]"}`, want: `{"a": [1, 2]}`},
 	})
-	check(t, mend.Unwrap|mend.Wrap, []row{
+	check(t, only(mend.Unwrap, mend.Wrap), []row{
 		{name: "JSON text is not wrapped", params: properties(false, "a", strs), args: `{"a": "[\"x\"]"}`, want: `{"a": ["x"]}`},
 	})
-	check(t, mend.Unwrap, []row{
+	check(t, only(mend.Unwrap), []row{
 		{name: "Python list", params: properties(false, "a", strs), args: `{"a": "['x', 'y']"}`, want: `{"a": ["x", "y"]}`},
 	})
 }
 
 func TestWrap(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Wrap, []row{
+	check(t, only(mend.Wrap), []row{
 		{name: "scalar for an array", params: properties(false, "a", strs), args: `{"a": "x y"}`, want: `{"a": ["x y"]}`},
 		{name: "number for an array", params: properties(false, "a", ints), args: `{"a": 5}`, want: `{"a": [5]}`},
 		{name: "object for an array of such", params: properties(false, "a", `{"type": "array", "items": `+point+`}`),
@@ -206,7 +207,7 @@ func TestWrap(t *testing.T) {
 		{name: "broken JSON", params: properties(false, "selector!", str), args: `{"selector`},
 		{name: "bare text for a number", params: properties(false, "n!", integer), args: `five`},
 	})
-	check(t, mend.Wrap|mend.Coerce, []row{
+	check(t, only(mend.Wrap, mend.Coerce), []row{
 		{name: "then its element", params: properties(false, "a", ints), args: `{"a": "5"}`, want: `{"a": [5]}`},
 		{name: "scalar or array", params: properties(false, "x", `{"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "integer"}}]}`), args: `{"x": 5}`},
 	})
@@ -214,7 +215,7 @@ func TestWrap(t *testing.T) {
 
 func TestRename(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Rename, []row{
+	check(t, only(mend.Rename), []row{
 		{name: "letter case", params: properties(false, "userId!", str), args: `{"userid": "x"}`, want: `{"userId": "x"}`},
 		{name: "underscore", params: properties(false, "_from!", str), args: `{"to": "y", "from": "x"}`, want: `{"to": "y", "_from": "x"}`},
 		{name: "two variants at once", params: properties(false, "X-Key!", str, "X-Host!", str),
@@ -228,7 +229,7 @@ func TestRename(t *testing.T) {
 		{name: "part of the name is no variant", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`},
 		{name: "two variants of one name", params: properties(false, "user_id!", str), args: `{"userId": "x", "UserID": "y"}`},
 	})
-	check(t, mend.RenameClose, []row{
+	check(t, only(mend.RenameClose), []row{
 		{name: "part of the name", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`, want: `{"payment_id" : "x"}`},
 		{name: "similar", params: properties(false, "contents!", str, "path!", str), args: `{"content":"x", "path":"y"}`, want: `{"contents":"x", "path":"y"}`},
 		{name: "misspelled", params: properties(false, "ignitionMode!", str), args: `{"ignignitionMode": "START"}`, want: `{"ignitionMode": "START"}`},
@@ -245,7 +246,7 @@ func TestRename(t *testing.T) {
 			args: `{"id": "x"}`},
 		{name: "optional, open: nothing is wrong", params: properties(false, "user_id", str, "n!", integer), args: `{"id": "x", "n": "y"}`},
 	})
-	check(t, mend.Rename|mend.Coerce, []row{
+	check(t, only(mend.Rename, mend.Coerce), []row{
 		{name: "then its value", params: properties(false, "user_id!", integer), args: `{"userId": "5"}`, want: `{"user_id": 5}`},
 	})
 }
@@ -253,7 +254,7 @@ func TestRename(t *testing.T) {
 func TestDropUnknown(t *testing.T) {
 	t.Parallel()
 	closed := properties(true, "path!", str, "limit", integer)
-	check(t, mend.DropUnknown, []row{
+	check(t, only(mend.DropUnknown), []row{
 		{name: "first", params: closed, args: `{"why": "x", "path": "a"}`, want: `{"path": "a"}`},
 		{name: "last", params: closed, args: `{"path": "a", "why": "x"}`, want: `{"path": "a"}`},
 		{name: "all", params: properties(true), args: `{"a": 1, "b": 2, "c": 3}`, want: `{}`},
@@ -263,7 +264,7 @@ func TestDropUnknown(t *testing.T) {
 		{name: "perhaps misspelled", params: closed, args: `{"path": "a", "limits": 5}`},
 		{name: "another issue stays", params: closed, args: `{"why": "x"}`},
 	})
-	check(t, mend.DropUnknown|mend.RenameClose, []row{
+	check(t, only(mend.DropUnknown, mend.RenameClose), []row{
 		{name: "renamed rather than dropped", params: closed, args: `{"path": "a", "limits": 5}`, want: `{"path": "a", "limit": 5}`},
 		{name: "one renamed, one dropped", params: closed, args: `{"file_path": "a", "why": "x"}`, want: `{"path": "a"}`},
 		{name: "two for one name", params: closed, args: `{"file_path": "a", "filepath": "x"}`},
@@ -273,7 +274,7 @@ func TestDropUnknown(t *testing.T) {
 func TestEnum(t *testing.T) {
 	t.Parallel()
 	genre := `{"type": "string", "enum": ["Pop", "Hip-Hop"]}`
-	check(t, mend.Enum, []row{
+	check(t, only(mend.Enum), []row{
 		{name: "letter case", params: properties(false, "g", genre), args: `{"g": "pop"}`, want: `{"g": "Pop"}`},
 		{name: "separator", params: properties(false, "g", genre), args: `{"g": "hip hop"}`, want: `{"g": "Hip-Hop"}`},
 		{name: "element", params: properties(false, "g", `{"type": "array", "items": `+genre+`}`), args: `{"g": ["Pop", "HIP_HOP"]}`, want: `{"g": ["Pop", "Hip-Hop"]}`},
@@ -285,7 +286,7 @@ func TestEnum(t *testing.T) {
 
 func TestEncode(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Encode, []row{
+	check(t, only(mend.Encode), []row{
 		{name: "array", params: properties(false, "s", str), args: `{"s": ["a", 1.50]}`, want: `{"s": "[\"a\", 1.50]"}`},
 		{name: "object", params: properties(false, "s", str), args: `{"s": {"a":1}}`, want: `{"s": "{\"a\":1}"}`},
 		{name: "not among the values", params: properties(false, "s", `{"enum": ["a"]}`), args: `{"s": ["a"]}`},
@@ -295,24 +296,24 @@ func TestEncode(t *testing.T) {
 func TestNotMended(t *testing.T) {
 	t.Parallel()
 	params := properties(false, "n!", integer)
-	_, _, ok := mend.Arguments(mend.Input{Tool: middleware.Tool{Parameters: []byte(params)}, Arguments: `{"n": "5"}`, Rules: mend.All})
+	_, _, ok := mend.Arguments(mend.Input{Tool: middleware.Tool{Parameters: []byte(params)}, Arguments: `{"n": "5"}`, Rules: mend.All()})
 	require.False(t, ok, "without issues nothing is wrong")
 
-	in := input(t, params, `{"n": "5"}`, mend.All)
+	in := input(t, params, `{"n": "5"}`, mend.All())
 	in.Issues = append(in.Issues, middleware.Issue{Code: "truncated"})
 	_, _, ok = mend.Arguments(in)
 	require.False(t, ok, "cut off")
 
-	for _, rules := range []mend.Rules{mend.None, mend.None | mend.All, mend.Wrap} {
+	for _, rules := range [][]mend.Rule{mend.None(), only(mend.Wrap), {mend.Rule(200)}} {
 		_, _, ok = mend.Arguments(input(t, params, `{"n": "5"}`, rules))
 		require.False(t, ok, rules)
 	}
-	in = input(t, params, `{"n": "5"}`, mend.All)
+	in = input(t, params, `{"n": "5"}`, mend.All())
 	in.Validate = func(string) []middleware.Issue { return []middleware.Issue{{Code: "decode"}} }
 	_, _, ok = mend.Arguments(in)
 	require.False(t, ok, "the whole judgement counts, not the schema alone")
 
-	in = input(t, params, `{"n": "5"}`, mend.All)
+	in = input(t, params, `{"n": "5"}`, mend.All())
 	in.Tool.Parameters = nil
 	args, _, ok := mend.Arguments(in)
 	require.True(t, ok, "without a schema the issues lead")
@@ -321,7 +322,7 @@ func TestNotMended(t *testing.T) {
 
 func TestCombinations(t *testing.T) {
 	t.Parallel()
-	check(t, mend.All, []row{
+	check(t, mend.All(), []row{
 		{name: "everything at once", params: properties(true, "path!", str, "limit", integer, "tags", strs, "at", point),
 			args: "{'file_path': 'a', 'Limit': '5', 'tags': 'x', 'at': '{\"x\": \"1\", \"y\": 2}', 'why': None,}",
 			want: `{"path": "a", "limit": 5, "tags": ["x"], "at": {"x": 1, "y": 2}}`},
@@ -332,7 +333,7 @@ func TestCombinations(t *testing.T) {
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	params := properties(true, "path!", str, "limit", integer, "a/b", ints)
-	_, changes, ok := mend.Arguments(input(t, params, `{"Path": "x", "limit": "5", "a/b": ["1"], "why": [1]}`, mend.All))
+	_, changes, ok := mend.Arguments(input(t, params, `{"Path": "x", "limit": "5", "a/b": ["1"], "why": [1]}`, mend.All()))
 	require.True(t, ok)
 	require.ElementsMatch(t, []middleware.Change{
 		{By: "mend.rename", Pointer: "/Path", Before: `"Path"`, After: `"path"`},
@@ -351,7 +352,7 @@ func TestWorkIsBounded(t *testing.T) {
 		names = append(names, name, `{"oneOf": [{"type": "boolean"}, {"type": "array"}, {"type": "object", "required": ["a"], "properties": {"a": {}}}]}`)
 		args = append(args, rawjson.Quote(name)+`: 5`)
 	}
-	in := input(t, properties(false, names...), "{"+strings.Join(args, ",")+"}", mend.All)
+	in := input(t, properties(false, names...), "{"+strings.Join(args, ",")+"}", mend.All())
 	count, validate := 0, in.Validate
 	in.Validate = func(args string) []middleware.Issue { count++; return validate(args) }
 	_, _, ok := mend.Arguments(in)
@@ -361,10 +362,18 @@ func TestWorkIsBounded(t *testing.T) {
 
 func TestRules(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "none", mend.None.String())
-	require.Equal(t, "coerce|wrap", (mend.Coerce | mend.Wrap).String())
-	require.Equal(t, mend.Default.String(), mend.Rules(0).String())
-	require.Equal(t, "coerce|unwrap|rename|syntax|tool_name|enum|close|omit|duplicates|echo", mend.Default.String())
-	require.True(t, mend.All.Has(mend.Encode))
-	require.False(t, (mend.None | mend.Coerce).Has(mend.Coerce))
+	require.Equal(t, "drop_unknown", mend.DropUnknown.String())
+	require.Equal(t, "Rule(200)", mend.Rule(200).String())
+	require.False(t, mend.Rule(0).Known())
+	require.Equal(t, "[coerce unwrap rename syntax tool_name enum close omit duplicates echo]", fmt.Sprint(mend.Default()))
+	require.Len(t, mend.All(), 17)
+	require.Subset(t, mend.All(), mend.Certain())
+	require.NotNil(t, mend.None(), "nil means Default")
+	for _, r := range mend.All() {
+		require.True(t, r.Known())
+		require.NotContains(t, r.String(), "Rule(")
+	}
 }
+
+// only returns the rules as options take them.
+func only(rules ...mend.Rule) []mend.Rule { return rules }

@@ -22,7 +22,7 @@ func nothing(s string) bool {
 // null for it: the string v says in JSON's or Python's word that there is no
 // value, and v is an optional property.
 func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kinds) (fix, bool) {
-	if !m.in.Rules.Has(Omit) || !v.IsMember() || !noValue(v.Str(), p, want) {
+	if !m.on(Omit) || !v.IsMember() || !noValue(v.Str(), p, want) {
 		return fix{}, false
 	}
 	parent, key, _ := cutLast(p.pointer)
@@ -50,7 +50,7 @@ func noValue(s string, p place, want view.Kinds) bool {
 }
 
 // cut is the fix that takes a member out of object, with a comma.
-func cut(rule Rules, object, member rawjson.Value) fix {
+func cut(rule Rule, object, member rawjson.Value) fix {
 	return fix{
 		rule:    rule,
 		edits:   object.Cut(func(child rawjson.Value) bool { return child == member }),

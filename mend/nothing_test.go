@@ -12,7 +12,7 @@ import (
 func TestOmit(t *testing.T) {
 	t.Parallel()
 	nullable := `{"anyOf": [{"type": "integer"}, {"type": "null"}]}`
-	check(t, mend.Omit, []row{
+	check(t, only(mend.Omit), []row{
 		{name: "Python's word", params: properties(false, "q!", str, "a", strs), args: `{"q": "x", "a": "None"}`, want: `{"q": "x"}`},
 		{name: "JSON's word", params: properties(false, "a", point), args: `{"a": "null" }`, want: `{ }`},
 		{name: "not a number", params: properties(false, "n", number, "m", integer), args: `{"n": "NaN", "m": 1}`, want: `{"m": 1}`},
@@ -34,17 +34,17 @@ func TestOmit(t *testing.T) {
 		{name: "a word that does not match", params: properties(false, "e", `{"type": "string", "minLength": 9}`), args: `{"e": "None"}`},
 		{name: "another issue stays", params: properties(false, "a", strs, "n!", integer), args: `{"a": "None"}`},
 	})
-	check(t, mend.Omit|mend.Enum, []row{
+	check(t, only(mend.Omit, mend.Enum), []row{
 		{name: "an enumerated word", params: properties(false, "e", `{"enum": ["none", "all"]}`), args: `{"e": "None"}`, want: `{"e": "none"}`},
 	})
-	check(t, mend.All, []row{
+	check(t, mend.All(), []row{
 		{name: "and not wrapped", params: properties(false, "o", properties(false, "id!", str)), args: `{"o": "None"}`, want: `{}`},
 	})
 }
 
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Duplicates, []row{
+	check(t, only(mend.Duplicates), []row{
 		{name: "twice", params: open, args: `{"a": 1, "b": 2, "a": 1}`, want: `{"a": 1, "b": 2}`},
 		{name: "side by side, and a third", params: open, args: `{"a":[1],"a":[1],"a":[1]}`, want: `{"a":[1]}`},
 		{name: "two keys", params: open, args: `{"a":1,"b":2,"a":1,"b":2,"c":3}`, want: `{"a":1,"b":2,"c":3}`},
@@ -58,18 +58,18 @@ func TestDuplicates(t *testing.T) {
 		{name: "one of two keys", params: open, args: `{"a": 1, "a": 1, "b": 1, "b": 2}`},
 		{name: "then invalid", params: properties(false, "a", str), args: `{"a": 1, "a": 1}`},
 	})
-	_, changes, ok := mend.Arguments(input(t, open, `{"a":1,"a":1,"a":1}`, mend.Duplicates))
+	_, changes, ok := mend.Arguments(input(t, open, `{"a":1,"a":1,"a":1}`, only(mend.Duplicates)))
 	require.True(t, ok)
 	one := middleware.Change{By: "mend.duplicates", Pointer: "/a", Before: "1"}
 	require.Equal(t, []middleware.Change{one, one}, changes)
-	check(t, mend.Duplicates|mend.Coerce, []row{
+	check(t, only(mend.Duplicates, mend.Coerce), []row{
 		{name: "then coerced", params: properties(false, "a", str), args: `{"a": 1, "a": 1}`, want: `{"a": "1"}`},
 	})
 }
 
 func TestEcho(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Echo, []row{
+	check(t, only(mend.Echo), []row{
 		{name: "number", params: properties(false, "n!", number), args: `{"n": {"type": "float", "value": 40}}`, want: `{"n": 40}`},
 		{name: "list", params: properties(false, "a", ints), args: `{"a": {"value": [1, 2], "type": "array"}}`, want: `{"a": [1, 2]}`},
 		{name: "arguments", params: point, args: `{"properties": {"x": 1, "y": 2}}`, want: `{"x": 1, "y": 2}`},
@@ -87,14 +87,14 @@ func TestEcho(t *testing.T) {
 			args: `{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}}`},
 		{name: "beside an argument", params: point, args: `{"properties": {"x": 1, "y": 2}, "x": 1}`},
 	})
-	check(t, mend.Echo|mend.Encode, []row{
+	check(t, only(mend.Echo, mend.Encode), []row{
 		{name: "and not encoded", params: properties(false, "s", str), args: `{"s": {"type": "string", "value": "a"}}`, want: `{"s": "a"}`},
 	})
 }
 
 func TestEnvelopeBesideTheName(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Unwrap, []row{
+	check(t, only(mend.Unwrap), []row{
 		{name: "name first", params: point, args: `{"function": "tool", "parameters": {"x": 1, "y": 2}}`, want: `{"x": 1, "y": 2}`},
 		{name: "name last", params: point, args: `{"args": {"x": 1, "y": 2}, "name": "tool"}`, want: `{"x": 1, "y": 2}`},
 		{name: "in a string", params: point, args: `{"name": "tool", "arguments": "{\"x\": 1, \"y\": 2}"}`, want: `{"x": 1, "y": 2}`},
@@ -109,7 +109,7 @@ func TestEnvelopeBesideTheName(t *testing.T) {
 
 func TestSplit(t *testing.T) {
 	t.Parallel()
-	check(t, mend.Split, []row{
+	check(t, only(mend.Split), []row{
 		{name: "words", params: properties(false, "a", strs), args: `{"a": "sea, two words,sun"}`, want: `{"a": ["sea", "two words", "sun"]}`},
 		{name: "optional list", params: properties(false, "a", `{"anyOf": [`+strs+`, {"type": "null"}]}`), args: `{"a": "x,y"}`, want: `{"a": ["x", "y"]}`},
 
@@ -125,7 +125,7 @@ func TestSplit(t *testing.T) {
 func TestEnumWords(t *testing.T) {
 	t.Parallel()
 	period := `{"type": "string", "enum": ["six_months", "oneYear", "year"]}`
-	check(t, mend.EnumWords, []row{
+	check(t, only(mend.EnumWords), []row{
 		{name: "among others", params: properties(false, "p", period), args: `{"p": "last six months"}`, want: `{"p": "six_months"}`},
 
 		{name: "of two values", params: properties(false, "p", period), args: `{"p": "one year"}`},
@@ -138,7 +138,7 @@ func TestEnumWords(t *testing.T) {
 func TestFillDefaults(t *testing.T) {
 	t.Parallel()
 	url := `{"type": "string", "default": "http://x"}`
-	check(t, mend.FillDefaults, []row{
+	check(t, only(mend.FillDefaults), []row{
 		{name: "default", params: properties(false, "url!", url), args: `{"q": 1}`, want: `{"q": 1, "url": "http://x"}`},
 		{name: "no arguments", params: properties(false, "url!", url), args: `{ }`, want: `{ "url": "http://x"}`},
 		{name: "const and enum", params: properties(false, "k!", `{"const": "a"}`, "e!", `{"enum": [5]}`), args: `{}`, want: `{"k": "a", "e": 5}`},
@@ -151,27 +151,29 @@ func TestFillDefaults(t *testing.T) {
 		{name: "another property stays missing", params: properties(false, "url!", url, "n!", integer), args: `{}`},
 		{name: "perhaps sent under another name", params: properties(false, "url!", url), args: `{"url_": "http://y"}`},
 	})
-	check(t, mend.FillDefaults|mend.Rename, []row{
+	check(t, only(mend.FillDefaults, mend.Rename), []row{
 		{name: "renamed rather than filled", params: properties(false, "url!", url), args: `{"URL": "http://y"}`, want: `{"url": "http://y"}`},
 	})
-	require.False(t, mend.Default.Has(mend.FillDefaults))
-	require.False(t, mend.Certain.Has(mend.FillDefaults|mend.Wrap|mend.Encode))
+	require.NotContains(t, mend.Default(), mend.FillDefaults)
+	for _, risky := range only(mend.FillDefaults, mend.Wrap, mend.Encode) {
+		require.NotContains(t, mend.Certain(), risky)
+	}
 }
 
 // TestDestructive: what a destructive tool gets was sent, and sent whole.
 func TestDestructive(t *testing.T) {
 	t.Parallel()
-	for _, rules := range []mend.Rules{0, mend.Close | mend.FillDefaults, mend.All} {
+	for _, rules := range [][]mend.Rule{nil, only(mend.Close, mend.FillDefaults), mend.All()} {
 		for args, params := range map[string]string{`{"a": "b"`: open, `{}`: properties(false, "k!", `{"const": 1}`)} {
 			in := input(t, params, args, rules)
 			_, _, ok := mend.Arguments(in)
-			require.Equal(t, args[:2] == `{"` || rules != 0, ok, "%s under %s", args, rules)
+			require.Equal(t, args[:2] == `{"` || rules != nil, ok, "%s under %s", args, rules)
 			in.Tool.Destructive = true
 			_, _, ok = mend.Arguments(in)
 			require.False(t, ok, "%s under %s", args, rules)
 		}
 	}
-	in := input(t, properties(false, "n", integer), `{'n': '5'}`, 0)
+	in := input(t, properties(false, "n", integer), `{'n': '5'}`, nil)
 	in.Tool.Destructive = true
 	got, _, ok := mend.Arguments(in)
 	require.True(t, ok, "the other rules stay on")

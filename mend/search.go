@@ -26,6 +26,7 @@ var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
 // mender looks for a mend of one call.
 type mender struct {
+	rules  ruleSet
 	in     Input
 	schema *Schema // the tool's; nil: none
 	budget int     // candidates that may still be validated
@@ -43,28 +44,29 @@ func newMender(in Input) *mender {
 		in: in, schema: in.Schema, budget: min(maxCandidates, max(minCandidates, maxBytes/(len(in.Arguments)+1))),
 		spellings: map[*view.Node]map[string][]string{},
 	}
-	m.in.Rules = rulesFor(in)
+	m.rules = rulesFor(in)
 	if m.schema == nil {
 		m.schema = ReadSchema(in.Tool.Parameters)
 	}
 	return m
 }
 
-// rulesFor returns the rules of a call, Default for none. What a destructive
-// tool gets must not come from a text that may have been cut, or from a schema.
-func rulesFor(in Input) Rules {
+// rulesFor returns the rules of a call. The arguments of a destructive tool must
+// not come from a text that may have been cut off, or from a schema.
+func rulesFor(in Input) ruleSet {
 	rules := in.Rules
-	if rules == 0 {
-		rules = Default
+	if rules == nil {
+		rules = Default()
 	}
+	s := setOf(rules...)
 	if in.Tool.Destructive {
-		rules &^= Close | FillDefaults
+		s &^= setOf(Close, FillDefaults)
 	}
-	if rules == 0 {
-		return None
-	}
-	return rules
+	return s
 }
+
+// on reports whether one of the rules may be applied to the call.
+func (m *mender) on(rules ...Rule) bool { return m.rules&setOf(rules...) != 0 }
 
 // Schema is a tool's JSON Schema, read once for any number of calls. It is safe
 // for concurrent use.
@@ -82,14 +84,14 @@ func ReadSchema(parameters []byte) *Schema {
 
 // fix is one change that a rule proposes: to one value, to one key.
 type fix struct {
-	rule    Rules
+	rule    Rule
 	edits   []rawjson.Edit
 	changes []middleware.Change
 	needed  bool // without it the arguments are surely invalid
 }
 
 // replace is the fix that writes text in place of v.
-func replace(rule Rules, v rawjson.Value, text string) fix {
+func replace(rule Rule, v rawjson.Value, text string) fix {
 	start, end := v.Span()
 	return fix{
 		rule:    rule,
@@ -329,7 +331,7 @@ func (m *mender) fixes(doc *rawjson.Doc, p place) []fix {
 	}
 	var on []fix
 	for _, f := range all {
-		if m.in.Rules.Has(f.rule) && !slices.ContainsFunc(on, f.equal) {
+		if m.on(f.rule) && !slices.ContainsFunc(on, f.equal) {
 			on = append(on, f)
 		}
 	}

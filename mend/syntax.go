@@ -292,7 +292,7 @@ const mostChanges = 16
 
 // textChanges says what edits do, one change for each as long as that helps a
 // reader.
-func textChanges(rule Rules, text string, edits []rawjson.Edit) []middleware.Change {
+func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Change {
 	if len(edits) > mostChanges {
 		fixed, _ := rawjson.Apply(text, edits)
 		return []middleware.Change{{By: rule.by(), Before: text, After: fixed}}

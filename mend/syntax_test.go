@@ -96,29 +96,29 @@ func TestSyntax(t *testing.T) {
 	for i := range rows {
 		rows[i].params = open
 	}
-	check(t, mend.Syntax, rows)
-	check(t, mend.Close, []row{
+	check(t, only(mend.Syntax), rows)
+	check(t, only(mend.Close), []row{
 		{name: "closers", params: open, args: `{"a": [{"b": "c"}`, want: `{"a": [{"b": "c"}]}`},
 		{name: "nothing but closers", params: open, args: `{'a': 'b'`},
 		{name: "no closer is missing", params: open, args: `{'a': 'b'}`},
 	})
-	check(t, mend.Syntax|mend.Close, []row{
+	check(t, only(mend.Syntax, mend.Close), []row{
 		{name: "both", params: open, args: "```{'a': ['b']```", want: `{"a": ["b"]}`},
 		{name: "quote behind the last number, and no closer", params: open, args: `{"a": 1"`},
 	})
-	check(t, mend.Unwrap, []row{{name: "text that lacks its closer", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`}})
-	check(t, mend.Unwrap|mend.Close, []row{{name: "text that lacks its closer, added", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`, want: `{"a": ["x"]}`}})
-	check(t, mend.Syntax|mend.Coerce, []row{
+	check(t, only(mend.Unwrap), []row{{name: "text that lacks its closer", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`}})
+	check(t, only(mend.Unwrap, mend.Close), []row{{name: "text that lacks its closer, added", params: properties(false, "a", strs), args: `{"a": "[\"x\""}`, want: `{"a": ["x"]}`}})
+	check(t, only(mend.Syntax, mend.Coerce), []row{
 		{name: "then coerced", params: properties(false, "n", integer), args: `{'n': '5',}`, want: `{"n": 5}`},
 	})
-	check(t, mend.Syntax|mend.Wrap, []row{
+	check(t, only(mend.Syntax, mend.Wrap), []row{
 		{name: "then wrapped", params: properties(false, "s!", str), args: `'myCoolButton'`, want: `{"s": "myCoolButton"}`},
 	})
 }
 
 func TestSyntaxReportsEveryEdit(t *testing.T) {
 	t.Parallel()
-	_, changes, ok := mend.Arguments(input(t, open, `{'a': True, }`, mend.Syntax))
+	_, changes, ok := mend.Arguments(input(t, open, `{'a': True, }`, only(mend.Syntax)))
 	require.True(t, ok)
 	var said []string
 	for _, c := range changes {
@@ -127,7 +127,7 @@ func TestSyntaxReportsEveryEdit(t *testing.T) {
 	}
 	require.Equal(t, []string{`'a' -> "a"`, `True -> true`, `, -> `}, said)
 
-	_, changes, ok = mend.Arguments(input(t, open, "{"+strings.Repeat(`'a': [True],`, 1)+`'b': [`+strings.Repeat("True,", 40)+"]}", mend.Syntax))
+	_, changes, ok = mend.Arguments(input(t, open, "{"+strings.Repeat(`'a': [True],`, 1)+`'b': [`+strings.Repeat("True,", 40)+"]}", only(mend.Syntax)))
 	require.True(t, ok)
 	require.Len(t, changes, 1, "many edits are told as one")
 	require.True(t, json.Valid([]byte(changes[0].After)))
@@ -138,7 +138,7 @@ func TestSyntaxIsLinear(t *testing.T) {
 	t.Parallel()
 	const n = 200_000
 	for _, unit := range []string{`{"a":`, `[`, `'`, `"`, `/*`, `//`, `\`, `,`, `{'a':'b'},`, "`", `#`, `True `, "\u00a0", `]`} {
-		in := input(t, open, "{"+strings.Repeat(unit, n/len(unit)), mend.All)
+		in := input(t, open, "{"+strings.Repeat(unit, n/len(unit)), mend.All())
 		if len(in.Issues) > 0 {
 			mend.Arguments(in) // the test's own time limit is the assertion
 		}

@@ -36,7 +36,7 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 			fixes = append(fixes, replace(Split, v, text))
 		}
 	}
-	if inner, ok := echoed(v); ok && !want.Has(view.Object) && m.in.Rules.Has(Echo) {
+	if inner, ok := echoed(v); ok && !want.Has(view.Object) && m.on(Echo) {
 		return []fix{replace(Echo, v, inner)}
 	}
 	if text, ok := coerce(v, want); ok {
@@ -48,7 +48,7 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	if want.Has(view.Array) && single(v) {
 		fixes = append(fixes, replace(Wrap, v, "["+v.Raw()+"]"))
 	}
-	if m.in.Rules.Has(Wrap) && want.Has(view.Object) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
+	if m.on(Wrap) && want.Has(view.Object) && v.Kind() != rawjson.Object && v.Kind() != rawjson.Null {
 		if name, ok := m.onlyProperty(s); ok {
 			fixes = append(fixes, replace(Wrap, v, "{"+rawjson.Quote(name)+": "+v.Raw()+"}"))
 		}
@@ -128,7 +128,7 @@ const (
 // split returns the list of strings that s, with commas between, stands for,
 // where a list of strings is wanted and no string is.
 func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
-	if !m.in.Rules.Has(Split) || want.Has(view.String) || !want.Has(view.Array) || len(s) > maxList ||
+	if !m.on(Split) || want.Has(view.String) || !want.Has(view.Array) || len(s) > maxList ||
 		!strings.Contains(s, ",") || strings.ContainsAny(s, ";\n[]{}()\"'") {
 		return "", false
 	}

@@ -54,7 +54,7 @@ func TestNeededRepairsAreValidatedOnce(t *testing.T) {
 
 // Arguments that no rule has an answer to are not read.
 func TestNothingToRepair(t *testing.T) {
-	in := mend.Input{Arguments: `{"a":[` + strings.Repeat("1,", 100_000) + `1]}`, Issues: []middleware.Issue{{Code: "unchecked"}}, Rules: mend.All}
+	in := mend.Input{Arguments: `{"a":[` + strings.Repeat("1,", 100_000) + `1]}`, Issues: []middleware.Issue{{Code: "unchecked"}}, Rules: mend.All()}
 	require.Less(t, testing.AllocsPerRun(3, func() { mend.Arguments(in) }), 5.0)
 }
 

@@ -78,7 +78,7 @@ example:
 type settings struct {
 	tools       string // path; "": beside each input
 	strip       strip.Mode
-	mend        mend.Rules
+	mend        []mend.Rule
 	stripName   string // as they were given, for the table's first line
 	mendName    string
 	passUnknown bool
@@ -98,7 +98,7 @@ var stripModes = map[string]strip.Mode{
 }
 
 // mendRules is what -mend may say.
-var mendRules = map[string]mend.Rules{"off": mend.None, "default": mend.Default, "all": mend.All}
+var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Default(), "all": mend.All()}
 
 // parse reads the command line. Flags may stand after files; after "--"
 // there are only files. The error is flag.ErrHelp if help was asked for.
@@ -174,6 +174,6 @@ func (s settings) options() (final, sent argsvalidate.Options) {
 		final.UnknownTools = argsvalidate.PassUnknown
 	}
 	sent = final
-	sent.Strip, sent.Mend = strip.Off, mend.None
+	sent.Strip, sent.Mend = strip.Off, mend.None()
 	return final, sent
 }

@@ -34,7 +34,7 @@ func run(ctx context.Context, out io.Writer) error {
 		})
 	validator := argsvalidate.NewValidator(argsvalidate.Options{
 		PerTool: map[string]argsvalidate.ToolOptions{"click": {
-			Mend:    mend.Rename | mend.Wrap,
+			Mend:    []mend.Rule{mend.Rename, mend.Wrap},
 			Aliases: map[string]string{"element": "selector"}, // a name that models send, and what it stands for
 		}},
 	})

@@ -15,18 +15,18 @@ import (
 // setups are the rows of the table: strip, each rule alone, sets of rules.
 // Encode is in no set: it was never right, and would hide what the others do.
 func setups() []setup {
-	all := []setup{newSetup("strip", strip.Optional, mend.None)}
-	for r := mend.Rules(1); r&mend.All != 0; r <<= 1 {
-		all = append(all, newSetup(r.String(), strip.Off, r))
+	all := []setup{newSetup("strip", strip.Optional, mend.None())}
+	for _, r := range mend.All() {
+		all = append(all, newSetup(r.String(), strip.Off, []mend.Rule{r}))
 	}
 	for _, set := range []struct {
 		name  string
-		rules mend.Rules
+		rules []mend.Rule
 	}{
-		{"default", mend.Default},
-		{"certain", mend.Certain},
-		{"certain, fill_defaults", mend.Certain | mend.FillDefaults},
-		{"all but encode", mend.All &^ mend.Encode},
+		{"default", mend.Default()},
+		{"certain", mend.Certain()},
+		{"certain, fill_defaults", append(mend.Certain(), mend.FillDefaults)},
+		{"all but encode", slices.DeleteFunc(mend.All(), func(r mend.Rule) bool { return r == mend.Encode })},
 	} {
 		all = append(all, newSetup(set.name, strip.Off, set.rules), newSetup("strip, "+set.name, strip.Optional, set.rules))
 	}

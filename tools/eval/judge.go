@@ -14,11 +14,11 @@ import (
 type setup struct {
 	name  string
 	strip strip.Mode
-	rules mend.Rules
+	rules []mend.Rule
 	v     *argsvalidate.Validator
 }
 
-func newSetup(name string, mode strip.Mode, rules mend.Rules) setup {
+func newSetup(name string, mode strip.Mode, rules []mend.Rule) setup {
 	return setup{name, mode, rules, argsvalidate.NewValidator(argsvalidate.Options{Strip: mode, Mend: rules})}
 }
 
@@ -36,7 +36,7 @@ func (s setup) verdict(tools []middleware.Tool, call middleware.ToolCall) middle
 // judge judges calls as they are: nothing is stripped or mended.
 type judge struct{ plain setup }
 
-func newJudge() judge { return judge{newSetup("", strip.Off, mend.None)} }
+func newJudge() judge { return judge{newSetup("", strip.Off, mend.None())} }
 
 func (j judge) issues(s sample, call middleware.ToolCall) []middleware.Issue {
 	return j.plain.verdict(s.tools, call).Issues

@@ -172,7 +172,7 @@ func (c liveCase) reask(ctx context.Context, j judge, f form, model middleware.M
 		}
 		return resp, nil
 	}
-	stack := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, Mend: mend.None, Strip: strip.Off, Feedback: f.feedback})
+	stack := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, Mend: mend.None(), Strip: strip.Off, Feedback: f.feedback})
 	resp, err := stack(scripted)(ctx, &middleware.Request{Tools: c.tools, Messages: []middleware.Message{middleware.User(c.question)}})
 	if err != nil {
 		return answered{}, err
@@ -195,7 +195,7 @@ func compareLive(ctx context.Context, dir, url string, limit int, out io.Writer)
 	if err != nil {
 		return err
 	}
-	j, standard := newJudge(), newSetup("", strip.Optional, mend.Default)
+	j, standard := newJudge(), newSetup("", strip.Optional, mend.Default())
 	cases, err := liveCases(j, standard, dir, limit)
 	if err != nil {
 		return err

@@ -46,7 +46,7 @@ func (st *study) markdown() string {
 		"Valid as sent and refused: %d. Valid as sent and changed by a repair: %d.\n\n", total.calls, total.broken, total.invalid, st.invalidFaults(), total.refused, total.changed)
 	fmt.Fprintf(&b, "For comparison: of the calls that were valid as sent and whose truth is known, %s are equal to it.\n\n",
 		percent(total.asSent.outcomes[equal], total.asSent.withTruth()))
-	isEncode := func(how setup) bool { return how.rules == mend.Encode }
+	isEncode := func(how setup) bool { return slices.Equal(how.rules, []mend.Rule{mend.Encode}) }
 	fmt.Fprintf(&b, "Each rule alone, then the sets, all sources:\n\n%s", st.setupTable(total, func(how setup) bool { return !isEncode(how) }))
 	fmt.Fprintf(&b, "\n`Encode`, which is in no set:\n\n%s", st.setupTable(total, isEncode))
 	fmt.Fprintf(&b, "\nSchema-invalid calls made valid without a model call:\n\n%s", st.shareTable(total))
