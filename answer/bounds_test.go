@@ -113,6 +113,7 @@ func TestOptionsValidate(t *testing.T) {
 		"answer: Instruct: needs a Schema":                             {Instruct: true, Check: answer.Typed(func(context.Context, struct{}) ([]middleware.Issue, error) { return nil, nil })},
 		"answer: MaxAttempts: must be 0 to 1000, got -1":               {Schema: wanted, MaxAttempts: -1},
 		"answer: CheckTimeout: must not be negative, got -1s":          {Schema: wanted, CheckTimeout: -time.Second},
+		"answer: Mend: not one of the rules: [Rule(99)]":               {Schema: wanted, Mend: []mend.Rule{99}},
 		"answer: OnExhausted: not one of the constants, got 2":         {Schema: wanted, OnExhausted: 2},
 		"answer: Schema: the schema is not JSON: unexpected end of it": {Schema: json.RawMessage(`{`)},
 	} {
