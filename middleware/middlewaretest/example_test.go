@@ -55,7 +55,7 @@ func TestPoliteKeepsTheLaws(t *testing.T) {
 // The same seed makes the same mistakes.
 func ExampleNewFaulty() {
 	model := middlewaretest.NewFaulty(1, middlewaretest.FaultOptions{
-		Rates: map[middlewaretest.Fault]float64{middlewaretest.FaultMisnamedKey: 1},
+		Rates: map[middlewaretest.Fault]float64{"misnamed key": 1},
 		Calls: 1,
 	})
 	resp, err := model.Call(context.Background(), &middleware.Request{

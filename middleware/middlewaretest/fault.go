@@ -1,114 +1,201 @@
 package middlewaretest
 
-import "maps"
+import (
+	"strings"
 
-// Fault is one thing that real models get wrong.
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Fault names a mistake that real models make. The faults are:
+//
+// In the values of the arguments, where the tool's schema has room for it:
+// missing required key, misnamed key, null for optional, empty for optional,
+// number as text, boolean as text, JSON text for array, JSON text for object,
+// scalar for array, wrong enum value, fraction for integer, undeclared key.
+//
+// In the text of the arguments, at most one in a call: duplicate key, truncated
+// (the last call is cut off, and the finish reason is length), unterminated,
+// Python dict, comment, trailing comma, arithmetic, bare word, two objects,
+// empty arguments, null arguments, array or string for object, deep nesting,
+// huge exponent, invalid UTF-8.
+//
+// In the name of a call, at most one: invented name, control token in name,
+// functions. prefix, other letter case.
+//
+// In the id of a call, at most one: missing id, blank id, duplicate id in turn,
+// id of an earlier turn.
+//
+// In a whole answer: transient (a ModelError with status 429 or 500), no response
+// (and no error), text for call, refusal (a ModelError that wraps
+// middleware.ErrInvalidToolCall, with Output), lost sibling (after a batch that
+// failed in part, only the failed calls are repeated), repeated call.
 type Fault string
-
-// Faults in the values of the arguments. Each is written only where the tool's
-// schema leaves room for it: a wrong enum value needs an enum.
-const (
-	FaultMissingKey         Fault = "missing required key"
-	FaultMisnamedKey        Fault = "misnamed key"
-	FaultNullOptional       Fault = "null for optional"
-	FaultEmptyOptional      Fault = "empty for optional" // {}, [] or ""
-	FaultNumberAsText       Fault = "number as text"
-	FaultBoolAsText         Fault = "boolean as text"
-	FaultArrayAsText        Fault = "JSON text for array"
-	FaultObjectAsText       Fault = "JSON text for object"
-	FaultScalarForArray     Fault = "scalar for array"
-	FaultWrongEnum          Fault = "wrong enum value"
-	FaultFractionForInteger Fault = "fraction for integer"
-	FaultUndeclaredKey      Fault = "undeclared key"
-)
-
-// Faults in the text of the arguments. A call has at most one of them.
-const (
-	FaultDuplicateKey   Fault = "duplicate key"
-	FaultTruncated      Fault = "truncated" // the last call is cut off, and the finish reason is length
-	FaultUnterminated   Fault = "unterminated"
-	FaultPythonDict     Fault = "Python dict"
-	FaultComment        Fault = "comment"
-	FaultTrailingComma  Fault = "trailing comma"
-	FaultArithmetic     Fault = "arithmetic"
-	FaultBareWord       Fault = "bare word"
-	FaultTwoObjects     Fault = "two objects"
-	FaultEmptyArguments Fault = "empty arguments"
-	FaultNullArguments  Fault = "null arguments"
-	FaultNotObject      Fault = "array or string for object"
-	FaultDeepNesting    Fault = "deep nesting"  // 20,000 arrays in one another
-	FaultHugeExponent   Fault = "huge exponent" // 1e3000000
-	FaultInvalidUTF8    Fault = "invalid UTF-8"
-)
-
-// Faults in a call's name or id. A call has at most one of each.
-const (
-	FaultInventedName Fault = "invented name"
-	FaultControlToken Fault = "control token in name" // ls<|channel|>commentary
-	FaultPrefixedName Fault = "functions. prefix"
-	FaultNameCase     Fault = "other letter case"
-	FaultMissingID    Fault = "missing id"
-	FaultBlankID      Fault = "blank id"
-	FaultDuplicateID  Fault = "duplicate id in turn"
-	FaultReusedID     Fault = "id of an earlier turn"
-)
-
-// Faults of a whole answer.
-const (
-	FaultRepeatedCall Fault = "repeated call"
-	FaultLostSibling  Fault = "lost sibling"  // after a batch that failed in part, only the failed calls come back
-	FaultRefusal      Fault = "refusal"       // a ModelError that wraps middleware.ErrInvalidToolCall, with Output
-	FaultTransient    Fault = "transient"     // a ModelError with status 429 or 500
-	FaultNoResponse   Fault = "no response"   // neither a response nor an error
-	FaultTextAnswer   Fault = "text for call" // words where calls were asked for
-)
-
-// The faults in the order in which they are drawn, by what they break. The
-// order is part of what a seed means.
-var (
-	valueFaults = []Fault{
-		FaultMissingKey, FaultMisnamedKey, FaultNullOptional, FaultEmptyOptional, FaultNumberAsText, FaultBoolAsText, FaultArrayAsText,
-		FaultObjectAsText, FaultScalarForArray, FaultWrongEnum, FaultFractionForInteger, FaultUndeclaredKey,
-	}
-	textFaults = []Fault{
-		FaultDuplicateKey, FaultTruncated, FaultUnterminated, FaultPythonDict, FaultComment, FaultTrailingComma, FaultArithmetic, FaultBareWord,
-		FaultTwoObjects, FaultEmptyArguments, FaultNullArguments, FaultNotObject, FaultDeepNesting, FaultHugeExponent, FaultInvalidUTF8,
-	}
-	nameFaults   = []Fault{FaultInventedName, FaultControlToken, FaultPrefixedName, FaultNameCase}
-	idFaults     = []Fault{FaultMissingID, FaultBlankID, FaultDuplicateID, FaultReusedID}
-	answerFaults = []Fault{FaultTransient, FaultNoResponse, FaultTextAnswer, FaultRefusal, FaultLostSibling, FaultRepeatedCall}
-)
-
-func knownFaults() map[Fault]bool {
-	known := make(map[Fault]bool, 64)
-	for _, list := range [][]Fault{valueFaults, textFaults, nameFaults, idFaults, answerFaults} {
-		for _, f := range list {
-			known[f] = true
-		}
-	}
-	return known
-}
-
-// defaultRates keeps the order of what was recorded: of 161,216 calls, wrong
-// values in 1.3 %, unknown names in 1.2 %, text that is not JSON in 1.1 %;
-// within these, the kinds as often as each was counted. Each is raised 5 to 50
-// times, the rare ones most, so that some thousand calls show every kind.
-var defaultRates = map[Fault]float64{
-	FaultUndeclaredKey: 0.05, FaultMissingKey: 0.04, FaultNullOptional: 0.04, FaultMisnamedKey: 0.03, FaultWrongEnum: 0.03,
-	FaultEmptyOptional: 0.03, FaultScalarForArray: 0.03, FaultFractionForInteger: 0.02, FaultBoolAsText: 0.02, FaultArrayAsText: 0.02,
-	FaultNumberAsText: 0.01, FaultObjectAsText: 0.01,
-
-	FaultPythonDict: 0.02, FaultUnterminated: 0.01, FaultTruncated: 0.01, FaultArithmetic: 0.01, FaultEmptyArguments: 0.01,
-	FaultBareWord: 0.01, FaultDuplicateKey: 0.005, FaultComment: 0.005, FaultTrailingComma: 0.005, FaultTwoObjects: 0.005,
-	FaultNullArguments: 0.005, FaultNotObject: 0.005, FaultInvalidUTF8: 0.005, FaultHugeExponent: 0.005, FaultDeepNesting: 0.002,
-
-	FaultControlToken: 0.02, FaultInventedName: 0.02, FaultNameCase: 0.01, FaultPrefixedName: 0.005,
-	FaultMissingID: 0.03, FaultReusedID: 0.01, FaultDuplicateID: 0.005, FaultBlankID: 0.005,
-
-	FaultRepeatedCall: 0.02, FaultLostSibling: 0.2, FaultTextAnswer: 0.02, FaultTransient: 0.02, FaultRefusal: 0.01, FaultNoResponse: 0.005,
-}
 
 // DefaultRates returns how often each fault comes unless FaultOptions.Rates
 // says otherwise: a share of the calls, or of the answers, that have room for
 // it. Every fault is in it. The map is the caller's.
-func DefaultRates() map[Fault]float64 { return maps.Clone(defaultRates) }
+//
+// The rates keep the order of what was recorded: of 161,216 calls, wrong values
+// in 1.3 %, unknown names in 1.2 %, text that is not JSON in 1.1 %. Within these,
+// each kind is as frequent as it was counted. Each rate is raised 5 to 50 times,
+// the rare ones most, so that some thousand calls show every kind.
+func DefaultRates() map[Fault]float64 {
+	rates := map[Fault]float64{}
+	addRates(rates, valueFaults)
+	addRates(rates, textFaults)
+	addRates(rates, nameFaults)
+	addRates(rates, idFaults)
+	addRates(rates, answerFaults)
+	return rates
+}
+
+func addRates[F any](rates map[Fault]float64, faults []entry[F]) {
+	for _, e := range faults {
+		rates[e.fault] = e.rate
+	}
+}
+
+// entry is one fault, its default rate and how it is made. make reports whether
+// there was room for it.
+type entry[F any] struct {
+	fault Fault
+	rate  float64
+	make  F
+}
+
+// The tables below are in the order in which the faults are drawn. The order is
+// part of what a seed means.
+
+// valueFaults change the value in place.
+var valueFaults = []entry[func(*Faulty, *node) bool]{
+	{"missing required key", 0.04, (*Faulty).dropKey},
+	{"misnamed key", 0.03, (*Faulty).renameKey},
+	{"null for optional", 0.04, func(f *Faulty, root *node) bool { return f.setOptional(root, &node{kind: 'n'}) }},
+	{"empty for optional", 0.03, func(f *Faulty, root *node) bool {
+		return f.setOptional(root, &node{kind: []byte{'{', '[', '"'}[f.rng.IntN(3)]})
+	}},
+	{"number as text", 0.01, func(f *Faulty, root *node) bool { return asText(f.pick(root, ofKind('0'))) }},
+	{"boolean as text", 0.02, func(f *Faulty, root *node) bool { return asText(f.pick(root, ofKind('t'))) }},
+	{"JSON text for array", 0.02, func(f *Faulty, root *node) bool { return asText(f.pick(root, below(root, '['))) }},
+	{"JSON text for object", 0.01, func(f *Faulty, root *node) bool { return asText(f.pick(root, below(root, '{'))) }},
+	{"scalar for array", 0.03, func(f *Faulty, root *node) bool {
+		return rewrite(f.pick(root, below(root, '[')), '"', "just this one") // words, which cannot be read as JSON
+	}},
+	{"wrong enum value", 0.03, func(f *Faulty, root *node) bool {
+		return rewrite(f.pick(root, func(n *node) bool { return n.enum }), '"', "none of these")
+	}},
+	{"fraction for integer", 0.02, func(f *Faulty, root *node) bool {
+		n := f.pick(root, func(n *node) bool { return n.kind == '0' && !n.enum && typeOf(n.schema) == "integer" })
+		return n != nil && rewrite(n, '0', n.text+".5")
+	}},
+	{"undeclared key", 0.05, func(f *Faulty, root *node) bool {
+		n := f.pick(root, ofKind('{'))
+		n.kids = append(n.kids, &node{key: undeclared(n, "note"), kind: '"', text: "as asked"})
+		return true
+	}},
+}
+
+const truncated Fault = "truncated"
+
+// textFaults return the text of the arguments.
+var textFaults = []entry[func(*Faulty, *node) (string, bool)]{
+	{"duplicate key", 0.005, inPlace((*Faulty).repeatKey)},
+	{truncated, 0.01, func(f *Faulty, root *node) (string, bool) { // the caller sets the finish reason
+		text := root.String()
+		return text[:1+f.rng.IntN(len(text)-1)], true
+	}},
+	{"unterminated", 0.01, asWritten(func(s string) string { return s[:len(s)-1] })},
+	{"Python dict", 0.02, func(_ *Faulty, root *node) (string, bool) {
+		var b strings.Builder
+		root.render(&b, true)
+		return b.String(), len(root.kids) > 0
+	}},
+	{"comment", 0.005, asWritten(func(s string) string { return "{ // as asked\n" + s[1:] })},
+	{"trailing comma", 0.005, func(_ *Faulty, root *node) (string, bool) {
+		text := root.String()
+		return text[:len(text)-1] + ",}", len(root.kids) > 0
+	}},
+	{"arithmetic", 0.01, inPlace(func(f *Faulty, root *node) bool {
+		return rewrite(f.pick(root, ofKind('0')), 'x', []string{"1/6", "2 * 3.14159"}[f.rng.IntN(2)])
+	})},
+	{"bare word", 0.01, inPlace(func(f *Faulty, root *node) bool { // not true, false or null
+		return rewrite(f.pick(root, ofKind('"')), 'x', "unknown")
+	})},
+	{"two objects", 0.005, asWritten(func(s string) string { return s + "\n" + s })},
+	{"empty arguments", 0.01, asWritten(func(string) string { return "" })},
+	{"null arguments", 0.005, asWritten(func(string) string { return "null" })},
+	{"array or string for object", 0.005, func(f *Faulty, root *node) (string, bool) {
+		if f.rng.IntN(2) == 0 {
+			return "[" + root.String() + "]", true
+		}
+		return quoted(root.String()), true
+	}},
+	{"deep nesting", 0.002, inPlace((*Faulty).nestDeeply)},
+	{"huge exponent", 0.005, inPlace(func(f *Faulty, root *node) bool {
+		return rewrite(f.pick(root, ofKind('0')), 'x', "1e3000000")
+	})},
+	{"invalid UTF-8", 0.005, inPlace((*Faulty).cutLetter)},
+}
+
+// nameFaults make a wrong name of a tool's name.
+var nameFaults = []entry[func(string) string]{
+	{"invented name", 0.02, func(string) string { return "search_the_web" }},
+	{"control token in name", 0.02, func(s string) string { return s + "<|channel|>commentary" }},
+	{"functions. prefix", 0.005, func(s string) string { return "functions." + s }},
+	{"other letter case", 0.01, otherCase},
+}
+
+// idFaults return an id, given the ids of the calls before in the same answer
+// and those of earlier turns.
+var idFaults = []entry[func(f *Faulty, before, earlier []string) (string, bool)]{
+	{"missing id", 0.03, func(*Faulty, []string, []string) (string, bool) { return "", true }},
+	{"blank id", 0.005, func(*Faulty, []string, []string) (string, bool) { return " \t", true }},
+	{"duplicate id in turn", 0.005, func(f *Faulty, before, _ []string) (string, bool) { return f.oneOf(before) }},
+	{"id of an earlier turn", 0.01, func(f *Faulty, _, earlier []string) (string, bool) { return f.oneOf(earlier) }},
+}
+
+const (
+	transient    Fault = "transient"
+	noResponse   Fault = "no response"
+	textForCall  Fault = "text for call"
+	refusal      Fault = "refusal"
+	lostSibling  Fault = "lost sibling"
+	repeatedCall Fault = "repeated call"
+)
+
+// answerFaults are made by Faulty.answer and Faulty.calls themselves.
+var answerFaults = []entry[struct{}]{
+	{fault: transient, rate: 0.02}, {fault: noResponse, rate: 0.005}, {fault: textForCall, rate: 0.02},
+	{fault: refusal, rate: 0.01}, {fault: lostSibling, rate: 0.2}, {fault: repeatedCall, rate: 0.02},
+}
+
+// inPlace makes a fault of the text of a fault that changes one value.
+func inPlace(change func(*Faulty, *node) bool) func(*Faulty, *node) (string, bool) {
+	return func(f *Faulty, root *node) (string, bool) {
+		ok := change(f, root)
+		return root.String(), ok
+	}
+}
+
+// asWritten makes a fault of the text of a function of the valid text.
+func asWritten(change func(string) string) func(*Faulty, *node) (string, bool) {
+	return func(_ *Faulty, root *node) (string, bool) { return change(root.String()), true }
+}
+
+// otherCase returns s in capital letters, or in small ones if it is in capital
+// letters already. A name without letters stays.
+func otherCase(s string) string {
+	if upper := strings.ToUpper(s); upper != s {
+		return upper
+	}
+	return strings.ToLower(s)
+}
+
+// idsOf returns the ids of calls.
+func idsOf(calls []middleware.ToolCall) []string {
+	ids := make([]string, len(calls))
+	for i, c := range calls {
+		ids[i] = c.ID
+	}
+	return ids
+}

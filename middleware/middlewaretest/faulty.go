@@ -14,8 +14,8 @@ import (
 // FaultOptions set up a Faulty. The zero value works.
 type FaultOptions struct {
 	// Rates is how often each fault comes, from 0 to 1, where there is room for
-	// it. Nil: DefaultRates. A fault that is not in it never comes, so that an
-	// empty map makes a model without fault.
+	// it. Nil means DefaultRates. A fault that is not in it never comes, so an
+	// empty map makes a model without faults. Validate refuses unknown names.
 	Rates map[Fault]float64
 	// Calls is how many calls an answer has at most. 0: 3.
 	Calls int
@@ -31,9 +31,9 @@ const NeverAnswer = -1
 // Validate returns what is wrong with o, nil if nothing is. NewFaulty panics
 // with it.
 func (o FaultOptions) Validate() error {
-	known := knownFaults()
+	known := DefaultRates()
 	for f, r := range o.Rates {
-		if !known[f] {
+		if _, ok := known[f]; !ok {
 			return fmt.Errorf("middlewaretest: FaultOptions.Rates: unknown fault, got %q", string(f))
 		}
 		if !(r >= 0 && r <= 1) { // so that NaN is refused too
@@ -74,7 +74,7 @@ func NewFaulty(seed uint64, o FaultOptions) *Faulty {
 
 func (o FaultOptions) withDefaults() FaultOptions {
 	if o.Rates == nil {
-		o.Rates = defaultRates
+		o.Rates = DefaultRates()
 	}
 	o.Rates = maps.Clone(o.Rates)
 	if o.Calls == 0 {
@@ -130,12 +130,12 @@ func (f *Faulty) answer(req *middleware.Request) (*middleware.Response, error) {
 	defer f.mu.Unlock()
 	resp := &middleware.Response{Model: req.Model, Usage: scriptedUsage, FinishReason: middleware.FinishStop}
 	switch {
-	case f.due(FaultTransient):
+	case f.due(transient):
 		if f.rng.IntN(2) == 0 {
 			return nil, &middleware.ModelError{StatusCode: 429, Code: "rate_limit_exceeded", Err: errors.New("slow down")}
 		}
 		return nil, &middleware.ModelError{StatusCode: 500, Code: "server_error", Err: errors.New("try again")}
-	case f.due(FaultNoResponse):
+	case f.due(noResponse):
 		return nil, nil
 	}
 	tools := callable(req)
@@ -144,13 +144,13 @@ func (f *Faulty) answer(req *middleware.Request) (*middleware.Response, error) {
 	case len(tools) == 0, !must && f.o.AnswerAfter > 0 && answered(req.Messages) >= f.o.AnswerAfter:
 		resp.Message = middleware.Assistant("That is all.")
 		return resp, nil
-	case f.due(FaultTextAnswer):
+	case f.due(textForCall):
 		resp.Message = middleware.Assistant("I would call " + tools[0].Name + " now.")
 		return resp, nil
 	}
 	resp.FinishReason = middleware.FinishToolCalls
 	resp.Message = middleware.Assistant("", f.calls(req, tools, resp)...)
-	if f.due(FaultRefusal) {
+	if f.due(refusal) {
 		c := resp.Message.ToolCalls[0]
 		return nil, &middleware.ModelError{
 			StatusCode: 400, Code: "tool_use_failed", Err: middleware.ErrInvalidToolCall,

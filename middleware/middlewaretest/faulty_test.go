@@ -45,7 +45,7 @@ func TestDefaultRatesShowEveryFault(t *testing.T) {
 			require.NoError(t, Check(Gemini, req))
 		}
 	}
-	for fault := range knownFaults() {
+	for fault := range DefaultRates() {
 		require.Positive(t, f.Injected()[fault], string(fault))
 	}
 }
@@ -75,11 +75,11 @@ func TestLostSibling(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := NewFaulty(3, FaultOptions{Rates: map[Fault]float64{FaultLostSibling: tc.rate}, AnswerAfter: NeverAnswer})
+			f := NewFaulty(3, FaultOptions{Rates: map[Fault]float64{"lost sibling": tc.rate}, AnswerAfter: NeverAnswer})
 			resp, err := f.Call(t.Context(), history(tc.failed...))
 			require.NoError(t, err)
 			require.Len(t, resp.Message.ToolCalls, tc.want)
-			require.Equal(t, tc.want < 3, f.Injected()[FaultLostSibling] == 1)
+			require.Equal(t, tc.want < 3, f.Injected()["lost sibling"] == 1)
 		})
 	}
 }
@@ -218,16 +218,16 @@ func TestFaultOptions(t *testing.T) {
 	require.Equal(t, 4, o.AnswerAfter)
 	require.Equal(t, NeverAnswer, FaultOptions{AnswerAfter: NeverAnswer}.withDefaults().AnswerAfter)
 
-	rates := map[Fault]float64{FaultTransient: 0}
+	rates := map[Fault]float64{"transient": 0}
 	f := NewFaulty(1, FaultOptions{Rates: rates})
-	rates[FaultTransient] = 1
+	rates["transient"] = 1
 	_, err := f.Call(t.Context(), roomyRequest())
 	require.NoError(t, err, "the options are copied")
 
 	for want, o := range map[string]FaultOptions{
 		`middlewaretest: FaultOptions.Rates: unknown fault, got "gremlin"`:                                 {Rates: map[Fault]float64{"gremlin": 1}},
-		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got 2 for "transient"`:                 {Rates: map[Fault]float64{FaultTransient: 2}},
-		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got NaN for "transient"`:               {Rates: map[Fault]float64{FaultTransient: math.NaN()}},
+		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got 2 for "transient"`:                 {Rates: map[Fault]float64{"transient": 2}},
+		`middlewaretest: FaultOptions.Rates: a rate is from 0 to 1, got NaN for "transient"`:               {Rates: map[Fault]float64{"transient": math.NaN()}},
 		`middlewaretest: FaultOptions.Calls: must not be negative, got -1`:                                 {Calls: -1},
 		`middlewaretest: FaultOptions.AnswerAfter: must not be negative, unless it is NeverAnswer, got -2`: {AnswerAfter: -2},
 	} {

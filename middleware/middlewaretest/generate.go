@@ -61,16 +61,15 @@ func (n *node) render(b *strings.Builder, python bool) {
 		b.WriteByte(n.kind + 2) // '}' and ']' come two places after '{' and '['
 	case '"':
 		quote(n.text)
-	case 'n':
-		b.WriteString(map[bool]string{false: "null", true: "None"}[python])
-	case 't':
+	default:
 		s := n.text
-		if python {
-			s = strings.ToUpper(s[:1]) + s[1:]
+		if n.kind == 'n' {
+			s = "null"
+		}
+		if python && (n.kind == 'n' || n.kind == 't') {
+			s = map[string]string{"null": "None", "true": "True", "false": "False"}[s]
 		}
 		b.WriteString(s)
-	default:
-		b.WriteString(n.text)
 	}
 }
 
@@ -101,8 +100,8 @@ func quoted(s string) string {
 
 // generator writes values that a JSON Schema accepts. It knows type,
 // properties, required, items, enum, const, anyOf, oneOf, $ref into the same
-// schema, and the bounds on numbers, lengths and items. What else a schema asks
-// for (pattern, format, not, …) it does not look at.
+// schema, and the bounds on numbers, lengths and items. It ignores other keywords
+// (pattern, format, not, …).
 type generator struct {
 	rng  *rand.Rand
 	root map[string]any
@@ -173,9 +172,8 @@ func (g *generator) value(schema map[string]any, depth int) *node {
 	return &node{schema: schema, kind: '"', text: g.words(schema)}
 }
 
-// typeOf returns the type that a schema wants, the first one of a list. A
-// schema that says nothing takes a string, unless it describes an object or an
-// array.
+// typeOf returns the type that a schema wants, the first one of a list. Without a
+// type it is object if the schema has properties, array if it has items, else "".
 func typeOf(schema map[string]any) string {
 	switch t := schema["type"].(type) {
 	case string:
@@ -195,19 +193,22 @@ func typeOf(schema map[string]any) string {
 	return ""
 }
 
-// resolve follows a reference inside the schema. One that leads elsewhere, or
-// nowhere, is a schema that says nothing: no file is read, nothing is fetched.
+// resolve follows a reference inside the schema. It returns nil for one that leads
+// elsewhere or nowhere: no file is read, nothing is fetched.
 func (g *generator) resolve(ref string) map[string]any {
-	path, ok := strings.CutPrefix(ref, "#")
 	at := any(g.root)
-	for _, seg := range strings.Split(strings.TrimPrefix(path, "/"), "/") {
-		if path == "" || !ok {
-			break
-		}
+	path, inside := strings.CutPrefix(ref, "#/")
+	if ref == "" || ref == "#" {
+		return g.root
+	}
+	for seg := range strings.SplitSeq(path, "/") {
 		m, _ := at.(map[string]any)
 		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)]
 	}
 	m, _ := at.(map[string]any)
+	if !inside {
+		return nil
+	}
 	return m
 }
 
@@ -216,21 +217,17 @@ func (g *generator) resolve(ref string) map[string]any {
 func (g *generator) object(schema map[string]any, depth int) *node {
 	n := &node{schema: schema, kind: '{'}
 	properties, _ := schema["properties"].(map[string]any)
-	required := map[string]bool{}
 	list, _ := schema["required"].([]any)
+	required := map[string]bool{}
+	keys := slices.Collect(maps.Keys(properties))
 	for _, r := range list {
 		if s, ok := r.(string); ok {
 			required[s] = true
-		}
-	}
-	keys := slices.AppendSeq(make([]string, 0, len(properties)), maps.Keys(properties))
-	for r := range required {
-		if _, ok := properties[r]; !ok {
-			keys = append(keys, r)
+			keys = append(keys, s)
 		}
 	}
 	slices.Sort(keys)
-	for _, k := range keys {
+	for _, k := range slices.Compact(keys) {
 		if !required[k] && (depth >= maxDepth || g.rng.IntN(2) == 0) {
 			continue
 		}
@@ -260,8 +257,8 @@ func (g *generator) array(schema map[string]any, depth int) *node {
 	return n
 }
 
-// number writes a number within the bounds, without an exponent. Where no bound
-// is set it is from 0 to 10; where none can be met, near one of them.
+// number writes a number within the bounds, without an exponent. Without bounds it
+// is from 0 to 10. If the bounds cannot be met, it is near one of them.
 func (g *generator) number(schema map[string]any, whole bool) string {
 	low, high := bound(schema, "minimum", math.Inf(-1)), bound(schema, "maximum", math.Inf(1))
 	low = max(low, bound(schema, "exclusiveMinimum", math.Inf(-1))+1)
@@ -283,8 +280,8 @@ func (g *generator) number(schema map[string]any, whole bool) string {
 	return strconv.FormatFloat(low+math.Floor(max(0, high-low)*4*g.rng.Float64())/4, 'f', -1, 64)
 }
 
-// words writes one of a few strings: those that look like something else, or
-// need escapes, are the ones that break a careless reader.
+// words writes one of a few strings. Some look like another type or need escapes,
+// which breaks a careless reader.
 func (g *generator) words(schema map[string]any) string {
 	words := []string{"Oslo", "blue whale", "report.txt", "tom's \"list\"", "größe", "a\\b", "42", "true"}
 	s := words[g.rng.IntN(len(words))]

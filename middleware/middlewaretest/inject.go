@@ -16,43 +16,10 @@ func (f *Faulty) pick(root *node, fit func(*node) bool) *node {
 
 func ofKind(kind byte) func(*node) bool { return func(n *node) bool { return n.kind == kind } }
 
-// below fits nodes of a kind but the root: what is wrong with the whole
-// arguments is a fault of the text.
+// below fits nodes of a kind except the root: a fault of the whole arguments is a
+// fault of the text.
 func below(root *node, kind byte) func(*node) bool {
 	return func(n *node) bool { return n != root && n.kind == kind }
-}
-
-// breakValue puts a fault into the value, and reports whether it had room.
-func (f *Faulty) breakValue(fault Fault, root *node) bool {
-	switch fault {
-	case FaultMissingKey, FaultMisnamedKey:
-		return f.breakKey(fault, root)
-	case FaultNullOptional:
-		return f.setOptional(root, &node{kind: 'n'})
-	case FaultEmptyOptional:
-		return f.setOptional(root, &node{kind: []byte{'{', '[', '"'}[f.rng.IntN(3)]})
-	case FaultNumberAsText:
-		return asText(f.pick(root, ofKind('0')))
-	case FaultBoolAsText:
-		return asText(f.pick(root, ofKind('t')))
-	case FaultArrayAsText:
-		return asText(f.pick(root, below(root, '[')))
-	case FaultObjectAsText:
-		return asText(f.pick(root, below(root, '{')))
-	case FaultScalarForArray:
-		// Plain words, which no reading as JSON can save.
-		return rewrite(f.pick(root, below(root, '[')), '"', "just this one")
-	case FaultWrongEnum:
-		return rewrite(f.pick(root, func(n *node) bool { return n.enum }), '"', "none of these")
-	case FaultFractionForInteger:
-		n := f.pick(root, func(n *node) bool { return n.kind == '0' && !n.enum && typeOf(n.schema) == "integer" })
-		return n != nil && rewrite(n, '0', n.text+".5")
-	case FaultUndeclaredKey:
-		n := f.pick(root, ofKind('{'))
-		n.kids = append(n.kids, &node{key: undeclared(n, "note"), kind: '"', text: "as asked"})
-		return true
-	}
-	return false
 }
 
 // asText writes a value as a string of its JSON text.
@@ -67,22 +34,34 @@ func rewrite(n *node, kind byte, text string) bool {
 	return true
 }
 
-// breakKey takes a required key away, or writes it in a way that the schema
-// does not know. In the recordings two in five missing keys are such.
-func (f *Faulty) breakKey(fault Fault, root *node) bool {
-	isRequired := func(k *node) bool { return k.required }
-	n := f.pick(root, func(n *node) bool { return n.kind == '{' && slices.ContainsFunc(n.kids, isRequired) })
-	if n == nil {
-		return false
-	}
-	i := slices.IndexFunc(n.kids, isRequired)
-	if fault == FaultMissingKey {
+// dropKey removes a required key.
+func (f *Faulty) dropKey(root *node) bool {
+	n, i := f.requiredKey(root)
+	if n != nil {
 		n.kids = slices.Delete(n.kids, i, i+1)
-		return true
 	}
-	n.kids[i].key = undeclared(n, "the_"+n.kids[i].key)
-	n.kids[i].required = false
-	return true
+	return n != nil
+}
+
+// renameKey writes a required key under a name that the schema does not have. In
+// the recordings two in five missing keys are such.
+func (f *Faulty) renameKey(root *node) bool {
+	n, i := f.requiredKey(root)
+	if n != nil {
+		n.kids[i].key, n.kids[i].required = undeclared(n, "the_"+n.kids[i].key), false
+	}
+	return n != nil
+}
+
+// requiredKey returns an object with a required key and the place of that key,
+// nil if there is none.
+func (f *Faulty) requiredKey(root *node) (*node, int) {
+	required := func(k *node) bool { return k.required }
+	n := f.pick(root, func(n *node) bool { return n.kind == '{' && slices.ContainsFunc(n.kids, required) })
+	if n == nil {
+		return nil, 0
+	}
+	return n, slices.IndexFunc(n.kids, required)
 }
 
 // undeclared makes key one that the object neither declares nor has.
@@ -113,8 +92,8 @@ func (f *Faulty) setOptional(root, v *node) bool {
 	return true
 }
 
-// optionalKeys returns the declared keys that an object does not require, in
-// order, so that a seed means the same every time.
+// optionalKeys returns the declared keys that an object does not require, sorted,
+// so that a seed always means the same.
 func optionalKeys(n *node) []string {
 	properties, _ := n.schema["properties"].(map[string]any)
 	required, _ := n.schema["required"].([]any)
@@ -128,73 +107,41 @@ func optionalKeys(n *node) []string {
 	return keys
 }
 
-// breakText returns the arguments with a fault in their text, and whether they
-// had room for it. FaultTruncated cuts here; the caller sets the finish reason.
-func (f *Faulty) breakText(fault Fault, root *node) (string, bool) {
-	text := root.String()
-	switch fault {
-	case FaultTruncated:
-		return text[:1+f.rng.IntN(len(text)-1)], true
-	case FaultUnterminated:
-		return text[:len(text)-1], true
-	case FaultPythonDict:
-		var b strings.Builder
-		root.render(&b, true)
-		return b.String(), len(root.kids) > 0
-	case FaultComment:
-		return "{ // as asked\n" + text[1:], true
-	case FaultTrailingComma:
-		return text[:len(text)-1] + ",}", len(root.kids) > 0
-	case FaultTwoObjects:
-		return text + "\n" + text, true
-	case FaultEmptyArguments:
-		return "", true
-	case FaultNullArguments:
-		return "null", true
-	case FaultNotObject:
-		if f.rng.IntN(2) == 0 {
-			return "[" + text + "]", true
-		}
-		return quoted(text), true
+// repeatKey writes a key of an object twice, with the same value, so that readers
+// that keep the first agree with readers that keep the last.
+func (f *Faulty) repeatKey(root *node) bool {
+	n := f.pick(root, func(n *node) bool { return n.kind == '{' && len(n.kids) > 0 })
+	if n != nil {
+		n.kids = append(n.kids, n.kids[f.rng.IntN(len(n.kids))])
 	}
-	ok := f.breakToken(fault, root)
-	return root.String(), ok
+	return n != nil
 }
 
-// breakToken puts a fault of the text in the place of one value.
-func (f *Faulty) breakToken(fault Fault, root *node) bool {
-	switch fault {
-	case FaultDuplicateKey:
-		n := f.pick(root, func(n *node) bool { return n.kind == '{' && len(n.kids) > 0 })
-		if n != nil {
-			// The same value again, so that whoever keeps the first agrees with
-			// whoever keeps the last: the fault is in the text alone.
-			n.kids = append(n.kids, n.kids[f.rng.IntN(len(n.kids))])
-		}
-		return n != nil
-	case FaultArithmetic:
-		return rewrite(f.pick(root, ofKind('0')), 'x', []string{"1/6", "2 * 3.14159"}[f.rng.IntN(2)])
-	case FaultHugeExponent:
-		return rewrite(f.pick(root, ofKind('0')), 'x', "1e3000000")
-	case FaultBareWord:
-		// Not true, false or null: a word that JSON does not know.
-		return rewrite(f.pick(root, ofKind('"')), 'x', "unknown")
-	case FaultDeepNesting:
-		const levels = 20_000 // twice what encoding/json reads
-		n := f.pick(root, func(n *node) bool { return n != root })
-		if n == nil {
-			n = &node{key: undeclared(root, "items")}
-			root.kids = append(root.kids, n)
-		}
-		return rewrite(n, 'x', strings.Repeat("[", levels)+strings.Repeat("]", levels))
-	case FaultInvalidUTF8:
-		// As in a stream that was cut inside a letter.
-		if n := f.pick(root, ofKind('"')); n != nil {
-			n.text += "\xff"
-			return true
-		}
-		root.kids = append(root.kids, &node{key: "\xff", kind: 'n'})
-		return true
+// nestDeeply writes 20,000 arrays in one another, twice what encoding/json reads.
+func (f *Faulty) nestDeeply(root *node) bool {
+	const levels = 20_000
+	n := f.pick(root, func(n *node) bool { return n != root })
+	if n == nil {
+		n = &node{key: undeclared(root, "items")}
+		root.kids = append(root.kids, n)
 	}
-	return false
+	return rewrite(n, 'x', strings.Repeat("[", levels)+strings.Repeat("]", levels))
+}
+
+// cutLetter writes half a letter, as a stream does that is cut inside of it.
+func (f *Faulty) cutLetter(root *node) bool {
+	if n := f.pick(root, ofKind('"')); n != nil {
+		n.text += "\xff"
+	} else {
+		root.kids = append(root.kids, &node{key: "\xff", kind: 'n'})
+	}
+	return true
+}
+
+// oneOf returns one of ids, and whether there is one.
+func (f *Faulty) oneOf(ids []string) (string, bool) {
+	if len(ids) == 0 {
+		return "", false
+	}
+	return ids[f.rng.IntN(len(ids))], true
 }

@@ -13,8 +13,8 @@ const atOnce = time.Second
 
 type contextKey struct{}
 
-// lawContext looks at what reaches the model of the caller's context: its
-// values, and its end.
+// lawContext checks that the values and the cancellation of the caller's context
+// reach the model.
 func lawContext(t tester, mw middleware.Middleware) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), contextKey{}, "given"))
@@ -34,9 +34,9 @@ func lawContext(t tester, mw middleware.Middleware) {
 	ask(t, ctx, call, sample(question()))
 }
 
-// lawCancelledBefore makes a call that nobody waits for any more. It may go
-// through to the model, which then says so, or end before it, or be answered
-// without a model; it may not wait, ask twice or hide the reason.
+// lawCancelledBefore makes a call with a cancelled context. The call may reach the
+// model, end before it, or be answered without it. It must not wait, ask twice or
+// hide the reason.
 func lawCancelledBefore(t tester, mw middleware.Middleware) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -63,9 +63,8 @@ func lawCancelledBefore(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawCancelledDuring cancels in the middle of a model call that ends in a way
-// which asks for another one. What comes out is left open: the answer may be
-// good all the same.
+// lawCancelledDuring cancels during a model call whose outcome asks for another
+// one. The result of mw is not checked: the answer may be good.
 func lawCancelledDuring(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for name, end := range map[string]func(context.Context) (*middleware.Response, error){

@@ -9,10 +9,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// lawRequestUnchanged compares the caller's request with a copy from before,
-// and looks at the room behind its slices as well: an append without a copy
-// leaves the slice alone that the caller holds, and writes behind it, where two
-// callers of one request then overwrite one another.
+// lawRequestUnchanged compares the caller's request with a copy made before, and
+// checks the spare room behind its slices: an append without a copy writes there,
+// where two callers of one request would overwrite one another.
 func lawRequestUnchanged(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, s := range append(faultyScenes(5), scenes...) {
@@ -41,9 +40,9 @@ func spare[T any](s []T) bool {
 	return true
 }
 
-// lawOutcome wants either a response or an error. A model that breaks this
-// itself is no excuse for a panic, nor for the other breach; its own may come
-// out, because a middleware that does not look at the outcome cannot mend it.
+// lawOutcome wants either a response or an error. If the model breaks this, mw may
+// pass the same breach on, because a middleware that does not read the outcome
+// cannot repair it. It must not panic or break the contract in the other way.
 func lawOutcome(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, s := range append(faultyScenes(20), scenes...) {
@@ -62,9 +61,9 @@ func lawOutcome(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawUsage compares what the models spent with what the caller is told, to the
-// token: each call costs another sum, so that neither a lost attempt nor one
-// counted twice can hide behind a third.
+// lawUsage compares the usage of the models with the usage in the response and the
+// report. Each call costs a different sum, so that a lost attempt and one counted
+// twice cannot cancel out.
 func lawUsage(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, s := range scenes {
@@ -85,8 +84,8 @@ func lawUsage(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawModelError looks for a model's error, one that nobody retries and one that
-// many do, through whatever was wrapped around it.
+// lawModelError looks for a model's error inside what mw returns: one that is not
+// retried (400) and one that may be (503).
 func lawModelError(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, status := range []int{400, 503} {
@@ -120,8 +119,8 @@ func lawAnswer(t tester, mw middleware.Middleware) {
 	}
 }
 
-// comesOut reports where what the model said is missing from a response. What
-// stands around it is no matter.
+// comesOut reports text and calls of the model that are missing from a response.
+// The response may hold more.
 func comesOut(t tester, want middleware.Message, resp *middleware.Response, err error) {
 	t.Helper()
 	if err != nil || resp == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// lawSink lets each attempt show its number, and looks at what a watcher is
-// left with after everything that was declared void is taken away.
+// lawSink lets each attempt stream its number, and checks that after all resets the
+// sink holds at most one of them.
 func lawSink(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, s := range scenes {
@@ -47,8 +47,8 @@ func lawSink(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawSinkError lets the watcher go away. The model ends its call with the sink's
-// error, as adapters do, and nobody may take it for one of the model's.
+// lawSinkError fails in the sink. The model ends its call with the sink's error, as
+// adapters do, and the caller must find it.
 func lawSinkError(t tester, mw middleware.Middleware) {
 	t.Helper()
 	errSink := errors.New("middlewaretest: the sink fails")
@@ -68,10 +68,10 @@ func lawSinkError(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawAccepted holds every request that is sent on against all providers. The
-// caller's own request is in order, so that whatever is refused comes from the
-// middleware: a turn repeated without its replies, rubbish echoed, a system
-// message in the wrong place.
+// lawAccepted checks every request that is sent on with all providers. The caller's
+// own request is accepted, so a refused one is the work of the middleware: a turn
+// repeated without its replies, invalid arguments echoed, a system message in the
+// wrong place.
 func lawAccepted(t tester, mw middleware.Middleware) {
 	t.Helper()
 	for _, s := range append(faultyScenes(40), scenes...) {
@@ -110,8 +110,8 @@ func echoed(prefix, question string) middleware.Message {
 	})
 }
 
-// lawGoroutines asks many different questions at the same time: each caller
-// must get the answer to its own. The race detector sees the rest.
+// lawGoroutines asks many different questions concurrently. Each caller must get
+// the answer to its own question.
 func lawGoroutines(t tester, mw middleware.Middleware) {
 	t.Helper()
 	call := mw(echo("to"))
@@ -146,8 +146,8 @@ func lawModels(t tester, mw middleware.Middleware) {
 	}
 }
 
-// lawChain puts the middleware between two others, twice and nested: what comes
-// out and what it cost are the same as without.
+// lawChain puts the middleware between two others, twice and nested: the answer and
+// the usage are the same as without it.
 func lawChain(t tester, mw middleware.Middleware) {
 	t.Helper()
 	var seen []string

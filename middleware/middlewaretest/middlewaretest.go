@@ -1,10 +1,10 @@
 // Package middlewaretest tests middlewares and agents without a model.
 //
 //   - [Run] holds a middleware to the laws that every middleware keeps.
-//   - [NewModel] is a model that plays a script, and fails the test where the
-//     script and the requests do not fit.
+//   - [NewModel] is a model that plays a script, and fails the test if the
+//     requests do not match the script.
 //   - [NewFaulty] is a model that calls tools as their schemas say, and makes
-//     the mistakes of real ones, at rates and from a seed that the test sets.
+//     the mistakes of real models, with rates and a seed that the test sets.
 //   - [Strict] and [Check] refuse the requests that real providers refuse.
 //
 // A test of a middleware needs no more than
@@ -20,30 +20,30 @@ import (
 )
 
 // Run checks mw against the laws that every middleware keeps, each in a subtest
-// with the law for a name. It puts mw in front of models that answer, fail, come
-// to their senses late, make the faults of [NewFaulty], and break their own
-// contract; and asks, in all of these cases:
+// named after the law. It puts mw in front of models that answer, fail, answer
+// correctly only after several attempts, make the faults of [NewFaulty], and break
+// their own contract. In all of these cases it checks:
 //
-//   - the caller's request is not changed, nor what lies behind its slices;
-//   - a response comes exactly when there is no error, and nothing panics, not
-//     even where next returned neither (middleware.Tally.Call makes that
-//     ErrNoResponse); what a model breaks itself may be passed on as it is;
+//   - the caller's request is not changed, nor the array behind its slices;
+//   - mw returns a response exactly when there is no error, and does not panic,
+//     even if next returned neither (middleware.Tally.Call makes that
+//     ErrNoResponse); a contract that the model itself broke may stay broken;
 //   - usage is neither lost nor counted twice, in the report and in the response;
-//   - a model's error is found with errors.Is and errors.As;
-//   - a plain answer, or a valid tool call, comes out;
-//   - next gets the given context or a child of it; when it is cancelled, no
-//     further model call is made, and the call ends at once;
+//   - errors.Is and errors.As find a model's error;
+//   - a plain answer and a valid tool call are returned;
+//   - next gets the given context or a child of it; after cancellation no further
+//     model call is made, and the call ends at once;
 //   - a sink sees one attempt at a time, and its error ends the step;
-//   - each request sent on is one that all providers accept;
+//   - all providers accept each request that is sent on;
 //   - one value serves many goroutines, many models, and itself in a chain.
 //
-// How often next is called is not a law: a cache does not call it, a retry does
-// more than once. What mw adds to an answer is its own affair.
+// How often next is called is not a law: a cache does not call it, a retry calls
+// it more than once. mw may add to an answer.
 //
-// Each law runs in a bubble of [testing/synctest], so that waiting costs no
-// time; every question in them is a different one, so that a cache has no answer
-// to it yet. A middleware that waits for goroutines, timers or channels which
-// it made before Run cannot be tested this way. Run with -race.
+// Each law runs in a bubble of [testing/synctest], so that waiting costs no time.
+// Every question is a new one, so that a cache has no answer to it yet. A
+// middleware that waits for goroutines, timers or channels that it made before
+// Run cannot be tested this way. Run with -race.
 func Run(t *testing.T, mw middleware.Middleware) {
 	t.Helper()
 	if mw == nil {

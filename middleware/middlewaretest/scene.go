@@ -45,12 +45,12 @@ func (s *spy) count() int {
 	return s.asked
 }
 
-// gaveKey is the key of a flag in the context: whether next, when it was asked
-// last, returned a response or an error.
+// gaveKey is the key of a flag in the context: whether the last call of next
+// returned a response or an error.
 type gaveKey struct{}
 
-// ask makes one call. ok is false where it panicked, which is reported; where
-// next had broken its contract just before, so is that.
+// ask makes one call. ok is false if it panicked, which is reported with a hint if
+// next had broken its contract before.
 func ask(t tester, ctx context.Context, call middleware.ModelCall, req *middleware.Request) (resp *middleware.Response, err error, ok bool) {
 	t.Helper()
 	var gave atomic.Bool
@@ -123,8 +123,8 @@ func words(n int) *middleware.Response {
 	return reply(n, middleware.Assistant(fmt.Sprintf("Answer %d.", n)))
 }
 
-// goodCalls is a batch that sample's schemas accept, with white space in it
-// that a careless layer would lose.
+// goodCalls is a batch that sample's schemas accept. Its white space must not be
+// lost.
 func goodCalls(n int) *middleware.Response {
 	return reply(n, middleware.Assistant("",
 		middleware.ToolCall{ID: fmt.Sprintf("good_%d_1", n), Name: "weather", Arguments: `{"city": "Bergen", "days": 3}`},
@@ -132,7 +132,8 @@ func goodCalls(n int) *middleware.Response {
 	))
 }
 
-// badCalls is a batch with a call that is fine and two that are not.
+// badCalls is a batch of three invalid calls: to a schema, to a nested schema and
+// to a tool that is not declared.
 func badCalls(n int) *middleware.Response {
 	return reply(n, middleware.Assistant("",
 		middleware.ToolCall{ID: fmt.Sprintf("bad_%d_1", n), Name: "weather", Arguments: `{"days": "many"}`},
@@ -156,59 +157,51 @@ type scene struct {
 	play   play
 }
 
-// scenes are the ways that every middleware meets sooner or later. Those that
-// end well after a first failure are there for the layers that ask again.
+// scenes are the ways that every middleware meets. Those that end well after a
+// first failure are for the layers that ask again.
 var scenes = []scene{
-	{"answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		return words(n), nil
-	}},
-	{"calls tools", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		return goodCalls(n), nil
-	}},
-	{"calls tools wrongly", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		return badCalls(n), nil
-	}},
-	{"calls tools wrongly, then well", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		if n == 1 {
-			return badCalls(n), nil
-		}
-		return goodCalls(n), nil
-	}},
-	{"says nothing, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		if n == 1 {
-			return reply(n, middleware.Assistant("")), nil
-		}
-		return words(n), nil
-	}},
-	{"refuses", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, modelError(400)
-	}},
-	{"is overloaded", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, modelError(503)
-	}},
-	{"is overloaded, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		if n == 1 {
-			return nil, modelError(503)
-		}
-		return words(n), nil
-	}},
-	{"fails, having spent", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		return spending(n)
-	}},
-	{"fails, having spent, then answers", true, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		if n == 1 {
-			return spending(n)
-		}
-		return words(n), nil
-	}},
-	{"refuses its own tool call", true, func(int, context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, &middleware.ModelError{StatusCode: 400, Code: "tool_use_failed", Output: `{"city":`, Err: middleware.ErrInvalidToolCall}
-	}},
-	{"returns nothing", false, func(int, context.Context, *middleware.Request) (*middleware.Response, error) { return nil, nil }},
-	{"returns a response and an error", false, func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
-		return words(n), modelError(503)
-	}},
+	{"answers", true, always(says(words))},
+	{"calls tools", true, always(says(goodCalls))},
+	{"calls tools wrongly", true, always(says(badCalls))},
+	{"calls tools wrongly, then well", true, first(says(badCalls), says(goodCalls))},
+	{"says nothing, then answers", true, first(says(silence), says(words))},
+	{"refuses", true, always(fails(modelError(400)))},
+	{"is overloaded", true, always(fails(modelError(503)))},
+	{"is overloaded, then answers", true, first(fails(modelError(503)), says(words))},
+	{"fails, having spent", true, always(spending)},
+	{"fails, having spent, then answers", true, first(spending, says(words))},
+	{"refuses its own tool call", true, always(fails(
+		&middleware.ModelError{StatusCode: 400, Code: "tool_use_failed", Output: `{"city":`, Err: middleware.ErrInvalidToolCall}))},
+	{"returns nothing", false, always(fails(nil))},
+	{"returns a response and an error", false, always(func(n int) (*middleware.Response, error) { return words(n), modelError(503) })},
 }
+
+// outcome is what a model returns on its n-th call.
+type outcome func(n int) (*middleware.Response, error)
+
+func always(o outcome) play {
+	return func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) { return o(n) }
+}
+
+// first plays one outcome on the first call and another one from then on.
+func first(once, then outcome) play {
+	return func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) {
+		if n == 1 {
+			return once(n)
+		}
+		return then(n)
+	}
+}
+
+func says(answer func(n int) *middleware.Response) outcome {
+	return func(n int) (*middleware.Response, error) { return answer(n), nil }
+}
+
+func fails(err error) outcome {
+	return func(int) (*middleware.Response, error) { return nil, err }
+}
+
+func silence(n int) *middleware.Response { return reply(n, middleware.Assistant("")) }
 
 // spending fails after a hidden attempt that cost something.
 func spending(n int) (*middleware.Response, error) {

@@ -2,7 +2,7 @@ package middlewaretest
 
 import (
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -13,21 +13,20 @@ func (f *Faulty) calls(req *middleware.Request, tools []middleware.Tool, resp *m
 	var calls []middleware.ToolCall
 	for i, tool := range plan {
 		root := arguments(f.rng, tool.Parameters)
-		for _, fault := range valueFaults {
-			if f.draws(fault) && f.breakValue(fault, root) {
-				f.injected[fault]++
+		for _, e := range valueFaults {
+			if f.draws(e.fault) && e.make(f, root) {
+				f.injected[e.fault]++
 			}
 		}
-		f.ids++
-		c := middleware.ToolCall{ID: fmt.Sprintf("call_%d", f.ids), Name: tool.Name, Arguments: root.String()}
-		for _, fault := range textFaults {
-			if !f.draws(fault) || fault == FaultTruncated && i < len(plan)-1 {
+		c := middleware.ToolCall{ID: f.newID(), Name: tool.Name, Arguments: root.String()}
+		for _, e := range textFaults {
+			if !f.draws(e.fault) || e.fault == truncated && i < len(plan)-1 {
 				continue
 			}
-			if text, ok := f.breakText(fault, root); ok {
-				f.injected[fault]++
+			if text, ok := e.make(f, root); ok {
+				f.injected[e.fault]++
 				c.Arguments = text
-				if fault == FaultTruncated {
+				if e.fault == truncated {
 					resp.FinishReason = middleware.FinishLength
 				}
 				break
@@ -37,22 +36,26 @@ func (f *Faulty) calls(req *middleware.Request, tools []middleware.Tool, resp *m
 		f.breakID(&c, calls, req.Messages)
 		calls = append(calls, c)
 	}
-	if resp.FinishReason != middleware.FinishLength && f.due(FaultRepeatedCall) {
+	if resp.FinishReason != middleware.FinishLength && f.due(repeatedCall) {
 		c := calls[len(calls)-1]
-		f.ids++
-		c.ID = fmt.Sprintf("call_%d", f.ids)
+		c.ID = f.newID()
 		calls = append(calls, c)
 	}
 	return calls
+}
+
+func (f *Faulty) newID() string {
+	f.ids++
+	return fmt.Sprintf("call_%d", f.ids)
 }
 
 // plan chooses the tools to call: those of the turn that failed, else any.
 func (f *Faulty) plan(req *middleware.Request, tools []middleware.Tool) []middleware.Tool {
 	calls, failed := lastTurn(req.Messages)
 	some := len(failed) > 0 && len(failed) < len(calls)
-	lose := f.draws(FaultLostSibling) && some
+	lose := f.draws(lostSibling) && some
 	if lose {
-		f.injected[FaultLostSibling]++
+		f.injected[lostSibling]++
 	}
 	var plan []middleware.Tool
 	if len(failed) > 0 {
@@ -60,13 +63,11 @@ func (f *Faulty) plan(req *middleware.Request, tools []middleware.Tool) []middle
 			if lose && !failed[c.ID] {
 				continue
 			}
-			tool := tools[f.rng.IntN(len(tools))]
-			for _, t := range tools {
-				if t.Name == c.Name {
-					tool = t
-				}
+			any := f.rng.IntN(len(tools)) // drawn in any case, so that a seed means the same
+			if i := slices.IndexFunc(tools, func(t middleware.Tool) bool { return t.Name == c.Name }); i >= 0 {
+				any = i
 			}
-			plan = append(plan, tool)
+			plan = append(plan, tools[any])
 		}
 	}
 	if len(plan) > 0 {
@@ -81,64 +82,36 @@ func (f *Faulty) plan(req *middleware.Request, tools []middleware.Tool) []middle
 // breakName puts at most one fault into the call's name, and none that makes it
 // the name of another tool.
 func (f *Faulty) breakName(c *middleware.ToolCall, tools []middleware.Tool) {
-	for _, fault := range nameFaults {
-		if !f.draws(fault) {
+	for _, e := range nameFaults {
+		if !f.draws(e.fault) {
 			continue
 		}
-		name := map[Fault]string{
-			FaultInventedName: "search_the_web", FaultControlToken: c.Name + "<|channel|>commentary", FaultPrefixedName: "functions." + c.Name,
-			FaultNameCase: otherCase(c.Name),
-		}[fault]
-		for _, t := range tools {
-			if t.Name == name {
-				name = c.Name // it is a tool after all: no fault
-			}
+		name := e.make(c.Name)
+		if name == c.Name || slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Name == name }) {
+			continue // the name of a tool: no fault
 		}
-		if name != c.Name {
-			f.injected[fault]++
-			c.Name = name
-			return
-		}
+		f.injected[e.fault]++
+		c.Name = name
+		return
 	}
-}
-
-// otherCase returns s in capital letters, or in small ones if it is in capital
-// letters already. A name without letters stays.
-func otherCase(s string) string {
-	if upper := strings.ToUpper(s); upper != s {
-		return upper
-	}
-	return strings.ToLower(s)
 }
 
 // breakID puts at most one fault into the call's id. before are the calls of the
-// same answer, history the messages of the request: the places where an id can
-// be taken from a second time.
+// same answer, history the messages of the request.
 func (f *Faulty) breakID(c *middleware.ToolCall, before []middleware.ToolCall, history []middleware.Message) {
 	var earlier []string
 	for _, m := range history {
-		for _, e := range m.ToolCalls {
-			earlier = append(earlier, e.ID)
-		}
+		earlier = append(earlier, idsOf(m.ToolCalls)...)
 	}
-	for _, fault := range idFaults {
-		if !f.draws(fault) {
+	for _, e := range idFaults {
+		if !f.draws(e.fault) {
 			continue
 		}
-		switch {
-		case fault == FaultMissingID:
-			c.ID = ""
-		case fault == FaultBlankID:
-			c.ID = " \t"
-		case fault == FaultDuplicateID && len(before) > 0:
-			c.ID = before[f.rng.IntN(len(before))].ID
-		case fault == FaultReusedID && len(earlier) > 0:
-			c.ID = earlier[f.rng.IntN(len(earlier))]
-		default:
-			continue
+		if id, ok := e.make(f, idsOf(before), earlier); ok {
+			f.injected[e.fault]++
+			c.ID = id
+			return
 		}
-		f.injected[fault]++
-		return
 	}
 }
 
