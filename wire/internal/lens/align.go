@@ -93,8 +93,8 @@ type Item struct {
 
 // Merge puts two lists into one by their old places, -1 for what is new. What is
 // new stands behind what it follows in its own list. At the head of first it
-// stands in front of all, at the head of second at the place from. Places never
-// fall.
+// stands in front of all, at the head of second at the place from. Of one place,
+// second goes first. Places never fall.
 func Merge(first, second []int, from int) []Item {
 	var out []Item
 	a, b := settled(first, -1), settled(second, from)

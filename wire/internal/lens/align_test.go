@@ -36,6 +36,7 @@ func TestAlign(t *testing.T) {
 		{"a b a", "b a", []int{1, 2}},
 		{"x a y a", "y a", []int{2, 3}},
 		{"a a b", "c a b", []int{-1, 1, 2}},
+		{"x a b a", "x a", []int{0, 1}},
 		{"", "a", []int{-1}},
 		{"a", "", []int{}},
 	} {
@@ -91,6 +92,13 @@ func ExampleMerge() {
 	// part 2 2 false
 }
 
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	// Places never fall, and of one place the second kind goes first.
+	require.Equal(t, []lens.Item{{Second: true, At: 1}, {I: 0, At: 2}, {I: 1, At: 2}}, lens.Merge([]int{2, 0}, []int{1}, 0))
+	require.Equal(t, []lens.Item{{Second: true, At: -1, New: true}, {At: -1, New: true}}, lens.Merge([]int{-1}, []int{-1}, -1))
+}
+
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	part := func(raw string) middleware.Part { return middleware.Part{Native: plain.Native(raw)} }
@@ -131,6 +139,9 @@ func TestHistory(t *testing.T) {
 	}
 	all := []middleware.Message{ask, call, one, two, call, one, later}
 	fresh := middleware.Message{Role: middleware.RoleTool}
+	asked := all[4]
+	asked.Role = middleware.RoleUser
+	three := []lens.Entry{{one, 0}, {later, 0}, {two, 0}}
 	changed := one
 	changed.Parts = []middleware.Part{{Text: "changed"}}
 	for name, c := range map[string]struct {
@@ -142,6 +153,8 @@ func TestHistory(t *testing.T) {
 		"the middle is gone":  {slices.Concat(all[:1], all[4:]), "0:1:true 3:1:true 4:2:true"},
 		"a result is changed": {slices.Concat(all[:5], []middleware.Message{changed, later}), "0:1:true 1:1:true 2:2:true 3:1:true 4:2:false"},
 		"a result is gone":    {all[:6], "0:1:true 1:1:true 2:2:true 3:1:true 4:1:false"},
+		"the first is gone":   {slices.Concat(all[:5], all[6:]), "0:1:true 1:1:true 2:2:true 3:1:true 4:1:false"},
+		"another role":        {slices.Concat(all[:4], []middleware.Message{asked}), "0:1:true 1:1:true 2:2:true -1:1:false"},
 		"a result joins":      {slices.Concat(all[:4], []middleware.Message{fresh}), "0:1:true 1:1:true 2:3:false"},
 		"a turn is appended":  {slices.Concat(all, []middleware.Message{call, fresh, fresh}), "0:1:true 1:1:true 2:2:true 3:1:true 4:2:true -1:1:false -1:2:false"},
 		"all is new":          {[]middleware.Message{fresh, fresh}, "-1:2:false"},
@@ -151,5 +164,6 @@ func TestHistory(t *testing.T) {
 			require.Equal(t, words(c.want), show(plain.History(old, c.now, tools)))
 		})
 	}
+	require.Equal(t, words("0:2:false"), show(plain.History(three, []middleware.Message{one, two}, tools)), "the one between them is gone")
 	require.Equal(t, words("-1:1:false -1:1:false"), show(plain.History(nil, []middleware.Message{fresh, fresh}, nil)))
 }

@@ -12,7 +12,7 @@ import (
 
 func TestApplyAll(t *testing.T) {
 	t.Parallel()
-	const text = "{\"a\":1}\n{\"a\":2}\n{\"a\":3,\"a\":4}\n"
+	const text = "{\"a\":1}\n{\"a\":2}\n{\"a\":{},\"a\":{}}\n"
 	var chunks []*lens.Chunk
 	b := codec.NewBuffer(true)
 	read := func(e codec.Event) (bool, error) {
@@ -26,6 +26,9 @@ func TestApplyAll(t *testing.T) {
 	at := chunks[1].Event.Start
 	got, err := lens.ApplyAll(text, chunks, rawjson.Edit{Start: at, End: at, Text: "{}\n"})
 	require.NoError(t, err)
-	require.Equal(t, "{\"a\":1,\"b\":[ ]}\n{}\n{\"a\":2}\n{\"a\":3,\"a\":4}\n", got)
+	require.Equal(t, "{\"a\":1,\"b\":[ ]}\n{}\n{\"a\":2}\n{\"a\":{},\"a\":{}}\n", got)
 	require.ErrorIs(t, chunks[2].Add(plain.Put(chunks[2].Root(), lens.Raw("a", "5"))), codec.ErrUnencodable)
+	require.NoError(t, chunks[2].Add(plain.Put(chunks[2].Root().Get("a"), lens.Raw("b", "5"))))
+	_, err = lens.ApplyAll(text, chunks)
+	require.ErrorIs(t, err, codec.ErrUnencodable, "a stands there twice")
 }

@@ -48,7 +48,8 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// answerOf returns the answer behind resp.
+// answerOf returns the answer behind resp. It is ErrUnencodable if resp did not
+// come from this format, or holds no answer any more.
 func answerOf(resp *middleware.Response) (*answer, error) {
 	a, ok, err := lens.Again(on, resp.Native, func(raw string) (*answer, error) {
 		again, err := Format{}.DecodeResponse(nil, []byte(raw))
@@ -73,7 +74,12 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return []byte(body), err
 }
 
-// text returns the answer with the changes that resp has.
+// text returns the answer with the changes that resp has. Each is made in the
+// lines in which the value stands, and all else keeps its bytes:
+//
+//	{"message":{"content":"We"},"done":false}      {"message":{"content":"So"},"done":false}
+//	{"message":{"content":"ll"},"done":false}  →   {"message":{"content":""},"done":false}
+//	{"message":{"content":""},"done":true}         {"message":{"content":""},"done":true}
 func (a *answer) text(resp *middleware.Response) (string, error) {
 	if err := answerOnly(resp); err != nil {
 		return "", err
@@ -101,6 +107,8 @@ func (a *answer) text(resp *middleware.Response) (string, error) {
 	return lens.ApplyAll(resp.Native.Raw, chunks, more...)
 }
 
+// answerOnly returns an error if resp is more, or something else, than one message
+// of an assistant.
 func answerOnly(resp *middleware.Response) error {
 	if len(resp.Choices) > 0 {
 		return codec.Unencodablef("a second choice")
@@ -108,7 +116,8 @@ func answerOnly(resp *middleware.Response) error {
 	return codec.AnswerOnly(resp.Message)
 }
 
-// tellEnd sets the model in every line, and the rest in the last one.
+// tellEnd sets the model in every line that names it, and the finish reason and the
+// usage in the last one.
 func (a *answer) tellEnd(lines []line, resp *middleware.Response) {
 	for _, l := range lines {
 		if resp.Model != a.is.Model && (l.done || l.root.Get("model").Exists()) {
@@ -123,7 +132,8 @@ func (a *answer) tellEnd(lines []line, resp *middleware.Response) {
 	}
 }
 
-// tellParts sets text and reasoning. Images stay.
+// tellParts sets text and reasoning. Images stay as they are: a model does not
+// write them, and this format has them in answers only where a client put them.
 func (a *answer) tellParts(lines []line, parts []middleware.Part) error {
 	was, err := contentOf(a.is.Message.Parts, true)
 	if err != nil {
@@ -245,7 +255,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
 }
 
-// freshAnswer writes a response as one object.
+// freshAnswer writes a response as one object, as the server does without a
+// stream. Its message is that of the history. Of usage there are input and output.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	if err := answerOnly(resp); err != nil {
 		return "", err

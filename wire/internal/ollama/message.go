@@ -11,7 +11,8 @@ import (
 )
 
 // conversation knows which call a result is for, as a reader of the messages so
-// far takes it.
+// far takes it: by its id, else by its name, else by its place among the results.
+// The calls that a result may be for are those of the last message that had any.
 type conversation struct {
 	calls   int // so far
 	turn    []middleware.ToolCall
@@ -21,7 +22,8 @@ type conversation struct {
 // result is what a tool message says of its call.
 type result struct{ id, name string }
 
-// read reads the next message, and what a result says of its call.
+// read reads the next message, and what a result says of its call. In the neutral
+// message the id and the name of the call are complete; r has what is written.
 func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, err error) {
 	if v.Kind() != rawjson.Object {
 		return m, r, codec.Shapef("a message of kind %s", v.Kind())
@@ -111,7 +113,8 @@ func readOrigin(n *middleware.Native) (o origin, err error) {
 	return o, nil
 }
 
-// writer writes the messages of a request in order.
+// writer writes the messages of a request in order. Its conversation is what a
+// reader makes of what was written so far.
 type writer struct {
 	conversation
 	written map[string]bool // the calls of the turn: whether their id is on the wire
@@ -128,7 +131,7 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 		w.written[c.ID] = !codec.IsPlaceID(c.ID) || hasID(c.Native)
 	}
 	r := o.result
-	if m.Role == middleware.RoleTool {
+	if m.Role == middleware.RoleTool { // even one that is as it was: its call may have changed
 		var err error
 		if r, err = w.result(m, o); err != nil {
 			return "", err
@@ -164,7 +167,8 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 	return edit.Text()
 }
 
-// members projects a result. v is the message that it stands in.
+// members projects what a result says of its call. v is the message that is
+// edited: a client that writes the name as other providers have it keeps its way.
 func (r result) members(v rawjson.Value) []lens.Member {
 	name := "tool_name"
 	if !v.Get(name).Exists() && v.Get("name").Str() != "" {

@@ -12,7 +12,9 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// readParts reads the parts of a message.
+// readParts reads the parts of a message: its reasoning, its text and its images,
+// in this order, which is the one in which models write them. An empty text is no
+// part.
 func readParts(v rawjson.Value) (parts []middleware.Part, err error) {
 	for _, p := range []struct {
 		key  string
@@ -47,7 +49,8 @@ func readImage(v rawjson.Value) middleware.Part {
 	return p
 }
 
-// content is what parts are on the wire.
+// content is what parts are on the wire. It does not tell where one text ended and
+// the next began.
 type content struct {
 	text, thinking string
 	images         []string
@@ -94,7 +97,11 @@ func imageText(p middleware.Part) string {
 	return `"` + base64.StdEncoding.EncodeToString(p.Data) + `"`
 }
 
-// readCall reads an element of tool_calls. Its id is "" if it has none.
+// readCall reads an element of tool_calls:
+//
+//	{"id": "call_1", "function": {"index": 0, "name": "weather", "arguments": {"city": "Oslo"}}}
+//
+// Its id is "" if it has none: the caller knows its place.
 func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	function, err := on.Kind(v, "function", rawjson.Object)
 	if err != nil {
@@ -145,8 +152,9 @@ func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
 	return out, nil
 }
 
-// callMembers projects a call. An id that is only its place is not written where
-// there was none.
+// callMembers projects a call. v is the text that is edited: it says how the
+// arguments are written, and whether there is an id. An id that is only the call's
+// place is not written where there was none.
 func callMembers(v rawjson.Value, c middleware.ToolCall, answer bool) ([]lens.Member, error) {
 	if codec.IsPlaceID(c.ID) && codec.Text(v.Get("id")) == "" {
 		c.ID = ""

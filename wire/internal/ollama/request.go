@@ -9,7 +9,12 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as it was read.
+// request is a body as it was read:
+//
+//	{"model": …, "messages": [message, …], "tools": [tool, …], "options": {…}, "stream": false, …}
+//
+// It is remembered behind the request's Native, and is read again if that was
+// stored. The caller gets a clone of is, so that nothing here can change.
 type request struct {
 	doc     *rawjson.Doc
 	is      middleware.Request
@@ -28,6 +33,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return req, nil
 }
 
+// readRequest reads a body. Settings and tools come first, because they are small:
+// a body that is not of this format is refused early.
 func readRequest(body string) (*request, error) {
 	doc, err := codec.Parse(body)
 	if err != nil {
@@ -61,7 +68,9 @@ func readRequest(body string) (*request, error) {
 	return h, nil
 }
 
-// EncodeRequest is part of wire.Codec.
+// EncodeRequest is part of wire.Codec. A request that came from this format is an
+// edit of its body: the elements of messages and tools that are as they were keep
+// their text, and so does every member that this package does not know.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
@@ -98,7 +107,10 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	return []byte(body), err
 }
 
-// messages returns the texts of now.
+// messages returns the texts of now. The messages of the body are found again by
+// their text, wherever they stand now. The writer sees all of them in order,
+// because a result without an id belongs to a call by its place. Those that
+// neither call nor answer say nothing about that.
 func (h *request) messages(now []middleware.Message) ([]string, error) {
 	old := make([]lens.Entry, len(h.is.Messages))
 	for i, m := range h.is.Messages {

@@ -7,7 +7,11 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// readSettings reads the model and the options into r.
+// readSettings reads the model and the options into r:
+//
+//	"model": "llama3.1", "options": {"temperature": 0.5, "num_predict": 64, "stop": ["END"]}
+//
+// A tool choice has no place in this format.
 func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	if r.Model, err = on.Text(root, "model"); err != nil {
 		return err
@@ -27,7 +31,9 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	return err
 }
 
-// settings projects the model, which comes first, and the options.
+// settings projects the model, which comes first, and the options. EncodeRequest
+// sets those in which the projection of the request differs from that of what was
+// read, so that 0.50 stays 0.50, and no bound of -1 becomes 0.
 func settings(r *middleware.Request) []lens.Member {
 	return []lens.Member{
 		lens.Text("model", r.Model),

@@ -28,7 +28,8 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 	return s
 }
 
-// event reads one line. Nothing from a call, an error or the end on is safe.
+// event reads one line. Nothing from a call, an error or the end on is safe: until
+// the call was validated, the client must not see it, nor that the answer is over.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	if s.Buf.IsEvents() && holdsObject(s.Buf.Text()[e.Start:e.End]) {
 		return true, codec.Shapef("an object on a line of its own in a stream of events") // which readers of lines find
@@ -122,7 +123,9 @@ type reply struct {
 	failure        *codec.Failure
 }
 
-// add reads the next line, and returns its message.
+// add reads the next line, and returns its message. Behind an error nothing is
+// read. A call behind an error or behind the end is ErrShape: some clients would
+// run it, others would not.
 func (r *reply) add(root rawjson.Value) (rawjson.Value, error) {
 	if r.failure == nil {
 		r.failure = failureOf(root)
@@ -166,6 +169,9 @@ func isDone(root rawjson.Value) bool {
 	return done.Raw() == "true" || done.Str() == "true"
 }
 
+// addMessage adds a piece of the message: clients join texts and lists. A value
+// that is no list of calls, and not empty, may hold a call that this package
+// cannot read: it is ErrShape.
 func (r *reply) addMessage(message rawjson.Value) error {
 	r.message, r.messages = message, r.messages+1
 	calls := message.Get("tool_calls")
@@ -200,6 +206,7 @@ func allOf(message rawjson.Value, kind rawjson.Kind, names ...string) bool {
 	return true
 }
 
+// appendRaws appends the texts of the elements of list, if it is one.
 func appendRaws(to []string, list rawjson.Value) []string {
 	if list.Kind() == rawjson.Array {
 		for e := range list.Each() {
@@ -259,7 +266,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return []byte(body), nil
 }
 
-// line is an event of an answer that is edited.
+// line is an event of an answer that is edited. Edit has the changes of its object.
 type line struct {
 	*lens.Edit
 	chunk         *lens.Chunk
@@ -267,7 +274,8 @@ type line struct {
 	done          bool
 }
 
-// readLines returns the lines of an answer, and what ApplyAll needs of them.
+// readLines returns the lines of an answer that say something, and what ApplyAll
+// needs of them. An answer that is not streamed is one line.
 func readLines(body string) (lines []line, chunks []*lens.Chunk, err error) {
 	buf := codec.NewBuffer(true)
 	event := func(e codec.Event) (bool, error) {

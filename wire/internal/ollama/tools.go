@@ -9,6 +9,9 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
+// readTools reads the list of tools:
+//
+//	{"type": "function", "function": {"name": …, "description": …, "parameters": schema}}
 func readTools(root rawjson.Value) ([]middleware.Tool, error) {
 	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {
@@ -25,6 +28,9 @@ func readTools(root rawjson.Value) ([]middleware.Tool, error) {
 	return tools, nil
 }
 
+// readTool reads an element of tools. Only functions are of this format's making;
+// whatever else is there is a hosted tool, which can be kept or left out but not
+// changed.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	function, err := on.Kind(v, "function", rawjson.Object)
 	if err != nil {
@@ -32,7 +38,7 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	}
 	if function.Exists() {
 		t.Name, err = on.Text(function, "name")
-	} else { // not of this format's making; the server knows
+	} else {
 		t.Kind = middleware.KindHosted
 		t.Name, err = on.Text(v, "type")
 	}
@@ -78,8 +84,8 @@ func toolText(t middleware.Tool) (string, error) {
 	return on.Write(v, toolMembers(v, was), toolMembers(v, t))
 }
 
-// toolMembers projects a function, its name in both places that some clients
-// give it.
+// toolMembers projects a function. v is the text that is edited: a client that
+// gives the name beside the function too has it changed in both places.
 func toolMembers(v rawjson.Value, t middleware.Tool) []lens.Member {
 	members := []lens.Member{
 		lens.Text("type", "function"),

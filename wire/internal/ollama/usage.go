@@ -27,7 +27,8 @@ func readUsage(root rawjson.Value, u *middleware.Usage) {
 	}
 }
 
-// figures projects usage.
+// figures projects usage. The figures for cached tokens and for reasoning have no
+// place in this format.
 func figures(u middleware.Usage) []lens.Member {
 	return []lens.Member{lens.Raw(inputKey, codec.Count(u.Input)), lens.Raw(outputKey, codec.Count(u.Output))}
 }
@@ -47,7 +48,8 @@ func finishReason(reason string, calls int) middleware.FinishReason {
 	return f
 }
 
-// doneReason is the wire's word for a neutral one.
+// doneReason is the wire's word for a neutral one. Others than stop stay as they
+// are: length is the same word, and the server has some of its own, such as load.
 func doneReason(f middleware.FinishReason) string {
 	if f == middleware.FinishToolCalls {
 		f = middleware.FinishStop
