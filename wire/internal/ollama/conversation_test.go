@@ -92,6 +92,38 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 		`{"role":"tool","content":"1","tool_name":"f","tool_call_id":"same"},{"role":"tool","content":"2","tool_name":"f","tool_call_id":"toolmend_2"}]}`, encode(t, req))
 }
 
+// A result that belonged to its call by its place gets the id when another one
+// has gone, although nothing in it was changed.
+func TestResultsThatMoveUp(t *testing.T) {
+	t.Parallel()
+	const head, tail = `{"messages":[{"tool_calls":[{"id":"c1","function":{"name":"f"}},{"id":"c2","function":{"name":"f"}}]}, `, `]}`
+	req := decode(t, head+`{"role":"tool","content":"1"}, {"role":"tool","content":"2"}`+tail)
+	req.Messages = append(req.Messages[:1], req.Messages[2])
+	want := head + `{"role":"tool","content":"2","tool_call_id":"c2"}` + tail
+	require.Equal(t, want, encode(t, req))
+	require.Equal(t, want, encode(t, stored(t, req)))
+}
+
+// A result whose call is gone keeps its bytes.
+func TestResultWithoutItsCall(t *testing.T) {
+	t.Parallel()
+	req := decode(t, `{"messages":[{"tool_calls":[{"function":{"name":"f"}}]}, {"role":"tool","content":"1"}]}`)
+	require.Equal(t, "f", req.Messages[1].ToolName)
+	req.Messages = req.Messages[1:]
+	const want = `{"messages":[{"role":"tool","content":"1"}]}`
+	require.Equal(t, want, encode(t, req))
+	require.Equal(t, want, encode(t, stored(t, req)))
+}
+
+// Arguments that are written as a string stay one.
+func TestEncodedArguments(t *testing.T) {
+	t.Parallel()
+	req := decode(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]}]}`)
+	require.Equal(t, `{"a": 1}`, req.Messages[0].ToolCalls[0].Arguments)
+	req.Messages[0].ToolCalls[0].Arguments = `{"a": 2}`
+	require.Equal(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 2}"}}]}]}`, encode(t, req))
+}
+
 // A client that writes the name as other providers have it keeps its way.
 func TestResultNameKeepsItsMember(t *testing.T) {
 	t.Parallel()
@@ -125,6 +157,10 @@ func TestFreshRequest(t *testing.T) {
 			`{"model":"m","messages":[{"role":"system","content":"s"},{"role":"user","content":"u"},` +
 				`{"role":"assistant","content":"a","tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"n": 1.0}}}]},` +
 				`{"role":"tool","content":"r","tool_name":"f","tool_call_id":"c1"}],"stream":false}`},
+		{"the name of the call of that id", middleware.Request{Messages: []middleware.Message{
+			middleware.Assistant("", call, middleware.ToolCall{ID: "c2", Name: "g", Arguments: `{}`}), {Role: middleware.RoleTool, ToolCallID: "c2"}}},
+			`{"model":"","messages":[{"role":"assistant","content":"","tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"n": 1.0}}},` +
+				`{"id":"c2","function":{"name":"g","arguments":{}}}]},{"role":"tool","content":"","tool_name":"g","tool_call_id":"c2"}],"stream":false}`},
 		{"ids of a place are not written, nor rubbish", middleware.Request{Messages: []middleware.Message{middleware.Assistant("", placed), {Role: middleware.RoleTool, ToolCallID: placed.ID}}},
 			`{"model":"","messages":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},` +
 				`{"role":"tool","content":"","tool_name":"f"}],"stream":false}`},

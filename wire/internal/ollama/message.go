@@ -195,7 +195,7 @@ func (w *writer) result(m middleware.Message, o origin) (result, error) {
 		}
 	}
 	i := w.pairing.Result(r.id, r.name)
-	if _, known := w.written[m.ToolCallID]; known && r.id == "" && i >= 0 && w.turn[i].ID != m.ToolCallID {
+	if _, known := w.written[m.ToolCallID]; known && i >= 0 && w.turn[i].ID != m.ToolCallID {
 		return r, codec.Unencodablef("results in another order than their calls, which have no ids")
 	}
 	return r, nil

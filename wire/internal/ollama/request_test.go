@@ -299,6 +299,9 @@ func TestEncodeRequestToolNameCopies(t *testing.T) {
 	req := decode(t, `{"tools":[{"type":"function","name":"f","function":{"name":"f"}}]}`)
 	req.Tools[0].Name = "g"
 	require.Equal(t, `{"tools":[{"type":"function","name":"g","function":{"name":"g"}}]}`, encode(t, req))
+	req = decode(t, `{"tools":[{"function":{}}]}`)
+	req.Tools[0].Name = "g"
+	require.Equal(t, `{"tools":[{"function":{"name":"g"}}]}`, encode(t, req), "one place is enough")
 }
 
 func TestMatchAndAddress(t *testing.T) {

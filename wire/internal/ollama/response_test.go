@@ -138,6 +138,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 		{"a call", `{"message":{"tool_calls":[[]]},"done":true}`, codec.ErrShape},
 		{"a call without a function", `{"message":{"tool_calls":[{}]},"done":true}`, codec.ErrShape},
 		{"a name", `{"message":{"tool_calls":[{"function":{"name":1}}]},"done":true}`, codec.ErrShape},
+		{"a call behind the end", `{"done":true}` + "\n" + `{"message":{"tool_calls":[` + call0 + `]}}` + "\n", codec.ErrShape},
 		{"an object over two lines", `{"done":false}` + "\n" + `{"message":{"content":"x"}` + "\n" + `,"done":true}` + "\n", codec.ErrShape},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -334,9 +335,11 @@ func TestEncodeResponseRefuses(t *testing.T) {
 			t.Parallel()
 			resp := answer(t, body)
 			require.Equal(t, body, written(t, resp))
-			resp.Message.Parts = []middleware.Part{{Text: "c"}}
-			_, err := format.EncodeResponse(resp)
-			require.ErrorIs(t, err, codec.ErrUnencodable)
+			for _, m := range []middleware.Message{middleware.Assistant("c"), middleware.Assistant("", middleware.ToolCall{Name: "f", Arguments: "{}"})} {
+				resp.Message = m
+				_, err := format.EncodeResponse(resp)
+				require.ErrorIs(t, err, codec.ErrUnencodable)
+			}
 		})
 	}
 }
