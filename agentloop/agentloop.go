@@ -5,19 +5,19 @@
 //	err = agent.Run(ctx, s)
 //	fmt.Println(s.Answer())
 //
-// A run is a [State]: the conversation, the calls in hand and what was spent.
-// It survives JSON at every step, so a run can stop for a person's decision
-// and go on in another process days later. A tool is a Go function over a
-// struct ([NewTool]); it is called with arguments that satisfy its schema and
-// decode, or not at all.
+// A run is a [State]: the conversation, the calls in hand and the usage. A State
+// can be saved as JSON at every step, so a run can stop for a person's decision
+// and go on in another process days later. A tool is a Go function over a struct
+// ([NewTool]). It is called only with arguments that satisfy its schema and
+// decode.
 //
 // # What happens in a run
 //
-// One step is a model call, or the tools of the turn that it opened. A call
-// that is not valid is never run: its turn is a failed one, which the model is
-// told of. Tools run concurrently, their results stand in call order. A
-// tool that fails, panics, is late or does not exist gives the model an error
-// result. Cancellation ends the run and is never told to the model.
+// One step is a model call, or the tools of the turn that it opened. Invalid calls
+// are not run: the model receives error responses for its turn instead. Tools run
+// concurrently, and results are in call order. A tool that fails, panics, times
+// out or does not exist gives the model an error result. Cancellation ends the run
+// and is never sent to the model.
 //
 // # How attempts multiply
 //
@@ -47,6 +47,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
@@ -62,7 +63,7 @@ type Options struct {
 	// Request is the template for each model call: model, leading system
 	// messages, temperature. Its tools are sent along; nothing runs them here.
 	Request  *middleware.Request
-	StopWhen StopCondition // asked after every step; nil: never. An answer without tool calls ends every run
+	StopWhen StopCondition // called after every step; nil: never. An answer without tool calls ends every run
 	MaxSteps int           // model steps of one Run; 0 means 25
 	// MaxFailures is how many turns in a row may hold invalid calls, or a text
 	// that a layer such as textcall could not read; 0 means 3. Tools that fail do
@@ -185,3 +186,51 @@ func (a *Agent) add(t Tool) error {
 
 // names returns the names of the agent's tools, sorted.
 func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
+
+// Source returns tools that may change while a program runs. A run calls it when
+// it starts and before each further model step. The calls of that step are
+// validated and run with the tools that it returned. It must be safe for
+// concurrent use.
+//
+// Source returns the same slice as before if nothing has changed. For another
+// slice Options.ToolMiddleware is applied again, so a cache is empty then. A tool
+// that New would refuse is left out: a tool without a name or a function, or
+// whose name is taken by one of Options.Tools or by an earlier one. An error ends
+// the run.
+type Source func(ctx context.Context) ([]Tool, error)
+
+// given is what a Source returned last, and the agent that has those tools.
+type given struct {
+	mu    sync.Mutex
+	tools []Tool
+	agent *Agent
+}
+
+// sourced returns the agent with the tools that its source has now. If the context
+// has ended the source is not called: the next step returns the error.
+func (a *Agent) sourced(ctx context.Context) (*Agent, error) {
+	if a.o.Source == nil || ctx.Err() != nil {
+		return a, nil
+	}
+	tools, err := a.o.Source(ctx)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil, ended(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("agentloop: Options.Source: %w", err)
+	}
+	a.given.mu.Lock()
+	defer a.given.mu.Unlock()
+	if a.given.agent == nil || !same(a.given.tools, tools) {
+		now := *a
+		now.tools, now.defs = maps.Clone(a.tools), slices.Clip(a.defs)
+		for _, t := range tools {
+			_ = now.add(t) // a tool that cannot run must not end the run
+		}
+		a.given.tools, a.given.agent = tools, &now
+	}
+	return a.given.agent, nil
+}
+
+// same reports whether a and b are one slice.
+func same(a, b []Tool) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }

@@ -1,6 +1,7 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/textcall"
 )
 
 // ask makes one model step and opens the turn of its calls.
@@ -47,8 +49,8 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	return step, err
 }
 
-// askModel makes the model call. A Validator in the chain that is not the one of
-// the options would let a person's edits pass rules of the chain.
+// askModel makes the model call. With a Validator in the chain that is not that of
+// the options, a person's edits would bypass the rules of the chain.
 func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	if !a.validated {
 		return a.call(ctx, req)
@@ -61,7 +63,7 @@ func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middlew
 	return resp, err
 }
 
-// request is what the model is asked: the template, then the conversation.
+// request returns the request for a conversation: the template, then the messages.
 func (a *Agent) request(conversation []middleware.Message) *middleware.Request {
 	req := a.o.Request.Clone()
 	req.Messages = append(req.Messages, conversation...)
@@ -82,8 +84,8 @@ func (s *State) sink() middleware.Sink {
 	}
 }
 
-// void takes back what the sink saw of a model step that ended in an error and
-// is now made again under the same number.
+// void resets what the sink saw of a model step that ended in an error and is now
+// made again under the same number.
 func (s *State) void() error {
 	step := len(s.Steps) + 1
 	if s.Sink == nil || s.shown != step {
@@ -93,9 +95,8 @@ func (s *State) void() error {
 	return s.Sink(middleware.Event{Kind: middleware.EventReset, Step: step})
 }
 
-// failed handles a model step without a response. A model that did not manage
-// a valid message is told so and gets another turn; any other error ends the
-// run.
+// failed handles a model step without a response. If the model sent no valid
+// message, it is told so and gets another turn. Any other error ends the run.
 func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err error) error {
 	if ctx.Err() != nil {
 		if errors.Is(err, ctx.Err()) {
@@ -114,7 +115,7 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 		s.Steps = append(s.Steps, record)
 		return a.unread(s, unread.Message, why, middleware.ReportOf(nil, err), err)
 	case answered:
-		j := a.judgement(invalid.Verdicts, invalid)
+		j := a.explain(invalid.Verdicts, invalid)
 		j.cause = err
 		record.Model = invalid.Response.Model
 		s.Messages = a.failedTurn(s.Messages, invalid.Response.Message, j)
@@ -128,9 +129,9 @@ func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err err
 	return a.countFailure(s, middleware.ReportOf(nil, err), nil, err)
 }
 
-// refusal tells the model of a call that its provider refused: there is no
-// message of its own to reply to. An answer without a tool is offered after an
-// earlier failure only.
+// refusal is what the model is sent after its provider refused a call: there is no
+// assistant message to reply to. It offers an answer without a tool only after an
+// earlier failure.
 func (a *Agent) refusal(failures int) string {
 	text := "The tool call in your last answer was refused, because it could not be read, and nothing was executed.\n"
 	if names := a.names(); len(names) > 0 {
@@ -143,9 +144,9 @@ func (a *Agent) refusal(failures int) string {
 	return text + "."
 }
 
-// countFailure ends the run at the limit, or where the model has made no progress
-// for too long, with the reason of the last failure. own are the verdicts of the
-// agent, which count if report has none.
+// countFailure ends the run at the limit, or if the model has made no progress for
+// too long, with the reason of the last failure. own are the verdicts of the agent,
+// which count if report has none.
 func (a *Agent) countFailure(s *State, report middleware.Report, own []middleware.Verdict, cause error) error {
 	s.Failures++
 	w, seen := repeat.After(s.Failed), false
@@ -181,4 +182,59 @@ func texts(ms []middleware.Message) []string {
 		all[i] = m.Text()
 	}
 	return all
+}
+
+var errUnread = errors.New("it holds neither a tool call that can be read nor an answer")
+
+// unreadable returns why textcall could not read the text of a message without
+// calls, "" if it could. A text that package answer found invalid and passed on is
+// an answer.
+func unreadable(resp *middleware.Response) string {
+	final := finalAttempt(resp)
+	if len(resp.Message.ToolCalls) > 0 || resp.Report.Status != middleware.Invalid || final == nil {
+		return ""
+	}
+	for _, i := range final.Issues {
+		if i.Code == "unreadable" {
+			return cmp.Or(i.Message, errUnread.Error())
+		}
+	}
+	return ""
+}
+
+// unreadIn returns the response in err whose text could not be used, and why;
+// nil if err is another error.
+func unreadIn(err error) (resp *middleware.Response, why string) {
+	var text *textcall.Error
+	var invalid *argsvalidate.Error
+	if errors.As(err, &text) && text.Response != nil {
+		attempts := middleware.ReportOf(nil, err).Attempts
+		if n := len(attempts); n > 0 && len(attempts[n-1].Issues) > 0 {
+			return text.Response, attempts[n-1].Issues[0].Message
+		}
+		return text.Response, errUnread.Error()
+	}
+	if errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted) && invalid.Response != nil {
+		if why := unreadable(invalid.Response); why != "" {
+			return invalid.Response, why
+		}
+	}
+	return nil, ""
+}
+
+// unread makes a failed turn of a message that textcall could not use. Such a
+// message is never the answer of the run.
+func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
+	said := strings.TrimSpace(m.Text())
+	if said == "" {
+		said = "(empty)" // providers refuse an empty message
+	}
+	told := middleware.User("Your last message could not be used: " + why + ". Nothing was executed.")
+	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], middleware.Assistant(said), told)
+	return a.countFailure(s, report, nil, cause)
+}
+
+// notUsed reports whether textcall could not use the text of an attempt.
+func notUsed(at middleware.Attempt) bool {
+	return slices.ContainsFunc(at.Issues, func(i middleware.Issue) bool { return i.Code == "unreadable" || i.Code == "tool_choice" })
 }

@@ -72,7 +72,7 @@ func (s *State) Edit(callID, arguments string) error {
 	}
 	c.Changes = append(slices.Clone(c.Changes), middleware.Change{By: byEdit, Before: c.Call.Arguments, After: arguments})
 	c.Call.Arguments = arguments
-	c.Edited, c.judged = true, false
+	c.Edited, c.checked = true, false
 	return nil
 }
 

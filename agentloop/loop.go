@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Step is what just happened: the model answered, or tools ran.
+// Step is one step of a run: the model answered, or tools ran.
 type Step struct {
 	Response *middleware.Response // the model's, nil after tools
 	Results  []ToolResult         // of the whole turn, in call order, once it is over
@@ -33,9 +34,9 @@ func (a *Agent) Run(ctx context.Context, s *State) error {
 	return nil
 }
 
-// Steps is Run, one step at a time. Leaving the loop is allowed at every step,
-// and s can go on from there; so is deciding on pending calls inside it. An
-// error is the last thing that it yields, with a zero Step.
+// Steps is Run, one step at a time. You may break at any step and resume later with
+// the same State, or decide on pending calls inside the loop. An error is the last
+// value that it yields, with a zero Step.
 //
 //	for step, err := range agent.Steps(ctx, s) { … }
 func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
@@ -93,8 +94,8 @@ func (a *Agent) step(ctx context.Context, s *State) (step Step, err error) {
 	return step, a.saved(ctx, s, err)
 }
 
-// saved saves what is done, also when the context has ended meanwhile, and
-// returns err with the error of that, if there is one.
+// saved saves s, even if the context has ended meanwhile, and returns err joined
+// with the error of the checkpoint.
 func (a *Agent) saved(ctx context.Context, s *State, err error) error {
 	switch saveErr := a.save(context.WithoutCancel(ctx), s); {
 	case saveErr != nil && err != nil:
@@ -158,7 +159,7 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 		s.Failures, s.Failed = 0, nil // ErrFailures was returned, and the caller goes on
 	}
 	for i := range s.Turn {
-		s.Turn[i].judged = false
+		s.Turn[i].checked = false
 	}
 	if last := s.Messages[len(s.Messages)-1]; len(s.Turn) == 0 && len(last.ToolCalls) > 0 {
 		if err := a.open(ctx, s, last, nil); err != nil {
@@ -166,4 +167,63 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 		}
 	}
 	return nil
+}
+
+// StopCondition is asked after every step; true ends the run without an error.
+// Run may be called again, to go on. It must not change s.
+type StopCondition func(s *State) bool
+
+// Once stops after the first step: one model call, whose tools do not run, or,
+// where a turn is in hand, its tools.
+func Once(*State) bool { return true }
+
+// ToolUsed stops once one of the named tools was called and answered since the
+// last user message, whatever came of it. It panics without a name.
+func ToolUsed(names ...string) StopCondition {
+	if len(names) == 0 {
+		panic("agentloop: ToolUsed: no tool is named")
+	}
+	return answered(names, func(ToolResult) bool { return true })
+}
+
+// ToolSucceeded stops once one of the named tools gave a result without error
+// since the last user message; without a name any tool will do. A call that a
+// person rejected is no success.
+func ToolSucceeded(names ...string) StopCondition {
+	return answered(names, func(r ToolResult) bool { return !r.IsError && !r.Rejected })
+}
+
+// AnyOf stops when one of the conditions holds.
+func AnyOf(conditions ...StopCondition) StopCondition {
+	conditions = slices.Clone(conditions)
+	return func(s *State) bool {
+		return slices.ContainsFunc(conditions, func(c StopCondition) bool { return c(s) })
+	}
+}
+
+// answered holds when a call to one of the tools (none: any) has a good result since
+// the last user message. Results for an earlier question do not end the run of the
+// next one.
+func answered(names []string, good func(ToolResult) bool) StopCondition {
+	names = slices.Clone(names)
+	return func(s *State) bool {
+		ids := map[string]bool{}
+		for _, m := range slices.Backward(s.Messages) {
+			if m.Role == middleware.RoleUser {
+				break
+			}
+			if m.Role == middleware.RoleTool {
+				ids[m.ToolCallID] = true
+			}
+		}
+		for _, r := range slices.Backward(s.Results) {
+			if !ids[r.Call.ID] {
+				return false
+			}
+			if (len(names) == 0 || slices.Contains(names, r.Call.Name)) && good(r) {
+				return true
+			}
+		}
+		return false
+	}
 }

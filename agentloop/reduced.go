@@ -21,14 +21,14 @@ const (
 	Gemini
 )
 
-// SendReduced returns a middleware that sends each function tool's schema in
-// the form that a provider takes, and leaves the full one to every layer
-// around it. A strict provider gets Tool.Strict too; a schema that has no
-// strict form, such as one with a map, is sent to it without. One that cannot
-// be sent at all is an error of the step.
+// SendReduced returns a middleware that sends each function tool's schema in the
+// form that a provider takes. Every layer around it sees the full schema. For a
+// strict provider it sets Tool.Strict too, unless the schema has no strict form,
+// such as a schema with a map. A schema that cannot be sent at all is an error of
+// the step.
 //
-// Position: innermost, inside of argsvalidate, which judges by the full schema
-// and takes out the nulls that stand for absent properties under OpenAIStrict.
+// Position: innermost, inside argsvalidate, which validates with the full schema
+// and removes the nulls that stand for absent properties under OpenAIStrict.
 func SendReduced(p Provider) middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {

@@ -33,8 +33,8 @@ type State struct {
 	Failed   []string             `json:"failed,omitzero"`   // hashes of their invalid calls, to notice a model that makes no progress
 	Usage    middleware.Usage     `json:"usage,omitzero"`    // of every model call, hidden ones included
 	// Sink gets the events of every model step, with the step's number from 1.
-	// A model step that is made again after an error voids what it showed. Nil:
-	// nobody watches.
+	// A model step that is made again after an error resets what it streamed. Nil
+	// means that nothing is streamed.
 	Sink middleware.Sink `json:"-"`
 
 	shown int // the model step of the last event
@@ -59,11 +59,11 @@ type TurnCall struct {
 	Reason   string              `json:"reason,omitzero"`   // why it waits
 	Problem  string              `json:"problem,omitzero"`  // why it waits again, or could not run
 	Decided  bool                `json:"decided,omitzero"`  // a person has seen these very arguments, or answered the call
-	Edited   bool                `json:"edited,omitzero"`   // by a person, and not judged since
+	Edited   bool                `json:"edited,omitzero"`   // by a person, and not validated since
 	Rejected bool                `json:"rejected,omitzero"` // by a person
 	Result   Result              `json:"result,omitzero"`   // where Status is Done
 
-	judged bool // in this run, by the tools of this process
+	checked bool // in this run, by the tools of this process
 }
 
 // CallStatus says where a call stands.
@@ -82,7 +82,7 @@ type ToolResult struct {
 	Raw     string              `json:"raw"`  // the arguments as the model wrote them
 	Changes []middleware.Change `json:"changes,omitzero"`
 	Turn    int                 `json:"turn"` // the model step that asked for it, from 1; 0: it stood in the messages given
-	// Rejected: a person said no. To the model that is a result.
+	// Rejected: a person rejected the call. To the model that is a result.
 	Rejected bool `json:"rejected,omitzero"`
 	Result
 }
@@ -131,8 +131,8 @@ func Value[T any](s *State) (T, bool) {
 }
 
 // check returns an error that wraps ErrState if s cannot have been written by
-// this package: a stored state may be damaged, or come from a stranger. The
-// calls themselves are validated when they run.
+// this package, because a stored state may be damaged or forged. The calls
+// themselves are validated when they run.
 func (s *State) check() error {
 	if s.Failures < 0 {
 		return fmt.Errorf("%w: failures is %d", ErrState, s.Failures)

@@ -1,9 +1,13 @@
 package agentloop
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -42,7 +46,7 @@ func (s *State) ready() []int {
 	return places
 }
 
-// close answers every call of the turn in hand, in call order. direct says
+// close answers every call of the turn in hand, in call order. direct reports
 // whether the result of a tool is the answer.
 func (s *State) close(direct func(tool string) bool) []ToolResult {
 	results := make([]ToolResult, len(s.Turn))
@@ -64,8 +68,8 @@ func (s *State) close(direct func(tool string) bool) []ToolResult {
 	return results
 }
 
-// writeBack puts the calls in hand into the message that made them: what runs
-// stands in the history.
+// writeBack puts the calls in hand into the message that made them, so that the
+// history holds what runs.
 func (s *State) writeBack() {
 	last := &s.Messages[len(s.Messages)-1]
 	if len(last.ToolCalls) != len(s.Turn) {
@@ -76,4 +80,173 @@ func (s *State) writeBack() {
 		m.ToolCalls[i] = c.Call
 	}
 	*last = m
+}
+
+// runTools runs the calls at the given places of the turn in hand, at most
+// Options.Parallel at once, and puts each result into s as it comes in. While
+// other calls run or have yet to begin, it then saves s, before it begins the
+// next call: a call begins only after the results before it are saved. Calls that
+// the end of the context cut off stay ready, and so do the calls after one that
+// ends the run.
+//
+// The error is the context's, what a tool gave to Abort, or Checkpoint's. After
+// each of these no further call begins, and those that run are waited for.
+func (a *Agent) runTools(ctx context.Context, s *State, ready []int) error {
+	r := running{a: a, ctx: ctx, s: s, ready: ready, outcomes: make(chan outcome, len(ready)), aborts: make([]error, len(s.Turn))}
+	var unsaved error
+	for r.begin(); r.count > 0; r.begin() {
+		if r.collect() && unsaved == nil && ctx.Err() == nil && (r.count > 0 || len(r.ready) > 0 && !r.over) {
+			unsaved = a.save(ctx, s)
+			r.over = r.over || unsaved != nil
+		}
+	}
+	abort := errors.Join(r.aborts...)
+	switch {
+	case unsaved != nil && abort != nil:
+		return fmt.Errorf("%w: %w", unsaved, abort)
+	case unsaved != nil:
+		return unsaved
+	case abort == nil && ctx.Err() != nil:
+		return ended(ctx)
+	}
+	return abort
+}
+
+// running holds the tools of one turn while they run. Only the goroutine of the run
+// uses it and the state; the tools' goroutines send their outcomes.
+type running struct {
+	a        *Agent
+	ctx      context.Context
+	s        *State
+	ready    []int // the places of the calls that have not begun
+	count    int   // of the calls that run
+	alone    bool  // the one call that runs is serial
+	over     bool  // no further call begins
+	outcomes chan outcome
+	aborts   []error // in call order
+}
+
+// begin begins the calls that may run now.
+func (r *running) begin() {
+	for len(r.ready) > 0 && r.count < r.a.o.Parallel && !r.over && r.ctx.Err() == nil {
+		place := r.ready[0]
+		call, turn := r.s.Turn[place].Call, len(r.s.Steps)
+		serial := r.a.tools[call.Name].Serial
+		if r.count > 0 && (r.alone || serial) {
+			return
+		}
+		r.ready, r.alone = r.ready[1:], serial
+		r.count++
+		go func() {
+			o := r.a.runOne(r.ctx, r.s.RunID, turn, call)
+			o.place = place
+			r.outcomes <- o
+		}()
+	}
+}
+
+// collect waits for a call to end, puts that and all that have ended meanwhile
+// into the state, and reports whether the state has changed.
+func (r *running) collect() (changed bool) {
+	for o := <-r.outcomes; ; o = <-r.outcomes {
+		r.count--
+		r.s.Turn[o.place].take(o)
+		if o.kind == aborted {
+			r.aborts[o.place], r.over = o.err, true
+		}
+		changed = changed || o.kind == returned || o.kind == suspended
+		if len(r.outcomes) == 0 {
+			return changed
+		}
+	}
+}
+
+// take puts how the call ended into the turn.
+func (c *TurnCall) take(o outcome) {
+	switch o.kind {
+	case suspended:
+		c.Status, c.Reason, c.Decided = Waiting, o.result.Text, false
+	case returned:
+		c.Status, c.Result = Done, o.result
+	}
+}
+
+// outcome is how a call ended.
+type outcome struct {
+	place  int // in the turn
+	kind   outcomeKind
+	result Result // of a returned call; the reason of a suspended one
+	err    error  // of an aborted one
+}
+
+type outcomeKind uint8
+
+const (
+	cutOff outcomeKind = iota // or never begun
+	returned
+	suspended
+	aborted
+)
+
+// runOne runs one call on a goroutine of its own, so that a tool that ignores
+// its context does not hold the run.
+func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middleware.ToolCall) outcome {
+	t, ok := a.tools[call.Name]
+	// A call of another kind was not validated with the tool's schema.
+	if !ok || t.Func == nil || t.Def.Kind == middleware.KindFunction && call.Kind != middleware.KindFunction {
+		text := fmt.Sprintf("Tool '%s' does not exist. Available tools: %s.", call.Name, strings.Join(a.names(), ", "))
+		return outcome{kind: returned, result: Result{Text: valid(text), IsError: true}}
+	}
+	info := CallInfo{Call: call, Title: t.title(), Description: t.Def.Description, Key: fmt.Sprintf("%s/%d/%s", runID, turn, call.ID)}
+	v, err := run.Isolated(context.WithValue(ctx, callKey{}, info), t.Timeout, func(ctx context.Context) (v returnValues, err error) {
+		v.result, err = t.Func(ctx, call)
+		v.late = ctx.Err()
+		return v, err
+	})
+	return outcomeOf(ctx, t, v, err)
+}
+
+// returnValues is what a tool returned beside its error.
+type returnValues struct {
+	result Result
+	late   error // of its context, which had ended
+}
+
+// errUnexpected is what the model is sent if a tool panicked or ended its
+// goroutine, without details.
+var errUnexpected = errors.New("the tool failed unexpectedly")
+
+func outcomeOf(ctx context.Context, t Tool, v returnValues, err error) outcome {
+	failed := func(text string, err error) outcome {
+		text = cmp.Or(valid(text), "The tool failed.")
+		if v.result.Text != "" {
+			text += "\n\n" + valid(v.result.Text)
+		}
+		return outcome{kind: returned, result: Result{Text: text, Value: v.result.Value, IsError: true, Err: err}}
+	}
+	var abort *abortError
+	var suspend *suspendError
+	var panicked *middleware.PanicError
+	if timeout, ok := err.(*run.Timeout); ok { // not that of a function inside the tool
+		v.late = timeout
+	}
+	switch {
+	case err == nil:
+		v.result.Text = valid(v.result.Text)
+		return outcome{kind: returned, result: v.result}
+	case errors.As(err, &abort):
+		return outcome{kind: aborted, err: abort.err}
+	case errors.As(err, &suspend):
+		return outcome{kind: suspended, result: Result{Text: valid(suspend.reason)}}
+	case ctx.Err() != nil: // the run is over: the tool has not failed
+		return outcome{kind: cutOff}
+	case errors.As(err, &panicked), errors.Is(err, run.ErrGone):
+		return failed(errUnexpected.Error(), err)
+	case v.late != nil:
+		if !errors.Is(err, v.late) {
+			err = fmt.Errorf("%w: %w", v.late, err)
+		}
+		return failed(fmt.Sprintf("The tool was not done within %v.", t.Timeout), err)
+	}
+	return failed(err.Error(), err)
 }

@@ -132,8 +132,8 @@ func goodCalls(n int) *middleware.Response {
 	))
 }
 
-// badCalls is a batch of three invalid calls: to a schema, to a nested schema and
-// to a tool that is not declared.
+// badCalls is a batch with one valid call and two invalid ones: to the schema, and
+// to a tool that is not declared, cut off.
 func badCalls(n int) *middleware.Response {
 	return reply(n, middleware.Assistant("",
 		middleware.ToolCall{ID: fmt.Sprintf("bad_%d_1", n), Name: "weather", Arguments: `{"days": "many"}`},
