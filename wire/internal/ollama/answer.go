@@ -18,7 +18,9 @@ type answer struct {
 	alone bool // one message, nothing but a stream of one
 }
 
-// response puts together what was read.
+// response puts together what was read. An answer ends with a line that says done.
+// The message is read as one of the history is, after those of the request, so
+// that calls without ids get their place in the conversation.
 func (s *stream) response() (*middleware.Response, error) {
 	switch {
 	case s.failure != nil:
@@ -64,7 +66,7 @@ func answerOf(resp *middleware.Response) (*answer, error) {
 	return a, err
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse is part of wire.Codec. It edits the lines of the recorded answer.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := answerOf(resp)
 	if err != nil {

@@ -40,7 +40,7 @@ func failureOf(root rawjson.Value) *codec.Failure {
 	return f
 }
 
-// DecodeError is part of wire.Codec.
+// DecodeError is part of wire.Codec. The body of an error is {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	root, err := codec.ParseObject(string(body))
 	if err != nil {

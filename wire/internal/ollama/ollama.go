@@ -26,7 +26,8 @@ var _ codec.Format = Format{}
 // Dialect is part of wire.Codec.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec.
+// Match is part of wire.Codec. The body is not parsed: a request without messages
+// only loads the model, and passes as it is.
 func (f Format) Match(at string, body []byte) bool {
 	return f.MatchPath(at) && bytes.Contains(body, []byte(`"messages"`))
 }
@@ -34,12 +35,14 @@ func (f Format) Match(at string, body []byte) bool {
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
-// WantsStream is part of wire.Codec.
+// WantsStream is part of wire.Codec. A request that does not say it asks for a
+// stream.
 func (Format) WantsStream(path string, body []byte) bool {
 	return codec.WantsStream(path, body, true)
 }
 
-// URL is part of codec.Format.
+// URL is part of codec.Format. Model and stream are in the body. Without a base it
+// is the address at which the server listens by default.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = server

@@ -33,7 +33,8 @@ func figures(u middleware.Usage) []lens.Member {
 	return []lens.Member{lens.Raw(inputKey, codec.Count(u.Input)), lens.Raw(outputKey, codec.Count(u.Output))}
 }
 
-// hasFigures reports whether a line has any: usage is not invented.
+// hasFigures reports whether a line has any. One figure is written beside the
+// other, but into a line that has none usage is not invented.
 func hasFigures(root rawjson.Value) bool {
 	return root.Get(inputKey).Exists() || root.Get(outputKey).Exists()
 }
