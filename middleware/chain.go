@@ -3,9 +3,9 @@ package middleware
 import "context"
 
 // Chain returns one middleware: Chain(a, b, c)(call) behaves as a(b(c(call))).
-// Nil entries are skipped, an empty chain is the call itself, and nesting
-// equals flattening: Chain(a, Chain(b, c)) behaves as Chain(a, b, c). What it
-// returns never changes, whatever becomes of mws.
+// Nil entries are skipped. An empty chain returns the call unchanged. Nesting
+// equals flattening: Chain(a, Chain(b, c)) behaves as Chain(a, b, c). A later
+// change of the slice mws does not change the chain.
 //
 // The returned middleware panics when it is applied to a nil ModelCall.
 func Chain(mws ...Middleware) Middleware {
@@ -26,8 +26,8 @@ func Chain(mws ...Middleware) Middleware {
 	}
 }
 
-// When applies mw to the requests that match and passes the others by. A nil
-// mw changes nothing. It panics if match is nil.
+// When applies mw to the requests that match. Other requests skip mw. A nil mw
+// changes nothing. When panics if match is nil.
 func When(match func(*Request) bool, mw Middleware) Middleware {
 	if match == nil {
 		panic("middleware: When: match is nil")

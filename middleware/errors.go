@@ -9,30 +9,31 @@ import (
 // ErrInvalidToolCall marks a ModelError in which the provider itself refused
 // the tool call that the model wrote (Groq's tool_use_failed, Gemini's
 // MALFORMED_FUNCTION_CALL, the parse errors of Ollama and llama.cpp).
-// argsvalidate answers it by asking again; nothing else should.
+// argsvalidate re-asks on this error. Other middlewares must not retry it.
 var ErrInvalidToolCall = errors.New("middleware: provider refused the model's tool call")
 
 // ErrInvalidHistory marks a ModelError in which the provider refused the
-// request because of a tool call in its history, whose arguments are no JSON
-// object. The same request fails again: package retry does not send it, and
-// package transport sends it once more with those arguments replaced.
+// request because the arguments of a tool call in its history are not a JSON
+// object. The same request would fail again: package retry does not retry it,
+// and package transport sends it once more with those arguments replaced.
 var ErrInvalidHistory = errors.New("middleware: provider refused a tool call in the history")
 
-// ErrNoResponse is what Tally.Call makes of a model call that returned neither
-// a response nor an error.
+// ErrNoResponse is the error that Tally.Call returns if a model call returned
+// neither a response nor an error.
 var ErrNoResponse = errors.New("middleware: model call returned neither a response nor an error")
 
-// ModelError is a provider's refusal in neutral form. Adapters return it;
-// retry reads it.
+// ModelError is a provider's error response in a neutral form. Adapters return
+// it; package retry reads it.
 type ModelError struct {
 	StatusCode int           // HTTP status; 0 if there was none
 	Code       string        // the provider's own code, such as rate_limit_exceeded
-	RetryAfter time.Duration // how long the provider asked to wait; 0: it did not say
-	Output     string        // what the model had written, where the provider says
+	RetryAfter time.Duration // how long the provider asked to wait; 0 if it did not say
+	Output     string        // the output of the model that the provider refused, if the provider quotes it
 	Err        error         // the adapter's own error
 }
 
-// Error names status, code and Err, never Output.
+// Error returns the status, the code and the text of Err. It never contains
+// Output.
 func (e *ModelError) Error() string {
 	s := "middleware: model error"
 	if e.StatusCode != 0 {
@@ -50,8 +51,8 @@ func (e *ModelError) Error() string {
 // Unwrap returns Err.
 func (e *ModelError) Unwrap() error { return e.Err }
 
-// stepError carries the ledger of a failed step beside its error. ReportOf
-// finds it through any depth of wrapping.
+// stepError carries the report of a failed step in its error. ReportOf finds
+// it through any depth of wrapping.
 type stepError struct {
 	err    error
 	report Report

@@ -1,7 +1,7 @@
 package middleware
 
-// Event is one thing that a step lets its caller see early. Its JSON form is
-// stable.
+// Event is a part of a step's output that is streamed to the caller before the
+// step ends. Its JSON form is stable.
 type Event struct {
 	Kind EventKind `json:"kind"`
 	Step int       `json:"step"` // from 1 in an agent run, 0 outside
@@ -9,7 +9,7 @@ type Event struct {
 	Call *ToolCall `json:"call,omitempty"`
 }
 
-// EventKind says what happened.
+// EventKind says what an Event holds.
 type EventKind string
 
 // The kinds of events.
@@ -17,9 +17,9 @@ const (
 	EventText      EventKind = "text"      // a piece of the answer
 	EventReasoning EventKind = "reasoning" // a piece of the model's reasoning
 	EventReset     EventKind = "reset"     // discard all output that was streamed in this step so far
-	EventToolCall  EventKind = "tool_call" // whole and valid
+	EventToolCall  EventKind = "tool_call" // a complete, valid call
 )
 
-// Sink receives a stream in order, on one goroutine at a time. An error from
-// it ends the step with that error.
+// Sink receives a stream in order, on one goroutine at a time. If it returns
+// an error, the step ends with that error.
 type Sink func(Event) error

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Fragments assembles the tool calls of one streamed answer, for adapters of a
-// streaming client. The zero Fragments is ready. It serves one goroutine.
+// Fragments assembles the tool calls of one streamed response, for adapters of
+// a streaming client. The zero Fragments is ready to use. It is not safe for
+// concurrent use.
 //
 //	var calls middleware.Fragments
 //	for _, d := range delta.ToolCalls {
@@ -16,30 +17,32 @@ import (
 //	…
 //	message.ToolCalls = calls.Calls()
 //
-// Of the pieces of one call the first id and the first kind count. Names and
-// arguments are joined in the order in which they were added; a piece that
-// repeats the whole name, as some servers send one, is not joined to it. Calls
-// may be interleaved, and a call may begin with its arguments.
+// The first id and the first kind of a call's pieces count. Names and
+// arguments are joined in the order in which they were added. A piece that
+// repeats the whole name, as some servers send it, does not extend the name.
+// Pieces of several calls may be interleaved, and a call may begin with its
+// arguments.
 //
-// Source: the deltas of OpenAI Chat Completions, and what servers that copy
-// them do (wire/internal/chat).
+// Source: the deltas of OpenAI Chat Completions, and the deviations of
+// compatible servers (wire/internal/chat).
 type Fragments struct {
-	all  []*fragmented // by first piece
+	all  []*fragmented // in the order of their first pieces
 	at   map[int]*fragmented
 	byID map[string]*fragmented
-	top  int // behind every index
+	top  int // one more than the largest index
 }
 
-// fragmented is a call so far.
+// fragmented is a call that is being assembled.
 type fragmented struct {
 	index     int
 	call      ToolCall // without the arguments
 	arguments strings.Builder
 }
 
-// AddAt adds a piece of the call that the provider numbers index. A piece with
-// a name and another id than the call has begins a new call: some servers give
-// every call the number 0. A negative index is none: AddAt does what Add does.
+// AddAt adds a piece of the call that the provider numbers index. A piece that
+// has a name, and an id that differs from the call's id, begins a new call:
+// some servers number every call 0. With a negative index AddAt does what Add
+// does.
 func (f *Fragments) AddAt(index int, piece ToolCall) {
 	if index < 0 {
 		f.Add(piece)
@@ -52,9 +55,10 @@ func (f *Fragments) AddAt(index int, piece ToolCall) {
 	f.add(c, piece)
 }
 
-// Add adds a piece of a call that the provider does not number. It belongs to
-// the call with its id. Without an id it belongs to the last call, unless that
-// has a name already and the piece has one too: then it begins a new call.
+// Add adds a piece of a call that the provider does not number. A piece with
+// an id belongs to the call with that id. A piece without an id belongs to the
+// last call; if both the piece and the last call have a name, the piece begins
+// a new call.
 func (f *Fragments) Add(piece ToolCall) {
 	c := f.byID[piece.ID]
 	if piece.ID == "" && len(f.all) > 0 {
@@ -92,9 +96,9 @@ func (f *Fragments) add(c *fragmented, piece ToolCall) {
 	}
 }
 
-// Calls returns the calls so far: in the order of their numbers, those without a
-// number behind the ones that began before them. The slice is the caller's. It
-// is nil if nothing was added.
+// Calls returns the calls assembled so far. Calls with a number are in the
+// order of their numbers; a call without a number follows the calls that began
+// before it. The slice belongs to the caller. It is nil if nothing was added.
 func (f *Fragments) Calls() []ToolCall {
 	all := slices.Clone(f.all)
 	slices.SortStableFunc(all, func(a, b *fragmented) int { return cmp.Compare(a.index, b.index) })

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// text is a string that survives JSON even where it is not UTF-8, which
-// encoding/json would change silently.
+// text is a string that survives JSON even if it is not valid UTF-8.
+// encoding/json would silently replace its invalid bytes.
 type text string
 
 type base64Text struct {
@@ -31,8 +31,8 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(t))
 }
 
-// schema is a text that keeps its bytes: as itself where encoding/json would leave
-// it alone, else, or where it is no JSON, as a string.
+// schema is a JSON text that keeps its bytes in JSON. It is stored as it is if
+// encoding/json would not change it. Otherwise it is stored as a string.
 type schema []byte
 
 func (s schema) MarshalJSON() ([]byte, error) {

@@ -7,18 +7,18 @@ import (
 	"strings"
 )
 
-// Message is one turn of one role. A tool message holds exactly one result.
+// Message is one message of one role. A tool message holds exactly one result.
 type Message struct {
 	Role       Role       `json:"role"`
-	Parts      []Part     `json:"parts,omitzero"`        // all but the calls, in order
-	ToolCalls  []ToolCall `json:"tool_calls,omitzero"`   // assistant: exactly what the client must answer, in order
+	Parts      []Part     `json:"parts,omitzero"`        // all content except tool calls, in order
+	ToolCalls  []ToolCall `json:"tool_calls,omitzero"`   // assistant: exactly the calls that the client must answer, in order
 	ToolCallID string     `json:"tool_call_id,omitzero"` // tool: the call that this answers
-	ToolName   string     `json:"tool_name,omitzero"`    // tool: its name; Gemini needs it
-	IsError    bool       `json:"is_error,omitzero"`     // tool: the call was refused or failed
+	ToolName   string     `json:"tool_name,omitzero"`    // tool: the name of that tool; Gemini requires it
+	IsError    bool       `json:"is_error,omitzero"`     // tool: the call was rejected, or the tool failed
 	Native     *Native    `json:"native,omitzero"`
 }
 
-// Role says who wrote a message.
+// Role is the author of a message.
 type Role string
 
 // The roles.
@@ -29,19 +29,19 @@ const (
 	RoleTool      Role = "tool"
 )
 
-// Part is one piece of a message's content. Text is a view: the provider's own
-// words may stand in Native as well, so whoever redacts Text sets Native, here
-// and on the message, to nil.
+// Part is one piece of a message's content. Native may hold a second copy of
+// Text. To redact a text, change Text and set Native to nil, in the part and
+// in the message.
 type Part struct {
 	Kind      PartKind `json:"kind,omitzero"`
 	Text      string   `json:"text,omitzero"`
 	MediaType string   `json:"media_type,omitzero"` // media: such as image/png
-	URL       string   `json:"url,omitzero"`        // media: where it is, unless Data holds it
+	URL       string   `json:"url,omitzero"`        // media: its address, unless Data holds it
 	Data      []byte   `json:"data,omitzero"`
 	Native    *Native  `json:"native,omitzero"`
 }
 
-// PartKind says what a part holds.
+// PartKind is the kind of a part.
 type PartKind string
 
 // The kinds of parts.
@@ -49,7 +49,7 @@ const (
 	PartText      PartKind = "" // the zero Part is empty text
 	PartReasoning PartKind = "reasoning"
 	PartMedia     PartKind = "media"
-	PartOpaque    PartKind = "opaque" // known only to the provider, its own server-run tools included; see Native
+	PartOpaque    PartKind = "opaque" // content that only the provider can read, such as calls of its hosted tools; see Native
 )
 
 // System returns a system message.
@@ -78,9 +78,9 @@ func textMessage(role Role, text string) Message {
 	return Message{Role: role, Parts: []Part{{Text: text}}}
 }
 
-// Refused reports whether the model refused to answer in a form that its
-// provider marks as a refusal (OpenAI): the text of such a part says why. Where
-// a refusal is a finish reason instead (Anthropic), that is FinishFilter.
+// Refused reports whether the message holds a part that the provider marks as
+// a refusal (OpenAI). The text of that part gives the model's reason. A
+// provider without such parts (Anthropic) reports a refusal as FinishFilter.
 func (m Message) Refused() bool {
 	for _, p := range m.Parts {
 		if p.Kind != PartText || p.Native == nil || !strings.Contains(p.Native.Raw, "refusal") {
@@ -105,7 +105,7 @@ func (m Message) Text() string {
 	return b.String()
 }
 
-// Clone returns a copy that shares nothing that can be changed.
+// Clone returns a deep copy.
 func (m Message) Clone() Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i := range m.Parts {

@@ -5,16 +5,16 @@ import (
 	"runtime/debug"
 )
 
-// PanicError is a panic of a function of the program, such as a rule or a tool:
-// an error that logs and traces read. Its text has the type of the value only,
-// because the value may hold what the model wrote.
+// PanicError reports that a function of the program, such as a rule or a tool,
+// panicked. Its text contains only the type of the panic value, because the
+// value may hold text that the model wrote.
 type PanicError struct {
-	Value any    // what the function panicked with
-	Stack []byte // of the goroutine, as debug.Stack gives it
+	Value any    // the argument of panic
+	Stack []byte // stack of the goroutine, as returned by debug.Stack
 }
 
-// NewPanicError returns a PanicError with the stack of the caller, which calls
-// it in the deferred function that recovered value.
+// NewPanicError returns a PanicError with the current stack. Call it in the
+// deferred function that recovered value.
 func NewPanicError(value any) *PanicError { return &PanicError{Value: value, Stack: debug.Stack()} }
 
 // Error returns "panic: " and the type of the value.

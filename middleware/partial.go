@@ -2,18 +2,20 @@ package middleware
 
 import "strings"
 
-// maxPartial bounds what is kept of an answer that did not arrive in full.
+// maxPartial limits how much is kept of a response that did not arrive in
+// full.
 const maxPartial = 1 << 20 // bytes
 
-// partial is what a sink has got of an answer so far. The zero partial is
-// ready.
+// partial collects the output that a sink has received so far. The zero
+// partial is ready to use.
 type partial struct {
 	reasoning, text strings.Builder
 	calls           []ToolCall
 	size            int
 }
 
-// sink returns a sink that notes what next gets, up to maxPartial.
+// sink returns a sink that forwards events to next and collects up to
+// maxPartial bytes of them.
 func (p *partial) sink(next Sink) Sink {
 	return func(e Event) error {
 		if e.Kind == EventReset {
@@ -41,7 +43,8 @@ func (p *partial) add(e Event) {
 	}
 }
 
-// message returns what has arrived; the zero Message if nothing has.
+// message returns the collected output. It is the zero Message if there is
+// none.
 func (p *partial) message() Message {
 	m := Message{ToolCalls: p.calls}
 	if p.reasoning.Len() > 0 {

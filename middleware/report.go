@@ -8,74 +8,74 @@ import (
 	"time"
 )
 
-// Report is the ledger of one step. The zero Report: nothing recorded.
+// Report records the attempts of one step. The zero Report records nothing.
 type Report struct {
 	Status   Status    `json:"status,omitzero"`
 	Attempts []Attempt `json:"attempts,omitzero"` // every model call, in time order
-	Final    int       `json:"final"`             // index of the attempt whose message was returned; -1: none
-	Notes    []string  `json:"notes,omitzero"`    // what an operator should know, such as a schema that does not compile
+	Final    int       `json:"final"`             // index of the attempt whose message was returned; -1 if there is none
+	Notes    []string  `json:"notes,omitzero"`    // remarks for an operator, such as a schema that does not compile
 	// Failures are the errors of functions of the program that did not end the
 	// step, such as a rule that panicked under argsvalidate.Ignore.
 	Failures []error `json:"-"`
 }
 
-// Status is what is known about the tool calls of a response. Of a response
-// without a call it is what package answer found about its text, if it is in
-// the chain.
+// Status is the result of validating the tool calls of a response. For a
+// response without calls it is the result of package answer for the text, if
+// that package is in the chain.
 type Status string
 
 // The statuses.
 const (
-	NoCalls   Status = ""          // there was no call; in a response that no layer validated, nothing is known
-	Valid     Status = "valid"     // every call is valid; without a call, the text is
-	Invalid   Status = "invalid"   // at least one call is not: do not run it; without a call, the text is not
+	NoCalls   Status = ""          // no calls; if no middleware validated the response, nothing is known about it
+	Valid     Status = "valid"     // every call is valid; without calls, the text is valid
+	Invalid   Status = "invalid"   // at least one call is invalid, so do not run it; without calls, the text is invalid
 	Unchecked Status = "unchecked" // at least one call was not validated, and none is invalid
 )
 
 // Attempt is one model call inside a step.
 type Attempt struct {
 	Model        string        `json:"model,omitzero"`
-	Message      Message       `json:"message,omitzero"` // as sent by the model; with Err, what had been shown to a sink by then
+	Message      Message       `json:"message,omitzero"` // as sent by the model; if Err is set, the output that was streamed before
 	FinishReason FinishReason  `json:"finish_reason,omitzero"`
 	Verdicts     []Verdict     `json:"verdicts,omitzero"` // one for each call, in order; nil if not checked
-	Issues       []Issue       `json:"issues,omitzero"`   // what is wrong with the text of the answer (package answer)
-	Changes      []Change      `json:"changes,omitzero"`  // what was repaired in that text
-	Replies      []Message     `json:"replies,omitzero"`  // what the model was told next; nil if it was not asked again
+	Issues       []Issue       `json:"issues,omitzero"`   // of the text (package answer)
+	Changes      []Change      `json:"changes,omitzero"`  // repairs of that text
+	Replies      []Message     `json:"replies,omitzero"`  // sent to the model in the next attempt; nil if there was none
 	Usage        Usage         `json:"usage,omitzero"`
-	Start        time.Time     `json:"start,omitzero"`    // zero if nobody measured
+	Start        time.Time     `json:"start,omitzero"`    // zero if it was not measured
 	Duration     time.Duration `json:"duration,omitzero"` // nanoseconds
 	Err          error         `json:"-"`
 }
 
-// Verdict is the judgement on one call.
+// Verdict is the result of validating one call.
 type Verdict struct {
 	Call    ToolCall `json:"call"`             // as it would run
-	Issues  []Issue  `json:"issues,omitzero"`  // empty: valid
-	Changes []Change `json:"changes,omitzero"` // what made it differ from what the model wrote
-	// Unchecked means that the call was not validated: the schema of its tool
-	// cannot be used, its tool is not declared, or its kind has no arguments
-	// that are JSON. It has no issues, unless a rule found some.
+	Issues  []Issue  `json:"issues,omitzero"`  // empty if the call is valid
+	Changes []Change `json:"changes,omitzero"` // the repairs: the differences from what the model wrote
+	// Unchecked means that the call was not validated. Its tool has an
+	// unusable schema or is not declared, or the arguments of its kind are not
+	// JSON. Issues is then empty, unless a rule found some.
 	Unchecked bool `json:"unchecked,omitzero"`
-	// Notes are what rules remark on the call without refusing it. They are for
-	// who approves the call, and not for the model.
+	// Notes are remarks of rules that did not reject the call. They are for
+	// the person who approves the call. The model does not see them.
 	Notes []string `json:"notes,omitzero"`
 }
 
-// OK reports whether nothing is wrong with the call.
+// OK reports whether the call has no issues.
 func (v Verdict) OK() bool { return len(v.Issues) == 0 }
 
-// Issue is one thing wrong with a call.
+// Issue is one problem of a call, or of the text of a response.
 type Issue struct {
-	// Code is stable. A fault that a JSON Schema keyword found has the keyword
-	// for a code: "required", "type", "enum", "additionalProperties", …
-	// The others are listed in package argsvalidate.
+	// Code is stable. An issue found by a JSON Schema keyword has the keyword
+	// as its code: "required", "type", "enum", "additionalProperties", …
+	// Package argsvalidate lists the other codes.
 	Code    string `json:"code"`
-	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the arguments; "" is the whole
-	Message string `json:"message"` // for the model
+	Pointer string `json:"pointer"` // JSON Pointer (RFC 6901) into the arguments; "" means all of them
+	Message string `json:"message"` // text for the model
 }
 
-// Path returns Pointer in the form that people read: config.thresholds[1],
-// or "the arguments" for the whole.
+// Path returns Pointer in a readable form: config.thresholds[1], or "the
+// arguments" if Pointer is "".
 func (i Issue) Path() string {
 	if i.Pointer == "" {
 		return "the arguments"
@@ -104,12 +104,12 @@ func isIndex(s string) bool {
 	return s != "" && (s == "0" || s[0] != '0')
 }
 
-// Change is one edit made to a call's arguments, name or id.
+// Change is one repair of a call's arguments, name or id.
 type Change struct {
-	By      string `json:"by"`              // what made it, such as "strip" or "id"
-	Pointer string `json:"pointer"`         // JSON Pointer into the arguments; "" where By names another part of the call
-	Before  string `json:"before,omitzero"` // JSON text of the value, "" if there was none; of an id or of whole arguments, as they were
-	After   string `json:"after,omitzero"`  // likewise; "" if it was removed
+	By      string `json:"by"`              // what made the change, such as "strip" or "id"
+	Pointer string `json:"pointer"`         // JSON Pointer into the arguments; "" if By names another part of the call
+	Before  string `json:"before,omitzero"` // JSON text of the value, "" if there was none; an id or whole arguments are not quoted
+	After   string `json:"after,omitzero"`  // likewise; "" if the value was removed
 }
 
 // StatusOf returns the status of a message whose calls have these verdicts.
@@ -128,10 +128,11 @@ func StatusOf(verdicts []Verdict) Status {
 	return status
 }
 
-// ReportOf returns the ledger of a finished step, whatever its outcome: pass
-// what the call returned. A call that nobody recorded counts as one attempt. A
-// response with tool calls that no layer validated is Unchecked.
-// Without a response and an error it is the zero Report with Final -1.
+// ReportOf returns the report of a finished step. Its arguments are the
+// results of the call, whether it succeeded or not. A call without a recorded
+// attempt counts as one attempt. A response with tool calls that no middleware
+// validated is Unchecked. If both arguments are nil, ReportOf returns a zero
+// Report with Final -1.
 func ReportOf(resp *Response, err error) Report {
 	switch {
 	case err != nil:
@@ -158,8 +159,8 @@ func ReportOf(resp *Response, err error) Report {
 	return r
 }
 
-// attemptOf copies the message: the ledger says what was sent, whatever the
-// response's owner makes of it.
+// attemptOf copies the message, because the owner of the response may modify
+// it.
 func attemptOf(resp *Response) Attempt {
 	return Attempt{Model: resp.Model, Message: resp.Message.Clone(), FinishReason: resp.FinishReason, Usage: resp.Usage}
 }
@@ -206,8 +207,8 @@ func (a Attempt) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes; Err has the text of the error
-// that was written, not its type.
+// UnmarshalJSON reads what MarshalJSON writes. Err is then an error with the
+// same text, without its type.
 func (a *Attempt) UnmarshalJSON(b []byte) error {
 	type plain Attempt
 	v := struct {

@@ -8,20 +8,21 @@ import (
 	"slices"
 )
 
-// Request is what a model is asked. The zero fields mean the provider's
-// defaults. Its holder owns it; everybody else copies before changing it.
+// Request is the input of a model call. A zero field means the provider's
+// default. A middleware must not modify the Request that it receives; it
+// modifies a Clone.
 type Request struct {
 	Model       string          `json:"model,omitzero"`
-	Messages    []Message       `json:"messages,omitzero"` // system messages lead; elsewhere only where the dialect allows it
+	Messages    []Message       `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
 	Tools       []Tool          `json:"tools,omitzero"`
 	ToolChoice  ToolChoice      `json:"tool_choice,omitzero"`
 	Temperature *float64        `json:"temperature,omitzero"`
-	MaxTokens   int             `json:"max_tokens,omitzero"` // of the answer; 0: the provider's default, or 4,096 where it demands a number (Anthropic)
+	MaxTokens   int             `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
 	Stop        []string        `json:"stop,omitzero"`
-	Params      json.RawMessage `json:"params,omitzero"` // further members of a fresh request; ignored where Native is set
-	Header      http.Header     `json:"header,omitzero"` // sent along by adapters that speak HTTP
-	Sink        Sink            `json:"-"`               // nil: nobody watches
-	Native      *Native         `json:"native,omitzero"` // the whole body
+	Params      json.RawMessage `json:"params,omitzero"` // further members of a new request body; ignored if Native is set
+	Header      http.Header     `json:"header,omitzero"` // sent by adapters that speak HTTP
+	Sink        Sink            `json:"-"`               // nil means that the response is not streamed
+	Native      *Native         `json:"native,omitzero"` // the whole request body
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero
@@ -31,7 +32,7 @@ type ToolChoice struct {
 	Name string   `json:"name,omitzero"` // if set, the model must call this tool; Mode is then ignored
 }
 
-// ToolMode says whether the model calls tools.
+// ToolMode says whether the model may, must or must not call tools.
 type ToolMode string
 
 // The modes of a tool choice.
@@ -41,8 +42,8 @@ const (
 	ToolRequired ToolMode = "required"
 )
 
-// Clone returns a copy that shares nothing that can be changed. Native values
-// are immutable and shared.
+// Clone returns a deep copy. Native values are immutable, so the copy shares
+// them.
 func (r *Request) Clone() *Request {
 	c := *r
 	c.Messages = cloneMessages(r.Messages)
@@ -63,15 +64,15 @@ func (r *Request) Clone() *Request {
 	return &c
 }
 
-// With returns a clone with msgs appended, copied as deeply.
+// With returns a clone with deep copies of msgs appended.
 func (r *Request) With(msgs ...Message) *Request {
 	c := r.Clone()
 	c.Messages = append(c.Messages, cloneMessages(msgs)...)
 	return c
 }
 
-// WithSystem returns a clone with a system message after the ones that lead
-// the conversation already.
+// WithSystem returns a clone with a system message inserted after the leading
+// system messages.
 func (r *Request) WithSystem(text string) *Request {
 	c := r.Clone()
 	i := 0

@@ -2,31 +2,32 @@ package middleware
 
 import "math"
 
-// Response is a model's answer. One that came out of a middleware belongs to
-// the caller; a middleware changes only a copy of what it got.
+// Response is the result of a model call. The caller of the outermost
+// middleware owns it. A middleware must not modify a Response that it
+// receives; it modifies a Clone.
 type Response struct {
 	Message      Message      `json:"message"`
-	Choices      []Message    `json:"choices,omitzero"` // the choices after the first, which is Message (n > 1); never validated
+	Choices      []Message    `json:"choices,omitzero"` // further choices (n > 1) after Message, the first one; never validated
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
 	Model        string       `json:"model,omitzero"`  // the model that answered
-	Usage        Usage        `json:"usage,omitzero"`  // what the step cost: the sum over every attempt
-	Report       Report       `json:"report,omitzero"` // what happened in the step
-	Native       *Native      `json:"native,omitzero"` // the whole body, a stream's bytes included
+	Usage        Usage        `json:"usage,omitzero"`  // the sum over all attempts of the step
+	Report       Report       `json:"report,omitzero"` // the attempts of the step
+	Native       *Native      `json:"native,omitzero"` // the whole response body, or all bytes of a stream
 }
 
-// FinishReason says why the model stopped. Adapters translate their
-// provider's word into one of these, or pass it on where none fits.
+// FinishReason says why the model stopped. Adapters translate their provider's
+// value into one of these constants. A value without a match is passed on.
 type FinishReason string
 
-// The finish reasons that the layers of this module act on.
+// The finish reasons that this module acts on.
 const (
 	FinishStop      FinishReason = "stop"
 	FinishToolCalls FinishReason = "tool_calls"
-	FinishLength    FinishReason = "length" // cut off: the last tool call is not whole
+	FinishLength    FinishReason = "length" // the length limit was reached: the last tool call is incomplete
 	FinishFilter    FinishReason = "content_filter"
 )
 
-// Clone returns a copy that shares nothing that can be changed.
+// Clone returns a deep copy.
 func (r *Response) Clone() *Response {
 	c := *r
 	c.Message = r.Message.Clone()
@@ -35,9 +36,9 @@ func (r *Response) Clone() *Response {
 	return &c
 }
 
-// ContextTokens returns the tokens, input and output, of the one model call
-// behind Message: how full the context is. Usage sums over all attempts and
-// answers another question.
+// ContextTokens returns the input and output tokens of the model call that
+// returned Message. Use it to see how full the context is: Usage is the sum
+// over all attempts.
 func (r *Response) ContextTokens() int64 {
 	u := r.Usage
 	if i := r.Report.Final; i >= 0 && i < len(r.Report.Attempts) {
@@ -46,8 +47,8 @@ func (r *Response) ContextTokens() int64 {
 	return plus(u.Input, u.Output)
 }
 
-// Usage counts tokens. Cached and CacheWrite are parts of Input, Reasoning is
-// part of Output, whatever the provider's own way of counting.
+// Usage counts tokens. Cached and CacheWrite are parts of Input, and Reasoning
+// is part of Output, for every provider.
 type Usage struct {
 	Input      int64 `json:"input,omitzero"`
 	Cached     int64 `json:"cached,omitzero"`
@@ -56,8 +57,8 @@ type Usage struct {
 	Reasoning  int64 `json:"reasoning,omitzero"`
 }
 
-// Add returns the sum. The figures are a provider's: a negative count is 0, and
-// a sum stops at math.MaxInt64.
+// Add returns the sum. A negative count is taken as 0, because the counts come
+// from a provider. A sum stops at math.MaxInt64.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input:      plus(u.Input, v.Input),

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// Tally keeps the ledger for a middleware that calls next more than once. The
-// zero Tally is ready. It serves one step, on one goroutine at a time.
+// Tally records the attempts of a middleware that calls next more than once.
+// The zero Tally is ready to use. It serves one step, on one goroutine at a
+// time.
 //
 //	var tally middleware.Tally
 //	for {
@@ -18,20 +19,20 @@ import (
 type Tally struct {
 	report Report
 	last   int               // index of the attempt behind the response added last
-	latest int               // index of the attempt that Judge speaks of
+	latest int               // index of the attempt that Judge describes
 	of     map[*Response]int // index of the attempt behind each response
-	noted  map[string]bool   // what the report's notes are, as they were given
+	noted  map[string]bool   // the notes of the report
 	calls  int
-	shown  bool // something reached the sink
-	step   int  // of the last event that did
+	shown  bool // an event has reached the sink
+	step   int  // Step of the last such event
 }
 
-// Call asks next once and records the outcome: it measures, voids what earlier
-// calls showed to the request's sink, and holds next to its contract. The
-// response is non-nil exactly when the error is nil; ErrNoResponse stands in
-// for a next that returned neither. An error from the sink is returned as it
-// is, without a call. Of a call that fails, the attempt's Message has what the
-// sink had got of the answer by then, up to 1 MiB of it.
+// Call calls next once and records the outcome. If an earlier attempt has sent
+// events to the request's sink, Call first sends EventReset. The response is
+// non-nil exactly when the error is nil: if next returns neither, the error is
+// ErrNoResponse. If the sink fails on EventReset, Call returns the sink's
+// error and does not call next. If next fails, the attempt's Message holds the
+// output that was streamed before, up to 1 MiB of it.
 func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Response, error) {
 	var arrived partial
 	if req.Sink != nil {
@@ -67,8 +68,9 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 	return resp, nil
 }
 
-// Add records the outcome of one call that was not made through Call. Where a
-// response comes with an error, its usage counts and its message is kept.
+// Add records the outcome of a call that was not made through Call. If there
+// are both a response and an error, Add records the error with the response's
+// usage and message.
 func (t *Tally) Add(resp *Response, err error) {
 	r := ReportOf(resp, err)
 	if resp != nil && err != nil && len(r.Attempts) == 1 && r.Attempts[0].Message.Role == "" {
@@ -95,9 +97,10 @@ func (t *Tally) Add(resp *Response, err error) {
 	}
 }
 
-// Judge records the verdicts on the outcome added last, and what the model is
-// told next, nil if it is not asked again. It does not set the status of a
-// response that Finish gets: that is the middleware's to say.
+// Judge records the verdicts on the last outcome, and the replies that the
+// model gets next; replies is nil if the model is not re-asked. Judge does not
+// set the status of a response that is passed to Finish: the middleware sets
+// it.
 func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
@@ -109,9 +112,9 @@ func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	}
 }
 
-// JudgeText is Judge for the text of an answer without tool calls: it records
-// what is wrong with it, what was repaired in it, and what the model is told
-// next, nil if it is not asked again.
+// JudgeText does the same for the text of a response without tool calls. It
+// records the issues and the repairs of the text, and the replies that the
+// model gets next.
 func (t *Tally) JudgeText(issues []Issue, changes []Change, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
@@ -124,17 +127,17 @@ func (t *Tally) JudgeText(issues []Issue, changes []Change, replies []Message) {
 	}
 }
 
-// Bounds of the notes of one step.
+// Limits on the notes of one step.
 const (
 	maxNotes = 128
 	maxNote  = 1000 // bytes
 	moreNote = "and more"
 )
 
-// Note records what an operator should know. Saying the same again changes
-// nothing. A step has at most 128 notes, those that calls came back with
-// included; if there were others, "and more" follows as the last. A note of
-// more than 1,000 bytes is cut there, between characters, and ends with "…".
+// Note adds a remark for an operator to the report. A note that is already
+// there is not added again. A step has at most 128 notes, including those of
+// inner calls; if there are more, the last note is "and more". A note is cut
+// at 1,000 bytes, between characters, and then ends with "…".
 func (t *Tally) Note(note string) {
 	note = clip(note, maxNote)
 	if t.noted[note] || len(t.report.Notes) > maxNotes {
@@ -150,17 +153,17 @@ func (t *Tally) Note(note string) {
 	t.report.Notes = append(t.report.Notes, note)
 }
 
-// Fail records the error of a function of the program that does not end the
-// step. A step has at most 128.
+// Fail records an error of a function of the program that does not end the
+// step. A step has at most 128 of them.
 func (t *Tally) Fail(err error) {
 	if len(t.report.Failures) < maxNotes {
 		t.report.Failures = append(t.report.Failures, err)
 	}
 }
 
-// Sink returns sink for one more call that is not made through Call: the
-// second and later ones void what was shown before, ahead of their first
-// event. Sink returns nil for nil.
+// Sink wraps sink for one more call that is not made through Call. From the
+// second wrapped sink on, EventReset is sent before the first event if an
+// earlier call has sent events. Sink returns nil for nil.
 func (t *Tally) Sink(sink Sink) Sink {
 	if sink == nil {
 		return nil
@@ -179,9 +182,9 @@ func (t *Tally) Sink(sink Sink) Sink {
 	}
 }
 
-// Finish puts all that was recorded on the outcome that the middleware
-// returns. The response is a copy with the status that it came with, its Usage
-// the sum over the attempts. The error wraps err: its text is the same, and ReportOf finds the ledger in it.
+// Finish returns resp or err with the recorded report. The response is a copy
+// that keeps its status; its Usage is the sum over the attempts. The error
+// wraps err and has the same text, and ReportOf finds the report in it.
 func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 	r := t.report
 	r.Final = -1

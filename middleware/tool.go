@@ -2,22 +2,23 @@ package middleware
 
 import "encoding/json"
 
-// Tool is a tool as the model sees it.
+// Tool is the declaration of a tool in a request.
 type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
-	// Parameters is the JSON Schema of the arguments, translated where the
-	// provider has a form of its own. Nil: calls are not validated.
+	// Parameters is the JSON Schema of the arguments. Codecs translate a
+	// provider's own schema format. If it is nil, calls are not validated.
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	Strict     bool            `json:"strict,omitzero"` // the provider enforces Parameters
 	Kind       Kind            `json:"kind,omitzero"`
-	// Destructive marks a tool whose calls do what cannot be undone. Repairs that
-	// add what was not sent, mend.Close and mend.FillDefaults, stay off for it.
+	// Destructive marks a tool whose effects cannot be undone. The repairs
+	// that add content, mend.Close and mend.FillDefaults, are off for it.
 	Destructive bool `json:"destructive,omitzero"`
-	// Decode is a last condition after the schema: its error makes the call
-	// invalid, and the model is sent its text. An error with a method
-	// Issues() []Issue is sent as those issues, each at its place. A typed tool
-	// sets Decode, so that what was validated also decodes.
+	// Decode validates the arguments after the schema: its error makes the
+	// call invalid, and the text of the error is sent to the model. An error
+	// with a method Issues() []Issue is sent as those issues, each at its
+	// place. A typed tool sets Decode, so that valid arguments also decode
+	// into its type.
 	Decode func(arguments string) error `json:"-"`
 	Native *Native                      `json:"native,omitzero"`
 }
@@ -27,26 +28,26 @@ type Kind string
 
 // The kinds of tools and calls.
 const (
-	KindFunction Kind = ""        // the arguments are a JSON object, which is validated
-	KindCustom   Kind = "custom"  // the input is free text, which is never validated
-	KindBuiltin  Kind = "builtin" // a built-in tool that the client executes (bash, computer): its reply has a form of its own, so a turn that holds such a call is not re-asked
-	KindHosted   Kind = "hosted"  // the provider executes the tool: its calls are opaque parts, never in ToolCalls
+	KindFunction Kind = ""        // the arguments are a JSON object; they are validated
+	KindCustom   Kind = "custom"  // the input is free text; it is never validated
+	KindBuiltin  Kind = "builtin" // a built-in tool that the client executes (bash, computer); its reply has its own form, so a message with such a call is not re-asked
+	KindHosted   Kind = "hosted"  // the provider executes the tool; its calls are opaque parts, never in ToolCalls
 )
 
-// ToolCall is a model's wish to run a tool.
+// ToolCall is a request by the model to run a tool.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments is the text as the model wrote it, in a stream the joined
-	// deltas: JSON, or not.
+	// Arguments is the text that the model wrote; in a stream, the joined
+	// deltas. It may be invalid JSON.
 	Arguments string
 	Kind      Kind
 	Native    *Native
 }
 
-// Native is the provider's own form of an item, as it stands in the history of
-// a request. It is immutable and shared by copies. A nil Native: the item is
-// written from its neutral fields.
+// Native is the provider's own form of an item, as it is written in a
+// request's history. It is immutable, and copies share it. An item whose
+// Native is nil is written from its neutral fields.
 type Native struct {
 	Dialect string
 	Raw     string // a string, because it survives Marshal unchanged
@@ -96,8 +97,8 @@ func (n *Native) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// MarshalJSON keeps the bytes of Parameters: a codec finds out by them whether a
-// tool that was stored has changed.
+// MarshalJSON keeps the bytes of Parameters. A codec compares them to see
+// whether a stored tool has changed.
 func (t Tool) MarshalJSON() ([]byte, error) {
 	type plain Tool
 	return json.Marshal(struct {

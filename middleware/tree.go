@@ -9,25 +9,26 @@ import (
 	"unicode/utf8"
 )
 
-// treeWidth is how many characters of a text a line of a tree shows.
+// treeWidth is the number of characters of a text in one line of a tree.
 const treeWidth = 92
 
 // String returns the name and the arguments of the call on one line, the
 // arguments cut at 200 bytes.
 func (c ToolCall) String() string { return c.Name + " " + clipLine(c.Arguments, 200) }
 
-// String returns the report as WriteTree writes it. It holds content: what the
-// model wrote, and what it was told.
+// String returns the text that WriteTree writes. It contains what the model
+// wrote and the replies to it.
 func (r Report) String() string {
 	var b strings.Builder
 	_ = r.WriteTree(&b)
 	return b.String()
 }
 
-// WriteTree writes the report for people, one branch for each attempt: the
-// calls that the model sent, the changes (~) and issues (✗) of each, those of its
-// text, and what the model was told (→). Long texts are cut. The last line has the status, the
-// model calls and the tokens. The error is w's.
+// WriteTree writes the report as a text for people, with one branch for each
+// attempt: the calls that the model sent, the changes (~) and issues (✗) of
+// each call or of the text, and the replies to the model (→). Long texts are
+// cut. The last line has the status, the number of model calls and the tokens.
+// WriteTree returns the first error of w.
 func (r Report) WriteTree(w io.Writer) error {
 	t := tree{bufio.NewWriter(w)}
 	t.attempts(r)
@@ -35,8 +36,9 @@ func (r Report) WriteTree(w io.Writer) error {
 	return t.w.Flush()
 }
 
-// WriteTree writes the report of the response as Report.WriteTree does, and the
-// calls that came out before the last line. The error is w's.
+// WriteTree writes the report of the response as Report.WriteTree does. The
+// calls that the step returned come before the last line. WriteTree returns
+// the first error of w.
 func (r *Response) WriteTree(w io.Writer) error {
 	t := tree{bufio.NewWriter(w)}
 	t.attempts(r.Report)
@@ -71,8 +73,8 @@ func (r Report) summary() string {
 // tree writes lines; the writer keeps its first error.
 type tree struct{ w *bufio.Writer }
 
-// line writes one line, without the control characters that model-written text
-// may hold: they could change what a terminal shows.
+// line writes one line without the control characters that model-written text
+// may hold: they could change the display of a terminal.
 func (t tree) line(format string, args ...any) {
 	fmt.Fprintln(t.w, strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
@@ -99,7 +101,7 @@ func (t tree) attempts(r Report) {
 			t.faults(Issue{}.Path(), v.Changes, v.Issues)
 		}
 		for _, reply := range a.Replies {
-			t.told(reply)
+			t.reply(reply)
 		}
 	}
 	for _, note := range r.Notes {
@@ -107,8 +109,8 @@ func (t tree) attempts(r Report) {
 	}
 }
 
-// faults writes changes and issues; whole is the place of an issue without a
-// pointer.
+// faults writes changes and issues. whole is the place that is printed for an
+// issue without a pointer.
 func (t tree) faults(whole string, changes []Change, issues []Issue) {
 	for _, c := range changes {
 		t.line("   │    ~ %s: %s", c.By, c.edit())
@@ -122,7 +124,7 @@ func (t tree) faults(whole string, changes []Change, issues []Issue) {
 	}
 }
 
-// edit says what the change did, and where if it says so.
+// edit describes the change and its place, if the change has one.
 func (c Change) edit() string {
 	what := clipLine(c.Before, treeWidth) + " taken out"
 	if c.After != "" {
@@ -134,10 +136,10 @@ func (c Change) edit() string {
 	return what
 }
 
-func (t tree) told(reply Message) {
-	mark := "→ told:"
+func (t tree) reply(reply Message) {
+	mark := "→ reply:"
 	if reply.Role == RoleTool && !reply.IsError {
-		mark = "→ told (a valid sibling):"
+		mark = "→ reply (a valid sibling):"
 	}
 	t.line("   │    %s", mark)
 	bullets := 0

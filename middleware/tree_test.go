@@ -35,7 +35,7 @@ func ExampleReport_WriteTree() {
 	//    │    weather {"town":"Oslo","days":"2"}
 	//    │    ~ coerce: "2" → 2 at /days
 	//    │    ✗ city: required property is missing
-	//    │    → told:
+	//    │    → reply:
 	//    │      Fix the following errors:
 	//    │      • [city] missing
 	//    │      • and 1 more, as above
@@ -70,7 +70,7 @@ func TestTreeOfAText(t *testing.T) {
    │    "one\ntwo"
    │    ~ fence: a → b
    │    ✗ the answer: not JSON
-   │    → told:
+   │    → reply:
    │      Send JSON.
    └─ invalid, 1 model call, 0 tokens
 `, r.String())

@@ -7,32 +7,32 @@ import (
 	"strings"
 )
 
-// ErrExhausted is the reason when every attempt that is allowed was made, or
-// every model of a Fallback was asked.
+// ErrExhausted is the reason when all MaxAttempts attempts were made, or all
+// models of a Fallback were called.
 var ErrExhausted = errors.New("retry: attempts exhausted")
 
-// ErrElapsed is the reason when a wait would have crossed Options.MaxElapsed,
-// or the provider asked for a wait that is too long.
+// ErrElapsed is the reason when the next wait would exceed Options.MaxElapsed,
+// or when the provider asks for a wait that is too long.
 var ErrElapsed = errors.New("retry: out of time")
 
-// Error says why no more attempts were made, and what the last one said.
+// Error reports why retry made no further attempt, and the last failure.
 // errors.Is and errors.As find both.
 type Error struct {
-	// Attempts is how often this layer asked; 0 if the context had ended
-	// before.
+	// Attempts is the number of attempts that this middleware made. It is 0 if
+	// the context had ended before the first one.
 	Attempts int
-	// Reason is or wraps ErrExhausted, ErrElapsed, or the error of the context
-	// together with its cause; context.DeadlineExceeded also when a wait was
-	// not begun because it would have crossed the deadline. It is the error of
-	// the request's sink if that failed and the model hid it.
+	// Reason is or wraps ErrExhausted, ErrElapsed, or the context's error and
+	// its cause. It is context.DeadlineExceeded if the next wait would exceed
+	// the context's deadline. If the request's sink failed and the model did
+	// not return the sink's error, Reason is that error.
 	Reason error
-	// Last is the last failure. That of an attempt cut by the context stands
-	// here only if there was none before it. From a Fallback it holds the
-	// failure of every model. Nil: there was no attempt.
+	// Last is the last failure. A failure caused by the end of the context
+	// counts only if there was no earlier one. The Last of a Fallback holds
+	// the failures of all models. It is nil if no attempt was made.
 	Last error
 }
 
-// Error names the reason, the number of attempts and the last failure.
+// Error returns the reason, the number of attempts and the last failure.
 func (e *Error) Error() string {
 	s := "retry: no reason given"
 	if e.Reason != nil {
@@ -59,8 +59,8 @@ func (e *Error) Unwrap() []error {
 	return errs
 }
 
-// contextError returns the error of a context that has ended, and its cause
-// where that says more.
+// contextError returns the error of a context that has ended, and its cause if
+// that is another error.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {
@@ -69,7 +69,7 @@ func contextError(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", err, cause)
 }
 
-// failures are the errors of several models, in the order asked.
+// failures holds the errors of several models, in the order of their calls.
 type failures []error
 
 func (f failures) Error() string {

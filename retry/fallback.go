@@ -8,26 +8,27 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Fallback returns a model call that asks models in order, each once, and goes
-// on to the next when the error satisfies when (nil: Transient). It is a model,
-// not a middleware, so every layer around it covers all of its models. To
-// retry one model before the next is asked:
+// Fallback returns a model call that calls models in order, each once. It goes
+// on to the next model if when returns true for the error; a nil when means
+// Transient. Fallback is a model, not a middleware, so every middleware around
+// it covers all of its models. To retry each model before the next one is
+// called:
 //
 //	retry.Fallback(nil, retry.New(o)(a), retry.New(o)(b))
 //
-// Every model gets the same request: one that serves another model name sets it
-// in a clone. There is no wait between models. Fallback panics without models,
-// and on a nil one.
+// Every model gets the same request. For a model with another name, wrap it in
+// a function that sets Model in a clone. There is no wait between models.
+// Fallback panics if there are no models or if one is nil.
 //
-// An error that does not satisfy when is returned as it is, and ends the step;
-// so do the end of the context (an *Error with its error) and an error of the
-// request's sink. When every model has failed, the error is an *Error with
-// ErrExhausted in which errors.Is and errors.As find the failure of each model.
-// ReportOf finds the attempts of all of them. A panic of when says no; a panic
-// of a model is passed on.
+// An error for which when returns false ends the step and is returned
+// unchanged. So is an error of the request's sink. If the context ends, the
+// error is an *Error that wraps the context's error. If every model failed,
+// the error is an *Error with ErrExhausted, in which errors.Is and errors.As
+// find the failure of each model. ReportOf finds the attempts of all models. A
+// panic in when counts as false; a panic in a model is passed on.
 //
-// It falls back for one model call, not for a run: tools that have run do not
-// run again. It is safe for concurrent use if its models and when are.
+// Fallback applies to one model call, not to an agent run: tools that have run
+// do not run again. It is safe for concurrent use if its models and when are.
 //
 // Position: innermost, in place of the model.
 func Fallback(when func(error) bool, models ...middleware.ModelCall) middleware.ModelCall {

@@ -1,13 +1,13 @@
-// Package retry repeats a model call that failed in transit, and falls back to
-// other models.
+// Package retry retries failed model calls, and falls back to other models.
 //
-// [New] is a middleware: it asks the same model again after a wait. [Fallback]
-// is a model: it asks the next one at once. Both leave every attempt, failed
-// ones included, in the step's ledger (middleware.ReportOf), and both void what
-// a failed attempt had shown to the request's sink before they ask again.
+// [New] is a middleware that calls the same model again after a wait.
+// [Fallback] is a model call that calls the next model at once. Both record
+// every attempt in the step's report (middleware.ReportOf). If a failed
+// attempt has sent events to the request's sink, both send
+// middleware.EventReset before the next attempt.
 //
-// The answer of a model is not judged here: an invalid tool call is
-// argsvalidate's.
+// This package does not validate responses. For invalid tool calls see package
+// argsvalidate.
 package retry
 
 import (
@@ -18,32 +18,32 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Options say which failures are repeated, how often and how far apart. The
-// zero value makes at most 4 attempts at a call that fails with a Transient
-// error, first about 0.5 s apart.
+// Options configure New. The zero value makes at most 4 attempts, about 0.5 s
+// apart at first, and retries Transient errors.
 type Options struct {
-	// MaxAttempts is the number of model calls, first one included: 0 means 4,
-	// 1 never repeats.
+	// MaxAttempts is the number of model calls, the first one included. 0
+	// means 4; 1 turns retries off.
 	MaxAttempts int
-	// MinDelay is the wait after the first attempt, before jitter; each later
-	// one is 1.5 times longer. 0 means 0.5 s, or MaxDelay if that is shorter.
+	// MinDelay is the wait after the first attempt, before jitter. Each later
+	// wait is 1.5 times longer. 0 means 0.5 s, or MaxDelay if that is shorter.
 	MinDelay time.Duration
-	// MaxDelay bounds the wait before jitter. 0 means 30 s, or MinDelay if that
-	// is longer. It does not bound what a provider asks for.
+	// MaxDelay limits the wait before jitter. 0 means 30 s, or MinDelay if
+	// that is longer. It does not limit a wait that the provider asks for.
 	MaxDelay time.Duration
-	// MaxElapsed bounds the step, from its first attempt on: a wait that would
-	// cross it is not begun. It does not cut an attempt that is under way; a
-	// deadline of the context does. 0: no limit besides the context.
+	// MaxElapsed limits the time of the step, measured from its first attempt.
+	// If the next wait would exceed it, the step ends at once. MaxElapsed does
+	// not interrupt an attempt that is running; a deadline of the context
+	// does. 0 means no limit.
 	MaxElapsed time.Duration
-	// If says which errors are repeated; nil means Transient. It is not asked
-	// about the end of the caller's context or an error of the request's sink,
-	// which are never repeated. One that panics says no. It may be called from
-	// any number of goroutines.
+	// If reports whether an error is retried; nil means Transient. It is not
+	// called for the end of the caller's context or an error of the request's
+	// sink: those are never retried. A panic in If counts as false. If must be
+	// safe for concurrent use.
 	If func(error) bool
 }
 
-// Validate returns what is wrong with o, nil if nothing is: for options read
-// from a file or a flag. New panics with it.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New panics with the same error.
 func (o Options) Validate() error {
 	switch {
 	case o.MaxAttempts < 0:
@@ -79,27 +79,27 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// New returns the middleware that repeats a failed model call. It panics if
+// New returns the middleware that retries failed model calls. It panics if
 // o.Validate fails.
 //
-// Waits grow exponentially with a jitter of ±50 %. A provider's Retry-After
-// (middleware.ModelError) is the least that is waited, even past MaxDelay. A
-// wait that would cross MaxElapsed or the context's deadline is not begun; nor,
-// where neither is set, is one that the provider asked for and that is longer
-// than ten minutes (or MaxDelay, if that is more): the step ends at once.
+// Waits grow exponentially, with a jitter of ±50 %. A provider's Retry-After
+// (middleware.ModelError) is the minimum wait, even if it exceeds MaxDelay.
+// retry gives up at once if the next wait would exceed MaxElapsed or the
+// context's deadline. Without either limit, it gives up if Retry-After is
+// longer than ten minutes or MaxDelay, whichever is longer.
 //
-// An error that is not repeated is returned as it is, after the first attempt
-// or a later one. When no more attempts are made at one that would be, the
-// error is an *Error with the reason and the last failure. It is one too when
-// the context ends, before, during or between attempts. ReportOf finds the
-// ledger in each of them.
+// An error that If does not accept is returned unchanged, after any attempt.
+// If retry gives up on an error that If accepts, the returned error is an
+// *Error with the reason and the last failure. The same holds if the context
+// ends before, during or between attempts. ReportOf finds the report in each
+// of these errors.
 //
-// A panic of next is passed on. The middleware is safe for concurrent use; each
-// step has a backoff of its own.
+// A panic in next is passed on. The middleware is safe for concurrent use.
 //
-// Position: inside argsvalidate, so that each re-ask gets its own attempts;
-// outside it, a failed re-ask would repeat the whole step. Outside
-// tracing.NewAttempt and an inner budget, which then see each attempt. Two of
+// Position: inside argsvalidate, so that each re-ask gets its own attempts; if
+// retry were outside, a failed re-ask would repeat the whole step. Outside
+// tracing.NewAttempt and an inner budget, so that they see each attempt. Two
+// retry middlewares in one chain multiply their attempts.
 // them multiply their attempts.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {

@@ -13,15 +13,15 @@ type step struct {
 	req      *middleware.Request
 	again    func(error) bool
 	attempts int
-	last     error // the last failure that was not the context's end; nil: none
-	sunk     error // what the request's sink returned
+	last     error // the last failure other than the end of the context; nil if there is none
+	sunk     error // the error that the request's sink returned
 }
 
 func newStep(req *middleware.Request, again func(error) bool) *step {
 	s := &step{req: req, again: again}
 	if req.Sink != nil {
-		// The sink's error may well look like a lost connection: it is one,
-		// only not to the model.
+		// An error of the sink may look like a lost connection to the model.
+		// It must not be retried as one.
 		watched := *req
 		watched.Sink = func(e middleware.Event) error {
 			err := req.Sink(e)
@@ -35,8 +35,8 @@ func newStep(req *middleware.Request, again func(error) bool) *step {
 	return s
 }
 
-// ask makes one attempt. Unless done, s.last is a failure that may be
-// repeated; else resp and err are the outcome of the step.
+// ask makes one attempt. If done is false, s.last is a failure that may be
+// retried. If done is true, resp and err are the outcome of the step.
 func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middleware.Response, done bool, err error) {
 	if ctx.Err() != nil {
 		return nil, true, s.fail(contextError(ctx))
@@ -53,7 +53,7 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 	case s.sunk != nil:
 		s.last = err
 		return nil, true, s.fail(s.sunk)
-	case ended != nil && errors.Is(err, ended): // cut: the failure before it says more
+	case ended != nil && errors.Is(err, ended): // keep the failure before the end of the context: it says more
 		if s.last == nil {
 			s.last = err
 		}
@@ -68,17 +68,17 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 	return nil, false, nil
 }
 
-// repeats asks the caller's function, which may panic.
+// repeats calls the user's function, which may panic.
 func (s *step) repeats(err error) (yes bool) {
 	defer func() {
 		if recover() != nil {
-			s.tally.Note("retry: the function that says which errors to repeat panicked: the error was taken as final")
+			s.tally.Note("retry: the function that selects the errors to retry panicked, so the error was not retried")
 		}
 	}()
 	return s.again(err)
 }
 
-// end finishes a step that has failed for good.
+// end finishes a step without a further attempt.
 func (s *step) end(reason error) (*middleware.Response, error) {
 	return s.tally.Finish(nil, s.fail(reason))
 }

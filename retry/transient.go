@@ -13,8 +13,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Transient reports whether err is a failure that the same request may well
-// survive when it is sent again:
+// Transient reports whether err is a failure that may not recur if the same
+// request is sent again:
 //
 //   - a *middleware.ModelError with status 408, 409, 425, 429 or 5xx (529
 //     included). Without an error status, as in a stream that broke off after
@@ -22,15 +22,15 @@ import (
 //     rate_limit_error and timeout_error (Anthropic), server_error and
 //     rate_limit_exceeded (OpenAI), UNAVAILABLE, RESOURCE_EXHAUSTED, INTERNAL,
 //     DEADLINE_EXCEEDED and ABORTED (google.rpc.Code)
-//   - a failure of the network: a timeout, a connection refused, reset or
-//     closed early, a host or network that cannot be reached, a temporary DNS
-//     failure, an HTTP/2 stream or connection that the server ended
-//   - context.DeadlineExceeded, which New and Fallback see only where it is a
-//     timeout of a single attempt: they look at their own context first.
+//   - a network error: a timeout, a connection refused, reset or closed early, a
+//     host or network that cannot be reached, a temporary DNS failure, an HTTP/2
+//     stream or connection that the server ended
+//   - context.DeadlineExceeded. New and Fallback check their own context first, so
+//     they pass it only for the timeout of a single attempt.
 //
-// It is false for context.Canceled, for a refusal of the request (any other
-// 4xx), for middleware.ErrInvalidToolCall and middleware.ErrInvalidHistory
-// whatever their status, for middleware.ErrNoResponse, for everything else, and
+// It is false for context.Canceled, for a rejected request (any other 4xx
+// status), for middleware.ErrInvalidToolCall and middleware.ErrInvalidHistory
+// with any status, for middleware.ErrNoResponse, for every other error, and
 // for nil. It looks through any depth of wrapping.
 //
 // Sources: docs.anthropic.com/en/api/errors; openai-ruby
@@ -55,7 +55,7 @@ func Transient(err error) bool {
 
 // Status returns a function that matches a *middleware.ModelError with one of
 // these HTTP status codes, for Options.If and Fallback. Without codes it
-// matches nothing. It is safe for concurrent use.
+// matches no error. It is safe for concurrent use.
 func Status(codes ...int) func(error) bool {
 	codes = slices.Clone(codes)
 	return func(err error) bool {
@@ -78,23 +78,23 @@ var transientCodes = []string{
 	"UNAVAILABLE", "RESOURCE_EXHAUSTED", "INTERNAL", "DEADLINE_EXCEEDED", "ABORTED",
 }
 
-// brokenErrnos ends with WinSock's numbers for the same: on Windows the names
-// above them are Go's own inventions.
+// brokenErrnos ends with WinSock's numbers for the same errors: on Windows the
+// constants above them are made up by Go and never returned by the system.
 var brokenErrnos = []syscall.Errno{
 	syscall.ECONNREFUSED, syscall.ECONNRESET, syscall.ECONNABORTED, syscall.EPIPE,
 	syscall.EHOSTUNREACH, syscall.ENETUNREACH, syscall.ENETDOWN, syscall.ETIMEDOUT,
 	10061, 10054, 10053, 10065, 10051, 10050, 10060,
 }
 
-// brokenTexts are errors of net/http that have neither a name nor a type of
-// their own (transport.go and h2_bundle.go, Go 1.26).
+// brokenTexts are errors of net/http that have neither an exported variable
+// nor an exported type (transport.go and h2_bundle.go, Go 1.26).
 var brokenTexts = []string{
 	"http: server closed idle connection",
 	"http2: client connection lost",
 	"http2: server sent GOAWAY and closed the connection",
 }
 
-// brokenConnection judges one error of a tree, not what it wraps.
+// brokenConnection checks one error of a tree, not the errors that it wraps.
 func brokenConnection(err error) bool {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return true
@@ -114,8 +114,8 @@ func brokenConnection(err error) bool {
 	return slices.ContainsFunc(brokenTexts, func(text string) bool { return strings.HasPrefix(err.Error(), text) })
 }
 
-// streamError has the shape that net/http's own HTTP/2 stream error can be
-// read into (h2_error.go, Go 1.26).
+// streamError has the fields of net/http's unexported HTTP/2 stream error, so
+// that errors.As can fill it (h2_error.go, Go 1.26).
 type streamError struct {
 	StreamID uint32
 	Code     uint32

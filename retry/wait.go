@@ -11,23 +11,24 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// longestAsked is how long a provider may make a step wait that nothing else
-// bounds.
+// longestAsked is the longest Retry-After that is accepted in a step without
+// other limits.
 const longestAsked = 10 * time.Minute
 
-// waits are the pauses of one step.
+// waits computes the waits of one step.
 type waits struct {
 	o     Options
 	start time.Time
-	// backoff is not safe for concurrent use, so each step has one. It is made
-	// after the first failure: most steps have none.
+	// backoff is not safe for concurrent use, so each step has its own. It is
+	// made after the first failure, because most steps have none.
 	backoff *backoff.ExponentialBackOff
 }
 
-// wait sleeps before the next attempt, or says why there is none.
+// wait sleeps before the next attempt, or returns why there is none.
 //
-// The loop is not backoff.Retry because that one (v4.3.0, retry.go) returns the
-// context's error without the last failure, and cannot be told of Retry-After.
+// The loop does not use backoff.Retry: that function (v4.3.0, retry.go)
+// returns the context's error without the last failure, and it ignores
+// Retry-After.
 func (w *waits) wait(ctx context.Context, last error) error {
 	d, asked := w.next(), retryAfter(last)
 	deadline, bounded := ctx.Deadline()
@@ -52,7 +53,7 @@ func (w *waits) wait(ctx context.Context, last error) error {
 	}
 }
 
-// next returns how long to wait where the provider does not say.
+// next returns how long to wait if the provider does not say.
 func (w *waits) next() time.Duration {
 	if w.backoff == nil {
 		w.backoff = backoff.NewExponentialBackOff(
