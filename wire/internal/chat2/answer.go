@@ -1,0 +1,319 @@
+package chat
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// answer is an answer as read, which no caller can reach. Of a stream it has no
+// chunks: an edit, which is rare, reads them again.
+type answer struct {
+	text string
+	doc  *rawjson.Doc // of one that is no stream
+	is   *middleware.Response
+	word string // finish_reason of the message
+	safe int    // of a stream: where what comes can be put in
+	late bool   // of a stream: its first choice is not number 0
+}
+
+// bom may stand before an answer.
+const bom = "\ufeff"
+
+// whole reads an answer that is one JSON object.
+func (s *stream) whole(text string) (*answer, error) {
+	plain := text
+	if rest, ok := strings.CutPrefix(text, bom); ok {
+		plain = "   " + rest // so that places stay what they are
+	}
+	doc, err := parseAnswer(plain)
+	var syntax *rawjson.Error
+	if errors.As(err, &syntax) && syntax.AtEnd {
+		return nil, codec.ErrIncomplete
+	}
+	if err != nil {
+		return nil, err
+	}
+	v := doc.Root()
+	s.model = v.Get("model").Str()
+	if figures := usagesIn(v); len(figures) > 0 {
+		s.usage = readUsage(figures[0])
+	}
+	choices := slices.Collect(v.Get("choices").Each())
+	failed, called := s.fail(v), false
+	for _, c := range choices {
+		failed = s.fail(c) || failed
+		m := c.Get("message")
+		called = called || m.Get("tool_calls").Len() > 0 || hasFunction(m)
+	}
+	switch {
+	case failed && called:
+		return nil, codec.Shapef("calls beside an error")
+	case failed:
+		return nil, s.failure()
+	case len(choices) == 0 || v.Get("choices").Kind() != rawjson.Array:
+		return nil, codec.Shapef("an answer without choices")
+	}
+	a := &answer{text: text, doc: doc, word: wordOf(choices[0].Get("finish_reason"))}
+	messages := make([]rawjson.Value, len(choices))
+	for i, c := range choices {
+		if messages[i], err = inHistory(c); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.read(a, messages); err != nil {
+		return nil, err
+	}
+	return a, s.tell(a.is.Message)
+}
+
+// inHistory returns the message of a choice as it stands in history: with a
+// role, with content that a provider takes, and with sound by its id alone.
+// Azure leaves out a message that its filter took.
+func inHistory(choice rawjson.Value) (rawjson.Value, error) {
+	v := choice.Get("message")
+	if !v.Exists() && choice.Get("finish_reason").Str() == string(middleware.FinishFilter) {
+		return codec.ParseObject(`{"role":"assistant","content":null}`)
+	}
+	if v.Kind() != rawjson.Object {
+		return v, codec.Shapef("a message is of kind %s", v.Kind())
+	}
+	if err := bothForms(v); err != nil {
+		return v, err
+	}
+	var members []lens.Member
+	if v.Get("role").Str() == "" {
+		members = append(members, lens.Text("role", "assistant"))
+	}
+	if k := v.Get("content").Kind(); k == rawjson.Number || k == rawjson.Bool {
+		members = append(members, lens.Raw("content", "null"))
+	}
+	if audio := v.Get("audio"); audio.Kind() == rawjson.Object {
+		m := lens.None("audio")
+		if id := audio.Get("id"); id.Str() != "" {
+			m.Raw = codec.Object(lens.Raw("id", id.Raw()))
+		}
+		members = append(members, m)
+	}
+	if len(members) == 0 {
+		return v, nil
+	}
+	text, err := on.Set(v, members...)
+	if err != nil {
+		return v, codec.Shapef("a message with a member that stands there twice")
+	}
+	return codec.ParseObject(text)
+}
+
+// read reads messages, as they stand in history, into a. The first one is the
+// message, the others are further choices.
+func (s *stream) read(a *answer, messages []rawjson.Value) error {
+	a.is = &middleware.Response{Model: s.model, Usage: s.usage}
+	for i, v := range messages {
+		m, err := readMessage(v)
+		if err != nil {
+			return err
+		}
+		m.Role = middleware.RoleAssistant
+		if isOldTurn(v) {
+			m.ToolCalls[0].ID = codec.PlaceID(s.before + 1)
+		}
+		if i == 0 {
+			a.is.Message = m
+		} else {
+			a.is.Choices = append(a.is.Choices, m)
+		}
+	}
+	a.is.FinishReason = finishOf(a.word, len(a.is.Message.ToolCalls))
+	return nil
+}
+
+// tell shows what an answer that is no stream says.
+func (s *stream) tell(m middleware.Message) error {
+	kinds := map[middleware.PartKind]middleware.EventKind{middleware.PartText: middleware.EventText, middleware.PartReasoning: middleware.EventReasoning}
+	for _, p := range m.Parts {
+		if kind, ok := kinds[p.Kind]; ok {
+			if err := s.show.once(false, kind, p.Text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// readAnswer reads an answer again.
+func readAnswer(raw string) (*answer, error) {
+	s := newStream()
+	_, err := codec.Decode(s, []byte(raw))
+	return s.answer, err
+}
+
+// EncodeResponse is part of wire.Codec.
+func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
+	text, _, err := written(resp)
+	return []byte(text), err
+}
+
+// written returns the body of an answer with what differs set in it, and whether
+// that is a stream.
+func written(resp *middleware.Response) (text string, streamed bool, err error) {
+	a, ok, err := lens.Again(on, resp.Native, readAnswer)
+	switch {
+	case err != nil:
+		return "", false, err
+	case !ok:
+		return "", false, codec.Unencodablef("a response that was not decoded from this format")
+	case codec.SameResponse(a.is, resp):
+		return a.text, a.doc == nil, nil
+	case len(a.is.Choices) != len(resp.Choices):
+		return "", false, codec.Unencodablef("further choices that came or went")
+	}
+	for i, m := range resp.Choices {
+		if c, err := changed(a.is.Choices[i], m); err != nil || !c.empty() {
+			return "", false, codec.Unencodablef("a changed further choice")
+		}
+	}
+	c, err := changed(a.is.Message, resp.Message)
+	if err != nil {
+		return "", false, err
+	}
+	if a.doc == nil {
+		text, err = a.writeStream(resp, c)
+		return text, true, err
+	}
+	text, err = a.writeWhole(resp, c)
+	return text, false, err
+}
+
+// changed returns how the message of an answer has changed.
+func changed(was, now middleware.Message) (change, error) {
+	if err := codec.AnswerOnly(now); err != nil {
+		return change{}, err
+	}
+	v, err := on.Value(was.Native)
+	if err != nil {
+		return change{}, err
+	}
+	return changeOf(v, was, now)
+}
+
+// spelled reports whether a choice has logprobs, which spell out what it says and
+// go when that changes.
+func spelled(choice rawjson.Value) bool {
+	v := choice.Get("logprobs")
+	return v.Exists() && !v.Empty()
+}
+
+// writeWhole returns the body of an answer that is no stream.
+func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error) {
+	root := on.Edit(a.doc.Root())
+	for v := range a.doc.Root().Get("choices").Each() {
+		e := on.Edit(v)
+		c.edit(e, "message/")
+		if c.said && spelled(v) {
+			e.Put(lens.Raw("logprobs", "null"))
+		}
+		if word, ok := finishWord(a.word, a.is, resp); ok {
+			e.Put(lens.Text("finish_reason", word))
+		}
+		root.Add(e.Edits())
+		break
+	}
+	if resp.Model != a.is.Model {
+		root.Put(lens.Text("model", resp.Model))
+	}
+	for _, u := range usagesIn(a.doc.Root()) {
+		root.Add(usageEdits(u, a.is.Usage, resp.Usage))
+	}
+	edits, err := root.Edits()
+	if err == nil {
+		err = lens.Clear(a.doc, edits)
+	}
+	if err != nil {
+		return "", err
+	}
+	return codec.Apply(a.text, edits)
+}
+
+// EncodeAnswer is part of wire.Codec.
+func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	w := codec.Writing{Whole: freshAnswer}
+	if f.WantsStream(path, body) {
+		w.Form = codec.FormEvents
+		w.Stream = func(resp *middleware.Response, whole string) (string, error) {
+			return freshStream(resp, whole, wantsUsage(body))
+		}
+	}
+	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+}
+
+// wantsUsage reports whether a request asks for a last chunk with figures. A
+// client that does not may fail on a chunk without choices.
+func wantsUsage(body []byte) bool {
+	v, err := codec.ParseObject(string(body))
+	return err == nil && v.Get("stream_options").Get("include_usage").Raw() == "true"
+}
+
+// freshStream writes a response as a stream. whole is its body, if it has one.
+func freshStream(resp *middleware.Response, whole string, usage bool) (string, error) {
+	if whole == "" {
+		var err error
+		if whole, err = freshAnswer(resp); err != nil {
+			return "", err
+		}
+	}
+	v, err := codec.ParseObject(whole)
+	if err != nil {
+		return "", err
+	}
+	return asEvents(v, usage)
+}
+
+// freshAnswer writes a response as one object.
+func freshAnswer(resp *middleware.Response) (string, error) {
+	choices := make([]string, 0, 1+len(resp.Choices))
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
+		text, err := answerText(codec.WithCallIDs(m, "call_"))
+		if err != nil {
+			return "", err
+		}
+		like := &middleware.Response{Message: m}
+		if i == 0 {
+			like.FinishReason = resp.FinishReason
+		}
+		choices = append(choices, codec.Object(lens.Raw("index", codec.Count(int64(i))), lens.Raw("message", text),
+			lens.Raw("logprobs", "null"), lens.Text("finish_reason", string(codec.FinishOf(like)))))
+	}
+	return codec.Object(lens.Text("id", codec.NewID("chatcmpl-")), lens.Text("object", "chat.completion"),
+		lens.Raw("created", codec.Count(time.Now().Unix())), lens.Text("model", resp.Model),
+		lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", freshUsage(codec.FiguresOf(resp)))), nil
+}
+
+// answerText writes the message of an answer. Reasoning of another provider
+// stands in reasoning_content, as servers of open models have it.
+func answerText(m middleware.Message) (string, error) {
+	if err := codec.AnswerOnly(m); err != nil {
+		return "", err
+	}
+	reasoning := ""
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartReasoning && on.Raw(p.Native) == "" {
+			reasoning += p.Text
+		}
+	}
+	text, err := messageText(m, nil)
+	if err != nil || reasoning == "" {
+		return text, err
+	}
+	v, err := codec.ParseObject(text)
+	if err != nil {
+		return "", err
+	}
+	return on.Set(v, lens.Text("reasoning_content", reasoning))
+}

@@ -1,0 +1,138 @@
+package chat
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+const (
+	dialect = "openai-chat"
+	path    = "/chat/completions"
+	address = "https://api.openai.com/v1"
+)
+
+var on = lens.Lens{Dialect: dialect}
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+// Match is part of wire.Codec.
+func (f Format) Match(p string, body []byte) bool {
+	if !f.MatchPath(p) {
+		return false
+	}
+	body = bytes.TrimLeft(body, " \t\r\n")
+	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
+
+// URL is part of codec.Format.
+func (Format) URL(base, model string, stream bool) string {
+	if base == "" {
+		base = address
+	}
+	return codec.Below(base, path)
+}
+
+// Authorize is part of codec.Format.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
+}
+
+// DecodeResponse is part of wire.Codec.
+func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.NewStream(req, nil), body)
+}
+
+// The way from an answer, or a chunk of one, to its calls.
+var (
+	callEnvelope = codec.Envelope{{Key: "id"}, {Key: "type"}, {Key: "index"},
+		{Key: "function", In: functionEnvelope}, {Key: "custom", In: codec.Envelope{{Key: "name"}, {Key: "input"}}}}
+	functionEnvelope = codec.Envelope{{Key: "name"}, {Key: "arguments"}}
+	messageEnvelope  = codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls", In: callEnvelope}, {Key: "function_call", In: functionEnvelope}}
+	answerEnvelope   = codec.Envelope{{Key: "error"}, {Key: "id"}, {Key: "object"}, {Key: "choices", In: codec.Envelope{{Key: "index"}, {Key: "finish_reason"},
+		{Key: "message", In: messageEnvelope}, {Key: "delta", In: messageEnvelope}}}}
+)
+
+// parseAnswer parses an answer, or a chunk of one.
+func parseAnswer(text string) (*rawjson.Doc, error) {
+	doc, err := codec.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", k)
+	}
+	return doc, answerEnvelope.Check(doc.Root())
+}
+
+// Opening is part of codec.Format: the first chunk, if it says who speaks and
+// nothing else.
+func (Format) Opening(text string) int {
+	e, chunk := opening(text)
+	for c := range chunk.Get("choices").Each() {
+		for v := range c.Get("delta").Each() {
+			if v.Key() != "role" && says(v) {
+				return 0
+			}
+		}
+	}
+	return e.End
+}
+
+// says reports whether a member of a delta says anything.
+func says(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
+
+// opening returns the first chunk with a choice.
+func opening(text string) (codec.Event, rawjson.Value) {
+	var chunk rawjson.Value
+	e, _ := codec.First(text, func(e codec.Event) bool {
+		root, err := codec.ParseObject(e.Data)
+		if err == nil && root.Get("choices").Kind() == rawjson.Array && !root.Get("choices").Empty() {
+			chunk = root
+		}
+		return chunk.Exists()
+	})
+	return e, chunk
+}
+
+// KeepAlive is part of codec.Format. Some clients count chunks, and a comment is
+// none: qwen-code ends a stream without one. So the first chunk is repeated
+// without anything in it. Before that chunk only a comment can come.
+func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
+	if !codec.MayBeEvents(text) {
+		return "", false
+	}
+	_, chunk := opening(text[:sent])
+	if !chunk.Exists() {
+		return codec.Comment, false
+	}
+	var members []lens.Member
+	for _, key := range []string{"id", "object", "created", "model"} {
+		members = append(members, lens.Raw(key, chunk.Get(key).Raw()))
+	}
+	members = append(members, lens.Raw("choices", `[{"index":0,"delta":{},"finish_reason":null}]`))
+	return "data: " + codec.Object(members...) + "\n\n", false
+}
+
+// Renumber is part of codec.Format: chunks have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }

@@ -1,0 +1,150 @@
+package chat
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// DecodeError is part of wire.Codec.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	v := doc.Root()
+	if v.Kind() == rawjson.Array { // Gemini's compatible address puts it in a list
+		for first := range v.Each() {
+			v = first
+			break
+		}
+	}
+	f, ok := readFailure(v)
+	if !ok {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, f)
+}
+
+// readFailure decodes an error body. OpenAI puts an object under "error",
+// Hugging Face a text; Mistral and Cerebras write its members as the body
+// itself, and FastAPI, behind many servers, a "detail".
+func readFailure(v rawjson.Value) (codec.Failure, bool) {
+	if e := v.Get("error"); e.Kind() == rawjson.Object {
+		v = e
+	} else if e.Str() != "" {
+		return codec.Refusal(codec.Failure{Message: e.Str(), Code: codec.FirstText(v.Get("code"), v.Get("type"))}, v), true
+	}
+	f := codec.Failure{Message: v.Get("message").Str(), Code: failureCode(v)}
+	if f.Message == "" {
+		f.Message = detailText(v.Get("detail"))
+	}
+	f = codec.Refusal(f, v)
+	if raw := v.Get("metadata").Get("raw"); !f.Refused && raw.Str() != "" { // OpenRouter quotes the provider behind it
+		if inner, err := codec.ParseObject(raw.Str()); err == nil {
+			e := inner.Get("error")
+			if e.Kind() != rawjson.Object {
+				e = inner
+			}
+			if g := codec.Refusal(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused || codec.RefusesHistory(http.StatusBadRequest, g.Message) {
+				return g, true
+			}
+		}
+	}
+	return f, f.Message != "" || f.Code != ""
+}
+
+// failureCode prefers a word to a number, which mostly repeats the status.
+func failureCode(v rawjson.Value) string {
+	code := v.Get("code")
+	if code.Kind() == rawjson.Number {
+		return codec.FirstText(v.Get("metadata").Get("error_type"), v.Get("type"), code)
+	}
+	return codec.FirstText(code, v.Get("type"), v.Get("status"))
+}
+
+// detailText returns what FastAPI says: a text, or a list of what is wrong.
+func detailText(v rawjson.Value) string {
+	if v.Kind() == rawjson.String {
+		return v.Str()
+	}
+	var b strings.Builder
+	for d := range v.Each() {
+		if b.Len() > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(d.Get("msg").Str())
+		for step := range d.Get("loc").Each() {
+			b.WriteString(" " + codec.Text(step))
+		}
+	}
+	return b.String()
+}
+
+// failureIn returns the error that an answer with a good status holds, below
+// v: a body, a chunk or a choice.
+func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
+	e := v.Get("error")
+	if e.Str() == "" && (e.Kind() != rawjson.Object || e.Empty()) {
+		return nil, false
+	}
+	return modelError(v, e), true
+}
+
+// modelError reads the error in v, whose status may stand in e.
+func modelError(v, e rawjson.Value) *middleware.ModelError {
+	f, ok := readFailure(v)
+	if !ok {
+		f.Message = noMessage
+	}
+	return codec.ModelError(statusOf(e), nil, f)
+}
+
+const noMessage = "an error without a message"
+
+// statusOf returns the HTTP status that an error quotes; 0 for none.
+func statusOf(e rawjson.Value) int {
+	for _, key := range []string{"status_code", "code", "status"} {
+		if n := codec.StatusOf(codec.Text(e.Get(key))); n > 0 {
+			return n
+		}
+	}
+	return 0
+}
+
+// Fail is part of wire.Stream. opencode and qwen-code end their turn at an error
+// of type invalid_request_error with the number 400 for a code.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	kind := codec.FailureType(status)
+	if code != "" && status != http.StatusBadRequest {
+		kind = code
+	}
+	e := codec.Object(lens.Raw("error", codec.Object(
+		lens.Text("message", message),
+		lens.Text("type", kind),
+		lens.Raw("param", "null"),
+		lens.Raw("code", strconv.Itoa(status)))))
+	out := s.Buf.Frame(sent, "", e)
+	if s.Buf.IsEvents() {
+		out = append(out, "data: [DONE]\n\n"...)
+	}
+	return out
+}
+
+// Comment is part of wire.Stream.
+func (s *stream) Comment(text string) []byte { return s.Buf.Comment(text) }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool {
+	return codec.MayHold(body, "tool_calls", "function_call")
+}
+
+// EncodeError is part of wire.Codec.
+func (Format) EncodeError(status int, code, message string) []byte {
+	return codec.OpenAIError(status, code, message)
+}

@@ -1,0 +1,334 @@
+package chat
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// turn puts the deltas of one choice together to a message as it stands in
+// history. Which rule a member follows depends on what it is:
+//
+//   - reasoning_content, reasoning, refusal: texts are joined
+//   - content: texts are joined; a list, of Mistral, is joined element by element,
+//     neighbours of one type to one element
+//   - reasoning_details: the same, by type, index and id
+//   - tool_calls, function_call: see piecemeal
+//   - audio: its id alone, which is what a provider takes in history
+//   - anything else: see bag
+type turn struct {
+	index   int64
+	finish  string // the last finish_reason
+	behind  bool   // a piece of a call stood in a choice that was not the first of its chunk
+	role    string
+	content []*entry
+	text    bool // a delta had a text for content
+	listed  bool // a delta had a list
+	joined  [3]strings.Builder
+	details []*entry
+	audio   string // its id, as JSON
+	more    bag    // members that are not known here
+	calls   []*piecemeal
+	byIndex map[int64]*piecemeal
+	byID    map[string]*piecemeal
+	top     int64      // above every index
+	old     *piecemeal // a function_call
+}
+
+// joinedKeys are the members of a delta whose texts are joined.
+var joinedKeys = [3]string{"reasoning_content", "reasoning", "refusal"}
+
+// show passes a text on to the user.
+type show func(kind middleware.EventKind, text string) error
+
+// add reads one delta, of a chunk that is astray as a says. It returns the calls
+// that its pieces belong to.
+func (t *turn) add(delta rawjson.Value, a astray, show show) ([]*piecemeal, error) {
+	if err := checkCalls(delta); err != nil {
+		return nil, err
+	}
+	if t.role == "" {
+		t.role = delta.Get("role").Str()
+	}
+	if err := t.say(delta, show); err != nil {
+		return nil, err
+	}
+	if id := delta.Get("audio").Get("id"); t.audio == "" && id.Str() != "" {
+		t.audio = id.Raw()
+	}
+	for m := range delta.Each() {
+		if !known(m.Key()) {
+			t.more.add(m)
+		}
+	}
+	return t.call(delta, a)
+}
+
+// known reports whether a member of a message is understood here.
+func known(key string) bool {
+	switch key {
+	case "role", "content", "name", "tool_call_id", "tool_calls", "function_call",
+		"reasoning", "reasoning_content", "reasoning_details", "refusal", "audio":
+		return true
+	}
+	return false
+}
+
+// say reads the texts of a delta. Reasoning that stands in several members is
+// shown once.
+func (t *turn) say(delta rawjson.Value, show show) error {
+	told := false
+	for i, key := range joinedKeys[:2] {
+		text := delta.Get(key).Str()
+		t.joined[i].WriteString(text)
+		if err := show.once(told, middleware.EventReasoning, text); err != nil {
+			return err
+		}
+		told = told || text != ""
+	}
+	if details := delta.Get("reasoning_details"); details.Kind() == rawjson.Array {
+		for d := range details.Each() {
+			if err := show.once(told, middleware.EventReasoning, d.Get("text").Str()+d.Get("summary").Str()); err != nil {
+				return err
+			}
+			t.detail(d)
+		}
+	}
+	switch content := delta.Get("content"); content.Kind() {
+	case rawjson.String:
+		t.text = true
+		if text := content.Str(); text != "" {
+			if err := t.write(&entry{key: "text"}, text, show); err != nil {
+				return err
+			}
+		}
+	case rawjson.Array:
+		t.listed = true
+		for v := range content.Each() {
+			if err := t.item(v, show); err != nil {
+				return err
+			}
+		}
+	}
+	refusal := delta.Get("refusal").Str()
+	t.joined[2].WriteString(refusal)
+	return show.once(false, middleware.EventText, refusal)
+}
+
+// once shows a text that was not told already.
+func (s show) once(told bool, kind middleware.EventKind, text string) error {
+	if s == nil || told || text == "" {
+		return nil
+	}
+	return s(kind, text)
+}
+
+// entry is an element of a list of a streamed message, content or
+// reasoning_details, or several that are joined: of two pieces the texts are put
+// one after the other, and of the other members the last one counts.
+type entry struct {
+	raw  string // of one that is not joined
+	key  string // of its text
+	text strings.Builder
+	rest []lens.Member // beside the text
+}
+
+// set notes what stands beside the text.
+func (e *entry) set(key, raw string) {
+	if i := slices.IndexFunc(e.rest, func(m lens.Member) bool { return m.Key == key }); i >= 0 {
+		e.rest[i].Raw = raw
+	} else {
+		e.rest = append(e.rest, lens.Raw(key, raw))
+	}
+}
+
+func (e *entry) get(key string) string {
+	for _, m := range e.rest {
+		if m.Key == key && m.Raw != "null" {
+			return m.Raw
+		}
+	}
+	return ""
+}
+
+// item reads an element of a content list.
+func (t *turn) item(v rawjson.Value, show show) error {
+	e := &entry{key: itemKind(v)}
+	text := v.Get(e.key).Str()
+	switch e.key {
+	case "text":
+	case "thinking":
+		text = thinking(v.Get(e.key))
+	default:
+		t.content = append(t.content, &entry{raw: v.Raw()})
+		return nil
+	}
+	for m := range v.Each() {
+		if k := m.Key(); k != e.key && k != "type" && m.Kind() != rawjson.Null {
+			e.set(k, m.Raw())
+		}
+	}
+	return t.write(e, text, show)
+}
+
+// write adds a piece of content, which is joined to the one before if that is of
+// the same type.
+func (t *turn) write(e *entry, text string, show show) error {
+	if n := len(t.content); n > 0 && t.content[n-1].key == e.key {
+		for _, m := range e.rest {
+			t.content[n-1].set(m.Key, m.Raw)
+		}
+		e = t.content[n-1]
+	} else {
+		t.content = append(t.content, e)
+	}
+	e.text.WriteString(text)
+	kind := middleware.EventText
+	if e.key == "thinking" {
+		kind = middleware.EventReasoning
+	}
+	return show.once(false, kind, text)
+}
+
+// detail reads an entry of reasoning_details. OpenRouter sends an entry in
+// fragments that repeat its type and its index; what is encrypted comes whole.
+func (t *turn) detail(v rawjson.Value) {
+	key := map[string]string{"reasoning.text": "text", "reasoning.summary": "summary"}[v.Get("type").Str()]
+	if key == "" {
+		t.details = append(t.details, &entry{raw: v.Raw()})
+		return
+	}
+	e := &entry{key: key}
+	if n := len(t.details); n > 0 && t.details[n-1].continues(key, v) {
+		e = t.details[n-1]
+	} else {
+		t.details = append(t.details, e)
+	}
+	for m := range v.Each() {
+		switch {
+		case m.Key() == key:
+			e.text.WriteString(m.Str())
+		case m.Kind() != rawjson.Null || !slices.ContainsFunc(e.rest, func(have lens.Member) bool { return have.Key == m.Key() }):
+			e.set(m.Key(), m.Raw())
+		}
+	}
+}
+
+// continues reports whether v is the next fragment of e.
+func (e *entry) continues(key string, v rawjson.Value) bool {
+	id, index := on.Get(v, "id").Raw(), on.Get(v, "index").Raw()
+	return e.key == key && e.get("index") == index && (e.get("id") == "" || id == "" || e.get("id") == id)
+}
+
+// detailText and itemText differ in the order of their members.
+func (e *entry) detailText() string {
+	if e.raw != "" {
+		return e.raw
+	}
+	return codec.Object(append(slices.Clone(e.rest), lens.Word(e.key, e.text.String()))...)
+}
+
+func (e *entry) itemText() string {
+	if e.raw != "" {
+		return e.raw
+	}
+	text := lens.Text("text", e.text.String())
+	if e.key == "thinking" {
+		text = lens.Raw(e.key, thinkingList(e.text.String()))
+	}
+	return codec.Object(append([]lens.Member{lens.Text("type", e.key), text}, e.rest...)...)
+}
+
+// bag keeps what deltas said of members that are not known here, in the order in
+// which they came first: lists are joined, of objects the last counts. A text or
+// a number that came more than once is a label of the delta, or a piece of what
+// nobody knows: it is left out.
+type bag []said
+
+type said struct {
+	key, raw string
+	list     []string
+	label    bool
+}
+
+// add joins the member m of a delta to those before it.
+func (b *bag) add(m rawjson.Value) {
+	if m.Kind() == rawjson.Null {
+		return
+	}
+	key := m.Key()
+	i := slices.IndexFunc(*b, func(s said) bool { return s.key == key })
+	if i < 0 {
+		i = len(*b)
+		*b = append(*b, said{key: key})
+	}
+	s := &(*b)[i]
+	switch m.Kind() {
+	case rawjson.Array:
+		s.list, s.raw = append(s.list, lens.Raws(slices.Collect(m.Each()))...), "[]"
+	case rawjson.Object:
+		s.raw = m.Raw()
+	default:
+		s.label, s.raw = s.raw != "", m.Raw()
+	}
+}
+
+func (b bag) members() []lens.Member {
+	var out []lens.Member
+	for _, s := range b {
+		switch {
+		case s.label:
+		case len(s.list) > 0:
+			out = append(out, lens.List(s.key, s.list))
+		default:
+			out = append(out, lens.Raw(s.key, s.raw))
+		}
+	}
+	return out
+}
+
+// raw returns the message, as JSON.
+func (t *turn) raw() string {
+	content, details := make([]string, len(t.content)), make([]string, len(t.details))
+	for i, e := range t.content {
+		content[i] = e.itemText()
+	}
+	for i, e := range t.details {
+		details[i] = e.detailText()
+	}
+	said := lens.Raw("content", "null")
+	switch {
+	case t.listed:
+		said.Raw = codec.Array(content)
+	case len(t.content) > 0:
+		said.Raw = rawjson.Quote(t.content[0].text.String())
+	case t.text:
+		said.Raw = `""`
+	}
+	members := []lens.Member{lens.Text("role", cmp.Or(t.role, "assistant")), said,
+		lens.Word(joinedKeys[0], t.joined[0].String()), lens.Word(joinedKeys[1], t.joined[1].String()),
+		lens.List("reasoning_details", details), lens.Word(joinedKeys[2], t.joined[2].String())}
+	if t.audio != "" {
+		members = append(members, lens.Raw("audio", codec.Object(lens.Raw("id", t.audio))))
+	}
+	members = append(members, t.more.members()...)
+	t.sortCalls()
+	calls := make([]string, len(t.calls))
+	for i, c := range t.calls {
+		calls[i] = c.text()
+	}
+	if t.old != nil && len(calls) == 0 {
+		return codec.Object(append(members, lens.Raw("function_call", t.old.text()))...)
+	}
+	return codec.Object(append(members, lens.List("tool_calls", calls))...)
+}
+
+// sortCalls brings the calls into the order that clients give them.
+func (t *turn) sortCalls() {
+	slices.SortStableFunc(t.calls, func(a, b *piecemeal) int { return cmp.Compare(a.index, b.index) })
+}

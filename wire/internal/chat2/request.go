@@ -1,0 +1,159 @@
+package chat
+
+import (
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// request is a body as read. It is what EncodeRequest compares a request with; no
+// caller can reach it, who gets a clone.
+type request struct {
+	doc      *rawjson.Doc
+	is       *middleware.Request
+	messages []lens.Entry
+}
+
+// DecodeRequest is part of wire.Codec.
+func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
+	raw := string(body)
+	r, err := readRequest(raw)
+	if err != nil {
+		return nil, err
+	}
+	req := r.is.Clone()
+	req.Native = on.Remember(raw, r)
+	return req, nil
+}
+
+func readRequest(raw string) (*request, error) {
+	doc, err := codec.Parse(raw)
+	if err != nil {
+		return nil, err
+	}
+	v := doc.Root()
+	if v.Kind() != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", v.Kind())
+	}
+	r := &request{doc: doc, is: &middleware.Request{}}
+	if err := readSettings(v, r.is); err != nil {
+		return nil, err
+	}
+	if r.is.Tools, err = readTools(v); err != nil {
+		return nil, err
+	}
+	if r.is.Messages, err = readMessages(v.Get("messages")); err != nil {
+		return nil, err
+	}
+	for i, m := range r.is.Messages {
+		r.messages = append(r.messages, lens.Entry{Message: m, Group: i})
+	}
+	return r, nil
+}
+
+func readMessages(list rawjson.Value) ([]middleware.Message, error) {
+	if list.Kind() != rawjson.Array {
+		return nil, codec.Shapef("no list of messages")
+	}
+	messages := make([]middleware.Message, 0, list.Len())
+	calls := 0
+	names := map[string]string{} // of the calls, by id
+	var open []string            // ids of the calls in the old form that have no reply yet
+	for v := range list.Each() {
+		m, err := readMessage(v)
+		if err != nil {
+			return nil, err
+		}
+		if isOldTurn(v) {
+			m.ToolCalls[0].ID = codec.PlaceID(calls + 1)
+			open = append(open, m.ToolCalls[0].ID)
+		}
+		calls += len(m.ToolCalls)
+		for _, c := range m.ToolCalls {
+			names[c.ID] = c.Name
+		}
+		if v.Get("role").Str() == functionRole && len(open) > 0 {
+			m.ToolCallID, open = open[0], open[1:]
+		}
+		if m.Role == middleware.RoleTool && m.ToolName == "" {
+			m.ToolName = names[m.ToolCallID]
+		}
+		messages = append(messages, m)
+	}
+	return messages, nil
+}
+
+// EncodeRequest is part of wire.Codec. A request of which nothing differs is its
+// own text, without anything being written.
+func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	r, ok, err := lens.Again(on, req.Native, readRequest)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return freshRequest(req)
+	case codec.SameRequest(r.is, req):
+		return []byte(r.doc.Text()), nil
+	}
+	e := on.Edit(r.doc.Root())
+	if err := r.settings(e, req); err != nil {
+		return nil, err
+	}
+	if err := r.tools(e, req); err != nil {
+		return nil, err
+	}
+	messages, err := messageTexts(r.messages, req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	e.Elements("messages", messages)
+	edits, err := e.Edits()
+	if err != nil {
+		return nil, err
+	}
+	out, err := lens.Apply(r.doc, edits)
+	return []byte(out), err
+}
+
+// messageTexts writes messages as they stand in a request that had old.
+func messageTexts(old []lens.Entry, messages []middleware.Message) ([]string, error) {
+	texts := make([]string, len(messages))
+	for i, run := range on.History(old, messages, nil) {
+		if run.Same {
+			texts[i] = on.Raw(messages[i].Native)
+			continue
+		}
+		var err error
+		if texts[i], err = messageText(messages[i], messages[:i]); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}
+
+// freshRequest writes a request that was not decoded from this format.
+func freshRequest(req *middleware.Request) ([]byte, error) {
+	messages, err := messageTexts(nil, req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
+	if err != nil {
+		return nil, err
+	}
+	members := []lens.Member{lens.Word("model", req.Model), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
+	if len(tools) > 0 {
+		members = append(members, lens.Raw("tool_choice", choiceText(req)))
+	}
+	members = append(members, lens.Float("temperature", req.Temperature))
+	if params, _ := codec.ParseObject(string(req.Params)); !params.Get(limits[1]).Exists() {
+		members = append(members, lens.Count(limits[0], int64(max(req.MaxTokens, 0))))
+	}
+	members = append(members, lens.Words("stop", req.Stop))
+	if req.Sink != nil {
+		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
+	}
+	out, err := on.WithParams(members, req.Params)
+	return []byte(out), err
+}

@@ -1,0 +1,170 @@
+package chat
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// toolLists are the members that hold tools, the second in the old form.
+var toolLists = []string{"tools", "functions"}
+
+// isOld reports whether a request has its tools in the old form only.
+func isOld(v rawjson.Value) bool {
+	return v.Get("functions").Kind() == rawjson.Array && v.Get("tools").Kind() != rawjson.Array
+}
+
+// readTools reads both lists of tools.
+func readTools(body rawjson.Value) ([]middleware.Tool, error) {
+	var tools []middleware.Tool
+	for _, key := range toolLists {
+		list, err := on.List(body, key, rawjson.Object)
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range list {
+			t, err := readTool(v, key == toolLists[1])
+			if err != nil {
+				return nil, err
+			}
+			tools = append(tools, t)
+		}
+	}
+	return tools, nil
+}
+
+// holderOfTool returns what has the name of a tool;
+// absent if that is the type.
+func holderOfTool(v rawjson.Value, old bool) rawjson.Value {
+	switch {
+	case old:
+		return v
+	case v.Get("type").Str() == "custom":
+		return v.Get("custom")
+	}
+	return v.Get("function")
+}
+
+// parametersOf returns the schema, and under which key it stands: Hugging Face
+// takes "arguments" as well.
+func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
+	key = "parameters"
+	if !holder.Get(key).Exists() && holder.Get("arguments").Kind() == rawjson.Object {
+		key = "arguments"
+	}
+	return holder.Get(key), key
+}
+
+// readTool reads a tool. One of a type that is not known is the provider's own.
+func readTool(v rawjson.Value, old bool) (t middleware.Tool, err error) {
+	t.Native = on.Native(v.Raw())
+	word := ""
+	if !old {
+		if word, err = on.Text(v, "type"); err != nil {
+			return t, err
+		}
+	}
+	holder := holderOfTool(v, old)
+	if t.Name, err = on.Text(holder, "name"); err != nil {
+		return t, err
+	}
+	if t.Description, err = on.Text(holder, "description"); err != nil {
+		return t, err
+	}
+	t.Strict = holder.Get("strict").Raw() == "true"
+	switch {
+	case old, word == "function", word == "" && holder.Kind() == rawjson.Object:
+		if p, _ := parametersOf(holder); p.Kind() == rawjson.Object || p.Kind() == rawjson.Bool {
+			t.Parameters = json.RawMessage(p.Raw())
+		}
+	case word == "custom":
+		t.Kind = middleware.KindCustom
+	default:
+		t.Kind = middleware.KindHosted
+		if t.Name == "" {
+			t.Name = word
+		}
+	}
+	return t, nil
+}
+
+// isOldTool reports whether v, the text of a tool, has the old form.
+func isOldTool(v rawjson.Value) bool {
+	return v.Get("name").Exists() && !v.Get("type").Exists() && !v.Get("function").Exists()
+}
+
+// toolText writes t as an element of tools or, if old, of functions: from its own
+// text where that has the same form and kind.
+func toolText(t middleware.Tool, old bool) (string, error) {
+	return rewrite(t.Native, t, codec.SameTool, form[middleware.Tool]{
+		read:    func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, isOldTool(v)) },
+		fits:    func(v rawjson.Value, was middleware.Tool) bool { return isOldTool(v) == old && was.Kind == t.Kind },
+		members: func(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) { return toolMembers(v, t, old) },
+	})
+}
+
+// toolMembers projects a tool.
+func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, error) {
+	kind := "function"
+	switch {
+	case t.Kind == middleware.KindHosted, old && t.Kind != middleware.KindFunction:
+		return nil, codec.Unencodablef("a tool of kind %q that is not of this format", t.Kind)
+	case t.Kind == middleware.KindFunction:
+	case len(t.Parameters) > 0:
+		return nil, codec.Unencodablef("a schema for a tool of kind %q", t.Kind)
+	default:
+		kind = "custom"
+	}
+	if _, err := codec.Parse(string(t.Parameters)); err != nil && len(t.Parameters) > 0 {
+		return nil, codec.Unencodablef("a schema that is no JSON")
+	}
+	var members []lens.Member
+	at := ""
+	if !old {
+		at = kind + "/"
+	}
+	if !old && !v.Exists() {
+		members = append(members, lens.Text("type", kind))
+	}
+	_, key := parametersOf(holderOfTool(v, old))
+	return append(members, lens.Text(at+"name", t.Name), lens.Word(at+"description", t.Description),
+		lens.Raw(at+key, string(t.Parameters)), lens.Flag(at+"strict", t.Strict)), nil
+}
+
+// tools puts the tools of req, each into the list of its form.
+func (r *request) tools(e *lens.Edit, req *middleware.Request) error {
+	if slices.EqualFunc(r.is.Tools, req.Tools, func(a, b middleware.Tool) bool {
+		return codec.SameNative(a.Native, b.Native) && codec.SameTool(a, b)
+	}) {
+		return nil
+	}
+	v := r.doc.Root()
+	old := func(t middleware.Tool) bool {
+		own, err := on.Value(t.Native)
+		return err == nil && (isOldTool(own) || !own.Exists() && isOld(v))
+	}
+	texts, err := on.Tools(r.is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
+	if err != nil {
+		return err
+	}
+	lists := make([][]string, len(toolLists))
+	for i, t := range req.Tools {
+		n := 0
+		if old(t) {
+			n = 1
+		}
+		lists[n] = append(lists[n], texts[i])
+	}
+	for i, key := range toolLists {
+		if len(lists[i]) == 0 && v.Get(key).Len() > 0 {
+			e.Put(lens.None(key))
+		} else {
+			e.Elements(key, lists[i])
+		}
+	}
+	return nil
+}
