@@ -6,29 +6,12 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// call is the handle of a tool call: an element of tool_calls, or a
-// function_call.
-type call struct {
-	native middleware.Native
-	v      rawjson.Value
-	snap   middleware.ToolCall
-	old    bool // a function_call: it has no id
-}
-
-// same reports whether c is what was decoded. A function_call has no place for
-// an id, so that one is not compared if it comes from the place.
-func (h *call) same(c middleware.ToolCall) bool {
-	if h.old && codec.IsPlaceID(c.ID) {
-		c.ID = h.snap.ID
-	}
-	return codec.SameCall(c, h.snap)
-}
-
-// payload returns what holds the name and the arguments of a call, and under
-// which keys.
-func payload(v rawjson.Value, kind middleware.Kind, old bool) (holder rawjson.Value, at, key string) {
+// holderOf returns what holds the name and the arguments of a call, and under
+// which keys. at is "" for the call itself.
+func holderOf(v rawjson.Value, kind middleware.Kind, old bool) (holder rawjson.Value, at, key string) {
 	switch {
 	case old:
 		return v, "", "arguments"
@@ -63,29 +46,7 @@ func argumentsOf(v rawjson.Value) string {
 	return v.Raw()
 }
 
-// argumentsJSON writes arguments as the kind that v is of.
-func argumentsJSON(v rawjson.Value, arguments string) string {
-	if v.Kind() == rawjson.Object && codec.IsObject(arguments) {
-		return arguments
-	}
-	return rawjson.Quote(arguments)
-}
-
-// bothForms returns an error if a message has calls in both forms and the one in
-// the old form is none of the others: a client reads either.
-func bothForms(f *fields) error {
-	if f.calls.Len() == 0 || !f.hasFunction() {
-		return nil
-	}
-	for v := range f.calls.Each() {
-		holder, _, key := payload(v, kindOf(v), false)
-		if holder.Get("name").Str() == f.function.Get("name").Str() && argumentsOf(holder.Get(key)) == argumentsOf(f.function.Get("arguments")) {
-			return nil
-		}
-	}
-	return codec.Shapef("calls in both forms that differ")
-}
-
+// isText reports whether v is a string or nothing.
 func isText(v rawjson.Value) bool {
 	k := v.Kind()
 	return k == rawjson.String || k == rawjson.Null || k == rawjson.Invalid
@@ -97,16 +58,20 @@ func checkCall(v rawjson.Value) error {
 	if v.Kind() != rawjson.Object {
 		return codec.Shapef("a tool call is of kind %s", v.Kind())
 	}
-	if !isText(v.Get("name")) {
-		return codec.Shapef("the name of a tool call is no string")
+	if _, err := on.Text(v, "name"); err != nil {
+		return err
 	}
 	filled := 0
 	for _, key := range []string{"function", "custom"} {
-		holder := v.Get(key)
-		if k := holder.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid || !isText(holder.Get("name")) {
-			return codec.Shapef("the %s of a tool call is no object with a name", key)
+		holder, err := on.Kind(v, key, rawjson.Object)
+		if err != nil {
+			return err
 		}
-		if cmp.Or(holder.Get("name").Str(), argumentsOf(holder.Get("arguments")), argumentsOf(holder.Get("input"))) != "" {
+		name, err := on.Text(holder, "name")
+		if err != nil {
+			return err
+		}
+		if cmp.Or(name, argumentsOf(holder.Get("arguments")), argumentsOf(holder.Get("input"))) != "" {
 			filled++
 		}
 	}
@@ -116,99 +81,151 @@ func checkCall(v rawjson.Value) error {
 	return nil
 }
 
-// readCall decodes an element of tool_calls, or a function_call.
+// readCall reads an element of tool_calls or, if old, a function_call.
 func readCall(v rawjson.Value, old bool) (middleware.ToolCall, error) {
-	h := &call{v: v, old: old}
-	h.native = middleware.Native{Dialect: dialect, Raw: v.Raw(), Ref: h}
-	c := middleware.ToolCall{Native: &h.native}
+	c := middleware.ToolCall{Native: on.Native(v.Raw())}
 	if err := checkCall(v); err != nil {
 		return c, err
 	}
 	if !old {
 		c.Kind, c.ID = kindOf(v), codec.Text(v.Get("id"))
 	}
-	holder, _, key := payload(v, c.Kind, old)
+	holder, _, key := holderOf(v, c.Kind, old)
 	c.Name, c.Arguments = holder.Get("name").Str(), argumentsOf(holder.Get(key))
 	if c.Kind == middleware.KindBuiltin {
 		c.Name = v.Get("type").Str()
 	}
-	h.snap = c
 	return c, nil
 }
 
-// callHandle returns c's own handle; nil if c has none of this dialect.
-func callHandle(c middleware.ToolCall) (*call, error) {
-	return codec.Handle(c.Native, dialect, func(raw string) (*call, error) {
-		v, err := codec.ParseObject(raw)
+// readCalls reads the calls of a message, in whichever form it has them.
+func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
+	if err := checkCalls(v); err != nil {
+		return nil, err
+	}
+	if isOldTurn(v) {
+		c, err := readCall(v.Get("function_call"), true)
+		return []middleware.ToolCall{c}, err
+	}
+	list := v.Get("tool_calls")
+	if list.Kind() != rawjson.Array || list.Empty() {
+		return nil, nil
+	}
+	calls := make([]middleware.ToolCall, 0, list.Len())
+	for e := range list.Each() {
+		c, err := readCall(e, false)
 		if err != nil {
 			return nil, err
 		}
-		old := v.Get("name").Exists() && !v.Get("function").Exists() && !v.Get("custom").Exists()
-		again, err := readCall(v, old)
-		if err != nil {
-			return nil, err
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// checkCalls returns an error if a member that holds calls is of a kind that
+// hides them.
+func checkCalls(v rawjson.Value) error {
+	if m := v.Get("tool_calls"); m.Kind() != rawjson.Array && !holdsNothing(m) {
+		return codec.Shapef("tool_calls is of kind %s", m.Kind())
+	}
+	if m := v.Get("function_call"); m.Kind() != rawjson.Object && !holdsNothing(m) {
+		return codec.Shapef("function_call is of kind %s", m.Kind())
+	}
+	return nil
+}
+
+// holdsNothing reports whether v is of a kind that holds no calls: servers write
+// "", false or {} for none.
+func holdsNothing(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.String:
+		return v.Str() == ""
+	case rawjson.Array, rawjson.Object:
+		return v.Empty()
+	}
+	return true
+}
+
+// hasFunction reports whether a message has a call in the old form: some servers
+// send an empty one always.
+func hasFunction(v rawjson.Value) bool {
+	f := v.Get("function_call")
+	return f.Get("name").Str() != "" || f.Get("arguments").Str() != ""
+}
+
+// isOldTurn reports whether the call of a message stands in the old form only.
+func isOldTurn(v rawjson.Value) bool {
+	list := v.Get("tool_calls")
+	return (list.Kind() != rawjson.Array || list.Empty()) && hasFunction(v)
+}
+
+// bothForms returns an error if a message has calls in both forms and the one in
+// the old form is none of the others: a client reads either.
+func bothForms(v rawjson.Value) error {
+	if v.Get("tool_calls").Len() == 0 || !hasFunction(v) {
+		return nil
+	}
+	old := v.Get("function_call")
+	for e := range v.Get("tool_calls").Each() {
+		holder, _, key := holderOf(e, kindOf(e), false)
+		if holder.Get("name").Str() == old.Get("name").Str() && argumentsOf(holder.Get(key)) == argumentsOf(old.Get("arguments")) {
+			return nil
 		}
-		return again.Native.Ref.(*call), nil
+	}
+	return codec.Shapef("calls in both forms that differ")
+}
+
+// isOldCall reports whether v, the text of a call, has the old form.
+func isOldCall(v rawjson.Value) bool {
+	return v.Get("name").Exists() && !v.Get("function").Exists() && !v.Get("custom").Exists()
+}
+
+// oldCall reports whether the only call of calls came in the old form.
+func oldCall(calls []middleware.ToolCall) bool {
+	if len(calls) != 1 {
+		return false
+	}
+	v, err := on.Value(calls[0].Native)
+	return err == nil && isOldCall(v)
+}
+
+// sameCall reports whether a call is what was decoded. A function_call has no
+// place for an id, so that one that comes from the place is not compared.
+func sameCall(was, now middleware.ToolCall) bool {
+	if codec.IsPlaceID(now.ID) && (was.ID == "" || codec.IsPlaceID(was.ID)) && oldCall([]middleware.ToolCall{was}) {
+		now.ID = was.ID
+	}
+	return codec.SameNative(was.Native, now.Native) && codec.SameCall(was, now)
+}
+
+// callText writes c as an element of tool_calls or, if old, as a function_call:
+// from its own text where that has the same form and kind.
+func callText(c middleware.ToolCall, old bool) (string, error) {
+	return rewrite(c.Native, c, codec.SameCall, form[middleware.ToolCall]{
+		read:    func(v rawjson.Value) (middleware.ToolCall, error) { return readCall(v, isOldCall(v)) },
+		fits:    func(v rawjson.Value, was middleware.ToolCall) bool { return isOldCall(v) == old && was.Kind == c.Kind },
+		members: func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) { return callMembers(v, c, old) },
 	})
 }
 
-// callText writes c as an element of tool_calls or, if old, as a
-// function_call: from its Native where that has the same form.
-func callText(c middleware.ToolCall, old bool) (string, error) {
-	h, err := callHandle(c)
+// callMembers projects a call.
+func callMembers(v rawjson.Value, c middleware.ToolCall, old bool) ([]lens.Member, error) {
+	holder, at, key := holderOf(v, c.Kind, old)
+	arguments := rawjson.Quote(c.Arguments)
+	if holder.Get(key).Kind() == rawjson.Object && codec.IsObject(c.Arguments) {
+		arguments = c.Arguments
+	}
 	switch {
-	case err != nil:
-		return "", err
-	case h == nil || h.old != old || h.snap.Kind != c.Kind:
-		return freshCall(c, old)
-	case h.same(c):
-		return h.v.Raw(), nil
-	case c.Kind == middleware.KindBuiltin:
-		return "", codec.Unencodablef("a changed call of a type that is not known")
-	case old && c.ID != h.snap.ID && !codec.IsPlaceID(c.ID):
-		return "", codec.Unencodablef("an id for a function_call")
+	case c.Kind == middleware.KindBuiltin, old && c.Kind != middleware.KindFunction:
+		return nil, codec.Unencodablef("a call of kind %q that is not of this format", c.Kind)
+	case old && v.Exists() && c.ID != "" && !codec.IsPlaceID(c.ID):
+		return nil, codec.Unencodablef("an id for a function_call")
+	case old:
+		return []lens.Member{lens.Text("name", c.Name), lens.Raw(key, arguments)}, nil
 	}
-	edits, err := h.edits(c)
-	if err != nil {
-		return "", err
+	members := []lens.Member{lens.Text("id", c.ID)}
+	if !v.Exists() {
+		members = append(members, lens.Text("type", at))
 	}
-	return codec.Within(h.v, edits)
-}
-
-// edits returns the edits that make the call what c is.
-func (h *call) edits(c middleware.ToolCall) ([]rawjson.Edit, error) {
-	holder, at, key := payload(h.v, c.Kind, h.old)
-	var inner, outer []codec.Member
-	if c.Name != h.snap.Name {
-		inner = append(inner, codec.Member{Key: "name", Raw: rawjson.Quote(c.Name)})
-	}
-	if c.Arguments != h.snap.Arguments {
-		inner = append(inner, codec.Member{Key: key, Raw: argumentsJSON(holder.Get(key), c.Arguments)})
-	}
-	if !h.old && c.ID != h.snap.ID {
-		outer = append(outer, codec.Member{Key: "id", Raw: rawjson.Quote(c.ID)})
-	}
-	if holder.Kind() != rawjson.Object && len(inner) > 0 {
-		outer, inner = append(outer, codec.Member{Key: at, Raw: codec.Object(inner...)}), nil
-	}
-	edits, err := codec.SetAll(h.v, outer...)
-	if err != nil || len(inner) == 0 {
-		return edits, err
-	}
-	more, err := codec.SetAll(holder, inner...)
-	return append(edits, more...), err
-}
-
-// freshCall writes c from its neutral fields.
-func freshCall(c middleware.ToolCall, old bool) (string, error) {
-	name, text := rawjson.Quote(c.Name), rawjson.Quote(c.Arguments)
-	switch {
-	case c.Kind == middleware.KindFunction && old:
-		return `{"name":` + name + `,"arguments":` + text + `}`, nil
-	case c.Kind == middleware.KindFunction:
-		return `{"id":` + rawjson.Quote(c.ID) + `,"type":"function","function":{"name":` + name + `,"arguments":` + text + `}}`, nil
-	case c.Kind == middleware.KindCustom && !old:
-		return `{"id":` + rawjson.Quote(c.ID) + `,"type":"custom","custom":{"name":` + name + `,"input":` + text + `}}`, nil
-	}
-	return "", codec.Unencodablef("a call of kind %q that is not of this format", c.Kind)
+	return append(members, lens.Text(at+"/name", c.Name), lens.Raw(at+"/"+key, arguments)), nil
 }

@@ -1,35 +1,22 @@
-// Package chat is the wire format of OpenAI Chat Completions, and of the many
-// servers that copy it: what one of them adds is kept, what it leaves out is
-// not missed.
-//
-// Where the format has a choice:
-//   - A fresh request writes MaxTokens as max_completion_tokens, the only one
-//     that every model of OpenAI takes. For a server that knows the older
-//     max_tokens alone, put that into Params.
-//   - IsError of a tool message is not written, for which there is no place: what
-//     went wrong stands in its text. A fresh one has no name either.
-//   - ToolName of a tool message without a name is that of the call it answers:
-//     a view, which is not written.
-//   - A call in the old form, function_call, has no id on the wire: it gets one
-//     by its place, and the reply to it is written in the old form as well.
-//   - Reasoning without a Native of this format is left out: no server takes
-//     another's.
-//   - A text that changes takes the logprobs of its choice along, which spell it
-//     out.
-//
-// Source: the API reference of OpenAI, "Chat Completions", and recorded answers
-// of the servers that are named where they differ.
 package chat
 
 import (
 	"bytes"
 	"net/http"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-const dialect = "openai-chat"
+const (
+	dialect = "openai-chat"
+	path    = "/chat/completions"
+	address = "https://api.openai.com/v1"
+)
+
+var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{}
@@ -38,11 +25,6 @@ var _ codec.Format = Format{}
 
 // Dialect is part of wire.Codec.
 func (Format) Dialect() string { return dialect }
-
-const (
-	path    = "/chat/completions"
-	address = "https://api.openai.com/v1"
-)
 
 // Match is part of wire.Codec.
 func (f Format) Match(p string, body []byte) bool {
@@ -80,3 +62,77 @@ func (Format) WantsStream(path string, body []byte) bool {
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
+
+// The way from an answer, or a chunk of one, to its calls.
+var (
+	callEnvelope = codec.Envelope{{Key: "id"}, {Key: "type"}, {Key: "index"},
+		{Key: "function", In: functionEnvelope}, {Key: "custom", In: codec.Envelope{{Key: "name"}, {Key: "input"}}}}
+	functionEnvelope = codec.Envelope{{Key: "name"}, {Key: "arguments"}}
+	messageEnvelope  = codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls", In: callEnvelope}, {Key: "function_call", In: functionEnvelope}}
+	answerEnvelope   = codec.Envelope{{Key: "error"}, {Key: "id"}, {Key: "object"}, {Key: "choices", In: codec.Envelope{{Key: "index"}, {Key: "finish_reason"},
+		{Key: "message", In: messageEnvelope}, {Key: "delta", In: messageEnvelope}}}}
+)
+
+// parseAnswer parses an answer, or a chunk of one.
+func parseAnswer(text string) (*rawjson.Doc, error) {
+	doc, err := codec.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", k)
+	}
+	return doc, answerEnvelope.Check(doc.Root())
+}
+
+// Opening is part of codec.Format: the first chunk, if it says who speaks and
+// nothing else.
+func (Format) Opening(text string) int {
+	e, chunk := opening(text)
+	for c := range chunk.Get("choices").Each() {
+		for v := range c.Get("delta").Each() {
+			if v.Key() != "role" && says(v) {
+				return 0
+			}
+		}
+	}
+	return e.End
+}
+
+// says reports whether a member of a delta says anything.
+func says(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
+
+// opening returns the first chunk with a choice.
+func opening(text string) (codec.Event, rawjson.Value) {
+	var chunk rawjson.Value
+	e, _ := codec.First(text, func(e codec.Event) bool {
+		root, err := codec.ParseObject(e.Data)
+		if err == nil && root.Get("choices").Kind() == rawjson.Array && !root.Get("choices").Empty() {
+			chunk = root
+		}
+		return chunk.Exists()
+	})
+	return e, chunk
+}
+
+// KeepAlive is part of codec.Format. Some clients count chunks, and a comment is
+// none: qwen-code ends a stream without one. So the first chunk is repeated
+// without anything in it. Before that chunk only a comment can come.
+func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
+	if !codec.MayBeEvents(text) {
+		return "", false
+	}
+	_, chunk := opening(text[:sent])
+	if !chunk.Exists() {
+		return codec.Comment, false
+	}
+	var members []lens.Member
+	for _, key := range []string{"id", "object", "created", "model"} {
+		members = append(members, lens.Raw(key, chunk.Get(key).Raw()))
+	}
+	members = append(members, lens.Raw("choices", `[{"index":0,"delta":{},"finish_reason":null}]`))
+	return "data: " + codec.Object(members...) + "\n\n", false
+}
+
+// Renumber is part of codec.Format: chunks have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }

@@ -8,6 +8,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // DecodeError is part of wire.Codec.
@@ -109,7 +110,7 @@ const noMessage = "an error without a message"
 // statusOf returns the HTTP status that an error quotes; 0 for none.
 func statusOf(e rawjson.Value) int {
 	for _, key := range []string{"status_code", "code", "status"} {
-		if n := codec.StatusOf(codec.Text(e.Get(key))); n != 0 {
+		if n := codec.StatusOf(codec.Text(e.Get(key))); n > 0 {
 			return n
 		}
 	}
@@ -123,20 +124,20 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	if code != "" && status != http.StatusBadRequest {
 		kind = code
 	}
-	e := codec.Object(codec.Member{Key: "error", Raw: codec.Object(
-		codec.Member{Key: "message", Raw: rawjson.Quote(message)},
-		codec.Member{Key: "type", Raw: rawjson.Quote(kind)},
-		codec.Member{Key: "param", Raw: "null"},
-		codec.Member{Key: "code", Raw: strconv.Itoa(status)})})
-	out := s.buf.Frame(sent, "", e)
-	if s.buf.IsEvents() {
+	e := codec.Object(lens.Raw("error", codec.Object(
+		lens.Text("message", message),
+		lens.Text("type", kind),
+		lens.Raw("param", "null"),
+		lens.Raw("code", strconv.Itoa(status)))))
+	out := s.Buf.Frame(sent, "", e)
+	if s.Buf.IsEvents() {
 		out = append(out, "data: [DONE]\n\n"...)
 	}
 	return out
 }
 
 // Comment is part of wire.Stream.
-func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
+func (s *stream) Comment(text string) []byte { return s.Buf.Comment(text) }
 
 // MayHoldCall is part of wire.Codec.
 func (Format) MayHoldCall(body []byte) bool {

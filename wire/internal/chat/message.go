@@ -6,193 +6,312 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
-
-// message is the handle of a message.
-type message struct {
-	native middleware.Native
-	v      rawjson.Value
-	snap   middleware.Message // as decoded; shares no slice with what was handed out
-	named  bool               // ToolName stands there, and is no view
-}
 
 // functionRole is the role of the reply to a call in the old form.
 const functionRole = "function"
 
-// roles are the neutral roles of the wire's words; others pass as they are.
-var roles = map[string]middleware.Role{
-	"developer":  middleware.RoleSystem,
-	functionRole: middleware.RoleTool,
+// roleOf returns the neutral role of the wire's word; others pass as they are.
+func roleOf(word string) middleware.Role {
+	switch word {
+	case "developer":
+		return middleware.RoleSystem
+	case functionRole:
+		return middleware.RoleTool
+	}
+	return middleware.Role(word)
 }
 
-// readMessage decodes a message of a request's history.
+// readMessage reads a message of a request's history.
 func readMessage(v rawjson.Value) (middleware.Message, error) {
-	h := &message{v: v}
-	h.native = middleware.Native{Dialect: dialect, Raw: v.Raw(), Ref: h}
-	m := middleware.Message{Native: &h.native}
+	m := middleware.Message{Native: on.Native(v.Raw())}
 	if v.Kind() != rawjson.Object {
 		return m, codec.Shapef("a message is of kind %s", v.Kind())
 	}
-	f := readFields(v)
-	if err := f.check(); err != nil {
-		return m, err
-	}
-	word := f.role.Str()
-	if word == "" {
+	if m.Role = roleOf(v.Get("role").Str()); m.Role == "" {
 		return m, codec.Shapef("a message without a role")
 	}
-	m.Role = middleware.Role(word)
-	if role, ok := roles[word]; ok {
-		m.Role = role
-	}
 	if m.Role == middleware.RoleTool {
-		m.ToolCallID, m.ToolName, h.named = codec.Text(f.callID), f.name.Str(), f.name.Str() != ""
+		m.ToolCallID, m.ToolName = codec.Text(v.Get("tool_call_id")), v.Get("name").Str()
 	}
 	var err error
-	if m.Parts, err = readParts(&f); err != nil {
+	if m.Parts, err = readParts(v); err != nil {
 		return m, err
 	}
-	if m.ToolCalls, err = readCalls(&f); err != nil {
-		return m, err
-	}
-	h.snap = m
-	h.snap.Parts, h.snap.ToolCalls = slices.Clone(m.Parts), slices.Clone(m.ToolCalls)
-	return m, nil
+	m.ToolCalls, err = readCalls(v)
+	return m, err
 }
 
-// readParts decodes what a message says: reasoning first, then its content.
-func readParts(f *fields) ([]middleware.Part, error) {
-	var parts []middleware.Part
-	add := func(v rawjson.Value) error {
-		p, err := readPart(v)
-		parts = append(parts, p)
-		return err
-	}
-	if f.hasReasoning() {
-		if err := addMembers(add, f.reasoningRaw()); err != nil {
-			return nil, err
-		}
-	}
-	switch f.content.Kind() {
-	case rawjson.String:
-		if f.content.Str() != "" {
-			_ = add(f.content)
-		}
-	case rawjson.Array:
-		for item := range f.content.Each() {
-			if isMember(item) {
-				return nil, codec.Shapef("a message in a content list")
-			}
-			if err := add(item); err != nil {
-				return nil, err
-			}
-		}
-	case rawjson.Object: // Cloudflare sends structured output as it is
-		p := middleware.Part{Text: f.content.Raw()}
-		if err := addMembers(add, rawjson.Quote(p.Text)); err != nil {
-			return nil, err
-		}
-	}
-	if f.refusal.Str() != "" {
-		if err := addMembers(add, memberRaw(codec.Member{Key: "refusal", Raw: f.refusal.Raw()})); err != nil {
-			return nil, err
-		}
-	}
-	if id := f.audio.Get("id"); id.Str() != "" {
-		audio := codec.Object(codec.Member{Key: "id", Raw: id.Raw()})
-		if err := addMembers(add, memberRaw(codec.Member{Key: "audio", Raw: audio})); err != nil {
-			return nil, err
-		}
-	}
-	return parts, nil
+// list is a list to write, by its elements.
+type list struct {
+	key   string
+	items []string
 }
 
-// addMembers adds a part whose Raw stands nowhere in one piece.
-func addMembers(add func(rawjson.Value) error, raw string) error {
-	doc, err := codec.Parse(raw)
+// change is what a message has to be given: members, and lists that it may have
+// already. It is found out once, from the message as it stands in history, and
+// written to one of three places: that text itself, the message of a whole
+// answer, which differs from it in some members, or the deltas of a stream.
+type change struct {
+	members []lens.Member
+	lists   []list
+	said    bool // its parts change
+}
+
+func (c *change) empty() bool { return len(c.members) == 0 && len(c.lists) == 0 }
+
+// changeOf returns what makes v, the text that was was read from, say what now
+// does.
+func changeOf(v rawjson.Value, was, now middleware.Message) (c change, err error) {
+	if now.Role == "" {
+		return c, codec.Unencodablef("a message without a role")
+	}
+	before, _ := headMembers(v, was)
+	after, err := headMembers(v, now)
+	if err != nil {
+		return c, err
+	}
+	c.members = lens.Differ(before, after)
+	if err := c.parts(v, was.Parts, now); err != nil {
+		return c, err
+	}
+	return c, c.calls(v, was.ToolCalls, now.ToolCalls)
+}
+
+// headMembers projects what a message has beside parts and calls. v is the text
+// to edit, absent for a fresh message. A reply in the old form has no id, and a
+// name that does not stand there is a view.
+func headMembers(v rawjson.Value, m middleware.Message) ([]lens.Member, error) {
+	word := v.Get("role")
+	members := []lens.Member{lens.Text("role", string(m.Role))}
+	if roleOf(word.Str()) == m.Role {
+		members[0].Raw = word.Raw()
+	}
+	old := word.Str() == functionRole
+	if old && m.ToolCallID != "" && !codec.IsPlaceID(m.ToolCallID) {
+		return nil, codec.Unencodablef("an id for the reply to a function_call")
+	}
+	if !old && (m.Role == middleware.RoleTool || m.ToolCallID != "") {
+		members = append(members, lens.Text("tool_call_id", m.ToolCallID))
+	}
+	if v.Get("name").Str() != "" && roleOf(word.Str()) == middleware.RoleTool {
+		members = append(members, lens.Text("name", m.ToolName))
+	}
+	return members, nil
+}
+
+// parts finds out what has to change for the parts of now. Those in members of
+// their own and those in content do not know of each other: the order in which a
+// middleware puts one of each is not kept.
+func (c *change) parts(v rawjson.Value, was []middleware.Part, now middleware.Message) error {
+	if slices.EqualFunc(was, now.Parts, samePart) {
+		return nil
+	}
+	c.said = true
+	wasItems, wasOwn, err := sortParts(was)
 	if err != nil {
 		return err
 	}
-	return add(doc.Root())
+	items, own, err := sortParts(now.Parts)
+	if err != nil {
+		return err
+	}
+	before, err := ownMembers(wasOwn)
+	if err != nil {
+		return err
+	}
+	after, err := ownMembers(own)
+	if err != nil {
+		return err
+	}
+	for _, m := range before {
+		if !slices.ContainsFunc(after, func(n lens.Member) bool { return n.Key == m.Key }) {
+			c.members = append(c.members, lens.None(m.Key))
+		}
+	}
+	c.members = append(c.members, lens.Differ(before, after)...)
+	if slices.EqualFunc(wasItems, items, samePart) {
+		return nil
+	}
+	content := v.Get("content")
+	if content.Kind() != rawjson.Array || len(items) == 0 {
+		raw, err := contentText(now.Role, items)
+		c.members = append(c.members, lens.Raw("content", raw))
+		return err
+	}
+	texts, err := itemTexts(lens.Raws(slices.Collect(content.Each())), items)
+	c.lists = append(c.lists, list{"content", texts})
+	return err
 }
 
-// readCalls decodes the calls of a message, in whichever form it has them.
-func readCalls(f *fields) ([]middleware.ToolCall, error) {
-	if f.calls.Empty() || !f.calls.Exists() {
-		if !f.hasFunction() {
-			return nil, nil
-		}
-		c, err := readCall(f.function, true)
-		return []middleware.ToolCall{c}, err
+// itemTexts writes parts as elements of a list that has the texts have. A bare
+// text among them stays one.
+func itemTexts(have []string, parts []middleware.Part) ([]string, error) {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = on.Raw(p.Native)
 	}
-	calls := make([]middleware.ToolCall, 0, f.calls.Len())
-	for v := range f.calls.Each() {
-		c, err := readCall(v, false)
+	for i, at := range lens.Align(have, texts) {
+		v, err := on.Value(parts[i].Native)
+		if err == nil && (at < 0 || !codec.SamePart(readPart(v), parts[i])) {
+			texts[i], err = itemText(parts[i])
+		}
 		if err != nil {
 			return nil, err
 		}
-		calls = append(calls, c)
 	}
-	return calls, nil
+	return texts, nil
 }
 
-// messageHandle returns m's own handle; nil if m has none of this dialect.
-func messageHandle(m middleware.Message) (*message, error) {
-	return codec.Handle(m.Native, dialect, func(raw string) (*message, error) {
-		v, err := codec.ParseObject(raw)
-		if err != nil {
-			return nil, err
+func samePart(was, now middleware.Part) bool {
+	return codec.SameNative(was.Native, now.Native) && codec.SamePart(was, now)
+}
+
+// calls finds out what has to change for the calls now. A message that had its
+// call in the old form keeps that form.
+func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
+	if slices.EqualFunc(was, now, sameCall) {
+		return nil
+	}
+	old, key := oldCall(was), "tool_calls"
+	if len(was) == 0 {
+		old = oldCall(now)
+	}
+	switch {
+	case !old && hasFunction(v) && len(was) > 0:
+		return codec.Unencodablef("a call in both forms")
+	case old && len(now) > 1:
+		return codec.Unencodablef("a function_call has room for one call")
+	case old:
+		key = "function_call"
+	}
+	if len(now) == 0 {
+		c.members = append(c.members, lens.None(key))
+		return nil
+	}
+	texts := make([]string, len(now))
+	for i, call := range now {
+		var err error
+		if texts[i], err = callText(call, old); err != nil {
+			return err
 		}
-		again, err := readMessage(v)
-		if err != nil {
-			return nil, err
+	}
+	if old {
+		c.members = append(c.members, lens.Raw(key, texts[0]))
+	} else {
+		c.lists = append(c.lists, list{key, texts})
+	}
+	return nil
+}
+
+// edit adds the change to an edit of the object that has the message at path.
+func (c *change) edit(e *lens.Edit, path string) {
+	for _, m := range c.members {
+		e.Put(lens.Raw(path+m.Key, m.Raw))
+	}
+	for _, l := range c.lists {
+		e.Elements(path+l.key, l.items)
+	}
+}
+
+// messageText writes m as it stands in a request: its own text with what differs
+// set in it or, without one, afresh. before are the messages in front of it.
+func messageText(m middleware.Message, before []middleware.Message) (string, error) {
+	v, err := on.Value(m.Native)
+	switch {
+	case err != nil:
+		return "", err
+	case !v.Exists():
+		return freshMessage(m, before)
+	}
+	was, err := readMessage(v)
+	if err != nil {
+		return "", codec.Unencodablef("what was stored: %v", err)
+	}
+	c, err := changeOf(v, was, m)
+	if err != nil {
+		return "", err
+	}
+	e := on.Edit(v)
+	c.edit(e, "")
+	return e.Text()
+}
+
+// freshMessage writes m from its neutral fields, its parts and calls from their
+// Native where they have one of this format.
+func freshMessage(m middleware.Message, before []middleware.Message) (string, error) {
+	if m.Role == "" {
+		return "", codec.Unencodablef("a message without a role")
+	}
+	items, own, err := sortParts(m.Parts)
+	if err != nil {
+		return "", err
+	}
+	content, err := contentText(m.Role, items)
+	if err != nil {
+		return "", err
+	}
+	if content == "null" && len(m.ToolCalls) == 0 {
+		content = `""`
+	}
+	members := []lens.Member{lens.Text("role", string(m.Role))}
+	switch {
+	case m.Role != middleware.RoleTool:
+	case answersOld(m.ToolCallID, before):
+		members = []lens.Member{lens.Text("role", functionRole), lens.Text("name", m.ToolName)}
+	default:
+		members = append(members, lens.Text("tool_call_id", m.ToolCallID))
+	}
+	more, err := ownMembers(own)
+	if err != nil {
+		return "", err
+	}
+	members = append(append(members, lens.Raw("content", content)), more...)
+	var c change
+	if err := c.calls(rawjson.Value{}, nil, m.ToolCalls); err != nil {
+		return "", err
+	}
+	for _, l := range c.lists {
+		c.members = append(c.members, lens.List(l.key, l.items))
+	}
+	return codec.Object(append(members, c.members...)...), nil
+}
+
+// answersOld reports whether the call of that id, which one of before has, came
+// in the old form.
+func answersOld(id string, before []middleware.Message) bool {
+	for _, m := range slices.Backward(before) {
+		if slices.ContainsFunc(m.ToolCalls, func(c middleware.ToolCall) bool { return c.ID == id }) {
+			return oldCall(m.ToolCalls)
 		}
-		return again.Native.Ref.(*message), nil
-	})
-}
-
-// same reports whether m is what was decoded.
-func (h *message) same(m middleware.Message) bool {
-	return m.Role == h.snap.Role && !h.otherID(m) && !h.otherName(m) &&
-		slices.EqualFunc(m.Parts, h.snap.Parts, samePart) && slices.EqualFunc(m.ToolCalls, h.snap.ToolCalls, sameCall)
-}
-
-// otherID reports whether m answers another call. The id of a reply in the old
-// form is that of a place, which no wire has.
-func (h *message) otherID(m middleware.Message) bool {
-	return m.ToolCallID != h.snap.ToolCallID && !(h.old() && codec.IsPlaceID(m.ToolCallID))
-}
-
-func (h *message) otherName(m middleware.Message) bool {
-	return h.named && m.ToolName != h.snap.ToolName
-}
-
-// old reports whether the message is a reply in the old form.
-func (h *message) old() bool { return h.v.Get("role").Str() == functionRole }
-
-// samePart compares a part with one of a snapshot, whose Data may be shared:
-// the handle has its own.
-func samePart(p, snap middleware.Part) bool {
-	if h, ok := snap.Native.Ref.(*part); ok {
-		snap.Data = h.snap.Data
 	}
-	return codec.SameNative(p.Native, snap.Native) && codec.SamePart(p, snap)
+	return false
 }
 
-// sameCall is samePart for calls.
-func sameCall(c, snap middleware.ToolCall) bool {
-	if !codec.SameNative(c.Native, snap.Native) {
-		return false
-	}
-	h, ok := snap.Native.Ref.(*call)
-	return ok && h.same(c)
+// form is how a thing is written that comes in several forms.
+type form[T any] struct {
+	read    func(v rawjson.Value) (T, error)
+	fits    func(v rawjson.Value, was T) bool // v, which was is read from, can be edited
+	members func(v rawjson.Value, value T) ([]lens.Member, error)
 }
 
-// oldCall reports whether m's only call stands in function_call.
-func oldCall(m middleware.Message) bool {
-	if len(m.ToolCalls) != 1 {
-		return false
+// rewrite is lens.Rewrite for a thing that comes in several forms: now is written
+// afresh if the text of n has another one.
+func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f form[T]) (string, error) {
+	v, err := on.Value(n)
+	if err != nil {
+		return "", err
 	}
-	h, err := callHandle(m.ToolCalls[0])
-	return err == nil && h != nil && h.old
+	if v.Exists() {
+		switch was, err := f.read(v); {
+		case err != nil:
+			return "", codec.Unencodablef("what was stored: %v", err)
+		case same(was, now) && f.fits(v, was):
+			return v.Raw(), nil
+		case !f.fits(v, was):
+			n = nil
+		}
+	}
+	return lens.Rewrite(on, n, now, f.read, f.members)
 }

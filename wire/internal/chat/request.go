@@ -1,52 +1,55 @@
 package chat
 
 import (
-	"slices"
-
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is the handle of a request.
+// request is a body as read. It is what EncodeRequest compares a request with; no
+// caller can reach it, who gets a clone.
 type request struct {
-	native middleware.Native
-	v      rawjson.Value
-	snap   middleware.Request // the settings as decoded
-	stop   []string           // its own copy
+	doc      *rawjson.Doc
+	is       *middleware.Request
+	messages []lens.Entry
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	h, req, err := readRequest(string(body))
+	raw := string(body)
+	r, err := readRequest(raw)
 	if err != nil {
 		return nil, err
 	}
-	req.Native = &h.native
+	req := r.is.Clone()
+	req.Native = on.Remember(raw, r)
 	return req, nil
 }
 
-func readRequest(body string) (*request, *middleware.Request, error) {
-	v, err := codec.ParseObject(body)
+func readRequest(raw string) (*request, error) {
+	doc, err := codec.Parse(raw)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	h := &request{v: v}
-	h.native = middleware.Native{Dialect: dialect, Raw: body, Ref: h}
-	req := &middleware.Request{}
-	if err := readSettings(v, req); err != nil {
-		return nil, nil, err
+	v := doc.Root()
+	if v.Kind() != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", v.Kind())
 	}
-	h.snap, h.stop = *req, slices.Clone(req.Stop)
-	if t := req.Temperature; t != nil {
-		copied := *t
-		h.snap.Temperature = &copied
+	r := &request{doc: doc, is: &middleware.Request{}}
+	if err := readSettings(v, r.is); err != nil {
+		return nil, err
 	}
-	if req.Tools, err = readTools(v); err != nil {
-		return nil, nil, err
+	if r.is.Tools, err = readTools(v); err != nil {
+		return nil, err
 	}
-	req.Messages, err = readMessages(v.Get("messages"))
-	return h, req, err
+	if r.is.Messages, err = readMessages(v.Get("messages")); err != nil {
+		return nil, err
+	}
+	for i, m := range r.is.Messages {
+		r.messages = append(r.messages, lens.Entry{Message: m, Group: i})
+	}
+	return r, nil
 }
 
 func readMessages(list rawjson.Value) ([]middleware.Message, error) {
@@ -55,25 +58,22 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	}
 	messages := make([]middleware.Message, 0, list.Len())
 	calls := 0
-	var names map[string]string // of the calls, by id
-	var open []string           // places of the calls in the old form that have no reply yet
+	names := map[string]string{} // of the calls, by id
+	var open []string            // ids of the calls in the old form that have no reply yet
 	for v := range list.Each() {
 		m, err := readMessage(v)
 		if err != nil {
 			return nil, err
 		}
-		if oldCall(m) {
+		if isOldTurn(v) {
 			m.ToolCalls[0].ID = codec.PlaceID(calls + 1)
 			open = append(open, m.ToolCalls[0].ID)
 		}
 		calls += len(m.ToolCalls)
 		for _, c := range m.ToolCalls {
-			if names == nil {
-				names = map[string]string{}
-			}
 			names[c.ID] = c.Name
 		}
-		if m.Native.Ref.(*message).old() && len(open) > 0 {
+		if v.Get("role").Str() == functionRole && len(open) > 0 {
 			m.ToolCallID, open = open[0], open[1:]
 		}
 		if m.Role == middleware.RoleTool && m.ToolName == "" {
@@ -84,98 +84,76 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	return messages, nil
 }
 
-// EncodeRequest is part of wire.Codec.
+// EncodeRequest is part of wire.Codec. A request of which nothing differs is its
+// own text, without anything being written.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	h, err := codec.Handle(req.Native, dialect, func(raw string) (*request, error) {
-		h, _, err := readRequest(raw)
-		return h, err
-	})
-	if err != nil {
+	r, ok, err := lens.Again(on, req.Native, readRequest)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if h == nil {
+	case !ok:
 		return freshRequest(req)
+	case codec.SameRequest(r.is, req):
+		return []byte(r.doc.Text()), nil
 	}
-	members, inner, err := h.settings(req)
+	e := on.Edit(r.doc.Root())
+	if err := r.settings(e, req); err != nil {
+		return nil, err
+	}
+	if err := r.tools(e, req); err != nil {
+		return nil, err
+	}
+	messages, err := messageTexts(r.messages, req.Messages)
 	if err != nil {
 		return nil, err
 	}
-	tools, more, err := h.tools(req)
+	e.Elements("messages", messages)
+	edits, err := e.Edits()
 	if err != nil {
 		return nil, err
 	}
-	turns, err := messagesEdits(h.v.Get("messages"), req.Messages)
-	if err != nil {
-		return nil, err
-	}
-	if len(turns) > 0 {
-		if _, err := codec.Only(h.v, "messages"); err != nil {
-			return nil, err
-		}
-	}
-	edits, err := codec.SetAll(h.v, append(members, tools...)...)
-	if err != nil {
-		return nil, err
-	}
-	edits = append(append(append(edits, inner...), more...), turns...)
-	out, err := codec.Apply(h.native.Raw, edits)
+	out, err := lens.Apply(r.doc, edits)
 	return []byte(out), err
 }
 
-// messagesEdits returns the edits that make list hold messages.
-func messagesEdits(list rawjson.Value, messages []middleware.Message) ([]rawjson.Edit, error) {
-	if unchanged(list, messages) {
-		return nil, nil
-	}
-	items, err := messageTexts(messages)
-	return codec.Splice(list, items), err
-}
-
-// unchanged is the answer for most requests, without allocating.
-func unchanged(list rawjson.Value, messages []middleware.Message) bool {
-	i := 0
-	for v := range list.Each() {
-		if i == len(messages) {
-			return false
+// messageTexts writes messages as they stand in a request that had old.
+func messageTexts(old []lens.Entry, messages []middleware.Message) ([]string, error) {
+	texts := make([]string, len(messages))
+	for i, run := range on.History(old, messages, nil) {
+		if run.Same {
+			texts[i] = on.Raw(messages[i].Native)
+			continue
 		}
-		h, err := messageHandle(messages[i])
-		if err != nil || h == nil || h.v.Raw() != v.Raw() || !h.same(messages[i]) {
-			return false
-		}
-		i++
-	}
-	return i == len(messages)
-}
-
-// messageTexts writes messages as they stand in a request.
-func messageTexts(messages []middleware.Message) ([]string, error) {
-	items := make([]string, len(messages))
-	old := map[string]bool{} // ids of calls in the old form
-	for i, m := range messages {
 		var err error
-		if items[i], err = messageText(m, old); err != nil {
+		if texts[i], err = messageText(messages[i], messages[:i]); err != nil {
 			return nil, err
 		}
-		if oldCall(m) {
-			old[m.ToolCalls[0].ID] = true
-		}
 	}
-	return items, nil
+	return texts, nil
 }
 
-func messageText(m middleware.Message, old map[string]bool) (string, error) {
-	h, err := messageHandle(m)
-	switch {
-	case err != nil:
-		return "", err
-	case h == nil:
-		return freshMessage(m, m.Role == middleware.RoleTool && old[m.ToolCallID])
-	case h.same(m):
-		return h.v.Raw(), nil
-	}
-	edits, err := messageEdits(h.v, h, m)
+// freshRequest writes a request that was not decoded from this format.
+func freshRequest(req *middleware.Request) ([]byte, error) {
+	messages, err := messageTexts(nil, req.Messages)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return codec.Within(h.v, edits)
+	tools, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
+	if err != nil {
+		return nil, err
+	}
+	members := []lens.Member{lens.Word("model", req.Model), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
+	if len(tools) > 0 {
+		members = append(members, lens.Raw("tool_choice", choiceText(req)))
+	}
+	members = append(members, lens.Float("temperature", req.Temperature))
+	if params, _ := codec.ParseObject(string(req.Params)); !params.Get(limits[1]).Exists() {
+		members = append(members, lens.Count(limits[0], int64(max(req.MaxTokens, 0))))
+	}
+	members = append(members, lens.Words("stop", req.Stop))
+	if req.Sink != nil {
+		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
+	}
+	out, err := on.WithParams(members, req.Params)
+	return []byte(out), err
 }

@@ -116,7 +116,7 @@ func TestEditRequest(t *testing.T) {
 		"message away":            {"everything", func(r *middleware.Request) { r.Messages = r.Messages[1:] }, "{\"role\": \"developer\", \"content\": \"Be brief.\"},\n    ", ""},
 		"message added":           {"plain", func(r *middleware.Request) { r.Messages = append(r.Messages, middleware.Assistant("Yes")) }, `"Hi"}`, `"Hi"},{"role":"assistant","content":"Yes"}`},
 		"tool":                    {"everything", func(r *middleware.Request) { r.Tools[0].Description = "e"; r.Tools[0].Strict = false }, `"d", "parameters": {"type": "object"}, "strict": true`, `"e", "parameters": {"type": "object"}`},
-		"schema":                  {"everything", func(r *middleware.Request) { r.Tools[0].Parameters[10] = 'O' }, `{"type": "object"}, "strict`, `{"type": "Object"}, "strict`},
+		"schema":                  {"everything", func(r *middleware.Request) { r.Tools[0].Parameters = json.RawMessage(`{"type": "Object"}`) }, `{"type": "object"}, "strict`, `{"type": "Object"}, "strict`},
 		"tool away":               {"everything", func(r *middleware.Request) { r.Tools = r.Tools[1:] }, "{\"type\": \"function\", \"function\": {\"name\": \"weather\", \"description\": \"d\", \"parameters\": {\"type\": \"object\"}, \"strict\": true}},\n    ", ""},
 		"old tool":                {"old", func(r *middleware.Request) { r.Tools = append(r.Tools, middleware.Tool{Name: "x"}) }, `}],"function_call"`, `},{"name":"x"}],"function_call"`},
 		"old arguments":           {"old", func(r *middleware.Request) { r.Messages[1].ToolCalls[0].Arguments = "1" }, `"arguments":"{}"`, `"arguments":"1"`},
@@ -250,4 +250,10 @@ func TestLastToolGone(t *testing.T) {
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[],"n":1}`, string(got))
+
+	req = decode(t, `{"messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required"}}}`)
+	req.Tools, req.ToolChoice = nil, middleware.ToolChoice{}
+	got, err = chat.Format{}.EncodeRequest(req)
+	require.NoError(t, err)
+	require.Equal(t, `{"messages":[]}`, string(got))
 }

@@ -130,7 +130,7 @@ func TestEditResponse(t *testing.T) {
 		"logprobs": {strings.Replace(answers["text"], `"finish_reason"`, `"logprobs":{"content":[{"token":"Hello"}]},"finish_reason"`, 1),
 			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`{"content":[{"token":"Hello"}]}`, `null`, `"Hello"`, `"T"`}},
 		"stream, logprobs": {strings.ReplaceAll(streams["text"], `"index":0`, `"index":0,"logprobs":{"content":[{"token":"x"}]}`),
-			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Hel"`, `"T"`, `"lo"`, `""`, `{"content":[{"token":"x"}]}`, `null`}},
+			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Hel"`, `"T"`, `"content":"lo"`, ``, `{"content":[{"token":"x"}]}`, `null`}},
 		"usage in two events": {sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":3,"completion_tokens":0}}`,
 			`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":1}}}`,
 			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "[DONE]"),
@@ -150,30 +150,53 @@ func TestEditResponse(t *testing.T) {
 			`"prompt_tokens":20,"completion_tokens":5,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":1}`}},
 		"no usage": {answers["two"], func(r *middleware.Response) { r.Usage.Input = 7 }, nil},
 
-		"stream arguments": {streams["openai"], arguments, []string{`"{\"city\":"`, mended, // and nothing is left of the other delta
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"\"}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
+		"stream arguments": {streams["openai"], arguments, []string{ // the calls from the first changed one on stand in the place of its first delta
+			`{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":""}}`,
+			`{"id":"c1","type":"function","function":{"name":"weather","arguments":` + mended + `},"index":0},{"id":"c2","type":"function","function":{"name":"time","arguments":"{}"},"index":1}`,
+			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
+			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"\"}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
+			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"time","arguments":"{}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
+		"stream arguments of the second call": {streams["openai"], func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = `{"city":"Oslo"}` }, []string{
+			`{"index":1,"id":"c2","type":"function","function":{"name":"time","arguments":"{}"}}`, `{"id":"c2","type":"function","function":{"name":"time","arguments":` + mended + `},"index":1}`}},
+		"stream, one more call": {streams["openai"], func(r *middleware.Response) {
+			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "c", Name: "f", Arguments: "{}"})
+		}, []string{`"name":"time","arguments":"{}"}}`, `"name":"time","arguments":"{}"}},{"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"index":2}`}},
 		"stream arguments, with more": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"},"extra_content":{"sig":"x"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":" "}}]},"finish_reason":"tool_calls"}]}`), arguments,
-			[]string{`"{"`, mended, `"}"`, `""`, `" "`, `""`}},
+			[]string{`{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}`, `{"id":"c","type":"function","function":{"name":"f","arguments":` + mended + `},"extra_content":{"sig":"x"},"index":0}`,
+				`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"},"extra_content":{"sig":"x"}}]}}]}` + "\n\n", "",
+				`"tool_calls":[{"index":0,"function":{"arguments":" "}}]`, ``}},
 		"stream, empty arguments": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":""}}]},"finish_reason":"stop"}]}`), arguments,
-			[]string{`{"index":0,"function":{"arguments":""}}`, `{"index":0,"function":{"arguments":` + mended + `}}`}},
-		"stream, no arguments": {streams["openrouter"], arguments, []string{`{"name":"weather"}`, `{"name":"weather","arguments":` + mended + `}`}},
-		"stream, every id":     {streams["odd"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }, []string{`"c1"`, `"x"`}},
+			[]string{`{"index":0,"id":"c","function":{"name":"f","arguments":""}}`, `{"id":"c","type":"function","function":{"name":"f","arguments":` + mended + `},"index":0}`,
+				`"tool_calls":[{"index":0,"function":{"arguments":""}}]`, ``}},
+		"stream, no arguments": {streams["openrouter"], arguments, []string{`{"index":0,"id":"c1","type":"function","function":{"name":"weather"}}`,
+			`{"id":"c1","type":"function","function":{"name":"weather","arguments":` + mended + `},"index":0}`}},
+		"stream, every id": {streams["odd"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }, []string{
+			`{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"a\":"}}`,
+			`{"id":"x","type":"function","function":{"name":"weather","arguments":"{\"a\":1}"},"index":0},{"id":"c2","type":"function","function":{"name":"time","arguments":"{\"b\":2}"},"index":1}`,
+			`data: {"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":null,"arguments":"1}"}}]}}]}` + "\n\n", "",
+			`data: {"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c2","function":{"name":"time","arguments":{"b":2}}}]}}]}` + "\n\n", ""}},
 		"stream, no id": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "toolmend_1" }, []string{`{"name":"f"}}`, `{"name":"f"},"id":"toolmend_1"}`}},
+			func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "toolmend_1" }, []string{`{"index":0,"function":{"name":"f"}}`,
+				`{"type":"function","function":{"name":"f","arguments":""},"id":"toolmend_1","index":0}`}},
 		"stream, a name in pieces": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"time"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Name = "x" }, []string{`"get_"`, `"x"`, `"time"`, `""`}},
-		"stream, a name that is repeated": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Name = "x" }, []string{`"f"`, `"x"`}},
-		"stream text":      {streams["openai"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Let me "`, `"T"`, `"see."`, `""`}},
-		"stream list text": {streams["mistral"], func(r *middleware.Response) { r.Message.Parts[1].Text = "T" }, []string{`"On"`, `"T"`, `"e."`, `""`}},
-		"stream thinking":  {streams["mistral"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"H"`, `"T"`, `"m."`, `""`}},
+			func(r *middleware.Response) { r.Message.ToolCalls[0].Name = "x" }, []string{`{"index":0,"id":"a","function":{"name":"get_"}}`,
+				`{"id":"a","type":"function","function":{"name":"x","arguments":""},"index":0}`,
+				`"tool_calls":[{"index":0,"id":"a","function":{"name":"time"}}]`, ``}},
+		"stream text": {streams["openai"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Let me "`, `"T"`,
+			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"content":"see."},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
+		"stream, refusal in a list": {sse(`{"choices":[{"delta":{"content":[{"type":"refusal","refusal":"No"}]},"finish_reason":"stop"}]}`), func(r *middleware.Response) { r.Message.Parts[0].Text = "x" },
+			[]string{`"refusal":"No"`, `"refusal":"x"`}},
+		"stream list text": {streams["mistral"], func(r *middleware.Response) { r.Message.Parts[1].Text = "T" }, []string{
+			`[{"type":"thinking","thinking":[{"type":"text","text":"H"}]}]`, `[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}],"closed":true},{"type":"text","text":"T"}]`,
+			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"m."}],"closed":true}]},"finish_reason":null}]}` + "\n\n", "",
+			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"On"}]},"finish_reason":null}]}` + "\n\n", "",
+			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":"e."},"finish_reason":null}]}` + "\n\n", ""}},
 		"stream, told twice": {streams["perplexity"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{
-			`"One"`, `"T"`, `" two"`, `""`, `"One two"`, `"T"`}},
+			`"One"`, `"T"`, `,"content":" two"`, ``, `"One two"`, `"T"`}},
 		"stream, no reasoning": {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts = nil }, []string{
 			`,"reasoning":"H","reasoning_details":[{"type":"reasoning.text","text":"H","index":0}]`, ``,
 			`,"reasoning":"m.","reasoning_details":[{"type":"reasoning.text","text":"m.","signature":"s","index":0}]`, ``}},
@@ -195,7 +218,8 @@ func TestEditResponse(t *testing.T) {
 		"stream, old form": {streams["old"], func(r *middleware.Response) {
 			r.Message.ToolCalls[0].Name = "x"
 			r.Message.ToolCalls[0].Arguments = "1"
-		}, []string{`"weather"`, `"x"`, `"{\"city\":\"\"}"`, `"1"`}},
+		}, []string{`{"name":"weather","arguments":""}`, `{"name":"x","arguments":"1"}`,
+			`data: {"id":"r","choices":[{"index":0,"delta":{"function_call":{"arguments":"{\"city\":\"\"}"}}}]}` + "\n\n", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -237,14 +261,16 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 		"old form, two": {answers["old"], func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{Name: "x"})
 		}},
-		"usage apart":               {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 1 }},
-		"stream media":              {streams["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
-		"stream role":               {streams["text"], func(r *middleware.Response) { r.Message.Role = middleware.RoleUser }},
-		"stream model":              {streams["custom"], func(r *middleware.Response) { r.Model = "x" }},
-		"stream finish":             {streams["odd"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }},
-		"stream id":                 {streams["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},
-		"stream reasoning":          {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
-		"stream, refusal in a list": {sse(`{"choices":[{"delta":{"content":[{"type":"refusal","refusal":"No"}]},"finish_reason":"stop"}]}`), func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
+		"usage apart":           {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 1 }},
+		"stream media":          {streams["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
+		"stream role":           {streams["text"], func(r *middleware.Response) { r.Message.Role = middleware.RoleUser }},
+		"stream model":          {streams["custom"], func(r *middleware.Response) { r.Model = "x" }},
+		"stream finish":         {streams["odd"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }},
+		"stream id":             {streams["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},
+		"stream, a model twice": {strings.Replace(streams["text"], `"model":"m-1",`, `"model":"m-1","model":"m-2",`, 1), func(r *middleware.Response) { r.Model = "x" }},
+		"stream, reasoning beside": {strings.Replace(streams["perplexity"], `"message":{`, `"message":{"reasoning":"Hm.",`, 1),
+			func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
+		"stream reasoning": {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts[0].Text = "x" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,60 +1,42 @@
 package chat
 
 import (
-	"slices"
-
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// readSettings decodes the members of a request beside messages and tools.
-// null means that the provider's default holds.
-func readSettings(v rawjson.Value, req *middleware.Request) error {
-	if !isText(v.Get("model")) {
-		return codec.Shapef("model is of kind %s", v.Get("model").Kind())
+// readSettings reads the members of a request beside messages and tools. null
+// means that the provider's default holds.
+func readSettings(v rawjson.Value, req *middleware.Request) (err error) {
+	if req.Model, err = on.Text(v, "model"); err != nil {
+		return err
 	}
-	req.Model = v.Get("model").Str()
 	req.Temperature = codec.Float(v.Get("temperature"))
-	req.MaxTokens = readLimit(v)
-	stop := v.Get("stop")
-	switch stop.Kind() {
+	for _, key := range limits {
+		if n := codec.Int(v.Get(key)); n > 0 && n == int64(int(n)) && req.MaxTokens == 0 {
+			req.MaxTokens = int(n)
+		}
+	}
+	switch stop := v.Get("stop"); stop.Kind() {
 	case rawjson.String:
 		req.Stop = []string{stop.Str()}
 	case rawjson.Array:
-		for s := range stop.Each() {
-			if s.Kind() != rawjson.String {
-				return codec.Shapef("a stop word is of kind %s", s.Kind())
-			}
-			req.Stop = append(req.Stop, s.Str())
-		}
+		req.Stop, err = on.Texts(v, "stop")
 	}
-	req.ToolChoice = readChoice(choiceOf(v))
-	return nil
+	choice := v.Get("tool_choice")
+	if !choice.Exists() {
+		choice = v.Get("function_call") // the old name
+	}
+	req.ToolChoice = readChoice(choice)
+	return err
 }
 
-// The two names of the bound on the answer, the newer one first.
+// limits are the two names of the bound on the answer, the newer one first.
 var limits = []string{"max_completion_tokens", "max_tokens"}
 
-func readLimit(v rawjson.Value) int {
-	for _, key := range limits {
-		if n := codec.Int(v.Get(key)); n > 0 && n == int64(int(n)) {
-			return int(n)
-		}
-	}
-	return 0
-}
-
-// choiceOf returns where the choice of tools stands: function_call is the old
-// name.
-func choiceOf(v rawjson.Value) rawjson.Value {
-	if c := v.Get("tool_choice"); c.Exists() {
-		return c
-	}
-	return v.Get("function_call")
-}
-
-// readChoice decodes a choice of tools. "any" is Mistral's word.
+// readChoice reads a choice of tools. "any" is Mistral's word.
 func readChoice(v rawjson.Value) middleware.ToolChoice {
 	word := v.Str()
 	if v.Kind() == rawjson.Object {
@@ -74,112 +56,75 @@ func readChoice(v rawjson.Value) middleware.ToolChoice {
 	return middleware.ToolChoice{}
 }
 
-// settings returns what has to change for the settings of req: members of the
-// body, and edits inside of one.
-func (h *request) settings(req *middleware.Request) (members []codec.Member, inner []rawjson.Edit, err error) {
-	if req.Model != h.snap.Model {
-		members = append(members, codec.Member{Key: "model", Raw: quoted(req.Model)})
+// settings puts the settings of req that differ. Without tools the members that
+// are allowed beside tools only go.
+func (r *request) settings(e *lens.Edit, req *middleware.Request) error {
+	v := r.doc.Root()
+	e.Put(lens.Differ(settings(v, r.is), settings(v, req))...)
+	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(r.is.Tools) > 0 && v.Get("tools").Len() > 0 {
+		e.Put(lens.None("tool_choice"), lens.None("parallel_tool_calls"))
+		return nil
 	}
-	if !codec.SameFloat(req.Temperature, h.snap.Temperature) {
-		m := codec.Member{Key: "temperature"}
-		if req.Temperature != nil {
-			m.Raw = codec.Number(*req.Temperature)
-		}
-		members = append(members, m)
+	if req.ToolChoice == r.is.ToolChoice {
+		return nil
 	}
-	if req.MaxTokens != h.snap.MaxTokens {
-		members = append(members, h.limit(req.MaxTokens)...)
-	}
-	if !slices.Equal(req.Stop, h.stop) {
-		members = append(members, codec.Member{Key: "stop", Raw: stopJSON(req.Stop, h.v.Get("stop").Kind() == rawjson.String)})
-	}
-	if req.ToolChoice != h.snap.ToolChoice {
-		m, edits, err := h.choice(req)
-		return append(members, m...), edits, err
-	}
-	return members, nil, nil
+	m, err := choice(v, req)
+	e.Put(m)
+	return err
 }
 
-// limit writes the bound on the answer where it stands, or under its newer
-// name.
-func (h *request) limit(n int) []codec.Member {
-	raw := ""
-	if n > 0 {
-		raw = codec.Count(int64(n))
-	}
-	var members []codec.Member
+// settings projects the settings but for the choice of tools. A limit is written
+// where it stands, or under its newer name: OpenAI refuses both.
+func settings(v rawjson.Value, req *middleware.Request) []lens.Member {
+	members := []lens.Member{lens.Word("model", req.Model), lens.Float("temperature", req.Temperature)}
+	limit := lens.Count(limits[0], int64(max(req.MaxTokens, 0)))
+	found := false
 	for _, key := range limits {
-		if v := h.v.Get(key); v.Exists() && v.Kind() != rawjson.Null { // OpenAI refuses both
-			members = append(members, codec.Member{Key: key, Raw: raw})
+		if on.Get(v, key).Exists() {
+			members, found = append(members, lens.Raw(key, limit.Raw)), true
 		}
 	}
-	if members == nil {
-		members = []codec.Member{{Key: limits[0], Raw: raw}}
+	if !found {
+		members = append(members, limit)
 	}
-	return members
+	if len(req.Stop) == 1 && v.Get("stop").Kind() == rawjson.String {
+		return append(members, lens.Text("stop", req.Stop[0]))
+	}
+	return append(members, lens.Words("stop", req.Stop))
 }
 
-// choice writes another choice of tools. The list of allowed tools stays where
-// only its mode changes.
-func (h *request) choice(req *middleware.Request) ([]codec.Member, []rawjson.Edit, error) {
-	allowed := h.v.Get("tool_choice").Get("allowed_tools")
-	if allowed.Kind() == rawjson.Object && req.ToolChoice.Name == "" && req.ToolChoice.Mode != middleware.ToolNone {
-		mode := "auto"
-		if req.ToolChoice.Mode == middleware.ToolRequired {
-			mode = "required"
-		}
-		edits, err := codec.SetAll(allowed, codec.Member{Key: "mode", Raw: rawjson.Quote(mode)})
-		return nil, edits, err
-	}
-	if !h.old() || h.v.Get("tool_choice").Exists() { // which is the one that is read
-		return []codec.Member{{Key: "tool_choice", Raw: choiceJSON(req)}}, nil, nil
-	}
-	m := codec.Member{Key: "function_call"}
+// choice returns the member that another choice of tools changes. The list of
+// allowed tools stays where only its mode does.
+func choice(v rawjson.Value, req *middleware.Request) (lens.Member, error) {
+	const function = "function_call"
+	mode, only := req.ToolChoice.Mode, req.ToolChoice.Name
 	switch {
-	case req.ToolChoice.Name != "":
-		m.Raw = codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.ToolChoice.Name)})
-	case req.ToolChoice.Mode == middleware.ToolNone:
-		m.Raw = `"none"`
-	case req.ToolChoice.Mode == middleware.ToolRequired:
-		return nil, nil, codec.Unencodablef("function_call cannot require some call")
-	}
-	return []codec.Member{m}, nil, nil
-}
-
-// choiceJSON writes req's choice of tools; "" is the default.
-func choiceJSON(req *middleware.Request) string {
-	if req.ToolChoice.Name != "" {
-		kind := "function"
-		for _, t := range req.Tools {
-			if t.Name == req.ToolChoice.Name && t.Kind == middleware.KindCustom {
-				kind = "custom"
-			}
+	case v.Get("tool_choice").Get("allowed_tools").Kind() == rawjson.Object && only == "" && mode != middleware.ToolNone:
+		if mode == middleware.ToolAuto {
+			mode = "auto"
 		}
-		name := codec.Object(codec.Member{Key: "name", Raw: rawjson.Quote(req.ToolChoice.Name)})
-		return codec.Object(codec.Member{Key: "type", Raw: rawjson.Quote(kind)}, codec.Member{Key: kind, Raw: name})
+		return lens.Text("tool_choice/allowed_tools/mode", string(mode)), nil
+	case !isOld(v) || v.Get("tool_choice").Exists(): // which is the one that is read
+		return lens.Raw("tool_choice", choiceText(req)), nil
+	case only != "":
+		return lens.Raw(function, codec.Object(lens.Text("name", only))), nil
+	case mode == middleware.ToolRequired:
+		return lens.Member{}, codec.Unencodablef("function_call cannot require some call")
 	}
-	return quoted(string(req.ToolChoice.Mode))
+	return lens.Word(function, string(mode)), nil
 }
 
-// stopJSON writes stop words: as one text if that is wanted and enough.
-func stopJSON(stop []string, text bool) string {
-	if len(stop) == 1 && text {
-		return rawjson.Quote(stop[0])
+// choiceText writes req's choice of tools; "" is the default.
+func choiceText(req *middleware.Request) string {
+	c := req.ToolChoice
+	if c.Name == "" {
+		return lens.Word("", string(c.Mode)).Raw
 	}
-	if len(stop) == 0 {
-		return ""
+	kind := "function"
+	for _, t := range req.Tools {
+		if t.Name == c.Name && t.Kind == middleware.KindCustom {
+			kind = "custom"
+		}
 	}
-	items := make([]string, len(stop))
-	for i, s := range stop {
-		items[i] = rawjson.Quote(s)
-	}
-	return codec.Array(items)
-}
-
-// quoted returns s as JSON, and "" for "": no member.
-func quoted(s string) string {
-	if s == "" {
-		return ""
-	}
-	return rawjson.Quote(s)
+	return on.Object(lens.Text("type", kind), lens.Text(kind+"/name", c.Name))
 }

@@ -1,60 +1,61 @@
 package chat
 
 import (
+	"strings"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// figure is where a count of tokens may stand in a usage object: below group,
-// or in the object itself if that is "". Of several places the first is the
-// one that everybody knows.
-type figure struct{ group, key string }
-
+// The paths at which a count of tokens may stand in a usage object. Of several
+// the first is the one that everybody knows.
 var (
-	inputFigures  = []figure{{"", "prompt_tokens"}}
-	outputFigures = []figure{{"", "completion_tokens"}}
-	cachedFigures = []figure{
-		{"prompt_tokens_details", "cached_tokens"},
-		{"", "prompt_cache_hit_tokens"}, // DeepSeek
-		{"", "num_cached_tokens"},       // Mistral
-		{"", "cached_tokens"},           // Moonshot
+	inputPaths  = []string{"prompt_tokens"}
+	outputPaths = []string{"completion_tokens"}
+	cachedPaths = []string{
+		"prompt_tokens_details/cached_tokens",
+		"prompt_cache_hit_tokens", // DeepSeek
+		"num_cached_tokens",       // Mistral
+		"cached_tokens",           // Moonshot
 	}
-	cacheWriteFigures = []figure{
-		{"prompt_tokens_details", "cache_write_tokens"}, // OpenRouter
-		{"", "cache_creation_input_tokens"},             // Vercel
+	cacheWritePaths = []string{
+		"prompt_tokens_details/cache_write_tokens", // OpenRouter
+		"cache_creation_input_tokens",              // Vercel
 	}
-	reasoningFigures = []figure{
-		{"completion_tokens_details", "reasoning_tokens"},
-		{"", "reasoning_tokens"}, // Together, Perplexity
+	reasoningPaths = []string{
+		"completion_tokens_details/reasoning_tokens",
+		"reasoning_tokens", // Together, Perplexity
 	}
 )
 
-func (f figure) in(usage rawjson.Value) rawjson.Value {
-	if f.group != "" {
-		usage = usage.Get(f.group)
+// figure returns what stands at path.
+func figure(usage rawjson.Value, path string) rawjson.Value {
+	if group, key, ok := strings.Cut(path, "/"); ok {
+		return usage.Get(group).Get(key)
 	}
-	return usage.Get(f.key)
+	return usage.Get(path)
 }
 
 // count returns the first figure that is not 0.
-func count(usage rawjson.Value, figures []figure) int64 {
-	for _, f := range figures {
-		if n := codec.Int(f.in(usage)); n > 0 {
+func count(usage rawjson.Value, paths []string) int64 {
+	for _, path := range paths {
+		if n := codec.Int(figure(usage, path)); n > 0 {
 			return n
 		}
 	}
 	return 0
 }
 
-// readUsage decodes a usage object.
+// readUsage reads a usage object.
 func readUsage(v rawjson.Value) middleware.Usage {
 	u := middleware.Usage{
-		Input:      count(v, inputFigures),
-		Cached:     count(v, cachedFigures),
-		CacheWrite: count(v, cacheWriteFigures),
-		Output:     count(v, outputFigures),
-		Reasoning:  count(v, reasoningFigures),
+		Input:      count(v, inputPaths),
+		Cached:     count(v, cachedPaths),
+		CacheWrite: count(v, cacheWritePaths),
+		Output:     count(v, outputPaths),
+		Reasoning:  count(v, reasoningPaths),
 	}
 	if apart(v) {
 		u.Output += u.Reasoning
@@ -65,83 +66,116 @@ func readUsage(v rawjson.Value) middleware.Usage {
 // apart reports whether reasoning is counted beside the output, as xAI does:
 // only the total tells.
 func apart(v rawjson.Value) bool {
-	reasoning, total := count(v, reasoningFigures), codec.Int(v.Get("total_tokens"))
+	reasoning, total := count(v, reasoningPaths), codec.Int(v.Get("total_tokens"))
 	if reasoning <= 0 || total <= reasoning {
 		return false
 	}
-	return total-reasoning == count(v, inputFigures)+count(v, outputFigures)
+	return total-reasoning == count(v, inputPaths)+count(v, outputPaths)
 }
 
-// usageEdits returns the edits that make the usage object v, which says was,
-// say now. A figure is changed wherever it stands, and added where it stands
-// nowhere; what did not change is not touched.
+// usagesIn returns the usage objects of a body or a chunk; Groq has two.
+func usagesIn(v rawjson.Value) []rawjson.Value {
+	var out []rawjson.Value
+	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
+		if u.Kind() == rawjson.Object && !u.Empty() {
+			out = append(out, u)
+		}
+	}
+	return out
+}
+
+// usageEdits returns the edits that make the usage object v, which says was, say
+// now. What did not change is not touched.
 func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
 	if was == now {
 		return nil, nil
 	}
-	w := usageWriter{v: v, groups: map[string][]codec.Member{}}
-	w.put(inputFigures, was.Input, now.Input)
-	w.put(cachedFigures, was.Cached, now.Cached)
-	w.put(cacheWriteFigures, was.CacheWrite, now.CacheWrite)
-	w.put(reasoningFigures, was.Reasoning, now.Reasoning)
-	if apart(v) {
-		if now.Output < now.Reasoning {
-			return nil, codec.Unencodablef("reasoning of more tokens than the output has")
-		}
-		w.put(outputFigures, was.Output-was.Reasoning, now.Output-now.Reasoning)
-	} else {
-		w.put(outputFigures, was.Output, now.Output)
+	if apart(v) && now.Output < now.Reasoning {
+		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
 	}
+	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
+}
+
+// usageMembers projects figures onto all places at which v has them, or the
+// first one. The total is v's own with what u has more.
+func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
+	var out []lens.Member
+	put := func(paths []string, n int64) {
+		found := false
+		for _, path := range paths {
+			if figure(v, path).Exists() {
+				out, found = append(out, lens.Raw(path, codec.Count(n))), true
+			}
+		}
+		if !found {
+			out = append(out, lens.Raw(paths[0], codec.Count(n)))
+		}
+	}
+	output := u.Output
+	if apart(v) {
+		output -= u.Reasoning
+	}
+	put(inputPaths, u.Input)
+	put(cachedPaths, u.Cached)
+	put(cacheWritePaths, u.CacheWrite)
+	put(reasoningPaths, u.Reasoning)
+	put(outputPaths, output)
 	if total := v.Get("total_tokens"); total.Exists() {
-		w.put([]figure{{"", "total_tokens"}}, codec.Int(total), codec.Int(total)+now.Input-was.Input+now.Output-was.Output)
+		own := readUsage(v)
+		put([]string{"total_tokens"}, codec.Int(total)-own.Input-own.Output+u.Input+u.Output)
 	}
 	if v.Get("prompt_cache_miss_tokens").Exists() {
-		w.put([]figure{{"", "prompt_cache_miss_tokens"}}, was.Input-was.Cached, now.Input-now.Cached)
+		put([]string{"prompt_cache_miss_tokens"}, u.Input-u.Cached)
 	}
-	return w.edits()
+	return out
 }
 
-// usageWriter collects changed figures by the group that they stand in.
-type usageWriter struct {
-	v      rawjson.Value
-	groups map[string][]codec.Member
+// freshUsage writes figures as a usage object.
+func freshUsage(u middleware.Usage) string {
+	return on.Object(lens.Raw("prompt_tokens", codec.Count(u.Input)), lens.Raw("completion_tokens", codec.Count(u.Output)),
+		lens.Raw("total_tokens", codec.Count(u.Input+u.Output)),
+		lens.Count(cachedPaths[0], u.Cached), lens.Count(cacheWritePaths[0], u.CacheWrite), lens.Count(reasoningPaths[0], u.Reasoning))
 }
 
-func (w *usageWriter) put(figures []figure, was, now int64) {
-	if was == now {
-		return
+// finishOf reads a finish_reason. Some servers say stop, or nothing, where the
+// message has calls.
+func finishOf(word string, calls int) middleware.FinishReason {
+	switch word {
+	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
+		word = "stop"
+	case "tool_calls", "function_call":
+		return middleware.FinishToolCalls
+	case "length", "model_length", "max_tokens":
+		return middleware.FinishLength
 	}
-	found := false
-	for _, f := range figures {
-		if f.in(w.v).Exists() {
-			found = true
-			w.groups[f.group] = append(w.groups[f.group], codec.Member{Key: f.key, Raw: codec.Count(now)})
-		}
+	if calls > 0 && (word == "stop" || word == "") {
+		return middleware.FinishToolCalls
 	}
-	if f := figures[0]; !found {
-		w.groups[f.group] = append(w.groups[f.group], codec.Member{Key: f.key, Raw: codec.Count(now)})
-	}
+	return middleware.FinishReason(word)
 }
 
-func (w *usageWriter) edits() ([]rawjson.Edit, error) {
-	var edits []rawjson.Edit
-	own := w.groups[""]
-	for _, group := range []string{"prompt_tokens_details", "completion_tokens_details"} {
-		members := w.groups[group]
-		if len(members) == 0 {
-			continue
-		}
-		at := w.v.Get(group)
-		if at.Kind() != rawjson.Object {
-			own = append(own, codec.Member{Key: group, Raw: codec.Object(members...)})
-			continue
-		}
-		inner, err := codec.SetAll(at, members...)
-		if err != nil {
-			return nil, err
-		}
-		edits = append(edits, inner...)
+// finishWord returns the finish_reason to write; false if word, the one that
+// stands there, is right.
+func finishWord(word string, was, now *middleware.Response) (string, bool) {
+	had, has := len(was.Message.ToolCalls), len(now.Message.ToolCalls)
+	want := now.FinishReason
+	came, went := had == 0 && has > 0, had > 0 && has == 0
+	switch {
+	case went && want == middleware.FinishToolCalls:
+		want = middleware.FinishStop
+	case came && (want == middleware.FinishStop || want == ""):
+		want = middleware.FinishToolCalls
 	}
-	outer, err := codec.SetAll(w.v, own...)
-	return append(edits, outer...), err
+	if want == finishOf(word, has) && !(came && word == "stop") {
+		return "", false
+	}
+	return string(want), true
+}
+
+// wordOf returns a finish_reason, which some server may write as anything.
+func wordOf(v rawjson.Value) string {
+	if isText(v) {
+		return v.Str()
+	}
+	return v.Raw()
 }
