@@ -55,9 +55,9 @@ func withStop(stops []string, word string) []string {
 	return append(stops, word)
 }
 
-// inText writes the function calls in ms and their replies as text. A batch
-// becomes one call and its result after the other: that is how the model is to
-// go about it, and roles alternate.
+// inText writes the function calls in ms and their replies as text. A batch becomes
+// a row of calls, each with its result, as the model is asked to work; so roles
+// alternate.
 func inText(f form, t toolset, ms []middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, 0, len(ms))
 	for i := 0; i < len(ms); {
@@ -77,9 +77,9 @@ func inText(f form, t toolset, ms []middleware.Message) []middleware.Message {
 	return out
 }
 
-// dialect marks calls to tools that are not declared. Their Native.Raw is the
-// name as the model wrote it, because layers outside clean such names for the
-// histories of native calls, and a model copies what it reads in its own.
+// dialect marks calls to tools that are not declared. Their Native.Raw is the name
+// as the model wrote it: outer layers clean such names for histories of native
+// calls, and the model would copy the cleaned name.
 const dialect = "textcall"
 
 // written returns the name of the tool of a call as the model wrote it.

@@ -9,13 +9,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// finalAction is the action that stands for the answer where other systems want
-// every message to be one.
+// finalAction is the action that other systems use for the final answer.
 const finalAction = "Final Answer"
 
-// read looks for the one JSON object that is an action. Objects that are not
-// are data in an answer, and so is a code block, unless it was surely meant for
-// an action.
+// read looks for the one JSON object that is an action. Other objects and code
+// blocks are data in an answer, unless they were surely meant for an action.
 func (jsonForm) read(text string, t toolset) reading {
 	found := findActions(text, t)
 	switch {
@@ -36,7 +34,7 @@ func (jsonForm) read(text string, t toolset) reading {
 	return reading{}
 }
 
-// actions is what a search through a text has found.
+// actions is the result of a search through a text.
 type actions struct {
 	many   int
 	start  int // of the first
@@ -51,8 +49,8 @@ type jsonAction struct {
 	input rawjson.Value // absent: there is none
 }
 
-// mostBroken bounds the search: each brace that is never closed costs a look at
-// the rest of the text.
+// mostBroken bounds the search: each brace that is never closed costs a scan of the
+// rest of the text.
 const mostBroken = 16
 
 // findActions looks at each outermost pair of braces, in a code block or not.
@@ -90,10 +88,21 @@ func findActions(text string, t toolset) actions {
 			pos++
 		}
 	}
-	if found.many == 0 && found.broken == "" && found.cut == "" && proseInFence(text, t) {
+	if found.many == 0 && found.broken == "" && found.cut == "" && wordsInFence(text) {
 		found.broken = "its code block holds words where a JSON object is wanted"
 	}
 	return found
+}
+
+// wordsInFence reports whether the first code block tagged json holds only words.
+func wordsInFence(text string) bool {
+	_, block, tagged := strings.Cut(text, fence+"json")
+	block, _, _ = strings.Cut(block, fence)
+	if !tagged || blank(block) || strings.Contains(block, "{") {
+		return false
+	}
+	_, err := rawjson.Parse(block, anySize)
+	return err != nil
 }
 
 // meansAction reports whether a text that is not JSON was meant for an action.
@@ -102,39 +111,6 @@ func meansAction(s string, t toolset) bool {
 		return true
 	}
 	return holdsKey(s, "action", "tool") && slices.ContainsFunc(t.declared, func(d middleware.Tool) bool { return strings.Contains(s, d.Name) })
-}
-
-// proseInFence reports whether a code block that is tagged json, or speaks of an
-// action, holds words only.
-func proseInFence(text string, t toolset) bool {
-	start, pos, tagged := -1, 0, false // of the block's content; -1: outside
-	prose := func(end int) bool {
-		if start < 0 {
-			return false
-		}
-		content := text[start:end]
-		if strings.Contains(content, "{") || !tagged && !meansAction(content, t) {
-			return false
-		}
-		_, err := rawjson.Parse(content, anySize)
-		return err != nil && !blank(content)
-	}
-	for line := range lines(text, isNewline) {
-		from := pos
-		pos += len(line)
-		switch {
-		case !isFence(line):
-		case start >= 0:
-			if prose(from) {
-				return true
-			}
-			start = -1
-		case opensBlock(line):
-			start = pos
-			tagged = strings.EqualFold(strings.Trim(strings.TrimSpace(line), "`"), "json")
-		}
-	}
-	return prose(len(text))
 }
 
 // balanced returns where the braces and brackets that s starts with are closed.
@@ -182,8 +158,7 @@ func firstOf(v rawjson.Value, keys []string) (string, rawjson.Value) {
 	return "", rawjson.Value{}
 }
 
-// reading judges the one action of a text. before is what stands in front of
-// it.
+// reading reads the one action of a text. before is the text in front of it.
 func (a jsonAction) reading(before string, t toolset) reading {
 	if a.name.Kind() != rawjson.String || blank(a.name.Str()) {
 		return fault("its action is not the name of a tool")
@@ -204,9 +179,9 @@ func (a jsonAction) reading(before string, t toolset) reading {
 	return reading{kind: isCall, text: beforeBlock(before), name: name, input: a.arguments(t, name), certain: true}
 }
 
-// arguments returns the input as ToolCall.Arguments: every value as it is
-// written, 0, "", false and null included, but for strings that stand for
-// something else.
+// arguments returns the input as ToolCall.Arguments: every value as it is written,
+// 0, "", false and null included. Strings that hold JSON, or the only property of
+// a tool, are the exception.
 func (a jsonAction) arguments(t toolset, name string) string {
 	switch a.input.Kind() {
 	case rawjson.Invalid: // takesNothing
@@ -216,26 +191,16 @@ func (a jsonAction) arguments(t toolset, name string) string {
 		return a.input.Raw()
 	}
 	if _, one := t.onlyString(name); a.input.Str() == "" && !one {
-		return a.input.Raw() // "" is a value: whoever wants an object says so
+		return a.input.Raw() // "" is a value: argsvalidate says what the tool wants
 	}
 	return t.arguments(name, a.input.Str(), a.input.Raw())
 }
 
-// beforeBlock returns the prose before a block, without the start of the block
-// and the labels that some models put around it.
+// beforeBlock returns the prose before a block, without the start of the block.
 func beforeBlock(s string) string {
 	s = strings.TrimRight(s, " \t\r\n[")
 	if i := strings.LastIndex(s, fence); i >= 0 && len(strings.TrimSpace(s[i:])) == len(fence)+len(tag(s[i+len(fence):])) {
 		s = s[:i]
-	}
-	s = strings.TrimSpace(s)
-	if i := strings.LastIndexFunc(s, isNewline); i+1 <= len(s) {
-		if l, rest, _ := markerOf(strings.TrimLeftFunc(s[max(i, 0):], isNewline)); l == action && blank(rest) {
-			s = s[:max(i, 0)]
-		}
-	}
-	if l, rest, _ := markerOf(s); l == thought {
-		s = rest
 	}
 	return strings.TrimSpace(s)
 }

@@ -92,8 +92,8 @@ func (reactForm) result(m middleware.Message) string {
 	return "Observation: " + resultText(m, isMarker)
 }
 
-// resultText is what a tool returned, which nobody has looked at: lines that
-// look like the model's own are quoted.
+// resultText is what a tool returned. It is not trusted: lines that look like the
+// model's own are quoted.
 func resultText(m middleware.Message, own func(line string) bool) string {
 	text := m.Text()
 	if blank(text) {

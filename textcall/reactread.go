@@ -7,9 +7,9 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// read cuts the text where the stop word should have ended it, and takes it
-// apart at its markers. Without any marker it is looked at for the other form,
-// so that an action in it is never taken for the answer.
+// read cuts the text where the stop word should have ended it, and splits it at its
+// markers. A text without a marker is searched for an action in the other form, so
+// that such an action is never returned as the answer.
 func (reactForm) read(text string, t toolset) reading {
 	cut := text
 	if len(t.callable) > 0 {
@@ -37,8 +37,7 @@ func (reactForm) read(text string, t toolset) reading {
 	return reading{}
 }
 
-// beforeObservation cuts text where the stop word stands, as the provider does
-// or should have done.
+// beforeObservation cuts text at the stop word, as the provider should have done.
 func beforeObservation(text string) string {
 	if strings.HasPrefix(text, observationStop[1:]) {
 		return ""
@@ -114,9 +113,7 @@ func splitReact(text string) *reactText {
 			r.observed = true
 			return r
 		}
-		if rest = r.mark(l, rest); r.at != l {
-			open = false
-		}
+		r.mark(l)
 		start, r.open = pos-len(rest), open
 		r.block = (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos
 	}
@@ -127,25 +124,24 @@ func splitReact(text string) *reactText {
 // opensBlock reports whether a line starts a code block that goes on.
 func opensBlock(line string) bool { return isFence(line) && strings.Count(line, fence) == 1 }
 
-// starts reports whether a marker is one at this place, or just words. Behind
-// the final answer everything is words, but for an action with its input.
+// starts reports whether a marker counts at this place. Behind the final answer
+// markers are words of the answer, except for an action with its input.
 func (r *reactText) starts(l label) bool {
 	switch {
 	case r.at == finalAnswer:
 		r.both = r.both || l == actionInput && r.pending
 		r.pending = r.pending || l == action
 		return false
-	case l == question:
-		return r.at == none
+	case l == question: // repeated by the model
+		return false
 	case l == observation:
 		return r.at == action || r.at == actionInput
 	}
 	return true
 }
 
-// mark counts a marker and returns what belongs to it: of an Action with its
-// input in the same line, the input.
-func (r *reactText) mark(l label, rest string) string {
+// mark counts a marker.
+func (r *reactText) mark(l label) {
 	r.at = l
 	switch l {
 	case thought:
@@ -156,26 +152,7 @@ func (r *reactText) mark(l label, rest string) string {
 		r.inputs++
 	case action:
 		r.actions++
-		if name, input, ok := inlineInput(rest); ok {
-			r.keep(name)
-			r.at = actionInput
-			r.inputs++
-			return input
-		}
 	}
-	return rest
-}
-
-// inlineInput splits "search Action Input: x".
-func inlineInput(rest string) (name, input string, ok bool) {
-	for i := 1; i < len(rest); i++ {
-		if rest[i]|0x20 == 'a' && strings.IndexByte(" \t*_`,;", rest[i-1]) >= 0 {
-			if l, input, _ := markerOf(rest[i:]); l == actionInput {
-				return rest[:i], input, true
-			}
-		}
-	}
-	return "", "", false
 }
 
 // keep stores the text under the marker that ends here.
@@ -187,9 +164,6 @@ func (r *reactText) keep(s string) {
 	switch r.at {
 	case none, thought:
 		r.before.WriteString(s + "\n")
-	case question: // repeated by the model; what stands below the line is its own
-		_, own, _ := strings.Cut(s, "\n")
-		r.before.WriteString(own + "\n")
 	case action:
 		if r.name == "" {
 			r.name, _, _ = strings.Cut(s, "\n")
@@ -201,8 +175,7 @@ func (r *reactText) keep(s string) {
 	}
 }
 
-// arguments returns the input as ToolCall.Arguments, and whether its end is
-// sure.
+// arguments returns the input as ToolCall.Arguments, and whether its end is certain.
 func (r *reactText) arguments(t toolset, name string) (args string, whole bool) {
 	if r.inputs == 0 { // takesNothing
 		return "{}", true
@@ -211,11 +184,6 @@ func (r *reactText) arguments(t toolset, name string) (args string, whole bool) 
 	if strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") {
 		if _, err := rawjson.Parse(s, anySize); err == nil {
 			return s, true
-		}
-		if end, ok := balanced(s); ok {
-			if l, _, _ := markerOf(s[end:]); l == observation {
-				return s[:end], true
-			}
 		}
 		return s, false
 	}
@@ -226,8 +194,7 @@ func (r *reactText) arguments(t toolset, name string) (args string, whole bool) 
 	return t.arguments(name, text, s), whole
 }
 
-// unquoted returns what stands between the quotation marks if s is one
-// quotation.
+// unquoted returns the text between the quotation marks if s is one quotation.
 func unquoted(s string) (string, bool) {
 	if doc, err := rawjson.Parse(s, anySize); err == nil && doc.Root().Kind() == rawjson.String {
 		return doc.Root().Str(), true

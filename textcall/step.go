@@ -2,11 +2,11 @@ package textcall
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/repeat"
+	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -33,8 +33,8 @@ func newStep(ctx context.Context, c config, next middleware.ModelCall, req *midd
 	return s
 }
 
-// run asks until a text can be used or no attempt is left. An error of
-// the model call ends the step: to try again is the business of retry.
+// run asks until a text can be used or no attempt is left. An error of the model
+// call ends the step: package retry repeats such calls.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	for attempt := 1; ; attempt++ {
 		h := &held{}
@@ -50,25 +50,14 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			return s.exhausted(h, resp, r, wrong, attempt, repeated)
 		}
 		s.askAgain(resp, r, wrong)
-		if err := ended(ctx); err != nil {
-			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, err))
+		if ctx.Err() != nil {
+			return s.tally.Finish(nil, fmt.Errorf("textcall: ended before attempt %d: %w", attempt+1, run.ContextError(ctx)))
 		}
 	}
 }
 
-// ended returns why the context is done, nil if it is not.
-func ended(ctx context.Context) error {
-	if ctx.Err() == nil {
-		return nil
-	}
-	if cause := context.Cause(ctx); !errors.Is(cause, ctx.Err()) {
-		return fmt.Errorf("%w: %w", ctx.Err(), cause)
-	}
-	return ctx.Err()
-}
-
-// reading reads the answer, and says what is wrong with it, "" if nothing is.
-// Native calls and what a filter has cut are no texts to be read.
+// reading reads the answer, and returns what is wrong with it, "" if nothing is.
+// It does not read answers with native calls or cut by a filter.
 func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 	m := resp.Message
 	if len(m.ToolCalls) > 0 || resp.FinishReason == middleware.FinishFilter {
@@ -188,7 +177,7 @@ func newID(history []middleware.Message) string {
 	return id
 }
 
-// held keeps back what a model streams until it is known what it is.
+// held keeps back what a model streams until its text is read.
 type held struct{ events []middleware.Event }
 
 // over is next with its sink held back. Reasoning goes through: it is never an
@@ -214,7 +203,7 @@ func (h *held) over(next middleware.ModelCall) middleware.ModelCall {
 	}
 }
 
-// release shows what was held, as it came.
+// release streams what was held, in order.
 func (h *held) release(sink middleware.Sink) error {
 	for _, e := range h.events {
 		if err := sink(e); err != nil {

@@ -17,17 +17,25 @@
 //
 // # How a text is read
 //
-// Small departures from the form are no fault: letter case and markdown around
-// the markers, quoted inputs, inputs of several lines, code fences or none,
-// prose around them, and in JSON blocks the keys tool or name for action, and
-// tool_input or arguments for action_input. A text with no sign of the form at
-// all is the final answer. What a model thinks aloud in a leading
-// <think>…</think> is passed over.
+// Small models do not keep to the form exactly. textcall accepts these departures,
+// each of which has one meaning:
 //
-// Two actions, an action beside a final answer, an action without its input
-// and the like are faults: textcall does not choose. The exact names of the
-// tools count; a name that is not declared is a call nevertheless, which
-// argsvalidate answers.
+//   - letter case, numbers and markdown around the markers;
+//   - quoted inputs, inputs of several lines, code fences or none, prose around
+//     the action;
+//   - a tool name in quotes or brackets, or as "one of [name]", which small models
+//     copy from prompts;
+//   - in JSON blocks the keys tool or name for action, tool_input or arguments for
+//     action_input, and an action named Final Answer for the answer.
+//
+// A text with no sign of a form is the final answer. A leading <think>…</think> is
+// skipped.
+//
+// These are faults: two actions, an action beside a final answer, an action without
+// its input (or with it on the same line), a JSON block that is not JSON, a json code
+// block with words in it, and an action in the form that is not Options.Format. The
+// last one is detected so that an action is never returned as the answer. The exact names of the tools count; a call to a name that is not
+// declared is a call nevertheless, which argsvalidate answers.
 //
 // In the report, an attempt whose text could not be used has one issue: of code
 // unreadable, or of code tool_choice where the request demanded a tool and the
@@ -104,13 +112,13 @@ func (o Options) Validate() error {
 // The request that is sent on has no function tools, and no calls or replies of
 // such in its history; its Native and those of the messages that were rewritten
 // are nil. Other tools and their calls stay. A ToolChoice that demands a call is
-// said in words, and an answer that disregards them is a fault; under ToolNone
+// said in words, and an answer that does not obey it is a fault; under ToolNone
 // no tool is described. A request without function tools and calls is passed on as
 // it is, and so is an answer with native tool calls: they are the model's own.
 //
-// A call gets the id textcall_n, where it is the n-th of the conversation; what
-// the model thought is the message's text. What stands behind a JSON block, or
-// from a made-up Observation on, is cut: the model cannot know the result.
+// A call gets the id textcall_n, where it is the n-th of the conversation. The
+// model's thought is the message's text. The text behind a JSON block, or from an
+// invented Observation on, is cut: the model cannot know the result.
 // FinishReason is tool_calls, but stays length
 // where the input may be cut off. Response.Native is nil where the message is
 // not the model's own. The report has every text as it was written.
@@ -119,9 +127,8 @@ func (o Options) Validate() error {
 // Request.Stop where that has room (OpenAI takes four), and the text is cut
 // there in any case.
 //
-// Text is not streamed, because it may be an action: a sink gets reasoning as
-// it comes, the answer once it is known to be one, and nothing of calls but for
-// those that are native.
+// Text is not streamed while it may be an action. A sink gets reasoning as it
+// arrives, the answer once it is read, and only native calls.
 //
 // The error is an *Error under Raise, else that of the model call, of the sink,
 // or of the context that ended between two attempts.

@@ -45,8 +45,8 @@ func (t toolset) find(name string) (middleware.Tool, bool) {
 	return t.declared[i], true
 }
 
-// names is a line with the names of the tools that may be called. It stands
-// outside of the form, whose lines small models copy as they are.
+// names is a line with the names of the tools that may be called. It is outside the
+// form, because small models copy the lines of the form.
 func (t toolset) names() string {
 	all := make([]string, len(t.callable))
 	for i, tool := range t.callable {
@@ -64,8 +64,8 @@ func (t toolset) placeholder() string {
 	return "name of the tool"
 }
 
-// list describes the tools, one after the other. The words are strangers': they
-// stay on lines of their own tool.
+// list describes the tools, one after the other. Descriptions may come from anyone:
+// they stay on the lines of their own tool.
 func (t toolset) list() string {
 	var b strings.Builder
 	for _, tool := range t.callable {
@@ -146,8 +146,8 @@ func (t toolset) schema(name string) (rawjson.Value, bool) {
 	return doc.Root(), doc.Root().Kind() == rawjson.Object
 }
 
-// anySize is for texts whose size is judged elsewhere; rawjson takes linear
-// time and never recurses.
+// anySize is for texts whose size is limited elsewhere. rawjson takes linear time
+// and never recurses.
 var anySize = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}
 
 // arguments returns what the input text of a call to a tool means: {"p": text}
