@@ -16,7 +16,7 @@ import (
 )
 
 var codecs = map[string]wire.Codec{
-	anthropic.name: wire.Anthropic, chat.name: wire.OpenAIChat, responses.name: wire.OpenAIResponses,
+	anthropic.name: wire.Anthropic(), chat.name: wire.OpenAIChat(), responses.name: wire.OpenAIResponses(),
 }
 
 // ask is a model call in each format, as small as it can be.

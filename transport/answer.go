@@ -50,7 +50,7 @@ func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *
 func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	from := s.origin(resp)
 	r := from.response()
-	streamed, status := isStream(body, s.codec), statusOf(resp)
+	streamed, status := from.stream.IsStream(), statusOf(resp)
 	if streamed && status == invalid {
 		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
 	}
@@ -141,7 +141,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 		body := append(shown, events...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case a.stream != nil:
-		setBody(r, a.raw, isStream(a.raw, s.codec))
+		setBody(r, a.raw, a.stream.IsStream())
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(a.raw))
 	}
@@ -155,7 +155,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 // partial reports whether an answer that ended in the provider's error may hold
 // tool calls before it, which nobody has looked at.
 func (s *step) partial(a *attempt) bool {
-	return s.tools && isStream(a.raw, s.codec)
+	return s.tools && a.stream.IsStream()
 }
 
 // lastRefusal returns the last attempt if it ended in the provider's error.

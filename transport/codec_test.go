@@ -13,7 +13,8 @@ import (
 )
 
 // toy is a wire format for tests: neutral JSON, and events of one member each.
-type toy struct{}
+// Codec is nil: it is there for the method that seals the interface.
+type toy struct{ wire.Codec }
 
 type toyRequest struct {
 	Toy     bool               `json:"toy"`
@@ -168,6 +169,18 @@ type toyCursor struct {
 	taken int
 }
 
+func (s *toyCursor) IsStream() bool { return strings.HasPrefix(s.raw, "data:") }
+
+func (s *toyCursor) Ended() bool { return false }
+
+func (s *toyCursor) Failure() []byte {
+	if !s.IsStream() || s.failed == nil {
+		return nil
+	}
+	at := strings.LastIndex(strings.TrimRight(s.raw, "\n"), "data:")
+	return []byte(s.raw[at:])
+}
+
 func (s *toyCursor) Take() []byte {
 	out := []byte(s.raw[s.taken:s.safe])
 	s.taken = s.safe
@@ -189,6 +202,7 @@ func (s *toyCursor) Rest(resp *middleware.Response) ([]byte, error) {
 }
 
 type toyReader struct {
+	wire.Stream // nil, as in toy
 	sink        middleware.Sink
 	raw         string
 	at, safe    int

@@ -82,7 +82,7 @@ func (s *step) raised(err error) *http.Response {
 		r.Header.Set(errorHeader, f.code)
 	}
 	r.Header.Set("Content-Length", "0")
-	setBody(r, s.codec.EncodeError(f.status, f.code, f.message), false)
+	setBody(r, encodeError(s.codec, f.status, f.code, f.message), false)
 	return r
 }
 
@@ -90,42 +90,16 @@ func (s *step) raised(err error) *http.Response {
 // were taken, and the code for the trailer: the provider's own event, without a
 // code, if stream is that of attempt a, which ended with err.
 func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
-	if own := s.ownEvent(a); own != nil && a.stream == stream { // another answer has another id, and counts anew
-		return stream.Passed(own), ""
+	if a != nil && a.stream == stream { // another answer has another id, and counts anew
+		if own := stream.Failure(); own != nil {
+			return stream.Passed(own), ""
+		}
 	}
 	f := s.fault(err)
 	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // one object came behind a keep-alive
 		events = s.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
 	}
 	return events, f.ownCode()
-}
-
-// ownEvent returns the event in which the provider said its error, if it did
-// so in a stream.
-func (s *step) ownEvent(a *attempt) []byte {
-	if a == nil || a.refusal == nil || a.stream == nil || !isStream(a.raw, s.codec) {
-		return nil
-	}
-	for e := range eventsFromTheEnd(a.raw) {
-		if !oneEvent(e) {
-			return nil // lines that end in several ways: others may stand before it
-		}
-		st := s.codec.NewStream(a.req, nil)
-		var refusal *middleware.ModelError
-		if _, err := st.Write(e); err != nil {
-			continue
-		}
-		if _, err := st.Close(); errors.As(err, &refusal) && refusal.Code == a.refusal.Code {
-			return e
-		}
-	}
-	return nil
-}
-
-// oneEvent reports whether no reader of server-sent events finds two events in e.
-func oneEvent(e []byte) bool {
-	text := strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(string(e))
-	return !strings.Contains(strings.Trim(text, "\n"), "\n\n")
 }
 
 // clean shortens text for the client and takes the query of the address out of

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -75,11 +76,7 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 }
 
 func (p *proxied) panicked(req *http.Request, err *Panic) *http.Response {
-	s := &step{t: p.t, req: req, codec: wire.OpenAIChat}
-	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok && *at != nil {
-		s.codec = *at
-	}
-	return s.raised(err)
+	return (&step{t: p.t, req: req, codec: noted(req)}).raised(err)
 }
 
 type codecKey struct{}
@@ -90,11 +87,20 @@ func isProxied(req *http.Request) bool {
 	return ok
 }
 
-// note tells the Handler, if there is one, in which format its client speaks.
+// note tells the Handler, if there is one, which format its client uses.
 func note(req *http.Request, c wire.Codec) {
 	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok {
 		*at = c
 	}
+}
+
+// noted returns what note said; nil if the format is not known.
+func noted(req *http.Request) wire.Codec {
+	at, _ := req.Context().Value(codecKey{}).(*wire.Codec)
+	if at == nil {
+		return nil
+	}
+	return *at
 }
 
 // unreachable answers for an upstream that did not. The error is not shown: it
@@ -104,17 +110,20 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		status, code = http.StatusGatewayTimeout, "upstream_timeout"
 	}
-	at, ok := r.Context().Value(codecKey{}).(*wire.Codec)
-	if !ok || *at == nil {
-		refuse(w, status, code, message)
-		return
-	}
-	write(w, status, (*at).EncodeError(status, code, message))
+	write(w, status, encodeError(noted(r), status, code, message))
 }
 
 // refuse answers a request of no known format.
 func refuse(w http.ResponseWriter, status int, code, message string) {
-	write(w, status, []byte(`{"error":{"code":"`+code+`","message":"`+message+`"}}`))
+	write(w, status, encodeError(nil, status, code, message))
+}
+
+// encodeError writes an error in the format of c; nil stands for no known format.
+func encodeError(c wire.Codec, status int, code, message string) []byte {
+	if c == nil {
+		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
+	}
+	return c.EncodeError(status, code, message)
 }
 
 func write(w http.ResponseWriter, status int, body []byte) {

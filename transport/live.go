@@ -86,7 +86,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		s.shown.end(a.lineErr)
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
-	case last == a && a.refusal != nil && !s.tools && isStream(a.raw, s.codec):
+	case last == a && a.refusal != nil && !s.tools && a.stream.IsStream():
 		s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 		s.shown.end(nil)
 	default:
@@ -107,7 +107,7 @@ func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.stream.Taken() == 0 && (s.origin(resp) != a || !isStream(a.raw, s.codec)) {
+	if a.stream.Taken() == 0 && (s.origin(resp) != a || !a.stream.IsStream()) {
 		body, _, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
 		return body, err
 	}

@@ -70,7 +70,7 @@ func TestAnswersOfTheChainsOwn(t *testing.T) {
 // An answer of the chain's own has no headers of an answer that it replaces.
 func TestCachedAnswerReplacesAnother(t *testing.T) {
 	t.Parallel()
-	stored, err := wire.OpenAIChat.DecodeResponse(nil, []byte(chat().stream("Kept.")))
+	stored, err := wire.OpenAIChat().DecodeResponse(nil, []byte(chat().stream("Kept.")))
 	require.NoError(t, err)
 	replace := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
 		if _, err := next(ctx, req); err != nil {

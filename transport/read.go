@@ -107,6 +107,11 @@ func plain(resp *http.Response, raw []byte) []byte {
 	return b
 }
 
+// patience is how long a server may keep the line open behind the end mark of
+// its stream. SDKs do not wait at all, but the line can be used again only when
+// it was read to its end.
+const patience = time.Second
+
 // readAnswer reads an answer through the codec, and shows the client what may
 // be shown.
 func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
@@ -141,7 +146,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			s.begins(a)
 			s.show(a)
 		}
-		if late == nil && a.stream.Safe() < len(a.raw) && endsMarked(a.raw) { // the end is never safe
+		if late == nil && a.stream.Ended() {
 			late = time.AfterFunc(patience, func() { a.cancel(nil) })
 			defer late.Stop()
 		}

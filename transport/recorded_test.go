@@ -179,7 +179,7 @@ func refuseOnce() middleware.Middleware {
 // decodes says whether the format of x reads body as an answer with the calls
 // of x.
 func decodes(x exchange, body string) error {
-	for _, c := range []wire.Codec{wire.OpenAIChat, wire.Anthropic, wire.OpenAIResponses, wire.Gemini, wire.Ollama} {
+	for _, c := range wire.Codecs() {
 		if !c.Match(strings.SplitN(x.Path, "?", 2)[0], []byte(x.Request)) {
 			continue
 		}

@@ -175,7 +175,7 @@ func (o Options) withDefaults() Options {
 		o.KeepAlive = keepAlive
 	}
 	if o.Codecs == nil {
-		o.Codecs = []wire.Codec{wire.OpenAIChat, wire.Anthropic, wire.OpenAIResponses, wire.Gemini, wire.Ollama}
+		o.Codecs = wire.Codecs()
 	}
 	if o.MaxModelCalls == 0 {
 		o.MaxModelCalls = 10

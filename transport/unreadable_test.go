@@ -166,7 +166,7 @@ func TestUnreadableRequests(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"model":"m","messages":[{"role":"user","content":"hi"}],"x":` + extra
-			if _, err := wire.OpenAIChat.DecodeRequest([]byte(body + "}")); err == nil {
+			if _, err := wire.OpenAIChat().DecodeRequest([]byte(body + "}")); err == nil {
 				return // the codec reads it
 			}
 			p := &provider{status: http.StatusOK, body: "{}"}

@@ -52,7 +52,7 @@ func chat() speech {
 		return "[" + strings.Join(all, ",") + "]"
 	}
 	usage := `"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}`
-	return speech{codec: wire.OpenAIChat, path: "/v1/chat/completions", kind: "text/event-stream",
+	return speech{codec: wire.OpenAIChat(), path: "/v1/chat/completions", kind: "text/event-stream",
 		request: func(stream bool) string {
 			return fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"1?"}],"tools":[{"type":"function","function":{"name":"add","parameters":%s}}]}`, stream, schema)
 		},
@@ -69,7 +69,7 @@ func chat() speech {
 }
 
 func anthropic() speech {
-	return speech{codec: wire.Anthropic, path: "/v1/messages", kind: "text/event-stream",
+	return speech{codec: wire.Anthropic(), path: "/v1/messages", kind: "text/event-stream",
 		request: func(stream bool) string {
 			return fmt.Sprintf(`{"model":"m","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"1?"}],"tools":[{"name":"add","input_schema":%s}]}`, stream, schema)
 		},
@@ -109,7 +109,7 @@ func responses() speech {
 		}
 		return `{"id":"x","object":"response","status":"completed","model":"m","output":[` + items + `],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}`
 	}
-	return speech{codec: wire.OpenAIResponses, path: "/v1/responses", kind: "text/event-stream",
+	return speech{codec: wire.OpenAIResponses(), path: "/v1/responses", kind: "text/event-stream",
 		request: func(stream bool) string {
 			return fmt.Sprintf(`{"model":"m","stream":%t,"store":false,"input":[{"role":"user","content":"1?"}],"tools":[{"type":"function","name":"add","parameters":%s}]}`, stream, schema)
 		},
@@ -146,7 +146,7 @@ func gemini() speech {
 		}
 		return strings.Join(all, ",")
 	}
-	return speech{codec: wire.Gemini, path: "/v1beta/models/m:generateContent /v1beta/models/m:streamGenerateContent?alt=sse", kind: "text/event-stream",
+	return speech{codec: wire.Gemini(), path: "/v1beta/models/m:generateContent /v1beta/models/m:streamGenerateContent?alt=sse", kind: "text/event-stream",
 		request: func(bool) string {
 			return `{"contents":[{"role":"user","parts":[{"text":"1?"}]}],"tools":[{"functionDeclarations":[{"name":"add","parametersJsonSchema":` + schema + `}]}]}`
 		},
@@ -177,7 +177,7 @@ func ollama() speech {
 		}
 		return fmt.Sprintf(`{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":%q%s},%s`, text, calls, end)
 	}
-	return speech{codec: wire.Ollama, path: "/api/chat", kind: "application/x-ndjson",
+	return speech{codec: wire.Ollama(), path: "/api/chat", kind: "application/x-ndjson",
 		request: func(stream bool) string {
 			return fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"1?"}],"tools":[{"type":"function","function":{"name":"add","parameters":%s}}]}`, stream, schema)
 		},

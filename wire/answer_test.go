@@ -24,11 +24,11 @@ type asker struct {
 }
 
 func askers() map[string]asker {
-	chat := asker{codec: wire.OpenAIChat, path: "/v1/chat/completions", reasons: true}
-	responses := asker{codec: wire.OpenAIResponses, path: "/v1/responses", onlyOne: true}
-	anthropic := asker{codec: wire.Anthropic, path: "/v1/messages", onlyOne: true}
-	gemini := asker{codec: wire.Gemini, reasons: true, body: `{"contents":[]}`}
-	ollama := asker{codec: wire.Ollama, path: "/api/chat", reasons: true, onlyOne: true}
+	chat := asker{codec: wire.OpenAIChat(), path: "/v1/chat/completions", reasons: true}
+	responses := asker{codec: wire.OpenAIResponses(), path: "/v1/responses", onlyOne: true}
+	anthropic := asker{codec: wire.Anthropic(), path: "/v1/messages", onlyOne: true}
+	gemini := asker{codec: wire.Gemini(), reasons: true, body: `{"contents":[]}`}
+	ollama := asker{codec: wire.Ollama(), path: "/api/chat", reasons: true, onlyOne: true}
 	with := func(a asker, path, body, kind string) asker {
 		a.path, a.body, a.kind = a.path+path, body, kind
 		return a
@@ -82,10 +82,10 @@ func (a asker) expect(s said) said {
 	if s.model == "" {
 		s.model = "asked"
 	}
-	if a.codec == wire.Gemini {
+	if a.codec == wire.Gemini() {
 		s.usage.CacheWrite = 0
 	}
-	if a.codec == wire.Ollama {
+	if a.codec == wire.Ollama() {
 		s.usage = middleware.Usage{Input: s.usage.Input, Output: s.usage.Output}
 	}
 	return s
@@ -231,14 +231,14 @@ func TestAnswersHaveWhatClientsDemand(t *testing.T) {
 			require.NotEmpty(t, again.Message.ToolCalls[0].ID)
 			none := &middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "add"})}
 			want := ""
-			if a.codec == wire.Anthropic || a.codec == wire.Gemini || a.codec == wire.Ollama {
+			if a.codec == wire.Anthropic() || a.codec == wire.Gemini() || a.codec == wire.Ollama() {
 				want = "{}"
 			}
 			require.Equal(t, want, a.answered(t, none).calls[0].Arguments, "no arguments at all")
 			require.Equal(t, middleware.FinishToolCalls, again.FinishReason)
 			other, _, err := a.codec.EncodeAnswer(a.path, []byte(a.body), bare)
 			require.NoError(t, err)
-			if a.codec != wire.Ollama {
+			if a.codec != wire.Ollama() {
 				require.NotEqual(t, string(body), string(other), "each answer has an id of its own")
 			}
 			for _, m := range []middleware.Message{{}, middleware.User("x"), middleware.ToolReply(middleware.ToolCall{ID: "c"}, "x")} {
@@ -254,10 +254,10 @@ func TestAnswersHaveWhatClientsDemand(t *testing.T) {
 			}
 		})
 	}
-	full, _, err := wire.OpenAIResponses.EncodeAnswer("/v1/responses", []byte(`{"model":"m","input":""}`), bare)
+	full, _, err := wire.OpenAIResponses().EncodeAnswer("/v1/responses", []byte(`{"model":"m","input":""}`), bare)
 	require.NoError(t, err)
 	require.Contains(t, string(full), `"cache_write_tokens":0`, "openai-python 3.54 demands it in its strict mode")
-	plain, _, err := wire.OpenAIChat.EncodeAnswer("/v1/chat/completions", []byte(`{"model":"m","messages":[],"stream":true}`), bare)
+	plain, _, err := wire.OpenAIChat().EncodeAnswer("/v1/chat/completions", []byte(`{"model":"m","messages":[],"stream":true}`), bare)
 	require.NoError(t, err)
 	require.NotContains(t, string(plain), `"choices":[]`, "a client that did not ask for figures may fail on a chunk without choices")
 	require.True(t, strings.HasSuffix(string(plain), "data: [DONE]\n\n"))

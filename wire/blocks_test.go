@@ -33,49 +33,49 @@ func at(index, event string) string { return strings.Replace(event, `"index":0`,
 func TestAnthropicContentInTheStart(t *testing.T) {
 	t.Parallel()
 	body := messageStream(`{"type":"text","text":"Hi."},`+payBlock, `{"type":"ping"}`)
-	s := wire.Anthropic.NewStream(nil, nil)
+	s := wire.Anthropic().NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	require.Zero(t, s.Safe(), "a call is held")
-	resp := requirePay(t, wire.Anthropic, body)
+	resp := requirePay(t, wire.Anthropic(), body)
 	require.Equal(t, "Hi.", resp.Message.Text())
 
 	changed := resp.Clone()
 	changed.Message.ToolCalls[0].Arguments = `{"amount":6}`
-	out, err := wire.Anthropic.EncodeResponse(changed)
+	out, err := wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
 	require.Equal(t, strings.Replace(body, `"amount":5`, `"amount":6`, 1), string(out))
 
 	changed.Message.ToolCalls = nil
-	out, err = wire.Anthropic.EncodeResponse(changed)
+	out, err = wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "call_1")
 	require.Contains(t, string(out), `"content":[{"type":"text","text":"Hi."}]`)
 
 	two := messageStream(payBlock, at("1", strings.Replace(payOpen, "call_1", "call_2", 1)), at("1", payDelta), at("1", payStop))
-	resp, err = wire.Anthropic.DecodeResponse(nil, []byte(two))
+	resp, err = wire.Anthropic().DecodeResponse(nil, []byte(two))
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 2)
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
-	out, err = wire.Anthropic.EncodeResponse(resp)
+	out, err = wire.Anthropic().EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Contains(t, string(out), `"content":[]`)
-	got := requirePay(t, wire.Anthropic, string(out))
+	got := requirePay(t, wire.Anthropic(), string(out))
 	require.Equal(t, "call_2", got.Message.ToolCalls[0].ID)
 	require.Contains(t, string(out), `"type":"content_block_start","index":0`)
 
 	text := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Let me see."}}`, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop))
-	s = wire.Anthropic.NewStream(nil, nil)
+	s = wire.Anthropic().NewStream(nil, nil)
 	_, err = s.Write([]byte(text))
 	require.NoError(t, err)
 	shown := string(s.Take())
 	_, err = s.Close()
 	require.NoError(t, err)
-	later, err := wire.Anthropic.DecodeResponse(nil, []byte(body))
+	later, err := wire.Anthropic().DecodeResponse(nil, []byte(body))
 	require.NoError(t, err)
 	rest, err := s.Rest(later)
 	require.NoError(t, err)
-	spliced, err := wire.Anthropic.DecodeResponse(nil, []byte(shown+string(rest)))
+	spliced, err := wire.Anthropic().DecodeResponse(nil, []byte(shown+string(rest)))
 	require.NoError(t, err)
 	require.Len(t, spliced.Message.ToolCalls, 1)
 	require.Equal(t, "Let me see.Hi.", spliced.Message.Text())
@@ -86,8 +86,8 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 // behind it. A stream in which that makes a difference cannot be read.
 func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 	t.Parallel()
-	requirePay(t, wire.Anthropic, messageStream("", payOpen, payDelta, payStop))
-	requirePay(t, wire.Anthropic, messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":5}`, 1), payStop))
+	requirePay(t, wire.Anthropic(), messageStream("", payOpen, payDelta, payStop))
+	requirePay(t, wire.Anthropic(), messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":5}`, 1), payStop))
 	second := at("1", strings.Replace(payOpen, "call_1", "call_2", 1))
 	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
 	for name, body := range map[string]string{
@@ -111,7 +111,7 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := wire.Anthropic.DecodeResponse(nil, []byte(body))
+			_, err := wire.Anthropic().DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, wire.ErrShape)
 		})
 	}
@@ -128,13 +128,13 @@ func TestAnthropicWithoutNames(t *testing.T) {
 	}
 	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`
 	body := nameless(messageStream("", text, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop)))
-	resp := requirePay(t, wire.Anthropic, body)
+	resp := requirePay(t, wire.Anthropic(), body)
 	resp.Message.ToolCalls[0].Native = nil
-	out, err := wire.Anthropic.EncodeResponse(resp)
+	out, err := wire.Anthropic().EncodeResponse(resp)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "event:")
 
-	s := wire.Anthropic.NewStream(nil, nil)
+	s := wire.Anthropic().NewStream(nil, nil)
 	_, err = s.Write([]byte(body))
 	require.NoError(t, err)
 	shown := string(s.Take())
@@ -142,12 +142,12 @@ func TestAnthropicWithoutNames(t *testing.T) {
 	_, err = s.Close()
 	require.NoError(t, err)
 	for _, later := range []string{messageStream("", payOpen, payDelta, payStop), `{"role":"assistant","content":[` + payBlock + `],"stop_reason":"tool_use"}`} {
-		resp, err := wire.Anthropic.DecodeResponse(nil, []byte(later))
+		resp, err := wire.Anthropic().DecodeResponse(nil, []byte(later))
 		require.NoError(t, err)
 		rest, err := s.Rest(resp)
 		require.NoError(t, err)
 		require.NotContains(t, string(rest), "event:")
-		got, err := wire.Anthropic.DecodeResponse(nil, []byte(shown+string(rest)))
+		got, err := wire.Anthropic().DecodeResponse(nil, []byte(shown+string(rest)))
 		require.NoError(t, err)
 		require.Len(t, got.Message.ToolCalls, 1)
 	}
@@ -157,7 +157,7 @@ func TestAnthropicWithoutNames(t *testing.T) {
 // one stream: a client that ends lines at LF only would not see the first field.
 func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
 	t.Parallel()
-	s := wire.Anthropic.NewStream(nil, nil)
+	s := wire.Anthropic().NewStream(nil, nil)
 	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop, at("1", payOpen), at("1", payStop))
 	_, err := s.Write([]byte(first))
 	require.NoError(t, err)
@@ -165,7 +165,7 @@ func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
 	_, err = s.Close()
 	require.NoError(t, err)
 	for _, space := range []string{"\r \n", "\n", "\r\n\r\n"} {
-		later := requirePay(t, wire.Anthropic, space+strings.ReplaceAll(messageStream("", payOpen, payDelta, payStop), "\n", "\r\n"))
+		later := requirePay(t, wire.Anthropic(), space+strings.ReplaceAll(messageStream("", payOpen, payDelta, payStop), "\n", "\r\n"))
 		rest, err := s.Rest(later)
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(rest), "event: content_block_start"), "%q", rest)

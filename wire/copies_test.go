@@ -67,7 +67,7 @@ func requirePay(t *testing.T, c wire.Codec, body string) *middleware.Response {
 // which two of them hold different calls cannot be read.
 func TestResponsesCopiesThatDiffer(t *testing.T) {
 	t.Parallel()
-	requirePay(t, wire.OpenAIResponses, eventStream(payStream()...))
+	requirePay(t, wire.OpenAIResponses(), eventStream(payStream()...))
 	swap := func(i int, old, new string) func([]string) []string {
 		return func(s []string) []string {
 			require.Contains(t, s[i], old)
@@ -116,7 +116,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 			if events[0] == "" {
 				body = eventStream(payStream()[:2]...) + events[1] + eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`)
 			}
-			_, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(body))
+			_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, wire.ErrShape)
 		})
 	}
@@ -135,11 +135,11 @@ func TestResponsesCustomCopies(t *testing.T) {
 			`{"type":"response.output_item.done","output_index":0,"item":`+item(whole)+`}`,
 			`{"type":"response.completed","response":{"status":"completed","output":[`+item(end)+`]}}`)
 	}
-	resp, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(stream("ls", "ls", "ls", "ls")))
+	resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(stream("ls", "ls", "ls", "ls")))
 	require.NoError(t, err)
 	require.Equal(t, "ls", resp.Message.ToolCalls[0].Arguments)
 	for _, body := range []string{stream("rm", "ls", "ls", "ls"), stream("ls", "rm", "ls", "ls"), stream("ls", "ls", "rm", "ls"), stream("ls", "ls", "ls", "rm")} {
-		_, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(body))
+		_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
 		require.ErrorIs(t, err, wire.ErrShape)
 	}
 }
@@ -151,16 +151,16 @@ func TestResponsesEarlyCalls(t *testing.T) {
 	events := payStream()
 	events[0] = strings.Replace(events[0], `"output":[]`, `"output":[`+payCall(good)+`]`, 1)
 	body := eventStream(events...)
-	s := wire.OpenAIResponses.NewStream(nil, nil)
+	s := wire.OpenAIResponses().NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	require.Zero(t, s.Safe())
-	resp := requirePay(t, wire.OpenAIResponses, body)
+	resp := requirePay(t, wire.OpenAIResponses(), body)
 	resp.Message.ToolCalls[0].Arguments = `{"amount":6}`
-	_, err = wire.OpenAIResponses.EncodeResponse(resp)
+	_, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 	resp.Message.ToolCalls = nil
-	_, err = wire.OpenAIResponses.EncodeResponse(resp)
+	_, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
 
@@ -200,7 +200,7 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	t.Parallel()
 	body := bareStream(`{"amount":5}`)
 	var text string
-	s := wire.OpenAIResponses.NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil })
+	s := wire.OpenAIResponses().NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil })
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	require.Equal(t, strings.Index(body, "event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"item\":{\"id\":\"fc_1\""), s.Safe())
@@ -212,18 +212,18 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	for i, c := range resp.Message.ToolCalls {
 		require.Equal(t, fmt.Sprintf("call_%d {\"amount\":5}", i+1), c.ID+" "+c.Arguments)
 	}
-	out, err := wire.OpenAIResponses.EncodeResponse(resp)
+	out, err := wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Equal(t, body, string(out))
 
 	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
-	out, err = wire.OpenAIResponses.EncodeResponse(resp)
+	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Equal(t, 3, strings.Count(string(out), `{\"amount\":6}`), "a change reaches every copy")
 	require.NotContains(t, string(out), "output_index")
 
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
-	out, err = wire.OpenAIResponses.EncodeResponse(resp)
+	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "call_1")
 	require.NotContains(t, string(out), "output_index")
@@ -232,7 +232,7 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 // The rest behind text that was shown stays in the form of such a server.
 func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 	t.Parallel()
-	s := wire.OpenAIResponses.NewStream(nil, nil)
+	s := wire.OpenAIResponses().NewStream(nil, nil)
 	_, err := s.Write([]byte(bareStream(`{"amount":99999}`)))
 	require.NoError(t, err)
 	shown := string(s.Take())
@@ -243,13 +243,13 @@ func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 		"a stream":  strings.NewReplacer("msg_1", "msg_9", "fc_1", "fc_8", "fc_2", "fc_9").Replace(bareStream(`{"amount":5}`)),
 		"an object": `{"id":"r2","status":"completed","output":[{"type":"message","id":"msg_9","role":"assistant","content":[{"type":"output_text","text":"Hello."}]},` + payCall(good) + `]}`,
 	} {
-		later, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(answer))
+		later, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(answer))
 		require.NoError(t, err)
 		rest, err := s.Rest(later)
 		require.NoError(t, err)
 		require.NotContains(t, string(rest), "99999")
 		require.NotContains(t, string(rest), "output_index", name)
-		got, err := wire.OpenAIResponses.DecodeResponse(nil, []byte(shown+string(rest)))
+		got, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(shown+string(rest)))
 		require.NoError(t, err)
 		require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
 		require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)

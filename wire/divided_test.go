@@ -42,7 +42,7 @@ func TestDividedCalls(t *testing.T) {
 		"two calls":     ended(calls(whole), calls(other)),
 		"an older call": ended(chunkOf(old), chunkOf(older)),
 	} {
-		resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(body))
+		resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(body))
 		require.NoError(t, err, name)
 		require.Equal(t, "pay", resp.Message.ToolCalls[0].Name)
 		require.JSONEq(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
@@ -63,7 +63,7 @@ func TestDividedCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := wire.OpenAIChat.DecodeResponse(nil, []byte(body))
+			_, err := wire.OpenAIChat().DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, wire.ErrShape)
 		})
 	}
@@ -75,8 +75,8 @@ func TestGeminiCallBehindAnotherCandidate(t *testing.T) {
 	const call = `{"index":0,"content":{"role":"model","parts":[{"functionCall":{"name":"pay","args":{"amount":5}}}]},"finishReason":"STOP"}`
 	const other = `{"index":1,"content":{"role":"model","parts":[{"text":"or"}]},"finishReason":"STOP"}`
 	answer := func(candidates string) []byte { return []byte(`data: {"candidates":[` + candidates + `]}` + "\n\n") }
-	_, err := wire.Gemini.DecodeResponse(nil, answer(call+","+other))
+	_, err := wire.Gemini().DecodeResponse(nil, answer(call+","+other))
 	require.NoError(t, err)
-	_, err = wire.Gemini.DecodeResponse(nil, answer(other+","+call))
+	_, err = wire.Gemini().DecodeResponse(nil, answer(other+","+call))
 	require.ErrorIs(t, err, wire.ErrShape)
 }

@@ -18,7 +18,7 @@ func TestModelHidesTheKeyInAStream(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, p provider) {
 		sent := string(p.codec.EncodeError(500, "auth", "Incorrect key "+key))
-		if p.codec != wire.Ollama {
+		if p.codec != wire.Ollama() {
 			sent = "data: " + sent + "\n\n"
 		}
 		url := serve(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, sent) })

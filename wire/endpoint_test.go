@@ -34,14 +34,14 @@ type provider struct {
 func providers() map[string]provider {
 	return map[string]provider{
 		"chat": {
-			codec: wire.OpenAIChat, path: "/chat/completions", header: "Authorization", value: "Bearer " + key,
+			codec: wire.OpenAIChat(), path: "/chat/completions", header: "Authorization", value: "Bearer " + key,
 			unary: `{"id":"c1","model":"m-1","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":5,"total_tokens":15}}`,
 			stream: "data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hel\"}}]}\n\n" +
 				"data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"lo\"}}]}\n\n" +
 				"data: {\"id\":\"c1\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n",
 		},
 		"responses": {
-			codec: wire.OpenAIResponses, path: "/responses", header: "Authorization", value: "Bearer " + key,
+			codec: wire.OpenAIResponses(), path: "/responses", header: "Authorization", value: "Bearer " + key,
 			unary: `{"id":"r1","object":"response","status":"completed","model":"m-1","output":[{"type":"function_call","id":"fc_1","call_id":"call_1","name":"get_weather","arguments":"{\"city\":\"Oslo\"}","status":"completed"}],"usage":{"input_tokens":10,"output_tokens":5,"total_tokens":15}}`,
 			stream: "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"r1\",\"status\":\"in_progress\",\"output\":[]}}\n\n" +
 				"event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"sequence_number\":1,\"output_index\":0,\"item\":{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":\"in_progress\",\"content\":[]}}\n\n" +
@@ -51,7 +51,7 @@ func providers() map[string]provider {
 				"event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":5,\"response\":{\"id\":\"r1\",\"status\":\"completed\",\"output\":[{\"type\":\"message\",\"id\":\"msg_1\",\"role\":\"assistant\",\"status\":\"completed\",\"content\":[{\"type\":\"output_text\",\"text\":\"Hello\",\"annotations\":[]}]}]}}\n\n",
 		},
 		"anthropic": {
-			codec: wire.Anthropic, path: "/v1/messages", header: "X-Api-Key", value: key,
+			codec: wire.Anthropic(), path: "/v1/messages", header: "X-Api-Key", value: key,
 			unary: `{"id":"msg_1","type":"message","role":"assistant","model":"m-1","content":[{"type":"tool_use","id":"call_1","name":"get_weather","input":{"city":"Oslo"}}],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":5}}`,
 			stream: "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"msg_1\",\"type\":\"message\",\"role\":\"assistant\",\"model\":\"m-1\",\"content\":[],\"stop_reason\":null,\"usage\":{\"input_tokens\":10,\"output_tokens\":1}}}\n\n" +
 				"event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"text\",\"text\":\"\"}}\n\n" +
@@ -62,13 +62,13 @@ func providers() map[string]provider {
 				"event: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
 		},
 		"gemini": {
-			codec: wire.Gemini, path: "/models/m-1:generateContent", streamed: "/models/m-1:streamGenerateContent", header: "X-Goog-Api-Key", value: key,
+			codec: wire.Gemini(), path: "/models/m-1:generateContent", streamed: "/models/m-1:streamGenerateContent", header: "X-Goog-Api-Key", value: key,
 			unary: `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"get_weather","args":{"city":"Oslo"}}}]},"finishReason":"STOP"}],"modelVersion":"m-1","usageMetadata":{"promptTokenCount":10,"candidatesTokenCount":5,"totalTokenCount":15}}`,
 			stream: "data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"Hel\"}]}}]}\r\n\r\n" +
 				"data: {\"candidates\":[{\"content\":{\"role\":\"model\",\"parts\":[{\"text\":\"lo\"}]},\"finishReason\":\"STOP\"}]}\r\n\r\n",
 		},
 		"ollama": {
-			codec: wire.Ollama, path: "/api/chat", header: "Authorization", value: "Bearer " + key,
+			codec: wire.Ollama(), path: "/api/chat", header: "Authorization", value: "Bearer " + key,
 			unary: `{"model":"m-1","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"get_weather","arguments":{"city":"Oslo"}}}]},"done":true,"done_reason":"stop","prompt_eval_count":10,"eval_count":5}`,
 			stream: `{"model":"m-1","message":{"role":"assistant","content":"Hel"},"done":false}` + "\n" +
 				`{"model":"m-1","message":{"role":"assistant","content":"lo"},"done":false}` + "\n" +
@@ -307,7 +307,7 @@ func TestModelIsCancelled(t *testing.T) {
 func TestModelKeepsAddressesToItself(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{"http://127.0.0.1:1/?key=" + key, "http://127.0.0.1:1/%zz?key=" + key, "http://me:" + key + "/x@127.0.0.1:1"} {
-		_, err := wire.OpenAIChat.Model(wire.Endpoint{URL: url})(t.Context(), question())
+		_, err := wire.OpenAIChat().Model(wire.Endpoint{URL: url})(t.Context(), question())
 		require.Error(t, err)
 		require.NotContains(t, err.Error(), key)
 	}

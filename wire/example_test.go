@@ -17,13 +17,13 @@ func ExampleCodec() {
   "content": null, "reasoning_content": "Weather, so…",
   "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"town\":\"Oslo\"}"}}]}}]}`
 
-	resp, err := wire.OpenAIChat.DecodeResponse(&middleware.Request{}, []byte(body))
+	resp, err := wire.OpenAIChat().DecodeResponse(&middleware.Request{}, []byte(body))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	resp.Message.ToolCalls[0].Arguments = `{"city":"Oslo"}`
-	out, err := wire.OpenAIChat.EncodeResponse(resp)
+	out, err := wire.OpenAIChat().EncodeResponse(resp)
 	fmt.Println(string(out), err)
 	// Output:
 	// {"id": "c1",  "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant",
@@ -40,7 +40,7 @@ func ExampleEndpoint() {
 	}))
 	defer server.Close()
 
-	model := wire.Ollama.Model(wire.Endpoint{URL: server.URL, Model: "m-1"})
+	model := wire.Ollama().Model(wire.Endpoint{URL: server.URL, Model: "m-1"})
 	call := argsvalidate.New(argsvalidate.Options{})(model)
 
 	resp, err := call(context.Background(), &middleware.Request{

@@ -246,7 +246,7 @@ func takesTurn(c wire.Codec, req *middleware.Request, resp *middleware.Response)
 	}
 	if len(got.Messages) != len(req.Messages)+len(turn) {
 		want, seen := flat(append(req.Messages, turn...)), flat(got.Messages)
-		if c == wire.OpenAIResponses && slices.Equal(want, seen) {
+		if c == wire.OpenAIResponses() && slices.Equal(want, seen) {
 			return nil // a turn is a run of items: one that lost its end joins the next
 		}
 		return fmt.Errorf("re-ask: %d messages and a turn of %d became %d: %q for %q\n%s", len(req.Messages), len(turn), len(got.Messages), seen, want, body)

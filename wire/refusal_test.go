@@ -15,7 +15,7 @@ import (
 )
 
 // llamaFormats are the formats that llama-server speaks.
-var llamaFormats = map[string]wire.Codec{"chat": wire.OpenAIChat, "responses": wire.OpenAIResponses, "anthropic": wire.Anthropic}
+var llamaFormats = map[string]wire.Codec{"chat": wire.OpenAIChat(), "responses": wire.OpenAIResponses(), "anthropic": wire.Anthropic()}
 
 func llamaError(message string) string {
 	return `{"error":{"code":500,"message":"` + message + `","type":"server_error"}}`
@@ -79,10 +79,10 @@ func TestRefusedHistory(t *testing.T) {
 		}
 	}
 	vllm := []byte(`{"error":{"message":"Expecting ',' delimiter: line 1 column 54 (char 53)","type":"BadRequestError","param":null,"code":400}}`)
-	require.ErrorIs(t, wire.OpenAIChat.DecodeError(400, nil, vllm), middleware.ErrInvalidHistory)
-	require.NotErrorIs(t, wire.OpenAIChat.DecodeError(500, nil, vllm), middleware.ErrInvalidHistory, "a server may have failed to parse something else")
+	require.ErrorIs(t, wire.OpenAIChat().DecodeError(400, nil, vllm), middleware.ErrInvalidHistory)
+	require.NotErrorIs(t, wire.OpenAIChat().DecodeError(500, nil, vllm), middleware.ErrInvalidHistory, "a server may have failed to parse something else")
 	inner := []byte(`{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"message\":\"Expecting value: line 1 column 38 (char 37)\"}"}}}`)
-	require.ErrorIs(t, wire.OpenAIChat.DecodeError(400, nil, inner), middleware.ErrInvalidHistory)
+	require.ErrorIs(t, wire.OpenAIChat().DecodeError(400, nil, inner), middleware.ErrInvalidHistory)
 }
 
 // A refusal that quotes the key is still known as what it is.
@@ -93,7 +93,7 @@ func TestRefusedHistoryQuotesTheKey(t *testing.T) {
 		_, _ = io.WriteString(w, llamaError("secret-key: invalid tool call arguments"))
 	}))
 	t.Cleanup(server.Close)
-	call := wire.OpenAIChat.Model(wire.Endpoint{URL: server.URL, Key: "secret-key"})
+	call := wire.OpenAIChat().Model(wire.Endpoint{URL: server.URL, Key: "secret-key"})
 	_, err := call(t.Context(), &middleware.Request{Model: "m", Messages: []middleware.Message{middleware.User("1?")}})
 	require.ErrorIs(t, err, middleware.ErrInvalidHistory)
 	require.NotContains(t, err.Error(), "secret-key")
@@ -108,7 +108,7 @@ func TestErrorsThatAreNeither(t *testing.T) {
 		`Loading model`,
 		`context size exceeded`,
 	} {
-		e := wire.OpenAIChat.DecodeError(503, nil, []byte(llamaError(message)))
+		e := wire.OpenAIChat().DecodeError(503, nil, []byte(llamaError(message)))
 		require.False(t, errors.Is(e, middleware.ErrInvalidToolCall) || errors.Is(e, middleware.ErrInvalidHistory), message)
 		require.True(t, retry.Transient(e), message)
 	}

@@ -37,7 +37,7 @@ func twin(key string) string { return strings.ToUpper(key[:1]) + key[1:] }
 
 var targets = map[string]target{
 	"chat": {
-		codec: wire.OpenAIChat,
+		codec: wire.OpenAIChat(),
 		whole: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",` +
 			`"function":{"name":"pay","arguments":"{\"amount\":5}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`,
 		stream: event(`{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
@@ -62,7 +62,7 @@ var targets = map[string]target{
 		},
 	},
 	"responses": {
-		codec: wire.OpenAIResponses,
+		codec: wire.OpenAIResponses(),
 		whole: `{"id":"r","object":"response","model":"m","status":"completed","output":[{"type":"function_call","id":"f","call_id":"c","name":"pay",` +
 			`"arguments":"{\"amount\":5}","status":"completed"}],"usage":{"input_tokens":1}}`,
 		arguments: `"arguments":"{\"amount\":5}"`, bad: `"arguments":"{\"amount\":99999}"`,
@@ -71,7 +71,7 @@ var targets = map[string]target{
 		},
 	},
 	"anthropic": {
-		codec: wire.Anthropic,
+		codec: wire.Anthropic(),
 		whole: `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c","name":"pay","input":{"amount":5}}],` +
 			`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
 		stream: events(`{"type":"message_start","message":{"id":"r","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
@@ -84,7 +84,7 @@ var targets = map[string]target{
 		},
 	},
 	"gemini": {
-		codec: wire.Gemini,
+		codec: wire.Gemini(),
 		whole: `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"},{"functionCall":{"name":"pay","args":{"amount":5}}}]},"finishReason":"STOP","index":0}],"modelVersion":"m",` +
 			`"usageMetadata":{"promptTokenCount":1}}`,
 		stream: event(`{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]}}],"modelVersion":"m"}`,
@@ -103,7 +103,7 @@ var targets = map[string]target{
 		},
 	},
 	"ollama": {
-		codec: wire.Ollama,
+		codec: wire.Ollama(),
 		whole: `{"model":"m","message":{"role":"assistant","content":"x","tool_calls":[{"id":"c","function":{"name":"pay","arguments":{"amount":5}}}]},"done_reason":"stop","done":true,"eval_count":1}`,
 		stream: `{"model":"m","message":{"role":"assistant","content":"x"},"done":false}` + "\n" +
 			`{"model":"m","message":{"role":"assistant","content":"","tool_calls":[{"id":"c","function":{"name":"pay","arguments":{"amount":5}}}]},"done":false}` + "\n" +
@@ -279,13 +279,13 @@ func TestIndexOfStreamedCall(t *testing.T) {
 				first := `{"choices":[{"index":0,"delta":{"tool_calls":[{` + index + id + `"type":"function","function":{"name":"pay","arguments":"{\"amount\":"}}]}}]}`
 				more := `{"choices":[{"index":0,"delta":{"tool_calls":[{` + index + `"function":{"arguments":"5}"}}]}}]}`
 				end := `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
-				pays(t, wire.OpenAIChat, event(head, first, more, end, "[DONE]"), `{"amount":5}`)
-				pays(t, wire.OpenAIChat, event(first, more, end), `{"amount":5}`)
+				pays(t, wire.OpenAIChat(), event(head, first, more, end, "[DONE]"), `{"amount":5}`)
+				pays(t, wire.OpenAIChat(), event(first, more, end), `{"amount":5}`)
 				if index == `"index":"0",` || index == `"index":70000,` {
 					return
 				}
 				second := strings.NewReplacer(`"c"`, `"d"`, `7`, `8`, `pay`, `rest`).Replace(first)
-				resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(event(head, first, more, second, more, end)))
+				resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(event(head, first, more, second, more, end)))
 				require.NoError(t, err)
 				require.Len(t, resp.Message.ToolCalls, 2)
 				require.Equal(t, "rest", resp.Message.ToolCalls[1].Name)
@@ -330,7 +330,7 @@ func TestIndexOfStreamedCallAsString(t *testing.T) {
 	delta := func(index, function string) string {
 		return `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":"` + index + `","function":{` + function + `}}]}}]}`
 	}
-	resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("0", `"arguments":"\"a\":1}"`),
+	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("0", `"arguments":"\"a\":1}"`),
 		delta("1", `"name":"rest","arguments":"{"`), delta("1", `"arguments":"\"b\":2}"`), "[DONE]")))
 	require.NoError(t, err)
 	require.Equal(t, `{"a":1}`, resp.Message.ToolCalls[0].Arguments)

@@ -58,15 +58,15 @@ func TestBytesThatAreNotUTF8(t *testing.T) {
 // came with such bytes and did not change keeps them.
 func TestRequestsAreUTF8(t *testing.T) {
 	t.Parallel()
-	resp, err := wire.OpenAIChat.DecodeResponse(nil, []byte(strings.Replace(targets["chat"].whole, `"content":null`, "\"content\":\"\xff\"", 1)))
+	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(strings.Replace(targets["chat"].whole, `"content":null`, "\"content\":\"\xff\"", 1)))
 	require.NoError(t, err)
 	body := "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}"
-	req, err := wire.OpenAIChat.DecodeRequest([]byte(body))
+	req, err := wire.OpenAIChat().DecodeRequest([]byte(body))
 	require.NoError(t, err)
-	out, err := wire.OpenAIChat.EncodeRequest(req)
+	out, err := wire.OpenAIChat().EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, body, string(out))
-	out, err = wire.OpenAIChat.EncodeRequest(req.With(resp.Message))
+	out, err = wire.OpenAIChat().EncodeRequest(req.With(resp.Message))
 	require.NoError(t, err)
 	require.True(t, utf8.Valid(out))
 	require.Contains(t, string(out), "\ufffd")

@@ -18,25 +18,25 @@ func TestWantsStream(t *testing.T) {
 		body  string
 		want  bool
 	}{
-		{"chat, said", wire.OpenAIChat, "/v1/chat/completions", `{"stream":true}`, true},
-		{"chat, denied", wire.OpenAIChat, "/v1/chat/completions", `{"stream":false}`, false},
-		{"chat, silent", wire.OpenAIChat, "/v1/chat/completions", `{"model":"m"}`, false},
-		{"chat, null", wire.OpenAIChat, "/v1/chat/completions", `{"stream":null}`, false},
-		{"chat, in a tool's schema only", wire.OpenAIChat, "/v1/chat/completions", `{"tools":[{"stream":true}]}`, false},
-		{"chat, options of a stream only", wire.OpenAIChat, "/v1/chat/completions", `{"stream_options":{}}`, false},
-		{"chat, the key escaped", wire.OpenAIChat, "/v1/chat/completions", `{"\u0073tream":true}`, true},
-		{"chat, the key in capitals", wire.OpenAIChat, "/v1/chat/completions", `{"STREAM":true}`, true},
-		{"chat, a prefix of the path", wire.OpenAIChat, "/stream-proxy/v1/chat/completions", `{}`, false},
-		{"responses", wire.OpenAIResponses, "/v1/responses", `{"stream":true}`, true},
-		{"anthropic", wire.Anthropic, "/v1/messages", `{"stream":true}`, true},
-		{"anthropic on Vertex", wire.Anthropic, "/v1/x/models/claude:streamRawPredict", `{}`, true},
-		{"anthropic on Vertex, whole", wire.Anthropic, "/v1/x/models/claude:rawPredict", `{}`, false},
-		{"gemini", wire.Gemini, gemini + ":streamGenerateContent", `{}`, true},
-		{"gemini, with a query", wire.Gemini, gemini + ":streamGenerateContent?alt=sse", `{}`, true},
-		{"gemini, whole", wire.Gemini, gemini + ":generateContent", `{}`, false},
-		{"gemini, the model's name", wire.Gemini, "/v1beta/models/streamer:generateContent?q=stream", `{}`, false},
-		{"ollama", wire.Ollama, "/api/chat", `{"model":"m"}`, true},
-		{"ollama, denied", wire.Ollama, "/api/chat", `{"stream":false}`, false},
+		{"chat, said", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":true}`, true},
+		{"chat, denied", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":false}`, false},
+		{"chat, silent", wire.OpenAIChat(), "/v1/chat/completions", `{"model":"m"}`, false},
+		{"chat, null", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":null}`, false},
+		{"chat, in a tool's schema only", wire.OpenAIChat(), "/v1/chat/completions", `{"tools":[{"stream":true}]}`, false},
+		{"chat, options of a stream only", wire.OpenAIChat(), "/v1/chat/completions", `{"stream_options":{}}`, false},
+		{"chat, the key escaped", wire.OpenAIChat(), "/v1/chat/completions", `{"\u0073tream":true}`, true},
+		{"chat, the key in capitals", wire.OpenAIChat(), "/v1/chat/completions", `{"STREAM":true}`, true},
+		{"chat, a prefix of the path", wire.OpenAIChat(), "/stream-proxy/v1/chat/completions", `{}`, false},
+		{"responses", wire.OpenAIResponses(), "/v1/responses", `{"stream":true}`, true},
+		{"anthropic", wire.Anthropic(), "/v1/messages", `{"stream":true}`, true},
+		{"anthropic on Vertex", wire.Anthropic(), "/v1/x/models/claude:streamRawPredict", `{}`, true},
+		{"anthropic on Vertex, whole", wire.Anthropic(), "/v1/x/models/claude:rawPredict", `{}`, false},
+		{"gemini", wire.Gemini(), gemini + ":streamGenerateContent", `{}`, true},
+		{"gemini, with a query", wire.Gemini(), gemini + ":streamGenerateContent?alt=sse", `{}`, true},
+		{"gemini, whole", wire.Gemini(), gemini + ":generateContent", `{}`, false},
+		{"gemini, the model's name", wire.Gemini(), "/v1beta/models/streamer:generateContent?q=stream", `{}`, false},
+		{"ollama", wire.Ollama(), "/api/chat", `{"model":"m"}`, true},
+		{"ollama, denied", wire.Ollama(), "/api/chat", `{"stream":false}`, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -49,7 +49,7 @@ func TestStreamCursor(t *testing.T) {
 	t.Parallel()
 	const text = `data: {"id":"c","choices":[{"index":0,"delta":{"content":"Hi"}}]}` + "\n\n"
 	const end = `data: {"id":"c","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n" + "data: [DONE]\n\n"
-	s := wire.OpenAIChat.NewStream(nil, nil)
+	s := wire.OpenAIChat().NewStream(nil, nil)
 	require.Empty(t, s.Take())
 	_, err := s.Write([]byte(text[:20]))
 	require.NoError(t, err)

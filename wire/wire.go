@@ -2,9 +2,9 @@
 // as bytes becomes a [middleware.Request] or a [middleware.Response], goes
 // through any middleware, and becomes bytes again with nothing lost.
 //
-//	req, err := wire.OpenAIChat.DecodeRequest(body)
+//	req, err := wire.OpenAIChat().DecodeRequest(body)
 //	…
-//	body, err = wire.OpenAIChat.EncodeRequest(req.With(turn...))
+//	body, err = wire.OpenAIChat().EncodeRequest(req.With(turn...))
 //
 // What nobody changed comes out byte for byte: key order, white space, the
 // spelling of numbers, reasoning, signatures, cache marks and members that this
@@ -46,17 +46,29 @@ var (
 	ErrIncomplete = codec.ErrIncomplete
 )
 
-// The formats.
-var (
-	OpenAIChat      Codec = format{chat.Format{}}      // OpenAI Chat Completions, and the many servers that copy it
-	OpenAIResponses Codec = format{responses.Format{}} // OpenAI Responses
-	Anthropic       Codec = format{anthropic.Format{}} // Anthropic Messages, on Bedrock and Vertex too
-	Gemini          Codec = format{gemini.Format{}}    // Gemini generateContent, on Vertex too
-	Ollama          Codec = format{ollama.Format{}}    // Ollama's own chat format
-)
+// OpenAIChat is OpenAI Chat Completions, and the many servers that copy it.
+func OpenAIChat() Codec { return format{chat.Format{}} }
+
+// OpenAIResponses is OpenAI Responses.
+func OpenAIResponses() Codec { return format{responses.Format{}} }
+
+// Anthropic is Anthropic Messages, on Bedrock and Vertex too.
+func Anthropic() Codec { return format{anthropic.Format{}} }
+
+// Gemini is Gemini generateContent, on Vertex too.
+func Gemini() Codec { return format{gemini.Format{}} }
+
+// Ollama is Ollama's own chat format.
+func Ollama() Codec { return format{ollama.Format{}} }
+
+// Codecs returns all formats. The slice is the caller's.
+func Codecs() []Codec {
+	return []Codec{OpenAIChat(), Anthropic(), OpenAIResponses(), Gemini(), Ollama()}
+}
 
 // Codec is one wire format. A Codec holds no state and is safe for concurrent
 // use. No method changes what it is given, and what it returns is the caller's.
+// Only this package implements Codec, so that later versions can add methods.
 //
 // A body may have up to 64 MiB, one event of a stream 16 MiB.
 type Codec interface {
@@ -149,11 +161,14 @@ type Codec interface {
 	// see DecodeError. A redirect is not followed: it is an error status. It is safe for
 	// concurrent use.
 	Model(e Endpoint) middleware.ModelCall
+
+	sealed()
 }
 
 // Stream reads one answer and keeps a cursor: the bytes before it were taken for
 // the client. It serves one goroutine, but for KeepAlive, Take and Taken, which
-// may be called concurrently with the other methods.
+// may be called concurrently with the other methods. Like Codec it is
+// implemented by this package only.
 type Stream interface {
 	// Write takes the next bytes, in pieces of any size. The error is the
 	// sink's, or wraps ErrShape; after it the stream takes no more.
@@ -178,6 +193,14 @@ type Stream interface {
 	// written have been taken.
 	Taken() int
 
+	// IsStream reports whether the bytes that were written are a stream:
+	// server-sent events, or JSON texts on lines of their own.
+	IsStream() bool
+
+	// Ended reports whether the bytes that were written end with the mark at which
+	// SDKs stop reading the stream. A server may keep the connection open behind it.
+	Ended() bool
+
 	// Close says that there are no more bytes, and returns the answer. The
 	// errors are DecodeResponse's.
 	Close() (*middleware.Response, error)
@@ -195,6 +218,10 @@ type Stream interface {
 	// where the format has a place for it.
 	Fail(status int, code, message string) []byte
 
+	// Failure returns the event of a stream in which the provider sent the error
+	// that Close returned, as it came. It returns nil if there is none.
+	Failure() []byte
+
 	// Passed returns bytes that were written, for an answer that goes on to the
 	// client as it came, as they have to follow those that were taken: events that
 	// are numbered count the keep-alives before them.
@@ -209,10 +236,14 @@ type Stream interface {
 	// two are the same, if the provider does not keep the answer, and in formats
 	// whose requests do not go on from an earlier answer.
 	Renamed(resp *middleware.Response) (given, kept string)
+
+	sealed()
 }
 
 // format is a codec without its HTTP.
 type format struct{ codec.Format }
+
+func (format) sealed() {}
 
 // RenamePrevious is part of Codec. A format whose requests go on from an earlier
 // answer has the method.
@@ -227,8 +258,13 @@ func (f format) RenamePrevious(body []byte, rename func(id string) string) []byt
 
 // NewStream puts the cursor around the format's reader.
 func (f format) NewStream(req *middleware.Request, sink middleware.Sink) Stream {
-	return codec.NewCursor(f.Format, f.Format.NewStream(req, sink))
+	return stream{codec.NewCursor(f.Format, f.Format.NewStream(req, sink))}
 }
+
+// stream is a Stream of any format.
+type stream struct{ *codec.Cursor }
+
+func (stream) sealed() {}
 
 // EncodeRequest replaces the bytes of a changed request that are not UTF-8, as a
 // provider may refuse it for them: the answer that it repeats may hold some.

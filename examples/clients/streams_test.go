@@ -88,11 +88,11 @@ type dialect struct {
 }
 
 var dialects = []dialect{
-	{"chat", "openai-chat", wire.OpenAIChat, readChat, 120},
-	{"langchaingo", "openai-chat", wire.OpenAIChat, readLangchaingo, 70},
-	{"responses", "openai-responses", wire.OpenAIResponses, readResponses, 50},
-	{"anthropic", "anthropic-messages", wire.Anthropic, readAnthropic, 40},
-	{"gemini", "gemini-generate", wire.Gemini, readGemini, 25},
+	{"chat", "openai-chat", wire.OpenAIChat(), readChat, 120},
+	{"langchaingo", "openai-chat", wire.OpenAIChat(), readLangchaingo, 70},
+	{"responses", "openai-responses", wire.OpenAIResponses(), readResponses, 50},
+	{"anthropic", "anthropic-messages", wire.Anthropic(), readAnthropic, 40},
+	{"gemini", "gemini-generate", wire.Gemini(), readGemini, 25},
 }
 
 // subject is one recorded stream that the SDK and the codec agree on.

@@ -21,6 +21,8 @@ type Cursor struct {
 	n    int // numbered keep-alives that were taken
 
 	ahead bool // a keep-alive stands in front of the text
+
+	err error // of Close
 }
 
 // NewCursor returns a Cursor at the beginning of s.
@@ -43,7 +45,13 @@ func (c *Cursor) Safe() int {
 }
 
 // Close is part of wire.Stream.
-func (c *Cursor) Close() (*middleware.Response, error) { return c.stream.Close() }
+func (c *Cursor) Close() (*middleware.Response, error) {
+	resp, err := c.stream.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.err = err
+	return resp, err
+}
 
 // Take is part of wire.Stream.
 func (c *Cursor) Take() []byte {

@@ -76,3 +76,8 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 
 // Renumber is part of codec.Format: lines have no number.
 func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// EndsWith is part of codec.Cursor's Ended.
+func (Format) EndsWith(_, line string) bool {
+	return strings.HasPrefix(line, "{") && strings.Contains(line, `"done":true`)
+}

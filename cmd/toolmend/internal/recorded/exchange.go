@@ -15,7 +15,7 @@ import (
 
 // codecs are the formats of exchanges. None of them reads an answer of another
 // one, as far as answers were recorded.
-var codecs = []wire.Codec{wire.OpenAIChat, wire.OpenAIResponses, wire.Anthropic, wire.Gemini, wire.Ollama}
+var codecs = wire.Codecs()
 
 // errForeign is the error of another format's response. It is no Skipped: a log
 // that is silently passed over looks like one without faults.
@@ -88,7 +88,7 @@ func answer(c wire.Codec, req *middleware.Request, body []byte) (*middleware.Res
 	switch {
 	case errors.As(err, &failed):
 		return nil, SkippedFailure // what came before it is not whole
-	case errors.Is(err, wire.ErrIncomplete) && c == wire.OpenAIChat:
+	case errors.Is(err, wire.ErrIncomplete) && c == wire.OpenAIChat():
 		if resp, err := c.DecodeResponse(req, append(bytes.Clone(body), "\n\ndata: [DONE]\n\n"...)); err == nil {
 			return resp, nil
 		}

@@ -76,7 +76,7 @@ func behind(t *testing.T, p Path, server *fake.Server, mw middleware.Middleware)
 
 // codecs are the formats that the services speak.
 var codecs = map[*fake.Wire]wire.Codec{
-	fake.Chat: wire.OpenAIChat, fake.Responses: wire.OpenAIResponses, fake.Anthropic: wire.Anthropic, fake.Gemini: wire.Gemini, fake.Ollama: wire.Ollama,
+	fake.Chat: wire.OpenAIChat(), fake.Responses: wire.OpenAIResponses(), fake.Anthropic: wire.Anthropic(), fake.Gemini: wire.Gemini(), fake.Ollama: wire.Ollama(),
 }
 
 // reframed answers with what author says, as it came for a client that wants

@@ -1,0 +1,100 @@
+package codec
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// IsStream is part of wire.Stream.
+func (c *Cursor) IsStream() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return framingOf(c.text) == sse || manyLines(c.text)
+}
+
+// manyLines reports whether text has a JSON object on its first line, and more
+// behind it.
+func manyLines(text string) bool {
+	first, rest, _ := strings.Cut(strings.TrimLeft(text, bom+" \t\r\n"), "\n")
+	_, err := ParseObject(first)
+	return err == nil && rest != ""
+}
+
+// Ended is part of wire.Stream. A format whose streams end with another mark
+// than OpenAI's has a method EndsWith. It is given the name and the data of the
+// last event, or the last line as data. The end of a stream is never safe.
+func (c *Cursor) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.safe == len(c.text) {
+		return false
+	}
+	before, last := lastLine(c.text)
+	_, name := lastLine(before)
+	name, data := strings.TrimPrefix(name, "event: "), strings.TrimPrefix(last, "data: ")
+	f, ok := c.format.(interface{ EndsWith(name, data string) bool })
+	return data == "[DONE]" || ok && f.EndsWith(name, data)
+}
+
+// lastLine returns the last line of text that is not empty, and the text before
+// it; "" if the end of that line has not come yet.
+func lastLine(text string) (before, line string) {
+	trimmed := strings.TrimRight(text, "\r\n")
+	if len(trimmed) == len(text) {
+		return "", ""
+	}
+	at := strings.LastIndexAny(trimmed, "\r\n") + 1
+	return trimmed[:at], trimmed[at:]
+}
+
+// mostSearched is how many of the last events may hold the provider's error.
+const mostSearched = 8
+
+// Failure is part of wire.Stream. Each of the last events is read by itself: one
+// of them gives the error that the whole stream gave.
+func (c *Cursor) Failure() []byte {
+	var said, again *middleware.ModelError
+	if !errors.As(c.err, &said) || !c.IsStream() {
+		return nil
+	}
+	for _, event := range slices.Backward(lastEvents(c.text)) {
+		s := c.format.NewStream(nil, nil)
+		if _, err := s.Write([]byte(event)); err != nil {
+			continue
+		}
+		if _, err := s.Close(); errors.As(err, &again) && again.Code == said.Code {
+			return []byte(event)
+		}
+	}
+	return nil
+}
+
+// lastEvents returns the last few events of a stream. The last one gets its
+// separator if the stream ended without.
+func lastEvents(text string) []string {
+	b, end := NewBuffer(true), "\n\n"
+	switch {
+	case framingOf(text) != sse:
+		end = "\n"
+	case !strings.Contains(text, "\n"):
+		end = "\r\r"
+	}
+	var events []string
+	keep := func(e Event) (bool, error) {
+		events = append(events, text[e.Start:e.End])
+		events = events[max(0, len(events)-mostSearched):]
+		return false, nil
+	}
+	if b.Feed([]byte(text), keep) != nil {
+		return nil
+	}
+	whole := b.at
+	if b.End(keep) == nil && b.at > whole {
+		last := &events[len(events)-1]
+		*last = strings.TrimRight(*last, "\r\n") + end
+	}
+	return events
+}
