@@ -1,49 +1,56 @@
-// Package answer lets only valid text answers through, and asks the model again
-// about the others. It is what package argsvalidate is for tool calls.
+// Package answer validates the text of a model's answer and re-asks the model
+// if the text is invalid. It does for texts what package argsvalidate does for
+// tool calls.
 //
 //	call := answer.For[Invoice](answer.Options{})(model)
 //	resp, err := call(ctx, req)
 //	invoice, err := answer.Value[Invoice](resp)
 //
-// [For] validates the text against a Go type. [New] validates it against a JSON
-// Schema, against a function of yours, or both. Code fences around the JSON and
-// other slips with only one possible repair are repaired. If the text is still
-// invalid, the model gets its own answer back with a user message that lists
-// everything that is wrong with it, and is asked again. Failed turns stay
-// inside the step, and its report has all of them.
+// [For] validates the text against a Go type. [New] validates it against a
+// JSON Schema, against a function of yours, or both. Mistakes with only one
+// possible fix, such as code fences around the JSON, are repaired. If the text
+// is still invalid, the model is called again. It gets its own answer and a
+// user message that lists all issues of the answer. The failed turns are not
+// returned; the step's report holds them.
 //
-// # What is an answer
+// # Which messages are validated
 //
-// A message with tool calls is not an answer. It passes unchanged, because the
-// answer comes in a later step. A message that the provider's filter stopped
-// passes, and so does a refusal that the provider marks as one: asking again
-// does not help. So does a message that a layer inside, such as textcall, has
-// passed on as invalid: it stays invalid, whatever its text looks like. The
-// report has a note then, and [Value] returns an error. An answer that was cut
-// off at its length limit is a fault, and the model is asked for a shorter one.
+// Some messages are returned without validation:
+//
+//   - A message with tool calls, because the answer comes in a later step.
+//   - A message that the provider's filter stopped, and one that the provider
+//     marks as a refusal, because a re-ask does not help.
+//   - A message that an inner middleware such as textcall returned as invalid. Its
+//     status stays middleware.Invalid.
+//
+// In the last two cases the report has a note, and [Value] returns an error.
+// An answer that was cut off at its length limit is invalid, and the model is
+// asked for a shorter one.
 //
 // # What the model knows
 //
-// The first request is sent as it is: the caller has told the model about the
-// form, in words or with the provider's own setting for structured output
-// (Request.Params). Options.Instruct adds a system message with the schema.
+// The first request is sent unchanged, so the caller describes the format to
+// the model: in words, or with the provider's own setting for structured
+// output (Request.Params). Options.Instruct adds a system message with the
+// schema.
 //
 // # Issue codes
 //
-// A fault found by a JSON Schema keyword has the keyword for a code. The codes
-// syntax, trailing_data, utf8, size, depth, number, duplicate_key, truncated,
-// decode and unchecked mean what they mean in package argsvalidate. The others:
+// An issue found by a JSON Schema keyword has the keyword as its code. The
+// codes syntax, trailing_data, utf8, size, depth, number, duplicate_key,
+// truncated, decode and unchecked have the same meaning as in package
+// argsvalidate. This package adds:
 //
 //	empty    there is no text
-//	check    Options.Check refused, unless it gave a code of its own
+//	check    Options.Check rejected the answer with an issue that has no code
 //
 // # Tool calls as answers
 //
-// agentloop.Extract asks for the same value as the arguments of a tool call,
-// which argsvalidate validates; it does not ask again about a text. It is a
-// question of its own. This package is a layer of any chain: for models and
-// servers that structure text but not calls, for the last message of an agent
-// that has tools, and for text that is no JSON.
+// agentloop.Extract asks for a value as the arguments of a tool call, in a
+// request of its own, and argsvalidate validates the call. This package is a
+// middleware for any chain. Use it for models and servers that support
+// structured text but not tool calls, for the last message of an agent with
+// tools, and for text that is not JSON.
 package answer
 
 import (
@@ -60,32 +67,32 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Options say what a valid answer is. Schema or Check has to be set.
+// Options say what a valid answer is. Schema or Check must be set.
 type Options struct {
-	Schema json.RawMessage // JSON Schema of the answer; nil: the text need not be JSON
-	// Check is a check of your own. It gets text that satisfies Schema; issues
-	// without a code get the code check. An error means that Check could not
-	// decide: it ends the step with ErrCheck and is never shown to the model. So
-	// do a panic and a timeout. Check is called from any number of goroutines.
+	Schema json.RawMessage // JSON Schema of the answer; nil means that the text need not be JSON
+	// Check validates a text that satisfies Schema. An issue without a code
+	// gets the code check. An error means that Check could not decide: the
+	// step ends with ErrCheck, and the model does not see the error. The same
+	// holds for a panic and a timeout. Check must be safe for concurrent use.
 	Check        func(ctx context.Context, text string) ([]middleware.Issue, error)
 	CheckTimeout time.Duration // for each call of Check and of Feedback; 0 means 10 s
-	MaxAttempts  int           // model calls of a step, the first one included; 0 means 3, 1 never asks again
+	MaxAttempts  int           // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
 	OnExhausted  OnExhausted
 	Mend         []mend.Rule // local repairs of JSON; nil means mend.Default(), mend.None() turns them off
-	Formats      bool        // assert "format", which JSON Schema leaves open
+	Formats      bool        // validate "format", which JSON Schema leaves optional
 	Instruct     bool        // add a system message with Schema to each request
-	// Feedback returns what the model is told about an invalid answer; nil means
-	// the built-in text, which has at most 8 KiB.
+	// Feedback returns the text that the model gets about an invalid answer.
+	// nil means the built-in text of at most 8 KiB.
 	Feedback func(text string, issues []middleware.Issue) string
 }
 
-// OnExhausted says what happens to an answer that is still invalid when no
-// attempt is left.
+// OnExhausted selects what the step returns if the answer is still invalid
+// after the last attempt.
 type OnExhausted uint8
 
-// What may happen.
+// The settings.
 const (
-	Pass  OnExhausted = iota // the answer as it was sent, Report.Status == middleware.Invalid
+	Pass  OnExhausted = iota // the invalid answer as it was sent; Report.Status is middleware.Invalid
 	Raise                    // an *Error
 )
 
@@ -106,9 +113,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns what is wrong with o, nil if nothing is: for options read
-// from a file or a flag. New panics with it. A schema that cannot be used is
-// an error here.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New panics with the same error. A Schema
+// that cannot be used is an error too.
 func (o Options) Validate() error {
 	switch {
 	case o.Schema == nil && o.Check == nil:
@@ -133,26 +140,28 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// New returns the middleware that validates the text of each answer and asks
-// again. It panics if o.Validate fails. It is safe for concurrent use.
+// New returns the middleware that validates the text of each answer and
+// re-asks the model if it is invalid. It panics if o.Validate fails. It is
+// safe for concurrent use.
 //
-// The outcome is a response whose text is valid and whose Report.Status is
-// middleware.Valid; or a message that is no answer (see the package comment);
-// or, when no attempt is left, what OnExhausted says; or an *Error; or the error
-// of the model call. The third identical answer in a row ends the step, too.
+// A step returns one of these: a response whose text is valid and whose
+// Report.Status is middleware.Valid; a message that is not validated (see the
+// package comment); after the last attempt, what OnExhausted says; an *Error;
+// or the error of the model call. The step also ends after the third identical
+// answer in a row.
 //
-// What a request's Sink gets of the text is the valid one, once the step has
-// accepted it. Reasoning is shown as it comes, and voided if the model is asked
-// again.
+// A request's Sink gets only the valid text, once the step has accepted it.
+// Reasoning is streamed as it arrives, and EventReset follows if the model is
+// called again.
 //
 // Position: outside argsvalidate, textcall and retry, inside tracing:
 //
 //	middleware.Chain(trace, answer, validate, retry)(model)
 //
-// Then the layer sees only messages that the step would return, a tool call
-// that the model makes instead of correcting its answer is validated like any
-// other, and a failure in transit costs no attempt. Inside of argsvalidate it
-// would see answers that argsvalidate or textcall do not accept.
+// There the middleware sees only messages that the step would return. A tool
+// call that the model sends instead of a correction is validated as usual, and
+// a network error does not use up an attempt. Inside argsvalidate it would
+// also see messages that argsvalidate or textcall reject.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)

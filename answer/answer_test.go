@@ -297,7 +297,7 @@ func TestFeedbackOfYourOwn(t *testing.T) {
 	resp, model, err := through(t, answer.Options{Feedback: broken}, middlewaretest.Text("eins"), middlewaretest.Text(`{"n": 1}`))
 	require.NoError(t, err)
 	require.Contains(t, model.Requests()[1].Messages[2].Text(), "Your answer is not valid.")
-	require.Equal(t, []string{"Options.Feedback panicked or was late; the built-in text was sent"}, resp.Report.Notes)
+	require.Equal(t, []string{"Options.Feedback panicked or timed out, so the built-in text was sent"}, resp.Report.Notes)
 	var panicked *middleware.PanicError
 	require.ErrorAs(t, resp.Report.Failures[0], &panicked)
 	require.Equal(t, "x", panicked.Value)

@@ -25,30 +25,30 @@ const (
 // checker validates texts. It is safe for concurrent use.
 type checker struct {
 	o      Options
-	schema *schema.Schema // nil: the text need not be JSON
-	mended *mend.Schema   // the same, for mend
+	schema *schema.Schema // nil if the text need not be JSON
+	mended *mend.Schema   // the same schema, for repairs
 }
 
 func newChecker(o Options) *checker {
 	c := &checker{o: o}
 	if o.Schema != nil {
-		c.schema, _ = schema.Compile(o.Schema, schema.Options{Formats: o.Formats}) // Validate has seen that it compiles
+		c.schema, _ = schema.Compile(o.Schema, schema.Options{Formats: o.Formats}) // Validate has compiled it before
 		c.mended = mend.ReadSchema(o.Schema)
 	}
 	return c
 }
 
-// judged is what is known about one text.
-type judged struct {
-	text    string // as it is returned: repaired
+// checked is the result of validating one text.
+type checked struct {
+	text    string // the text that is returned, with its repairs
 	changes []middleware.Change
 	issues  []middleware.Issue
 }
 
-// text validates a text. The error is the check's that could not decide, or
-// that of ctx. whole is false for a text that was cut off.
-func (c *checker) text(ctx context.Context, text string, whole bool) (judged, error) {
-	j := judged{text: text}
+// text validates a text. It returns an error if Options.Check could not decide
+// or ctx ended. whole is false if the text was cut off.
+func (c *checker) text(ctx context.Context, text string, whole bool) (checked, error) {
+	j := checked{text: text}
 	switch {
 	case !whole:
 		j.issues = issue(codeTruncated, "the answer was cut off, because it reached its length limit")
@@ -64,7 +64,7 @@ func (c *checker) text(ctx context.Context, text string, whole bool) (judged, er
 		return c.o.Check(ctx, j.text)
 	})
 	if len(issues) > 0 {
-		j = judged{text: text, issues: slices.Clone(issues[:min(len(issues), schema.MaxIssues)])}
+		j = checked{text: text, issues: slices.Clone(issues[:min(len(issues), schema.MaxIssues)])}
 		for i := range j.issues {
 			j.issues[i].Code = cmp.Or(j.issues[i].Code, codeCheck)
 		}
@@ -72,7 +72,7 @@ func (c *checker) text(ctx context.Context, text string, whole bool) (judged, er
 	return j, err
 }
 
-// json returns what is wrong with a text that has to be JSON.
+// json validates a text that must be JSON.
 func (c *checker) json(text string) []middleware.Issue {
 	doc, err := rawjson.Parse(text, rawjson.Limits{})
 	if err != nil {
@@ -84,28 +84,28 @@ func (c *checker) json(text string) []middleware.Issue {
 	return c.schema.Validate(doc.Root())
 }
 
-// repaired returns text as it is if it is valid, or what is certain to be meant
-// by it. What stands in the only code fence of a text is meant, whatever
-// stands around it.
-func (c *checker) repaired(text string, issues []middleware.Issue) judged {
+// repaired returns a valid text unchanged, and repairs an invalid one. If the
+// text has only one code fence, its content is validated instead, with any
+// text around the fence ignored.
+func (c *checker) repaired(text string, issues []middleware.Issue) checked {
 	if len(issues) == 0 {
-		return judged{text: text, issues: issues}
+		return checked{text: text, issues: issues}
 	}
 	if fixed, changes, ok := c.mend(text, issues); ok {
-		return judged{text: strings.TrimSpace(fixed), changes: changes}
+		return checked{text: strings.TrimSpace(fixed), changes: changes}
 	}
 	inner, ok := fenced(text)
 	if !ok || !slices.Contains(c.o.Mend, mend.Syntax) {
-		return judged{text: text, issues: issues}
+		return checked{text: text, issues: issues}
 	}
-	j := judged{text: inner, changes: []middleware.Change{{By: "answer.fence", Before: text, After: inner}}}
+	j := checked{text: inner, changes: []middleware.Change{{By: "answer.fence", Before: text, After: inner}}}
 	if j.issues = c.json(inner); len(j.issues) == 0 {
 		return j
 	}
 	if fixed, changes, ok := c.mend(inner, j.issues); ok {
-		return judged{text: strings.TrimSpace(fixed), changes: append(j.changes, changes...)}
+		return checked{text: strings.TrimSpace(fixed), changes: append(j.changes, changes...)}
 	}
-	return judged{text: text, issues: j.issues} // say what is wrong inside of the fence
+	return checked{text: text, issues: j.issues} // report the issues of the content
 }
 
 func (c *checker) mend(text string, issues []middleware.Issue) (string, []middleware.Change, bool) {
@@ -115,8 +115,8 @@ func (c *checker) mend(text string, issues []middleware.Issue) (string, []middle
 	})
 }
 
-// fenced returns what stands between the only two lines of text that begin with
-// a code fence.
+// fenced returns the text between two lines that begin with a code fence. It
+// returns false unless there are exactly two such lines.
 func fenced(text string) (string, bool) {
 	const mark = "```"
 	var at []int

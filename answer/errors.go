@@ -9,29 +9,30 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Why a step failed, or why Value has no value.
+// Reasons why a step failed, or why Value returns no value.
 var (
-	// ErrExhausted: the model did not send a valid answer in MaxAttempts, or sent
-	// the same invalid one three times in a row.
+	// ErrExhausted: the model sent no valid answer in MaxAttempts attempts, or
+	// the same invalid answer three times in a row.
 	ErrExhausted = errors.New("answer: attempts exhausted")
 	// ErrInvalid: the answer is invalid.
 	ErrInvalid = errors.New("answer: invalid answer")
-	// ErrCheck: Options.Check could not decide. It wraps the check's own error.
+	// ErrCheck: Options.Check could not decide. The error also wraps the error
+	// of Check.
 	ErrCheck = errors.New("answer: check failed")
 )
 
-// Error is why a step gave no valid answer. errors.Is finds ErrExhausted,
-// ErrInvalid, ErrCheck and the cause in it. The ledger of the step is in
-// middleware.ReportOf(nil, err).
+// Error reports why a step has no valid answer. errors.Is finds ErrExhausted,
+// ErrInvalid, ErrCheck and the cause in it. middleware.ReportOf(nil, err)
+// returns the report of the step.
 type Error struct {
-	Response *middleware.Response // the last one, as sent
-	Issues   []middleware.Issue   // what is wrong with its text; nil with ErrCheck
+	Response *middleware.Response // the last response, as sent
+	Issues   []middleware.Issue   // the issues of its text; nil with ErrCheck
 	reasons  []error
 	attempts int
 }
 
-// Error names the attempts and the codes of what is wrong, never the text of
-// the answer. The text of a check's own error is as the check made it.
+// Error returns the number of attempts and the issue codes. It never contains
+// the text of the answer. It contains the text of Check's error unchanged.
 func (e *Error) Error() string {
 	var codes []string
 	for _, i := range e.Issues {
@@ -57,8 +58,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reasons.
 func (e *Error) Unwrap() []error { return e.reasons }
 
-// ErrorType returns a word of low cardinality for labels and clients:
-// rule_failed if the check could not decide, else invalid_answer.
+// ErrorType returns a word for metric labels and clients: rule_failed if Check
+// could not decide, else invalid_answer.
 func (e *Error) ErrorType() string {
 	if slices.Contains(e.reasons, ErrCheck) {
 		return "rule_failed"
@@ -66,8 +67,8 @@ func (e *Error) ErrorType() string {
 	return "invalid_answer"
 }
 
-// ClientMessage returns one sentence for the user of the agent, without any
-// word of the model or of the check, so that a proxy may send it to any client.
+// ClientMessage returns one sentence for the user of the agent. It contains no
+// text of the model or of Check, so a proxy may send it to any client.
 func (e *Error) ClientMessage() string {
 	switch {
 	case slices.Contains(e.reasons, ErrCheck):

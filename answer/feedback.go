@@ -13,11 +13,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Bounds of what a failed turn adds to the request.
+// Limits on what a failed turn adds to the request.
 const (
-	maxEcho    = 8192     // bytes of the text that failed
-	maxIssues  = 20       // said one by one
-	maxMessage = 500      // bytes of one issue
+	maxEcho    = 8192     // bytes of the invalid text
+	maxIssues  = 20       // listed one by one
+	maxMessage = 500      // bytes of the message of one issue
 	maxSchema  = 4000     // bytes
 	maxText    = 8000     // bytes of the whole reply
 	maxTurns   = 64 << 10 // bytes of all failed turns
@@ -28,13 +28,13 @@ func (c *checker) instructions() string {
 	return "Write your final answer as one JSON value that satisfies this JSON Schema, and nothing else: no prose around it, no code fences.\n" + string(c.o.Schema)
 }
 
-// turn returns what the next request appends: the answer that failed, and a user
-// message.
+// turn returns the messages that the next request appends: the invalid answer
+// and a user message.
 func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(cut(sent, maxEcho)); strings.TrimSpace(echo) == "" {
-		m = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
+		m = middleware.Assistant("(empty)") // many servers reject an empty message, and two user messages in a row
 	} else if echo != sent {
 		m = withText(m, echo)
 	}
@@ -42,7 +42,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	if s.o.Feedback != nil {
 		var err error
 		if told, err = run.Isolated(ctx, s.o.CheckTimeout, func(context.Context) (string, error) { return s.o.Feedback(sent, s.issues), nil }); err != nil {
-			s.tally.Note("Options.Feedback panicked or was late; the built-in text was sent")
+			s.tally.Note("Options.Feedback panicked or timed out, so the built-in text was sent")
 			s.tally.Fail(fmt.Errorf("answer: Feedback: %w", err))
 		}
 	}
@@ -82,7 +82,7 @@ func (s *step) feedback() string {
 	return cut(text.Defuse(b.String()), maxText)
 }
 
-// excerpt adds the schema, or of a long one the parts that failed.
+// excerpt adds the schema, or for a long schema the parts that failed.
 func (s *step) excerpt(b *strings.Builder) {
 	if len(s.o.Schema) <= maxSchema {
 		b.WriteString("\n\nJSON Schema of the answer:\n" + string(s.o.Schema))
@@ -106,7 +106,7 @@ func (s *step) excerpt(b *strings.Builder) {
 	}
 }
 
-// cut shortens s to n bytes, at a character.
+// cut shortens s to n bytes, between characters.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -6,15 +6,15 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// held keeps text from a sink until the step has accepted it. Everything else
-// goes through; the first tool call says that the text is no answer, and lets
-// it through as well.
+// held keeps text from a sink until the step has accepted the text. Other
+// events are passed on. The first tool call shows that the text is not an
+// answer: then the text is passed on too.
 type held struct {
 	sink  middleware.Sink
 	text  strings.Builder
 	step  int  // of the text
-	shown bool // something reached the sink
-	open  bool // a tool call has come
+	shown bool // an event has reached the sink
+	open  bool // a tool call has arrived
 }
 
 // event is the sink that the model gets.
@@ -43,8 +43,8 @@ func (h *held) event(e middleware.Event) error {
 	return h.sink(e)
 }
 
-// show lets the held text go: as it came, or text if it was repaired. Where no
-// text was held there is none to show.
+// show sends the held text to the sink: as it arrived, or text if it was
+// repaired. It does nothing if no text is held.
 func (h *held) show(text string, repaired bool) error {
 	if h.text.Len() == 0 {
 		return nil

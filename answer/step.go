@@ -13,22 +13,22 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one pass through the middleware: the model is asked, its text
-// validated, and asked again until it is valid or nothing is left to try.
+// step is one request on its way through the middleware. It calls the model
+// until the text is valid or an attempt must not follow.
 type step struct {
 	*checker
 	next  middleware.ModelCall
-	req   *middleware.Request    // as it was asked first
+	req   *middleware.Request    // the caller's request
 	asked *middleware.Request    // with the failed turns appended
-	turns [][]middleware.Message // these
-	held  *held                  // nil: nobody watches
+	turns [][]middleware.Message // the failed turns
+	held  *held                  // nil if the response is not streamed
 	tally middleware.Tally
 
 	attempt  int
-	last     *middleware.Response // the last answer, as sent
-	issues   []middleware.Issue   // of last
-	failures repeat.Watch         // to notice a repetition
-	repaired bool                 // the text that is returned is not as it was sent
+	last     *middleware.Response // the last response, as sent
+	issues   []middleware.Issue   // the issues of last
+	failures repeat.Watch         // detects repetitions
+	repaired bool                 // the text that is returned differs from the text that was sent
 }
 
 func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *step {
@@ -48,7 +48,7 @@ func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *st
 	return s
 }
 
-// notes returns what an operator should know about the schema.
+// notes returns remarks about the schema for an operator.
 func (c *checker) notes() []string {
 	if c.schema == nil {
 		return nil
@@ -67,7 +67,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		if err != nil {
 			return s.tally.Finish(nil, s.cut(ctx, err))
 		}
-		if done, out, err := s.look(ctx, resp); done {
+		if done, out, err := s.handle(ctx, resp); done {
 			return s.finish(out, err)
 		}
 		if ctx.Err() != nil {
@@ -76,8 +76,8 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	}
 }
 
-// look validates an answer. done: resp and err are the outcome of the step.
-func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+// handle validates an answer. If done is true, resp and err are the outcome.
+func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	switch {
 	case len(resp.Message.ToolCalls) > 0:
 		return true, resp, nil
@@ -110,7 +110,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	out := *resp
 	out.Report.Status = middleware.Valid
 	if slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
-		out.Report.Status = middleware.Unchecked // no layer has validated those calls
+		out.Report.Status = middleware.Unchecked // no middleware has validated those calls
 	}
 	if s.repaired = j.text != sent; s.repaired {
 		out.Message = withText(resp.Message, j.text)
@@ -150,12 +150,12 @@ func (s *step) exhausted() (done bool, _ *middleware.Response, _ error) {
 	return true, &out, nil
 }
 
-// wrong is what the model is asked again for.
+// wrong returns the reasons why the last answer is invalid, as an error.
 func (s *step) wrong(reasons ...error) *Error {
 	return &Error{Response: s.last, Issues: s.issues, reasons: append(reasons, ErrInvalid), attempts: s.attempt}
 }
 
-// ended puts what was wrong last beside the error of a context that has ended.
+// ended adds the issues of the last answer to the error of an ended context.
 func (s *step) ended(err error) error {
 	if len(s.issues) == 0 {
 		return fmt.Errorf("answer: ended in attempt %d: %w", s.attempt, err)
@@ -163,7 +163,7 @@ func (s *step) ended(err error) error {
 	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.wrong())
 }
 
-// cut does so for a model call that the end of the context has cut.
+// cut does the same if the end of the context interrupted a model call.
 func (s *step) cut(ctx context.Context, err error) error {
 	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
@@ -171,7 +171,7 @@ func (s *step) cut(ctx context.Context, err error) error {
 	return fmt.Errorf("answer: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
 }
 
-// finish shows the text to the sink and closes the ledger.
+// finish sends the text to the sink and completes the report.
 func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
 	if err == nil && s.held != nil {
 		err = s.held.show(resp.Message.Text(), s.repaired)

@@ -10,11 +10,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// For returns New with the JSON Schema of the struct T, made from its fields and
-// their tags (json, jsonschema, jsonschema_description) as agentloop.NewTool
-// makes one. An answer that it accepts decodes into a T: Value returns it. For
-// panics if T is not a struct or holds what has no JSON form, if o.Schema is
-// set, and if o.Validate fails.
+// For returns New with a JSON Schema made from the struct T. The schema comes
+// from the fields and their tags (json, jsonschema, jsonschema_description),
+// as in agentloop.NewTool. A valid answer decodes into a T: Value returns it.
+// For panics if T is not a struct or has a field without a JSON form, if
+// o.Schema is set, or if o.Validate fails.
 func For[T any](o Options) middleware.Middleware {
 	if o.Schema != nil {
 		panic("answer: For: Options.Schema is set, but the schema comes from the type")
@@ -36,9 +36,9 @@ func For[T any](o Options) middleware.Middleware {
 	return New(o)
 }
 
-// Typed returns a function for Options.Check: check with the answer decoded
-// into a T, as Value decodes it. A text that does not decode is an issue of code
-// decode.
+// Typed returns a function for Options.Check that decodes the answer into a T,
+// as Value does, and calls check. A text that does not decode is an issue with
+// the code decode.
 func Typed[T any](check func(ctx context.Context, v T) ([]middleware.Issue, error)) func(ctx context.Context, text string) ([]middleware.Issue, error) {
 	return func(ctx context.Context, text string) ([]middleware.Issue, error) {
 		var v T
@@ -53,10 +53,10 @@ func Typed[T any](check func(ctx context.Context, v T) ([]middleware.Issue, erro
 	}
 }
 
-// Value decodes the text of an answer into a T. Whole numbers are read as JSON
-// Schema reads them: 5.0 is an int. The error wraps ErrInvalid: the response is
-// nil, its status is middleware.Invalid, it holds tool calls, or its text does
-// not decode, as that of a refusal.
+// Value decodes the text of an answer into a T. It accepts 5.0 as an integer,
+// as JSON Schema does. The error wraps ErrInvalid. Value returns it if the
+// response is nil, its status is middleware.Invalid, it has tool calls, or its
+// text does not decode (the text of a refusal does not).
 func Value[T any](resp *middleware.Response) (T, error) {
 	var v, zero T
 	switch {

@@ -1,9 +1,9 @@
-// Package batch answers an assistant message whose tool calls are partly
-// invalid. It is a library, not a middleware: argsvalidate applies it.
+// Package batch replies to an assistant message that has invalid tool calls.
+// It is a library, not a middleware: argsvalidate uses it.
 //
-// Providers demand one reply for every call of a turn, right after it. So a bad
-// call gets an error, and its good siblings, which did not run either, get a
-// notice. [Policy] says what the notice asks for.
+// Providers require one reply for every call of a message, right after the
+// message. An invalid call gets an error. Its valid siblings did not run
+// either, so they get a notice. [Policy] selects the notice.
 package batch
 
 import (
@@ -13,14 +13,15 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Policy says what a re-ask asks for.
+// Policy selects the calls that the model is asked to send again.
 type Policy uint8
 
 // The policies.
 const (
-	// ReissueAll asks for the whole batch again. The next message stands alone.
+	// ReissueAll asks for all calls of the message. The next message replaces
+	// it.
 	ReissueAll Policy = iota
-	// KeepValid asks for the broken calls only. Valid siblings are held, and
+	// KeepValid asks for the invalid calls only. The valid calls are held, and
 	// Splice writes the corrected arguments into the message that holds them.
 	KeepValid
 )
@@ -28,7 +29,7 @@ const (
 // Known reports whether p is one of the policies above.
 func (p Policy) Known() bool { return p <= KeepValid }
 
-// What the good siblings of a bad call are told.
+// The notices for the valid siblings of an invalid call.
 const (
 	reissueNotice = "This call was not executed, because another tool call in the same batch failed argument validation. " +
 		"Re-issue all tool calls of the batch together, with the arguments of the failed ones corrected."
@@ -37,13 +38,13 @@ const (
 	tooManyNotice = "This call was not executed, because its message holds too many tool calls."
 )
 
-// Replies returns one tool message for each verdict, in call order: an error
-// with the text that render gives for an invalid call, a notice for a valid
-// one.
+// Replies returns one tool message for each verdict, in call order. An invalid
+// call gets an error with the text that render returns; a valid call gets a
+// notice.
 //
-// A verdict with the issue too_many_calls is that of the first call past a
-// limit. It and the calls after it get no reply: what render says of it follows
-// the text of the last reply, and nothing is held.
+// A verdict with the issue too_many_calls belongs to the first call past a
+// limit. That call and those after it get no reply. The text that render
+// returns for it is appended to the last reply, and no call is held.
 func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Verdict) string) []middleware.Message {
 	notice := reissueNotice
 	if p == KeepValid {
@@ -61,7 +62,7 @@ func Replies(verdicts []middleware.Verdict, p Policy, render func(middleware.Ver
 	return replies
 }
 
-// within returns the verdicts on calls within the limit.
+// within returns the verdicts on the calls within the limit.
 func within(verdicts []middleware.Verdict) []middleware.Verdict {
 	i := slices.IndexFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeTooMany })
 	if i < 0 {
@@ -83,28 +84,29 @@ func replies(verdicts []middleware.Verdict, notice string, render func(middlewar
 	return replies
 }
 
-// maxEcho is the most that is kept of arguments that are not one JSON object,
-// in bytes.
+// maxEcho is the most of the arguments of one call that is echoed if they are
+// not one JSON object, in bytes.
 const maxEcho = 8 << 10
 
-// maxEchoed is the most that is sent back of the arguments of one message that
+// maxEchoed is the most of the arguments of one message that is echoed if they
 // are JSON objects, in bytes.
 const maxEchoed = 1 << 20
 
-// maxSaid is the most that is sent back of the text of one message, in bytes.
+// maxSaid is the most of the text of one message that is echoed, in bytes.
 const maxSaid = 64 << 10
 
-// Echo returns m as it can stand in the history of a request. Arguments that
-// are not one JSON object become one, because Anthropic, Gemini and most servers
-// refuse the request otherwise: the longest run of whole top-level members that
-// they begin with, byte for byte and at most 8 KiB of it. A member is whole if
-// the comma or brace behind its value arrived; the run ends before a repeated
-// key. Without such a member the arguments become {}. Objects stay whole, up to
-// 1 MiB in all calls of m together; one that exceeds what is left is cut in the
-// same way.
+// Echo returns m in a form that providers accept in the history of a request.
+// Anthropic, Gemini and most servers reject arguments that are not one JSON
+// object, so Echo replaces such arguments by the longest run of complete
+// top-level members that they begin with: byte for byte, and at most 8 KiB. A
+// member is complete if the comma or brace after its value arrived. The run
+// ends before a duplicate key. Without a complete member the arguments become
+// {}.
 //
-// The names of tools that are not declared lose the characters that providers
-// refuse. Only the calls of kind Function are touched. Text past 64 KiB is cut.
+// Arguments that are objects stay as they are, up to 1 MiB for all calls of m
+// together. An object that exceeds the rest of this limit is cut in the same
+// way. Names of undeclared tools lose the characters that providers reject.
+// Only calls of kind KindFunction are changed. Text is cut at 64 KiB.
 func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	m = m.Clone()
 	declared := make(map[string]bool, len(tools))
@@ -129,8 +131,9 @@ func Echo(m middleware.Message, tools []middleware.Tool) middleware.Message {
 	return m
 }
 
-// maxName is the longest function name that OpenAI takes, and letters, digits,
-// "_" and "-" are all that it takes (API reference, messages[].tool_calls[].function.name).
+// maxName is the length of the longest function name that OpenAI accepts. The
+// name may hold letters, digits, "_" and "-" (API reference,
+// messages[].tool_calls[].function.name).
 const maxName = 64
 
 func plainName(name string) string {
@@ -147,10 +150,10 @@ func plainName(name string) string {
 	return string(b)
 }
 
-// Turn returns what a re-ask appends to a request: the echo of m, then the
-// replies to its calls. verdicts are those on m's calls, in order; the ids and
-// the names of the replies are those of the echo, whatever the verdicts say.
-// Calls of m without a reply are not echoed.
+// Turn returns the messages that a re-ask appends to a request: the echo of m,
+// then the replies to its calls. verdicts are those on m's calls, in order.
+// Ids and names of the replies are those of the echo, not those of verdicts.
+// Calls of m without a reply are left out of the echo.
 func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p Policy,
 	render func(middleware.Verdict) string) []middleware.Message {
 	replies := Replies(verdicts, p, render)

@@ -7,12 +7,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// FixIDs makes m's missing, blank, duplicate and reused call ids unique by
-// their place in the conversation: the n-th call of it becomes toolmend_n. The
-// same call gets the same id every time, in the answer and in later history,
-// which keeps prompt caches. history is what stands before m and stays as it
-// is: where ids are ambiguous in there, nothing can be told apart any more.
-// Other ids are left alone; m itself is not changed.
+// FixIDs replaces m's missing, blank, duplicate and reused call ids by unique
+// ones: the n-th call of the conversation gets the id toolmend_n. A call gets
+// the same id every time, in the response and in later history, so prompt
+// caches stay valid. history is the conversation before m; FixIDs does not
+// change it, even if its ids are ambiguous. Other ids stay, and m itself is
+// not modified.
 func FixIDs(history []middleware.Message, m middleware.Message) middleware.Message {
 	if !anyIDBroken(history, m) {
 		return m
@@ -26,7 +26,7 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 		}
 	}
 	m = m.Clone()
-	own := map[string]bool{} // an id of ours never takes one that a later call rightly has
+	own := map[string]bool{} // a new id must not equal the valid id of a later call
 	for _, c := range m.ToolCalls {
 		own[c.ID] = true
 	}
@@ -46,10 +46,10 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	return m
 }
 
-// anyIDBroken is the answer for almost every message. It does not allocate for
-// a few calls; its work is linear in the calls of m and of history.
+// anyIDBroken is the fast path for almost every message. It does not allocate
+// for a few calls, and its work is linear in the calls of m and of history.
 func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
-	const pairwise = 8 // calls of m up to which comparing all pairs is cheaper than a set
+	const pairwise = 8 // up to this number of calls, comparing all pairs is faster than a set
 	if len(m.ToolCalls) > pairwise {
 		return anyIDOfMany(history, m)
 	}
@@ -98,6 +98,6 @@ func blank(id string) bool { return strings.TrimSpace(id) == "" }
 
 const madeUpPrefix = "toolmend_"
 
-// madeUp reports whether FixIDs made id: it says where a call stands, not which
-// call it is.
+// madeUp reports whether FixIDs made id. Such an id says at which place a call
+// is, not which call it is.
 func madeUp(id string) bool { return strings.HasPrefix(id, madeUpPrefix) }

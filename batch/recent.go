@@ -6,9 +6,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Recent returns the last of the failed turns of a step: as many as have at
-// most limit bytes of text, names and arguments together, and at least one if
-// there is one. It bounds what failed turns add to a request.
+// Recent returns the last of the failed turns of a step. Together they have at
+// most limit bytes of text, names and arguments; the last turn is always
+// included. It limits what failed turns add to a request.
 func Recent(turns [][]middleware.Message, limit int) [][]middleware.Message {
 	size := 0
 	for n := len(turns) - 1; n >= 0; n-- {
@@ -32,8 +32,8 @@ func sizeOf(turn []middleware.Message) int {
 	return size
 }
 
-// shorten cuts the text of m to maxSaid bytes. Reasoning stays whole: providers
-// sign it.
+// shorten cuts the text of m to maxSaid bytes. Reasoning stays complete,
+// because providers sign it.
 func shorten(m *middleware.Message) {
 	left := maxSaid
 	for i := range m.Parts {

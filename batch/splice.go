@@ -7,28 +7,34 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Splice returns kept with its invalid calls corrected by the calls of fixed,
-// and where each call of fixed went. fixed may correct some of the invalid calls
-// only.
+// Splice returns kept with its invalid calls corrected by the calls of fixed.
+// at[i] is the index of the i-th call of fixed in the result. fixed need not
+// correct all of the invalid calls. Splice modifies neither message.
 //
-// A call corrects the invalid call of its id, name and kind, else the next one of
-// its name and kind. Ids that FixIDs made are not compared, and none are if an id
-// of fixed is that of a valid call of kept: then the ids begin anew in each
-// message. A call to an unknown tool is corrected by the next call that is left,
-// if there is one, of its own kind. The corrected call has the name and the
-// arguments of the correction, and the id and Native of kept, so that every wire
-// format can carry it as an edit of what the model sent first. A correction of
-// another kind takes the place as it is.
+// For each call of fixed, the first of these rules that applies decides:
 //
-// A call that repeats a valid call of kept, which is held, goes nowhere: -1. White
-// space and the order of keys make no difference. The calls that are left are new
-// and follow those of kept. One whose id is taken has none then.
+//  1. The call corrects the invalid call with its id, name and kind. Ids that
+//     FixIDs made are not compared. No ids are compared if fixed uses the id of a
+//     valid call of kept for another call: then the model numbers its calls anew
+//     in each message.
+//  2. The call repeats a valid call of kept, which is held: its index is -1. White
+//     space and the order of keys make no difference.
+//  3. The call corrects the next invalid call with its name and kind.
+//  4. The call corrects the next call to an unknown tool, one of its own kind
+//     first.
+//  5. The call is new and follows those of kept. If its id is taken, it has no id.
 //
-// Splice is false and returns kept as it is if fixed stands alone: kept has no
-// invalid call, or fixed has no call, or there are new calls and kept holds no
-// valid call, or there are new calls and the calls of kept have all come back, by
-// name and in order: then the whole batch was sent again. Neither message is
-// changed.
+// A corrected call has the name and the arguments of the correction, and the
+// id and Native of kept. Every wire format can write that as an edit of what
+// the model sent first. A correction of another kind is inserted unchanged.
+//
+// If fixed replaces kept instead of correcting it, Splice returns kept
+// unchanged and ok is false. That is so if
+//
+//   - kept has no invalid call, or fixed has no call;
+//   - there are new calls, and kept has no valid call;
+//   - there are new calls, and fixed has the calls of kept again, by name and in
+//     order: the model sent the whole batch again.
 func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spliced middleware.Message, at []int, ok bool) {
 	broken := slices.ContainsFunc(verdicts, func(v middleware.Verdict) bool { return !v.OK() })
 	if len(verdicts) != len(kept.ToolCalls) || len(fixed.ToolCalls) == 0 || !broken {
@@ -59,8 +65,8 @@ func Splice(kept, fixed middleware.Message, verdicts []middleware.Verdict) (spli
 	return spliced, at, true
 }
 
-// reissued reports whether fixed has a call of the name and kind of each call of
-// kept, in the same order, and any call for one to an unknown tool.
+// reissued reports whether fixed has, in the same order, a call with the name
+// and kind of each call of kept. Any call matches a call to an unknown tool.
 func reissued(kept []middleware.ToolCall, verdicts []middleware.Verdict, fixed []middleware.ToolCall) bool {
 	n := 0
 	for _, c := range fixed {
@@ -71,22 +77,22 @@ func reissued(kept []middleware.ToolCall, verdicts []middleware.Verdict, fixed [
 	return n == len(kept)
 }
 
-// Where a call goes that has no place in the kept message.
+// Indexes for a call that has no place in the kept message.
 const (
 	isRepeated = -1
 	unmatched  = -2
 )
 
-// matcher finds the broken call that another one corrects, each once. Its work
+// matcher assigns each correction to an invalid call, each call once. Its work
 // is linear in the calls.
 type matcher struct {
 	used    []bool
-	ids     map[idOfTool][]int        // broken calls by id and tool, in order
+	ids     map[idOfTool][]int        // invalid calls by id and tool, in order
 	tools   map[tool][]int            // by tool
 	unknown map[middleware.Kind][]int // those to unknown tools, by kind
-	others  map[struct{}][]int        // those to unknown tools
+	others  map[struct{}][]int        // all calls to unknown tools
 	held    map[content]bool          // the valid calls
-	heldIDs map[string]content        // by id
+	heldIDs map[string]content        // the same calls, by id
 }
 
 type tool struct {
@@ -161,7 +167,7 @@ func (m *matcher) beginsAnew(c middleware.ToolCall) bool {
 	return taken && !madeUp(c.ID) && was != contentOf(c)
 }
 
-// take returns the first call at key that is left.
+// take returns the first unassigned call of key.
 func take[K comparable](m *matcher, calls map[K][]int, key K) int {
 	for queue := calls[key]; len(queue) > 0; {
 		i := queue[0]
@@ -190,7 +196,7 @@ func (m *matcher) byUnknown(c middleware.ToolCall) int { return take(m, m.unknow
 
 func (m *matcher) byOther(middleware.ToolCall) int { return take(m, m.others, struct{}{}) }
 
-// Codes of package argsvalidate.
+// Issue codes of package argsvalidate.
 const (
 	codeUnknownTool = "unknown_tool"
 	codeTooMany     = "too_many_calls"
@@ -200,10 +206,11 @@ func hasCode(v middleware.Verdict, code string) bool {
 	return slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool { return i.Code == code })
 }
 
-// Lost returns the valid calls of a failed turn that did not come back in the
-// next message, told by name: a model that is asked for the whole batch again
-// and sends the corrected call only has dropped its siblings. None are lost in
-// a message without calls: there the model changed its mind.
+// Lost returns the valid calls of a failed turn that are missing in the next
+// message, compared by tool name. A model that is asked for the whole batch,
+// and sends only the corrected call, has lost its siblings. If next has no
+// calls, Lost returns nil, because the model has then chosen not to call
+// tools.
 func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.ToolCall {
 	if len(next.ToolCalls) == 0 {
 		return nil
@@ -212,7 +219,7 @@ func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.T
 	for _, c := range next.ToolCalls {
 		back[c.Name]++
 	}
-	for _, v := range verdicts { // the corrected calls take their places first
+	for _, v := range verdicts { // the corrected calls take their names first
 		if !v.OK() && back[v.Call.Name] > 0 {
 			back[v.Call.Name]--
 		}
