@@ -49,6 +49,7 @@ func DefaultRates() map[Fault]float64 {
 	return rates
 }
 
+// addRates adds the default rates of one table.
 func addRates[F any](rates map[Fault]float64, faults []entry[F]) {
 	for _, e := range faults {
 		rates[e.fault] = e.rate

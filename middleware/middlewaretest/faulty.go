@@ -49,11 +49,14 @@ func (o FaultOptions) Validate() error {
 	return nil
 }
 
-// Faulty is a model that calls the tools it is offered, with arguments that
-// their schemas accept, and makes the mistakes that real models make. After tool
-// messages with an error it repeats the turn that they answer. The same seed,
-// options and calls in order give the same answers. It is safe for concurrent
-// use.
+// Faulty is a model that calls the tools it is offered, with arguments that their
+// schemas accept, and makes the mistakes that real models make. After tool messages
+// with an error it repeats the turn that they answer. The same seed, options and
+// order of calls give the same answers. It is safe for concurrent use.
+//
+// It writes each call from the tool's schema as a tree of values, lets the faults
+// of values change the tree, writes the tree as text, and then lets one fault of
+// the text, of the name and of the id change the call.
 type Faulty struct {
 	o FaultOptions
 
@@ -72,6 +75,7 @@ func NewFaulty(seed uint64, o FaultOptions) *Faulty {
 	return &Faulty{o: o.withDefaults(), rng: rand.New(rand.NewPCG(seed, 0)), injected: map[Fault]int{}}
 }
 
+// withDefaults returns o with its zero fields filled in and a map of its own.
 func (o FaultOptions) withDefaults() FaultOptions {
 	if o.Rates == nil {
 		o.Rates = DefaultRates()
@@ -112,8 +116,8 @@ func (f *Faulty) Call(ctx context.Context, req *middleware.Request) (*middleware
 	return resp, nil
 }
 
-// draws reports whether a fault is due. Every question takes one number from
-// the source, whatever its rate.
+// draws reports whether a fault is due. It takes one number from the source whatever
+// the rate, so that a changed rate does not change the rest of the answer.
 func (f *Faulty) draws(fault Fault) bool { return f.rng.Float64() < f.o.Rates[fault] }
 
 // due draws and counts a fault that always has room.
@@ -125,6 +129,9 @@ func (f *Faulty) due(fault Fault) bool {
 	return false
 }
 
+// answer draws in a fixed order, which is part of what a seed means: the failures
+// of the call, the kind of the answer, its calls with their faults, and at last
+// whether the provider refuses it.
 func (f *Faulty) answer(req *middleware.Request) (*middleware.Response, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -16,7 +16,8 @@ import (
 // required is written.
 const maxDepth = 6
 
-// node is a JSON value on its way into text, with the schema it was made for.
+// node is a JSON value that is not text yet, with the schema it was made for. The
+// faults of values change nodes, so that the rest of the arguments stays valid.
 type node struct {
 	schema   map[string]any
 	key      string // the key in its object
@@ -73,6 +74,7 @@ func (n *node) render(b *strings.Builder, python bool) {
 	}
 }
 
+// String returns the value as JSON.
 func (n *node) String() string {
 	var b strings.Builder
 	n.render(&b, false)
@@ -155,15 +157,13 @@ func (g *generator) value(schema map[string]any, depth int) *node {
 		n.enum = true
 		return n
 	}
-	switch typeOf(schema) {
+	switch t := typeOf(schema); t {
 	case "object":
 		return g.object(schema, depth)
 	case "array":
 		return g.array(schema, depth)
-	case "integer":
-		return &node{schema: schema, kind: '0', text: g.number(schema, true)}
-	case "number":
-		return &node{schema: schema, kind: '0', text: g.number(schema, false)}
+	case "integer", "number":
+		return &node{schema: schema, kind: '0', text: g.number(schema, t == "integer")}
 	case "boolean":
 		return &node{schema: schema, kind: 't', text: strconv.FormatBool(g.rng.IntN(2) == 0)}
 	case "null":
@@ -196,20 +196,18 @@ func typeOf(schema map[string]any) string {
 // resolve follows a reference inside the schema. It returns nil for one that leads
 // elsewhere or nowhere: no file is read, nothing is fetched.
 func (g *generator) resolve(ref string) map[string]any {
-	at := any(g.root)
-	path, inside := strings.CutPrefix(ref, "#/")
 	if ref == "" || ref == "#" {
 		return g.root
 	}
-	for seg := range strings.SplitSeq(path, "/") {
-		m, _ := at.(map[string]any)
-		at = m[strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)]
-	}
-	m, _ := at.(map[string]any)
+	path, inside := strings.CutPrefix(ref, "#/")
 	if !inside {
 		return nil
 	}
-	return m
+	at := g.root
+	for seg := range strings.SplitSeq(path, "/") {
+		at, _ = at[strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)].(map[string]any)
+	}
+	return at
 }
 
 // object writes the required keys and about half of the others, in the order

@@ -14,6 +14,7 @@ func (f *Faulty) pick(root *node, fit func(*node) bool) *node {
 	return found[f.rng.IntN(len(found))]
 }
 
+// ofKind fits nodes of a kind.
 func ofKind(kind byte) func(*node) bool { return func(n *node) bool { return n.kind == kind } }
 
 // below fits nodes of a kind except the root: a fault of the whole arguments is a

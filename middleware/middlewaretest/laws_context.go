@@ -11,6 +11,7 @@ import (
 // atOnce is how long a middleware may take to notice that its caller has gone.
 const atOnce = time.Second
 
+// contextKey is the key of a value that must reach the model.
 type contextKey struct{}
 
 // lawContext checks that the values and the cancellation of the caller's context

@@ -63,6 +63,7 @@ type tester interface {
 	Errorf(format string, args ...any)
 }
 
+// law is one subtest of Run.
 type law struct {
 	name  string
 	check func(t tester, mw middleware.Middleware)

@@ -12,8 +12,8 @@ import (
 // scriptedUsage is what a turn made by Text or Calls costs.
 var scriptedUsage = middleware.Usage{Input: 10, Output: 5}
 
-// Model is a scripted model. It is safe for concurrent use; which goroutine
-// then gets which turn is open.
+// Model is a scripted model. It is safe for concurrent use. Concurrent calls get
+// its turns in an order that is not defined.
 type Model struct {
 	t     testing.TB
 	turns []Turn
@@ -55,10 +55,10 @@ func NewModel(t testing.TB, turns ...Turn) *Model {
 	return m
 }
 
-// Call plays the next turn: it is a middleware.ModelCall. A sink in req gets
-// the text and then the calls of the answer, and its error is returned. A
-// context that is done is returned as its error and costs no turn. What fails
-// the test is returned as an error too.
+// Call plays the next turn: it is a middleware.ModelCall. A sink in req gets the
+// text and then the calls of the answer, and its error is returned. If the context
+// has ended, Call returns its error and plays no turn. An error that fails the test
+// is returned too.
 func (m *Model) Call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -80,6 +80,7 @@ func (m *Model) Call(ctx context.Context, req *middleware.Request) (*middleware.
 	return resp, nil
 }
 
+// take records the request, checks it and returns the next turn.
 func (m *Model) take(req *middleware.Request) (Turn, error) {
 	m.t.Helper()
 	m.mu.Lock()
@@ -95,6 +96,7 @@ func (m *Model) take(req *middleware.Request) (Turn, error) {
 	return m.turns[m.next-1], nil
 }
 
+// fail reports an error to the test, unless that is over, and returns it.
 func (m *Model) fail(err error) error {
 	m.t.Helper()
 	if !m.done {
@@ -103,9 +105,8 @@ func (m *Model) fail(err error) error {
 	return err
 }
 
-// Requests returns what the model was asked, in order, refused requests
-// included. They are deep clones: what becomes of a request after the call does
-// not show in them.
+// Requests returns the requests to the model, in order, refused ones included. They
+// are deep copies, made at the time of the call.
 func (m *Model) Requests() []*middleware.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()

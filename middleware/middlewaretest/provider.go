@@ -53,8 +53,8 @@ func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
 // reply, system messages only at the head, calls directly after a user or tool
 // message, and a user or tool message at the end.
 //
-// The spelling of names, the tools and the settings are not looked at. Check
-// panics on a provider that it does not know.
+// Check does not read the spelling of names, the tools and the settings. It panics
+// on an unknown provider.
 //
 // Sources: the providers' answers with status 400 as quoted in
 // google-gemini/gemini-cli#11814, songquanpeng/one-api#836,
@@ -73,7 +73,8 @@ func Check(p Provider, req *middleware.Request) error {
 	return &middleware.ModelError{StatusCode: 400, Code: rules.code, Err: fmt.Errorf("%w: %s%s", ErrRefused, where, why)}
 }
 
-// rules is what one provider says of its own, and in which form.
+// rules are the rules of one provider beyond those of all, and the words of its
+// error texts.
 type rules struct {
 	code      string
 	place     string // format of a message's place
@@ -85,6 +86,7 @@ type rules struct {
 	systemTop bool // system messages lead
 }
 
+// rules returns the rules of p. It panics if p is unknown.
 func (p Provider) rules() rules {
 	switch p {
 	case OpenAI:
@@ -150,6 +152,8 @@ func (r rules) refuse(ms []middleware.Message) (int, string) {
 	return 0, ""
 }
 
+// badCalls returns why a provider refuses the calls of one message, "" if it does
+// not.
 func (r rules) badCalls(calls []middleware.ToolCall) string {
 	seen := make(map[string]bool, len(calls))
 	for n, c := range calls {
@@ -166,8 +170,8 @@ func (r rules) badCalls(calls []middleware.ToolCall) string {
 	return ""
 }
 
-// badReplies looks at the messages from start on, where the answers to calls
-// have to be.
+// badReplies checks the messages from start on, where the replies to calls have to
+// be. It returns the index of the first bad message and the reason, "" for none.
 func (r rules) badReplies(calls []middleware.ToolCall, ms []middleware.Message, start int) (int, string) {
 	place := make(map[string]int, len(calls))
 	for n, c := range calls {

@@ -24,6 +24,8 @@ type spy struct {
 	spent middleware.Usage // of failed calls too, as far as their errors tell
 }
 
+// call plays the next call. It adds the usage of the outcome to spent, and sets the
+// flag of ask if there was one.
 func (s *spy) call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	s.mu.Lock()
 	s.asked++
@@ -39,6 +41,7 @@ func (s *spy) call(ctx context.Context, req *middleware.Request) (*middleware.Re
 	return resp, err
 }
 
+// count returns how often the model was called.
 func (s *spy) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,6 +182,7 @@ var scenes = []scene{
 // outcome is what a model returns on its n-th call.
 type outcome func(n int) (*middleware.Response, error)
 
+// always plays the same outcome on each call.
 func always(o outcome) play {
 	return func(n int, _ context.Context, _ *middleware.Request) (*middleware.Response, error) { return o(n) }
 }
@@ -193,14 +197,17 @@ func first(once, then outcome) play {
 	}
 }
 
+// says returns an answer.
 func says(answer func(n int) *middleware.Response) outcome {
 	return func(n int) (*middleware.Response, error) { return answer(n), nil }
 }
 
+// fails returns an error without an answer.
 func fails(err error) outcome {
 	return func(int) (*middleware.Response, error) { return nil, err }
 }
 
+// silence is an answer without text and calls.
 func silence(n int) *middleware.Response { return reply(n, middleware.Assistant("")) }
 
 // spending fails after a hidden attempt that cost something.

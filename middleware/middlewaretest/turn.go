@@ -44,6 +44,7 @@ func (f *Faulty) calls(req *middleware.Request, tools []middleware.Tool, resp *m
 	return calls
 }
 
+// newID returns an id that no call of this model had before.
 func (f *Faulty) newID() string {
 	f.ids++
 	return fmt.Sprintf("call_%d", f.ids)
