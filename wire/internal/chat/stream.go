@@ -143,6 +143,9 @@ func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 // distinct returns an error if two choices of a chunk have one index: many
 // clients read the first of them only.
 func distinct(choices rawjson.Value) error {
+	if choices.Len() < 2 {
+		return nil
+	}
 	var seen []int64
 	for c := range choices.Each() {
 		n, ok := indexOf(c)
