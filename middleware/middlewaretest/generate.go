@@ -199,12 +199,8 @@ func (g *generator) resolve(ref string) map[string]any {
 	if ref == "" || ref == "#" {
 		return g.root
 	}
-	path, inside := strings.CutPrefix(ref, "#/")
-	if !inside {
-		return nil
-	}
 	at := g.root
-	for seg := range strings.SplitSeq(path, "/") {
+	for seg := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		at, _ = at[strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)].(map[string]any)
 	}
 	return at

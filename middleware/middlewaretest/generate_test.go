@@ -163,6 +163,16 @@ func FuzzArguments(f *testing.F) {
 	})
 }
 
+// TestReferenceElsewhere: a schema that refers to another document accepts
+// anything, so its value is a string and not an object of the root schema.
+func TestReferenceElsewhere(t *testing.T) {
+	t.Parallel()
+	schema := json.RawMessage(`{"type":"object","properties":{"a":{"$ref":"https://example.org/x"}},"required":["a"]}`)
+	for seed := range uint64(10) {
+		require.Equal(t, byte('"'), arguments(rand.New(rand.NewPCG(seed, 0)), schema).kids[0].kind)
+	}
+}
+
 func TestRenderPython(t *testing.T) {
 	t.Parallel()
 	n := &node{kind: '{', kids: []*node{
