@@ -114,7 +114,5 @@ func (s *step) hand(a *attempt) {
 	r.ContentLength, r.TransferEncoding = -1, nil
 	r.Trailer = announced()
 	r.Body = &shownBody{s.shown, s, r.Trailer}
-	o := outcome{resp: r}
-	s.remember(o)
-	s.ready <- o
+	s.ready <- outcome{resp: r}
 }

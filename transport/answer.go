@@ -13,7 +13,6 @@ import (
 // whole makes the client's answer of the chain's outcome, where nothing was
 // shown yet. foreign is the attempt whose body the client reads, if it does.
 func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
-	defer func() { s.remember(o) }()
 	if err == nil {
 		status := statusOf(resp)
 		r, e := s.answer(resp)
@@ -127,7 +126,7 @@ func (s *step) verbatim(a *attempt) *http.Response {
 }
 
 // refusal returns the provider's own answer behind an error of the chain. The
-// client is told not to try again where its tries are used up, where the chain
+// client is told not to try again where MaxModelCalls is used up, where the chain
 // has already asked again because the model's call was refused, and where the
 // history was refused.
 func (s *step) refusal(a *attempt, err error) *http.Response {
@@ -146,7 +145,9 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 		r.Body = io.NopCloser(bytes.NewReader(a.raw))
 	}
 	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0 || errors.Is(err, middleware.ErrInvalidHistory)
-	if most := s.t.options.MaxModelCalls; refused || most > 0 && s.call.spent() >= most {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if refused || s.usedUp() {
 		r.Header.Set("X-Should-Retry", "false")
 	}
 	return r
@@ -166,24 +167,4 @@ func (s *step) lastRefusal() *attempt {
 		return s.attempts[n-1]
 	}
 	return nil
-}
-
-// remember keeps what was spent on a call that the client may try again.
-func (s *step) remember(o outcome) {
-	if !s.counted {
-		return
-	}
-	again := o.err != nil
-	if o.resp != nil {
-		switch c := o.resp.StatusCode; {
-		case c == http.StatusRequestTimeout, c == http.StatusConflict, c == http.StatusTooManyRequests, c >= 500:
-			again = true
-		}
-	}
-	switch {
-	case again:
-		s.t.failed.keep(s.t.failed.key(s.req, s.body), s.call.spent())
-	case s.retry:
-		s.t.failed.forget(s.t.failed.key(s.req, s.body))
-	}
 }

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -33,59 +32,28 @@ func try(t *testing.T, n int, body string) *http.Request {
 	return post(t, t.Context(), "http://127.0.0.1:1", body, "X-Stainless-Retry-Count", strconv.Itoa(n))
 }
 
-func TestBudgetOverTheClientsTries(t *testing.T) {
+// TestBudgetOfOneRequest: each try of the client has the whole budget. Where a
+// provider's error used it up, the client is told not to try again.
+func TestBudgetOfOneRequest(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		p := &provider{status: 529, body: `{"error":"busy"}`}
-		tr := toys(quick(4))
-		for n, c := range []struct {
-			calls int
-			retry string
-		}{{4, ""}, {8, ""}, {10, "false"}} {
-			resp, err := tr.Hook(try(t, n, ask(false)), p.do)
-			require.NoError(t, err)
-			require.Equal(t, 529, resp.StatusCode)
-			require.Equal(t, p.body, read(t, resp))
-			require.Equal(t, c.retry, resp.Header.Get("X-Should-Retry"))
-			require.Equal(t, c.calls, p.calls)
-		}
-		resp, err := tr.Hook(try(t, 3, ask(false)), p.do)
-		require.NoError(t, err)
-		require.Equal(t, http.StatusBadRequest, resp.StatusCode)
-		require.ErrorIs(t, transport.Cause(resp), transport.ErrModelCalls)
-		require.Equal(t, 10, p.calls, "a client that tries again all the same reaches nobody")
-
-		_, err = tr.Hook(try(t, 0, ask(false)), p.do)
-		require.NoError(t, err)
-		require.Equal(t, 14, p.calls, "a new call has its own budget")
-		_, err = tr.Hook(try(t, 1, ask(false, addTool)), p.do)
-		require.NoError(t, err)
-		require.Equal(t, 18, p.calls, "so has another request")
-		for n := range 2 {
-			_, err = tr.Hook(try(t, n+1, ask(false)), p.do)
-			require.NoError(t, err)
-		}
-		require.Equal(t, 24, p.calls, "used up again")
-		time.Sleep(time.Hour)
-		_, err = tr.Hook(try(t, 3, ask(false)), p.do)
-		require.NoError(t, err)
-		require.Equal(t, 28, p.calls, "after an hour it is no retry")
-	})
-}
-
-func TestBudgetIsForgotten(t *testing.T) {
-	t.Parallel()
-	p := &provider{status: 529}
-	tr := toysWith(transport.Options{MaxModelCalls: 2})
-	_, err := tr.Hook(try(t, 0, ask(false)), p.do)
-	require.NoError(t, err)
-	p.status, p.body = 200, words
-	_, err = tr.Hook(try(t, 1, ask(false)), p.do)
-	require.NoError(t, err)
-	p.status = 529
-	resp, err := tr.Hook(try(t, 1, ask(false)), p.do)
-	require.NoError(t, err)
-	require.Empty(t, resp.Header.Get("X-Should-Retry"), "the call before it ended well")
+	for most, want := range map[int]struct {
+		calls int
+		retry string
+	}{4: {4, "false"}, 5: {4, ""}, 3: {3, "false"}, middleware.Unlimited: {4, ""}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &provider{status: 529, body: `{"error":"busy"}`}
+			tr := toysWith(transport.Options{MaxModelCalls: most}, quick(4))
+			c, _ := transport.Watch(t.Context())
+			for n := range 3 {
+				resp, err := tr.Hook(try(t, n, ask(false)).WithContext(c), p.do)
+				require.NoError(t, err)
+				require.Equal(t, 529, resp.StatusCode)
+				require.Equal(t, p.body, read(t, resp))
+				require.Equal(t, want.retry, resp.Header.Get("X-Should-Retry"))
+				require.Equal(t, want.calls*(n+1), p.calls)
+			}
+		})
+	}
 }
 
 func TestBudgetOfOneStep(t *testing.T) {

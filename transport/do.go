@@ -168,19 +168,11 @@ func again(req *http.Request, body io.ReadCloser) *http.Request {
 
 // step prepares one request of the client.
 func (t *Transport) step(req *http.Request, next next, body []byte, codec wire.Codec) *step {
-	s := &step{t: t, codec: codec, req: req, body: body, next: next, streams: codec.WantsStream(req.URL.Path, body)}
-	count, counted := retryCount(req.Header)
-	if call, ok := req.Context().Value(callKey{}).(*Call); ok {
-		s.call = call
-		s.call.begin(counted && count == 0)
-		return s
+	call, watched := req.Context().Value(callKey{}).(*Call)
+	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
+		call.begin(req.Header.Get("X-Stainless-Retry-Count") == "0")
+	} else {
+		call = &Call{}
 	}
-	s.call = &Call{}
-	if counted {
-		s.counted = true
-		if s.retry = count > 0; s.retry {
-			s.call.used = t.failed.recall(t.failed.key(req, body))
-		}
-	}
-	return s
+	return &step{t: t, codec: codec, req: req, body: body, next: next, call: call, streams: codec.WantsStream(req.URL.Path, body)}
 }

@@ -57,10 +57,10 @@ func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middlewar
 	if err != nil {
 		return nil, err
 	}
-	if !s.call.spend(s.t.options.MaxModelCalls) {
+	a := s.newAttempt(req)
+	if a == nil {
 		return nil, ErrModelCalls
 	}
-	a := s.newAttempt(req)
 	defer close(a.done)
 	// A foreign answer is read by the client, after the chain has ended its
 	// contexts: so the request has one of its own.
@@ -93,9 +93,19 @@ func (s *step) brokeLive() bool {
 	}
 }
 
+// usedUp reports whether MaxModelCalls allows no more attempts. s.mu is held.
+func (s *step) usedUp() bool {
+	most := s.t.options.MaxModelCalls
+	return most != middleware.Unlimited && len(s.attempts) >= most
+}
+
+// newAttempt returns nil if MaxModelCalls allows no more of them.
 func (s *step) newAttempt(req *middleware.Request) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.usedUp() {
+		return nil
+	}
 	a := &attempt{step: s, n: len(s.attempts), req: req, done: make(chan struct{})}
 	s.attempts = append(s.attempts, a)
 	return a

@@ -2,6 +2,9 @@ package transport_test
 
 import (
 	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -95,4 +98,21 @@ func TestPanicsOfACodec(t *testing.T) {
 			})
 		})
 	}
+}
+
+// unmatched is a codec that panics before the format of a request is known.
+type unmatched struct{ wire.Codec }
+
+func (unmatched) MatchPath(string) bool { panic(io.ErrNoProgress) }
+
+// TestPanicBeforeTheFormatIsKnown: the client of a Handler gets an error in no
+// format's form.
+func TestPanicBeforeTheFormatIsKnown(t *testing.T) {
+	t.Parallel()
+	h := transport.New(transport.Options{Codecs: []wire.Codec{unmatched{}}}).Handler(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader("{}")))
+	require.Equal(t, http.StatusBadRequest, w.Code)
+	require.Equal(t, "panic", w.Header().Get("X-Toolmend-Error"))
+	require.JSONEq(t, `{"error":{"code":"panic","message":"a middleware panicked"}}`, w.Body.String())
 }

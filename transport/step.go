@@ -20,8 +20,6 @@ type step struct {
 	body    []byte
 	next    next
 	call    *Call
-	counted bool // the client says which of its tries this is
-	retry   bool // and it is not the first
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 

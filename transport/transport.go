@@ -133,10 +133,12 @@ type Options struct {
 	// commits the status 200. 0 means 8 s, NoKeepAlive sends none, other negative
 	// values are an error.
 	KeepAlive time.Duration
-	// MaxModelCalls bounds the model calls for one call of the client, its own
-	// retries included: those made under one Watch, or marked by a header
-	// X-Stainless-Retry-Count as OpenAI's and Anthropic's SDKs do. 0 means 10,
-	// middleware.Unlimited sets no bound, and other negative values are an error.
+	// MaxModelCalls bounds the model calls for one request of the client. A retry
+	// of the client is a new request: an SDK that makes three tries may cause three
+	// times as many model calls. When the provider's error uses up the last call,
+	// the answer has the header X-Should-Retry: false, which OpenAI's and
+	// Anthropic's SDKs obey. 0 means 10, middleware.Unlimited sets no bound, and
+	// other negative values are an error.
 	MaxModelCalls int
 	// MaxBody is how many bytes of a request or an answer are read. A bigger
 	// request passes untouched, a bigger answer counts as unreadable. 0 means
@@ -191,7 +193,6 @@ func (o Options) withDefaults() Options {
 type Transport struct {
 	options Options
 	call    middleware.ModelCall // the chain, applied once
-	failed  *memory
 	ids     ids
 }
 
@@ -207,7 +208,7 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model), failed: newMemory()}
+	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model)}
 }
 
 // Hook sends one request through the chain, and calls next for each model call

@@ -11,7 +11,6 @@ import (
 type Call struct {
 	mu      sync.Mutex
 	watched bool
-	used    int  // model calls
 	settled bool // the last request was answered: the next one is a new call
 	tally   middleware.Tally
 	report  middleware.Report
@@ -70,26 +69,9 @@ func (c *Call) begin(first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.settled || first {
-		c.used, c.tally = 0, middleware.Tally{}
+		c.tally = middleware.Tally{}
 	}
 	c.settled, c.err, c.status, c.report = false, nil, "", middleware.Report{Final: -1}
-}
-
-// spend takes one of the model calls that are left.
-func (c *Call) spend(most int) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if most >= 0 && c.used >= most {
-		return false
-	}
-	c.used++
-	return true
-}
-
-func (c *Call) spent() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.used
 }
 
 // end records the outcome of a request.

@@ -32,8 +32,17 @@ type Endpoint struct {
 	Client *http.Client
 	// Silence is how long the server may send nothing before the call ends with
 	// an error that wraps os.ErrDeadlineExceeded; 0 is 5 minutes,
-	// middleware.Unlimited no bound but that of the context and the client.
+	// middleware.Unlimited no bound but that of the context and the client. Other
+	// negative values are an error.
 	Silence time.Duration
+}
+
+// Validate returns what is wrong with the endpoint. Codec.Model panics with it.
+func (e Endpoint) Validate() error {
+	if e.Silence < 0 && e.Silence != middleware.Unlimited {
+		return fmt.Errorf("wire: Endpoint.Silence: must not be negative, unless it is middleware.Unlimited, got %s", e.Silence)
+	}
+	return nil
 }
 
 const (
@@ -43,6 +52,9 @@ const (
 
 // Model is part of Codec.
 func (f format) Model(e Endpoint) middleware.ModelCall {
+	if err := e.Validate(); err != nil {
+		panic(err)
+	}
 	if e.Client == nil {
 		e.Client = http.DefaultClient
 	}

@@ -159,7 +159,7 @@ type Codec interface {
 	// error status is a *middleware.ModelError, an answer that ends early wraps
 	// ErrIncomplete. The key is in the text of neither; of the provider's message
 	// see DecodeError. A redirect is not followed: it is an error status. It is safe for
-	// concurrent use.
+	// concurrent use. Model panics with the error of e.Validate.
 	Model(e Endpoint) middleware.ModelCall
 
 	sealed()

@@ -24,6 +24,7 @@ import (
 	"github.com/toolmend/toolmend/textcall"
 	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // setup is an options type: a valid value, and the constructor that takes it.
@@ -49,6 +50,7 @@ func setups() []setup {
 		{valid: textcall.Options{}, build: func(o any) { textcall.New(o.(textcall.Options)) }},
 		{valid: tracing.Options{}, build: func(o any) { tracing.New(o.(tracing.Options)) }},
 		{valid: transport.Options{}, build: func(o any) { transport.New(o.(transport.Options)) }, named: []string{"KeepAlive", "MaxModelCalls"}},
+		{valid: wire.Endpoint{}, build: func(o any) { wire.Ollama().Model(o.(wire.Endpoint)) }, named: []string{"Silence"}},
 	}
 }
 
@@ -80,6 +82,7 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	require.NoError(t, transport.Options{KeepAlive: transport.NoKeepAlive, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, wire.Endpoint{Silence: middleware.Unlimited}.Validate())
 	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())
 	require.Error(t, tracing.Options{Provider: "\xff"}.Validate())
 	require.Error(t, transport.Options{MaxBody: 64<<20 + 1}.Validate())
