@@ -1,0 +1,35 @@
+// Package responses is the wire format of OpenAI Responses: /responses, on
+// Azure and on the servers that copy it.
+//
+// A conversation is a list of items, not of messages:
+//
+//	{"instructions": text, "input": text or [{"role": "user", …}, {"type": "reasoning", …}, {"type": "function_call", …}, …]}
+//
+// What the model wrote between two inputs, that is reasoning, messages, calls and
+// what the provider ran itself, becomes one neutral message. Its Native is the
+// array of those items or, of an answer, {"output": those items}, with
+// "store": false if the provider did not keep it. The Native of a text that
+// stands where a list of blocks may is that text. Tools that the provider runs
+// are opaque parts; calls that the client answers in a form of their own, such as
+// computer_call, are of KindBuiltin. Reasoning without a Native of this format is
+// left out: the provider takes none but its own.
+//
+// Copies: a stream holds each call several times, in output_item.added and
+// output_item.done, as deltas, in the done event of the arguments, and in the
+// response objects of the first events and of the last one. An answer whose
+// copies differ is unreadable (agree.go). Some servers add output_text, a copy of
+// all texts.
+//
+// A changed stream keeps its events up to the first item that changed. All others
+// are written afresh, piece by piece as the provider does, and the end names them
+// (unfold.go). The same is done with a later answer behind the beginning of an
+// earlier one.
+//
+// Cannot be encoded: stop sequences, a change of a tool inside a namespace or of
+// an item that the provider ran, reasoning in several texts, a mark of failure on
+// a result that was read from this format (on any other it goes unsaid), a turn
+// that the provider holds, a change of calls that the first event has already,
+// and further choices.
+//
+// Source: the API reference of OpenAI, "Responses" and "Streaming events".
+package responses2

@@ -1,0 +1,252 @@
+package responses2
+
+import (
+	"errors"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// request is a body as it was read.
+type request struct {
+	doc     *rawjson.Doc
+	is      middleware.Request
+	turns   []turn // of each message
+	entries []lens.Entry
+	tools   []tool
+}
+
+// DecodeRequest is part of wire.Codec.
+func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
+	h, err := readRequest(string(body))
+	if err != nil {
+		return nil, err
+	}
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
+	return req, nil
+}
+
+// readRequest reads a body. The error wraps ErrShape.
+func readRequest(body string) (*request, error) {
+	doc, err := codec.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", k)
+	}
+	h := &request{doc: doc}
+	if err := readSettings(doc.Root(), &h.is); err != nil {
+		return nil, err
+	}
+	if err := h.readInput(doc.Root()); err != nil {
+		return nil, err
+	}
+	nameResults(h.turns)
+	for i, t := range h.turns {
+		h.is.Messages = append(h.is.Messages, t.message)
+		h.entries = append(h.entries, lens.Entry{Message: t.message, Group: i})
+	}
+	return h, h.readTools()
+}
+
+// readInput reads instructions and input: the items of the model that stand
+// together are one message, every other one is a message of its own.
+func (h *request) readInput(root rawjson.Value) error {
+	instructions, err := on.Kind(root, "instructions", rawjson.String)
+	if err != nil {
+		return err
+	}
+	if instructions.Exists() {
+		h.turns = append(h.turns, readInstructions(instructions))
+	}
+	if input := root.Get("input"); input.Kind() == rawjson.String {
+		t, err := readBareInput(input)
+		h.turns = append(h.turns, t)
+		return err
+	}
+	input, err := on.Kind(root, "input", rawjson.Array)
+	if err != nil {
+		return err
+	}
+	var together []item
+	flush := func() error {
+		if len(together) == 0 {
+			return nil
+		}
+		t, err := readTurn(together)
+		h.turns, together = append(h.turns, t), nil
+		return err
+	}
+	for v := range input.Each() {
+		it, err := newItem(v)
+		if err != nil {
+			return err
+		}
+		if it.ofAssistant() {
+			together = append(together, it)
+			continue
+		}
+		if err := flush(); err != nil {
+			return err
+		}
+		t, err := readItem(it)
+		if err != nil {
+			return err
+		}
+		h.turns = append(h.turns, t)
+	}
+	return flush()
+}
+
+// nameResults gives the tool messages the name of the call that they answer,
+// which the wire does not repeat.
+func nameResults(turns []turn) {
+	names := map[string]string{}
+	for i := range turns {
+		m := &turns[i].message
+		for _, c := range m.ToolCalls {
+			names[c.ID] = c.Name
+		}
+		if m.Role == middleware.RoleTool {
+			m.ToolName = names[m.ToolCallID]
+		}
+	}
+}
+
+// EncodeRequest is part of wire.Codec.
+func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	if len(req.Stop) > 0 {
+		return nil, codec.Unencodablef("this format has no stop sequences")
+	}
+	h, edited, err := lens.Again(on, req.Native, readRequest)
+	if err != nil {
+		return nil, err
+	}
+	if edited && codec.SameRequest(&h.is, req) {
+		return []byte(req.Native.Raw), nil
+	}
+	write := fresh
+	if edited {
+		write = h.edit
+	}
+	body, err := write(req)
+	return []byte(body), unencodable(err)
+}
+
+// unencodable makes ErrUnencodable of what went wrong with a text that was
+// stored and does not read as one any more.
+func unencodable(err error) error {
+	if err != nil && !errors.Is(err, codec.ErrUnencodable) {
+		return codec.Unencodablef("%v", err)
+	}
+	return err
+}
+
+// edit returns the body with what differs in req. Members that the body does not
+// have yet come at its end, in the order in which they are put here.
+func (h *request) edit(req *middleware.Request) (string, error) {
+	root := h.doc.Root()
+	edit := on.Edit(root)
+	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
+	if req.ToolChoice != h.is.ToolChoice && (req.ToolChoice != middleware.ToolChoice{} || on.Get(root, "tool_choice").Exists()) {
+		edit.Put(choiceMember(root.Get("tool_choice"), req))
+	}
+	tools, err := h.toolTexts(req)
+	if err != nil {
+		return "", err
+	}
+	if len(tools) > 0 || on.Get(root, "tools").Exists() {
+		edit.Elements("tools", tools)
+	}
+	if err := h.editInput(edit, req); err != nil {
+		return "", err
+	}
+	edits, err := edit.Edits()
+	if err != nil {
+		return "", err
+	}
+	return lens.Apply(h.doc, edits)
+}
+
+// editInput edits instructions and input. The leading system message goes back
+// into instructions only if it came from there; any other one is an item.
+func (h *request) editInput(edit *lens.Edit, req *middleware.Request) error {
+	root, messages := h.doc.Root(), req.Messages
+	runs := on.History(h.entries, messages, nil)
+	same := len(runs) == len(h.turns)
+	for i, run := range runs {
+		same = same && run.Same && run.Group == i
+	}
+	if same {
+		return nil
+	}
+	if len(h.turns) > 0 && h.turns[0].place == asInstructions {
+		if len(runs) == 0 || runs[0].At[0] != 0 {
+			edit.Put(lens.None("instructions"))
+		} else {
+			text, ok := instructions(messages[0])
+			if !ok {
+				return codec.Unencodablef("instructions that are no text")
+			}
+			if was := h.turns[0].message.Text(); was != text {
+				edit.Put(lens.Text("instructions", text))
+			}
+			runs = runs[1:]
+		}
+	}
+	in := &input{messages: messages, provider: readProvider(root), turns: h.turns}
+	items, err := in.items(runs)
+	if err != nil {
+		return err
+	}
+	old, err := on.Only(root, "input")
+	single, isSingle := in.single(runs)
+	switch {
+	case err != nil:
+		return err
+	case isSingle && old.Kind() == rawjson.String:
+		if single != old.Str() {
+			edit.Put(lens.Text("input", single))
+		}
+	case old.Exists() && old.Kind() != rawjson.Array:
+		edit.Put(lens.Raw("input", codec.Array(items)))
+	default:
+		edit.Elements("input", items)
+	}
+	return nil
+}
+
+// fresh writes a request that is not of this format. A leading system message of
+// text becomes the instructions, and Params win over all of it.
+func fresh(req *middleware.Request) (string, error) {
+	in := &input{messages: req.Messages}
+	params, err := codec.ParseObject(string(req.Params))
+	if err != nil && len(req.Params) > 0 {
+		return "", codec.Unencodablef("Params are no JSON object")
+	}
+	in.provider = readProvider(params)
+	runs, first := on.History(nil, req.Messages, nil), lens.None("instructions")
+	if len(req.Messages) > 0 {
+		if text, ok := instructions(req.Messages[0]); ok {
+			runs, first = runs[1:], lens.Text("instructions", text)
+		}
+	}
+	items, err := in.items(runs)
+	if err != nil {
+		return "", err
+	}
+	tools, err := new(request).toolTexts(req)
+	if err != nil {
+		return "", err
+	}
+	all, choice := settings(req), lens.None("tool_choice")
+	if req.ToolChoice != (middleware.ToolChoice{}) {
+		choice = choiceMember(rawjson.Value{}, req)
+	}
+	return on.WithParams([]lens.Member{all[0], first, lens.Raw("input", codec.Array(items)), lens.List("tools", tools), choice,
+		all[1], all[2], lens.Flag("stream", req.Sink != nil)}, req.Params)
+}

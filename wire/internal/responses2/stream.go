@@ -1,0 +1,358 @@
+package responses2
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// maxEvents bounds what is kept of a stream of very small events.
+const maxEvents = 1 << 19
+
+// event is one event of a stream, such as
+//
+//	event: response.output_text.delta
+//	data: {"type": "response.output_text.delta", "item_id": …, "output_index": 0, "delta": text, "sequence_number": 7}
+//
+// Some servers leave out the name, the number or the index.
+type event struct {
+	codec.Event
+	typ  string
+	root rawjson.Value // absent: no JSON
+	head bool          // says that the answer has begun
+	flow int           // the item that it is about, -1: none
+}
+
+// recording is what was read of an answer. Nothing in it leads to the response
+// that the caller has.
+type recording struct {
+	buf    *codec.Buffer
+	events []event
+	flows  []*flow
+	last   int // the event that ends the answer; -1: none yet, or no stream
+}
+
+// stream reads one answer.
+type stream struct {
+	*recording
+	req   *middleware.Request // that is answered; nil: not known
+	sink  middleware.Sink
+	open  map[int64]int   // output_index: the flow that came last
+	byID  map[string]int  // id of an item: the flow that came last
+	early []rawjson.Value // the calls in the response objects before the end
+	err   error           // ends the stream
+	fault error           // the provider's, in the stream
+	typed bool            // an event that is held has its type in the data
+	named bool            // one has it in its name alone
+	odd   error           // an event that cannot be read, unless the answer is cut off in it
+
+	closed bool
+	answer *answer
+	resp   *middleware.Response // of the caller, who may change it
+}
+
+// NewStream is part of wire.Codec.
+func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
+	return newStream(req, sink)
+}
+
+// newStream returns a reader. req and sink may be nil.
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
+	return &stream{recording: &recording{buf: codec.NewBuffer(false), last: -1}, req: req, sink: sink, open: map[int64]int{}, byID: map[string]int{}}
+}
+
+// Write is part of wire.Stream.
+func (s *stream) Write(p []byte) (int, error) {
+	if s.err == nil {
+		s.err = s.buf.Feed(p, s.event)
+	}
+	if s.err != nil {
+		return 0, s.err
+	}
+	return len(p), nil
+}
+
+// Safe is part of wire.Stream.
+func (s *stream) Safe() int { return s.buf.Safe() }
+
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
+// Close is part of wire.Stream.
+func (s *stream) Close() (*middleware.Response, error) {
+	if s.closed {
+		return s.resp, s.err
+	}
+	s.closed = true
+	if s.err != nil {
+		return nil, s.err
+	}
+	a, err := s.end()
+	if err == nil {
+		err = a.turn.answered(s.req)
+	}
+	if s.err = err; err != nil {
+		return nil, err
+	}
+	s.answer, s.resp = a, a.is.Clone()
+	s.resp.Native = on.Remember(s.buf.Text(), a)
+	return s.resp, nil
+}
+
+// end reads the answer when all of it has come. A fault of the provider counts
+// more than what is wrong with the form of the stream.
+func (s *stream) end() (*answer, error) {
+	if err := s.buf.End(s.event); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.buf.IsWhole():
+		a, err := s.readWhole()
+		if cut := (*rawjson.Error)(nil); errors.As(err, &cut) && cut.AtEnd {
+			err = codec.ErrIncomplete
+		}
+		if err == nil {
+			err = s.showAll(a.is.Message.Parts)
+		}
+		return a, err
+	case s.fault != nil:
+		return nil, s.fault
+	case s.buf.IsArray():
+		return nil, codec.Shapef("a list where an answer should be")
+	case s.last < 0:
+		return nil, codec.ErrIncomplete
+	case s.odd != nil:
+		return nil, s.odd
+	}
+	a, err := s.fold()
+	if err == nil && s.typed && s.named && len(a.is.Message.ToolCalls) > 0 {
+		err = codec.Shapef("calls in events of which some have no type") // which clients leave out
+	}
+	return a, err
+}
+
+// showAll shows what came in one piece.
+func (s *stream) showAll(parts []middleware.Part) error {
+	for _, p := range parts {
+		if err := s.show(p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show tells the sink of a text. It returns the error of the sink.
+func (s *stream) show(k middleware.PartKind, text string) error {
+	kind := middleware.EventText
+	switch {
+	case s.sink == nil || text == "":
+		return nil
+	case k == middleware.PartReasoning:
+		kind = middleware.EventReasoning
+	case k != middleware.PartText:
+		return nil
+	}
+	return s.sink(middleware.Event{Kind: kind, Text: text})
+}
+
+// event takes one event. From the first on that belongs to a call of the
+// client's, is an error or the end, nothing is to be shown.
+func (s *stream) event(e codec.Event) (hold bool, err error) {
+	if s.buf.IsWhole() || s.buf.IsArray() {
+		return true, nil
+	}
+	ev := event{Event: e, flow: -1}
+	if e.Data != "" {
+		if root, err := codec.ParseObject(e.Data); err == nil {
+			ev.root = root
+		}
+	}
+	if err := answerEnvelope.Check(ev.root); err != nil {
+		return true, err
+	}
+	if !ev.root.Exists() {
+		return s.strange(e), s.add(ev)
+	}
+	ev.typ = ev.root.Get("type").Str()
+	if e.Name != ev.typ && e.Name != "" && e.Name != "message" && ev.typ != "" && (holdsCalls(e.Name) || holdsCalls(ev.typ)) {
+		return true, codec.Shapef("an event of two types")
+	}
+	untyped := ev.typ == ""
+	if untyped || e.Name == "error" {
+		ev.typ = e.Name
+	}
+	called, err := s.announce(ev)
+	if err != nil {
+		return true, err
+	}
+	if hold, err = s.take(&ev); err == nil {
+		err = s.add(ev)
+	}
+	if hold = hold || called; called && s.fault != nil {
+		return true, codec.Shapef("calls in a response beside an error")
+	}
+	s.typed = s.typed || hold && !untyped
+	s.named = s.named || hold && untyped
+	return hold || s.fault != nil, err
+}
+
+// add keeps an event. What is no JSON, such as comments, is one with what
+// stands before it.
+func (s *stream) add(ev event) error {
+	if n := len(s.events); n > 0 && !ev.root.Exists() && !s.events[n-1].root.Exists() {
+		s.events[n-1].End = ev.End
+		return nil
+	}
+	if len(s.events) == maxEvents {
+		return codec.Shapef("a stream of more than %d events", maxEvents)
+	}
+	s.events = append(s.events, ev)
+	return nil
+}
+
+// strange takes an event that is no object: a comment, [DONE], or what nobody
+// knows. An error may be a text, or have no field before it. One that is broken
+// is held, as nobody can tell what it begins.
+func (s *stream) strange(e codec.Event) (hold bool) {
+	data := strings.TrimSpace(e.Data)
+	if e.Name == "error" {
+		s.fault = inAnswer(codec.Refusal(codec.Failure{Message: data}, rawjson.Value{}))
+	} else if strings.HasPrefix(e.Text, "{") {
+		if root, err := codec.ParseObject(e.Text); err == nil && root.Get("error").Exists() {
+			s.fail(root)
+		}
+	}
+	if s.fault == nil && strings.HasPrefix(data, "{") {
+		s.odd = codec.Shapef("an event that is no JSON")
+	}
+	return s.fault != nil || s.odd != nil
+}
+
+// fail notes the error in v, which ends the answer.
+func (s *stream) fail(v rawjson.Value) {
+	f, _ := failure(v)
+	s.fault = inAnswer(f)
+}
+
+// holdsCalls reports whether a client may read a call in events of that type.
+// Some clients take the type from the data, some from the name of the event.
+func holdsCalls(typ string) bool {
+	return isHead(typ) || isEnd(typ) || isItem(typ) || isArguments(typ)
+}
+
+// isEnd reports whether an event of that type ends the answer. It holds the whole
+// response object.
+func isEnd(typ string) bool {
+	switch typ {
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+		return true
+	}
+	return false
+}
+
+// isItem reports whether events of that type hold an item: as it is announced, or
+// as it is done.
+func isItem(typ string) bool {
+	return typ == "response.output_item.added" || typ == "response.output_item.done"
+}
+
+// isArguments reports whether events of that type hold arguments of a call.
+func isArguments(typ string) bool {
+	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
+}
+
+// take reads an event by its type.
+func (s *stream) take(ev *event) (hold bool, err error) {
+	switch {
+	case isHead(ev.typ):
+		ev.head = true
+		return false, nil
+	case isEnd(ev.typ):
+		return true, s.finish(ev)
+	case ev.typ == "error", ev.typ == "" && ev.root.Get("error").Exists():
+		s.fail(ev.root)
+		return true, nil
+	case isItem(ev.typ):
+		err = s.item(ev, ev.typ == "response.output_item.done")
+	default:
+		err = s.belongs(ev)
+	}
+	switch {
+	case err != nil:
+		return true, err
+	case ev.flow < 0:
+		return false, nil
+	}
+	f := s.flows[ev.flow]
+	switch {
+	case isItem(ev.typ):
+		return f.isCall(), s.showItem(f)
+	case f.isCall():
+		return true, f.takeArguments(ev)
+	}
+	return false, s.showDelta(ev, f)
+}
+
+// finish takes the event that ends the answer. A second one is no event that a
+// client waits for, and might hold other calls.
+func (s *stream) finish(ev *event) error {
+	env := ev.root.Get("response")
+	switch {
+	case env.Kind() != rawjson.Object:
+		return codec.Shapef("%s where the response of an event should be", env.Kind())
+	case s.last >= 0:
+		return codec.Shapef("an answer that ends twice")
+	}
+	s.last = len(s.events)
+	err := failed(env)
+	if err == nil && ev.typ == "response.failed" {
+		err = uncalled(env)
+	}
+	switch {
+	case errors.Is(err, codec.ErrShape):
+		return err
+	case err != nil:
+		s.fault = err
+	case ev.typ == "response.failed":
+		s.fail(env)
+	}
+	return nil
+}
+
+// showItem shows the text of an item that came without deltas.
+func (s *stream) showItem(f *flow) error {
+	if !f.done.Exists() || f.shown || f.sort != isMessage && f.sort != isReasoning {
+		return nil
+	}
+	f.shown = true
+	it, err := answerItem(f.done)
+	if err != nil || it.read() != nil {
+		return nil // out of shape, with no call in it
+	}
+	return s.showAll(it.parts)
+}
+
+// showDelta shows a piece of text or of reasoning. Where another piece of
+// reasoning begins, the space between the two comes first.
+func (s *stream) showDelta(ev *event, f *flow) error {
+	kind, index := middleware.PartReasoning, ""
+	switch ev.typ {
+	case "response.output_text.delta", "response.refusal.delta":
+		kind = middleware.PartText
+	case "response.reasoning_summary_text.delta":
+		index = "summary " + ev.root.Get("summary_index").Raw()
+	case "response.reasoning_text.delta":
+		index = "content " + ev.root.Get("content_index").Raw()
+	default:
+		return nil
+	}
+	text := ev.root.Get("delta").Str()
+	if f.shown && f.piece != index {
+		text = between + text
+	}
+	f.shown, f.piece = true, index
+	return s.show(kind, text)
+}
