@@ -219,7 +219,7 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Equal(t, 3, strings.Count(string(out), `{\"amount\":6}`), "a change reaches every copy")
+	require.Equal(t, 4, strings.Count(string(out), `{\"amount\":6}`), "a delta, the end of the arguments, the item, and the end")
 	require.NotContains(t, string(out), "output_index")
 
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]

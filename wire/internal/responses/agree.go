@@ -8,6 +8,15 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
+// The way from an answer, or an event of one, to its calls.
+var (
+	itemEnvelope = codec.Envelope{{Key: "type"}, {Key: "id"}, {Key: "call_id"}, {Key: "name"}, {Key: "namespace"}, {Key: "arguments"}, {Key: "input"},
+		{Key: "action"}, {Key: "actions"}, {Key: "operation"}, {Key: "execution"}, {Key: "status"}, {Key: "role"}, {Key: "content"}}
+	answerEnvelope = codec.Envelope{{Key: "type"}, {Key: "error"}, {Key: "status"}, {Key: "output", In: itemEnvelope},
+		{Key: "item", In: itemEnvelope}, {Key: "response", In: codec.Envelope{{Key: "error"}, {Key: "status"}, {Key: "output", In: itemEnvelope}}},
+		{Key: "output_index"}, {Key: "item_id"}, {Key: "call_id"}, {Key: "delta"}, {Key: "arguments"}, {Key: "input"}, {Key: "name"}}
+)
+
 // A stream holds several copies of each call: in output_item.added and
 // output_item.done, as deltas, in the done event of the arguments, and in the
 // response objects of the first events and of the last one. Clients differ in
@@ -17,12 +26,13 @@ import (
 // enough, because numbers, escapes and duplicate members do not mean the same to
 // every reader.
 
+// errCopies says that the call that was read is not the call of every client.
 var errCopies = codec.Shapef("copies of a call that differ")
 
 // agree compares the call v, as it is read from the stream, with its copies in
 // the events about it and at the end. An announcement may lack the arguments:
 // they follow.
-func (s *events) agree(about []int, v, end rawjson.Value) error {
+func (s *stream) agree(about []int, v, end rawjson.Value) error {
 	want, err := readCall(v)
 	if err != nil {
 		return err
@@ -31,7 +41,7 @@ func (s *events) agree(about []int, v, end rawjson.Value) error {
 	pieces := false
 	var id, place label
 	for _, i := range about {
-		ev := s.all[i]
+		ev := s.events[i]
 		if ev.typ == "response.output_item.added" {
 			id.is, place.is = ev.root.Get("item").Get("id").Raw(), ev.root.Get("output_index").Raw()
 		} else if isArguments(ev.typ) {
@@ -39,7 +49,7 @@ func (s *events) agree(about []int, v, end rawjson.Value) error {
 			place.note(ev.root.Get("output_index"))
 		}
 		switch {
-		case strings.HasPrefix(ev.typ, "response.output_item."):
+		case isItem(ev.typ):
 			err = agrees(ev.root.Get("item"), want, ev.typ == "response.output_item.added")
 		case !isArguments(ev.typ):
 		case strings.HasSuffix(ev.typ, ".delta"):
@@ -52,13 +62,12 @@ func (s *events) agree(about []int, v, end rawjson.Value) error {
 			return err
 		}
 	}
-	if id.divides() || place.divides() {
+	switch {
+	case id.divides() || place.divides():
 		return codec.Shapef("events of a call that not every reader takes for its own")
-	}
-	if pieces && deltas.String() != want.Arguments {
+	case pieces && deltas.String() != want.Arguments:
 		return errCopies
-	}
-	if end.Exists() {
+	case end.Exists():
 		return agrees(end, want, false)
 	}
 	return nil
@@ -70,6 +79,7 @@ type label struct {
 	same, another int // events with arguments that have it, and that do not
 }
 
+// note counts an event with arguments, in which v stands for the label.
 func (l *label) note(v rawjson.Value) {
 	if v.Raw() == l.is {
 		l.same++
@@ -106,23 +116,15 @@ func agrees(v rawjson.Value, want middleware.ToolCall, announced bool) error {
 // holds. It may name the call too.
 func agreesWhole(root, v rawjson.Value, want middleware.ToolCall) error {
 	args, _ := arguments(root, calls[v.Get("type").Str()])
-	if args.Str() != want.Arguments {
+	name, id := on.Get(root, "name"), on.Get(root, "call_id")
+	if args.Str() != want.Arguments || name.Exists() && name.Str() != want.Name || id.Exists() && id.Str() != want.ID {
 		return errCopies
-	}
-	for _, c := range []struct {
-		copy rawjson.Value
-		want string
-	}{{root.Get("name"), want.Name}, {root.Get("call_id"), want.ID}} {
-		if c.copy.Exists() && c.copy.Kind() != rawjson.Null && c.copy.Str() != c.want {
-			return errCopies
-		}
 	}
 	return nil
 }
 
 // callsIn returns the calls of a response object.
-func callsIn(env rawjson.Value) ([]rawjson.Value, error) {
-	var found []rawjson.Value
+func callsIn(env rawjson.Value) (found []rawjson.Value, err error) {
 	for v := range env.Get("output").Each() {
 		it, err := answerItem(v)
 		if err != nil {
@@ -138,9 +140,8 @@ func callsIn(env rawjson.Value) ([]rawjson.Value, error) {
 // announce notes the calls in the response object of an event that does not end
 // the answer, and reports whether there are any. Some clients look at such an
 // object in whatever event it stands.
-func (s *events) announce(ev event) (found bool, err error) {
-	switch ev.typ {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+func (s *stream) announce(ev event) (found bool, err error) {
+	if isEnd(ev.typ) {
 		return false, nil
 	}
 	calls, err := callsIn(ev.root.Get("response"))
@@ -149,10 +150,7 @@ func (s *events) announce(ev event) (found bool, err error) {
 }
 
 // agreeEarly compares the calls of the first events with those of the answer.
-func (s *events) agreeEarly(answer []middleware.ToolCall) error {
-	if len(s.early) == 0 {
-		return nil
-	}
+func (s *stream) agreeEarly(answer []middleware.ToolCall) error {
 	byID := make(map[string]middleware.ToolCall, len(answer))
 	for _, c := range answer {
 		byID[c.ID] = c

@@ -30,9 +30,10 @@ func TestDecodeAnswer(t *testing.T) {
 	}
 	require.Equal(t, []middleware.PartKind{"reasoning", "", "opaque", "opaque", "opaque", "opaque"}, kinds, "what the provider runs is opaque, its shell too")
 	require.Len(t, resp.Message.ToolCalls, 1)
-	require.True(t, strings.HasPrefix(resp.Message.Native.Raw, `[`+plainReasoning+`,`+plainMessage+`,`))
+	require.True(t, strings.HasPrefix(resp.Message.Native.Raw, `{"output":[`+plainReasoning+`,`+plainMessage+`,`))
 
-	again := request(t, `{"input":`+resp.Message.Native.Raw+`}`)
+	_, items, _ := strings.Cut(resp.Message.Native.Raw, ":")
+	again := request(t, `{"input":`+items)
 	require.Equal(t, middleware.RoleAssistant, again.Messages[0].Role)
 }
 

@@ -7,6 +7,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // DecodeError is part of wire.Codec.
@@ -23,7 +24,13 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 }
 
 // failure reads an error in one of its forms: an object with a message, or, of
-// xAI, a text beside its code, or the error itself, as in an event.
+// xAI, a text beside its code, or the error itself, as in an event:
+//
+//	{"error": {"message": …, "type": …, "code": …}}
+//	{"code": …, "error": text}
+//	{"type": "error", "code": …, "message": …}
+//
+// It is false if v holds none of them.
 func failure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
 	text := e.Str()
@@ -37,7 +44,8 @@ func failure(v rawjson.Value) (codec.Failure, bool) {
 	return f, f.Message != "" || e != v && f.Code != ""
 }
 
-// inAnswer returns an error that came with a good status.
+// inAnswer returns an error that came with a good status. Some gateways write
+// the status that it should have had as its code.
 func inAnswer(f codec.Failure) *middleware.ModelError {
 	f.Message = cmp.Or(f.Message, "an error without a message")
 	return codec.ModelError(codec.StatusOf(f.Code), nil, f)
@@ -46,4 +54,60 @@ func inAnswer(f codec.Failure) *middleware.ModelError {
 // EncodeError is part of wire.Codec.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
+}
+
+// Fail is part of wire.Stream: response.failed, with the response of the event
+// that began the answer. Codex ends its turn at the code invalid_prompt; at any
+// other, and at an event of type error, it starts the turn again.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	switch {
+	case status == http.StatusBadRequest:
+		code = "invalid_prompt"
+	case code == "" && status == http.StatusTooManyRequests:
+		code = "rate_limit_exceeded"
+	case code == "":
+		code = codec.FailureType(status)
+	}
+	if s.buf.IsWhole() || s.buf.IsArray() {
+		return nil
+	}
+	var begun rawjson.Value
+	t := tape{named: true, numbered: true}
+	for _, ev := range s.events {
+		if ev.End > sent {
+			break
+		}
+		if n := ev.root.Get("sequence_number"); n.Kind() == rawjson.Number {
+			t.number = codec.Int(n) + 1
+		} else if ev.root.Exists() {
+			t.numbered = false // some servers count nothing
+		}
+		if ev.head {
+			begun = ev.root.Get("response")
+		}
+	}
+	t.write("response.failed", lens.Raw("response", failedResponse(begun, code, message)))
+	return []byte(t.out.String())
+}
+
+// failedResponse returns the response object of an answer that has failed; begun
+// is how it began, absent if nothing of it was sent.
+func failedResponse(begun rawjson.Value, code, message string) string {
+	e := lens.Raw("error", on.Object(lens.Text("code", code), lens.Text("message", message)))
+	if begun.Kind() == rawjson.Object {
+		if text, err := on.Set(begun, lens.Text("status", "failed"), e); err == nil {
+			return text
+		}
+	}
+	return on.Object(lens.Text("id", "resp_toolmend"), lens.Text("object", "response"), lens.Raw("created_at", "0"),
+		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
+}
+
+// Comment is part of wire.Stream.
+func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
+
+// MayHoldCall is part of wire.Codec. The quote leaves out parallel_tool_calls,
+// which every response names.
+func (Format) MayHoldCall(body []byte) bool {
+	return codec.MayHold(body, `_call"`, "_call_", "mcp_approval_request")
 }

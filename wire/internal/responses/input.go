@@ -2,104 +2,95 @@ package responses
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // input turns the messages of a request into the items of its input.
 type input struct {
-	req    *middleware.Request
-	h      *request // nil: the request is written afresh
-	stored bool     // the provider keeps the answers
-	held   bool     // the provider keeps the conversation
-	byRaw  map[string]*message
-	kinds  map[string]middleware.Kind
+	provider
+	messages []middleware.Message
+	turns    []turn                         // that the request had
+	calls    map[string]middleware.ToolCall // the last one of each id; see called
 }
 
-// find returns the handle of a message that was decoded with the request,
-// though it may have been stored since.
-func (in *input) find(n *middleware.Native) *message {
-	if n == nil || n.Dialect != dialect || in.h == nil {
-		return nil
-	}
-	if m, ok := n.Ref.(*message); ok {
-		if m.owner == in.h {
-			return m
+// items returns the items of runs.
+func (in *input) items(runs []lens.Run) ([]string, error) {
+	var out []string
+	for _, run := range runs {
+		m := run.Messages[0]
+		var t *turn
+		var err error
+		if at := run.At[0]; at >= 0 {
+			t = &in.turns[at]
+		} else if t, err = again(m); err != nil {
+			return nil, err
 		}
-		return nil
-	}
-	if in.byRaw == nil {
-		in.byRaw = make(map[string]*message, len(in.h.messages))
-		for i, m := range slices.Backward(in.h.messages) {
-			in.byRaw[in.h.natives[i].Raw] = m
+		raws, err := in.message(m, t)
+		if err != nil {
+			return nil, err
 		}
+		out = append(out, raws...)
 	}
-	return in.byRaw[n.Raw]
+	return out, nil
 }
 
-// handle returns the handle of a message, nil if it is not of this dialect.
-func (in *input) handle(m middleware.Message) (*message, error) {
-	if h := in.find(m.Native); h != nil {
-		return h, nil
+// single returns the text of the one message that was the whole input, and still
+// can be.
+func (in *input) single(runs []lens.Run) (string, bool) {
+	if len(runs) != 1 || runs[0].At[0] < 0 || in.turns[runs[0].At[0]].place != asInput {
+		return "", false
 	}
-	return handleMessage(m)
+	m := runs[0].Messages[0]
+	return m.Text(), m.Role == middleware.RoleUser && len(m.Parts) == 1 && m.Parts[0].Kind == middleware.PartText
 }
 
-// items returns the items of one message that does not stand in instructions.
-func (in *input) items(m middleware.Message, h *message) ([]string, error) {
-	if h != nil && h.place != asItems {
-		return in.fromText(m, h)
-	}
-	if h != nil && h.was.Role != m.Role {
+// message returns the items of one message, which was t; nil: it is not of this
+// format. A message of the client is one item, one of the model any number.
+func (in *input) message(m middleware.Message, t *turn) ([]string, error) {
+	switch {
+	case t != nil && t.place == asInstructions && codec.SameMessage(t.message, m):
+		return []string{on.Object(lens.Text("role", string(m.Role)), lens.Raw("content", m.Native.Raw))}, nil
+	case t != nil && (t.place == asInstructions || t.place == asInput && t.message.Role != m.Role):
+		t = nil
+	case t != nil && t.message.Role != m.Role:
 		return nil, codec.Unencodablef("a message that changed its role")
 	}
 	if m.Role == middleware.RoleAssistant {
-		return in.turn(m, h)
+		return in.turn(m, t)
 	}
 	if len(m.ToolCalls) > 0 {
 		return nil, codec.Unencodablef("calls in a %s message", m.Role)
 	}
-	if h == nil || len(h.items) != 1 {
-		raw, err := in.fresh(m)
-		return []string{raw}, err
-	}
-	v := h.items[0].val
-	if h.same(m) {
-		return []string{v.Raw()}, nil
-	}
 	var raw string
 	var err error
-	if m.Role == middleware.RoleTool {
-		raw, err = in.editOutput(m, h, v)
-	} else {
-		raw, err = editMessage(m, h, v)
+	switch {
+	case t == nil || len(t.items) != 1:
+		raw, err = in.fresh(m)
+	case codec.SameMessage(t.message, m):
+		raw = t.items[0].val.Raw()
+	case m.Role == middleware.RoleTool:
+		raw, err = in.result(m, t.message, t.items[0].val)
+	case t.items[0].sort != isMessage:
+		err = codec.Unencodablef("a change of an item that holds no text")
+	default:
+		raw, err = withContent(t.items[0].val, "content", m.Parts, "input_text")
 	}
 	return []string{raw}, err
 }
 
-// fromText writes a message that was instructions or the whole input as an
-// item.
-func (in *input) fromText(m middleware.Message, h *message) ([]string, error) {
-	if h.same(m) {
-		p := h.was.Parts[0].Native.Ref.(*part)
-		return []string{codec.Object(member("role", string(m.Role)), codec.Member{Key: "content", Raw: p.val.Raw()})}, nil
-	}
-	m.Native = nil
-	return in.items(m, nil)
-}
-
-// turn writes the model's own message. One that comes from an answer is not
-// written where the provider holds the conversation, as it has it already; and
-// reasoning that the provider neither kept nor gave away is left out, as it
-// would look for it in vain.
-func (in *input) turn(m middleware.Message, h *message) ([]string, error) {
-	echoed := h != nil && h.owner == nil
+// turn writes the model's own message. That of an answer is not written where
+// the provider holds the conversation, as it has it already; and reasoning that
+// the provider neither kept nor gave away is left out, as it would look for it
+// in vain.
+func (in *input) turn(m middleware.Message, t *turn) ([]string, error) {
+	echoed := t != nil && t.answer
 	if echoed && in.held {
 		m.ToolCalls = slices.Clone(m.ToolCalls)
-		for i, was := range h.was.ToolCalls {
+		for i, was := range t.message.ToolCalls {
 			if i == len(m.ToolCalls) {
 				break
 			}
@@ -108,24 +99,44 @@ func (in *input) turn(m middleware.Message, h *message) ([]string, error) {
 				m.ToolCalls[i].Arguments = was.Arguments
 			}
 		}
-		if !h.same(m) {
+		if !codec.SameMessage(t.message, m) {
 			return nil, codec.Unencodablef("a change of a turn that the provider holds")
 		}
 		return nil, nil
 	}
-	out, err := writer{}.assistant(m, h)
-	out = slices.DeleteFunc(out, func(o written) bool { return h != nil && o.from >= 0 && h.items[o.from].odd })
-	if err != nil || !echoed || in.stored && !h.unstored {
-		return texts(out), err
-	}
-	kept := out[:0]
+	out, err := t.write(m, false, "")
+	var raws []string
 	for _, o := range out {
-		if o.sort == isReasoning && o.from >= 0 && isReference(h.items[o.from].val) {
-			continue
+		gone := false
+		if echoed && o.from >= 0 {
+			it := t.items[o.from]
+			gone = it.odd || (!in.stored || t.lost) && o.sort == isReasoning && isReference(it.val)
 		}
-		kept = append(kept, o)
+		if !gone {
+			raws = append(raws, o.raw)
+		}
 	}
-	return texts(kept), nil
+	return raws, err
+}
+
+// withoutOrphans leaves out reasoning whose call was taken out: the provider
+// refuses it without the item that followed it.
+func withoutOrphans(out []written, items []item) []written {
+	keep := make([]bool, len(out))
+	for i := len(out) - 1; i >= 0; i-- {
+		at := out[i].from
+		switch {
+		case out[i].sort != isReasoning || at < 0 || at+1 == len(items):
+			keep[i] = true
+		case i+1 == len(out):
+		case out[i+1].sort == isReasoning:
+			keep[i] = out[i+1].from == at+1 && keep[i+1]
+		default:
+			keep[i] = true
+		}
+	}
+	i := -1
+	return slices.DeleteFunc(out, func(written) bool { i++; return !keep[i] })
 }
 
 // isReference reports whether a reasoning item is no more than its id and a
@@ -134,122 +145,79 @@ func isReference(v rawjson.Value) bool {
 	return v.Get("encrypted_content").Str() == "" && v.Get("content").Len() == 0
 }
 
-func editMessage(m middleware.Message, h *message, v rawjson.Value) (string, error) {
-	if h.items[0].sort != isMessage {
-		return "", codec.Unencodablef("a change of an item that holds no text")
-	}
-	return withContent(v, "content", m.Parts, "input_text")
-}
-
-func (in *input) editOutput(m middleware.Message, h *message, v rawjson.Value) (string, error) {
+// result edits v, which answers a call. The format has no mark of failure and no
+// name there; outputs that are objects belong to tools of the provider's making.
+func (in *input) result(m, was middleware.Message, v rawjson.Value) (string, error) {
 	switch {
-	case m.IsError != h.was.IsError:
+	case m.IsError != was.IsError:
 		return "", codec.Unencodablef("an error mark on a result")
-	case m.ToolName != h.was.ToolName && m.ToolName != in.nameOf(m.ToolCallID):
+	case m.ToolName != was.ToolName && m.ToolName != in.called(m.ToolCallID).Name:
 		return "", codec.Unencodablef("a name for a result")
 	}
-	if m.ToolCallID != h.was.ToolCallID {
+	raw := v.Raw()
+	if m.ToolCallID != was.ToolCallID {
 		_, key := answeredID(v)
-		e, err := codec.Set(v, key, rawjson.Quote(m.ToolCallID))
-		if err != nil {
-			return "", err
-		}
-		raw, err := codec.Within(v, []rawjson.Edit{e})
-		if err != nil {
-			return "", err
-		}
-		if v, err = codec.ParseObject(raw); err != nil {
+		var err error
+		if raw, err = on.Set(v, lens.Text(key, m.ToolCallID)); err != nil {
 			return "", err
 		}
 	}
-	if len(m.Parts) == len(h.was.Parts) {
-		same := true
-		for i, p := range h.was.Parts {
-			same = same && samePart(p, m.Parts[i])
-		}
-		if same {
-			return v.Raw(), nil
-		}
+	was.ToolCallID, was.ToolName = m.ToolCallID, m.ToolName
+	if codec.SameMessage(was, m) {
+		return raw, nil
 	}
-	if k := v.Get("output").Kind(); k == rawjson.Object || v.Get("type").Str() == "tool_search_output" || v.Get("type").Str() == "mcp_approval_response" {
+	if typ := v.Get("type").Str(); v.Get("output").Kind() == rawjson.Object || typ == "tool_search_output" || typ == "mcp_approval_response" {
 		return "", codec.Unencodablef("another result for a call of kind %s", middleware.KindBuiltin)
+	}
+	v, err := codec.ParseObject(raw)
+	if err != nil {
+		return "", err
 	}
 	return withContent(v, "output", m.Parts, "input_text")
 }
 
-// nameOf returns the name of the last call of that id.
-func (in *input) nameOf(id string) string {
-	for i := len(in.req.Messages) - 1; i >= 0; i-- {
-		for _, c := range in.req.Messages[i].ToolCalls {
-			if c.ID == id {
-				return c.Name
+// called returns the last call of that id.
+func (in *input) called(id string) middleware.ToolCall {
+	if in.calls == nil {
+		in.calls = map[string]middleware.ToolCall{}
+		for _, m := range in.messages {
+			for _, c := range m.ToolCalls {
+				in.calls[c.ID] = c
 			}
 		}
 	}
-	return ""
+	return in.calls[id]
 }
 
 // fresh writes a message of the client from its neutral fields. That a result
 // is an error is for its text to say.
 func (in *input) fresh(m middleware.Message) (string, error) {
-	if m.Role == middleware.RoleTool {
-		return in.freshOutput(m)
-	}
-	if m.Role != middleware.RoleSystem && m.Role != middleware.RoleUser {
+	switch m.Role {
+	case middleware.RoleTool:
+		typ := "function_call_output"
+		switch in.called(m.ToolCallID).Kind {
+		case middleware.KindCustom:
+			typ = "custom_tool_call_output"
+		case middleware.KindBuiltin:
+			return "", codec.Unencodablef("a result for a call of kind %s", middleware.KindBuiltin)
+		}
+		out, err := freshContent(m.Parts)
+		return on.Object(lens.Text("type", typ), lens.Text("call_id", m.ToolCallID), lens.Raw("output", out)), err
+	case middleware.RoleSystem, middleware.RoleUser:
+	default:
 		return "", codec.Unencodablef("a message of role %q", m.Role)
 	}
-	for _, p := range m.Parts {
-		if h, err := handlePart(p); err == nil && h != nil && h.item && len(m.Parts) == 1 {
-			return h.rewrite(p) // an item that stands for the message
-		}
+	if len(m.Parts) == 1 && on.Raw(m.Parts[0].Native) != "" && !isBlock(m.Parts[0]) {
+		return partText(m.Parts[0], "") // an item that stands for the message
 	}
 	content, err := freshContent(m.Parts)
-	return codec.Object(member("role", string(m.Role)), codec.Member{Key: "content", Raw: content}), err
-}
-
-// freshContent writes one text as it is, anything else as a list of blocks.
-func freshContent(parts []middleware.Part) (string, error) {
-	if len(parts) == 1 && parts[0].Kind == middleware.PartText {
-		if h, err := handlePart(parts[0]); err != nil || h == nil || !h.same(parts[0]) || h.val.Kind() == rawjson.String {
-			return rawjson.Quote(parts[0].Text), err
-		}
-	}
-	if len(parts) == 0 {
-		return `""`, nil
-	}
-	raws, err := blocks(parts, "input_text")
-	return codec.Array(raws), err
-}
-
-func (in *input) freshOutput(m middleware.Message) (string, error) {
-	if in.kinds == nil {
-		in.kinds = map[string]middleware.Kind{}
-		for _, m := range in.req.Messages {
-			for _, c := range m.ToolCalls {
-				in.kinds[c.ID] = c.Kind
-			}
-		}
-	}
-	typ := "function_call_output"
-	switch in.kinds[m.ToolCallID] {
-	case middleware.KindCustom:
-		typ = "custom_tool_call_output"
-	case middleware.KindBuiltin:
-		return "", codec.Unencodablef("a result for a call of kind %s", middleware.KindBuiltin)
-	}
-	out, err := freshContent(m.Parts)
-	return codec.Object(member("type", typ), member("call_id", m.ToolCallID), codec.Member{Key: "output", Raw: out}), err
+	return on.Object(lens.Text("role", string(m.Role)), lens.Raw("content", content)), err
 }
 
 // instructions returns what a leading system message is as instructions, which
 // hold text only.
 func instructions(m middleware.Message) (string, bool) {
-	var b strings.Builder
-	for _, p := range m.Parts {
-		if p.Kind != middleware.PartText {
-			return "", false
-		}
-		b.WriteString(p.Text)
-	}
-	return b.String(), m.Role == middleware.RoleSystem && len(m.ToolCalls) == 0
+	isText := func(p middleware.Part) bool { return p.Kind == middleware.PartText }
+	only := !slices.ContainsFunc(m.Parts, func(p middleware.Part) bool { return !isText(p) })
+	return m.Text(), only && m.Role == middleware.RoleSystem && len(m.ToolCalls) == 0
 }

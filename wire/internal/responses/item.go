@@ -6,6 +6,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // sort is what an item is to the neutral vocabulary.
@@ -28,6 +29,9 @@ type form struct {
 	args []string
 }
 
+// calls are the items that the client runs, by their type. The arguments of the
+// first two are a string that the model wrote; those of the others are objects
+// that the provider has parsed, such as {"type": "exec", "command": ["ls"]}.
 var calls = map[string]form{
 	"function_call":        {middleware.KindFunction, "", "call_id", []string{"arguments"}},
 	"custom_tool_call":     {middleware.KindCustom, "", "call_id", []string{"input"}},
@@ -51,12 +55,13 @@ var outputs = map[string][]string{
 	"mcp_approval_response":   {"approval_request_id"},
 }
 
-// item is one item, and what of a neutral message stands in it.
+// item is one item and, of one that the model wrote, what stands in it.
 type item struct {
 	val   rawjson.Value
 	sort  sort
-	parts int  // how many of the message's parts
 	odd   bool // of an answer: history leaves it out, because no provider takes it
+	parts []middleware.Part
+	call  *middleware.ToolCall
 }
 
 // newItem classifies v. The error wraps ErrShape.
@@ -79,20 +84,11 @@ func newItem(v rawjson.Value) (item, error) {
 		it.sort = isReasoning
 	case t == "additional_tools":
 		it.sort = isTools
-	case t == "tool_search_call" || t == "tool_search_output":
-		if v.Get("execution").Str() != "client" {
-			break
-		}
-		it.sort = isCall
-		if t == "tool_search_output" {
-			it.sort = isOutput
-		}
+	case (t == "tool_search_call" || t == "tool_search_output") && v.Get("execution").Str() != "client":
 	case outputs[t] != nil:
 		it.sort = isOutput
-	default:
-		if _, ok := calls[t]; ok {
-			it.sort = isCall
-		}
+	case calls[t].args != nil:
+		it.sort = isCall
 	}
 	return it, nil
 }
@@ -125,58 +121,153 @@ func answerItem(v rawjson.Value) (item, error) {
 
 // ofAssistant reports whether the item is part of what the model wrote.
 func (it item) ofAssistant() bool {
-	switch it.sort {
-	case isMessage:
+	if it.sort == isMessage {
 		return it.val.Get("role").Str() == "assistant"
-	case isOutput, isTools:
-		return false
 	}
-	return true
+	return it.sort != isOutput && it.sort != isTools
 }
 
-// answeredID returns the id of the call that an output answers, and the member
-// that holds it.
+// read reads what stands in an item of the model's.
+func (it *item) read() (err error) {
+	it.parts, it.call = nil, nil
+	switch it.sort {
+	case isCall:
+		var c middleware.ToolCall
+		c, err = readCall(it.val)
+		it.call = &c
+	case isReasoning:
+		var p middleware.Part
+		p, err = readReasoning(it.val)
+		it.parts = []middleware.Part{p}
+	case isMessage:
+		it.parts, err = readContent(it.val)
+	default:
+		it.parts = []middleware.Part{readOpaque(it.val)}
+	}
+	return err
+}
+
+// readCall reads a call that the client answers. Its arguments are a string or,
+// as some servers and the calls of KindBuiltin have it, an object.
+func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
+	f, ok := calls[v.Get("type").Str()]
+	if !ok {
+		return c, codec.Shapef("no call where a call should be")
+	}
+	c = middleware.ToolCall{Kind: f.kind, Name: f.name, Native: on.Native(v.Raw())}
+	if c.ID, err = word(v, f.id); err != nil {
+		return c, err
+	}
+	if f.kind != middleware.KindBuiltin {
+		if c.Name, err = word(v, "name"); err != nil {
+			return c, err
+		}
+	}
+	args, key := arguments(v, f)
+	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array && f.kind == middleware.KindBuiltin {
+		c.Arguments = args.Raw()
+		return c, nil
+	}
+	c.Arguments, err = on.Text(v, key)
+	return c, err
+}
+
+// word is Text for an id or a name. Some servers write numbers, which clients
+// read as text.
+func word(v rawjson.Value, name string) (string, error) {
+	if n := v.Get(name); n.Kind() == rawjson.Number {
+		return n.Raw(), nil
+	}
+	return on.Text(v, name)
+}
+
+// arguments returns the member with the arguments, and its key.
+func arguments(v rawjson.Value, f form) (rawjson.Value, string) { return first(v, f.args, "arguments") }
+
+// answeredID returns the id of the call that an output answers, and its key.
 func answeredID(v rawjson.Value) (rawjson.Value, string) {
-	keys := outputs[v.Get("type").Str()]
+	return first(v, outputs[v.Get("type").Str()], "call_id")
+}
+
+// first returns the first of the members keys that is there, and its key.
+func first(v rawjson.Value, keys []string, other string) (rawjson.Value, string) {
 	for _, key := range keys {
 		if m := v.Get(key); m.Exists() {
 			return m, key
 		}
 	}
-	if len(keys) == 0 {
-		return rawjson.Value{}, "call_id"
+	if len(keys) > 0 {
+		other = keys[0]
 	}
-	return rawjson.Value{}, keys[0]
+	return rawjson.Value{}, other
 }
 
-// idText returns the id or the name that v is. Some servers write numbers, which
-// clients read as text. The error wraps ErrShape.
-func idText(v rawjson.Value, what string) (string, error) {
-	if v.Kind() == rawjson.Number {
-		return v.Raw(), nil
+// callMembers projects a call onto the form that v, a call, has; f is that of its
+// type. Arguments are a string, unless an object stands there already.
+func callMembers(v rawjson.Value, f form, c middleware.ToolCall) []lens.Member {
+	args, key := arguments(v, f)
+	raw := rawjson.Quote(c.Arguments)
+	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array {
+		raw = c.Arguments
 	}
-	return textOf(v, what)
+	return []lens.Member{lens.Text(f.id, c.ID), lens.Text("name", c.Name), lens.Raw(key, raw)}
 }
 
-// textOf returns the string that v is; none for null and for what is absent.
-// The error wraps ErrShape.
-func textOf(v rawjson.Value, what string) (string, error) {
-	switch v.Kind() {
-	case rawjson.String:
-		return v.Str(), nil
-	case rawjson.Invalid, rawjson.Null:
-		return "", nil
+// callText returns c as an item: its own text with what has changed in it, or
+// afresh. In an answer it needs an id, by which its events go.
+func callText(c middleware.ToolCall, answer bool) (string, error) {
+	v, err := on.Value(c.Native)
+	if err != nil {
+		return "", err
 	}
-	return "", codec.Shapef("%s where %s should be", v.Kind(), what)
+	if !v.Exists() {
+		return freshCall(c, answer)
+	}
+	was, err := readCall(v)
+	if err != nil {
+		return "", codec.Unencodablef("the Native of a call is none")
+	}
+	f := calls[v.Get("type").Str()]
+	args, _ := arguments(v, f)
+	switch {
+	case f.kind != c.Kind:
+		return "", codec.Unencodablef("a call that became one of another kind")
+	case was.Name != c.Name && f.kind == middleware.KindBuiltin:
+		return "", codec.Unencodablef("a name for a call that has none")
+	case was.ID != c.ID && f.id == "id":
+		return "", codec.Unencodablef("another id for an item")
+	case was.Arguments != c.Arguments && args.Exists() && args.Kind() != rawjson.String && args.Kind() != rawjson.Null && !codec.IsObject(c.Arguments):
+		return "", codec.Unencodablef("arguments that are no object, where an object stands")
+	}
+	set := lens.Differ(callMembers(v, f, was), callMembers(v, f, c))
+	if answer && v.Get("id").Kind() != rawjson.String && f.id != "id" {
+		set = append(set, lens.Text("id", idOf("fc_", c.ID)))
+	}
+	return on.Set(v, set...)
 }
 
-// list returns the array that v is; absent for null. The error wraps ErrShape.
-func list(v rawjson.Value, what string) (rawjson.Value, error) {
-	switch v.Kind() {
-	case rawjson.Array:
-		return v, nil
-	case rawjson.Invalid, rawjson.Null:
-		return rawjson.Value{}, nil
+// freshCall returns c as an item that no provider wrote:
+//
+//	{"type": "function_call", "call_id": …, "name": …, "arguments": text}
+func freshCall(c middleware.ToolCall, answer bool) (string, error) {
+	typ := "function_call"
+	switch c.Kind {
+	case middleware.KindFunction:
+	case middleware.KindCustom:
+		typ = "custom_tool_call"
+	default:
+		return "", codec.Unencodablef("a call of kind %s that is not of this format", c.Kind)
 	}
-	return rawjson.Value{}, codec.Shapef("%s where %s should be", v.Kind(), what)
+	members := append([]lens.Member{lens.Text("type", typ)}, callMembers(rawjson.Value{}, calls[typ], c)...)
+	if answer {
+		members = append(members, lens.Text("id", idOf("fc_", c.ID)), lens.Text("status", "completed"))
+	}
+	return on.Object(members...), nil
+}
+
+// idOf returns an item's id for a call or a message that had none. It is made of
+// seed, the id that the call has in the conversation, so that it is the same each
+// time.
+func idOf(prefix, seed string) string {
+	return prefix + strings.TrimPrefix(strings.TrimPrefix(seed, "call"), "_")
 }

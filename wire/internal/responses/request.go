@@ -1,115 +1,84 @@
 package responses
 
 import (
-	"slices"
-	"strings"
+	"errors"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is the handle of a request.
+// request is a body as it was read.
 type request struct {
-	root     rawjson.Value
-	was      middleware.Request // without Messages: those have handles
-	messages []*message
-	natives  []*middleware.Native
-	views    []view
-	stored   bool // the provider keeps the answers
-	held     bool // the provider keeps the conversation
+	doc     *rawjson.Doc
+	is      middleware.Request
+	turns   []turn // of each message
+	entries []lens.Entry
+	tools   []tool
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	return decodeRequest(string(body))
-}
-
-func decodeRequest(body string) (*middleware.Request, error) {
-	root, err := codec.ParseObject(body)
+	h, err := readRequest(string(body))
 	if err != nil {
 		return nil, err
 	}
-	h := &request{root: root, stored: root.Get("store").Raw() != "false", held: holds(root)}
-	req := &middleware.Request{Native: native(body, h)}
-	for _, read := range []func(*middleware.Request, *request) error{readSettings, readMessages, readTools} {
-		if err := read(req, h); err != nil {
-			return nil, err
-		}
-	}
-	nameResults(req.Messages, h)
-	h.was = middleware.Request{Model: req.Model, ToolChoice: req.ToolChoice, MaxTokens: req.MaxTokens}
-	if t := req.Temperature; t != nil {
-		kept := *t
-		h.was.Temperature = &kept
-	}
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
 	return req, nil
 }
 
-// holds reports whether the provider keeps the conversation of a request.
-func holds(root rawjson.Value) bool { return !absent(root.Get("conversation")) }
-
-// absent reports whether v is null or not there.
-func absent(v rawjson.Value) bool { return !v.Exists() || v.Kind() == rawjson.Null }
-
-func readSettings(req *middleware.Request, h *request) (err error) {
-	if req.Model, err = textOf(h.root.Get("model"), "the model"); err != nil {
-		return err
+// readRequest reads a body. The error wraps ErrShape.
+func readRequest(body string) (*request, error) {
+	doc, err := codec.Parse(body)
+	if err != nil {
+		return nil, err
 	}
-	temperature, tokens := h.root.Get("temperature"), h.root.Get("max_output_tokens")
-	for _, v := range []rawjson.Value{temperature, tokens} {
-		if !absent(v) && v.Kind() != rawjson.Number {
-			return codec.Shapef("%s where %s should be", v.Kind(), v.Key())
-		}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return nil, codec.Shapef("%s where an object should be", k)
 	}
-	if c := h.root.Get("conversation"); h.held && c.Kind() != rawjson.String && c.Kind() != rawjson.Object {
-		return codec.Shapef("%s where the conversation should be", c.Kind())
+	h := &request{doc: doc}
+	if err := readSettings(doc.Root(), &h.is); err != nil {
+		return nil, err
 	}
-	req.Temperature, req.MaxTokens = codec.Float(temperature), int(codec.Int(tokens))
-	return nil
+	if err := h.readInput(doc.Root()); err != nil {
+		return nil, err
+	}
+	nameResults(h.turns)
+	for i, t := range h.turns {
+		h.is.Messages = append(h.is.Messages, t.message)
+		h.entries = append(h.entries, lens.Entry{Message: t.message, Group: i})
+	}
+	return h, h.readTools()
 }
 
-// readMessages reads instructions and input.
-func readMessages(req *middleware.Request, h *request) error {
-	add := func(m middleware.Message) {
-		handle := m.Native.Ref.(*message)
-		handle.owner = h
-		req.Messages = append(req.Messages, m)
-		h.messages = append(h.messages, handle)
-		h.natives = append(h.natives, m.Native)
-	}
-	if v := h.root.Get("instructions"); v.Kind() == rawjson.String {
-		add(readInstructions(v))
-	} else if !absent(v) {
-		return codec.Shapef("%s where instructions should be", v.Kind())
-	}
-	input := h.root.Get("input")
-	if input.Kind() == rawjson.String {
-		add(readInput(input))
-		return nil
-	}
-	if _, err := list(input, "the input"); err != nil {
-		return err
-	}
-	return readItems(input, add)
-}
-
-// readItems reads the items of the input: those of the model that stand
+// readInput reads instructions and input: the items of the model that stand
 // together are one message, every other one is a message of its own.
-func readItems(input rawjson.Value, add func(middleware.Message)) error {
-	var turn []rawjson.Value
+func (h *request) readInput(root rawjson.Value) error {
+	instructions, err := on.Kind(root, "instructions", rawjson.String)
+	if err != nil {
+		return err
+	}
+	if instructions.Exists() {
+		h.turns = append(h.turns, readInstructions(instructions))
+	}
+	if input := root.Get("input"); input.Kind() == rawjson.String {
+		t, err := readBareInput(input)
+		h.turns = append(h.turns, t)
+		return err
+	}
+	input, err := on.Kind(root, "input", rawjson.Array)
+	if err != nil {
+		return err
+	}
+	var together []item
 	flush := func() error {
-		if len(turn) == 0 {
+		if len(together) == 0 {
 			return nil
 		}
-		raws := make([]string, len(turn))
-		for i, v := range turn {
-			raws[i] = v.Raw()
-		}
-		m, err := readTurn(slices.Values(turn), codec.Array(raws), false)
-		if turn = nil; err == nil {
-			add(m)
-		}
+		t, err := readTurn(together)
+		h.turns, together = append(h.turns, t), nil
 		return err
 	}
 	for v := range input.Each() {
@@ -118,58 +87,166 @@ func readItems(input rawjson.Value, add func(middleware.Message)) error {
 			return err
 		}
 		if it.ofAssistant() {
-			turn = append(turn, v)
+			together = append(together, it)
 			continue
 		}
 		if err := flush(); err != nil {
 			return err
 		}
-		m, err := readItem(v)
+		t, err := readItem(it)
 		if err != nil {
 			return err
 		}
-		add(m)
+		h.turns = append(h.turns, t)
 	}
 	return flush()
 }
 
 // nameResults gives the tool messages the name of the call that they answer,
 // which the wire does not repeat.
-func nameResults(messages []middleware.Message, h *request) {
+func nameResults(turns []turn) {
 	names := map[string]string{}
-	for i := range messages {
-		for _, c := range messages[i].ToolCalls {
+	for i := range turns {
+		m := &turns[i].message
+		for _, c := range m.ToolCalls {
 			names[c.ID] = c.Name
 		}
-		if m := &messages[i]; m.Role == middleware.RoleTool {
+		if m.Role == middleware.RoleTool {
 			m.ToolName = names[m.ToolCallID]
-			h.messages[i].was.ToolName = m.ToolName
 		}
 	}
 }
 
-// choice reads tool_choice. A hosted tool goes by its type.
-func choice(v rawjson.Value) (c middleware.ToolChoice, err error) {
-	switch v.Kind() {
-	case rawjson.Invalid, rawjson.Null:
-	case rawjson.String:
-		c.Mode = modeOf(v.Str())
-	case rawjson.Object:
-		if v.Get("type").Str() == "allowed_tools" {
-			c.Mode = modeOf(v.Get("mode").Str())
+// EncodeRequest is part of wire.Codec.
+func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	if len(req.Stop) > 0 {
+		return nil, codec.Unencodablef("this format has no stop sequences")
+	}
+	h, edited, err := lens.Again(on, req.Native, readRequest)
+	if err != nil {
+		return nil, err
+	}
+	if edited && codec.SameRequest(&h.is, req) {
+		return []byte(req.Native.Raw), nil
+	}
+	write := fresh
+	if edited {
+		write = h.edit
+	}
+	body, err := write(req)
+	return []byte(body), unencodable(err)
+}
+
+// unencodable makes ErrUnencodable of what went wrong with a text that was
+// stored and does not read as one any more.
+func unencodable(err error) error {
+	if err != nil && !errors.Is(err, codec.ErrUnencodable) {
+		return codec.Unencodablef("%v", err)
+	}
+	return err
+}
+
+// edit returns the body with what differs in req. Members that the body does not
+// have yet come at its end, in the order in which they are put here.
+func (h *request) edit(req *middleware.Request) (string, error) {
+	root := h.doc.Root()
+	edit := on.Edit(root)
+	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
+	if req.ToolChoice != h.is.ToolChoice && (req.ToolChoice != middleware.ToolChoice{} || on.Get(root, "tool_choice").Exists()) {
+		edit.Put(choiceMember(root.Get("tool_choice"), req))
+	}
+	tools, err := h.toolTexts(req)
+	if err != nil {
+		return "", err
+	}
+	if len(tools) > 0 || on.Get(root, "tools").Exists() {
+		edit.Elements("tools", tools)
+	}
+	if err := h.editInput(edit, req); err != nil {
+		return "", err
+	}
+	edits, err := edit.Edits()
+	if err != nil {
+		return "", err
+	}
+	return lens.Apply(h.doc, edits)
+}
+
+// editInput edits instructions and input. The leading system message goes back
+// into instructions only if it came from there; any other one is an item.
+func (h *request) editInput(edit *lens.Edit, req *middleware.Request) error {
+	root, messages := h.doc.Root(), req.Messages
+	runs := on.History(h.entries, messages, nil)
+	same := len(runs) == len(h.turns)
+	for i, run := range runs {
+		same = same && run.Same && run.Group == i
+	}
+	if same {
+		return nil
+	}
+	if len(h.turns) > 0 && h.turns[0].place == asInstructions {
+		if len(runs) == 0 || runs[0].At[0] != 0 {
+			edit.Put(lens.None("instructions"))
 		} else {
-			c.Name = codec.FirstText(v.Get("name"), v.Get("server_label"), v.Get("type"))
+			text, ok := instructions(messages[0])
+			if !ok {
+				return codec.Unencodablef("instructions that are no text")
+			}
+			if was := h.turns[0].message.Text(); was != text {
+				edit.Put(lens.Text("instructions", text))
+			}
+			runs = runs[1:]
 		}
-	default:
-		err = codec.Shapef("%s where tool_choice should be", v.Kind())
 	}
-	return c, err
+	in := &input{messages: messages, provider: readProvider(root), turns: h.turns}
+	items, err := in.items(runs)
+	if err != nil {
+		return err
+	}
+	old, err := on.Only(root, "input")
+	single, isSingle := in.single(runs)
+	switch {
+	case err != nil:
+		return err
+	case isSingle && old.Kind() == rawjson.String:
+		if single != old.Str() {
+			edit.Put(lens.Text("input", single))
+		}
+	case old.Exists() && old.Kind() != rawjson.Array:
+		edit.Put(lens.Raw("input", codec.Array(items)))
+	default:
+		edit.Elements("input", items)
+	}
+	return nil
 }
 
-// modeOf passes on a word that it does not know.
-func modeOf(word string) middleware.ToolMode {
-	if word == "auto" {
-		return middleware.ToolAuto
+// fresh writes a request that is not of this format. A leading system message of
+// text becomes the instructions, and Params win over all of it.
+func fresh(req *middleware.Request) (string, error) {
+	in := &input{messages: req.Messages}
+	params, err := codec.ParseObject(string(req.Params))
+	if err != nil && len(req.Params) > 0 {
+		return "", codec.Unencodablef("Params are no JSON object")
 	}
-	return middleware.ToolMode(strings.Clone(word))
+	in.provider = readProvider(params)
+	runs, first := on.History(nil, req.Messages, nil), lens.None("instructions")
+	if len(req.Messages) > 0 {
+		if text, ok := instructions(req.Messages[0]); ok {
+			runs, first = runs[1:], lens.Text("instructions", text)
+		}
+	}
+	items, err := in.items(runs)
+	if err != nil {
+		return "", err
+	}
+	tools, err := new(request).toolTexts(req)
+	if err != nil {
+		return "", err
+	}
+	all, choice := settings(req), lens.None("tool_choice")
+	if req.ToolChoice != (middleware.ToolChoice{}) {
+		choice = choiceMember(rawjson.Value{}, req)
+	}
+	return on.WithParams([]lens.Member{all[0], first, lens.Raw("input", codec.Array(items)), lens.List("tools", tools), choice,
+		all[1], all[2], lens.Flag("stream", req.Sink != nil)}, req.Params)
 }

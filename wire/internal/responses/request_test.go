@@ -270,6 +270,14 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 	}
 }
 
+// A member that is null says the same as none, and stays.
+func TestNullStays(t *testing.T) {
+	t.Parallel()
+	out, err := edited(t, `{"model":"m","tools":null,"tool_choice":null,"temperature":null}`, func(r *middleware.Request) { r.Model = "n" })
+	require.NoError(t, err)
+	require.Equal(t, `{"model":"n","tools":null,"tool_choice":null,"temperature":null}`, out)
+}
+
 func TestUnchangedRequestsComeOutAsTheyWere(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

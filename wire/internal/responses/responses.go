@@ -1,29 +1,21 @@
-// Package responses is the wire format of OpenAI Responses: /responses, on
-// Azure and on the servers that copy it.
-//
-// A conversation is a list of items, not of messages. What the model wrote
-// between two inputs, that is reasoning, messages, calls and what the provider
-// ran itself, becomes one neutral message, and its Native is the array of those
-// items. Tools that the provider runs are opaque parts; calls that the client
-// answers in a form of their own, such as computer_call, are of KindBuiltin.
-// Reasoning without a Native of this format is left out: the provider takes none
-// but its own.
-//
-// A stream holds each call several times; an answer whose copies differ is
-// unreadable (agree.go).
-//
-// Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses
 
 import (
 	"bytes"
 	"net/http"
+	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
+// dialect marks what was decoded by this package, in storage too.
 const dialect = "openai-responses"
+
+// on is how members of this format are read and written.
+var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{}
@@ -35,10 +27,7 @@ func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec.
 func (f Format) Match(path string, body []byte) bool {
-	if !f.MatchPath(path) {
-		return false
-	}
-	if b := bytes.TrimLeft(body, " \t\r\n"); len(b) == 0 || b[0] != '{' {
+	if !f.MatchPath(path) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return false
 	}
 	for _, key := range []string{`"input"`, `"prompt"`, `"previous_response_id"`, `"conversation"`} {
@@ -57,13 +46,8 @@ func (Format) WantsStream(path string, body []byte) bool {
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, "/responses") }
 
-// DecodeResponse is part of wire.Codec.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
-}
-
 // URL is part of codec.Format.
-func (Format) URL(base, model string, stream bool) string {
+func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = "https://api.openai.com/v1"
 	}
@@ -75,4 +59,133 @@ func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("Authorization", "Bearer "+key)
 	}
+}
+
+// Opening is part of codec.Format.
+func (Format) Opening(text string) int {
+	e, _ := opening(text)
+	return e.End
+}
+
+// opening returns the event that opens a stream, and the response in it.
+func opening(text string) (codec.Event, rawjson.Value) {
+	var response rawjson.Value
+	e, _ := codec.First(text, func(e codec.Event) bool {
+		root, err := codec.ParseObject(e.Data)
+		if err == nil && isHead(root.Get("type").Str()) {
+			response = root.Get("response")
+		}
+		return response.Kind() == rawjson.Object
+	})
+	return e, response
+}
+
+// isHead reports whether events of that type say that the answer has begun. They
+// hold the response object as far as it is known.
+func isHead(typ string) bool {
+	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
+}
+
+// KeepAlive is part of codec.Format. Codex takes a stream for dead if no event
+// comes, and a comment is none. Before the first item the event is
+// response.in_progress, which every client knows. Behind an item that would not
+// do: openai-node (6.49, accumulateResponse) puts its response, which has no
+// items, in the place of what it has read. There it is OpenAI's own keepalive.
+func (Format) KeepAlive(text string, sent, n int) (string, bool) {
+	switch {
+	case !codec.MayBeEvents(text):
+		return "", false
+	case sent == 0:
+		return codec.Comment, false
+	}
+	e, response := opening(text[:sent])
+	if !response.Exists() {
+		return codec.Comment, false
+	}
+	t, items := tape{named: e.Name != ""}, false
+	_ = codec.Each(text[:sent], func(e codec.Event) error {
+		root, err := codec.ParseObject(e.Data)
+		if number := root.Get("sequence_number"); err == nil && number.Kind() == rawjson.Number {
+			t.numbered, t.number = true, codec.Int(number)+1+int64(n)
+		}
+		items = items || strings.HasPrefix(root.Get("type").Str(), "response.output_item.")
+		return nil
+	})
+	if items {
+		t.write("keepalive")
+	} else {
+		t.write("response.in_progress", lens.Raw("response", response.Raw()))
+	}
+	return t.out.String(), t.numbered
+}
+
+// Renumber is part of codec.Format.
+func (Format) Renumber(events string, n int) (string, error) {
+	if n == 0 || events == "" {
+		return events, nil
+	}
+	var edits []rawjson.Edit
+	err := codec.Each(events, func(e codec.Event) error {
+		root, err := codec.ParseObject(e.Data)
+		number := root.Get("sequence_number")
+		if err != nil || number.Kind() != rawjson.Number {
+			return nil
+		}
+		set, err := on.Put(root, lens.Raw("sequence_number", codec.Count(codec.Int(number)+int64(n))))
+		if err != nil {
+			return err
+		}
+		set, err = e.Edits(set)
+		edits = append(edits, set...)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return codec.Apply(events, edits)
+}
+
+// previous names the member of a request that goes on from an earlier answer,
+// which the provider keeps under its own id.
+const previous = "previous_response_id"
+
+// Renamed is part of wire.Stream.
+func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept string) {
+	if s.req != nil {
+		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
+			return "", ""
+		}
+	}
+	a, ok, err := lens.Again(on, resp.Native, readBody)
+	if err != nil || !ok || on.Raw(resp.Native) == s.buf.Text() || a.turn.lost || sent == 0 {
+		return "", ""
+	}
+	_, head := opening(s.buf.Text()[:sent])
+	given, kept = head.Get("id").Str(), a.env.Get("id").Str()
+	if given == "" || kept == "" || given == kept {
+		return "", ""
+	}
+	return given, kept
+}
+
+// RenamePrevious is part of wire.Codec.
+func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte {
+	if !bytes.Contains(body, []byte(previous)) {
+		return body
+	}
+	root, err := codec.ParseObject(string(body))
+	id := root.Get(previous)
+	if err != nil || id.Kind() != rawjson.String {
+		return body
+	}
+	to := rename(id.Str())
+	if to == id.Str() {
+		return body
+	}
+	out, err := on.Set(root, lens.Text(previous, to))
+	start, end := root.Span()
+	if err != nil {
+		return body
+	}
+	return []byte(string(body[:start]) + out + string(body[end:]))
 }

@@ -9,26 +9,59 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
+// maxEvents bounds what is kept of a stream of very small events.
+const maxEvents = 1 << 19
+
+// event is one event of a stream, such as
+//
+//	event: response.output_text.delta
+//	data: {"type": "response.output_text.delta", "item_id": …, "output_index": 0, "delta": text, "sequence_number": 7}
+//
+// Some servers leave out the name, the number or the index.
+type event struct {
+	codec.Event
+	typ  string
+	root rawjson.Value // absent: no JSON
+	head bool          // says that the answer has begun
+	flow int           // the item that it is about, -1: none
+}
+
+// recording is what was read of an answer. Nothing in it leads to the response
+// that the caller has.
+type recording struct {
+	buf    *codec.Buffer
+	events []event
+	flows  []*flow
+	last   int // the event that ends the answer; -1: none yet, or no stream
+}
+
 // stream reads one answer.
 type stream struct {
-	req    *middleware.Request // that is answered; nil: not known
-	buf    *codec.Buffer
-	sink   middleware.Sink
-	events events
-	err    error // ends the stream
-	fault  error // the provider's, in the stream
-	typed  bool  // an event that is held has its type in the data
-	named  bool  // one has it in its name alone
-	odd    error // an event that cannot be read, unless the answer is cut off in it
+	*recording
+	req   *middleware.Request // that is answered; nil: not known
+	sink  middleware.Sink
+	open  map[int64]int   // output_index: the flow that came last
+	byID  map[string]int  // id of an item: the flow that came last
+	early []rawjson.Value // the calls in the response objects before the end
+	err   error           // ends the stream
+	fault error           // the provider's, in the stream
+	typed bool            // an event that is held has its type in the data
+	named bool            // one has it in its name alone
+	odd   error           // an event that cannot be read, unless the answer is cut off in it
 
 	closed bool
-	resp   *middleware.Response
 	answer *answer
+	resp   *middleware.Response // of the caller, who may change it
 }
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return &stream{req: req, buf: codec.NewBuffer(false), sink: sink, events: newEvents()}
+	return newStream(req, sink)
+}
+
+// newStream returns a reader. req and sink may be nil.
+func newStream(req *middleware.Request, sink middleware.Sink) *stream {
+	return &stream{recording: &recording{buf: codec.NewBuffer(false), last: -1}, req: req, sink: sink, open: map[int64]int{}, byID: map[string]int{}}
 }
 
 // Write is part of wire.Stream.
@@ -50,55 +83,60 @@ func (s *stream) Text() string { return s.buf.Text() }
 
 // Close is part of wire.Stream.
 func (s *stream) Close() (*middleware.Response, error) {
-	if !s.closed {
-		s.closed = true
-		s.resp, s.err = s.end()
+	if s.closed {
+		return s.resp, s.err
 	}
-	return s.resp, s.err
-}
-
-func (s *stream) end() (*middleware.Response, error) {
+	s.closed = true
 	if s.err != nil {
 		return nil, s.err
 	}
-	var resp *middleware.Response
-	err := s.buf.End(s.event)
+	a, err := s.end()
+	if err == nil {
+		err = a.turn.answered(s.req)
+	}
+	if s.err = err; err != nil {
+		return nil, err
+	}
+	s.answer, s.resp = a, a.is.Clone()
+	s.resp.Native = on.Remember(s.buf.Text(), a)
+	return s.resp, nil
+}
+
+// end reads the answer when all of it has come. A fault of the provider counts
+// more than what is wrong with the form of the stream.
+func (s *stream) end() (*answer, error) {
+	if err := s.buf.End(s.event); err != nil {
+		return nil, err
+	}
 	switch {
-	case err != nil:
 	case s.buf.IsWhole():
-		resp, s.answer, err = whole(s.buf.Text())
+		a, err := s.readWhole()
 		if cut := (*rawjson.Error)(nil); errors.As(err, &cut) && cut.AtEnd {
 			err = codec.ErrIncomplete
 		}
 		if err == nil {
-			err = s.showWhole(resp.Message)
+			err = s.showAll(a.is.Message.Parts)
 		}
+		return a, err
 	case s.fault != nil:
-		err = s.fault
+		return nil, s.fault
 	case s.buf.IsArray():
-		err = codec.Shapef("a list where an answer should be")
-	case s.events.last < 0:
-		err = codec.ErrIncomplete
+		return nil, codec.Shapef("a list where an answer should be")
+	case s.last < 0:
+		return nil, codec.ErrIncomplete
 	case s.odd != nil:
-		err = s.odd
-	default:
-		resp, s.answer, err = s.events.answer(s.buf.Text())
-		if err == nil && s.typed && s.named && len(resp.Message.ToolCalls) > 0 {
-			err = codec.Shapef("calls in events of which some have no type") // which clients leave out
-		}
+		return nil, s.odd
 	}
-	if err == nil {
-		err = s.answer.msg.answered(s.req)
+	a, err := s.fold()
+	if err == nil && s.typed && s.named && len(a.is.Message.ToolCalls) > 0 {
+		err = codec.Shapef("calls in events of which some have no type") // which clients leave out
 	}
-	if err != nil {
-		return nil, err
-	}
-	return resp, nil
+	return a, err
 }
 
-// showWhole shows what came in one piece.
-func (s *stream) showWhole(m middleware.Message) error {
-	for _, p := range m.Parts {
+// showAll shows what came in one piece.
+func (s *stream) showAll(parts []middleware.Part) error {
+	for _, p := range parts {
 		if err := s.show(p.Kind, p.Text); err != nil {
 			return err
 		}
@@ -106,6 +144,7 @@ func (s *stream) showWhole(m middleware.Message) error {
 	return nil
 }
 
+// show tells the sink of a text. It returns the error of the sink.
 func (s *stream) show(k middleware.PartKind, text string) error {
 	kind := middleware.EventText
 	switch {
@@ -135,22 +174,22 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		return true, err
 	}
 	if !ev.root.Exists() {
-		return s.strange(e), s.events.add(ev)
+		return s.strange(e), s.add(ev)
 	}
 	ev.typ = ev.root.Get("type").Str()
 	if e.Name != ev.typ && e.Name != "" && e.Name != "message" && ev.typ != "" && (holdsCalls(e.Name) || holdsCalls(ev.typ)) {
 		return true, codec.Shapef("an event of two types")
 	}
 	untyped := ev.typ == ""
-	if ev.typ == "" || e.Name == "error" {
+	if untyped || e.Name == "error" {
 		ev.typ = e.Name
 	}
-	called, err := s.events.announce(ev)
+	called, err := s.announce(ev)
 	if err != nil {
 		return true, err
 	}
 	if hold, err = s.take(&ev); err == nil {
-		err = s.events.add(ev)
+		err = s.add(ev)
 	}
 	if hold = hold || called; called && s.fault != nil {
 		return true, codec.Shapef("calls in a response beside an error")
@@ -158,6 +197,20 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	s.typed = s.typed || hold && !untyped
 	s.named = s.named || hold && untyped
 	return hold || s.fault != nil, err
+}
+
+// add keeps an event. What is no JSON, such as comments, is one with what
+// stands before it.
+func (s *stream) add(ev event) error {
+	if n := len(s.events); n > 0 && !ev.root.Exists() && !s.events[n-1].root.Exists() {
+		s.events[n-1].End = ev.End
+		return nil
+	}
+	if len(s.events) == maxEvents {
+		return codec.Shapef("a stream of more than %d events", maxEvents)
+	}
+	s.events = append(s.events, ev)
+	return nil
 }
 
 // strange takes an event that is no object: a comment, [DONE], or what nobody
@@ -169,8 +222,7 @@ func (s *stream) strange(e codec.Event) (hold bool) {
 		s.fault = inAnswer(codec.Refusal(codec.Failure{Message: data}, rawjson.Value{}))
 	} else if strings.HasPrefix(e.Text, "{") {
 		if root, err := codec.ParseObject(e.Text); err == nil && root.Get("error").Exists() {
-			f, _ := failure(root)
-			s.fault = inAnswer(f)
+			s.fail(root)
 		}
 	}
 	if s.fault == nil && strings.HasPrefix(data, "{") {
@@ -179,65 +231,84 @@ func (s *stream) strange(e codec.Event) (hold bool) {
 	return s.fault != nil || s.odd != nil
 }
 
+// fail notes the error in v, which ends the answer.
+func (s *stream) fail(v rawjson.Value) {
+	f, _ := failure(v)
+	s.fault = inAnswer(f)
+}
+
 // holdsCalls reports whether a client may read a call in events of that type.
 // Some clients take the type from the data, some from the name of the event.
 func holdsCalls(typ string) bool {
+	return isHead(typ) || isEnd(typ) || isItem(typ) || isArguments(typ)
+}
+
+// isEnd reports whether an event of that type ends the answer. It holds the whole
+// response object.
+func isEnd(typ string) bool {
 	switch typ {
-	case "response.created", "response.in_progress", "response.queued",
-		"response.completed", "response.incomplete", "response.failed", "response.cancelled",
-		"response.output_item.added", "response.output_item.done":
+	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
 		return true
 	}
-	return isArguments(typ)
+	return false
+}
+
+// isItem reports whether events of that type hold an item: as it is announced, or
+// as it is done.
+func isItem(typ string) bool {
+	return typ == "response.output_item.added" || typ == "response.output_item.done"
+}
+
+// isArguments reports whether events of that type hold arguments of a call.
+func isArguments(typ string) bool {
+	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
 }
 
 // take reads an event by its type.
 func (s *stream) take(ev *event) (hold bool, err error) {
-	switch ev.typ {
-	case "response.created", "response.in_progress", "response.queued":
+	switch {
+	case isHead(ev.typ):
 		ev.head = true
 		return false, nil
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+	case isEnd(ev.typ):
 		return true, s.finish(ev)
-	case "error":
-		f, _ := failure(ev.root)
-		s.fault = inAnswer(f)
+	case ev.typ == "error", ev.typ == "" && ev.root.Get("error").Exists():
+		s.fail(ev.root)
 		return true, nil
-	case "response.output_item.added", "response.output_item.done":
-		if err := s.events.item(ev, ev.typ == "response.output_item.done"); err != nil {
-			return true, err
-		}
-		if ev.flow < 0 {
-			return false, nil
-		}
-		f := s.events.flows[ev.flow]
+	case isItem(ev.typ):
+		err = s.item(ev, ev.typ == "response.output_item.done")
+	default:
+		err = s.belongs(ev)
+	}
+	switch {
+	case err != nil:
+		return true, err
+	case ev.flow < 0:
+		return false, nil
+	}
+	f := s.flows[ev.flow]
+	switch {
+	case isItem(ev.typ):
 		return f.isCall(), s.showItem(f)
-	}
-	if ev.typ == "" && ev.root.Get("error").Exists() {
-		f, _ := failure(ev.root)
-		s.fault = inAnswer(f)
-		return true, nil
-	}
-	if err := s.events.belongs(ev); err != nil || ev.flow < 0 {
-		return false, err
-	}
-	f := s.events.flows[ev.flow]
-	if f.isCall() {
+	case f.isCall():
 		return true, f.takeArguments(ev)
 	}
 	return false, s.showDelta(ev, f)
 }
 
+// finish takes the event that ends the answer. A second one is no event that a
+// client waits for, and might hold other calls.
 func (s *stream) finish(ev *event) error {
-	env, err := ev.object("response")
-	if err != nil {
-		return err
-	}
-	if s.events.last >= 0 {
+	env := ev.root.Get("response")
+	switch {
+	case env.Kind() != rawjson.Object:
+		return codec.Shapef("%s where the response of an event should be", env.Kind())
+	case s.last >= 0:
 		return codec.Shapef("an answer that ends twice")
 	}
-	s.events.last = len(s.events.all)
-	if err = failed(env); err == nil && ev.typ == "response.failed" {
+	s.last = len(s.events)
+	err := failed(env)
+	if err == nil && ev.typ == "response.failed" {
 		err = uncalled(env)
 	}
 	switch {
@@ -246,24 +317,22 @@ func (s *stream) finish(ev *event) error {
 	case err != nil:
 		s.fault = err
 	case ev.typ == "response.failed":
-		f, _ := failure(env)
-		s.fault = inAnswer(f)
+		s.fail(env)
 	}
 	return nil
 }
 
 // showItem shows the text of an item that came without deltas.
 func (s *stream) showItem(f *flow) error {
-	if !f.done.Exists() || f.shown || f.it.sort != isMessage && f.it.sort != isReasoning {
+	if !f.done.Exists() || f.shown || f.sort != isMessage && f.sort != isReasoning {
 		return nil
 	}
 	f.shown = true
-	var m middleware.Message
 	it, err := answerItem(f.done)
-	if err != nil || it.read(&m) != nil {
+	if err != nil || it.read() != nil {
 		return nil // out of shape, with no call in it
 	}
-	return s.showWhole(m)
+	return s.showAll(it.parts)
 }
 
 // showDelta shows a piece of text or of reasoning. Where another piece of

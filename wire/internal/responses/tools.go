@@ -1,172 +1,148 @@
 package responses
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// tool is the handle of a tool.
+// tool is a tool and where it is declared: in tools itself, or inside of a
+// namespace of tools or an item of the input.
 type tool struct {
-	val rawjson.Value
-	was middleware.Tool
-}
-
-// view is where one tool of the request is declared: in tools itself, inside a
-// namespace of tools, or in an item of the input.
-type view struct {
-	native *middleware.Native
-	inside *middleware.Native // the namespace's or the message's; nil: in tools itself
+	middleware.Tool
+	inside string // the text of the namespace or of the message; "": in tools itself
+	space  string // the namespace's name
 }
 
 // readTools reads the tools of the request. Those that a namespace or an item
 // of the input declares come first: the model may call these too, and a tool
 // that is added at the end comes last in the body as well. A tool that is
 // listed again, as a search for tools does, is read once.
-func readTools(req *middleware.Request, h *request) error {
-	var err error
-	if req.ToolChoice, err = choice(h.root.Get("tool_choice")); err != nil {
+func (h *request) readTools() error {
+	d := declared{at: map[string]int{}}
+	if err := d.add(h.doc.Root(), ""); err != nil {
 		return err
 	}
-	d := declared{at: map[string]int{}, spaces: map[string]string{}}
-	if err := d.add(h.root.Get("tools"), nil); err != nil {
-		return err
-	}
-	for i, m := range h.messages {
-		for _, it := range m.items {
+	for _, t := range h.turns {
+		for _, it := range t.items {
 			if it.sort == isTools || it.val.Get("type").Str() == "tool_search_output" {
-				if err := d.add(it.val.Get("tools"), h.natives[i]); err != nil {
+				if err := d.add(it.val, t.message.Native.Raw); err != nil {
 					return err
 				}
 			}
 		}
 	}
-	if err := d.nested(); err != nil {
-		return err
+	for _, s := range d.spaces {
+		in := s.inside
+		if in == "" {
+			in = s.val.Raw()
+		}
+		tools, err := on.Kind(s.val, "tools", rawjson.Array)
+		for v := range tools.Each() {
+			err = cmp.Or(err, d.tool(v, s.val.Get("name").Str(), in))
+		}
+		if err != nil && s.inside == "" {
+			return err
+		}
 	}
 	for _, outer := range []bool{false, true} {
-		for i, t := range d.tools {
-			if (d.views[i].inside == nil) == outer {
-				req.Tools, h.views = append(req.Tools, t), append(h.views, d.views[i])
+		for _, t := range d.tools {
+			if (t.inside == "") == outer {
+				h.tools, h.is.Tools = append(h.tools, t), append(h.is.Tools, t.Tool)
 			}
 		}
 	}
 	return nil
 }
 
-// declared collects tools.
+// declared collects the tools of a request from all the places that declare some.
 type declared struct {
-	tools  []middleware.Tool
-	views  []view
-	at     map[string]int    // where in tools the callable one of a name is
-	spaces map[string]string // the namespace of that tool
-	spread []space
+	tools  []tool
+	at     map[string]int // where in tools the callable one of a name is
+	spaces []space
 }
 
-// space is a namespace, read after what stands beside it.
+// space is a namespace, {"type": "namespace", "name": …, "tools": […]}. It is read
+// after what stands beside it, because a call names a tool without its namespace.
 type space struct {
 	val    rawjson.Value
-	inside *middleware.Native
+	inside string
 }
 
-// add reads a list of tools. What an item of the input lists, inside, may be the
-// provider's own: what is no tool there is left out of the view.
-func (d *declared) add(tools rawjson.Value, inside *middleware.Native) error {
-	tools, err := list(tools, "a list of tools")
-	if err != nil && inside == nil {
-		return err
-	}
+// add reads the member tools of v. What an item of the input lists, inside, may
+// be the provider's own: what is no tool there is left out.
+func (d *declared) add(v rawjson.Value, inside string) error {
+	tools, err := on.Kind(v, "tools", rawjson.Array)
 	for v := range tools.Each() {
-		isSpace := v.Get("type").Str() == "namespace"
-		if isSpace {
-			d.spread = append(d.spread, space{v, inside})
+		kind := v.Get("type").Str()
+		if kind == "namespace" {
+			d.spaces = append(d.spaces, space{v, inside})
 		}
-		if inside != nil && (isSpace || v.Get("type").Str() != "function" && v.Get("type").Str() != "custom") {
-			continue // what the provider ran lists its own
-		}
-		if err := d.tool(v, "", inside); err != nil && inside == nil {
-			return err
+		if inside == "" || kind == "function" || kind == "custom" {
+			err = cmp.Or(err, d.tool(v, "", inside))
 		}
 	}
-	return nil
+	if inside != "" {
+		return nil
+	}
+	return err
 }
 
-// nested reads the tools inside the namespaces.
-func (d *declared) nested() error {
-	containers := map[rawjson.Value]*middleware.Native{}
-	for _, t := range d.tools {
-		containers[t.Native.Ref.(*tool).val] = t.Native
-	}
-	for _, s := range d.spread {
-		tools, err := list(s.val.Get("tools"), "a list of tools")
-		if err != nil && s.inside == nil {
-			return err
-		}
-		inside := s.inside
-		if inside == nil {
-			inside = containers[s.val]
-		}
-		for v := range tools.Each() {
-			if err := d.tool(v, s.val.Get("name").Str(), inside); err != nil && s.inside == nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (d *declared) tool(v rawjson.Value, namespace string, inside *middleware.Native) error {
+// tool adds one tool. What a namespace or an item declares under a name that was
+// there is the same tool, listed again.
+func (d *declared) tool(v rawjson.Value, namespace, inside string) error {
 	t, err := readTool(v)
 	if err != nil {
 		return err
 	}
-	if t.Kind != middleware.KindHosted && (inside != nil || namespace != "") {
-		if i, ok := d.at[t.Name]; ok {
-			if d.spaces[t.Name] != namespace && namespace != "" {
-				d.ambiguous(i) // a call names the one or the other
+	if t.Kind != middleware.KindHosted {
+		i, ok := d.at[t.Name]
+		switch {
+		case ok && (inside != "" || namespace != ""):
+			if d.tools[i].space != namespace && namespace != "" {
+				d.tools[i].Parameters = nil // a call names the one or the other: neither validates it
 			}
 			return nil
+		case !ok:
+			d.at[t.Name] = len(d.tools)
 		}
 	}
-	if _, ok := d.at[t.Name]; !ok && t.Kind != middleware.KindHosted {
-		d.at[t.Name], d.spaces[t.Name] = len(d.tools), namespace
-	}
-	d.tools = append(d.tools, t)
-	d.views = append(d.views, view{t.Native, inside})
+	d.tools = append(d.tools, tool{t, inside, namespace})
 	return nil
 }
 
-// ambiguous takes the schema from a tool's view: another one of that name is in
-// a namespace, so calls cannot be judged by either.
-func (d *declared) ambiguous(i int) {
-	d.tools[i].Parameters = nil
-	d.tools[i].Native.Ref.(*tool).was.Parameters = nil
-}
-
-// readTool reads one tool. One that the provider runs goes by its type, a
-// server of tools and a namespace by its label.
-func readTool(v rawjson.Value) (middleware.Tool, error) {
-	var t middleware.Tool
+// readTool reads one tool, such as
+//
+//	{"type": "function", "name": …, "description": …, "parameters": schema, "strict": true}
+//	{"type": "custom", "name": …, "format": …}
+//	{"type": "web_search"} or {"type": "mcp", "server_label": …}
+//
+// One that the provider runs goes by its type, a server of tools and a namespace
+// by its label. The Parameters of a custom tool are none: its input is text.
+func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())
 	}
-	var err error
-	if t.Name, err = textOf(v.Get("name"), "the name of a tool"); err != nil {
+	if t.Name, err = on.Text(v, "name"); err != nil {
 		return t, err
 	}
-	if t.Description, err = textOf(v.Get("description"), "a description"); err != nil {
+	if t.Description, err = on.Text(v, "description"); err != nil {
 		return t, err
 	}
-	typ, err := textOf(v.Get("type"), "the type of a tool")
+	typ, err := on.Text(v, "type")
 	if err != nil {
 		return t, err
 	}
-	t.Kind = toolKind(v, typ)
+	t.Kind, t.Native = toolKind(v, typ), on.Native(v.Raw())
 	switch {
 	case t.Kind == middleware.KindFunction:
-		if p := v.Get("parameters"); !absent(p) {
+		if p := on.Get(v, "parameters"); p.Exists() {
 			t.Parameters = json.RawMessage(p.Raw())
 		}
 		t.Strict = v.Get("strict").Raw() == "true"
@@ -175,12 +151,11 @@ func readTool(v rawjson.Value) (middleware.Tool, error) {
 	case t.Name == "":
 		t.Name = codec.FirstText(v.Get("server_label"), v.Get("type"))
 	}
-	h := &tool{val: v, was: t}
-	h.was.Parameters = json.RawMessage(string(t.Parameters))
-	t.Native = native(v.Raw(), h)
 	return t, nil
 }
 
+// toolKind says who runs a tool of that type. Some types are run by the provider
+// or by the client: v, the tool, says by whom.
 func toolKind(v rawjson.Value, typ string) middleware.Kind {
 	switch typ {
 	case "function":
@@ -201,17 +176,90 @@ func toolKind(v rawjson.Value, typ string) middleware.Kind {
 	return middleware.KindHosted
 }
 
-// handleTool is the handle of a tool, nil if it is not of this dialect.
-func handleTool(t middleware.Tool) (*tool, error) {
-	return codec.Handle(t.Native, dialect, func(raw string) (*tool, error) {
-		v, err := codec.ParseObject(raw)
+// toolTexts returns the elements of tools. Tools that something else declares
+// cannot be changed as long as that is there.
+func (h *request) toolTexts(req *middleware.Request) ([]string, error) {
+	here := map[string]bool{}
+	now, was := make([]string, len(req.Tools)), make([]string, len(h.tools))
+	for i, t := range req.Tools {
+		now[i] = on.Raw(t.Native)
+		here[now[i]] = true
+	}
+	for _, m := range req.Messages {
+		here[on.Raw(m.Native)] = true
+	}
+	for i, t := range h.tools {
+		was[i] = t.Native.Raw
+		if t.inside != "" && here[t.inside] && !here[was[i]] {
+			return nil, codec.Unencodablef("a tool was taken out of what declares it")
+		}
+	}
+	var raws []string
+	for i, at := range lens.Align(was, now) {
+		t, own := req.Tools[i], tool{}
+		if at >= 0 {
+			own = h.tools[at]
+		}
+		inside := own.inside != "" && here[own.inside]
+		switch {
+		case inside && codec.SameTool(own.Tool, t):
+			continue
+		case inside:
+			return nil, codec.Unencodablef("a change of a tool inside of what declares it")
+		}
+		raw, err := toolText(t, own.Tool)
 		if err != nil {
 			return nil, err
 		}
-		again, err := readTool(v)
-		if err != nil {
-			return nil, err
+		raws = append(raws, raw)
+	}
+	return raws, nil
+}
+
+// toolText returns a tool, which was that one: its own text with what has changed
+// in it, or afresh. A fresh one always says strict: its default is true here.
+func toolText(t, was middleware.Tool) (string, error) {
+	v, err := on.Value(t.Native)
+	if err != nil {
+		return "", err
+	}
+	if v.Exists() && was.Native == nil { // of another request
+		if was, err = readTool(v); err != nil {
+			return "", codec.Unencodablef("the Native of a tool is none")
 		}
-		return again.Native.Ref.(*tool), nil
-	})
+	}
+	switch {
+	case !v.Exists() && t.Kind != middleware.KindFunction && t.Kind != middleware.KindCustom:
+		return "", codec.Unencodablef("a tool of kind %s that is not of this format", t.Kind)
+	case v.Exists() && codec.SameTool(was, t):
+		return v.Raw(), nil
+	case v.Exists() && (was.Kind != t.Kind || t.Kind != middleware.KindFunction &&
+		(t.Kind != middleware.KindCustom || !bytes.Equal(was.Parameters, t.Parameters) || was.Strict != t.Strict)):
+		return "", codec.Unencodablef("a change of a tool of kind %s", was.Kind)
+	}
+	members, err := toolMembers(t)
+	if err != nil {
+		return "", err
+	}
+	before, _ := toolMembers(was)
+	return on.Write(v, before, members)
+}
+
+// toolMembers projects a tool that the client runs. Parameters that are missing
+// are null, which the provider demands.
+func toolMembers(t middleware.Tool) ([]lens.Member, error) {
+	m := []lens.Member{lens.Text("type", "function"), lens.Text("name", t.Name), lens.Word("description", t.Description)}
+	if t.Kind == middleware.KindCustom {
+		m[0] = lens.Text("type", "custom")
+		return m, nil
+	}
+	parameters := "null"
+	if len(t.Parameters) > 0 {
+		doc, err := codec.Parse(string(t.Parameters))
+		if err != nil {
+			return nil, codec.Unencodablef("parameters that are no JSON")
+		}
+		parameters = doc.Root().Raw()
+	}
+	return append(m, lens.Raw("parameters", parameters), lens.Raw("strict", strconv.FormatBool(t.Strict))), nil
 }

@@ -1,4 +1,4 @@
-package responses2
+package responses
 
 import (
 	"cmp"

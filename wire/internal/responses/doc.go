@@ -32,4 +32,4 @@
 // and further choices.
 //
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".
-package responses2
+package responses

@@ -1,0 +1,70 @@
+package responses_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// The end of some streams names only some of the items. After a change it names
+// all of them.
+func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
+	t.Parallel()
+	body := sse(
+		`{"type":"response.created","response":{"id":"r","output":[]}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":`+plainMessage+`}`,
+		`{"type":"response.output_item.done","output_index":1,"item":`+plainCall+`}`,
+		`{"type":"response.completed","response":{"id":"r","status":"completed","output":[`+plainCall+`]}}`)
+	resp := answer(t, body)
+	resp.Message.Parts = append(resp.Message.Parts, middleware.Part{Text: "More."})
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, strings.Index(body, "event: response.output_item.done\ndata: {\"type\":\"response.output_item.done\",\"output_index\":1"),
+		strings.Index(string(out), "event: response.output_item.added"), "what stands before the change")
+	got := answer(t, string(out))
+	require.Equal(t, "Hi.More.", got.Message.Text())
+	require.Len(t, got.Message.ToolCalls, 1)
+	_, end, _ := strings.Cut(string(out), "response.completed")
+	require.Contains(t, end, plainMessage)
+}
+
+// A number that stands there twice is in nobody's way as long as no event comes
+// or goes before it.
+func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
+	t.Parallel()
+	body := strings.Replace(talkative, `"sequence_number":22`, `"sequence_number":22,"sequence_number":22`, 1)
+	resp := answer(t, body)
+	resp.Usage.Input = 11
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, strings.NewReplacer(`"input_tokens":10`, `"input_tokens":11`, `"total_tokens":16`, `"total_tokens":17`).Replace(body), string(out))
+}
+
+// The events of one item may stand among those of another. The first ones are
+// kept whole, whatever becomes of the others.
+func TestChangedStreamWithInterleavedItems(t *testing.T) {
+	t.Parallel()
+	first := `{"type":"response.output_item.added","output_index":0,"item":` + strings.Replace(plainMessage, `"completed"`, `"in_progress"`, 1) + `}`
+	call := `{"type":"response.output_item.added","output_index":1,"item":` + strings.Replace(plainCall, `"{}"`, `""`, 1) + `}`
+	done := `{"type":"response.output_item.done","output_index":0,"item":` + plainMessage + `}`
+	end := `{"type":"response.completed","response":{"status":"completed","output":[]}}`
+	body := sse(first, call, done, `{"type":"response.output_item.done","output_index":1,"item":`+plainCall+`}`, end)
+	resp := answer(t, body)
+	resp.Message.ToolCalls[0].Arguments = `{"a":1}`
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.True(t, strings.HasPrefix(string(out), sse(first, done)), string(out))
+	got := answer(t, string(out))
+	require.Equal(t, "Hi.", got.Message.Text())
+	require.Equal(t, `{"a":1}`, got.Message.ToolCalls[0].Arguments)
+
+	resp.Message.Parts[0].Text, resp.Message.ToolCalls[0].Arguments = "Ho.", "{}"
+	out, err = format.EncodeResponse(resp)
+	require.NoError(t, err)
+	got = answer(t, string(out))
+	require.Equal(t, "Ho.", got.Message.Text())
+	require.Equal(t, `{}`, got.Message.ToolCalls[0].Arguments)
+}
