@@ -10,17 +10,17 @@ import (
 // NoKeepAlive turns Options.KeepAlive off.
 const NoKeepAlive time.Duration = -1
 
-// keepAlive is the default of Options.KeepAlive: clients and proxies that watch
-// for silence begin at ten seconds.
+// keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
+// clients and proxies are ten seconds.
 const keepAlive = 8 * time.Second
 
-// lateKeepAlive is how long a keep-alive waits for the first event of an answer
-// where one is due and the format has none without it.
+// lateKeepAlive is how long a due keep-alive waits for the first event of a
+// response, if the format allows no keep-alive before that event.
 const lateKeepAlive = time.Second
 
-// hears begins to watch the silence towards the client: a is the step's latest
-// answer with a good status. Bytes for the client come from the first such
-// answer that has any.
+// hears starts the keep-alive timer. a is the step's latest response with a
+// good status. The first such response with a body is the one that the client
+// gets.
 func (s *step) hears(a *attempt) {
 	if s.ready == nil || s.t.options.KeepAlive == NoKeepAlive {
 		return
@@ -35,8 +35,8 @@ func (s *step) hears(a *attempt) {
 }
 
 // beat runs when the client may have heard nothing for Options.KeepAlive. It
-// has a goroutine of its own, where a panic would end the program: the chain
-// gets it as the error of the request instead.
+// runs in its own goroutine, where a panic would end the program, so it
+// recovers: the panic becomes the error of the request.
 func (s *step) beat() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,8 +59,8 @@ func (s *step) beat() {
 	s.timer.Reset(wait)
 }
 
-// sign gives the client a sign of life, and reports whether it needs no other
-// one for now. s.mu is held.
+// sign sends the client a keep-alive if one is due. It reports whether no
+// further one is needed for now. The caller holds s.mu.
 func (s *step) sign() bool {
 	a := s.live
 	if a == nil {
@@ -93,21 +93,21 @@ func saysEvents(resp *http.Response) bool {
 	return strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson")
 }
 
-// goLive opens the body of the client's answer: its first bytes are a's. s.mu
-// is held.
+// goLive opens the body of the client's response, which begins with the bytes
+// of a. The caller holds s.mu.
 func (s *step) goLive(a *attempt) {
 	s.live = a
 	s.shown = newPipe(s.req.Context(), s.cancel)
 }
 
-// give adds bytes for the client. s.mu is held, so that they stand in the order
-// in which the stream gave them.
+// give adds bytes for the client. The caller holds s.mu, which keeps the bytes
+// in the order of the stream.
 func (s *step) give(b []byte) {
 	s.shown.put(b)
 	s.heard = time.Now()
 }
 
-// hand gives the client the answer whose body goLive has opened.
+// hand returns the response whose body goLive has opened to the client.
 func (s *step) hand(a *attempt) {
 	r := a.response()
 	r.Header.Del("Content-Length")

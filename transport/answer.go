@@ -10,9 +10,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// whole makes the client's answer of the chain's outcome, where nothing was
-// shown yet. foreign is the attempt whose body the client reads, if it does.
-func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *attempt) {
+// whole turns the outcome of the chain into the client's response, if no byte
+// was streamed yet. passed is the attempt whose body the client reads, if
+// any.
+func (s *step) whole(resp *middleware.Response, err error) (o outcome, passed *attempt) {
 	if err == nil {
 		status := statusOf(resp)
 		r, e := s.answer(resp)
@@ -28,9 +29,9 @@ func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *
 	}
 	a, failure := s.failed(err)
 	switch failure := failure.(type) {
-	case *foreignError:
+	case *passedError:
 		return outcome{resp: s.verbatim(a)}, a
-	case *lineError:
+	case *networkError:
 		return outcome{err: failure.err}, nil
 	case *middleware.ModelError:
 		return outcome{resp: s.refusal(a, err)}, nil
@@ -44,8 +45,8 @@ func (s *step) whole(resp *middleware.Response, err error) (o outcome, foreign *
 	return outcome{resp: s.raised(err)}, nil
 }
 
-// encoded returns the answer body with the status and the headers of the
-// attempt that it comes from.
+// encoded returns a response with body, and with the status and the headers of
+// the attempt that resp comes from.
 func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	from := s.origin(resp)
 	r := from.response()
@@ -64,8 +65,8 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	return r
 }
 
-// response returns a copy of what the provider sent, for the client, without
-// a body.
+// response returns a copy of the provider's response for the client, without a
+// body.
 func (a *attempt) response() *http.Response {
 	r := *a.resp
 	r.Header = a.resp.Header.Clone()
@@ -83,7 +84,7 @@ func (a *attempt) response() *http.Response {
 	return &r
 }
 
-// withoutDigests removes what says of a body which bytes it has.
+// withoutDigests removes the headers that hold a digest of the body.
 func withoutDigests(h http.Header) {
 	h.Del("Etag")
 	for _, k := range digests {
@@ -91,7 +92,7 @@ func withoutDigests(h http.Header) {
 	}
 }
 
-// setBody gives r a body, and a length if it is no stream.
+// setBody sets the body of r, and its length unless it is a stream.
 func setBody(r *http.Response, body []byte, streamed bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.TransferEncoding = nil
@@ -115,7 +116,7 @@ func newResponse(req *http.Request, status int, kind string) *http.Response {
 	}
 }
 
-// verbatim returns a foreign answer.
+// verbatim returns a response that is passed on unread.
 func (s *step) verbatim(a *attempt) *http.Response {
 	r := a.response()
 	r.Body = a.rest
@@ -125,10 +126,10 @@ func (s *step) verbatim(a *attempt) *http.Response {
 	return r
 }
 
-// refusal returns the provider's own answer behind an error of the chain. The
-// client is told not to try again where MaxModelCalls is used up, where the chain
-// has already asked again because the model's call was refused, and where the
-// history was refused.
+// refusal returns the provider's own error response for an error of the chain.
+// It asks the client not to retry in three cases: MaxModelCalls is used up, the
+// chain has already re-asked because the provider refused the model's call, or
+// the provider refused the history.
 func (s *step) refusal(a *attempt, err error) *http.Response {
 	r := a.response()
 	switch {
@@ -153,13 +154,13 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 	return r
 }
 
-// partial reports whether an answer that ended in the provider's error may hold
-// tool calls before it, which nobody has looked at.
+// partial reports whether a response that ended in the provider's error may
+// hold tool calls before the error. Nothing has validated such calls.
 func (s *step) partial(a *attempt) bool {
 	return s.tools && a.stream.IsStream()
 }
 
-// lastRefusal returns the last attempt if it ended in the provider's error.
+// lastRefusal returns the last attempt if it ended with the provider's error.
 func (s *step) lastRefusal() *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,29 +12,30 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// CleanHistory says what happens to tool calls in the history of a request
-// whose arguments are no JSON object, such as those of a call that was cut off
-// and that the client put into the next request. Many servers refuse each
-// request with such a call, so the conversation cannot go on.
+// CleanHistory selects what happens to tool calls in the history of a request
+// whose arguments are not a JSON object. Such a call remains in a conversation
+// if the model was cut off and the client kept the call. Many servers reject
+// every request with such a call, so the conversation cannot go on.
 //
-// Cleaning replaces the arguments as package batch does in a re-ask; nothing
-// else in the request changes. A note in the report counts the calls.
+// Cleaning replaces the arguments as package batch does in a re-ask; the rest
+// of the request stays unchanged. A note in the report counts the calls.
 type CleanHistory uint8
 
 // The values of CleanHistory.
 const (
 	// CleanOnRefusal cleans the history after the provider refused the request
 	// for that reason (middleware.ErrInvalidHistory), and sends it once more.
-	// That is one more of Options.MaxModelCalls.
+	// That counts as one more of Options.MaxModelCalls.
 	CleanOnRefusal CleanHistory = iota
 	// CleanAlways cleans the history before the request is sent.
 	CleanAlways
-	// CleanNever sends the history as it is.
+	// CleanNever sends the history unchanged.
 	CleanNever
 )
 
-// attemptCleaned makes one model call, whose history is cleaned as
-// Options.CleanHistory says. Below the chain nothing multiplies it.
+// attemptCleaned makes one model call with its history cleaned as
+// Options.CleanHistory says. It runs inside the chain, so that no middleware
+// repeats the additional call.
 func (s *step) attemptCleaned(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	var tally middleware.Tally
 	if s.cleansAtOnce() {
@@ -77,11 +78,11 @@ func (s *step) cleansAtOnce() bool {
 }
 
 func cleanNote(n int) string {
-	return fmt.Sprintf("transport: %d tool calls in the history of the request had arguments that are no JSON object: they were replaced", n)
+	return fmt.Sprintf("transport: %d tool calls in the history of the request had arguments that are not a JSON object; they were replaced", n)
 }
 
-// clean returns req with arguments in its history that are JSON objects, and
-// how many calls had others. req is not changed.
+// clean returns req with JSON objects as arguments in its history, and the
+// number of calls that it changed. It does not modify req.
 func clean(req *middleware.Request) (*middleware.Request, int) {
 	total := 0
 	out := *req

@@ -13,8 +13,8 @@ import (
 
 type next = func(*http.Request) (*http.Response, error)
 
-// do sends req through the chain if it is a model call, and to next if not. The
-// answer to a model call that did not go through the chain is marked.
+// do sends a model call through the chain, and every other request to next.
+// The response to a model call that bypassed the chain is marked.
 func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 	req = t.ids.addressed(req)
 	if !t.onPath(req) {
@@ -50,9 +50,10 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 	return t.passed(req, again(req, io.NopCloser(bytes.NewReader(body))), next)
 }
 
-// disguised returns the codec of a request that offers tools to a server that
-// ignores a byte order mark or the case of keys, as encoding/json does. No codec
-// reads such a body, so its answer would not be validated.
+// disguised returns the codec of a request that offers tools only to lenient
+// servers: those that ignore a byte order mark or the case of keys, as
+// encoding/json does. No codec reads such a body, so its response would not be
+// validated.
 func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(bytes.TrimPrefix(body, []byte("\ufeff")), &members) != nil {
@@ -74,7 +75,7 @@ func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
 	return nil
 }
 
-// passed sends a request past the chain, and marks the answer.
+// passed sends a request to next without the chain, and marks the response.
 func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, error) {
 	resp, err := unread(next(out))
 	if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
@@ -83,8 +84,7 @@ func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, e
 	return resp, err
 }
 
-// onPath reports whether req has a body and goes to a path of one of the
-// formats.
+// onPath reports whether req has a body and the path of one of the formats.
 func (t *Transport) onPath(req *http.Request) bool {
 	if req.Method != http.MethodPost || req.URL == nil || req.Body == nil || req.Body == http.NoBody {
 		return false
@@ -92,9 +92,10 @@ func (t *Transport) onPath(req *http.Request) bool {
 	return slices.ContainsFunc(t.options.Codecs, func(c wire.Codec) bool { return c.MatchPath(req.URL.Path) })
 }
 
-// mayChange reports whether the body of req can be read and written anew. The
-// client of a Handler does not switch validation off by a signature, a digest or
-// a trailer: if the body changes, the provider may refuse it.
+// mayChange reports whether the body of req can be read and rewritten. For a
+// Handler, a signature, a digest or a trailer makes no difference: the client
+// must not be able to turn validation off. If the body changes, the provider
+// may refuse it.
 func (t *Transport) mayChange(req *http.Request) bool {
 	if req.ContentLength > t.options.MaxBody {
 		return false
@@ -106,10 +107,10 @@ func (t *Transport) mayChange(req *http.Request) bool {
 	return encoding == "" || strings.EqualFold(encoding, "identity")
 }
 
-// signed reports whether a signature or a digest of the body goes with the
-// request. Sources: AWS Signature Version 4 and its kin at Alibaba (ACS3),
-// Tencent (TC3) and Azure; Oracle's Authorization: Signature; RFC 9421, 9530,
-// 3230, 1864.
+// signed reports whether the request carries a signature or a digest of its
+// body. Sources: AWS Signature Version 4 and the same scheme of Alibaba
+// (ACS3), Tencent (TC3) and Azure; Oracle's Authorization: Signature; RFC
+// 9421, 9530, 3230, 1864.
 func signed(req *http.Request) bool {
 	scheme, _, _ := strings.Cut(strings.ToUpper(req.Header.Get("Authorization")), " ")
 	if scheme == "SIGNATURE" || strings.HasPrefix(scheme, "AWS4-") || strings.Contains(scheme, "HMAC-SHA") {
@@ -128,11 +129,11 @@ func signed(req *http.Request) bool {
 	return strings.Contains(req.URL.RawQuery, "X-Amz-Signature=")
 }
 
-// digests are the headers with a digest of a body.
+// digests are the headers that hold a digest of a body.
 var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5"}
 
-// take reads the body. rest is not nil if the body is no whole one of at most
-// MaxBody: it reads all of it once more.
+// take reads the body. If the body is incomplete or longer than MaxBody, rest
+// is not nil and reads all of it from the start.
 func (t *Transport) take(req *http.Request) (body []byte, rest io.ReadCloser, err error) {
 	most := t.options.MaxBody
 	buf := bytes.NewBuffer(make([]byte, 0, min(max(req.ContentLength, 0), 1<<20)+bytes.MinRead))
@@ -159,7 +160,7 @@ type readCloser struct {
 	io.Closer
 }
 
-// again returns req with its body, which was read, put back.
+// again returns req with the given body in place of the one that was read.
 func again(req *http.Request, body io.ReadCloser) *http.Request {
 	out := req.WithContext(req.Context())
 	out.Body = body

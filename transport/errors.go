@@ -8,48 +8,49 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ErrModelCalls is the error of a model call that Options.MaxModelCalls does
-// not allow any more. Its code is budget.
+// ErrModelCalls is the error of a model call that exceeds
+// Options.MaxModelCalls. Its code is budget.
 var ErrModelCalls error = &ownError{"budget", "transport: the model calls of this request are used up"}
 
 // errGone is the error of a chain that did not return.
 var errGone error = &ownError{"panic", "transport: a middleware panicked, or ended its goroutine"}
 
-// errShown is the error of a model call behind an answer that broke off after
-// a part of it was shown.
-var errShown = &ownError{"middleware_error", "transport: an answer that was shown in part broke off: another one has no place behind it"}
+// errShown is the error of a further model call after a response broke off of
+// which the client has received a part.
+var errShown = &ownError{"middleware_error", "transport: a partly streamed answer broke off, so no other answer can follow it"}
 
-// errOther is the error of a chain that asked twice at once, and did not take
-// the answer that the client was being shown.
-var errOther = &ownError{"middleware_error", "transport: the chain took another answer than the one that was shown: such a chain needs Options.Hold"}
+// errOther is the error if the chain made two calls concurrently and returned
+// another response than the one that the client was receiving.
+var errOther = &ownError{"middleware_error", "transport: the chain returned another answer than the streamed one; such a chain needs Options.Hold"}
 
-// errOutside is the error of a chain that gave its model another context.
+// errOutside is the error if the chain gave its model a context of its own.
 var errOutside = &ownError{"middleware_error", "transport: the model was called without the context of the step"}
 
-// ownError is an error of this package. Its text is for every client.
+// ownError is an error of this package. Any client may see its text.
 type ownError struct{ code, text string }
 
 func (e *ownError) Error() string         { return e.text }
 func (e *ownError) ErrorType() string     { return e.code }
 func (e *ownError) ClientMessage() string { return e.text }
 
-// Panic is the error of a streamed request whose middleware, or codec, panicked
-// after the client was given the first bytes of the answer, or in a goroutine of
+// Panic is the error of a streamed request if a middleware or a codec panicked
+// after the client got the first bytes of the response, or in a goroutine of
 // the Transport. Call.Err returns it, and the stream ends with the format's
-// failure event. An earlier panic of a middleware goes on in the goroutine of
-// the caller of Hook.
+// failure event. An earlier panic of a middleware continues in the goroutine
+// that called Hook.
 type Panic struct {
-	Value any    // of the panic
+	Value any    // argument of panic
 	Stack []byte // of the goroutine that panicked
 }
 
-// Error says no more of Value than its type.
+// Error returns a text with the type of Value only.
 func (p *Panic) Error() string { return fmt.Sprintf("transport: a middleware panicked: %T", p.Value) }
 
-// ErrorType returns panic.
+// ErrorType returns "panic".
 func (p *Panic) ErrorType() string { return "panic" }
 
-// ClientMessage is the text for clients: it does not name the type of Value.
+// ClientMessage returns the text for clients. It does not contain the type of
+// Value.
 func (p *Panic) ClientMessage() string { return "a middleware panicked" }
 
 // Unwrap returns Value if it is an error.
@@ -58,28 +59,28 @@ func (p *Panic) Unwrap() error {
 	return err
 }
 
-// lineError is a failure between here and the provider. Its text is without
-// the query of the address, where a key may stand.
-type lineError struct {
+// networkError is a network error between the Transport and the provider. Its
+// text leaves out the query of the URL, which may hold a key.
+type networkError struct {
 	attempt *attempt
 	err     error
 	text    string
 }
 
-func (e *lineError) Error() string { return e.text }
-func (e *lineError) Unwrap() error { return e.err }
+func (e *networkError) Error() string { return e.text }
+func (e *networkError) Unwrap() error { return e.err }
 
-// foreignError stands for an answer that is not of the format: the client gets
-// it as it is.
-type foreignError struct {
+// passedError marks a response that is not in the format. The client gets it
+// unchanged.
+type passedError struct {
 	attempt *attempt
 	err     error
 }
 
-func (e *foreignError) Error() string { return "transport: passed on: " + e.err.Error() }
-func (e *foreignError) Unwrap() error { return e.err }
+func (e *passedError) Error() string { return "transport: passed on: " + e.err.Error() }
+func (e *passedError) Unwrap() error { return e.err }
 
-// withoutQuery takes the query of req's address out of text.
+// withoutQuery removes the query of req's URL from text.
 func withoutQuery(text string, req *http.Request) string {
 	if q := req.URL.RawQuery; q != "" {
 		text = strings.ReplaceAll(text, q, "…")
@@ -87,15 +88,15 @@ func withoutQuery(text string, req *http.Request) string {
 	return text
 }
 
-// failed returns the latest attempt of the step whose failure is in err's
-// tree, nil if there is none, and that failure.
+// failed returns the latest attempt of the step whose failure is in the tree
+// of err, and that failure. It returns nil if there is none.
 func (s *step) failed(err error) (last *attempt, failure error) {
 	each(err, func(e error) {
 		var a *attempt
 		switch e := e.(type) {
-		case *lineError:
+		case *networkError:
 			a = e.attempt
-		case *foreignError:
+		case *passedError:
 			a = e.attempt
 		case *middleware.ModelError:
 			a = s.refusedBy(e)
@@ -107,7 +108,7 @@ func (s *step) failed(err error) (last *attempt, failure error) {
 	return last, failure
 }
 
-// refusedBy returns the attempt whose answer was read as e.
+// refusedBy returns the attempt whose response was read as e.
 func (s *step) refusedBy(e *middleware.ModelError) *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,7 +120,7 @@ func (s *step) refusedBy(e *middleware.ModelError) *attempt {
 	return nil
 }
 
-// each calls f for err and all that it wraps.
+// each calls f for err and every error that it wraps.
 func each(err error, f func(error)) {
 	for err != nil {
 		f(err)

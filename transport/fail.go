@@ -11,15 +11,15 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// fault is an error of the chain as the client is told of it.
+// fault is an error of the chain in the form that the client gets.
 type fault struct {
 	status  int
 	code    string
 	message string
-	own     bool // no provider sent it
+	own     bool // it did not come from a provider
 }
 
-// ownCode returns the code of an error that no provider sent.
+// ownCode returns the code of an error that did not come from a provider.
 func (f fault) ownCode() string {
 	if !f.own {
 		return ""
@@ -27,14 +27,14 @@ func (f fault) ownCode() string {
 	return f.code
 }
 
-// fault returns what the client is told of err. A status that a provider sent
-// stays, whichever provider that was; everything else is a 400, which is the
-// status that no client repeats.
+// fault returns the client's form of err. The status of any provider's error
+// is kept. Every other error gets the status 400, because no client retries a
+// 400.
 func (s *step) fault(err error) fault {
 	var e *middleware.ModelError
 	if errors.As(err, &e) && (e.StatusCode >= http.StatusBadRequest || !errors.Is(e, middleware.ErrInvalidToolCall)) {
 		status, message := e.StatusCode, "the provider answered with status "+strconv.Itoa(e.StatusCode)
-		if status < http.StatusBadRequest { // an error in an answer with a good status
+		if status < http.StatusBadRequest { // an error inside a response with a good status
 			status, message = http.StatusBadGateway, "the provider sent an error"
 		}
 		switch {
@@ -52,7 +52,7 @@ func (s *step) fault(err error) fault {
 		f.code, f.message = "invalid_tool_call", refusedCall
 	case errors.As(err, &told):
 		f.message = told.ClientMessage()
-	case isProxied(s.req): // the client's user did not write the chain
+	case isProxied(s.req): // the users of such a client did not write the chain
 		f.message = "a middleware refused the answer"
 	default:
 		f.message = err.Error()
@@ -86,24 +86,25 @@ func (s *step) raised(err error) *http.Response {
 	return r
 }
 
-// failure returns the events that end stream as failed behind the bytes that
-// were taken, and the code for the trailer: the provider's own event, without a
-// code, if stream is that of attempt a, which ended with err.
+// failure returns the events that end a stream with an error, and the code for
+// the trailer. The events follow the bytes that were taken from stream. If
+// stream is that of attempt a, which ended with err, failure returns the
+// provider's own event without a code.
 func (s *step) failure(stream wire.Stream, a *attempt, err error) (events []byte, code string) {
-	if a != nil && a.stream == stream { // another answer has another id, and counts anew
+	if a != nil && a.stream == stream { // another response has another id and other numbers
 		if own := stream.Failure(); own != nil {
 			return stream.Passed(own), ""
 		}
 	}
 	f := s.fault(err)
-	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // one object came behind a keep-alive
+	if events = stream.Fail(f.status, f.code, f.message); len(events) == 0 { // a response that is not a stream came after a keep-alive
 		events = s.codec.NewStream(nil, nil).Fail(f.status, f.code, f.message)
 	}
 	return events, f.ownCode()
 }
 
-// clean shortens text for the client and takes the query of the address out of
-// it, where a key may be.
+// clean shortens text for the client and removes the query of the URL, which
+// may hold a key.
 func (s *step) clean(text string) string { return clip(withoutQuery(text, s.req), 1000) }
 
 // clip cuts text at n bytes, between characters.

@@ -15,24 +15,28 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// Handler returns a reverse proxy: for clients that can change nothing but
-// their base URL. Requests go to upstream, their path below upstream's; model
-// calls go through the chain. Answers are flushed as they come. An upstream
-// that cannot be reached is a 502, or a 504, in the format's own error form; an
-// answer that breaks off ends the client's connection, so that nobody takes it
-// for whole. Nothing is logged. Handler panics if upstream is no absolute URL.
+// Handler returns a reverse proxy for clients that let you change only their
+// base URL. It sends requests to upstream; their path is appended to
+// upstream's path. Model calls go through the chain. Responses are flushed as
+// they arrive. If the upstream cannot be reached, the client gets the status
+// 502 or 504 with an error in the format's own form. If a response breaks off,
+// the client's connection is closed, so that the client does not take the
+// response for complete. Handler logs nothing. It panics if upstream is not an
+// absolute URL.
 //
-// A path with a ".." segment in any spelling is refused with status 400, and
-// CONNECT with 405. Unlike a Hook, a Handler also validates requests that are
-// signed, digested or sent with trailers: no header of the client switches
-// validation off. Digests are removed from a request whose body the chain has
-// changed, as in a re-ask; of a signed one the provider refuses the re-ask.
+// A path with a ".." segment in any spelling gets the status 400, and CONNECT
+// gets 405. Unlike a Hook, a Handler also validates requests that are signed,
+// digested or sent with trailers, because a client's headers must not turn
+// validation off. If the chain changes a request body, as in a re-ask, its
+// digests are removed. A changed body of a signed request is refused by the
+// provider.
 //
-// It uses http.DefaultTransport. A proxy with other needs is an
-// httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval -1.
+// Handler uses http.DefaultTransport. For a proxy with other needs, use an
+// httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval
+// -1.
 func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	if upstream == nil || upstream.Scheme == "" || upstream.Host == "" {
-		panic("transport: Handler: upstream is no absolute URL")
+		panic("transport: Handler: upstream must be an absolute URL")
 	}
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
@@ -61,8 +65,8 @@ type proxied struct {
 	base http.RoundTripper
 }
 
-// RoundTrip answers for a middleware that panicked: net/http would close the
-// connection, and the client would ask again.
+// RoundTrip turns a panic of a middleware into a response. Otherwise net/http
+// would close the connection, and the client would retry.
 func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) {
 	defer func() {
 		switch v := recover(); {
@@ -94,7 +98,7 @@ func note(req *http.Request, c wire.Codec) {
 	}
 }
 
-// noted returns what note said; nil if the format is not known.
+// noted returns the format that note stored, or nil.
 func noted(req *http.Request) wire.Codec {
 	at, _ := req.Context().Value(codecKey{}).(*wire.Codec)
 	if at == nil {
@@ -103,8 +107,8 @@ func noted(req *http.Request) wire.Codec {
 	return *at
 }
 
-// unreachable answers for an upstream that did not. The error is not shown: it
-// may hold the address, and that a key.
+// unreachable responds for an upstream that did not respond. It leaves out the
+// error, which may contain the URL and with it a key.
 func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	status, code, message := http.StatusBadGateway, "upstream_unreachable", "transport: the upstream did not answer"
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
@@ -113,12 +117,12 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	write(w, status, encodeError(noted(r), status, code, message))
 }
 
-// refuse answers a request of no known format.
+// refuse responds to a request of an unknown format.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	write(w, status, encodeError(nil, status, code, message))
 }
 
-// encodeError writes an error in the format of c; nil stands for no known format.
+// encodeError writes an error in the format of c; nil means an unknown format.
 func encodeError(c wire.Codec, status int, code, message string) []byte {
 	if c == nil {
 		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)

@@ -9,29 +9,29 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Headers, and trailers of streams, that this package writes. Those of an
-// upstream are taken away.
+// Headers, and trailers of streams, that this package writes. Headers of these
+// names that an upstream sends are removed.
 const (
 	errorHeader  = "X-Toolmend-Error"  // the code of an error of the chain
-	statusHeader = "X-Toolmend-Status" // what is known about the calls of an answer
+	statusHeader = "X-Toolmend-Status" // the result of validating the calls of a response
 	headerPrefix = "X-Toolmend-"
 )
 
-// Values of statusHeader. An answer without a call has none.
+// Values of statusHeader. A response without a call has no status.
 const (
 	valid     = "valid"     // every call is valid
-	invalid   = "invalid"   // at least one call is not
-	unchecked = "unchecked" // at least one call was not validated, or the answer was not read; none is known to be invalid
+	invalid   = "invalid"   // at least one call is invalid
+	unchecked = "unchecked" // at least one call was not validated, or the response was not read; no call is known to be invalid
 )
 
-// statusOf returns what is known about resp, "" if it has no call and its text
-// was not validated.
+// statusOf returns the status of resp. It is "" if resp has no call and its
+// text was not validated.
 func statusOf(resp *middleware.Response) string {
 	calls := func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }
 	switch {
 	case resp.Report.Status != middleware.NoCalls:
 		return string(resp.Report.Status)
-	case calls(resp.Message) || slices.ContainsFunc(resp.Choices, calls): // no layer validated them
+	case calls(resp.Message) || slices.ContainsFunc(resp.Choices, calls): // no middleware validated them
 		return unchecked
 	}
 	return ""
@@ -47,11 +47,11 @@ func withoutOurs(h http.Header) http.Header {
 	return h
 }
 
-// comment is what a stream with an invalid call ends with, where its clients
-// accept comments.
+// comment ends a stream with an invalid call, if clients of the format accept
+// comments.
 const comment = "toolmend status=" + invalid
 
-// ended is what the trailers of a stream say.
+// ended holds the values for the trailers of a stream.
 type ended struct{ status, code string }
 
 func (e ended) trailer(into http.Header) {
@@ -62,12 +62,12 @@ func (e ended) trailer(into http.Header) {
 	}
 }
 
-// announced returns trailers that are announced and have no values yet.
+// announced returns the trailers with empty values, as http announces them.
 func announced() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
 
-// shownBody is the body of a stream that is shown as it comes. It sets the
-// trailers when it has been read to its end, where the reader is: net/http does
-// so too, and a proxy reads the map of the trailers meanwhile.
+// shownBody is the body of a stream that is passed on as it arrives. It sets
+// the trailers in Read, at the end of the body: net/http does so too, and a
+// proxy reads the trailer map only after that.
 type shownBody struct {
 	*pipe
 	step    *step
@@ -85,7 +85,7 @@ func (b *shownBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// says notes what the trailers of a stream will say.
+// says stores the values for the trailers of a stream.
 func (s *step) says(e ended) {
 	s.mu.Lock()
 	s.ended = e

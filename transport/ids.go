@@ -6,19 +6,20 @@ import (
 	"sync"
 )
 
-// mostIDs is how many answers are remembered.
+// mostIDs is the number of responses whose ids are remembered.
 const mostIDs = 4096
 
-// longestIDs is how many bytes two ids may have together: those of providers have
-// fewer than a hundred each.
+// longestIDs limits the bytes of two ids together. The ids of providers have
+// fewer than a hundred bytes each.
 const longestIDs = 2048
 
-// ids remembers under which id the provider keeps an answer whose stream began
-// with the id of an attempt before it. The oldest is forgotten first.
+// ids maps the id that a client got to the id under which the provider stores
+// the accepted response. The two differ if a stream began with the id of an
+// earlier attempt. The oldest entry is removed first.
 type ids struct {
 	mu    sync.Mutex
 	kept  map[string]string // by the id that the client was given
-	order []string          // a ring of the ids that the clients were given
+	order []string          // a ring of the keys of kept
 	next  int
 }
 
@@ -28,7 +29,7 @@ func (m *ids) keep(given, kept string) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	given, kept = strings.Clone(given), strings.Clone(kept) // they are views of the answers
+	given, kept = strings.Clone(given), strings.Clone(kept) // copies, because both are substrings of whole responses
 	if m.kept == nil {
 		m.kept = map[string]string{}
 	}
@@ -44,7 +45,7 @@ func (m *ids) keep(given, kept string) {
 	m.kept[given] = kept
 }
 
-// of returns the provider's id for one that a client sends.
+// of returns the provider's id for an id that a client sends.
 func (m *ids) of(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,8 +61,8 @@ func (m *ids) empty() bool {
 	return len(m.kept) == 0
 }
 
-// addressed returns req with the provider's ids in its path: a client may fetch
-// or delete an answer. A signed request stays as it is.
+// addressed returns req with the provider's ids in its path: a client may
+// fetch or delete a response by its id. A signed request stays unchanged.
 func (m *ids) addressed(req *http.Request) *http.Request {
 	if req.URL == nil || m.empty() || signed(req) {
 		return req

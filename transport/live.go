@@ -7,10 +7,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// show lets the client see what may be seen of an answer that is being read.
-// Only the first answer of a step is shown as it comes, and where tools are
-// offered not before its first text: an answer that is nothing but tool calls
-// needs no splice after a re-ask, and keeps its status if the chain raises.
+// show sends the client the safe part of a response that is being read. Only
+// the first response of a step is streamed. If tools are offered, streaming
+// begins with the first text: a response that consists of tool calls needs no
+// splice after a re-ask, and its status can still change if the chain returns
+// an error.
 func (s *step) show(a *attempt) {
 	if s.ready == nil || a.req.Sink == nil || s.t.options.Hold {
 		return
@@ -21,15 +22,16 @@ func (s *step) show(a *attempt) {
 	begin, shown := s.showSafe(a)
 	if begin {
 		s.hand(a)
-		runtime.Gosched() // the first text is read before more is, however busy the processors are
+		runtime.Gosched() // let the client read the first text before more is read, even if all processors are busy
 	}
 	if shown {
 		s.shown.wait()
 	}
 }
 
-// showSafe gives the client the safe bytes of a if it may see them. It reports
-// whether it did, and whether they are the first bytes of the client's answer.
+// showSafe sends the client the safe bytes of a, if they may be sent. shown
+// reports whether it did, and begin whether they are the first bytes of the
+// response.
 func (s *step) showSafe(a *attempt) (begin, shown bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -37,7 +39,7 @@ func (s *step) showSafe(a *attempt) (begin, shown bool) {
 	if s.over || !may || s.live != nil && s.live != a {
 		return false, false
 	}
-	b := a.stream.Take() // first: if the codec panics, nothing has gone live
+	b := a.stream.Take() // before goLive: if the codec panics, the response must not be live
 	if begin = s.live == nil; begin {
 		s.goLive(a)
 	}
@@ -46,12 +48,12 @@ func (s *step) showSafe(a *attempt) (begin, shown bool) {
 	return begin, true
 }
 
-// finish ends a stream that was shown in part.
+// finish ends a stream of which the client got a part.
 func (s *step) finish(resp *middleware.Response, err error) {
 	a := s.live
 	select {
 	case <-a.done:
-	default: // a chain that asks twice at once took another answer
+	default: // a chain that makes two calls at once returned the other response
 		s.cancel()
 		<-a.done
 		if s.spoken {
@@ -77,20 +79,20 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	}
 	s.call.fail(err)
 	last, failure := s.failed(err)
-	line, isLine := failure.(*lineError)
+	line, isLine := failure.(*networkError)
 	switch {
 	case isLine:
 		s.shown.end(line.err)
 	case last == a && a.through:
 		s.says(ended{status: unchecked})
-		s.shown.end(a.lineErr)
+		s.shown.end(a.bodyErr)
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
 	case last == a && a.refusal != nil && !s.tools && a.stream.IsStream():
 		s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 		s.shown.end(nil)
 	default:
-		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the client is told: the body itself is whole
+		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the failure event tells the client; the body itself ends properly
 			s.says(ended{code: code})
 			s.shown.write(events)
 			err = nil
@@ -99,9 +101,9 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	}
 }
 
-// rest returns what follows the bytes of a that the client was given. Behind
-// nothing but a keep-alive the whole answer follows, framed as a stream: the
-// headers have promised one.
+// rest returns the bytes that follow those of a that the client got. If the
+// client got only a keep-alive, the whole response follows, framed as a
+// stream, because the headers have announced a stream.
 func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	resp, err := s.inFormat(resp)
 	if err != nil {
@@ -118,9 +120,10 @@ func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	return rest, err
 }
 
-// cutShort returns the error with which the answer ended that the client was
-// shown: text of another one cannot go on where this broke off. What the
-// provider refused of the model's call was whole before the call.
+// cutShort returns the error with which the streamed response ended. The text
+// of another response cannot follow a response that broke off. If the provider
+// refused the model's call, the text before the call was complete, so this
+// does not apply.
 func (a *attempt) cutShort() error {
 	if errors.Is(a.err, middleware.ErrInvalidToolCall) {
 		return nil

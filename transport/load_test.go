@@ -91,7 +91,7 @@ func TestTwoAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	close(live)
 	got := read(t, resp)
-	require.ErrorContains(t, watched.Err(), "took another answer")
+	require.ErrorContains(t, watched.Err(), "returned another answer")
 	require.True(t, strings.HasPrefix(got, shown+`data: {"error":`), got)
 	<-gone
 	late.Wait()

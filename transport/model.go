@@ -20,23 +20,23 @@ type attempt struct {
 	n    int
 	req  *middleware.Request
 
-	resp    *http.Response         // the provider's; its body is read here
-	inflate bool                   // the body came compressed: its headers no longer hold
-	raw     []byte                 // what was read of the body
-	rest    io.ReadCloser          // of a foreign answer: the whole body; under step.mu
-	refusal *middleware.ModelError // the provider's error; under step.mu
-	native  *middleware.Native     // of the answer; under step.mu
+	resp    *http.Response         // the provider's response; the step reads its body
+	inflate bool                   // the body was compressed, so its headers no longer apply
+	raw     []byte                 // the part of the body that was read
+	rest    io.ReadCloser          // the whole body of a response that is passed on; guarded by step.mu
+	refusal *middleware.ModelError // the provider's error; guarded by step.mu
+	native  *middleware.Native     // of the response; guarded by step.mu
 	stream  wire.Stream
-	begun   bool          // more than white space of the body has come; under step.mu
-	through bool          // all of them were, as they came
-	lineErr error         // with which they ended, if not nil
-	err     error         // of the model call; to be read once done is closed
-	done    chan struct{} // the model call has returned
+	begun   bool          // a byte of the body other than white space has arrived; guarded by step.mu
+	through bool          // the body was passed on unread, to its end
+	bodyErr error         // at the end of that body, or nil
+	err     error         // of the model call; read it after done is closed
+	done    chan struct{} // closed when the model call has returned
 	cancel  context.CancelCauseFunc
-	untie   func() bool // the attempt's context from the chain's
+	untie   func() bool // stops the cancellation of the attempt by the chain's context
 }
 
-// model is the ModelCall below the chain.
+// model is the ModelCall inside the chain.
 func model(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	s, ok := ctx.Value(stepKey{}).(*step)
 	if !ok {
@@ -62,8 +62,8 @@ func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middlewar
 		return nil, ErrModelCalls
 	}
 	defer close(a.done)
-	// A foreign answer is read by the client, after the chain has ended its
-	// contexts: so the request has one of its own.
+	// The client reads a passed-on response after the chain has canceled its
+	// contexts, so the request has a context of its own.
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel = cancel
 	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
@@ -76,8 +76,8 @@ func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middlewar
 	return resp, err
 }
 
-// brokeLive reports whether an answer broke off of which the client was shown
-// a part: no other one can take its place, so none is asked for.
+// brokeLive reports whether a response broke off of which the client got a
+// part. No other response can replace it, so no further attempt is made.
 func (s *step) brokeLive() bool {
 	s.mu.Lock()
 	live, spoken := s.live, s.spoken
@@ -111,14 +111,14 @@ func (s *step) newAttempt(req *middleware.Request) *attempt {
 	return a
 }
 
-// send sends the request and reads the answer.
+// send sends the request and reads the response.
 func (s *step) send(ctx context.Context, a *attempt, own context.Context, body []byte) (*middleware.Response, error) {
 	resp, err := s.next(s.outgoing(own, a.req, body))
 	if err == nil && resp == nil {
 		err = errors.New("transport: neither a response nor an error")
 	}
 	if err != nil {
-		return nil, s.lineFailure(ctx, a, err)
+		return nil, s.networkFailure(ctx, a, err)
 	}
 	a.resp = resp
 	answer, err := s.read(ctx, a)
@@ -128,8 +128,8 @@ func (s *step) send(ctx context.Context, a *attempt, own context.Context, body [
 	return answer, err
 }
 
-// encode writes req, with the provider's ids. A request that a middleware made afresh asks for a stream
-// exactly if the client does.
+// encode writes req with the provider's ids. A request that a middleware built
+// itself asks for a stream exactly if the client does.
 func (s *step) encode(req *middleware.Request) ([]byte, error) {
 	if req.Native == nil || req.Native.Dialect != s.codec.Dialect() {
 		fresh := *req
@@ -157,7 +157,7 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	}
 	other := !bytes.Equal(s.first, body)
 	s.mu.Unlock()
-	if other { // the key stands for one body
+	if other { // an idempotency key belongs to one body
 		out.Header.Del("Idempotency-Key")
 	}
 	if accept := readable(out.Header.Values("Accept-Encoding")); accept == "" {
@@ -166,7 +166,7 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 		out.Header.Set("Accept-Encoding", accept)
 	}
 	if !bytes.Equal(body, s.body) {
-		for _, k := range digests { // they are of the client's body
+		for _, k := range digests { // they belong to the client's body
 			out.Header.Del(k)
 		}
 	}
@@ -180,8 +180,8 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	return out
 }
 
-// readable returns what of an Accept-Encoding can be read, "" if nothing of it
-// can.
+// readable returns the encodings of an Accept-Encoding that this package can
+// decode, or "" if there are none.
 func readable(accept []string) string {
 	var kept []string
 	for part := range strings.SplitSeq(strings.Join(accept, ","), ",") {
@@ -194,11 +194,11 @@ func readable(accept []string) string {
 	return strings.Join(kept, ", ")
 }
 
-// lineFailure returns err as a failure of the line. If the context has ended,
-// that is the error.
-func (s *step) lineFailure(ctx context.Context, a *attempt, err error) error {
+// networkFailure returns err as a network error. If the context has ended, it
+// also wraps the context's error.
+func (s *step) networkFailure(ctx context.Context, a *attempt, err error) error {
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return &lineError{a, err, withoutQuery(err.Error(), s.req)}
+	return &networkError{a, err, withoutQuery(err.Error(), s.req)}
 }

@@ -6,8 +6,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// answer returns resp for a client that was shown nothing yet: the provider's
-// answer with the changes of the chain, or an answer of the chain's own.
+// answer returns resp for a client that has received nothing yet: the
+// provider's response with the changes of the chain, or a response that the
+// chain wrote.
 func (s *step) answer(resp *middleware.Response) (*http.Response, error) {
 	if changed := s.adopted(resp); s.origin(changed) != nil {
 		body, err := s.codec.EncodeResponse(changed)
@@ -28,8 +29,8 @@ func (s *step) answer(resp *middleware.Response) (*http.Response, error) {
 	return r, nil
 }
 
-// adopted returns resp as a change of the last answer, if a middleware that
-// wrote a message of its own has taken the Native away.
+// adopted returns resp as a change of the last response, if a middleware
+// replaced the message and dropped its Native.
 func (s *step) adopted(resp *middleware.Response) *middleware.Response {
 	if resp.Native != nil {
 		return resp
@@ -45,7 +46,7 @@ func (s *step) adopted(resp *middleware.Response) *middleware.Response {
 	return &own
 }
 
-// origin returns the attempt that brought resp; nil if none did.
+// origin returns the attempt that resp comes from, or nil.
 func (s *step) origin(resp *middleware.Response) *attempt {
 	if resp.Native == nil {
 		return nil
@@ -57,7 +58,7 @@ func (s *step) origin(resp *middleware.Response) *attempt {
 			return a
 		}
 	}
-	for _, a := range s.attempts { // a response that was stored on its way is known by its text
+	for _, a := range s.attempts { // a response that was stored in between is found by its text
 		if n := a.native; n != nil && n.Dialect == resp.Native.Dialect && n.Raw == resp.Native.Raw {
 			return a
 		}
@@ -65,8 +66,8 @@ func (s *step) origin(resp *middleware.Response) *attempt {
 	return nil
 }
 
-// inFormat returns resp as an answer of the client's format, so that it can
-// follow what the client was shown.
+// inFormat returns resp as a response in the client's format, so that it can
+// follow what the client has received.
 func (s *step) inFormat(resp *middleware.Response) (*middleware.Response, error) {
 	resp = s.adopted(resp)
 	if resp.Native != nil && resp.Native.Dialect == s.codec.Dialect() {

@@ -7,25 +7,25 @@ import (
 	"sync"
 )
 
-// mostUnread is how many bytes may wait for a slow client before the provider
-// has to.
+// mostUnread is the number of unread bytes at which a slow client makes the
+// provider wait.
 const mostUnread = 1 << 20
 
-// pipe is the body of an answer that is shown as it comes. Its writer never
-// waits for its reader but past mostUnread.
+// pipe is the body of a response that is streamed to the client. Its writer
+// waits for the reader only past mostUnread.
 type pipe struct {
 	mu     sync.Mutex
 	change sync.Cond
 	buf    []byte
-	at     int   // up to where it was read
-	err    error // behind the last byte; nil: more may come
+	at     int   // the number of bytes that were read
+	err    error // returned after the last byte; nil while more may come
 	closed bool
 	cancel context.CancelFunc // of the step
 	untie  func() bool        // from the client's context
 }
 
-// newPipe returns a pipe that ends with the error of the client's context, and
-// that cancels the step when the client closes it.
+// newPipe returns a pipe that ends with the error of the client's context.
+// Closing it cancels the step.
 func newPipe(client context.Context, cancel context.CancelFunc) *pipe {
 	p := &pipe{cancel: cancel}
 	p.change.L = &p.mu
@@ -66,20 +66,20 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// write adds bytes for the client, and waits while too many are unread; false
-// says that nobody reads them.
+// write adds bytes for the client, and waits while too many are unread. It
+// returns false if the client has closed the pipe.
 func (p *pipe) write(b []byte) bool {
 	return p.put(b) && p.wait()
 }
 
-// put adds bytes for the client at once.
+// put adds bytes for the client without waiting.
 func (p *pipe) put(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil || p.closed {
 		return false
 	}
-	if p.at > len(p.buf)/2 { // a reader that is always a little late
+	if p.at > len(p.buf)/2 { // bounds the buffer for a reader that never catches up
 		p.buf, p.at = append(p.buf[:0], p.buf[p.at:]...), 0
 	}
 	p.buf = append(p.buf, b...)
@@ -87,7 +87,7 @@ func (p *pipe) put(b []byte) bool {
 	return true
 }
 
-// wait blocks while too much is unread.
+// wait blocks while too many bytes are unread.
 func (p *pipe) wait() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,22 +97,22 @@ func (p *pipe) wait() bool {
 	return p.err == nil && !p.closed
 }
 
-// ended reports whether the client takes no more.
+// ended reports whether the client has stopped reading.
 func (p *pipe) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err != nil || p.closed
 }
 
-// unread reports whether the client has something to read.
+// unread reports whether there are bytes that the client has not read.
 func (p *pipe) unread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at < len(p.buf)
 }
 
-// end says what Read returns behind the last byte; nil is io.EOF. The first
-// call counts.
+// end sets the error that Read returns after the last byte; nil means io.EOF.
+// Only the first call counts.
 func (p *pipe) end(err error) {
 	if err == nil {
 		err = io.EOF

@@ -15,13 +15,13 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// read reads the answer of an attempt.
+// read reads the response of an attempt.
 func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, error) {
 	if a.resp.StatusCode >= 400 {
 		return nil, s.readRefusal(ctx, a)
 	}
 	if why := empty(a.resp); why != "" {
-		return nil, a.foreign(errors.New(why))
+		return nil, a.passOn(errors.New(why))
 	}
 	body := io.Reader(a.resp.Body)
 	if why := s.strange(a.resp); why != nil {
@@ -30,16 +30,17 @@ func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, erro
 	if encoding(a.resp) == "gzip" {
 		z, err := gzip.NewReader(body)
 		if err != nil {
-			return nil, s.lineFailure(ctx, a, err)
+			return nil, s.networkFailure(ctx, a, err)
 		}
 		body, a.inflate = z, true
 	}
 	return s.readAnswer(ctx, a, body)
 }
 
-// foreign returns the error of an answer that the client gets as it is: what
-// was read of it and what follows. Its context is now the client's.
-func (a *attempt) foreign(err error) error {
+// passOn returns the error for a response that the client gets unchanged: the
+// bytes that were read and those that follow. The client's context then
+// governs it.
+func (a *attempt) passOn(err error) error {
 	a.step.mu.Lock()
 	if a.step.latest == a {
 		a.step.latest = nil
@@ -67,23 +68,23 @@ func (a *attempt) foreign(err error) error {
 	if late {
 		_ = whole.Close()
 	}
-	return &foreignError{a, err}
+	return &passedError{a, err}
 }
 
 type closer func() error
 
 func (c closer) Close() error { return c() }
 
-// readRefusal reads the answer behind an error status.
+// readRefusal reads a response with an error status.
 func (s *step) readRefusal(ctx context.Context, a *attempt) error {
 	if a.resp.Body != nil {
 		raw, err := io.ReadAll(io.LimitReader(a.resp.Body, s.t.options.MaxBody+1))
 		if err != nil {
-			return s.lineFailure(ctx, a, err)
+			return s.networkFailure(ctx, a, err)
 		}
 		a.raw = raw
 		if int64(len(raw)) > s.t.options.MaxBody {
-			return a.foreign(errors.New("an error of more than MaxBody"))
+			return a.passOn(errors.New("an error of more than MaxBody"))
 		}
 	}
 	e := s.codec.DecodeError(a.resp.StatusCode, a.resp.Header, plain(a.resp, a.raw))
@@ -93,8 +94,8 @@ func (s *step) readRefusal(ctx context.Context, a *attempt) error {
 	return e
 }
 
-// plain returns the body of an error without its compression; of one that
-// inflates to more than 1 MiB the beginning.
+// plain returns the decompressed body of an error. A body of more than 1 MiB
+// is cut there.
 func plain(resp *http.Response, raw []byte) []byte {
 	if encoding(resp) != "gzip" {
 		return raw
@@ -107,13 +108,13 @@ func plain(resp *http.Response, raw []byte) []byte {
 	return b
 }
 
-// patience is how long a server may keep the line open behind the end mark of
-// its stream. SDKs do not wait at all, but the line can be used again only when
+// patience is how long a server may keep the connection open after the end of
+// its stream. SDKs do not wait at all, but a connection can be reused only after
 // it was read to its end.
 const patience = time.Second
 
-// readAnswer reads an answer through the codec, and shows the client what may
-// be shown.
+// readAnswer reads a response through the codec, and streams the safe part to
+// the client.
 func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
 	sink := a.req.Sink
 	if s.ready != nil {
@@ -122,12 +123,12 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
 	s.hears(a)
-	size := a.resp.ContentLength + 1 // so that the end is seen without growing
+	size := a.resp.ContentLength + 1 // one more byte, so that Read reports the end without growing the buffer
 	if size <= 0 || a.inflate {
 		size = 4 << 10
 	}
 	a.raw = make([]byte, 0, min(size, 1<<20))
-	var late *time.Timer // behind the end mark
+	var late *time.Timer // fires some time after the end mark
 	for {
 		a.raw = slices.Grow(a.raw, 1)
 		n, readErr := body.Read(a.raw[len(a.raw):cap(a.raw)])
@@ -138,9 +139,9 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 		if n > 0 {
 			if _, err := a.stream.Write(a.raw[len(a.raw)-n:]); err != nil {
 				if !errors.Is(err, wire.ErrShape) {
-					return nil, err // the sink's
+					return nil, err // the error of the sink
 				}
-				_, _ = a.stream.Close() // a later answer may follow what was taken of this one
+				_, _ = a.stream.Close() // a later response may continue what was taken of this one
 				return nil, s.unreadable(ctx, a, body, err)
 			}
 			s.begins(a)
@@ -151,7 +152,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			defer late.Stop()
 		}
 		if readErr == nil {
-			readErr = ctx.Err() // of which a body need not know
+			readErr = ctx.Err() // a body need not report the end of the context
 		}
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)
@@ -159,8 +160,8 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 }
 
-// begins notes that a's body has begun. White space does not say yet whether a
-// stream follows.
+// begins records that the body of a has begun. White space does not show yet
+// whether a stream follows.
 func (s *step) begins(a *attempt) {
 	if a.begun || len(bytes.TrimLeft(a.raw, " \t\r\n")) == 0 {
 		return
@@ -170,8 +171,8 @@ func (s *step) begins(a *attempt) {
 	s.mu.Unlock()
 }
 
-// closeAnswer takes the answer from the codec. A line that fails behind the
-// end of an answer does no harm.
+// closeAnswer takes the response from the codec. A network error after the end
+// of the response is ignored.
 func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, readErr error) (*middleware.Response, error) {
 	resp, err := a.stream.Close()
 	if resp == nil && err == nil {
@@ -190,9 +191,9 @@ func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, read
 		s.mu.Unlock()
 		return nil, err
 	case readErr != io.EOF:
-		return nil, s.lineFailure(ctx, a, readErr)
+		return nil, s.networkFailure(ctx, a, readErr)
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return nil, s.lineFailure(ctx, a, err)
+		return nil, s.networkFailure(ctx, a, err)
 	}
 	if !errors.Is(err, wire.ErrShape) {
 		return nil, err

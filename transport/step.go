@@ -16,33 +16,33 @@ import (
 type step struct {
 	t       *Transport
 	codec   wire.Codec
-	req     *http.Request // the client's, never changed
+	req     *http.Request // the client's; it is not modified
 	body    []byte
 	next    next
 	call    *Call
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 
-	ctx    context.Context // of the chain; done when the step is
+	ctx    context.Context // of the chain; done at the end of the step
 	cancel context.CancelFunc
-	ready  chan outcome // nil: the answer is no stream
+	ready  chan outcome // nil if the response is not a stream
 	watch  watch
 
-	mu       sync.Mutex // of what follows, and of what attempts say is under it
+	mu       sync.Mutex // guards the fields below and the attempts' fields marked so
 	attempts []*attempt
-	answered bool        // an attempt brought an answer: later ones are not shown live
+	answered bool        // an attempt has a response: later ones are not streamed
 	over     bool        // the chain has ended
-	closed   bool        // the step has
-	latest   *attempt    // the last one with a good status that is read here
-	live     *attempt    // whose bytes the client was given first
-	shown    *pipe       // to the client, once live is set
-	spoken   bool        // more of live was shown than a keep-alive needs
-	mute     bool        // the answer passes unread: no keep-alive goes into it
+	closed   bool        // the step has ended
+	latest   *attempt    // the last attempt with a good status whose body is read
+	live     *attempt    // the attempt whose bytes the client got first
+	shown    *pipe       // the client's body, once live is set
+	spoken   bool        // more of live was sent than a keep-alive needs
+	mute     bool        // the response is passed on unread, so it gets no keep-alive
 	timer    *time.Timer // of the keep-alive
-	heard    time.Time   // when the client was given something last
+	heard    time.Time   // when the client got bytes last
 	first    []byte      // the body of the first model call
-	ended    ended       // what the trailers of a live answer say
-	cleans   bool        // the provider refused the history: it is cleaned before it is sent
+	ended    ended       // values for the trailers of a live response
+	cleans   bool        // the provider refused the history, so it is cleaned before it is sent
 	panicked *Panic      // of a keep-alive
 }
 
@@ -56,9 +56,9 @@ type outcome struct {
 
 type stepKey struct{}
 
-// run sends the request through the chain. If the client asks for a stream, a
-// goroutine does so that outlives run if bytes are shown before the chain has
-// decided.
+// run sends the request through the chain. If the client asks for a stream,
+// the chain runs in a goroutine. That goroutine outlives run if bytes are
+// streamed before the chain has returned.
 func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 	s.tools = len(asked.Tools) > 0
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
@@ -71,8 +71,8 @@ func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 			}
 			s.close(kept)
 		}()
-		o, foreign := s.whole(s.ask(asked))
-		ended, kept = true, foreign
+		o, passed := s.whole(s.ask(asked))
+		ended, kept = true, passed
 		return o.resp, o.err
 	}
 	s.ready = make(chan outcome, 1)
@@ -100,7 +100,7 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	return resp, err
 }
 
-// behind is run's goroutine.
+// behind is the goroutine of run.
 func (s *step) behind(asked *middleware.Request) {
 	var kept *attempt
 	ended := false
@@ -116,14 +116,14 @@ func (s *step) behind(asked *middleware.Request) {
 		ended = true
 		return
 	}
-	o, foreign := s.whole(resp, err)
-	ended, kept = true, foreign
+	o, passed := s.whole(resp, err)
+	ended, kept = true, passed
 	s.ready <- o
 }
 
-// broken ends a step whose goroutine panicked or, where value is nil, ended. A
-// codec may panic once more when it writes that error: then the client's body
-// ends with it.
+// broken ends a step whose goroutine panicked, or ended if value is nil. The
+// codec may panic again while it writes that error: then the client's body
+// ends with the second panic.
 func (s *step) broken(value any) {
 	err := errGone
 	if value != nil {
@@ -150,8 +150,8 @@ func (s *step) broken(value any) {
 	}
 }
 
-// decided says that the chain has ended: from now on no answer goes live. It
-// reports whether one did.
+// decided records that the chain has returned, so no response goes live from
+// then on. It reports whether one is live.
 func (s *step) decided() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,7 +159,7 @@ func (s *step) decided() bool {
 	return s.live != nil
 }
 
-// close frees what the step holds but kept, whose body the client reads.
+// close releases everything but kept, whose body the client reads.
 func (s *step) close(kept *attempt) {
 	s.cancel()
 	var rests []io.Closer
@@ -179,17 +179,18 @@ func (s *step) close(kept *attempt) {
 	}
 }
 
-// watch compares what a stream emits with what the chain lets through to the
-// outermost sink: only then its bytes may be shown. A chain that merges pieces
-// or changes them counts as one that holds them.
+// watch compares the events of a stream with the events that the chain passes
+// to the outermost sink. The bytes of a stream may be sent only if all of its
+// events arrive there unchanged. A chain that merges or changes events counts
+// as one that holds them back.
 type watch struct {
 	mu      sync.Mutex
-	emitted []middleware.Event // and not arrived
+	emitted []middleware.Event // the emitted events that have not arrived
 	altered bool
-	some    bool // has arrived
+	some    bool // an event has arrived
 }
 
-// emit returns sink for one answer, of which it notes all that is emitted.
+// emit returns a sink for one response, which records all emitted events.
 func (w *watch) emit(sink middleware.Sink) middleware.Sink {
 	if sink == nil {
 		return nil
@@ -204,7 +205,7 @@ func (w *watch) emit(sink middleware.Sink) middleware.Sink {
 	}
 }
 
-// renew forgets an earlier answer.
+// renew drops the state of an earlier response.
 func (w *watch) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -224,14 +225,14 @@ func (w *watch) arrived(e middleware.Event) error {
 	}
 	w.some = true
 	if len(w.emitted) == 1 {
-		w.emitted = w.emitted[:0] // its memory serves the next one
+		w.emitted = w.emitted[:0] // reuse the memory
 		return nil
 	}
 	w.emitted = w.emitted[1:]
 	return nil
 }
 
-// anyArrived reports whether there is something worth showing.
+// anyArrived reports whether an event has arrived.
 func (w *watch) anyArrived() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

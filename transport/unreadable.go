@@ -12,19 +12,18 @@ import (
 	"github.com/toolmend/toolmend/wire"
 )
 
-// ErrUnreadable is the error of an answer that cannot be read and may hold a
-// tool call, to a request that offered tools. Options.PassUnreadable passes such
-// answers on instead.
+// ErrUnreadable is the error for a response that cannot be read and may hold a
+// tool call, if the request offered tools. With Options.PassUnreadable such
+// responses are passed on instead.
 var ErrUnreadable error = &ownError{"unreadable_answer", "transport: the answer cannot be read and may hold a tool call that was not validated"}
 
-// errOpaque marks an answer that cannot even be searched for calls.
+// errOpaque marks a response that cannot even be searched for calls.
 var errOpaque = errors.New("its bytes cannot be searched")
 
-// strict reports whether an answer has to be read before the client gets it.
+// strict reports whether a response must be read before the client gets it.
 func (s *step) strict() bool { return s.tools && !s.t.options.PassUnreadable }
 
-// empty returns why an answer has no body that could hold anything, "" if it
-// has one.
+// empty returns the reason why a response cannot have a body, or "".
 func empty(resp *http.Response) string {
 	switch {
 	case resp.StatusCode < 200 || resp.StatusCode >= 300 || resp.StatusCode == http.StatusNoContent:
@@ -35,8 +34,9 @@ func empty(resp *http.Response) string {
 	return ""
 }
 
-// strange returns why the body of an answer is not given to the codec; nil if it
-// is. It wraps errOpaque if the body cannot be searched either.
+// strange returns the reason why the codec does not get the body of a
+// response, or nil. The error wraps errOpaque if the body cannot be searched
+// either.
 func (s *step) strange(resp *http.Response) error {
 	coding := encoding(resp)
 	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
@@ -49,21 +49,21 @@ func (s *step) strange(resp *http.Response) error {
 		return fmt.Errorf("a Content-Encoding that is not known: %w", errOpaque)
 	case kind == "application/vnd.amazon.eventstream": // its payloads are base64
 		return fmt.Errorf("a binary stream: %w", errOpaque)
-	case s.strict(): // the body shows what it is, whatever the header says
+	case s.strict(): // the body decides, whatever Content-Type says
 		return nil
 	case kind == "text/html", slices.Contains([]string{"multipart", "audio", "image", "video"}, media):
-		return errors.New("a Content-Type of another kind") // it need not be read to its end to see so
+		return errors.New("a Content-Type of another kind") // this is known without reading the body to its end
 	}
 	return nil
 }
 
-// encoding returns the content coding of an answer: "" for none, gzip, or all
-// that its headers say. Source: RFC 9110, section 8.4.1.
+// encoding returns the content coding of a response: "" for none, gzip, or the
+// whole value of the header. Source: RFC 9110, section 8.4.1.
 func encoding(resp *http.Response) string {
 	var codings []string
 	for name := range strings.SplitSeq(strings.Join(resp.Header.Values("Content-Encoding"), ","), ",") {
 		switch name = strings.ToLower(strings.TrimSpace(name)); name {
-		case "", "identity", "none", "utf-8": // the last two are no codings, but are sent
+		case "", "identity", "none", "utf-8": // the last two are not codings, but servers send them
 		case "x-gzip":
 			codings = append(codings, "gzip")
 		default:
@@ -73,8 +73,8 @@ func encoding(resp *http.Response) string {
 	return strings.Join(codings, ", ")
 }
 
-// unreadable returns the error of an answer that the codec cannot read: it goes
-// on to the client as it is, or is ErrUnreadable if it may hold a call.
+// unreadable returns the error for a response that the codec cannot read. The
+// client gets the response unchanged, or ErrUnreadable if it may hold a call.
 func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why error) error {
 	if s.strict() {
 		may, err := s.mayHoldCall(ctx, a, body, why)
@@ -87,7 +87,7 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 	}
 	s.mu.Lock()
 	live := s.live == a
-	if !live && s.latest == a { // no keep-alive makes it live behind this
+	if !live && s.latest == a { // a keep-alive must not make it live from now on
 		s.latest = nil
 	}
 	s.mu.Unlock()
@@ -97,11 +97,11 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 	if a.inflate {
 		a.resp.Body = readCloser{body, a.resp.Body}
 	}
-	return a.foreign(why)
+	return a.passOn(why)
 }
 
-// mayHoldCall reads the rest of an answer, and reports whether a call may be in
-// it.
+// mayHoldCall reads the rest of a response, and reports whether it may hold a
+// call.
 func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
 	most := s.t.options.MaxBody
 	if errors.Is(why, errOpaque) || int64(len(a.raw)) > most {
@@ -111,36 +111,36 @@ func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why 
 	a.raw = append(a.raw, rest...)
 	switch {
 	case err != nil:
-		return true, s.lineFailure(ctx, a, err)
+		return true, s.networkFailure(ctx, a, err)
 	case int64(len(a.raw)) > most:
 		return true, nil
 	}
 	return s.codec.MayHoldCall(a.raw), nil
 }
 
-// passThrough shows the client the rest of the answer as it comes.
+// passThrough streams the rest of the response to the client.
 func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 	s.mu.Lock()
 	s.mute = true
 	s.mu.Unlock()
 	s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 	buf := make([]byte, 32<<10)
-	for a.lineErr == nil {
+	for a.bodyErr == nil {
 		n, readErr := body.Read(buf)
 		if !s.shown.write(buf[:n]) {
 			readErr = io.ErrClosedPipe
 		}
-		a.lineErr = readErr
+		a.bodyErr = readErr
 	}
-	if a.lineErr == io.EOF {
-		a.lineErr = nil
+	if a.bodyErr == io.EOF {
+		a.bodyErr = nil
 	}
 	a.through = true
-	return &foreignError{a, why}
+	return &passedError{a, why}
 }
 
-// refused answers for a request to a path of codec c that cannot be read and may
-// offer tools: nobody could validate the answer.
+// refused responds to a request for codec c that cannot be read and may offer
+// tools, because its response could not be validated.
 func (t *Transport) refused(req *http.Request, c wire.Codec) *http.Response {
 	s := &step{t: t, req: req, codec: c}
 	return s.raised(errRequest)
@@ -148,7 +148,7 @@ func (t *Transport) refused(req *http.Request, c wire.Codec) *http.Response {
 
 var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; Options.PassUnreadable passes it on"}
 
-// unread marks an answer that nobody has looked at.
+// unread marks a response that was not read.
 func unread(resp *http.Response, err error) (*http.Response, error) {
 	if err != nil || resp == nil {
 		return resp, err

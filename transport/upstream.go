@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// climbs reports whether a server may take a segment of path for "..": with
-// backslashes for slashes, with parameters behind it, or escaped once more.
+// climbs reports whether a server may read a segment of path as "..": with
+// backslashes for slashes, with parameters after it, or with one more escape.
 func climbs(path string) bool {
 	const layers = 4 // of escapes
 	for range layers {
@@ -27,8 +27,9 @@ func climbs(path string) bool {
 	return true
 }
 
-// upstreamTransport takes the headers and trailers of this package away from
-// the upstream: a client of the Handler gets only those that this package says.
+// upstreamTransport removes the headers and trailers of this package from the
+// upstream's responses, so that a client of the Handler gets only those that
+// this package sets.
 type upstreamTransport struct{ http.RoundTripper }
 
 // RoundTrip is part of http.RoundTripper.
@@ -39,13 +40,13 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	}
 	withoutOurs(resp.Header)
 	withoutOurs(resp.Trailer)
-	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // else the body is a connection
+	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // after 101 the body is a connection
 		resp.Body = &upstreamBody{resp.Body, resp}
 	}
 	return resp, nil
 }
 
-// upstreamBody takes trailers away that come at its end, announced or not.
+// upstreamBody removes trailers that come at its end, announced or not.
 type upstreamBody struct {
 	io.ReadCloser
 	resp *http.Response

@@ -7,11 +7,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Call is what becomes of one call of a client. It is safe for concurrent use.
+// Call reports the outcome of one call of a client. It is safe for concurrent
+// use.
 type Call struct {
 	mu      sync.Mutex
 	watched bool
-	settled bool // the last request was answered: the next one is a new call
+	settled bool // the last request has its response: the next request is a new call
 	tally   middleware.Tally
 	report  middleware.Report
 	err     error
@@ -20,36 +21,38 @@ type Call struct {
 
 type callKey struct{}
 
-// Watch returns a context for one call of a client, and where to read what
-// became of it: for clients that hide the response, or the error. The client's
-// own retries under that context belong to the call; a request after a good
-// answer begins a new one.
+// Watch returns a context for one call of a client, and a Call that reports
+// its outcome. Use it for clients that hide the response or the error. The
+// client's own retries under that context belong to the call. A request after
+// a successful response begins a new call.
 func Watch(ctx context.Context) (context.Context, *Call) {
 	c := &Call{watched: true, report: middleware.Report{Final: -1}}
 	return context.WithValue(ctx, callKey{}, c), c
 }
 
-// Report returns the ledger of every attempt, those that the client did not see
-// and those of its earlier tries included. Final is -1 until there is an
-// answer. Of a stream it is complete when its last byte has been read.
+// Report returns a report of every attempt, including those that the client
+// did not see and those of its earlier retries. Final is -1 until there is a
+// response. The report of a stream is complete when its last byte has been
+// read.
 func (c *Call) Report() middleware.Report {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.report
 }
 
-// Err returns the error with which the chain ended, a provider's own included,
-// and nil if it ended well or has not ended.
+// Err returns the error with which the chain ended; it may come from a
+// provider. It is nil if the chain succeeded or has not ended.
 func (c *Call) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.err
 }
 
-// Status returns what is known about the tool calls that the client got: valid;
-// invalid, if at least one is; unchecked, if at least one was not validated or
-// the answer was not read. It is "" for an answer without a call, and until the
-// answer has ended. The header, or the trailer, X-Toolmend-Status says the same.
+// Status returns the status of the tool calls that the client got: valid;
+// invalid if at least one call is invalid; unchecked if at least one call was
+// not validated or the response was not read. It is "" for a response without
+// a call, and until the response has ended. The header or trailer
+// X-Toolmend-Status has the same value.
 func (c *Call) Status() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -63,8 +66,8 @@ func (c *Call) mark(status string) {
 	c.status = status
 }
 
-// begin opens the call for one more request; first says that the client calls
-// it the first.
+// begin opens the call for one more request. first means that the client sent
+// it as its first attempt.
 func (c *Call) begin(first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -87,7 +90,7 @@ func (c *Call) end(resp *middleware.Response, err error) {
 	c.report = middleware.ReportOf(resp, err)
 }
 
-// fail records an error that came behind the end of the chain.
+// fail records an error after the end of the chain.
 func (c *Call) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
