@@ -10,14 +10,15 @@
 // one valid message, and a report of what that took:
 //
 //	call := middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask
+//		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, ask again
 //		retry.New(retry.Options{}),               // 429, 5xx, timeouts
 //	)(model) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
 //
 //	resp, err := call(ctx, req)
 //
-// If the model does not get there in three attempts, its last message comes back
-// with Report.Status Invalid; argsvalidate.Raise makes that an error instead.
+// If the model does not correct itself within three attempts, call returns an
+// error. Without argsvalidate.Raise it returns the last message, and
+// resp.Report.Status is middleware.Invalid.
 //
 // # Packages
 //
@@ -32,17 +33,17 @@
 //   - [github.com/toolmend/toolmend/cmd/toolmend]: the command; toolmend check
 //     validates the calls in a log.
 //
-// The middlewares, in the order in which they stand in a chain:
+// The middlewares, in their recommended order, outermost first:
 //
 //   - [github.com/toolmend/toolmend/tracing]: OpenTelemetry spans and metrics,
 //     and slog records.
-//   - [github.com/toolmend/toolmend/textcall]: tool calls for models that only
-//     write text.
 //   - [github.com/toolmend/toolmend/answer]: validates the text of an answer.
 //   - [github.com/toolmend/toolmend/argsvalidate]: validates tool calls; its
 //     Validator does the same without a model.
 //   - [github.com/toolmend/toolmend/retry]: repeats model calls that failed in
 //     transit, and falls back to other models.
+//   - [github.com/toolmend/toolmend/textcall]: tool calls for models that only
+//     write text.
 //   - [github.com/toolmend/toolmend/budget]: limits what everything under one
 //     context may spend.
 //

@@ -145,7 +145,7 @@ func (t tree) reply(reply Message) {
 	bullets := 0
 	more := func() {
 		if bullets > 1 {
-			t.line("   │      • and %d more, as above", bullets-1)
+			t.line("   │      (%d more, see ✗ above)", bullets-1)
 		}
 		bullets = 0
 	}

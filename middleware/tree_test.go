@@ -38,7 +38,7 @@ func ExampleReport_WriteTree() {
 	//    │    → reply:
 	//    │      Fix the following errors:
 	//    │      • [city] missing
-	//    │      • and 1 more, as above
+	//    │      (1 more, see ✗ above)
 	//    │      Send the call again.
 	//    └─ valid, 1 model call, 120 tokens
 }

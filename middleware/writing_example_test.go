@@ -5,13 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/transport"
 )
 
 // cache answers a request that it has answered before without a model call.
@@ -27,7 +32,7 @@ func cache() middleware.Middleware {
 			if known, ok := answers.Load(key); ok {
 				resp := known.(*middleware.Response).Clone()
 				resp.Usage, resp.Report = middleware.Usage{}, middleware.Report{Status: resp.Report.Status} // this step cost nothing
-				return resp, nil
+				return show(req, resp)
 			}
 			resp, err := next(ctx, req)
 			if err == nil && resp != nil && resp.Report.Status != middleware.Invalid {
@@ -38,15 +43,32 @@ func cache() middleware.Middleware {
 	}
 }
 
+// show sends the text of an answer that no model streamed to the caller's sink.
+func show(req *middleware.Request, resp *middleware.Response) (*middleware.Response, error) {
+	if text := resp.Message.Text(); req.Sink != nil && text != "" {
+		if err := req.Sink(middleware.Event{Kind: middleware.EventText, Text: text}); err != nil {
+			return nil, err
+		}
+	}
+	return resp, nil
+}
+
 var cardNumber = regexp.MustCompile(`\b(?:\d[ -]?){15}\d\b`)
 
-// redact removes card numbers from the text that the model receives.
+// redact removes card numbers from what the model receives: from texts and from
+// the arguments of earlier calls. A provider signs its reasoning and refuses it
+// once it is changed, so the reasoning stays as it is.
 func redact(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		clean := req.Clone()
 		for _, m := range clean.Messages {
-			for i := range m.Parts {
-				m.Parts[i].Text = cardNumber.ReplaceAllString(m.Parts[i].Text, "[card]")
+			for i, p := range m.Parts {
+				if p.Kind == middleware.PartText {
+					m.Parts[i].Text = cardNumber.ReplaceAllString(p.Text, "[card]")
+				}
+			}
+			for i, c := range m.ToolCalls {
+				m.ToolCalls[i].Arguments = cardNumber.ReplaceAllString(c.Arguments, "0") // JSON also where the number is no text
 			}
 		}
 		return next(ctx, clean)
@@ -56,12 +78,11 @@ func redact(next middleware.ModelCall) middleware.ModelCall {
 // guardrail answers requests about bookings itself. The model is not called.
 func guardrail(next middleware.ModelCall) middleware.ModelCall {
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		last := req.Messages[len(req.Messages)-1]
-		if last.Role == middleware.RoleUser && strings.Contains(last.Text(), "Book") {
-			return &middleware.Response{
+		if n := len(req.Messages); n > 0 && req.Messages[n-1].Role == middleware.RoleUser && strings.Contains(req.Messages[n-1].Text(), "Book") {
+			return show(req, &middleware.Response{
 				Message:      middleware.Assistant("Rooms are booked at the desk."),
 				FinishReason: middleware.FinishStop,
-			}, nil
+			})
 		}
 		return next(ctx, req)
 	}
@@ -86,9 +107,57 @@ func TestWrittenMiddlewaresKeepTheLaws(t *testing.T) {
 	}
 }
 
+// A request that changes inside a provider's body leaves the signed reasoning in
+// it alone, and has no card number in texts and arguments.
+func TestRedactInAProvidersBody(t *testing.T) {
+	const card = "4111 1111 1111 1111"
+	body := `{"model":"m","max_tokens":9,"tools":[{"name":"pay","input_schema":{"type":"object"}}],"messages":[
+		{"role":"user","content":"My card is ` + card + `."},
+		{"role":"assistant","content":[{"type":"thinking","thinking":"Card ` + card + `.","signature":"s"},{"type":"tool_use","id":"c1","name":"pay","input":{"card":"` + card + `","n":4111111111111111}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c1","content":"Paid with ` + card + `."}]}]}`
+	var sent string
+	provider := roundTrip(func(req *http.Request) (*http.Response, error) {
+		b, err := io.ReadAll(req.Body)
+		sent = string(b)
+		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: req, Body: io.NopCloser(strings.NewReader(
+			`{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"Done."}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}`))}, err
+	})
+	client := &http.Client{Transport: transport.RoundTripper(provider, redact)}
+	resp, err := client.Post("http://provider.invalid/v1/messages", "application/json", strings.NewReader(body))
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	require.Equal(t, strings.NewReplacer("is "+card, "is [card]", "with "+card, "with [card]", `"card":"`+card, `"card":"0`, "4111111111111111", "0").Replace(body), sent)
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(req *http.Request) (*http.Response, error) { return f(req) }
+
+// A caller that streams is shown an answer that no model streamed.
+func TestWrittenMiddlewaresStream(t *testing.T) {
+	var shown []string
+	req := &middleware.Request{Messages: []middleware.Message{middleware.User("Book a room.")}, Sink: func(e middleware.Event) error {
+		shown = append(shown, e.Text)
+		return nil
+	}}
+	_, err := guardrail(nil)(t.Context(), req)
+	require.NoError(t, err)
+	_, err = guardrail(func(context.Context, *middleware.Request) (*middleware.Response, error) { return nil, io.EOF })(t.Context(), &middleware.Request{})
+	require.ErrorIs(t, err, io.EOF, "a request without messages")
+	call := cache()(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{Message: middleware.Assistant("Hello.")}, nil
+	})
+	for range 2 {
+		_, err = call(t.Context(), req)
+		require.NoError(t, err)
+	}
+	require.Equal(t, []string{"Rooms are booked at the desk.", "Hello."}, shown)
+}
+
 // The first middleware of a chain sees a request first and its answer last: a
-// request that guardrail answers is not cached, and the cache stores requests
-// with their card numbers, because redact is inside of it.
+// request that guardrail answers is not cached, and the cache is asked before
+// redact has changed the request.
 func Example() {
 	calls := 0
 	model := func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {

@@ -100,7 +100,6 @@ func (o Options) withDefaults() Options {
 // retry were outside, a failed re-ask would repeat the whole step. Outside
 // tracing.NewAttempt and an inner budget, so that they see each attempt. Two
 // retry middlewares in one chain multiply their attempts.
-// them multiply their attempts.
 func New(o Options) middleware.Middleware {
 	if err := o.Validate(); err != nil {
 		panic(err)
