@@ -31,5 +31,13 @@
 // that the provider holds, a change of calls that the first event has already,
 // and further choices.
 //
+// The files besides those that every format has: item.go has what is one item,
+// and the calls among them; message.go joins items to messages and takes them
+// apart again; input.go does so for a request, where the provider may have some
+// of them already. stream.go takes events, fold.go makes items of them, agree.go
+// compares the copies of a call, and unfold.go makes events of items. All of
+// them work on texts: an item that nobody changed is found again by its text, in
+// memory as after storage.
+//
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses

@@ -313,7 +313,9 @@ func (w *writing) places() []spot {
 }
 
 // part writes the first of places, and those that stand in the same message. It
-// returns how many that are.
+// returns how many that are. Texts that came out of one message go back into it;
+// new ones make a message of their own, because the blocks of a message have one
+// id.
 func (w *writing) part(places []spot) (int, error) {
 	p, from := w.m.Parts[places[0].i], places[0].from
 	own := on.Raw(p.Native)

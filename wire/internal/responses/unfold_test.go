@@ -28,7 +28,7 @@ func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
 	require.Equal(t, "Hi.More.", got.Message.Text())
 	require.Len(t, got.Message.ToolCalls, 1)
 	_, end, _ := strings.Cut(string(out), "response.completed")
-	require.Contains(t, end, plainMessage)
+	require.Contains(t, end, `"output":[`+plainMessage)
 }
 
 // A number that stands there twice is in nobody's way as long as no event comes
@@ -67,4 +67,18 @@ func TestChangedStreamWithInterleavedItems(t *testing.T) {
 	got = answer(t, string(out))
 	require.Equal(t, "Ho.", got.Message.Text())
 	require.Equal(t, `{}`, got.Message.ToolCalls[0].Arguments)
+}
+
+// What is of no item stays behind a change, too.
+func TestChangedStreamKeepsEventsOfNoItem(t *testing.T) {
+	t.Parallel()
+	call := `{"type":"response.output_item.done","output_index":0,"item":` + plainCall + `}`
+	end := `{"type":"response.completed","response":{"status":"completed","output":[]}}`
+	resp := answer(t, sse(call)+": working\n\n"+sse(`{"type":"response.new","x":1}`, end)+": over\n\n")
+	resp.Message.ToolCalls[0].Arguments = `{"a":1}`
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	for _, kept := range []string{": working\n\n", sse(`{"type":"response.new","x":1}`), sse(end) + ": over\n\n"} {
+		require.Equal(t, 1, strings.Count(string(out), kept), kept)
+	}
 }

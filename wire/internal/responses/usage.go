@@ -46,7 +46,11 @@ func usageEdit(env rawjson.Value, was, now middleware.Usage) []lens.Member {
 	return lens.Differ(before, after)
 }
 
-// finish reads status and incomplete_details. A status without a neutral word,
+// finish reads status and incomplete_details:
+//
+//	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+//
+// No status says that the answer ended with calls, so that their number decides. A status without a neutral word,
 // such as that of an answer in the background, is passed on.
 func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	switch status := codec.Text(env.Get("status")); status {
