@@ -39,8 +39,7 @@ func SameMessage(a, b middleware.Message) bool {
 // the body that both came from.
 func SameRequest(a, b *middleware.Request) bool {
 	return a.Model == b.Model && a.ToolChoice == b.ToolChoice && a.MaxTokens == b.MaxTokens &&
-		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && slices.EqualFunc(a.Messages, b.Messages, sameWritten) &&
-		slices.EqualFunc(a.Tools, b.Tools, func(a, b middleware.Tool) bool { return SameNative(a.Native, b.Native) && SameTool(a, b) })
+		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && SameMessages(a.Messages, b.Messages) && SameTools(a.Tools, b.Tools)
 }
 
 // SameResponse is SameRequest for answers.
@@ -49,9 +48,15 @@ func SameResponse(a, b *middleware.Response) bool {
 		SameMessage(a.Message, b.Message) && slices.EqualFunc(a.Choices, b.Choices, SameMessage)
 }
 
-// sameWritten is SameMessage for one that has a text of its own.
-func sameWritten(a, b middleware.Message) bool {
-	return SameNative(a.Native, b.Native) && SameMessage(a, b)
+// SameMessages is SameMessage for the messages of a request, each of which has a
+// text of its own.
+func SameMessages(a, b []middleware.Message) bool {
+	return slices.EqualFunc(a, b, func(a, b middleware.Message) bool { return SameNative(a.Native, b.Native) && SameMessage(a, b) })
+}
+
+// SameTools is SameMessages for tools.
+func SameTools(a, b []middleware.Tool) bool {
+	return slices.EqualFunc(a, b, func(a, b middleware.Tool) bool { return SameNative(a.Native, b.Native) && SameTool(a, b) })
 }
 
 // SameTool is SameCall for tools.

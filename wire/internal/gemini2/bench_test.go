@@ -1,0 +1,34 @@
+package gemini2_test
+
+import "testing"
+
+func BenchmarkRequest(b *testing.B) {
+	body := []byte(fullRequest)
+	b.ReportAllocs()
+	for b.Loop() {
+		req, err := wire.DecodeRequest(body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := wire.EncodeRequest(req); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkAnswer(b *testing.B) {
+	for name, body := range map[string]string{"object": callAnswer, "stream": callStream} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				resp, err := wire.DecodeResponse(nil, []byte(body))
+				if err != nil {
+					b.Fatal(err)
+				}
+				if _, err := wire.EncodeResponse(resp); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

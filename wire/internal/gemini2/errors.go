@@ -1,0 +1,106 @@
+package gemini2
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// DecodeError is part of wire.Codec. A stream that fails at its start is an
+// array with the error in it.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	root := doc.Root()
+	if root.Kind() == rawjson.Array {
+		for first := range root.Each() {
+			root = first
+			break
+		}
+	}
+	e := on.Get(root, "error")
+	if !isFailure(e) {
+		return codec.NoFailure(status, header, body)
+	}
+	return modelError(status, header, e)
+}
+
+// isFailure reports whether e is an error of the provider.
+func isFailure(e rawjson.Value) bool {
+	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
+}
+
+// modelError returns e in neutral form. The wait may stand in the body, in details.
+func modelError(status int, header http.Header, e rawjson.Value) *middleware.ModelError {
+	out := codec.ModelError(status, header, codec.Failure{
+		Code:    codec.FirstText(on.Get(e, "status"), on.Get(e, "code")),
+		Message: on.Get(e, "message").Str(),
+	})
+	if out.RetryAfter == 0 {
+		out.RetryAfter = retryDelay(on.Get(e, "details"))
+	}
+	return out
+}
+
+// retryDelay reads google.rpc.RetryInfo, whose delay is a number of seconds
+// with an s behind it.
+func retryDelay(details rawjson.Value) time.Duration {
+	for d := range details.Each() {
+		if !strings.HasSuffix(on.Get(d, "@type").Str(), "/google.rpc.RetryInfo") {
+			continue
+		}
+		if seconds, ok := strings.CutSuffix(on.Get(d, "retryDelay").Str(), "s"); ok {
+			if wait, ok := codec.Wait(seconds, time.Second); ok {
+				return wait
+			}
+		}
+	}
+	return 0
+}
+
+// statusWords are google.rpc's names for what HTTP has a number for.
+var statusWords = map[int]string{
+	400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND", 409: "ABORTED",
+	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
+}
+
+// EncodeError is part of wire.Codec. A code that is none of google.rpc's names is
+// the reason in a google.rpc.ErrorInfo, and status gives the name.
+func (Format) EncodeError(status int, code, message string) []byte {
+	return []byte(encodeError(status, code, message))
+}
+
+// encodeError returns the body of an error, which is a chunk of a stream too.
+func encodeError(status int, code, message string) string {
+	word, details := statusWords[status], []string(nil)
+	switch {
+	case code != "" && code == strings.ToUpper(code):
+		word = code
+	case code != "":
+		details = []string{codec.Object(lens.Text("@type", "type.googleapis.com/google.rpc.ErrorInfo"), lens.Text("reason", code), lens.Text("domain", "toolmend"))}
+	}
+	return on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word), lens.List("error/details", details))
+}
+
+// Fail is part of wire.Stream. Source: google.golang.org/genai v1.77.0,
+// api_client.go: data with a member error is an APIError.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	return s.Buf.Frame(sent, "", encodeError(status, code, message))
+}
+
+// Comment is part of wire.Stream. The official clients for Go and Python take a
+// comment for an error.
+func (s *stream) Comment(string) []byte { return nil }
+
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool {
+	return codec.MayHold(body, "functioncall", "function_call")
+}

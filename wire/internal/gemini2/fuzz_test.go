@@ -1,0 +1,202 @@
+package gemini2_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+const otherArguments = `{"other":[1.50,"ø"]}`
+
+// FuzzRequest: whatever is a request is written as it was, and an edit of a
+// call's arguments is just that edit, or is refused.
+func FuzzRequest(f *testing.F) {
+	for _, body := range []string{plainRequest, fullRequest, snakeRequest,
+		`{"contents":{"parts":[{"functionCall":{"name":"a"}}],"role":"model"}}`,
+		`{"contents":[{"role":"model","parts":[{"functionCall":{"name":"a","args":null,"args":{}},"functionCall":{"args":[]}}]}],"contents":[]}`,
+		`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"ARRAY","items":{"any_of":[{"type":6}]},"min_items":"2","nullable":true}}],"computerUse":{}}]}`} {
+		f.Add([]byte(body))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { keepsRequest(t, string(body)) })
+}
+
+func keepsRequest(t require.TestingT, body string) {
+	req, err := wire.DecodeRequest([]byte(body))
+	if err != nil {
+		require.ErrorIs(t, err, codec.ErrShape)
+		return
+	}
+	out, err := wire.EncodeRequest(req)
+	require.NoError(t, err)
+	require.Equal(t, body, string(out))
+	for i, m := range req.Messages {
+		for j := range m.ToolCalls {
+			edited := req.Clone()
+			edited.Messages[i].ToolCalls[j].Arguments = otherArguments
+			requestIs(t, edited)
+		}
+		if i < 5 && len(m.Parts) > 0 {
+			edited := req.Clone()
+			edited.Messages[i].Parts[0].Text = "other"
+			requestIs(t, edited)
+		}
+	}
+	requestIs(t, req.With(middleware.User("more"), middleware.Assistant("so", middleware.ToolCall{ID: "c", Name: "n", Arguments: "{}"}),
+		middleware.ToolReply(middleware.ToolCall{ID: "c", Name: "n"}, "done")))
+	edited := req.Clone()
+	edited.MaxTokens, edited.Stop, edited.ToolChoice = 77, []string{"."}, middleware.ToolChoice{Name: "n"}
+	edited.Tools = append(edited.Tools, middleware.Tool{Name: "n"})
+	requestIs(t, edited)
+	if len(req.Messages) > 0 {
+		edited := req.Clone()
+		edited.Messages = edited.Messages[1:]
+		_, err := wire.EncodeRequest(edited)
+		require.True(t, err == nil || errors.Is(err, codec.ErrUnencodable), "%v", err)
+	}
+}
+
+// requestIs writes req, reads it again and wants to see the same.
+func requestIs(t require.TestingT, req *middleware.Request) {
+	body, err := wire.EncodeRequest(req)
+	if err != nil {
+		require.ErrorIs(t, err, codec.ErrUnencodable)
+		return
+	}
+	got, err := wire.DecodeRequest(body)
+	require.NoError(t, err, "%s", body)
+	require.Equal(t, bare(req.Messages), bare(got.Messages), "%s", body)
+	require.Equal(t, []any{len(req.Tools), req.MaxTokens, req.Stop, req.ToolChoice},
+		[]any{len(got.Tools), got.MaxTokens, got.Stop, got.ToolChoice}, "%s", body)
+}
+
+// bare returns messages without what the provider wrote. Which calls are
+// builtin is known from the tools, not from the call.
+func bare(messages []middleware.Message) []middleware.Message {
+	out := make([]middleware.Message, len(messages))
+	for i, m := range messages {
+		m = m.Clone()
+		m.Native = nil
+		for j := range m.Parts {
+			m.Parts[j].Native = nil
+		}
+		for j := range m.ToolCalls {
+			m.ToolCalls[j].Native = nil
+			if m.ToolCalls[j].Kind == middleware.KindBuiltin {
+				m.ToolCalls[j].Kind = middleware.KindFunction
+			}
+		}
+		if len(m.Parts) == 0 {
+			m.Parts = nil
+		}
+		if len(m.ToolCalls) == 0 {
+			m.ToolCalls = nil
+		}
+		out[i] = m
+	}
+	return out
+}
+
+// FuzzAnswer: however an answer is cut, it is the same one; it is written as it
+// was; edits are seen or refused.
+func FuzzAnswer(f *testing.F) {
+	for _, body := range []string{callAnswer, callStream, arrayStream, laterStream, partialStream,
+		`[{"error":{"code":429,"message":"slow","status":"RESOURCE_EXHAUSTED"}}]`,
+		`{"promptFeedback":{"blockReason":"SAFETY"}}`,
+		`{"candidates":[{"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]}}]}`,
+		"data: {\"candidates\":[{\"content\":\ndata: {\"parts\":[{\"functionCall\":{\"name\":\"f\"}}]},\"finishReason\":\"STOP\"}]}\n\n",
+		"data: {\"candidates\":[{\"content\":{\"parts\":{\"text\":\"a\"}}}]}\n\n{\"error\":{\"message\":\"late\"}}\n"} {
+		f.Add([]byte(body), uint16(7))
+	}
+	f.Fuzz(func(t *testing.T, body []byte, cut uint16) { keepsAnswer(t, string(body), int(cut)) })
+}
+
+func keepsAnswer(t require.TestingT, text string, cut int) {
+	body := []byte(text)
+	resp, err := wire.DecodeResponse(nil, body)
+	s := wire.NewStream(nil, nil)
+	safe := 0
+	for rest := body; len(rest) > 0; {
+		n := min(len(rest), 1+cut)
+		if _, err := s.Write(rest[:n]); err != nil {
+			break
+		}
+		require.GreaterOrEqual(t, s.Safe(), safe)
+		rest, safe = rest[n:], s.Safe()
+	}
+	again, err2 := s.Close()
+	require.Equal(t, err == nil, err2 == nil, "%v, %v", err, err2)
+	if err != nil {
+		var refused *middleware.ModelError
+		require.True(t, errors.Is(err, codec.ErrShape) || errors.Is(err, codec.ErrIncomplete) || errors.As(err, &refused), "%v", err)
+		return
+	}
+	require.Equal(t, bare([]middleware.Message{resp.Message}), bare([]middleware.Message{again.Message}))
+	require.Equal(t, resp.Usage, again.Usage)
+	out, err := wire.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, string(body), string(out))
+	tail, err := s.Rest(safe, again)
+	require.NoError(t, err)
+	require.Equal(t, string(body), string(body[:safe])+string(tail))
+	for i := range resp.Message.ToolCalls {
+		edited := resp.Clone()
+		edited.Message.ToolCalls[i].Arguments = otherArguments
+		answerIs(t, edited)
+	}
+	edited := resp.Clone()
+	edited.Message.ToolCalls = append(edited.Message.ToolCalls, middleware.ToolCall{ID: "new", Name: "n", Arguments: "{}"})
+	answerIs(t, edited)
+	if tail, err := s.Rest(safe, later(t)); err == nil {
+		_, err := wire.DecodeResponse(nil, append(body[:safe:safe], tail...))
+		require.NoError(t, err, "%q %q", body[:safe], tail)
+	}
+}
+
+func later(t require.TestingT) *middleware.Response {
+	resp, err := wire.DecodeResponse(nil, []byte(laterStream))
+	require.NoError(t, err)
+	return resp
+}
+
+// answerIs writes resp, reads it again and wants to see the same.
+func answerIs(t require.TestingT, resp *middleware.Response) {
+	body, err := wire.EncodeResponse(resp)
+	if err != nil {
+		require.ErrorIs(t, err, codec.ErrUnencodable)
+		return
+	}
+	got, err := wire.DecodeResponse(nil, body)
+	require.NoError(t, err, "%s", body)
+	want := bare([]middleware.Message{resp.Message})
+	for i, c := range want[0].ToolCalls { // on one line where an event must be
+		want[0].ToolCalls[i].Arguments = codec.OneLine(c.Arguments)
+	}
+	have := bare([]middleware.Message{got.Message})
+	for i, c := range have[0].ToolCalls {
+		have[0].ToolCalls[i].Arguments = codec.OneLine(c.Arguments)
+	}
+	require.Equal(t, want, have, "%s", body)
+	require.Equal(t, resp.Usage, got.Usage)
+}
+
+// The schemas of strangers are translated without a word about their sense.
+func FuzzSchema(f *testing.F) {
+	for _, s := range []string{`{"type":"STRING","nullable":true,"enum":["a"]}`, `{"type":"OBJECT","property_ordering":["a"],"properties":{"type":{"type":2,"enum":["1"]}}}`,
+		`{"anyOf":[],"nullable":true,"type":"TYPE_UNSPECIFIED","minItems":"3"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, schema string) {
+		req, err := wire.DecodeRequest([]byte(`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + schema + `}]}]}`))
+		if err != nil || len(req.Tools) != 1 || req.Tools[0].Parameters == nil {
+			return
+		}
+		doc, err := rawjson.Parse(string(req.Tools[0].Parameters), rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1, AnyBytes: true})
+		require.NoError(t, err, "%s", req.Tools[0].Parameters)
+		require.Equal(t, rawjson.Object, doc.Root().Kind())
+	})
+}

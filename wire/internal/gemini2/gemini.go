@@ -1,0 +1,112 @@
+package gemini2
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+const dialect = "gemini-generate"
+
+// on reads and writes members in either spelling.
+var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true}
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+// Match is part of wire.Codec. Counting tokens and batches have bodies of their
+// own.
+func (f Format) Match(path string, body []byte) bool {
+	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(at string) bool {
+	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent")
+}
+
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
+}
+
+// URL is part of codec.Format. A model with a path of its own, such as
+// tunedModels/x or publishers/google/models/x, stands below base as it is.
+func (Format) URL(base, model string, stream bool) string {
+	if base == "" {
+		base = "https://generativelanguage.googleapis.com/v1beta"
+	}
+	if !strings.Contains(model, "/") {
+		model = "models/" + model
+	}
+	path := strings.Split(strings.Trim(model, "/"), "/")
+	for i := range path {
+		path[i] = url.PathEscape(path[i])
+	}
+	to := strings.TrimRight(base, "/") + "/" + strings.Join(path, "/")
+	if stream {
+		return to + ":streamGenerateContent?alt=sse"
+	}
+	return to + ":generateContent"
+}
+
+// Authorize is part of codec.Format.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("x-goog-api-key", key)
+	}
+}
+
+// Opening is part of codec.Format: each chunk stands for itself.
+func (Format) Opening(string) int { return 0 }
+
+// KeepAlive is part of codec.Format. Google's clients fail at a comment, and a
+// chunk without content makes their chats drop the turn from history. An event
+// without any line is skipped by all: google-genai 3.4 (Python) skips empty
+// lines, @google/genai 2.32 (JavaScript) and google.golang.org/genai 1.77 empty
+// events. Between the elements of an array stands white space.
+func (Format) KeepAlive(text string, _, _ int) (string, bool) {
+	switch {
+	case codec.MayBeEvents(text) && strings.Contains(text, "\r\n"):
+		return "\r\n\r\n", false
+	case codec.MayBeEvents(text):
+		return "\n\n", false
+	case codec.IsList(text):
+		return "\n", false
+	}
+	return "", false
+}
+
+// Renumber is part of codec.Format: chunks have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// isName reports whether key is the member camel in one of the two spellings
+// that the server reads.
+func isName(key, camel string) bool {
+	if key == camel {
+		return true
+	}
+	i := 0
+	for _, c := range []byte(camel) {
+		if 'A' <= c && c <= 'Z' {
+			if i >= len(key) || key[i] != '_' {
+				return false
+			}
+			i++
+			c += 'a' - 'A'
+		}
+		if i >= len(key) || key[i] != c {
+			return false
+		}
+		i++
+	}
+	return i == len(key)
+}

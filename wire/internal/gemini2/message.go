@@ -1,0 +1,415 @@
+package gemini2
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// content is one content as it was read: a role and parts.
+type content struct {
+	v      rawjson.Value // absent for one that is to be written
+	pieces []*piece
+}
+
+// readContent reads the parts of a content. model says that the model speaks.
+func readContent(v rawjson.Value, model bool) (content, error) {
+	list, err := on.List(v, "parts", rawjson.Object)
+	if err != nil {
+		return content{}, err
+	}
+	c := content{v, make([]*piece, len(list))}
+	for i, part := range list {
+		if c.pieces[i], err = readPart(part, model); err != nil {
+			return content{}, err
+		}
+	}
+	return c, nil
+}
+
+// texts returns the texts of the parts.
+func texts(pieces []*piece) []string {
+	out := make([]string, len(pieces))
+	for i, p := range pieces {
+		out[i] = p.v.Raw()
+	}
+	return out
+}
+
+// first returns the index of the first of pieces that is so, none if there is
+// none.
+func first(pieces []*piece, none int, is func(*piece) bool) int {
+	if i := slices.IndexFunc(pieces, is); i >= 0 {
+		return i
+	}
+	return none
+}
+
+// maxFrame bounds what stands around the parts of a content and is repeated for
+// each message that the content becomes.
+const maxFrame = 256
+
+// framed returns the content with only those of its parts, as they stand. It is the
+// Native of one of the messages of the content, so that a message that is taken
+// into another request brings its role and its further members along. A frame that
+// is too long is left out.
+func (c content) framed(parts []string) string {
+	text := c.v.Raw()
+	if len(parts) == len(c.pieces) {
+		return text
+	}
+	base, _ := c.v.Span()
+	start, _ := c.pieces[0].v.Span()
+	_, end := c.pieces[len(c.pieces)-1].v.Span()
+	before, after := text[:start-base], text[end-base:]
+	if len(before)+len(after) > maxFrame {
+		return freshContent("user", parts)
+	}
+	return before + strings.Join(parts, ",") + after
+}
+
+// emptyPart is the part of a content that would have none: the server refuses
+// such a content.
+const emptyPart = `{"text":""}`
+
+// freshContent returns a content that is not of the request. It has a part at least.
+func freshContent(role string, parts []string) string {
+	if len(parts) == 0 {
+		parts = []string{emptyPart}
+	}
+	return codec.Object(lens.Text("role", role), lens.List("parts", parts))
+}
+
+// reader makes messages of contents, in order.
+type reader struct {
+	pairs
+	builtin func(name string) bool // calls that the client answers in a form of its own
+	calls   int                    // of the conversation so far
+}
+
+// read returns a content, its messages, and for each message the id that the wire
+// has for the call that it answers.
+func (r *reader) read(v rawjson.Value) (content, []middleware.Message, []string, error) {
+	role, err := on.Text(v, "role")
+	if err != nil {
+		return content{}, nil, nil, err
+	}
+	c, err := readContent(v, role == "model")
+	if err != nil {
+		return c, nil, nil, err
+	}
+	if role != "model" {
+		messages, ids := r.told(c)
+		return c, messages, ids, nil
+	}
+	m, wireIDs := spoken(c.pieces, r.calls, r.builtin)
+	m.Native = on.Native(v.Raw())
+	r.calls += len(m.ToolCalls)
+	r.said(m.ToolCalls, wireIDs)
+	return c, []middleware.Message{m}, []string{""}, nil
+}
+
+// spoken returns what the model says, without a Native. A call without an id is
+// numbered by its place in the conversation, which had before calls until here.
+// builtin may be nil. wireIDs reports whether a call has an id on the wire.
+func spoken(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
+	m.Role = middleware.RoleAssistant
+	for _, p := range pieces {
+		if p.call == nil {
+			m.Parts = append(m.Parts, p.part)
+			continue
+		}
+		c := *p.call
+		before++
+		wireIDs = wireIDs || c.ID != ""
+		if c.ID == "" {
+			c.ID = codec.PlaceID(before)
+		}
+		if builtin != nil && builtin(c.Name) {
+			c.Kind = middleware.KindBuiltin
+		}
+		m.ToolCalls = append(m.ToolCalls, c)
+	}
+	return m, wireIDs
+}
+
+// told returns what the model is told: results, and a message of all other parts,
+// which is there also for a content without parts. ids has the id that stands on the
+// wire for each of the messages.
+func (r *reader) told(c content) (out []middleware.Message, ids []string) {
+	r.begun = false
+	rest := middleware.Message{Role: middleware.RoleUser}
+	var others []string
+	for _, p := range c.pieces {
+		if p.reply == nil {
+			rest.Parts, others = append(rest.Parts, p.part), append(others, p.v.Raw())
+			continue
+		}
+		m := p.reply.is
+		ids = append(ids, m.ToolCallID)
+		m.ToolCallID = r.answered(m.ToolCallID, m.ToolName)
+		m.Native = on.Native(c.framed([]string{p.v.Raw()}))
+		out = append(out, m)
+	}
+	if len(out) == 0 || len(others) > 0 {
+		rest.Native = on.Native(c.framed(others))
+		out, ids = append(out, rest), append(ids, "")
+	}
+	return out, ids
+}
+
+// pairs knows the calls of the last turn, and which of them results belong to. The
+// reader uses it to find the call of a result, and the writer to make sure that the
+// server will find the same one.
+type pairs struct {
+	open    []middleware.ToolCall
+	wireIDs bool // some of them have an id on the wire
+	begun   bool // the turn goes on: nothing was told since
+	paired  bool // pairing has all of open
+	pairing codec.Pairing
+}
+
+// said notes calls. A turn may be cut into several contents.
+func (p *pairs) said(calls []middleware.ToolCall, wireIDs bool) {
+	if len(calls) == 0 {
+		return
+	}
+	if !p.begun {
+		p.open, p.wireIDs = nil, false
+	}
+	p.open, p.wireIDs = append(p.open, calls...), p.wireIDs || wireIDs
+	p.begun, p.paired = true, false
+}
+
+// answered returns the id of the call that a result is for. A client may make up
+// ids where the model gave none: then its name and its place tell.
+func (p *pairs) answered(id, name string) string {
+	if !p.paired {
+		p.pairing.Turn(p.open)
+		p.paired = true
+	}
+	i := p.pairing.Result(id, name)
+	if i < 0 && id != "" && !p.wireIDs {
+		i = p.pairing.Result("", name)
+	}
+	if i < 0 {
+		return id
+	}
+	return p.open[i].ID
+}
+
+// joins reports whether m goes into a content with the messages before it: all
+// results of a turn do.
+func joins(begun []middleware.Message, m middleware.Message) bool {
+	return begun[0].Role == middleware.RoleTool && m.Role == middleware.RoleTool
+}
+
+// writer writes the contents of a request, in order.
+type writer struct {
+	of    *request // that is edited, or one with nothing in it
+	calls map[string]wireCall
+	pairs // as the server makes them of what was written so far
+}
+
+// wireCall is a call as the wire has it.
+type wireCall struct{ id, name string }
+
+// content returns the text of a run of messages that makes one content: the content
+// that they came from with what has changed, or a fresh one.
+func (w *writer) content(run lens.Run) (string, error) {
+	m := run.Messages[0]
+	role := map[middleware.Role]string{middleware.RoleAssistant: "model", middleware.RoleTool: w.of.replyRole, middleware.RoleUser: "user"}[m.Role]
+	if role == "" {
+		return "", codec.Unencodablef("a message of role %q that does not lead", m.Role)
+	}
+	w.begun = w.begun && m.Role == middleware.RoleAssistant
+	if run.Same {
+		return w.same(run)
+	}
+	c, err := w.base(run)
+	if err != nil {
+		return "", err
+	}
+	var parts []string
+	if m.Role == middleware.RoleAssistant {
+		if err := w.note(m.ToolCalls); err != nil {
+			return "", err
+		}
+		parts, _, err = saidTexts(m, c.pieces, false)
+	} else {
+		parts, err = w.toldTexts(run, c.pieces)
+	}
+	switch {
+	case err != nil:
+		return "", err
+	case !c.v.Exists():
+		return freshContent(role, parts), nil
+	case slices.Equal(parts, texts(c.pieces)):
+		return c.v.Raw(), nil
+	}
+	edit := on.Edit(c.v)
+	edit.Elements("parts", parts)
+	return edit.Text()
+}
+
+// same returns the text of a content that nobody changed.
+func (w *writer) same(run lens.Run) (string, error) {
+	for i, m := range run.Messages {
+		if m.Role == middleware.RoleTool {
+			if err := w.reaches(m, w.of.replyIDs[run.At[i]]); err != nil {
+				return "", err
+			}
+		}
+		if err := w.note(m.ToolCalls); err != nil {
+			return "", err
+		}
+	}
+	return w.of.contents[run.Group].v.Raw(), nil
+}
+
+// base returns the content to edit: one of the request, or what the first message
+// was in another request or an answer. It is empty if there is none.
+func (w *writer) base(run lens.Run) (content, error) {
+	if run.Group >= 0 {
+		return w.of.contents[run.Group], nil
+	}
+	v, err := on.Value(run.Messages[0].Native)
+	if err != nil || !v.Exists() {
+		return content{}, err
+	}
+	c, was, _, err := new(reader).read(v)
+	if err != nil {
+		return content{}, codec.Unencodablef("what was stored is no content: %v", err)
+	}
+	if len(was) != 1 || was[0].Role != run.Messages[0].Role {
+		return content{}, nil
+	}
+	return c, nil
+}
+
+// saidTexts returns what the model says as texts, in the order of the wire, and
+// where each of them stood among pieces.
+func saidTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, []lens.Item, error) {
+	from := first(pieces, math.MaxInt, func(p *piece) bool { return p.call != nil })
+	return orderedTexts(m, pieces, from, func(i int, was *piece) (string, error) { return callText(m.ToolCalls[i], was, answer) })
+}
+
+// orderedTexts returns the parts of m, and what call makes of its calls, in the
+// order of the wire. New calls stand at from.
+func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i int, was *piece) (string, error)) (out []string, items []lens.Item, err error) {
+	for _, it := range on.Order(m, texts(pieces), from) {
+		var n *middleware.Native
+		if it.Second {
+			n = m.ToolCalls[it.I].Native
+		} else {
+			n = m.Parts[it.I].Native
+		}
+		was := (*piece)(nil)
+		if !it.New && pieces[it.At].v.Raw() == on.Raw(n) { // not moved
+			was = pieces[it.At]
+		}
+		text := ""
+		if it.Second {
+			text, err = call(it.I, was)
+		} else {
+			text, err = partText(m.Parts[it.I], was)
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if text != "" {
+			out, items = append(out, text), append(items, it)
+		}
+	}
+	return out, items, nil
+}
+
+// toldTexts returns what the model is told as texts: results, in their own order,
+// and all other parts where they stood.
+func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
+	var order middleware.Message // parts and, as if they were calls, results
+	var results []string
+	for i, m := range run.Messages {
+		if len(m.ToolCalls) > 0 {
+			return nil, codec.Unencodablef("calls in a message of role %q", m.Role)
+		}
+		if m.Role != middleware.RoleTool {
+			order.Parts = append(order.Parts, m.Parts...)
+			continue
+		}
+		was := ""
+		if run.At[i] >= 0 {
+			was = w.of.is.Messages[w.of.lead+run.At[i]].ToolCallID
+		}
+		text, part, err := w.result(m, was)
+		if err != nil {
+			return nil, err
+		}
+		results, order.ToolCalls = append(results, text), append(order.ToolCalls, middleware.ToolCall{Native: part})
+	}
+	from := first(pieces, -1, func(p *piece) bool { return p.reply != nil })
+	out, _, err := orderedTexts(order, pieces, from, func(i int, _ *piece) (string, error) { return results[i], nil })
+	return out, err
+}
+
+// note notes calls and their ids on the wire, for the results that follow.
+func (w *writer) note(calls []middleware.ToolCall) error {
+	wireIDs := false
+	for _, c := range calls {
+		id, err := wireID(c)
+		if err != nil {
+			return err
+		}
+		w.calls[c.ID] = wireCall{id, c.Name}
+		wireIDs = wireIDs || id != ""
+	}
+	w.said(calls, wireIDs)
+	return nil
+}
+
+// reaches returns an error if the server takes the result m, which has that id on
+// the wire, for that of another call. That is so where calls have no ids, and
+// results come in another order, or some are missing. A result for a call that is
+// not in the history is nobody's, and passes.
+func (w *writer) reaches(m middleware.Message, id string) error {
+	call := w.answered(id, m.ToolName)
+	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
+		return codec.Unencodablef("results in another order than their calls, which have no ids")
+	}
+	return nil
+}
+
+// result returns the text of a result, and the part that it was; nil for a new one.
+// It has an id where its call has one. was is the call that it was for: as long as
+// it is for that one, the id on the wire stays, which may be the client's own.
+func (w *writer) result(m middleware.Message, was string) (text string, part *middleware.Native, err error) {
+	call, known := w.calls[m.ToolCallID]
+	if !known && !codec.IsPlaceID(m.ToolCallID) {
+		call.id = m.ToolCallID
+	}
+	id := call.id
+	old, err := replyOf(m.Native)
+	if err != nil {
+		return "", nil, err
+	}
+	switch {
+	case old == nil && m.ToolName == "":
+		m.ToolName = call.name
+	case old == nil:
+	case m.ToolCallID == was, m.ToolCallID == old.reply.is.ToolCallID, old.reply.is.ToolCallID == "" && codec.IsPlaceID(m.ToolCallID):
+		id = old.reply.is.ToolCallID
+	}
+	if err := w.reaches(m, id); err != nil {
+		return "", nil, err
+	}
+	text, err = replyText(m, old, id)
+	if old != nil {
+		part = on.Native(old.v.Raw())
+	}
+	return text, part, err
+}

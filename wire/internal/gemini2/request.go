@@ -1,0 +1,236 @@
+package gemini2
+
+import (
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// request is a body as it was read. The messages in is are those of the system
+// instruction, lead of them, and then those of the contents, of which groups and
+// replyIDs say more. Nothing in it changes after reading: requests share it.
+type request struct {
+	doc       *rawjson.Doc
+	is        middleware.Request
+	toolsAt   []int // the element of tools that each tool stands in
+	lead      int   // how many system messages there are
+	contents  []content
+	groups    []int    // the content that each other message stands in
+	replyIDs  []string // the id that the wire has for the call that each of those answers
+	replyRole string   // the role of contents that hold results
+}
+
+// DecodeRequest is part of wire.Codec. Tools that the server runs lead the tools,
+// because all functions stand in one list, whose end is where another one goes.
+func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
+	h, err := readRequest(string(body))
+	if err != nil {
+		return nil, err
+	}
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
+	return req, nil
+}
+
+// readRequest reads a body. The tools come first: they say which calls are built-in
+// ones.
+func readRequest(body string) (*request, error) {
+	doc, err := codec.Parse(body)
+	if err != nil {
+		return nil, err
+	}
+	root := doc.Root()
+	if root.Kind() != rawjson.Object || !on.Get(root, "contents").Exists() {
+		return nil, codec.Shapef("no object with contents")
+	}
+	h := &request{doc: doc, replyRole: "user"}
+	if err := h.readTools(root); err != nil {
+		return nil, err
+	}
+	if err := readSettings(root, &h.is); err != nil {
+		return nil, err
+	}
+	if err := h.readSystem(root); err != nil {
+		return nil, err
+	}
+	return h, h.readContents(root)
+}
+
+// readSystem makes a message of each part of the system instruction, so that
+// another one can follow.
+func (h *request) readSystem(root rawjson.Value) error {
+	v, err := on.Kind(root, "systemInstruction", rawjson.Object)
+	if err != nil || !v.Exists() {
+		return err
+	}
+	c, err := readContent(v, true)
+	if err != nil {
+		return err
+	}
+	for _, p := range c.pieces {
+		if p.call != nil {
+			p.part = opaque(p.v)
+		}
+		h.is.Messages = append(h.is.Messages, middleware.Message{Role: middleware.RoleSystem,
+			Parts: []middleware.Part{p.part}, Native: on.Native(c.framed([]string{p.v.Raw()}))})
+	}
+	return nil
+}
+
+// readContents reads the conversation. A content becomes one or more messages.
+func (h *request) readContents(root rawjson.Value) error {
+	list, err := on.List(root, "contents", rawjson.Object)
+	if err != nil {
+		return err
+	}
+	h.lead, h.contents = len(h.is.Messages), make([]content, 0, len(list))
+	r := reader{builtin: builtinsOf(h.is.Tools)}
+	for _, v := range list {
+		c, messages, ids, err := r.read(v)
+		if err != nil {
+			return err
+		}
+		if role := on.Get(v, "role").Str(); messages[0].Role == middleware.RoleTool && role != "" {
+			h.replyRole = role
+		}
+		for range messages {
+			h.groups = append(h.groups, len(h.contents))
+		}
+		h.is.Messages = append(h.is.Messages, messages...)
+		h.replyIDs = append(h.replyIDs, ids...)
+		h.contents = append(h.contents, c)
+	}
+	return nil
+}
+
+// EncodeRequest is part of wire.Codec. What nobody changed is not written: the
+// messages, the tools and the settings are compared one after the other, and each
+// keeps its bytes.
+func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	h, edited, err := lens.Again(on, req.Native, readRequest)
+	switch {
+	case err != nil:
+		return nil, err
+	case !edited:
+		return fresh(req)
+	case codec.SameRequest(&h.is, req):
+		return []byte(req.Native.Raw), nil
+	case req.Model != "":
+		return nil, codec.Unencodablef("the model is in the path, not in the body")
+	}
+	edit := on.Edit(h.doc.Root())
+	if err := h.editMessages(edit, req.Messages); err != nil {
+		return nil, err
+	}
+	if err := h.editTools(edit, req.Tools); err != nil {
+		return nil, err
+	}
+	if req.ToolChoice != h.is.ToolChoice {
+		edit.Put(choice(req.ToolChoice)...)
+	}
+	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
+	edits, err := edit.Edits()
+	if err != nil {
+		return nil, err
+	}
+	body, err := lens.Apply(h.doc, edits)
+	return []byte(body), err
+}
+
+// editMessages adds the edits of the conversation and the system instruction. The
+// instruction goes when its last message does.
+func (h *request) editMessages(edit *lens.Edit, now []middleware.Message) error {
+	if codec.SameMessages(now, h.is.Messages) {
+		return nil
+	}
+	system, contents, err := h.messages(now)
+	if err != nil {
+		return err
+	}
+	edit.Elements("contents", contents)
+	if len(system) > 0 {
+		edit.Elements("systemInstruction/parts", system)
+	} else if h.lead > 0 {
+		edit.Put(lens.None("systemInstruction"))
+	}
+	return nil
+}
+
+// editTools adds the edits of the tools. The list goes with the last tool: the
+// server refuses an empty one.
+func (h *request) editTools(edit *lens.Edit, now []middleware.Tool) error {
+	if codec.SameTools(now, h.is.Tools) {
+		return nil
+	}
+	tools, err := h.tools(now)
+	if err != nil {
+		return err
+	}
+	if len(tools) > 0 {
+		edit.Elements("tools", tools)
+	} else {
+		edit.Put(lens.None("tools"))
+	}
+	return nil
+}
+
+// messages returns the parts of the system instruction, and the contents. System
+// messages that lead the conversation make the instruction; no other place holds
+// any.
+func (h *request) messages(now []middleware.Message) (system, contents []string, err error) {
+	first := slices.IndexFunc(now, func(m middleware.Message) bool { return m.Role != middleware.RoleSystem })
+	if first < 0 {
+		first = len(now)
+	}
+	for _, m := range now[:first] {
+		if system, err = appendParts(system, m.Parts); err != nil {
+			return nil, nil, err
+		}
+	}
+	if first > 0 && len(system) == 0 {
+		system = []string{emptyPart}
+	}
+	entries := make([]lens.Entry, len(h.groups))
+	for i, group := range h.groups {
+		entries[i] = lens.Entry{Message: h.is.Messages[h.lead+i], Group: group}
+	}
+	w := writer{of: h, calls: map[string]wireCall{}}
+	for _, run := range on.History(entries, now[first:], joins) {
+		text, err := w.content(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		contents = append(contents, text)
+	}
+	return system, contents, nil
+}
+
+// fresh writes a request that is not of this format. Params win, beside the
+// settings too, with which they share two objects.
+func fresh(req *middleware.Request) ([]byte, error) {
+	h := &request{replyRole: "user"}
+	system, contents, err := h.messages(req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := h.tools(req.Tools)
+	if err != nil {
+		return nil, err
+	}
+	members := []lens.Member{lens.List("systemInstruction/parts", system), lens.Raw("contents", codec.Array(contents)), lens.List("tools", tools)}
+	if req.ToolChoice != (middleware.ToolChoice{}) {
+		members = append(members, choice(req.ToolChoice)...)
+	}
+	members = append(members, settings(req)...)
+	params, _ := codec.ParseObject(string(req.Params))
+	for _, key := range []string{"toolConfig", "generationConfig"} {
+		if _, err := on.Kind(params, key, rawjson.Object); err != nil {
+			return nil, codec.Unencodablef("in Params, %s is no object", key)
+		}
+	}
+	body, err := on.WithParams(members, req.Params)
+	return []byte(body), err
+}

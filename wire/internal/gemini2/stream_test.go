@@ -1,0 +1,127 @@
+package gemini2_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+)
+
+// fed returns a stream that has read body.
+func fed(t testing.TB, body string) codec.Stream {
+	t.Helper()
+	s := wire.NewStream(request(t, plainRequest), nil)
+	_, err := s.Write([]byte(body))
+	require.NoError(t, err)
+	return s
+}
+
+// Text is shown at once; nothing is safe from the first call on.
+func TestLiveText(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{callStream, arrayStream} {
+		var got []middleware.Event
+		s := wire.NewStream(nil, func(e middleware.Event) error { got = append(got, e); return nil })
+		call := strings.Index(body, `"functionCall"`)
+		for i := range call {
+			_, err := s.Write([]byte(body[i : i+1]))
+			require.NoError(t, err)
+		}
+		text := ""
+		for _, e := range got {
+			if e.Kind == middleware.EventText {
+				text += e.Text
+			}
+		}
+		require.Equal(t, "Let me look.", text, "before the call is read")
+		safe := s.Safe()
+		require.Greater(t, safe, strings.Index(body, "look."))
+		_, err := s.Write([]byte(body[call:]))
+		require.NoError(t, err)
+		require.Equal(t, safe, s.Safe())
+	}
+	require.Zero(t, fed(t, callAnswer).Safe(), "it is not streamed")
+	require.Less(t, fed(t, sse(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`)).Safe(), 80, "nor is the end")
+}
+
+func TestSinkEndsTheStream(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	s := wire.NewStream(nil, func(middleware.Event) error { return gone })
+	_, err := s.Write([]byte(callStream))
+	require.ErrorIs(t, err, gone)
+	_, err = s.Write([]byte(callStream))
+	require.ErrorIs(t, err, gone)
+	_, err = s.Close()
+	require.ErrorIs(t, err, gone)
+}
+
+func TestRestOfItsOwn(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{callStream, arrayStream} {
+		s := fed(t, body)
+		sent := s.Safe()
+		require.Positive(t, sent)
+		resp, err := s.Close()
+		require.NoError(t, err)
+		resp.Message.ToolCalls[0].Arguments = `{"n":1}`
+		tail, err := s.Rest(sent, resp)
+		require.NoError(t, err)
+		require.Equal(t, strings.Replace(body, `{"city": "Bergen"}`, `{"n":1}`, 1), body[:sent]+string(tail))
+
+		resp.Message.ToolCalls = []middleware.ToolCall{{ID: "toolmend_1", Name: "tide", Arguments: "{}"}}
+		_, err = s.Rest(sent, resp)
+		require.NoError(t, err, "a new call takes the place of those that were held")
+		resp.Message.Parts[len(resp.Message.Parts)/3].Text = "something else"
+		_, err = s.Rest(sent, resp)
+		require.ErrorIs(t, err, codec.ErrUnencodable, "the text was shown")
+		_, err = s.Rest(len(body)+1, resp)
+		require.ErrorIs(t, err, codec.ErrUnencodable)
+	}
+}
+
+// After a re-ask the later answer's chunks follow, in the frame and under the
+// id of the first.
+func TestRestOfALaterAnswer(t *testing.T) {
+	t.Parallel()
+	object := strings.NewReplacer("r-1", "r-3", "Let me look.", "Again: ").Replace(callAnswer)
+	for name, c := range map[string]struct{ first, later string }{
+		"events, events": {callStream, laterStream},
+		"events, array":  {callStream, strings.ReplaceAll(arrayStream, "r-1", "r-2")},
+		"events, object": {callStream, object},
+		"array, events":  {arrayStream, laterStream},
+		"array, object":  {arrayStream, object},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fed(t, c.first)
+			sent := s.Safe()
+			_, err := s.Close()
+			require.NoError(t, err)
+			later := answer(t, c.later)
+			later.Message.ToolCalls[0].Arguments = `{"n":1}`
+			later.Usage.Input, later.Usage.Output = 99, 98
+			tail, err := s.Rest(sent, later)
+			require.NoError(t, err)
+			body := c.first[:sent] + string(tail)
+			got := answer(t, body)
+			require.Equal(t, "Let me look."+later.Message.Text(), got.Message.Text())
+			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
+			require.Equal(t, `{"n":1}`, got.Message.ToolCalls[0].Arguments)
+			require.Equal(t, int64(99), got.Usage.Input)
+			require.Equal(t, int64(98), got.Usage.Output)
+			require.Equal(t, middleware.FinishToolCalls, got.FinishReason)
+			require.Contains(t, body, "r-1")
+			require.NotContains(t, body, "r-2")
+			require.NotContains(t, body, "r-3")
+
+			whole, err := s.Rest(0, later)
+			require.NoError(t, err)
+			require.Equal(t, answered(t, later), string(whole), "nothing was shown")
+		})
+	}
+}
