@@ -2,37 +2,40 @@ package gemini
 
 import (
 	"cmp"
+	"math"
+	"net/url"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is the handle behind a response: its chunks, and what was handed out.
-// An answer that was not streamed is one chunk.
+// answer is an answer as it was read:
+//
+//	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "finishReason": "STOP", "index": 0}],
+//	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
+//
+// One that was not streamed is one chunk. In a stream each chunk has that form, with
+// some of the parts; the last usage counts. Nothing in an answer changes after
+// reading: responses share it.
 type answer struct {
-	native   middleware.Native
-	chunks   []chunk
-	speakers []*speaker // those of the candidates, in order of their index
+	raw      string
+	chunks   []lens.Chunk
+	speakers []*speaker // the candidates, in order of their index
 	blocked  bool       // the prompt was refused
 	usage    rawjson.Value
-	usageAt  int // chunk of usage
-	was      middleware.Response
-}
-
-type chunk struct {
-	event codec.Event
-	doc   *rawjson.Doc
+	usageAt  int // the chunk of usage
+	is       middleware.Response
 }
 
 // speaker is one candidate through all chunks.
 type speaker struct {
 	index    int64
-	content  *content
+	pieces   []*piece
 	sections []section
-	places   []int // section of each part
 	finish   string
 	joined   *partial // a call that goes on
 	behind   bool     // a call, or the end, stood in a candidate that was not the first of its chunk
@@ -43,12 +46,17 @@ type section struct {
 	chunk   int
 	v       rawjson.Value // the candidate
 	content rawjson.Value
-	list    rawjson.Value // of parts
 	parts   []string
 	finish  rawjson.Value
 }
 
-// main is the first candidate, nil if there is none.
+// spot is a part of an answer, and the section that it stands in.
+type spot struct {
+	raw     string
+	section int
+}
+
+// main returns the first candidate, nil if there is none.
 func (a *answer) main() *speaker {
 	if len(a.speakers) == 0 {
 		return nil
@@ -56,132 +64,284 @@ func (a *answer) main() *speaker {
 	return a.speakers[0]
 }
 
+// speaker returns the candidate of that index. A stream may have candidates in any
+// order, and leave out some.
 func (a *answer) speaker(index int64) *speaker {
 	at, ok := slices.BinarySearchFunc(a.speakers, index, func(s *speaker, i int64) int { return cmp.Compare(s.index, i) })
 	if !ok {
-		a.speakers = slices.Insert(a.speakers, at, &speaker{index: index, content: &content{}})
+		a.speakers = slices.Insert(a.speakers, at, &speaker{index: index})
 	}
 	return a.speakers[at]
 }
 
-// Bounds, far above what a provider sends: candidates that are told apart, of
-// which the API has 8, and chunks of a stream.
-const (
-	maxCandidates = 1000
-	maxChunks     = 1 << 18
-)
-
-// read takes one chunk. hold says that it must not be shown yet.
-func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.Part) error) (hold bool, err error) {
-	root := doc.Root()
-	at := len(a.chunks)
-	if at == maxChunks {
-		return true, codec.Shapef("more than %d chunks", maxChunks)
-	}
-	a.chunks = append(a.chunks, chunk{event, doc})
-	if a.was.Model == "" {
-		a.was.Model = get(root, "modelVersion").Str()
-	}
-	usage := get(root, "usageMetadata")
-	if hasFigures(usage) {
-		a.usage, a.usageAt, a.was.Usage = usage, at, usageOf(usage)
-	}
-	if reason := codec.Text(get(get(root, "promptFeedback"), "blockReason")); reason != "" && reason != "0" && reason != "BLOCK_REASON_UNSPECIFIED" {
-		a.blocked, hold = true, true
-	}
-	candidates, _, err := getList(root, "candidates")
-	if err != nil {
-		return true, err
-	}
-	for i, v := range candidates {
-		index := int64(i)
-		if n, err := strconv.ParseInt(codec.Text(get(v, "index")), 10, 64); err == nil && n >= 0 {
-			index = n
-		}
-		s := a.speaker(index)
-		if n := len(s.sections); n > 0 && s.sections[n-1].chunk == at {
-			return true, codec.Shapef("two candidates with one index") // many clients read the first one only
-		}
-		if len(a.speakers) > maxCandidates {
-			return true, codec.Shapef("more than %d candidates", maxCandidates)
-		}
-		held, err := s.read(v, at, index == 0, show)
-		if err != nil {
-			return true, err
-		}
-		s.behind = s.behind || held && i > 0
-		hold = hold || held
-	}
-	return hold, nil
-}
-
-func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middleware.Part) error) (hold bool, err error) {
-	sec := section{chunk: chunk, v: v, finish: get(v, "finishReason")}
-	if sec.content, err = getKind(v, "content", rawjson.Object); err != nil {
-		return true, err
-	}
-	list, holder, err := getList(sec.content, "parts")
-	if err != nil {
-		return true, err
-	}
-	sec.list = holder
-	for _, part := range list {
-		p, err := newPiece(part, s.content, len(s.places), true)
-		if err != nil {
-			return true, err
-		}
-		sec.parts = append(sec.parts, part.Raw())
-		s.places = append(s.places, len(s.sections))
-		if hold = hold || p.call != nil; p.call != nil || s.joined != nil {
-			if err := s.call(p); err != nil {
-				return true, err
-			}
-			continue
-		}
-		s.content.pieces = append(s.content.pieces, p)
-		if first {
-			if err := show(p.part); err != nil {
-				return true, err
-			}
+// message returns what the candidate wrote, with the content that it will be in a
+// request. before is how many calls the conversation had.
+func (s *speaker) message(before int, builtin func(string) bool) middleware.Message {
+	m, _ := spoken(s.pieces, before, builtin)
+	parts := texts(s.pieces)
+	text := codec.Object(lens.Text("role", "model"), lens.Raw("parts", codec.Array(parts)))
+	if len(s.sections) == 1 && s.sections[0].content.Exists() && slices.Equal(parts, s.sections[0].parts) {
+		v := s.sections[0].content
+		if on.Get(v, "role").Str() == "model" {
+			text = v.Raw()
+		} else if edited, err := on.Set(v, lens.Text("role", "model")); err == nil {
+			text = edited
 		}
 	}
-	s.sections = append(s.sections, sec)
-	if word := finishWord(sec.finish, get(v, "finishMessage").Str()); word != "" {
-		s.finish, hold = word, true
-	}
-	return hold, nil
-}
-
-// message finishes the content that the candidate wrote, as it would stand in
-// a request, and returns it as a message.
-func (s *speaker) message(calls int, builtin func(string) bool) middleware.Message {
-	c := s.content
-	c.text = modelContent(c.pieces)
-	if len(s.sections) == 1 && s.sections[0].content.Exists() && len(s.places) == len(c.pieces) {
-		only := s.sections[0].content
-		if get(only, "role").Str() == "model" {
-			c.v, c.text = only, only.Raw()
-		} else if text, err := edited(only, codec.Member{Key: "role", Raw: `"model"`}); err == nil {
-			c.text = text
-		}
-	}
-	return c.add(message(c, calls, builtin), c.text, nil)
-}
-
-func modelContent(pieces []*piece) string {
-	parts := make([]string, len(pieces))
-	for i, p := range pieces {
-		parts[i] = p.v.Raw()
-	}
-	return codec.Object(codec.Member{Key: "role", Raw: `"model"`}, codec.Member{Key: "parts", Raw: codec.Array(parts)})
+	m.Native = on.Native(text)
+	return m
 }
 
 // finishMessage returns what the server says about the end.
 func (s *speaker) finishMessage() string {
 	for _, sec := range slices.Backward(s.sections) {
-		if m := get(sec.v, "finishMessage").Str(); m != "" {
+		if m := on.Get(sec.v, "finishMessage").Str(); m != "" {
 			return m
 		}
 	}
 	return ""
+}
+
+// readAnswer reads an answer again that was stored. Its calls are numbered from 1,
+// as if there had been no conversation; an id by place is not written anyway.
+func readAnswer(body string) (*answer, error) {
+	s := newStream(nil, nil)
+	_, err := codec.Decode(s, []byte(body))
+	return s.a, err
+}
+
+// EncodeResponse is part of wire.Codec. Each part is written into the chunk that it
+// came in, and a new one into that of its neighbour.
+func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
+	a, ours, err := lens.Again(on, resp.Native, readAnswer)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ours:
+		return nil, codec.Unencodablef("a response that did not come from this format")
+	case codec.SameResponse(&a.is, resp):
+		return []byte(a.raw), nil
+	}
+	w := &rewriter{was: a, chunks: make([]*lens.Chunk, len(a.chunks))}
+	for i := range a.chunks {
+		chunk := a.chunks[i]
+		w.chunks[i] = &chunk
+	}
+	for _, step := range []func(*middleware.Response) error{w.message, w.finish, w.model, w.usage} {
+		if err := step(resp); err != nil {
+			return nil, err
+		}
+	}
+	body, err := lens.ApplyAll(a.raw, w.chunks)
+	return []byte(body), err
+}
+
+// rewriter collects edits of an answer in chunks of its own.
+type rewriter struct {
+	was    *answer
+	chunks []*lens.Chunk
+	called bool // calls of the first candidate have changed
+}
+
+// message writes the parts and calls of the first candidate. Each goes into the
+// section that it came in, and sections that hold what they did stay.
+func (w *rewriter) message(resp *middleware.Response) error {
+	if !slices.EqualFunc(resp.Choices, w.was.is.Choices, codec.SameMessage) {
+		return codec.Unencodablef("further candidates have changed")
+	}
+	if codec.SameMessage(resp.Message, w.was.is.Message) {
+		return nil
+	}
+	if err := codec.AnswerOnly(resp.Message); err != nil {
+		return err
+	}
+	sp := w.was.main()
+	if sp == nil {
+		return codec.Unencodablef("an answer without a candidate")
+	}
+	out, items, err := saidTexts(resp.Message, sp.pieces, true)
+	if err != nil {
+		return err
+	}
+	now := make([][]string, len(sp.sections)) // the parts of each section
+	w.called = len(resp.Message.ToolCalls) != len(w.was.is.Message.ToolCalls)
+	for i, it := range items {
+		w.called = w.called || it.Second && (it.New || out[i] != sp.pieces[it.At].v.Raw())
+		for _, s := range sp.spots(it, out[i]) {
+			now[s.section] = append(now[s.section], s.raw)
+		}
+	}
+	for i, sec := range sp.sections {
+		if slices.Equal(now[i], sec.parts) {
+			continue
+		}
+		edits, err := sec.write(now[i])
+		if err := w.chunks[sec.chunk].Add(edits, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spots returns the parts that an item becomes: itself, or those that a call in
+// pieces came in, if it is as it was. A new item stands in the last section of what
+// it follows; at the front it is in the first one, behind all in the last.
+func (s *speaker) spots(it lens.Item, text string) []spot {
+	if it.At < 0 || it.At == math.MaxInt {
+		return []spot{{text, max(0, min(it.At, len(s.sections)-1))}}
+	}
+	was := s.pieces[it.At]
+	switch n := len(was.wire); {
+	case n > 0 && it.New:
+		return []spot{{text, was.wire[n-1].section}}
+	case n > 0 && text == was.v.Raw():
+		return was.wire
+	}
+	return []spot{{text, was.at}}
+}
+
+// write returns the edits that make parts those of the section.
+func (sec section) write(parts []string) ([]rawjson.Edit, error) {
+	if sec.content.Exists() {
+		return on.Elements(sec.content, "parts", parts)
+	}
+	return on.Put(sec.v, lens.Raw("content/parts", codec.Array(parts)), lens.Text("content/role", "model"))
+}
+
+// finish writes the finish reason: where it was changed, and where it speaks of a
+// refused call that is no longer there as it was.
+func (w *rewriter) finish(resp *middleware.Response) error {
+	sp, word := w.was.main(), wordFor(resp.FinishReason)
+	switch {
+	case w.called && slices.Contains(refusalWords, sp.finish) && resp.FinishReason == middleware.FinishToolCalls:
+	case resp.FinishReason == w.was.is.FinishReason, sp != nil && word == sp.finish:
+		return nil
+	}
+	if sp == nil || sp.finish == "" {
+		return codec.Unencodablef("a finish reason where the prompt was blocked")
+	}
+	for _, sec := range sp.sections {
+		if finishWord(sec.finish, "") == "" {
+			continue
+		}
+		text, err := finishText(sec.finish, word)
+		if err := w.chunks[sec.chunk].Add([]rawjson.Edit{codec.Replace(sec.finish, text)}, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// model writes the model that answered, in every chunk.
+func (w *rewriter) model(resp *middleware.Response) error {
+	if resp.Model == w.was.is.Model {
+		return nil
+	}
+	if w.was.is.Model == "" || resp.Model == "" {
+		return codec.Unencodablef("the answer does not say its model")
+	}
+	for _, c := range w.chunks {
+		if v := on.Get(c.Root(), "modelVersion"); v.Exists() {
+			_ = c.Add([]rawjson.Edit{codec.Replace(v, rawjson.Quote(resp.Model))}, nil)
+		}
+	}
+	return nil
+}
+
+// usage writes the figures where the body has them last.
+func (w *rewriter) usage(resp *middleware.Response) error {
+	was, v := w.was.is.Usage, w.was.usage
+	switch u := resp.Usage; {
+	case u == was || !v.Exists():
+		return nil
+	case u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0:
+		return codec.Unencodablef("figures that this format has no place for")
+	}
+	edits, err := on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, resp.Usage))...)
+	return w.chunks[w.was.usageAt].Add(edits, err)
+}
+
+// EncodeAnswer is part of wire.Codec. Without alt=sse a stream is an array.
+func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: framedAs("[", "]")}
+	if f.WantsStream(path, body) {
+		w.Form = codec.FormArray
+		_, query, _ := strings.Cut(path, "?")
+		if v, err := url.ParseQuery(query); err == nil && (v.Get("alt") == "sse" || v.Get("$alt") == "sse") {
+			w.Form, w.Stream = codec.FormEvents, framedAs("data: ", "\r\n\r\n")
+		}
+	}
+	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+}
+
+// framedAs returns a function that writes a response as a stream of one chunk.
+func framedAs(before, after string) func(resp *middleware.Response, whole string) (string, error) {
+	return func(resp *middleware.Response, whole string) (string, error) {
+		var err error
+		if whole == "" {
+			whole, err = freshAnswer(resp)
+		}
+		if before != "[" {
+			whole = codec.OneLine(whole)
+		}
+		return before + whole + after, err
+	}
+}
+
+// freshAnswer writes a response as one object.
+func freshAnswer(resp *middleware.Response) (string, error) {
+	var candidates []string
+	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
+		parts, err := freshParts(m)
+		if err != nil {
+			return "", err
+		}
+		like := &middleware.Response{Message: m}
+		if i == 0 {
+			like.FinishReason = resp.FinishReason
+		}
+		candidates = append(candidates, codec.Object(
+			lens.Raw("content", freshContent("model", parts)),
+			lens.Text("finishReason", wordFor(codec.FinishOf(like))),
+			lens.Raw("index", codec.Count(int64(i)))))
+	}
+	u := codec.FiguresOf(resp)
+	return on.Object(
+		lens.List("candidates", candidates),
+		lens.Raw("usageMetadata/"+promptKey, codec.Count(u.Input)),
+		lens.Count("usageMetadata/"+cachedKey, u.Cached),
+		lens.Raw("usageMetadata/"+answerKey, codec.Count(u.Output-u.Reasoning)),
+		lens.Count("usageMetadata/"+thoughtKey, u.Reasoning),
+		lens.Raw("usageMetadata/"+totalKey, codec.Count(u.Input+u.Output)),
+		lens.Word("modelVersion", resp.Model),
+		lens.Text("responseId", codec.NewID(""))), nil
+}
+
+// freshParts returns the parts and calls of an answer as texts. Reasoning of
+// another provider is a thought without a signature.
+func freshParts(m middleware.Message) ([]string, error) {
+	if err := codec.AnswerOnly(m); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, p := range m.Parts {
+		text, err := partText(p, nil)
+		if text == "" && p.Text != "" && err == nil {
+			text = codec.Object(lens.Text("text", p.Text), lens.Flag("thought", true))
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	for _, c := range m.ToolCalls {
+		text, err := callText(c, nil, true)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, text)
+	}
+	return out, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // DecodeError is part of wire.Codec. A stream that fails at its start is an
@@ -25,7 +26,7 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 			break
 		}
 	}
-	e := get(root, "error")
+	e := on.Get(root, "error")
 	if !isFailure(e) {
 		return codec.NoFailure(status, header, body)
 	}
@@ -34,16 +35,17 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 
 // isFailure reports whether e is an error of the provider.
 func isFailure(e rawjson.Value) bool {
-	return e.Kind() == rawjson.Object && codec.FirstText(get(e, "message"), get(e, "status"), get(e, "code")) != ""
+	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
 }
 
+// modelError returns e in neutral form. The wait may stand in the body, in details.
 func modelError(status int, header http.Header, e rawjson.Value) *middleware.ModelError {
 	out := codec.ModelError(status, header, codec.Failure{
-		Code:    codec.FirstText(get(e, "status"), get(e, "code")),
-		Message: get(e, "message").Str(),
+		Code:    codec.FirstText(on.Get(e, "status"), on.Get(e, "code")),
+		Message: on.Get(e, "message").Str(),
 	})
 	if out.RetryAfter == 0 {
-		out.RetryAfter = retryDelay(get(e, "details"))
+		out.RetryAfter = retryDelay(on.Get(e, "details"))
 	}
 	return out
 }
@@ -52,10 +54,10 @@ func modelError(status int, header http.Header, e rawjson.Value) *middleware.Mod
 // with an s behind it.
 func retryDelay(details rawjson.Value) time.Duration {
 	for d := range details.Each() {
-		if !strings.HasSuffix(get(d, "@type").Str(), "/google.rpc.RetryInfo") {
+		if !strings.HasSuffix(on.Get(d, "@type").Str(), "/google.rpc.RetryInfo") {
 			continue
 		}
-		if seconds, ok := strings.CutSuffix(get(d, "retryDelay").Str(), "s"); ok {
+		if seconds, ok := strings.CutSuffix(on.Get(d, "retryDelay").Str(), "s"); ok {
 			if wait, ok := codec.Wait(seconds, time.Second); ok {
 				return wait
 			}
@@ -76,28 +78,22 @@ func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))
 }
 
+// encodeError returns the body of an error, which is a chunk of a stream too.
 func encodeError(status int, code, message string) string {
-	word, details := statusWords[status], ""
+	word, details := statusWords[status], []string(nil)
 	switch {
 	case code != "" && code == strings.ToUpper(code):
 		word = code
 	case code != "":
-		details = codec.Array([]string{codec.Object(
-			codec.Member{Key: "@type", Raw: `"type.googleapis.com/google.rpc.ErrorInfo"`},
-			codec.Member{Key: "reason", Raw: rawjson.Quote(code)},
-			codec.Member{Key: "domain", Raw: `"toolmend"`})})
+		details = []string{codec.Object(lens.Text("@type", "type.googleapis.com/google.rpc.ErrorInfo"), lens.Text("reason", code), lens.Text("domain", "toolmend"))}
 	}
-	return codec.Object(codec.Member{Key: "error", Raw: codec.Object(
-		codec.Member{Key: "code", Raw: strconv.Itoa(status)},
-		codec.Member{Key: "message", Raw: rawjson.Quote(message)},
-		codec.Member{Key: "status", Raw: quoteOrNone(word)},
-		codec.Member{Key: "details", Raw: details})})
+	return on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word), lens.List("error/details", details))
 }
 
 // Fail is part of wire.Stream. Source: google.golang.org/genai v1.77.0,
 // api_client.go: data with a member error is an APIError.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.buf.Frame(sent, "", encodeError(status, code, message))
+	return s.Buf.Frame(sent, "", encodeError(status, code, message))
 }
 
 // Comment is part of wire.Stream. The official clients for Go and Python take a

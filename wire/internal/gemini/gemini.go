@@ -1,11 +1,3 @@
-// Package gemini is the wire format of Gemini generateContent and
-// streamGenerateContent, on the Developer API and on Vertex.
-//
-// Source: https://ai.google.dev/api/generate-content, and recorded exchanges.
-// The server reads each member in camelCase and in snake_case, one object where
-// a list should be, and null as absent; so does this package. Where calls have
-// no ids, their results belong to them by name and order: in another order they
-// cannot be encoded.
 package gemini
 
 import (
@@ -13,11 +5,14 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 const dialect = "gemini-generate"
+
+// on reads and writes members in either spelling.
+var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{}
@@ -33,19 +28,14 @@ func (f Format) Match(path string, body []byte) bool {
 	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
 
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
-}
-
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent")
 }
 
-// DecodeResponse is part of wire.Codec.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
 }
 
 // URL is part of codec.Format. A model with a path of its own, such as
@@ -73,4 +63,50 @@ func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("x-goog-api-key", key)
 	}
+}
+
+// Opening is part of codec.Format: each chunk stands for itself.
+func (Format) Opening(string) int { return 0 }
+
+// KeepAlive is part of codec.Format. Google's clients fail at a comment, and a
+// chunk without content makes their chats drop the turn from history. An event
+// without any line is skipped by all: google-genai 3.4 (Python) skips empty
+// lines, @google/genai 2.32 (JavaScript) and google.golang.org/genai 1.77 empty
+// events. Between the elements of an array stands white space.
+func (Format) KeepAlive(text string, _, _ int) (string, bool) {
+	switch {
+	case codec.MayBeEvents(text) && strings.Contains(text, "\r\n"):
+		return "\r\n\r\n", false
+	case codec.MayBeEvents(text):
+		return "\n\n", false
+	case codec.IsList(text):
+		return "\n", false
+	}
+	return "", false
+}
+
+// Renumber is part of codec.Format: chunks have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// isName reports whether key is the member camel in one of the two spellings
+// that the server reads.
+func isName(key, camel string) bool {
+	if key == camel {
+		return true
+	}
+	i := 0
+	for _, c := range []byte(camel) {
+		if 'A' <= c && c <= 'Z' {
+			if i >= len(key) || key[i] != '_' {
+				return false
+			}
+			i++
+			c += 'a' - 'A'
+		}
+		if i >= len(key) || key[i] != c {
+			return false
+		}
+		i++
+	}
+	return i == len(key)
 }

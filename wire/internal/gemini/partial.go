@@ -5,17 +5,24 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// partial is a call whose arguments come in several parts, each with values
-// and the paths that they belong to. Whatever leaves a doubt about the whole
-// is ErrShape.
+// partial is a call whose arguments come in several parts, each with values and
+// the paths that they belong to:
+//
+//	{"functionCall": {"name": "wind", "willContinue": true}}
+//	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Ber", "willContinue": true}], "willContinue": true}}
+//	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "gen"}]}}
+//
+// A middleware sees one call with whole arguments. As long as it is not changed, it
+// is written in its pieces; a changed call is written whole, in the place of the
+// first piece. If the parts leave a doubt about the whole, the
+// error wraps ErrShape.
 // Source: FunctionCall.partial_args and will_continue of Vertex AI v1.
 type partial struct {
 	head *piece
-	wire []item
 	args node
 	sign string // the first thoughtSignature, which any of the parts may bring
 }
@@ -41,32 +48,32 @@ func (s *speaker) call(p *piece) error {
 	if p.call == nil {
 		return codec.Shapef("a part inside a call that goes on")
 	}
-	fc := get(p.v, "functionCall")
-	more, err := getKind(fc, "willContinue", rawjson.Bool)
+	fc := on.Get(p.v, "functionCall")
+	more, err := on.Kind(fc, "willContinue", rawjson.Bool)
 	if err != nil {
 		return err
 	}
-	args, _, err := getList(fc, "partialArgs")
+	args, err := on.List(fc, "partialArgs", rawjson.Object)
 	if err != nil {
 		return err
 	}
 	goesOn := more.Raw() == "true"
 	if s.joined == nil {
 		if !goesOn && len(args) == 0 {
-			s.content.pieces = append(s.content.pieces, p)
+			s.pieces = append(s.pieces, p)
 			return nil
 		}
 		s.joined = &partial{head: p, args: node{kind: rawjson.Object}}
-	} else if p.call.Name != "" || p.id != "" && p.id != s.joined.head.id {
+	} else if id := s.joined.head.call.ID; p.call.Name != "" || p.call.ID != "" && p.call.ID != id {
 		return codec.Shapef("a call inside a call that goes on")
 	}
-	if !get(fc, "args").Empty() && get(fc, "args").Exists() {
+	if whole := on.Get(fc, "args"); whole.Exists() && !whole.Empty() {
 		return codec.Shapef("arguments beside pieces of them")
 	}
 	j := s.joined
-	j.wire = append(j.wire, item{p.v.Raw(), p.at})
+	j.head.wire = append(j.head.wire, spot{p.v.Raw(), p.at})
 	if j.sign == "" {
-		j.sign = get(p.v, signKey).Raw()
+		j.sign = on.Get(p.v, signKey).Raw()
 	}
 	for _, arg := range args {
 		if err := j.args.take(arg); err != nil {
@@ -78,45 +85,36 @@ func (s *speaker) call(p *piece) error {
 	}
 	s.joined = nil
 	whole, err := j.join()
-	s.content.pieces = append(s.content.pieces, whole)
+	s.pieces = append(s.pieces, whole)
 	return err
 }
 
-// join returns the call as one part.
+// join returns the call as one part, as the history of a later request has it: with
+// args in the place of the pieces, and the signature that came with any of them.
 func (j *partial) join() (*piece, error) {
-	var b strings.Builder
-	j.args.write(&b)
-	fc, err := only(j.head.v, "functionCall")
-	if err != nil {
-		return nil, codec.Shapef("a call that stands there twice")
+	members := []lens.Member{lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue")}
+	if !on.Get(j.head.v, signKey).Exists() && j.sign != "" {
+		members = append(members, lens.Raw(signKey, j.sign))
 	}
-	edits, err := setAll(fc, codec.Member{Key: "args", Raw: b.String()}, codec.Member{Key: "partialArgs"}, codec.Member{Key: "willContinue"})
+	text, err := on.Set(j.head.v, members...)
 	if err != nil {
-		return nil, codec.Shapef("a member of a call that stands there twice")
-	}
-	if j.sign != "" && !get(j.head.v, signKey).Exists() {
-		signed, err := setAll(j.head.v, codec.Member{Key: signKey, Raw: j.sign})
-		if err != nil {
-			return nil, codec.Shapef("a signature that stands there twice")
-		}
-		edits = append(edits, signed...)
-	}
-	text, err := codec.Within(j.head.v, edits)
-	if err != nil {
-		return nil, err
+		return nil, codec.Shapef("a member of a call in pieces that stands there twice")
 	}
 	v, err := codec.ParseObject(text)
 	if err != nil {
 		return nil, err
 	}
-	p := &piece{v: v, home: j.head.home, at: j.head.at, wire: j.wire}
-	p.native = middleware.Native{Dialect: dialect, Raw: text, Ref: p}
-	return p, p.readCall(get(v, "functionCall"))
+	p, err := readPart(v, true)
+	if err != nil {
+		return nil, err
+	}
+	p.at, p.wire = j.head.at, j.head.wire
+	return p, nil
 }
 
 // take puts one value in its place.
 func (n *node) take(arg rawjson.Value) error {
-	path, err := getText(arg, "jsonPath")
+	path, err := on.Text(arg, "jsonPath")
 	if err != nil {
 		return err
 	}
@@ -194,8 +192,8 @@ func (n *node) child(key string, index int) (*node, bool) {
 
 // set gives a place its value; a string may go on where it said so.
 func (n *node) set(arg rawjson.Value) error {
-	more := get(arg, "willContinue").Raw() == "true"
-	if v := get(arg, "stringValue"); v.Kind() == rawjson.String {
+	more := on.Get(arg, "willContinue").Raw() == "true"
+	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {
 		if n.kind != rawjson.Invalid && !n.more {
 			return codec.Shapef("a second value for an argument")
 		}
@@ -209,7 +207,7 @@ func (n *node) set(arg rawjson.Value) error {
 	if n.kind != rawjson.Invalid {
 		return codec.Shapef("a second value for an argument")
 	}
-	switch number, flag := get(arg, "numberValue"), get(arg, "boolValue"); {
+	switch number, flag := on.Get(arg, "numberValue"), on.Get(arg, "boolValue"); {
 	case number.Kind() == rawjson.Number:
 		n.kind, n.raw = rawjson.Number, number.Raw()
 	case flag.Kind() == rawjson.Bool:
@@ -231,31 +229,23 @@ func hasKey(object rawjson.Value, camel string) bool {
 	return false
 }
 
-// write appends n as JSON. It goes no deeper than maxPath.
-func (n *node) write(b *strings.Builder) {
+// json returns n as JSON. It goes no deeper than maxPath.
+func (n *node) json() string {
 	switch n.kind {
 	case rawjson.Object:
-		b.WriteByte('{')
+		members := make([]lens.Member, len(n.keys))
 		for i, key := range n.keys {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			b.WriteString(rawjson.Quote(key) + ":")
-			n.named[key].write(b)
+			members[i] = lens.Raw(key, n.named[key].json())
 		}
-		b.WriteByte('}')
+		return codec.Object(members...)
 	case rawjson.Array:
-		b.WriteByte('[')
+		items := make([]string, len(n.list))
 		for i, e := range n.list {
-			if i > 0 {
-				b.WriteByte(',')
-			}
-			e.write(b)
+			items[i] = e.json()
 		}
-		b.WriteByte(']')
+		return codec.Array(items)
 	case rawjson.String:
-		b.WriteString(rawjson.Quote(n.text.String()))
-	default:
-		b.WriteString(n.raw)
+		return rawjson.Quote(n.text.String())
 	}
+	return n.raw
 }

@@ -6,46 +6,51 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is the handle behind a request: its body, and what was handed out.
+// request is a body as it was read. The messages in is are those of the system
+// instruction, lead of them, and then those of the contents, of which groups and
+// replyIDs say more. Nothing in it changes after reading: requests share it.
 type request struct {
-	native    middleware.Native
 	doc       *rawjson.Doc
-	was       middleware.Request
-	system    *content
-	replyRole string // of the contents that hold results
+	is        middleware.Request
+	toolsAt   []int // the element of tools that each tool stands in
+	lead      int   // how many system messages there are
+	contents  []content
+	groups    []int    // the content that each other message stands in
+	replyIDs  []string // the id that the wire has for the call that each of those answers
+	replyRole string   // the role of contents that hold results
 }
 
-// DecodeRequest is part of wire.Codec. The model is in the path, not in the
-// body. Each part of the system instruction is a message, so that another one
-// can follow; tools that the server runs lead the tools, because all functions
-// stand in one list, whose end is where another one goes.
+// DecodeRequest is part of wire.Codec. Tools that the server runs lead the tools,
+// because all functions stand in one list, whose end is where another one goes.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	h, err := readRequest(string(body))
 	if err != nil {
 		return nil, err
 	}
-	out := h.was.Clone()
-	out.Native = &h.native
-	return out, nil
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
+	return req, nil
 }
 
+// readRequest reads a body. The tools come first: they say which calls are built-in
+// ones.
 func readRequest(body string) (*request, error) {
 	doc, err := codec.Parse(body)
 	if err != nil {
 		return nil, err
 	}
 	root := doc.Root()
-	if root.Kind() != rawjson.Object || !get(root, "contents").Exists() {
+	if root.Kind() != rawjson.Object || !on.Get(root, "contents").Exists() {
 		return nil, codec.Shapef("no object with contents")
 	}
 	h := &request{doc: doc, replyRole: "user"}
-	h.native = middleware.Native{Dialect: dialect, Raw: body, Ref: h}
 	if err := h.readTools(root); err != nil {
 		return nil, err
 	}
-	if err := h.readSettings(root); err != nil {
+	if err := readSettings(root, &h.is); err != nil {
 		return nil, err
 	}
 	if err := h.readSystem(root); err != nil {
@@ -54,210 +59,178 @@ func readRequest(body string) (*request, error) {
 	return h, h.readContents(root)
 }
 
-// readSettings reads the tool choice and the settings of the generation.
-func (h *request) readSettings(root rawjson.Value) error {
-	config, err := getKind(root, "generationConfig", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	for _, key := range []string{"temperature", "maxOutputTokens"} {
-		if _, err := getKind(config, key, rawjson.Number); err != nil {
-			return err
-		}
-	}
-	h.was.Temperature = codec.Float(get(config, "temperature"))
-	h.was.MaxTokens = int(codec.Int(get(config, "maxOutputTokens")))
-	if h.was.Stop, err = getTexts(config, "stopSequences"); err != nil {
-		return err
-	}
-	return h.readChoice(root)
-}
-
-// readSystem makes a message of each part of the system instruction.
+// readSystem makes a message of each part of the system instruction, so that
+// another one can follow.
 func (h *request) readSystem(root rawjson.Value) error {
-	v, err := getKind(root, "systemInstruction", rawjson.Object)
+	v, err := on.Kind(root, "systemInstruction", rawjson.Object)
 	if err != nil || !v.Exists() {
 		return err
 	}
-	if h.system, err = readContent(v, h, true); err != nil {
+	c, err := readContent(v, true)
+	if err != nil {
 		return err
 	}
-	for _, p := range h.system.pieces {
+	for _, p := range c.pieces {
 		if p.call != nil {
-			p.makeOpaque()
+			p.part = opaque(p.v)
 		}
-		m := middleware.Message{Role: middleware.RoleSystem, Parts: []middleware.Part{p.part}}
-		h.was.Messages = append(h.was.Messages, h.system.add(m, h.system.framed([]string{p.v.Raw()}), nil))
+		h.is.Messages = append(h.is.Messages, middleware.Message{Role: middleware.RoleSystem,
+			Parts: []middleware.Part{p.part}, Native: on.Native(c.framed([]string{p.v.Raw()}))})
 	}
 	return nil
 }
 
+// readContents reads the conversation. A content becomes one or more messages.
 func (h *request) readContents(root rawjson.Value) error {
-	list, _, err := getList(root, "contents")
+	list, err := on.List(root, "contents", rawjson.Object)
 	if err != nil {
 		return err
 	}
-	r := &reader{of: h, builtin: builtinsOf(h.was.Tools)}
+	h.lead, h.contents = len(h.is.Messages), make([]content, 0, len(list))
+	r := reader{builtin: builtinsOf(h.is.Tools)}
 	for _, v := range list {
-		out, err := r.read(v)
+		c, messages, ids, err := r.read(v)
 		if err != nil {
 			return err
 		}
-		if role := get(v, "role").Str(); out[0].Role == middleware.RoleTool && role != "" {
+		if role := on.Get(v, "role").Str(); messages[0].Role == middleware.RoleTool && role != "" {
 			h.replyRole = role
 		}
-		h.was.Messages = append(h.was.Messages, out...)
+		for range messages {
+			h.groups = append(h.groups, len(h.contents))
+		}
+		h.is.Messages = append(h.is.Messages, messages...)
+		h.replyIDs = append(h.replyIDs, ids...)
+		h.contents = append(h.contents, c)
 	}
 	return nil
 }
 
-// EncodeRequest is part of wire.Codec.
+// EncodeRequest is part of wire.Codec. What nobody changed is not written: the
+// messages, the tools and the settings are compared one after the other, and each
+// keeps its bytes.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	h, err := codec.Handle(req.Native, dialect, readRequest)
-	if err != nil {
-		return nil, codec.Unencodablef("a Native that is no request")
+	h, edited, err := lens.Again(on, req.Native, readRequest)
+	switch {
+	case err != nil:
+		return nil, err
+	case !edited:
+		return fresh(req)
+	case codec.SameRequest(&h.is, req):
+		return []byte(req.Native.Raw), nil
+	case req.Model != "":
+		return nil, codec.Unencodablef("the model is in the path, not in the body")
 	}
-	if h == nil {
-		return freshRequest(req)
+	edit := on.Edit(h.doc.Root())
+	if err := h.editMessages(edit, req.Messages); err != nil {
+		return nil, err
 	}
-	now := *req
-	if req.Native.Ref == nil {
-		now.Messages = adoptMessages(req.Messages, h.was.Messages)
-		now.Tools = adoptTools(req.Tools, h.was.Tools)
+	if err := h.editTools(edit, req.Tools); err != nil {
+		return nil, err
 	}
-	edits, err := h.edits(&now)
+	if req.ToolChoice != h.is.ToolChoice {
+		edit.Put(choice(req.ToolChoice)...)
+	}
+	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
+	edits, err := edit.Edits()
 	if err != nil {
 		return nil, err
 	}
-	if err := unambiguous(h.doc, edits); err != nil {
-		return nil, err
-	}
-	body, err := codec.Apply(h.native.Raw, edits)
+	body, err := lens.Apply(h.doc, edits)
 	return []byte(body), err
 }
 
-// edits returns what makes the recorded body say what now says.
-func (h *request) edits(now *middleware.Request) ([]rawjson.Edit, error) {
-	if now.Model != "" {
-		return nil, codec.Unencodablef("the model is in the path, not in the body")
+// editMessages adds the edits of the conversation and the system instruction. The
+// instruction goes when its last message does.
+func (h *request) editMessages(edit *lens.Edit, now []middleware.Message) error {
+	if codec.SameMessages(now, h.is.Messages) {
+		return nil
 	}
-	root := h.doc.Root()
-	var edits []rawjson.Edit
-	var top []codec.Member // what root has anew, or no longer
-	for _, part := range []func(*middleware.Request, rawjson.Value) ([]rawjson.Edit, []codec.Member, error){
-		h.messageEdits, h.toolEdits, h.choiceEdits, h.configEdits,
-	} {
-		e, m, err := part(now, root)
-		if err != nil {
-			return nil, err
-		}
-		edits, top = append(edits, e...), append(top, m...)
+	system, contents, err := h.messages(now)
+	if err != nil {
+		return err
 	}
-	if len(top) == 0 {
-		return edits, nil
+	edit.Elements("contents", contents)
+	if len(system) > 0 {
+		edit.Elements("systemInstruction/parts", system)
+	} else if h.lead > 0 {
+		edit.Put(lens.None("systemInstruction"))
 	}
-	e, err := setAll(root, top...)
-	return append(edits, e...), err
+	return nil
 }
 
-func (h *request) messageEdits(now *middleware.Request, root rawjson.Value) (edits []rawjson.Edit, top []codec.Member, err error) {
-	if slices.EqualFunc(now.Messages, h.was.Messages, unchanged) {
-		return nil, nil, nil
+// editTools adds the edits of the tools. The list goes with the last tool: the
+// server refuses an empty one.
+func (h *request) editTools(edit *lens.Edit, now []middleware.Tool) error {
+	if codec.SameTools(now, h.is.Tools) {
+		return nil
 	}
-	lead := leading(now.Messages)
-	if old := h.was.Messages[:leading(h.was.Messages)]; !slices.EqualFunc(now.Messages[:lead], old, unchanged) {
-		if edits, top, err = h.systemEdits(now.Messages[:lead]); err != nil {
+	tools, err := h.tools(now)
+	if err != nil {
+		return err
+	}
+	if len(tools) > 0 {
+		edit.Elements("tools", tools)
+	} else {
+		edit.Put(lens.None("tools"))
+	}
+	return nil
+}
+
+// messages returns the parts of the system instruction, and the contents. System
+// messages that lead the conversation make the instruction; no other place holds
+// any.
+func (h *request) messages(now []middleware.Message) (system, contents []string, err error) {
+	first := slices.IndexFunc(now, func(m middleware.Message) bool { return m.Role != middleware.RoleSystem })
+	if first < 0 {
+		first = len(now)
+	}
+	for _, m := range now[:first] {
+		if system, err = appendParts(system, m.Parts); err != nil {
 			return nil, nil, err
 		}
 	}
-	w := &writer{of: h, replyRole: h.replyRole}
-	items, err := w.contents(now.Messages[lead:])
-	if err != nil {
-		return nil, nil, err
+	if first > 0 && len(system) == 0 {
+		system = []string{emptyPart}
 	}
-	list, err := only(root, "contents")
-	if err != nil {
-		return nil, nil, err
+	entries := make([]lens.Entry, len(h.groups))
+	for i, group := range h.groups {
+		entries[i] = lens.Entry{Message: h.is.Messages[h.lead+i], Group: group}
 	}
-	return append(edits, spliced(list, items)...), top, nil
+	w := writer{of: h, calls: map[string]wireCall{}}
+	for _, run := range on.History(entries, now[first:], joins) {
+		text, err := w.content(run)
+		if err != nil {
+			return nil, nil, err
+		}
+		contents = append(contents, text)
+	}
+	return system, contents, nil
 }
 
-// systemEdits writes the leading system messages.
-func (h *request) systemEdits(messages []middleware.Message) ([]rawjson.Edit, []codec.Member, error) {
-	const key = "systemInstruction"
-	if len(messages) == 0 {
-		return nil, []codec.Member{{Key: key}}, nil
-	}
-	parts, err := systemParts(messages, h.system)
+// fresh writes a request that is not of this format. Params win, beside the
+// settings too, with which they share two objects.
+func fresh(req *middleware.Request) ([]byte, error) {
+	h := &request{replyRole: "user"}
+	system, contents, err := h.messages(req.Messages)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if h.system == nil {
-		return nil, []codec.Member{{Key: key, Raw: freshContent("", parts)}}, nil
+	tools, err := h.tools(req.Tools)
+	if err != nil {
+		return nil, err
 	}
-	edits, err := partEdits(h.system.v, parts)
-	return edits, nil, err
-}
-
-// systemParts writes the parts of system messages.
-func systemParts(messages []middleware.Message, home *content) ([]string, error) {
-	var out []string
-	f := &finder{home: home}
-	for _, m := range messages {
-		for _, part := range m.Parts {
-			text, ok, _, err := writePart(part, f)
-			if err != nil {
-				return nil, err
-			}
-			if ok {
-				out = append(out, text)
-			}
+	members := []lens.Member{lens.List("systemInstruction/parts", system), lens.Raw("contents", codec.Array(contents)), lens.List("tools", tools)}
+	if req.ToolChoice != (middleware.ToolChoice{}) {
+		members = append(members, choice(req.ToolChoice)...)
+	}
+	members = append(members, settings(req)...)
+	params, _ := codec.ParseObject(string(req.Params))
+	for _, key := range []string{"toolConfig", "generationConfig"} {
+		if _, err := on.Kind(params, key, rawjson.Object); err != nil {
+			return nil, codec.Unencodablef("in Params, %s is no object", key)
 		}
 	}
-	return out, nil
-}
-
-// leading returns how many system messages lead the conversation.
-func leading(messages []middleware.Message) int {
-	n := slices.IndexFunc(messages, func(m middleware.Message) bool { return m.Role != middleware.RoleSystem })
-	if n < 0 {
-		return len(messages)
-	}
-	return n
-}
-
-// unchanged reports whether nothing was done to what was handed out as was.
-func unchanged(m, was middleware.Message) bool {
-	return codec.SameNative(m.Native, was.Native) && codec.SameMessage(m, was)
-}
-
-// configEdits writes the settings of the generation.
-func (h *request) configEdits(now *middleware.Request, root rawjson.Value) ([]rawjson.Edit, []codec.Member, error) {
-	var set []codec.Member
-	if !codec.SameFloat(now.Temperature, h.was.Temperature) {
-		set = append(set, temperature(now.Temperature))
-	}
-	if now.MaxTokens != h.was.MaxTokens {
-		set = append(set, maxTokens(now.MaxTokens))
-	}
-	if !slices.Equal(now.Stop, h.was.Stop) {
-		set = append(set, stop(now.Stop))
-	}
-	if len(set) == 0 {
-		return nil, nil, nil
-	}
-	return setIn(root, "generationConfig", set...)
-}
-
-// setIn sets members of the object that root has under key, or will have.
-func setIn(root rawjson.Value, key string, set ...codec.Member) ([]rawjson.Edit, []codec.Member, error) {
-	if !get(root, key).Exists() {
-		return nil, []codec.Member{{Key: key, Raw: codec.Object(set...)}}, nil
-	}
-	object, err := only(root, key)
-	if err != nil {
-		return nil, nil, err
-	}
-	edits, err := setAll(object, set...)
-	return edits, nil, err
+	body, err := on.WithParams(members, req.Params)
+	return []byte(body), err
 }

@@ -11,14 +11,27 @@ import (
 // typeNames are the types of the provider's own schemas by their number.
 var typeNames = map[string]string{"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object", "7": "null"}
 
-// Keywords of the provider's own schemas that hold schemas: one, several in a
-// list, several by name. Others of JSON Schema are taken as well.
-var (
-	oneSchema   = []string{"items", "additionalProperties", "not"}
-	listSchemas = []string{"anyOf", "oneOf", "allOf", "prefixItems"}
-	nameSchemas = []string{"properties", "patternProperties", "defs", "$defs", "definitions"}
-	counts      = []string{"minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"}
+// holds is what a keyword holds that is translated.
+type holds uint8
+
+const (
+	aSchema holds = iota + 1
+	schemas       // in a list
+	named         // schemas by name
+	count         // the provider writes it as a string
+	values
+	typeWord
 )
+
+// keywords are those of the provider's own schemas, and some that are taken as
+// well, in camelCase.
+var keywords = map[string]holds{
+	"items": aSchema, "additionalProperties": aSchema, "not": aSchema,
+	"anyOf": schemas, "oneOf": schemas, "allOf": schemas, "prefixItems": schemas,
+	"properties": named, "patternProperties": named, "defs": named, "$defs": named, "definitions": named,
+	"minItems": count, "maxItems": count, "minLength": count, "maxLength": count, "minProperties": count, "maxProperties": count,
+	"enum": values, "type": typeWord,
+}
 
 // jsonSchema returns a schema in the provider's own form, a subset of OpenAPI
 // 3.0, as JSON Schema: types in small letters, nullable as a type, counts as
@@ -42,34 +55,38 @@ func jsonSchema(v rawjson.Value) (string, error) {
 
 // translate returns the edits for one schema, and the schemas below it.
 func translate(s rawjson.Value) (edits []rawjson.Edit, below []rawjson.Value) {
-	name := typeName(get(s, "type"))
-	nullable := get(s, "nullable").Raw() == "true"
+	name := typeName(on.Get(s, "type"))
+	nullable := on.Get(s, "nullable").Raw() == "true"
 	for m := range s.Each() {
-		key := m.Key()
-		switch {
-		case key == "type" && name != "":
-			edits = append(edits, codec.Replace(m, typeText(name, nullable)))
-		case isName(key, "enum"):
-			edits = append(edits, enumEdits(m, name, nullable)...)
-		case slices.ContainsFunc(counts, func(k string) bool { return isName(key, k) }):
-			if n := m.Str(); n != "" && isNumber(n) {
-				edits = append(edits, codec.Replace(m, n))
-			}
-		case is(key, oneSchema):
+		key := camel(m.Key())
+		switch keywords[key] {
+		case aSchema:
 			below = append(below, m)
-		case is(key, listSchemas):
+		case schemas:
 			below = slices.AppendSeq(below, m.Each())
-			if isName(key, "anyOf") && nullable && m.Kind() == rawjson.Array {
+			if key == "anyOf" && nullable && m.Kind() == rawjson.Array {
 				edits = append(edits, codec.Append(m, `{"type":"null"}`))
 			}
-		case is(key, nameSchemas):
+		case named:
 			if m.Kind() == rawjson.Object {
 				below = slices.AppendSeq(below, m.Each())
 			}
+		case count:
+			if isNumber(m.Str()) {
+				edits = append(edits, codec.Replace(m, m.Str()))
+			}
+		case values:
+			edits = append(edits, enumEdits(m, name, nullable)...)
+		case typeWord:
+			if name != "" {
+				edits = append(edits, codec.Replace(m, typeText(name, nullable)))
+			}
+		default:
+			continue
 		}
-		if camel := camelOf(key); camel != key {
+		if key != m.Key() {
 			start, end := m.KeySpan()
-			edits = append(edits, rawjson.Edit{Start: start, End: end, Text: rawjson.Quote(camel)})
+			edits = append(edits, rawjson.Edit{Start: start, End: end, Text: rawjson.Quote(key)})
 		}
 	}
 	return append(edits, s.Cut(func(m rawjson.Value) bool {
@@ -77,23 +94,13 @@ func translate(s rawjson.Value) (edits []rawjson.Edit, below []rawjson.Value) {
 	})...), below
 }
 
-func is(key string, of []string) bool {
-	return slices.ContainsFunc(of, func(k string) bool { return isName(key, k) })
-}
-
-// camelOf returns the name that JSON Schema has for a keyword in snake_case.
-func camelOf(key string) string {
-	if !strings.Contains(key, "_") {
+// camel returns a key in camelCase, if it is in snake_case.
+func camel(key string) string {
+	before, after, ok := strings.Cut(key, "_")
+	if !ok || after == "" || after[0] < 'a' {
 		return key
 	}
-	for _, known := range [][]string{oneSchema, listSchemas, nameSchemas, counts} {
-		for _, k := range known {
-			if isName(key, k) {
-				return k
-			}
-		}
-	}
-	return key
+	return before + strings.ToUpper(after[:1]) + camel(after[1:])
 }
 
 // typeName returns the type's JSON Schema name, "" for anything but one word

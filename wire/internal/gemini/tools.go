@@ -1,129 +1,162 @@
 package gemini
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// toolEdits writes the tools. A new function goes to the list of the function
-// before it: a server may take no more than one.
-func (h *request) toolEdits(now *middleware.Request, root rawjson.Value) ([]rawjson.Edit, []codec.Member, error) {
-	if slices.EqualFunc(now.Tools, h.was.Tools, func(t, was middleware.Tool) bool {
-		return codec.SameNative(t.Native, was.Native) && codec.SameTool(t, was)
-	}) {
-		return nil, nil, nil
-	}
-	list, holder, err := getList(root, "tools")
+const (
+	listKey   = "functionDeclarations"
+	schemaKey = "parametersJsonSchema" // of JSON Schema
+	ownKey    = "parameters"           // of a schema in the provider's own form
+)
+
+// readTools reads the tools. An element of the list has functions under one key,
+// and a tool of the provider, such as googleSearch, under any other:
+//
+//	"tools": [{"functionDeclarations": [{"name": "wind"}, {"name": "tide"}]}, {"googleSearch": {}}]
+//
+// Tools of the provider come first in the neutral list, in the order of their
+// elements. The functions of all elements follow, so that a tool that a middleware
+// appends follows a function.
+func (h *request) readTools(root rawjson.Value) error {
+	list, err := on.List(root, "tools", rawjson.Object)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	s := newSorter(h, list)
-	for _, t := range now.Tools {
-		if err := s.take(t); err != nil {
-			return nil, nil, err
+	var functions []middleware.Tool
+	var functionsAt []int
+	for i, element := range list {
+		for m := range element.Each() {
+			if !isName(m.Key(), listKey) && m.Kind() != rawjson.Null {
+				h.is.Tools, h.toolsAt = append(h.is.Tools, readHosted(m)), append(h.toolsAt, i)
+			}
+		}
+		declared, err := on.List(element, listKey, rawjson.Object)
+		if err != nil {
+			return err
+		}
+		for _, v := range declared {
+			t, err := readTool(v)
+			if err != nil {
+				return err
+			}
+			functions, functionsAt = append(functions, t), append(functionsAt, i)
 		}
 	}
-	items, err := s.texts()
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case len(items) == 0:
-		return nil, []codec.Member{{Key: "tools"}}, nil
-	case !holder.Exists():
-		return nil, []codec.Member{{Key: "tools", Raw: codec.Array(items)}}, nil
-	}
-	if holder, err = only(root, "tools"); err != nil {
-		return nil, nil, err
-	}
-	return spliced(holder, items), nil, nil
+	h.is.Tools, h.toolsAt = append(h.is.Tools, functions...), append(h.toolsAt, functionsAt...)
+	return nil
 }
 
-// freshTools returns the tools of a fresh request, "" for none.
-func freshTools(tools []middleware.Tool) (string, error) {
-	s := newSorter(nil, nil)
+// readHosted reads a tool of the provider, which is one member of an element. Its
+// Native is an object of its own with that member. The client runs what computerUse
+// declares, so that its calls are built-in ones.
+func readHosted(m rawjson.Value) middleware.Tool {
+	t := middleware.Tool{Name: m.Key(), Kind: middleware.KindHosted, Native: on.Native(codec.Object(lens.Raw(m.Key(), m.Raw())))}
+	if isName(m.Key(), "computerUse") {
+		t.Kind = middleware.KindBuiltin
+	}
+	return t
+}
+
+// readTool reads a function. Its schema stands under one of two keys. A schema in
+// the provider's own form is translated; the text in the request stays as it is.
+func readTool(v rawjson.Value) (t middleware.Tool, err error) {
+	t.Native = on.Native(v.Raw())
+	if t.Name, err = on.Text(v, "name"); err != nil {
+		return t, err
+	}
+	if t.Description, err = on.Text(v, "description"); err != nil {
+		return t, err
+	}
+	if schema := on.Get(v, schemaKey); schema.Exists() {
+		t.Parameters = []byte(schema.Raw())
+		return t, nil
+	}
+	own, err := on.Kind(v, ownKey, rawjson.Object)
+	if err != nil || !own.Exists() {
+		return t, err
+	}
+	text, err := jsonSchema(own)
+	t.Parameters = []byte(text)
+	return t, err
+}
+
+// builtinsOf returns a function that reports whether a call is one to a tool
+// that declares its functions itself; nil if there is no such tool.
+func builtinsOf(tools []middleware.Tool) func(name string) bool {
+	if !slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindBuiltin }) {
+		return nil
+	}
+	declared := map[string]bool{}
 	for _, t := range tools {
-		if err := s.take(t); err != nil {
-			return "", err
-		}
+		declared[t.Name] = t.Kind == middleware.KindFunction
 	}
-	items, err := s.texts()
-	if err != nil || len(items) == 0 {
-		return "", err
-	}
-	return codec.Array(items), nil
+	return func(name string) bool { return !declared[name] }
 }
 
-// sorter puts tools into the elements that they came in.
-type sorter struct {
-	of       *request // whose tools are edited; nil: a fresh one
-	elements []element
-	last     int      // element of the function before; anew: none yet
-	extra    []string // elements for tools from elsewhere
-	lead     []string // functions without an element
-}
-
+// element is an element of tools, and what is to be in it.
 type element struct {
 	v         rawjson.Value
 	functions []string
-	hosted    map[string]bool // keys that stay
+	hosted    map[string]bool // the keys that stay
 }
 
-func newSorter(of *request, list []rawjson.Value) *sorter {
-	s := &sorter{of: of, last: anew}
-	for i, v := range list {
-		s.elements = append(s.elements, element{v: v, hosted: map[string]bool{}})
-		if s.last == anew && get(v, listKey).Exists() {
-			s.last = i
+// tools returns the elements of tools. A function that is new goes to the list of
+// the function before it: a server may take one list only. A function with no list
+// to go to, and a tool of the provider from elsewhere, get an element of their own.
+func (h *request) tools(now []middleware.Tool) ([]string, error) {
+	var elements []element
+	last := -1 // the element of the function before
+	if h.doc != nil {
+		list, err := on.List(h.doc.Root(), "tools", rawjson.Object)
+		if err != nil {
+			return nil, err
+		}
+		for i, v := range list {
+			elements = append(elements, element{v: v, hosted: map[string]bool{}})
+			if last < 0 && on.Get(v, listKey).Exists() {
+				last = i
+			}
 		}
 	}
-	return s
-}
-
-// take adds one tool.
-func (s *sorter) take(t middleware.Tool) error {
-	h, err := codec.Handle(t.Native, dialect, readTool)
-	if err != nil {
-		return err
+	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))
+	for i, t := range h.is.Tools {
+		have[i] = t.Native.Raw
 	}
-	own := h != nil && h.of != nil && h.of == s.of
-	if t.Kind == middleware.KindFunction {
-		return s.function(t, h, own)
+	for i, t := range now {
+		want[i] = on.Raw(t.Native)
 	}
-	switch {
-	case h == nil || !codec.SameTool(t, h.was):
-		return codec.Unencodablef("a tool of kind %q", t.Kind)
-	case own:
-		s.elements[h.at].hosted[h.v.Key()] = true
-	default:
-		s.extra = append(s.extra, h.native.Raw)
+	var hosted, lead []string // without an element yet
+	for i, at := range lens.Align(have, want) {
+		text, err := want[i], error(nil)
+		if at < 0 || !codec.SameTool(now[i], h.is.Tools[at]) {
+			text, err = toolText(now[i])
+		}
+		switch {
+		case err != nil:
+			return nil, err
+		case now[i].Kind != middleware.KindFunction && at >= 0:
+			elements[h.toolsAt[at]].hosted[now[i].Name] = true
+			continue
+		case now[i].Kind != middleware.KindFunction:
+			hosted = append(hosted, text)
+			continue
+		case at >= 0:
+			last = max(last, h.toolsAt[at])
+		}
+		if last < 0 {
+			lead = append(lead, text)
+		} else {
+			elements[last].functions = append(elements[last].functions, text)
+		}
 	}
-	return nil
-}
-
-func (s *sorter) function(t middleware.Tool, h *tool, own bool) error {
-	text, err := functionText(t, h)
-	if err != nil {
-		return err
-	}
-	if own {
-		s.last = max(s.last, h.at)
-	}
-	if s.last == anew {
-		s.lead = append(s.lead, text)
-		return nil
-	}
-	s.elements[s.last].functions = append(s.elements[s.last].functions, text)
-	return nil
-}
-
-// texts returns the elements.
-func (s *sorter) texts() ([]string, error) {
 	var out []string
-	for _, e := range s.elements {
+	for _, e := range elements {
 		text, err := e.text()
 		if err != nil {
 			return nil, err
@@ -132,71 +165,77 @@ func (s *sorter) texts() ([]string, error) {
 			out = append(out, text)
 		}
 	}
-	out = append(out, s.extra...)
-	if len(s.lead) > 0 {
-		out = append(out, codec.Object(codec.Member{Key: listKey, Raw: codec.Array(s.lead)}))
+	out = append(out, hosted...)
+	if len(lead) > 0 {
+		out = append(out, codec.Object(lens.List(listKey, lead)))
 	}
 	return out, nil
 }
 
-// text returns the element, "" if nothing is left in it.
+// text returns the element with the functions and the tools of the provider that
+// it is to have, "" if nothing is left in it.
 func (e element) text() (string, error) {
+	if len(e.functions) == 0 && len(e.hosted) == 0 {
+		return "", nil
+	}
 	edits := e.v.Cut(func(m rawjson.Value) bool {
 		if isName(m.Key(), listKey) {
 			return len(e.functions) == 0
 		}
 		return m.Kind() != rawjson.Null && !e.hosted[m.Key()]
 	})
-	if len(e.functions) == 0 && len(e.hosted) == 0 {
-		return "", nil
-	}
 	if len(e.functions) > 0 {
-		list, err := only(e.v, listKey)
+		list, err := on.Elements(e.v, listKey, e.functions)
 		if err != nil {
 			return "", err
 		}
-		edits = append(edits, spliced(list, e.functions)...)
+		edits = append(edits, list...)
 	}
 	return codec.Within(e.v, edits)
 }
 
-// functionText writes a declaration. JSON Schema goes where the server takes
-// it as it is.
-func functionText(t middleware.Tool, h *tool) (string, error) {
-	if h == nil || h.was.Kind != middleware.KindFunction {
-		return codec.Object(
-			codec.Member{Key: "name", Raw: rawjson.Quote(t.Name)},
-			codec.Member{Key: "description", Raw: quoteOrNone(t.Description)},
-			codec.Member{Key: schemaKey, Raw: string(t.Parameters)}), schemaError(t)
+// toolText writes a tool: a function, or one of the provider that nobody changed.
+func toolText(t middleware.Tool) (string, error) {
+	v, err := on.Value(t.Native)
+	if err != nil {
+		return "", err
 	}
-	if t.Strict {
-		return "", codec.Unencodablef("a tool cannot be strict")
-	}
-	var set []codec.Member
-	if t.Name != h.was.Name {
-		set = append(set, codec.Member{Key: "name", Raw: rawjson.Quote(t.Name)})
-	}
-	if t.Description != h.was.Description {
-		set = append(set, codec.Member{Key: "description", Raw: quoteOrNone(t.Description)})
-	}
-	if !bytes.Equal(t.Parameters, h.was.Parameters) {
-		if err := schemaError(t); err != nil {
-			return "", err
+	var was middleware.Tool
+	if t.Kind != middleware.KindFunction {
+		for m := range v.Each() {
+			was = readHosted(m)
 		}
-		set = append(set, codec.Member{Key: schemaKey, Raw: string(t.Parameters)}, codec.Member{Key: ownKey})
+		if !v.Exists() || !codec.SameTool(t, was) {
+			return "", codec.Unencodablef("a tool of kind %q", t.Kind)
+		}
+		return v.Raw(), nil
 	}
-	if len(set) == 0 {
-		return h.v.Raw(), nil
+	if v.Exists() {
+		switch was, err = readTool(v); {
+		case err != nil:
+			return "", codec.Unencodablef("the Native of a tool is none: %v", err)
+		case was.Name == "" && was.Description == "" && was.Parameters == nil:
+			return "", codec.Unencodablef("the Native of a function declares none")
+		case t.Strict:
+			return "", codec.Unencodablef("a tool cannot be strict")
+		}
 	}
-	return edited(h.v, set...)
+	members := toolMembers(t)
+	if string(t.Parameters) != string(was.Parameters) {
+		if _, err := codec.Parse(string(t.Parameters)); err != nil && len(t.Parameters) > 0 {
+			return "", codec.Unencodablef("parameters that are not JSON")
+		}
+		members = append(members, lens.None(ownKey))
+	}
+	return on.Write(v, toolMembers(was), members)
 }
 
-func schemaError(t middleware.Tool) error {
-	if len(t.Parameters) == 0 {
-		return nil
+// toolMembers projects a function. A schema in the provider's own form gives way
+// to one of JSON Schema, which the server takes as it is.
+func toolMembers(t middleware.Tool) []lens.Member {
+	return []lens.Member{
+		lens.Text("name", t.Name),
+		lens.Word("description", t.Description),
+		lens.Raw(schemaKey, string(t.Parameters)),
 	}
-	if _, err := codec.Parse(string(t.Parameters)); err != nil {
-		return codec.Unencodablef("a schema that is no JSON")
-	}
-	return nil
 }

@@ -1,4 +1,4 @@
-package gemini2_test
+package gemini_test
 
 import (
 	"encoding/json"

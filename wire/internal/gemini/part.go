@@ -1,4 +1,4 @@
-package gemini2
+package gemini
 
 import (
 	"encoding/base64"

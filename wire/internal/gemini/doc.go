@@ -32,4 +32,4 @@
 // not, a change of a further candidate, and a change of a built-in tool.
 //
 // Source: https://ai.google.dev/api/generate-content, and recorded exchanges.
-package gemini2
+package gemini

@@ -7,6 +7,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // The words of the wire that this package writes, and the first numbers, which
@@ -104,45 +105,43 @@ const (
 	totalKey   = "totalTokenCount"
 )
 
+// hasFigures reports whether usageMetadata has a count. Chunks without any leave the
+// figures of an earlier one.
 func hasFigures(v rawjson.Value) bool {
-	for m := range v.Each() {
-		if m.Kind() == rawjson.Number && (is(m.Key(), []string{promptKey, toolKey, cachedKey, answerKey, thoughtKey, totalKey})) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{promptKey, toolKey, cachedKey, answerKey, thoughtKey, totalKey}, func(key string) bool {
+		return on.Get(v, key).Kind() == rawjson.Number
+	})
 }
 
+// usageOf reads the figures. A negative count is none.
 func usageOf(v rawjson.Value) middleware.Usage {
-	count := func(key string) int64 { return max(0, codec.Int(get(v, key))) }
+	count := func(key string) int64 { return max(0, codec.Int(on.Get(v, key))) }
 	sum := middleware.Usage{Input: count(promptKey), Output: count(answerKey)}.
 		Add(middleware.Usage{Input: count(toolKey), Output: count(thoughtKey)})
 	sum.Cached, sum.Reasoning = count(cachedKey), count(thoughtKey)
 	return sum
 }
 
-// usageMembers returns the figures that v shall have to say u.
-func usageMembers(v rawjson.Value, u middleware.Usage) ([]codec.Member, error) {
-	tool := codec.Int(get(v, toolKey))
-	if u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0 {
-		return nil, codec.Unencodablef("figures that this format has no place for")
-	}
+// usageMembers projects figures onto usageMetadata, which is v now: of the input,
+// what v has for tool results stays theirs.
+func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
+	tool := codec.Int(on.Get(v, toolKey))
 	if tool > u.Input {
 		tool = 0
 	}
-	var out []codec.Member
-	set := func(key string, n int64) {
-		if old := get(v, key); codec.Int(old) != n {
-			out = append(out, codec.Member{Key: key, Raw: codec.Count(n)})
+	var out []lens.Member
+	put := func(key string, n int64) {
+		if n != 0 || on.Get(v, key).Exists() {
+			out = append(out, lens.Raw(key, codec.Count(n)))
 		}
 	}
-	set(promptKey, u.Input-tool)
-	set(toolKey, tool)
-	set(cachedKey, u.Cached)
-	set(answerKey, u.Output-u.Reasoning)
-	set(thoughtKey, u.Reasoning)
-	if get(v, totalKey).Exists() {
-		set(totalKey, u.Input+u.Output)
+	put(promptKey, u.Input-tool)
+	put(toolKey, tool)
+	put(cachedKey, u.Cached)
+	put(answerKey, u.Output-u.Reasoning)
+	put(thoughtKey, u.Reasoning)
+	if on.Get(v, totalKey).Exists() {
+		put(totalKey, u.Input+u.Output)
 	}
-	return out, nil
+	return out
 }

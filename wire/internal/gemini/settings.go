@@ -1,4 +1,4 @@
-package gemini2
+package gemini
 
 import (
 	"strings"
