@@ -216,7 +216,7 @@ func TestRepetition(t *testing.T) {
 	other := middlewaretest.Text("two")
 	resp, _, err = through(t, answer.Options{MaxAttempts: 9}, same, other, middlewaretest.Text(" one"), other)
 	require.NoError(t, err)
-	require.Equal(t, []string{"ended after attempt 4: 3 invalid answers in a row brought nothing that had not failed before"}, resp.Report.Notes)
+	require.Equal(t, []string{"ended after attempt 4: 3 invalid answers in a row repeated earlier failures"}, resp.Report.Notes)
 }
 
 func TestCheckThatCannotDecide(t *testing.T) {

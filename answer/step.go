@@ -128,7 +128,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.failures.Same()))
 		return s.exhausted()
 	case stale >= repeat.Hopeless:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row brought nothing that had not failed before", s.attempt, stale))
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", s.attempt, stale))
 		return s.exhausted()
 	}
 	turn := s.turn(ctx, sent)

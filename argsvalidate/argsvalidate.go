@@ -1,24 +1,27 @@
-// Package argsvalidate lets only valid tool calls through, and asks the model
-// again about the others.
+// Package argsvalidate validates the tool calls of a model's response and
+// re-asks the model if a call is invalid.
 //
 //	call := argsvalidate.New(argsvalidate.Options{})(model)
 //
-// Every tool call of an answer is judged inside the model step, before a tool
-// runs and before a person is asked: is it whole, is the tool declared, are the
-// arguments one JSON object, do they satisfy the tool's schema and your rules.
-// Empty optional values are taken out first, and what is certain to be put
-// right locally is mended. If a call is still invalid, each call of the message
-// gets its reply, an error that lists everything wrong at once for a bad one,
-// and the model is asked again. Failed turns stay inside the step.
+// The middleware validates every tool call inside the model step, before a
+// tool runs and before a person is asked for approval. A call is valid if it
+// is complete, its tool is declared, its arguments are one JSON object, and
+// they satisfy the tool's schema and your rules. Empty optional values are
+// removed first. Mistakes with only one possible fix are repaired.
 //
-// The same judgement is there without a model: [Validator.Validate], for
-// arguments that a person has edited, in a loop, or over recorded logs.
+// If a call is still invalid, the model is called again. Each call of the
+// message gets a reply: an invalid call an error that lists all of its issues,
+// a valid call a notice that it was not executed. Failed turns are not
+// returned; the step's report holds them.
+//
+// [Validator.Validate] does the same validation without a model: for arguments
+// that a person has edited, in a loop of your own, or for recorded logs.
 //
 // # Issue codes
 //
-// A fault found by a JSON Schema keyword has the keyword for a code: required,
-// type, enum, additionalProperties and so on; an object that "false" refuses has
-// the code false. The others:
+// An issue found by a JSON Schema keyword has the keyword as its code:
+// required, type, enum, additionalProperties and so on. An object that the
+// schema false rejects has the code false. The other codes:
 //
 //	syntax, trailing_data, utf8   the arguments are not one JSON text
 //	size, depth, number           they are past the Limits
@@ -53,143 +56,147 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// Options configure New and NewValidator. The zero value re-asks twice, strips
-// optional empties, mends what is certain, refuses undeclared tools, and fails
-// open.
+// Options configure New and NewValidator. The zero value makes two re-asks,
+// strips empty optional values, applies the default repairs, rejects
+// undeclared tools, and returns the invalid message if all attempts fail.
 type Options struct {
-	MaxAttempts     int // model calls of a step, the first one included; 0 means 3, 1 never asks again
+	MaxAttempts     int // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
 	OnExhausted     OnExhausted
 	UnknownTools    UnknownTools
 	UnusableSchemas UnusableSchemas
-	Properties      Properties // undeclared properties under an open schema
+	Properties      Properties // undeclared properties that the schema does not forbid
 	Strip           strip.Mode
-	Placeholders    []string    // strings that strip also takes as empty; nil: none
+	Placeholders    []string    // strings that strip treats as empty too
 	Mend            []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.None() turns them off
-	Fixers          []Fixer     // yours, tried in order when the built-in ones fail; one that panics or is late has no fix
+	Fixers          []Fixer     // your own repairs, tried in order if the built-in ones fail; a panic or a timeout counts as no repair
 	Batch           batch.Policy
-	// FreshOnRepeat changes the next request when the model has sent the very same
-	// invalid calls again: it leaves the failed turns of the step out, and a user
-	// message behind the conversation says what was wrong. It helps some small
-	// models at temperature 0 and hurts others; see docs/feedback.md. While valid
-	// calls are held (batch.KeepValid), the failed turns stay.
+	// FreshOnRepeat changes the next request if the model has sent the same
+	// invalid calls again. The request then leaves out the failed turns of the
+	// step, and a user message after the conversation says what was wrong.
+	// FreshOnRepeat helps some small models at temperature 0 and hurts others;
+	// see docs/feedback.md. While valid calls are held (batch.KeepValid), the
+	// failed turns stay.
 	FreshOnRepeat bool
-	LastTurnOnly  bool // a re-ask has the last failed turn only, not those before it: fewer tokens
-	Formats       bool // assert "format", which JSON Schema leaves open
-	// Dialect is that of schemas without $schema: its URI, or draft-04, draft-06,
-	// draft-07, 2019-09 or 2020-12. "" means 2020-12.
+	LastTurnOnly  bool // a re-ask has only the last failed turn, which saves tokens
+	Formats       bool // validate "format", which JSON Schema leaves optional
+	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
+	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect     string
 	Rules       []Rule
-	RuleTimeout time.Duration // for each call of a function of yours: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
+	RuleTimeout time.Duration // for each call of your functions: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
 	OnRuleError OnRuleError
-	Tools       []middleware.Tool // these, and the request's own of other names; nil: the request's own
+	Tools       []middleware.Tool // added to the request's tools; they replace those of the same name
 	Limits      Limits
 	PerTool     map[string]ToolOptions     // by tool name
-	Feedback    func(FeedbackInput) string // nil: DefaultFeedback
+	Feedback    func(FeedbackInput) string // nil means DefaultFeedback
 }
 
-// ToolOptions changes Options for one tool. A zero field inherits.
+// ToolOptions changes Options for one tool. A zero field inherits from
+// Options.
 type ToolOptions struct {
 	Strip       strip.Mode
-	Mend        []mend.Rule       // nil inherits. Not ToolName, which is the Options' to say: the tool is not known yet
-	Aliases     map[string]string // names that mend.Rename may take for a declared property
+	Mend        []mend.Rule       // nil inherits; without ToolName, which belongs into Options because it applies before the tool is known
+	Aliases     map[string]string // names that mend.Rename may replace by a declared property
 	OnExhausted OnExhausted
 	Properties  Properties
-	MaxAttempts int // counts the attempts of the step; where several calls are invalid, the largest counts
+	MaxAttempts int // model calls of a step; if several calls are invalid, the largest value counts
 }
 
-// Inherit is the zero value of OnExhausted and Properties: in ToolOptions it
-// means what Options say, in Options the default.
+// Inherit is the zero value of OnExhausted and Properties. In ToolOptions it
+// means the value in Options; in Options it means the default.
 const Inherit = 0
 
-// OnExhausted says what a step returns if calls are still invalid when no attempt
-// is left. If the settings of the invalid calls differ, the strictest counts:
-// Raise, then DropInvalid, then Pass.
+// OnExhausted selects what a step returns if calls are still invalid after the
+// last attempt. If the settings of the invalid calls differ, the strictest
+// counts: Raise, then DropInvalid, then Pass.
 type OnExhausted uint8
 
 // The settings.
 const (
-	// Pass is the default. It returns the response with all calls: valid ones as
-	// they were validated, invalid ones as they were sent, but for broken ids.
-	// Report.Status is middleware.Invalid, also where some calls are valid: look at
-	// it before you run a call.
+	// Pass is the default. It returns the response with all calls: valid ones
+	// as validated, invalid ones as sent, except for broken ids. Report.Status
+	// is middleware.Invalid, even if some calls are valid: check it before you
+	// run a call.
 	Pass OnExhausted = iota + 1
-	// Raise returns no response but an *Error with ErrExhausted and ErrInvalid. Its
-	// Response, Verdicts and Replies hold all calls, the valid ones too.
+	// Raise returns an *Error with ErrExhausted and ErrInvalid instead of a
+	// response. Its Response, Verdicts and Replies hold all calls, including the
+	// valid ones.
 	Raise
-	// DropInvalid returns the response with its valid calls only. Report.Status is
-	// that of these calls, and a note names the ids that were dropped. If no valid
-	// call is left it does what Raise does.
+	// DropInvalid returns the response with its valid calls only.
+	// Report.Status is that of these calls, and a note names the ids of the
+	// dropped calls. If there is no valid call, it does the same as Raise.
 	DropInvalid
 )
 
-// Fixer is a repair of your own: it returns new arguments, or false. They are
-// validated like any other. A panic and a timeout count as false.
+// Fixer is a repair of your own. It returns new arguments, or false. The new
+// arguments are validated too. A panic or a timeout counts as false.
 type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
-// UnknownTools says what a call to an undeclared tool is.
+// UnknownTools selects the status of a call to an undeclared tool.
 type UnknownTools uint8
 
-// What it may be.
+// The settings.
 const (
-	RejectUnknown UnknownTools = iota // invalid
-	PassUnknown                       // unchecked, if its arguments are a JSON object and the rules agree
+	RejectUnknown UnknownTools = iota // the call is invalid
+	PassUnknown                       // the call is unchecked, if its arguments are a JSON object and the rules accept it
 )
 
-// UnusableSchemas says what a call to a tool is whose schema does not compile,
-// or would cost too much.
+// UnusableSchemas selects the status of a call to a tool whose schema does not
+// compile or would cost too much.
 type UnusableSchemas uint8
 
-// What it may be.
+// The settings.
 const (
-	PassUnusable   UnusableSchemas = iota // unchecked, if its arguments are a JSON object and the rules agree
-	RejectUnusable                        // invalid, with the issue unusable_schema
+	PassUnusable   UnusableSchemas = iota // the call is unchecked, if its arguments are a JSON object and the rules accept it
+	RejectUnusable                        // the call is invalid, with the issue unusable_schema
 )
 
-// Properties says what an undeclared property is under a schema that does not
-// forbid it: an object schema that declares properties and says nothing about
+// Properties selects the status of an undeclared property under an open
+// schema: one that declares properties and does not say whether it allows
 // others.
 type Properties uint8
 
-// What it may be.
+// The settings.
 const (
-	BySchema         Properties = iota + 1 // valid; the default
-	RejectUndeclared                       // an issue of code undeclared
-	NoteUndeclared                         // valid, with a note in the report
+	BySchema         Properties = iota + 1 // it is valid; the default
+	RejectUndeclared                       // it is an issue of code undeclared
+	NoteUndeclared                         // it is valid, and the report has a note
 )
 
-// OnRuleError says what happens when a rule could not decide: it returned an
-// error, panicked, or was not back in time.
+// OnRuleError selects what happens if a rule could not decide: it returned an
+// error, panicked, or timed out.
 type OnRuleError uint8
 
-// What may happen.
+// The settings.
 const (
-	FailStep OnRuleError = iota // the step ends with ErrRule, whatever OnExhausted says: a database that is down is not the model's fault
-	AsIssue                     // the call is invalid; the model is told that it could not be checked, not why
-	Ignore                      // the rule is passed over, with a note in the report
+	FailStep OnRuleError = iota // the step ends with ErrRule, for every OnExhausted: a failed database, for example, is not the model's mistake
+	AsIssue                     // the call is invalid; its issue says that the call could not be checked, and not why
+	Ignore                      // the rule is skipped, and the report has a note
 )
 
-// Limits bound what is validated: the calls of one message, and the arguments
-// of one call. Zero fields mean the defaults.
+// Limits limit the calls of one message and the arguments of one call. A zero
+// field means its default.
 type Limits struct {
-	Bytes    int // default 1 MiB; longer arguments are refused unread
-	Depth    int // of nested objects and arrays, at most 512; default 64
-	Number   int // characters of one number, at most 10,000; default 1,000
-	Exponent int // of one number, either sign, at most 10,000; default 400
-	// Calls is how many calls of one message are validated, at most 65,536;
-	// default 128. A message with more is invalid: the first call past the limit
-	// has the issue too_many_calls, those after it undecided, and none of them
-	// is sent back to the model. The calls within the limit are validated as
-	// usual; DropInvalid keeps the valid ones.
+	Bytes    int // of arguments; default 1 MiB; longer arguments are rejected without parsing
+	Depth    int // of nested objects and arrays; at most 512, default 64
+	Number   int // characters of one number; at most 10,000, default 1,000
+	Exponent int // of one number, positive or negative; at most 10,000, default 400
+	// Calls is the number of calls of one message that are validated; at most
+	// 65,536, default 128. A message with more calls is invalid. The first
+	// call past the limit has the issue too_many_calls, those after it have
+	// the issue undecided, and none of them is echoed to the model. The calls
+	// within the limit are validated as usual, and DropInvalid keeps the valid
+	// ones.
 	Calls int
-	// Turns is how many bytes of text and arguments failed turns add to a request;
-	// default 1 MiB. The oldest are left out first, the last one never is: batch.Echo
-	// bounds it.
+	// Turns is the number of bytes of text and arguments that failed turns add
+	// to a request; default 1 MiB. The oldest turns are left out first. The
+	// last one is always sent; batch.Echo limits its size.
 	Turns int
 }
 
 const maxAttempts = 1000
 
-// Past these, jsonschema/v5 takes seconds for one value.
+// Past these values, jsonschema/v5 takes seconds for one value.
 const (
 	maxDepth  = 512
 	maxDigits = 10_000
@@ -203,7 +210,7 @@ const (
 	defaultRuleTimeout = 10 * time.Second
 )
 
-// clone keeps o apart from the slices and maps of the caller.
+// clone copies the slices and maps of o, which the caller may modify later.
 func (o Options) clone() Options {
 	o.Placeholders = slices.Clone(o.Placeholders)
 	o.Fixers = slices.Clone(o.Fixers)
@@ -235,7 +242,8 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// forTool returns the settings for a tool, nothing left to inherit.
+// forTool returns the settings for a tool, with the inherited values filled
+// in.
 func (o Options) forTool(name string) ToolOptions {
 	var t ToolOptions
 	if o.PerTool != nil {
@@ -258,9 +266,10 @@ func (l Limits) scan() rawjson.Limits {
 	return rawjson.Limits{Bytes: l.Bytes, Depth: l.Depth, Number: l.Number, Exponent: l.Exponent}
 }
 
-// Validate returns what is wrong with o: for options read from a file or a
-// flag. New panics with it. Schemas are not looked at: one that does not
-// compile is a note in each report.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New panics with the same error. Validate
+// does not check schemas: a schema that does not compile is a note in each
+// report.
 func (o Options) Validate() error {
 	wrong := func(field, what string, got any) error {
 		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)
@@ -327,7 +336,8 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// isNil also finds a nil pointer in the interface, whose methods would panic.
+// isNil also detects a nil pointer in the interface, whose methods would
+// panic.
 func isNil(r Rule) bool {
 	v := reflect.ValueOf(r)
 	return r == nil || v.Kind() == reflect.Pointer && v.IsNil()
@@ -348,25 +358,27 @@ func (t ToolOptions) validate(where string) error {
 
 // New returns NewValidator(o).Middleware(). It panics if o.Validate fails.
 //
-// Position: outside retry, so that a re-ask gets its own attempts; inside
-// tracing, so that one span covers the hidden ones; outside of anything that
-// rewrites calls, or the rewritten ones are not judged.
+// Position: outside retry, so that a re-ask gets its own attempts. Inside
+// tracing, so that one span covers all attempts. Outside any middleware that
+// rewrites calls: calls that are rewritten outside it are not validated.
 func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() }
 
-// Middleware returns the layer that judges each answer and asks again. Safe
-// for concurrent use.
+// Middleware returns the middleware that validates each response and re-asks
+// the model. It is safe for concurrent use.
 //
-// The outcome is a response whose calls are all valid; or, when no attempt is
-// left, what OnExhausted says; or an *Error; or the error of the model call.
-// An answer without tool calls to the first attempt is returned as it is, unless
-// the request demands a call (ToolChoice): then the model is asked for
-// it once more, and an answer without a call after that is returned with a note,
-// under Raise an error with ErrNoCall. Answers that were refused, filtered or cut
-// off, and those with a call that the provider ran, pass.
+// A step returns one of these: a response whose calls are all valid; after the
+// last attempt, what OnExhausted says; an *Error; or the error of the model
+// call.
 //
-// What a request's Sink gets of tool calls are the valid ones, once the step
-// has accepted them. If the message that is returned is not the last attempt's,
-// the Sink gets EventReset and its text first.
+// A response without tool calls to the first attempt is returned unchanged,
+// unless the request demands a call (ToolChoice). Then the model is asked once
+// more for a call. If it sends none again, the response is returned with a
+// note, or with Raise as an error with ErrNoCall. A response passes if it was
+// refused, filtered or cut off, or if it has a call that the provider ran.
+//
+// A request's Sink gets only valid tool calls, once the step has accepted
+// them. If the returned message is not that of the last attempt, the Sink
+// first gets EventReset and the text of the returned message.
 func (v *Validator) Middleware() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {

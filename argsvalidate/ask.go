@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ask makes the next request: the failed turn and its replies behind the one
-// before, or what Options.FreshOnRepeat says.
+// ask makes the next request. It appends the failed turn and its replies, or
+// does what Options.FreshOnRepeat says.
 func (s *step) ask(ctx context.Context, sent middleware.Message) {
 	if s.v.o.FreshOnRepeat && s.failures.Same() > 1 && s.held == nil {
 		reply := middleware.User(s.afresh(ctx))
@@ -26,8 +26,8 @@ func (s *step) ask(ctx context.Context, sent middleware.Message) {
 	s.extend(turn)
 }
 
-// extend puts a failed turn into the next request, behind those before it that
-// there is room for.
+// extend appends a failed turn to the next request, after the earlier turns
+// that fit into the limit.
 func (s *step) extend(turn []middleware.Message) {
 	limit := s.v.o.Limits.Turns
 	if s.v.o.LastTurnOnly {
@@ -39,11 +39,11 @@ func (s *step) extend(turn []middleware.Message) {
 	s.asked = asked
 }
 
-// afresh says what was wrong with calls that the request does not hold.
+// afresh describes the errors of calls that the next request does not contain.
 func (s *step) afresh(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
-	for _, reply := range batch.Replies(s.judged.verdicts, batch.ReissueAll, s.v.render(ctx, s.judged, s.attempt, false, true)) {
+	for _, reply := range batch.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, s.checked, s.attempt, false, true)) {
 		if reply.IsError && b.Len() < maxText {
 			b.WriteString("\n\n" + reply.Text())
 		}
@@ -51,8 +51,8 @@ func (s *step) afresh(ctx context.Context) string {
 	return cut(b.String(), maxText)
 }
 
-// modelsFault reports whether a call is invalid for another reason than that it
-// could not be checked.
+// modelsFault reports whether a call is invalid for another reason than that
+// it could not be checked.
 func (s *step) modelsFault() bool {
 	for v := range s.open() {
 		for _, i := range v.Issues {

@@ -53,7 +53,7 @@ func TestUnknownToolMayPass(t *testing.T) {
 	require.Equal(t, []string{`{"a": null, "b": []}`}, out.arguments(), "what no schema describes is not stripped")
 	require.Equal(t, middleware.Unchecked, out.report.Status)
 
-	v := judge(t, o, note, "[]")
+	v := verdictOf(t, o, note, "[]")
 	require.Equal(t, []string{"not_object"}, codes(v))
 	verdicts, err := argsvalidate.NewValidator(unmended(o)).Validate(t.Context(), nil, call("1", "other", "[]"))
 	require.Error(t, err, "but an object it has to be")
@@ -127,7 +127,7 @@ func TestKinds(t *testing.T) {
 	t.Run("a tool without a schema takes any object", func(t *testing.T) {
 		t.Parallel()
 		for _, schema := range []string{"", "null"} {
-			v := judge(t, argsvalidate.Options{}, tool("free", schema), `{"a": null, "b": {"c": []}}`)
+			v := verdictOf(t, argsvalidate.Options{}, tool("free", schema), `{"a": null, "b": {"c": []}}`)
 			require.Equal(t, `{"a": null, "b": {"c": []}}`, v.Call.Arguments)
 		}
 	})
@@ -141,7 +141,7 @@ func TestOtherChoices(t *testing.T) {
 	}
 	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(resp))
 	require.Equal(t, middleware.Invalid, out.report.Status)
-	require.Equal(t, []string{"not asked again: another choice of the answer holds tool calls, which nobody has validated"}, out.report.Notes)
+	require.Equal(t, []string{"not asked again: another choice of the answer holds tool calls, which were not validated"}, out.report.Notes)
 	require.Equal(t, resp.Choices, out.resp.Choices)
 
 	resp.Choices = []middleware.Message{middleware.Assistant("or in words")}

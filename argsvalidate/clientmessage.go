@@ -9,17 +9,17 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Bounds of a ClientMessage.
+// Limits on a ClientMessage.
 const (
 	maxClientFaults  = 3
 	maxClientMessage = 500 // bytes
 )
 
 // ClientMessage returns one sentence for the user of the agent, such as
-// "read_file: file_path is missing (3 attempts)". It names tools and properties
-// that are declared, and says what is wrong with them. It holds no value, no
-// name that the model made up and no text of a rule, so a proxy may send it to
-// any client. It has at most 500 bytes.
+// "read_file: file_path is missing (3 attempts)". It names declared tools and
+// properties and says what is wrong with them. It contains no values, no names
+// that the model made up and no text of a rule, so a proxy may send it to any
+// client. It has at most 500 bytes.
 func (e *Error) ClientMessage() string {
 	var faults []string
 	for n, v := range e.Verdicts {
@@ -57,7 +57,7 @@ func (e *Error) toolName(n int) string {
 	return e.Verdicts[n].Call.Name
 }
 
-// clientFault returns an issue of verdict n in words that every client may read.
+// clientFault describes an issue of verdict n without text of the model.
 func (e *Error) clientFault(n int, i middleware.Issue) string {
 	name := e.toolName(n)
 	switch i.Code {
@@ -77,7 +77,7 @@ func (e *Error) clientFault(n int, i middleware.Issue) string {
 	return cut(name, maxClientMessage/8) + ": " + place + " " + clientWords(i.Code)
 }
 
-// clientWords returns what is wrong with a value, by the code of its issue.
+// clientWords describes an issue by its code.
 func clientWords(code string) string {
 	switch code {
 	case "required", "dependentRequired":
@@ -101,8 +101,9 @@ func clientWords(code string) string {
 	return "is invalid (" + code + ")"
 }
 
-// declaredPart returns the longest prefix of pointer whose properties the schema
-// of verdict n's tool declares: the model made up the names behind it.
+// declaredPart returns the longest prefix of pointer whose properties are
+// declared by the schema of verdict n's tool. The model made up the names
+// after it.
 func (e *Error) declaredPart(n int, pointer string) string {
 	if n >= len(e.plans) || e.plans[n].compiled == nil || e.plans[n].compiled.schema == nil {
 		return ""

@@ -58,7 +58,7 @@ func TestManyGoroutinesWithChangingSchemas(t *testing.T) {
 	wg.Wait()
 }
 
-// More schemas than a Validator keeps: judged all the same.
+// More schemas than a Validator keeps: they are validated all the same.
 func TestMoreSchemasThanAreKept(t *testing.T) {
 	t.Parallel()
 	v := argsvalidate.NewValidator(unmended(argsvalidate.Options{}))

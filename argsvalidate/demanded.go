@@ -9,9 +9,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// lacksCall reports whether an answer has no tool call although the request
-// demands one. It is no fault of the model if the answer was refused, filtered or
-// cut off, or holds a call that the provider ran itself.
+// lacksCall reports whether the request demands a tool call and the response
+// has none. It returns false for a response that was refused, filtered or cut
+// off, or that has a call that the provider ran itself.
 func (s *step) lacksCall(resp *middleware.Response) bool {
 	if s.req.ToolChoice.Mode != middleware.ToolRequired && s.req.ToolChoice.Name == "" {
 		return false
@@ -27,22 +27,21 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	return !resp.Message.Refused() && !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
 }
 
-// demand asks the model once more for the call that the request demands. done:
-// the answer is handed on, or the held batch in its place, or err is the outcome
-// of the step.
+// demand asks the model once more for the call that the request demands. If
+// done is true, the step returns the response or the held batch, or err.
 func (s *step) demand(ctx context.Context) (done bool, err error) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
 	if p := s.known.find(s.req.ToolChoice.Name); p.declared() {
 		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
 	}
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })
-	if !inside && !s.demanded && s.attempt < limit { // a layer inside, such as textcall, has asked again already
+	if !inside && !s.demanded && s.attempt < limit { // an inner middleware such as textcall has already re-asked
 		s.demanded = true
 		reply := middleware.User(demandText(s.req.ToolChoice.Name, s.known.available()))
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {
-			said = middleware.Assistant("(empty)") // many servers refuse an empty message, and two of the user in a row
+			said = middleware.Assistant("(empty)") // many servers reject an empty message, and two user messages in a row
 		}
 		s.extend([]middleware.Message{said, reply})
 		return false, nil
@@ -55,7 +54,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 	return true, &Error{Response: s.last, reasons: []error{ErrExhausted, ErrNoCall}}
 }
 
-// demandText answers an answer without a call.
+// demandText is the reply to a response without a call.
 func demandText(only string, available []string) string {
 	if only != "" {
 		return fmt.Sprintf("Your last message calls no tool, but the tool '%.64s' must be called now. Call it.", strings.ToValidUTF8(only, "\uFFFD"))

@@ -9,48 +9,50 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Why a step or a validation failed.
+// Reasons why a step or a validation failed.
 var (
-	// ErrExhausted: the model did not send a valid message in MaxAttempts.
+	// ErrExhausted: the model sent no valid message in MaxAttempts attempts.
 	ErrExhausted = errors.New("argsvalidate: attempts exhausted")
-	// ErrRepeated: three invalid answers in a row brought nothing that had not
-	// failed before, so no further attempt was made. The answers of earlier steps
-	// of an agent loop count. It comes with ErrExhausted.
+	// ErrRepeated: three invalid responses in a row repeated earlier failures,
+	// so no further attempt was made. Responses of earlier steps of an agent
+	// loop count. It comes with ErrExhausted.
 	ErrRepeated = errors.New("argsvalidate: the same invalid calls again")
-	// ErrNoCall: the request demands a tool call, and the model sent none. It comes
-	// with ErrExhausted.
+	// ErrNoCall: the request demands a tool call, and the model sent none. It
+	// comes with ErrExhausted.
 	ErrNoCall = errors.New("argsvalidate: the request demands a tool call, and the model sent none")
 	// ErrInvalid: a call is invalid.
 	ErrInvalid = errors.New("argsvalidate: invalid tool call")
-	// ErrRule: a rule could not decide. It wraps the rule's own error.
+	// ErrRule: a rule could not decide. The error also wraps the rule's own
+	// error.
 	ErrRule = errors.New("argsvalidate: rule failed")
 )
 
-// Error is why a step gave no valid response, or why calls are not valid.
-// errors.Is finds ErrExhausted, ErrRepeated, ErrNoCall, ErrInvalid, ErrRule and the cause
-// in it. The ledger of a step is in middleware.ReportOf(nil, err).
+// Error reports why a step has no valid response, or which calls are invalid.
+// errors.Is finds ErrExhausted, ErrRepeated, ErrNoCall, ErrInvalid, ErrRule
+// and the cause in it. middleware.ReportOf(nil, err) returns the report of the
+// step.
 type Error struct {
-	// Response is the last one, as sent; nil if there is none. Under
-	// batch.KeepValid it is the held batch, with the calls that were corrected.
+	// Response is the last response, as sent; nil if there is none. With
+	// batch.KeepValid it is the held batch, with the corrected calls.
 	Response *middleware.Response
-	Verdicts []middleware.Verdict // on its calls, in order
-	Replies  []middleware.Message // what the model would be told next, one for each call within Limits.Calls
+	Verdicts []middleware.Verdict // on the calls of Response, in order
+	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls
 	reasons  []error
 	attempts int
-	plans    []plan // of the tool of each verdict: the name of one that is not declared is the model's own words
+	plans    []plan // of the tool of each verdict; an undeclared name is the model's own text
 }
 
-// failure returns the Error with the verdicts of j.
-func (j *judgement) failure(reasons ...error) *Error {
+// failure returns an Error with the verdicts of j.
+func (j *validation) failure(reasons ...error) *Error {
 	return &Error{Verdicts: j.verdicts, reasons: reasons, plans: slices.Clone(j.tools)}
 }
 
-// maxNamed is how many calls an error text names.
+// maxNamed is the number of calls that an error text names.
 const maxNamed = 10
 
-// Error names the attempts, the tools and the codes of what is wrong; never
-// arguments, and of the name of a tool that nobody declared only that. The text
-// of a rule's own error is as the rule made it.
+// Error returns the number of attempts, the tool names and the issue codes. It
+// contains no arguments and no names of undeclared tools. It contains the text
+// of a rule's own error unchanged.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.reasons[0].Error())
@@ -85,8 +87,8 @@ func (e *Error) Error() string {
 // Unwrap returns the reasons.
 func (e *Error) Unwrap() []error { return e.reasons }
 
-// ErrorType returns a word of low cardinality for labels and clients:
-// rule_failed if a rule could not decide, else invalid_tool_call.
+// ErrorType returns a word for metric labels and clients: rule_failed if a
+// rule could not decide, else invalid_tool_call.
 func (e *Error) ErrorType() string {
 	if slices.Contains(e.reasons, ErrRule) {
 		return "rule_failed"
@@ -94,7 +96,7 @@ func (e *Error) ErrorType() string {
 	return "invalid_tool_call"
 }
 
-// ForCall returns the error for the n-th of its calls alone.
+// ForCall returns the error for the n-th call alone.
 func (e *Error) ForCall(n int) *Error {
 	one := &Error{Response: e.Response, Verdicts: e.Verdicts[n : n+1 : n+1], reasons: e.reasons, attempts: e.attempts}
 	if n < len(e.Replies) {

@@ -12,7 +12,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// exhausted does what OnExhausted says; the strictest tool in the batch counts.
+// exhausted does what OnExhausted says; the strictest setting of the tools
+// counts.
 func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	policy := Pass
 	for v := range s.open() {
@@ -48,33 +49,33 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 		e := whole.failure(reasons...)
 		e.Response, e.attempts = s.answer(), s.attempt
 		e.Replies = s.v.replies(ctx, whole, s.attempt, s.failures.Same() > 1)
-		s.noteAll(whole) // those on the replies are new
+		s.noteAll(whole) // the replies may have added notes
 		return nil, e
 	}
 	out.Report.Status = middleware.Invalid
 	return out, nil
 }
 
-// stillHeld ends the step for an answer without a call that may not give up the
-// held batch: the batch is the outcome, and what OnExhausted says happens to it.
+// stillHeld ends the step for a response without a call that must not give up
+// the held batch. The batch is the outcome, and OnExhausted applies to it.
 func (s *step) stillHeld(ctx context.Context, reason error) (done bool, _ *middleware.Response, _ error) {
 	s.record(nil)
 	out, err := s.exhausted(ctx, []error{ErrExhausted, ErrInvalid, reason})
 	return true, out, err
 }
 
-// errUnreadable is why a message without calls is invalid.
+// errUnreadable is the reason why a message without calls is invalid.
 var errUnreadable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
 
-// isUnreadable reports whether textcall, inside, could not read the text of a
-// message without calls. It has asked the model again already.
+// isUnreadable reports whether an inner textcall could not parse the text of a
+// message without calls. textcall has then already re-asked the model.
 func isUnreadable(resp *middleware.Response) bool {
 	r := resp.Report
 	return r.Status == middleware.Invalid && len(resp.Message.ToolCalls) == 0 && r.Final >= 0 && r.Final < len(r.Attempts) &&
 		slices.ContainsFunc(r.Attempts[r.Final].Issues, func(i middleware.Issue) bool { return i.Code == "unreadable" })
 }
 
-// unreadable does what OnExhausted says: there is no call to drop.
+// unreadable does what OnExhausted says. There are no calls to drop.
 func (s *step) unreadable(resp *middleware.Response) (*middleware.Response, error) {
 	if s.v.o.OnExhausted == Pass {
 		return resp, nil
@@ -82,7 +83,7 @@ func (s *step) unreadable(resp *middleware.Response) (*middleware.Response, erro
 	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnreadable}}
 }
 
-// outOfAttempts returns why the model is not asked again; nil if it is.
+// outOfAttempts returns the reasons against a further attempt, or nil.
 func (s *step) outOfAttempts() []error {
 	limit := 0
 	for v := range s.open() {
@@ -98,7 +99,7 @@ func (s *step) outOfAttempts() []error {
 	if s.attempt >= limit {
 		return []error{ErrExhausted, ErrInvalid}
 	}
-	for _, c := range s.judged.calls {
+	for _, c := range s.checked.calls {
 		if c.Kind == middleware.KindBuiltin {
 			s.tally.Note(fmt.Sprintf("not asked again: the turn holds a call that is answered in a form of its own (%s)", text.Label(c.Name)))
 			return []error{ErrExhausted, ErrInvalid}
@@ -110,7 +111,7 @@ func (s *step) outOfAttempts() []error {
 	return nil
 }
 
-// open yields the verdicts on the calls that are still to be corrected.
+// open yields the verdicts on the calls that must still be corrected.
 func (s *step) open() iter.Seq[middleware.Verdict] {
 	verdicts := s.verdicts()
 	return func(yield func(middleware.Verdict) bool) {
@@ -122,7 +123,7 @@ func (s *step) open() iter.Seq[middleware.Verdict] {
 	}
 }
 
-// anyOpen reports whether a call is still to be corrected.
+// anyOpen reports whether a call must still be corrected.
 func (s *step) anyOpen() bool {
 	for range s.open() {
 		return true
@@ -130,9 +131,9 @@ func (s *step) anyOpen() bool {
 	return false
 }
 
-// repeated records what failed in this attempt, and reports whether it ends the
-// step before the limit: the third failure in a row that brings nothing new.
-// Failures of earlier steps of an agent loop count.
+// repeated records the failure of this attempt. It reports whether the step
+// ends before the limit: after the third failure in a row that repeats earlier
+// ones. Failures of earlier steps of an agent loop count.
 func (s *step) repeated(what string, limit int) bool {
 	stale := s.failures.Failed(what)
 	if stale < repeat.Hopeless || s.attempt >= limit {
@@ -141,13 +142,13 @@ func (s *step) repeated(what string, limit int) bool {
 	if same := s.failures.Same(); same >= repeat.Hopeless {
 		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, same))
 	} else {
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row brought nothing that had not failed before", s.attempt, stale))
+		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", s.attempt, stale))
 	}
 	return true
 }
 
-// othersCall reports whether another choice of the answer holds tool calls: a
-// turn of several choices cannot be re-asked, and theirs are nobody's to judge.
+// othersCall reports whether another choice of the response has tool calls.
+// Such a response cannot be re-asked, and those calls are not validated.
 func othersCall(resp *middleware.Response) bool {
 	return slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 })
 }

@@ -107,7 +107,7 @@ func TestAValidCallDoesNotRaise(t *testing.T) {
 	require.NoError(t, out.err)
 }
 
-// The calls of another choice are nobody's to judge, whatever was dropped.
+// The calls of another choice are never validated, whatever was dropped.
 func TestDropInvalidBesideAnotherChoice(t *testing.T) {
 	t.Parallel()
 	o := argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid}

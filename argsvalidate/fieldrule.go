@@ -25,15 +25,15 @@ import (
 //		Message: "value {value} is out of range",
 //	}
 type FieldRule[V any] struct {
-	Path     string       // JSON Pointer, or Dotted("numbers.*"); a segment * matches every element or property, ~* the key "*"
-	Tools    []string     // exact names; nil: every tool
-	Valid    func(V) bool // nil: any value will do; a value that does not decode into V is an issue
-	Message  string       // for the model; {value} stands for what was sent; required with Valid
-	Required bool         // an absent value is an issue too; under *, of each element
+	Path     string       // JSON Pointer, or Dotted("numbers.*"); the segment * matches every element or property, and ~* the key "*"
+	Tools    []string     // exact names; nil means every tool
+	Valid    func(V) bool // nil accepts any value; a value that does not decode into V is an issue
+	Message  string       // for the model; {value} is replaced by the value; required with Valid
+	Required bool         // a missing value is an issue too; after *, in each element
 }
 
-// Dotted returns the JSON Pointer of a path in dots: config.thresholds.* is
-// /config/thresholds/*. A key that holds a dot needs a JSON Pointer.
+// Dotted converts a path with dots to a JSON Pointer: config.thresholds.*
+// becomes /config/thresholds/*. For a key with a dot, write a JSON Pointer.
 func Dotted(path string) string {
 	if path == "" {
 		return ""
@@ -45,16 +45,16 @@ func Dotted(path string) string {
 	return b.String()
 }
 
-// Check returns an issue for each value that is not as it should be, in the
-// order of the arguments, 1,000 at most. It never returns an error.
+// Check returns an issue for each invalid value, in the order of the
+// arguments, at most 1,000. It never returns an error.
 func (r FieldRule[V]) Check(_ context.Context, c *Call) ([]middleware.Issue, error) {
 	return r.checkParts(c, func(string) bool { return true })
 }
 
-// scope returns what the options say about the tools and the path.
+// scope returns the tools and the path.
 func (r FieldRule[V]) scope() (tools []string, path string) { return r.Tools, r.Path }
 
-// checkParts is Check for the values at the pointers that want names.
+// checkParts does the same for the values whose pointers are accepted by want.
 func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error) {
 	if r.Tools != nil && !slices.Contains(r.Tools, c.Name) {
 		return nil, nil
@@ -76,7 +76,7 @@ func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]mid
 				issues = append(issues, middleware.Issue{Code: "required", Pointer: pointer, Message: "missing required argument '" + at + "'"})
 			}
 		default:
-			if msg := r.judge(value); msg != "" {
+			if msg := r.problem(value); msg != "" {
 				msg = strings.ReplaceAll(msg, "{value}", schema.Clip(value.Raw()))
 				issues = append(issues, middleware.Issue{Code: codeRule, Pointer: pointer, Message: msg})
 			}
@@ -85,8 +85,8 @@ func (r FieldRule[V]) checkParts(c *Call, want func(pointer string) bool) ([]mid
 	return issues, nil
 }
 
-// judge says what is wrong with a value, "" if nothing is.
-func (r FieldRule[V]) judge(value rawjson.Value) string {
+// problem describes what is wrong with a value; "" means that it is valid.
+func (r FieldRule[V]) problem(value rawjson.Value) string {
 	t := reflect.TypeFor[V]()
 	var v V
 	err := unmarshal(value, &v)
@@ -99,8 +99,8 @@ func (r FieldRule[V]) judge(value rawjson.Value) string {
 	return r.Message
 }
 
-// holdsNull reports whether a null is a value of type t, and not its zero
-// value by accident.
+// holdsNull reports whether type t can hold a null: decoding null into other
+// types leaves their zero value without an error.
 func holdsNull(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Interface:
@@ -121,8 +121,8 @@ func (r FieldRule[V]) validate() error {
 	return nil
 }
 
-// matches yields the values at a path with wildcards, and an absent value where
-// the way there ends at a missing property or element.
+// matches yields the values at a path with wildcards. If a property or element
+// on the path is missing, it yields an absent value.
 func matches(root rawjson.Value, path string) iter.Seq2[string, rawjson.Value] {
 	return func(yield func(string, rawjson.Value) bool) {
 		var segs []string
@@ -169,10 +169,10 @@ func matches(root rawjson.Value, path string) iter.Seq2[string, rawjson.Value] {
 	}
 }
 
-// ForbidPattern returns a rule that refuses every string in the arguments, at
-// any depth, in which re matches. {value} in message stands for the match.
-// tools are exact names; none: every tool. At most 1,000 issues are returned.
-// ForbidPattern panics if re is nil.
+// ForbidPattern returns a rule that rejects every string in the arguments, at
+// any depth, in which re matches. {value} in message is replaced by the match.
+// tools are exact names; without them the rule applies to every tool. The rule
+// returns at most 1,000 issues. ForbidPattern panics if re is nil.
 func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 	if re == nil {
 		panic("argsvalidate: ForbidPattern: re: must not be nil")
@@ -204,12 +204,12 @@ func ForbidPattern(re *regexp.Regexp, message string, tools ...string) Rule {
 	}}
 }
 
-// internalID is the form of the ids that LangChain gives to its own objects,
-// which models copy into arguments.
+// internalID matches the ids that LangChain gives to its own objects. Models
+// copy them into arguments.
 var internalID = regexp.MustCompile(`(?i)\blc_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 
-// InternalIDs returns a rule that refuses the internal ids of LangChain
-// (lc_ and a UUID) wherever they stand in the arguments.
+// InternalIDs returns a rule that rejects LangChain's internal ids (lc_ and a
+// UUID) anywhere in the arguments.
 func InternalIDs() Rule {
 	return ForbidPattern(internalID, "'{value}' is an internal ID of the framework, NOT a valid data identifier; use a real resource ID")
 }

@@ -36,7 +36,7 @@ func TestFieldRulePaths(t *testing.T) {
 		t.Run(c.path+" "+c.args, func(t *testing.T) {
 			t.Parallel()
 			rule := argsvalidate.FieldRule[*int]{Path: c.path, Message: "{value} is too small", Valid: func(n *int) bool { return n != nil && *n >= 10 }}
-			v := judge(t, withRules(rule), tool("t", ""), c.args)
+			v := verdictOf(t, withRules(rule), tool("t", ""), c.args)
 			require.Equal(t, c.want, pointers(v))
 		})
 	}
@@ -51,7 +51,7 @@ func TestDotted(t *testing.T) {
 func TestFieldRuleOnTheWhole(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[map[string]any]{Message: "too many: {value}", Valid: func(m map[string]any) bool { return len(m) < 2 }}
-	v := judge(t, withRules(rule), tool("t", ""), `{"a": 1, "b": 2}`)
+	v := verdictOf(t, withRules(rule), tool("t", ""), `{"a": 1, "b": 2}`)
 	require.Equal(t, []middleware.Issue{{Code: "rule", Message: `too many: {"a": 1, "b": 2}`}}, v.Issues)
 	require.Equal(t, "Tool 't' arguments: too many: {\"a\": 1, \"b\": 2}", argsvalidate.Line("t", v.Issues[0]))
 }
@@ -74,7 +74,7 @@ func TestFieldRuleRequired(t *testing.T) {
 		t.Run(c.path+" "+c.args, func(t *testing.T) {
 			t.Parallel()
 			var said []string
-			for _, i := range judge(t, withRules(argsvalidate.FieldRule[any]{Path: c.path, Required: true}), tool("t", ""), c.args).Issues {
+			for _, i := range verdictOf(t, withRules(argsvalidate.FieldRule[any]{Path: c.path, Required: true}), tool("t", ""), c.args).Issues {
 				require.Equal(t, "required", i.Code)
 				said = append(said, i.Message)
 			}
@@ -86,7 +86,7 @@ func TestFieldRuleRequired(t *testing.T) {
 func TestFieldRuleTools(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[any]{Path: "/a", Tools: []string{"weather"}, Message: "no", Valid: func(any) bool { return false }}
-	require.False(t, judge(t, withRules(rule), tool("weather", ""), `{"a": 1}`).OK())
+	require.False(t, verdictOf(t, withRules(rule), tool("weather", ""), `{"a": 1}`).OK())
 	for _, other := range []string{"weather2", "eat", "Weather", ""} {
 		issues, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", other, `{"a": 1}`)})
 		require.NoError(t, err)
@@ -97,15 +97,15 @@ func TestFieldRuleTools(t *testing.T) {
 func TestFieldRuleMessage(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.FieldRule[int]{Path: "/n", Required: true}
-	v := judge(t, withRules(rule), tool("t", ""), `{"n": "x"}`)
+	v := verdictOf(t, withRules(rule), tool("t", ""), `{"n": "x"}`)
 	require.Equal(t, []middleware.Issue{{Code: "rule", Pointer: "/n", Message: `wanted a value that fits int; sent "x"`}}, v.Issues)
 
 	_, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `{"n": `)})
 	require.Error(t, err, "what cannot be read is not passed")
 
 	for args, ok := range map[string]bool{`{"n": 5}`: true, `{"n": 5.0}`: true, `{"n": 5.5}`: false, `{"n": null}`: false} {
-		require.Equal(t, ok, judge(t, withRules(rule), tool("t", ""), args).OK(), args)
+		require.Equal(t, ok, verdictOf(t, withRules(rule), tool("t", ""), args).OK(), args)
 	}
 	nullable := argsvalidate.FieldRule[*int]{Path: "/n", Required: true}
-	require.True(t, judge(t, withRules(nullable), tool("t", ""), `{"n": null}`).OK())
+	require.True(t, verdictOf(t, withRules(nullable), tool("t", ""), `{"n": null}`).OK())
 }

@@ -9,17 +9,18 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// held is a batch that waits for its broken calls to be corrected.
+// held is a batch whose valid calls wait until its invalid calls are
+// corrected.
 type held struct {
 	resp     *middleware.Response
-	attempt  int                  // that resp answered
-	message  middleware.Message   // resp's, with the valid calls and the corrections written back, and with new calls behind
-	verdicts []middleware.Verdict // on its calls
-	tools    []plan               // of its calls
-	asked    []bool               // of each call: the last turn held it
+	attempt  int                  // the number of the attempt that returned resp
+	message  middleware.Message   // the message of resp with the corrections, followed by new calls
+	verdicts []middleware.Verdict // on the calls of message
+	tools    []plan               // of the calls of message
+	asked    []bool               // whether the last turn asked for the call
 }
 
-// valid returns the calls that are held; none without a batch.
+// valid returns the valid calls, which are held; nil without a batch.
 func (h *held) valid() []middleware.ToolCall {
 	if h == nil {
 		return nil
@@ -33,14 +34,14 @@ func (h *held) valid() []middleware.ToolCall {
 	return calls
 }
 
-// beside returns the held calls that would run beside those of the last answer,
-// and which of its calls repeat one of them. There are none if the answer stands
-// alone.
-func (s *step) beside() (held []middleware.ToolCall, repeated []bool) {
-	if s.held == nil || len(s.judged.excess) > 0 {
+// heldSiblings returns the held calls that would run together with those of
+// the last response, and which of its calls repeat one of them. It returns
+// none if the response replaces the batch.
+func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
+	if s.held == nil || len(s.checked.excess) > 0 {
 		return nil, nil
 	}
-	_, at, ok := batch.Splice(s.held.message, written(s.last.Message, s.judged.verdicts), s.held.verdicts)
+	_, at, ok := batch.Splice(s.held.message, written(s.last.Message, s.checked.verdicts), s.held.verdicts)
 	if !ok {
 		return nil, nil
 	}
@@ -51,7 +52,7 @@ func (s *step) beside() (held []middleware.ToolCall, repeated []bool) {
 	return s.held.valid(), repeated
 }
 
-// left names the broken calls that the last turn was silent about.
+// left names the invalid calls that the last turn did not mention.
 func (h *held) left() string {
 	if h == nil {
 		return ""
@@ -65,41 +66,41 @@ func (h *held) left() string {
 	return andMore(names[:min(len(names), maxNamed)], len(names))
 }
 
-// hold keeps the valid calls of a failed batch, or puts corrected ones in
-// their places.
+// hold keeps the valid calls of a failed batch, or inserts the corrected calls
+// into the held batch.
 func (s *step) hold() {
 	if s.v.o.Batch != batch.KeepValid {
 		s.noteLost()
 		return
 	}
-	if len(s.judged.excess) > 0 {
-		return // what is held stays; of a message with too many calls nothing is
+	if len(s.checked.excess) > 0 {
+		return // the held batch stays; a message with too many calls is never held
 	}
-	if s.held != nil && len(s.judged.calls) == 0 {
+	if s.held != nil && len(s.checked.calls) == 0 {
 		s.withdraw()
 		return
 	}
-	now := written(s.last.Message, s.judged.verdicts)
+	now := written(s.last.Message, s.checked.verdicts)
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
 			s.held.message = batch.FixIDs(s.req.Messages, spliced)
-			s.held.take(s.judged, at)
+			s.held.take(s.checked, at)
 			return
 		}
-		s.held = nil // an answer of its own
+		s.held = nil // the response replaces the batch
 	}
-	if s.judged.invalid() {
+	if s.checked.invalid() {
 		s.held = &held{resp: s.last, attempt: s.attempt, message: now}
 		at := make([]int, len(now.ToolCalls))
 		for i := range at {
 			at[i] = i
 		}
-		s.held.take(s.judged, at)
+		s.held.take(s.checked, at)
 	}
 }
 
 // take puts the verdicts of j in the places of its calls in the message.
-func (h *held) take(j *judgement, at []int) {
+func (h *held) take(j *validation, at []int) {
 	grow := len(h.message.ToolCalls) - len(h.verdicts)
 	h.verdicts = append(h.verdicts, make([]middleware.Verdict, grow)...)
 	h.tools = append(h.tools, make([]plan, grow)...)
@@ -114,9 +115,9 @@ func (h *held) take(j *judgement, at []int) {
 	}
 }
 
-// withdraw takes an answer in words to a held batch. If only calls to unknown
-// tools were open, the model has withdrawn those, and the held calls are the
-// outcome. Else it has given up the batch.
+// withdraw applies a response without calls to a held batch. If all open calls
+// were to unknown tools, the model has withdrawn them, and the step returns
+// the held calls. Otherwise the model has given up the batch.
 func (s *step) withdraw() {
 	valid := s.held.valid()
 	if len(valid) == 0 {
@@ -140,8 +141,8 @@ func (s *step) withdraw() {
 	s.held = &h
 }
 
-// complete reports whether the batch holds valid calls, and nothing is to be
-// corrected but calls to unknown tools.
+// complete reports whether the batch has valid calls, and no invalid calls
+// except those to unknown tools.
 func (h *held) complete() bool {
 	return len(h.valid()) > 0 && !slices.ContainsFunc(h.verdicts, func(v middleware.Verdict) bool {
 		return !v.OK() && v.Issues[0].Code != codeUnknownTool
@@ -157,12 +158,12 @@ func toolNames(calls []middleware.ToolCall) string {
 	return andMore(all, len(calls))
 }
 
-// whole is the judgement on the message that envelope returns.
-func (s *step) whole() *judgement {
+// whole returns the validation of the message that envelope returns.
+func (s *step) whole() *validation {
 	if s.held == nil {
-		return s.judged
+		return s.checked
 	}
-	j := *s.judged
+	j := *s.checked
 	j.calls, j.excess, j.notes = s.held.message.ToolCalls, nil, nil
 	j.verdicts, j.tools, j.docs = s.held.verdicts, s.held.tools, nil
 	return &j
@@ -179,19 +180,19 @@ func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Mes
 	return m
 }
 
-// noteLost says so when the model corrected its calls and left out the valid
-// siblings that it was to send again.
+// noteLost adds a note if the model corrected its calls and left out valid
+// siblings that it was asked to send again.
 func (s *step) noteLost() {
 	for _, c := range batch.Lost(s.failed, s.last.Message) {
 		s.tally.Note(fmt.Sprintf("a valid call to %s in attempt %d did not come back with the corrected ones", text.Label(c.Name), s.attempt-1))
 	}
 }
 
-// noteIDs records which ids were made up.
+// noteIDs records the ids that were replaced.
 func (s *step) noteIDs(sent middleware.Message) {
-	for i, c := range sent.ToolCalls[:len(s.judged.calls)] {
-		if id := s.judged.calls[i].ID; id != c.ID {
-			v := &s.judged.verdicts[i]
+	for i, c := range sent.ToolCalls[:len(s.checked.calls)] {
+		if id := s.checked.calls[i].ID; id != c.ID {
+			v := &s.checked.verdicts[i]
 			v.Changes = append(v.Changes, middleware.Change{By: "id", Before: c.ID, After: id})
 		}
 	}

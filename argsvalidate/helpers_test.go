@@ -90,8 +90,8 @@ func failure(t *testing.T, err error) *argsvalidate.Error {
 	return e
 }
 
-// judge validates one call to tool with these arguments.
-func judge(t *testing.T, o argsvalidate.Options, tool middleware.Tool, args string) middleware.Verdict {
+// verdictOf validates one call to tool with these arguments.
+func verdictOf(t *testing.T, o argsvalidate.Options, tool middleware.Tool, args string) middleware.Verdict {
 	t.Helper()
 	verdicts, err := argsvalidate.NewValidator(unmended(o)).Validate(t.Context(), []middleware.Tool{tool}, call("1", tool.Name, args))
 	require.Len(t, verdicts, 1)

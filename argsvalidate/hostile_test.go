@@ -120,8 +120,8 @@ func TestForToolRefusesKeysThatDifferInCaseOnly(t *testing.T) {
 		return nil, nil
 	})
 	pay := tool("pay", `{"properties":{"amount":{"type":"integer"}}}`)
-	require.Equal(t, []string{"decode"}, codes(judge(t, withRules(rule), pay, `{"amount": 5000, "Amount": 1}`)))
-	require.True(t, judge(t, withRules(rule), pay, `{"amount": 5}`).OK())
+	require.Equal(t, []string{"decode"}, codes(verdictOf(t, withRules(rule), pay, `{"amount": 5000, "Amount": 1}`)))
+	require.True(t, verdictOf(t, withRules(rule), pay, `{"amount": 5}`).OK())
 }
 
 // Raised limits do not switch rules off.
@@ -131,7 +131,7 @@ func TestRulesReadWhatTheValidatorAccepted(t *testing.T) {
 	o.Limits = argsvalidate.Limits{Bytes: 4 << 20, Depth: 100}
 	args := `{"s": "` + strings.Repeat("x", 1<<20) + `", "id": "lc_12345678-1234-1234-1234-123456789abc", "n": 5000,
 		"deep": ` + strings.Repeat("[", 90) + strings.Repeat("]", 90) + `}`
-	require.Equal(t, []string{"rule", "rule"}, codes(judge(t, o, tool("t", ""), args)))
+	require.Equal(t, []string{"rule", "rule"}, codes(verdictOf(t, o, tool("t", ""), args)))
 }
 
 func TestOptionsAreTheValidatorsOwn(t *testing.T) {

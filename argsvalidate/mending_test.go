@@ -28,19 +28,19 @@ func TestMendSavesACall(t *testing.T) {
 func TestMendOff(t *testing.T) {
 	t.Parallel()
 	const args = `{"city": "Oslo", "days": "2"}`
-	require.False(t, judge(t, argsvalidate.Options{Mend: mend.None()}, weather, args).OK())
+	require.False(t, verdictOf(t, argsvalidate.Options{Mend: mend.None()}, weather, args).OK())
 	o := argsvalidate.Options{Mend: []mend.Rule{mend.Coerce}, PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: mend.None()}}}
-	require.False(t, judge(t, o, weather, args).OK())
+	require.False(t, verdictOf(t, o, weather, args).OK())
 	other := weather
 	other.Name = "other"
-	require.True(t, judge(t, o, other, args).OK())
+	require.True(t, verdictOf(t, o, other, args).OK())
 }
 
 // A mend that does not make the whole call valid leaves no trace.
 func TestAMendThatIsNotEnoughLeavesNoTrace(t *testing.T) {
 	t.Parallel()
 	const args = `{"days": "2"}`
-	v := judge(t, argsvalidate.Options{Mend: mend.Default()}, weather, args)
+	v := verdictOf(t, argsvalidate.Options{Mend: mend.Default()}, weather, args)
 	require.Equal(t, args, v.Call.Arguments)
 	require.Empty(t, v.Changes)
 	require.Equal(t, []string{"required", "type"}, codes(v), "told as it was sent")
@@ -89,7 +89,7 @@ func TestFixers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			v := judge(t, argsvalidate.Options{Fixers: c.fixers}, weather, badWeather)
+			v := verdictOf(t, argsvalidate.Options{Fixers: c.fixers}, weather, badWeather)
 			require.Equal(t, c.want != "", v.OK())
 			if c.want == "" {
 				require.Equal(t, badWeather, v.Call.Arguments)

@@ -10,19 +10,19 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// scoped is a rule that says which tools and which place it is for.
+// scoped is a rule that names its tools and its path.
 type scoped interface {
 	scope() (tools []string, path string)
 }
 
-// maxScopeTools is the number of tools up to which the path of a rule for every
-// tool is looked for in all of them.
+// maxScopeTools is the largest number of tools for which the path of a rule
+// without tool names is looked up in every schema.
 const maxScopeTools = 100
 
-// InspectTools returns what an operator should know before tools are offered:
-// the notes of Inspect on each, names in Options.PerTool and in rules that no
-// tool has, and paths of rules that no schema declares. Reports repeat those on
-// names and paths as long as they hold.
+// InspectTools returns remarks for an operator about tools before they are
+// offered: the notes of Inspect on each tool, names in Options.PerTool and in
+// rules that match no tool, and paths of rules that no schema declares.
+// Reports repeat the remarks on names and paths in every step.
 func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	var notes []string
 	known := v.newToolbox(tools)
@@ -32,7 +32,8 @@ func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	return append(notes, known.misspelt()...)
 }
 
-// misspeltOnce returns what misspelt does, the first time.
+// misspeltOnce returns the notes of misspelt on the first call, and nil
+// afterwards.
 func (t *toolbox) misspeltOnce() []string {
 	if t.checked {
 		return nil
@@ -41,8 +42,8 @@ func (t *toolbox) misspeltOnce() []string {
 	return t.misspelt()
 }
 
-// misspelt notes names and paths in the options that the tools of a step do not
-// have.
+// misspelt notes the names and paths in the options that match no tool of a
+// step.
 func (t *toolbox) misspelt() []string {
 	var notes []string
 	unknown := func(where, name string) {
@@ -85,7 +86,7 @@ func undeclaredPath(rule, path, who string) string {
 	return fmt.Sprintf("%s: %s%sits path %s", rule, who, verb, schema.Clip(path))
 }
 
-// has reports whether a tool of that name may be called.
+// has reports whether a model may call a tool of that name.
 func (t *toolbox) has(name string) bool { return slices.Contains(t.available(), name) }
 
 func (t *toolbox) anyDeclares(path string) bool {
@@ -110,8 +111,8 @@ func (v *Validator) undeclaredPaths(p plan) []string {
 	return notes
 }
 
-// declares reports whether the schema describes a value at the path, as far as
-// that is certain.
+// declares reports whether the schema describes a value at the path. It
+// returns true if that is uncertain.
 func (c *compiled) declares(path string) bool {
 	if path == "" || c.schema == nil {
 		return true

@@ -7,9 +7,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Named returns r under a name, which errors and notes show: rule "stock" on
-// tool order. A rule of your own type may have a method Name() string instead.
-// Named panics if r is nil or name is empty.
+// Named returns r with a name that errors and notes contain, as in: rule
+// "stock" on tool order. A rule type of your own may have a method Name()
+// string instead. Named panics if r is nil or name is empty.
 func Named(name string, r Rule) Rule {
 	if isNil(r) || name == "" {
 		panic("argsvalidate: Named: the rule must not be nil, and the name not be empty")
@@ -35,7 +35,7 @@ func inner(r Rule) Rule {
 	}
 }
 
-// ruleName returns the n-th rule in the words of errors and notes.
+// ruleName returns the name of the n-th rule for errors and notes.
 func (v *Validator) ruleName(n int) string {
 	if named, ok := v.o.Rules[n].(interface{ Name() string }); ok {
 		return fmt.Sprintf("rule %q", named.Name())
@@ -43,22 +43,22 @@ func (v *Validator) ruleName(n int) string {
 	return fmt.Sprintf("rule %d", n)
 }
 
-// Note records a remark on the call without refusing it, such as "only 5 left":
-// in Verdict.Notes, for who approves the call, and with the name of the rule in
-// Report.Notes. The model does not see it. Notes of a rule that returns an
-// error, and those after Check has returned, are dropped. Note does nothing on a
-// Call that no Validator made.
+// Note adds a remark about the call without rejecting it, such as "only 5
+// left". The remark is in Verdict.Notes, for the person who approves the call,
+// and with the name of the rule in Report.Notes. The model does not see it.
+// Notes of a rule that returns an error, and notes after Check has returned,
+// are dropped. On a Call that was not made by a Validator, Note does nothing.
 func (c *Call) Note(text string) {
 	if c.notes != nil {
 		c.notes.add(text)
 	}
 }
 
-// maxRuleNotes is how many notes one rule can make on one call.
+// maxRuleNotes is the number of notes that one rule can make on one call.
 const maxRuleNotes = 16
 
-// noteList collects the notes of one run of a rule, which may go on after it
-// timed out.
+// noteList collects the notes of one run of a rule. The rule may continue
+// after it has timed out.
 type noteList struct {
 	mu   sync.Mutex
 	list []string
@@ -81,8 +81,9 @@ func (n *noteList) take() []string {
 	return list
 }
 
-// remark puts the notes of a rule on a call into its verdict and the report.
-func (j *judgement) remark(v *middleware.Verdict, name string, c *Call, notes []string) {
+// remark adds the notes of a rule on a call to the call's verdict and to the
+// report.
+func (j *validation) remark(v *middleware.Verdict, name string, c *Call, notes []string) {
 	v.Notes = append(v.Notes, notes...)
 	for _, text := range notes {
 		j.note("%s on %s: %s", name, c.where(), text)

@@ -61,7 +61,7 @@ func TestRuleNotesDoNotRefuse(t *testing.T) {
 	})
 	o := withRules(fails)
 	o.OnRuleError = argsvalidate.Ignore
-	require.Empty(t, judge(t, o, note, goodNote).Notes)
+	require.Empty(t, verdictOf(t, o, note, goodNote).Notes)
 	(&argsvalidate.Call{}).Note("a Call made by hand")
 }
 
@@ -123,7 +123,7 @@ func TestFieldRulesOnPartlyValidCalls(t *testing.T) {
 		{"not JSON", `{"n":50`, " syntax"},
 		{"duplicate", `{"n":50,"n":50,"m":1}`, "/n duplicate_key"},
 	} {
-		v := judge(t, o, order, c.args)
+		v := verdictOf(t, o, order, c.args)
 		var got []string
 		for _, i := range v.Issues {
 			got = append(got, i.Pointer+" "+i.Code)
@@ -138,12 +138,12 @@ func TestDialectOfSchemasWithoutOne(t *testing.T) {
 	tuple := tool("t", `{"properties":{"l":{"items":[{"type":"integer"}],"additionalItems":false}}}`)
 	for _, dialect := range []string{"draft-07", "http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-07/schema#", "2019-09", "draft-04"} {
 		o := argsvalidate.Options{Dialect: dialect}
-		require.Equal(t, []string{"additionalItems", "type"}, codes(judge(t, o, tuple, `{"l":["a",1]}`)), dialect)
+		require.Equal(t, []string{"additionalItems", "type"}, codes(verdictOf(t, o, tuple, `{"l":["a",1]}`)), dialect)
 		_, notes := argsvalidate.NewValidator(o).Inspect(tuple)
 		require.Empty(t, notes, dialect)
 	}
 	prefix := tool("t", `{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"l":{"prefixItems":[{"type":"integer"}]}}}`)
-	require.False(t, judge(t, argsvalidate.Options{Dialect: "draft-07"}, prefix, `{"l":["a"]}`).OK(), "$schema counts")
-	require.True(t, judge(t, argsvalidate.Options{Dialect: "draft-07"}, tool("t", `{}`), `{"l":["a"]}`).OK())
+	require.False(t, verdictOf(t, argsvalidate.Options{Dialect: "draft-07"}, prefix, `{"l":["a"]}`).OK(), "$schema counts")
+	require.True(t, verdictOf(t, argsvalidate.Options{Dialect: "draft-07"}, tool("t", `{}`), `{"l":["a"]}`).OK())
 	require.EqualError(t, argsvalidate.Options{Dialect: "draft-3"}.Validate(), `argsvalidate: Dialect: not a dialect of JSON Schema that is known, got "draft-3"`)
 }

@@ -78,8 +78,8 @@ func TestSettingsOfOneTool(t *testing.T) {
 	t.Run("Strip", func(t *testing.T) {
 		t.Parallel()
 		o := argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"note": {Strip: strip.Off}}}
-		require.JSONEq(t, `{"text": "a", "tags": []}`, judge(t, o, note, `{"text": "a", "tags": []}`).Call.Arguments)
-		require.JSONEq(t, `{"text": "a"}`, judge(t, argsvalidate.Options{}, note, `{"text": "a", "tags": []}`).Call.Arguments)
+		require.JSONEq(t, `{"text": "a", "tags": []}`, verdictOf(t, o, note, `{"text": "a", "tags": []}`).Call.Arguments)
+		require.JSONEq(t, `{"text": "a"}`, verdictOf(t, argsvalidate.Options{}, note, `{"text": "a", "tags": []}`).Call.Arguments)
 	})
 	t.Run("Properties", func(t *testing.T) {
 		t.Parallel()
@@ -89,8 +89,8 @@ func TestSettingsOfOneTool(t *testing.T) {
 		}
 		other := note
 		other.Name = "other"
-		require.True(t, judge(t, o, note, `{"text": "a", "extra": 1}`).OK())
-		require.Equal(t, []string{"undeclared"}, codes(judge(t, o, other, `{"text": "a", "extra": 1}`)))
+		require.True(t, verdictOf(t, o, note, `{"text": "a", "extra": 1}`).OK())
+		require.Equal(t, []string{"undeclared"}, codes(verdictOf(t, o, other, `{"text": "a", "extra": 1}`)))
 	})
 	t.Run("MaxAttempts", func(t *testing.T) {
 		t.Parallel()

@@ -11,15 +11,15 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// partly is a rule that can check some values of a call and leave out others.
+// partly is a rule that can check some values of a call and skip others.
 type partly interface {
 	checkParts(c *Call, want func(pointer string) bool) ([]middleware.Issue, error)
 }
 
-// fieldRulesOn runs the field rules on the i-th call, which is invalid, for the
-// values that are valid: so one reply names both kinds of fault. A rule that
-// cannot decide changes nothing here.
-func (j *judgement) fieldRulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+// fieldRulesOn runs the field rules on the i-th call, which is invalid, for
+// the values that are valid. So one reply has both kinds of issues. A rule
+// that cannot decide adds nothing here.
+func (j *validation) fieldRulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v := &j.verdicts[i]
 	if !slices.ContainsFunc(j.v.o.Rules, func(r Rule) bool { _, ok := inner(r).(partly); return ok }) || !j.tools[i].readable(v) {
 		return nil
@@ -45,7 +45,8 @@ func (j *judgement) fieldRulesOn(ctx context.Context, i int, siblings []middlewa
 	return nil
 }
 
-// readable reports whether the call failed its schema, and nothing before it.
+// readable reports whether the call failed its schema and passed all earlier
+// checks.
 func (p plan) readable(v *middleware.Verdict) bool {
 	if !p.declared() || p.compiled.schema == nil {
 		return false
@@ -60,8 +61,8 @@ func (p plan) readable(v *middleware.Verdict) bool {
 	})
 }
 
-// apartFrom returns a function that reports whether a value is valid as far as
-// the issues say: none is at its place, above it or below it.
+// apartFrom returns a function that reports whether a value has no issue at
+// its place, above it or below it.
 func apartFrom(issues []middleware.Issue) func(pointer string) bool {
 	refused := map[string]bool{} // pointers of issues, and those above them
 	at := map[string]bool{}

@@ -45,7 +45,7 @@ func aboutNames(code string) bool {
 }
 
 // object names the properties that an object accepts, if it has one too many.
-// A key that its schema does not refuse is named beside the one that it may
+// A key that its schema allows is named together with the key that it may
 // stand for.
 func (f *feedback) object(pointer string, issues []middleware.Issue) {
 	declared, sent := f.declared(pointer), f.args.At(pointer)

@@ -44,7 +44,7 @@ func TestSameFailureEndsTheStepEarly(t *testing.T) {
 	other := middlewaretest.Calls("weather", `{"days": -1}`)
 	out = run(t, argsvalidate.Options{MaxAttempts: 6, OnExhausted: argsvalidate.Raise}, request(), bad, bad, other, bad, other)
 	require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
-	require.Equal(t, []string{"ended after attempt 5: 3 invalid answers in a row brought nothing that had not failed before"}, out.report.Notes)
+	require.Equal(t, []string{"ended after attempt 5: 3 invalid answers in a row repeated earlier failures"}, out.report.Notes)
 
 	third := middlewaretest.Calls("weather", `{"days": -2}`)
 	run(t, argsvalidate.Options{MaxAttempts: 6}, request(), bad, bad, other, bad, third, bad)

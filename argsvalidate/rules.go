@@ -16,18 +16,19 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Call is what a rule sees. It must not change what it points to.
+// Call is the input of a rule. A rule must not modify the values that it
+// points to.
 type Call struct {
 	middleware.ToolCall                       // as it would run
-	Tool                middleware.Tool       // the zero Tool if the call's is not declared
+	Tool                middleware.Tool       // the zero Tool if the tool is not declared
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
-	Request             *middleware.Request   // what the model answered; never nil. In Validator.Validate it holds the tools only
+	Request             *middleware.Request   // the request that the model received; never nil. In Validator.Validate it holds only the tools
 
 	notes *noteList
-	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, for all rules together
+	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
 }
 
-// parsed returns the arguments, read. A rule may have put others in their place.
+// parsed returns the parsed arguments. A rule may have replaced Arguments.
 func (c *Call) parsed() (*rawjson.Doc, error) {
 	if c.read != nil {
 		if doc, err := c.read(); err == nil && doc.Text() == c.Arguments {
@@ -37,7 +38,8 @@ func (c *Call) parsed() (*rawjson.Doc, error) {
 	return accepted(c.Arguments)
 }
 
-// where names the tool, if it is declared: other names are the model's words.
+// where names the tool if it is declared. Other names are the model's own
+// text.
 func (c *Call) where() string {
 	if c.Tool.Name == "" {
 		return "an undeclared tool"
@@ -45,31 +47,31 @@ func (c *Call) where() string {
 	return "tool " + c.Tool.Name
 }
 
-// Rule is a check of your own, on calls that satisfy their schema; a FieldRule
-// also checks the valid values of calls that do not. Issues go
-// to the model; an issue without a code gets the code rule. An error means
-// "could not decide": it ends the step, or what Options.OnRuleError says, and
-// is never shown to the model. So do a panic and a Check that is not back
-// within Options.RuleTimeout; one that ignores its context keeps its goroutine
-// until it returns.
+// Rule is a check of your own on calls that satisfy their schema. A FieldRule
+// also checks the valid values of other calls. The issues are sent to the
+// model; an issue without a code gets the code rule.
 //
-// A rule adds a remark without refusing with Call.Note, and has a name in errors
-// with [Named]. Rules run one after the other, in order, on each call of the
-// message.
-// A Rule is used by any number of goroutines.
+// An error means that the rule could not decide. The step then ends, or does
+// what Options.OnRuleError says, and the model does not see the error. A panic
+// or a timeout (Options.RuleTimeout) counts as an error. A Check that ignores
+// its context leaks its goroutine until it returns.
+//
+// Call.Note adds a remark without rejecting the call. [Named] gives a rule a
+// name for errors and notes. Rules run one after the other, in order, on each
+// call of the message. A Rule must be safe for concurrent use.
 type Rule interface {
 	Check(ctx context.Context, c *Call) ([]middleware.Issue, error)
 }
 
-// RuleFunc adapts a function.
+// RuleFunc adapts a function to a Rule.
 type RuleFunc func(ctx context.Context, c *Call) ([]middleware.Issue, error)
 
 // Check calls f.
 func (f RuleFunc) Check(ctx context.Context, c *Call) ([]middleware.Issue, error) { return f(ctx, c) }
 
-// ForTool returns a rule for one tool whose arguments arrive decoded by
-// encoding/json. Arguments that do not decode into an A are an issue of code
-// decode.
+// ForTool returns a rule for one tool that gets the arguments decoded by
+// encoding/json. Arguments that do not decode into an A are an issue with the
+// code decode.
 func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call) ([]middleware.Issue, error)) Rule {
 	return forTools{[]string{tool}, func(ctx context.Context, c *Call) ([]middleware.Issue, error) {
 		if c.Name != tool {
@@ -90,7 +92,7 @@ func ForTool[A any](tool string, check func(ctx context.Context, args A, c *Call
 	}}
 }
 
-// forTools is a rule for the tools of these names; nil: every tool.
+// forTools is a rule for the tools of these names; nil means every tool.
 type forTools struct {
 	tools []string
 	check RuleFunc
@@ -102,8 +104,8 @@ func (r forTools) Check(ctx context.Context, c *Call) ([]middleware.Issue, error
 
 func (r forTools) scope() (tools []string, path string) { return r.tools, "" }
 
-// accepted reads arguments that the validator has accepted already, within
-// whatever limits it had.
+// accepted parses arguments that the validator has already accepted, whatever
+// its limits are.
 func accepted(arguments string) (*rawjson.Doc, error) {
 	return rawjson.Parse(arguments, rawjson.Limits{Bytes: -1, Depth: maxDepth, Number: -1, Exponent: -1})
 }
@@ -111,8 +113,8 @@ func accepted(arguments string) (*rawjson.Doc, error) {
 // maxDigitsOfGo is the length of the longest integer that a Go type holds.
 const maxDigitsOfGo = 20
 
-// unmarshal is json.Unmarshal, which also takes 5.0 and 1e1 for integers, as
-// JSON Schema does. Numbers are rewritten only if it refuses them as they are.
+// unmarshal is json.Unmarshal that also decodes 5.0 and 1e1 into integers, as
+// JSON Schema does. It rewrites numbers only if json.Unmarshal rejects them.
 func unmarshal(v rawjson.Value, into any) error {
 	err := json.Unmarshal([]byte(v.Raw()), into)
 	var wrong *json.UnmarshalTypeError
@@ -140,9 +142,9 @@ func unmarshal(v rawjson.Value, into any) error {
 	return json.Unmarshal([]byte(text), into)
 }
 
-// caseTwin returns a member whose key differs from that of another one in the
-// same object in letter case only: encoding/json takes the two for one field,
-// so a rule would see another value than the tool.
+// caseTwin returns a member whose key differs from another key of the same
+// object only in letter case. encoding/json decodes both into one field, so a
+// rule would see another value than the tool.
 func caseTwin(v rawjson.Value) rawjson.Value {
 	seen := map[string]bool{}
 	for child := range v.Each() {
@@ -160,9 +162,9 @@ func caseTwin(v rawjson.Value) rawjson.Value {
 	return rawjson.Value{}
 }
 
-// decodeIssue puts an error of encoding/json into words without Go's names.
-// The place is left out where it is not one of the arguments': encoding/json
-// gives no index of an element, and Go's name of a field without a tag.
+// decodeIssue describes an error of encoding/json without Go names. It leaves
+// out the place if encoding/json gives no place in the arguments: no index for
+// an element, and a Go field name for a field without a tag.
 func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -178,11 +180,10 @@ func decodeIssue(root rawjson.Value, err error) []middleware.Issue {
 	return issue(codeDecode, pointer, fmt.Sprintf("wanted a value that fits %s; sent %s", wrong.Type.Kind(), wrong.Value))
 }
 
-// rules runs every rule on every call that is valid so far, but not again on a
-// repetition of a call that is held. The first rule that could not decide ends it,
-// if the options say so, and the calls that were not validated to the end are
-// marked.
-func (j *judgement) rules(ctx context.Context) error {
+// rules runs every rule on every call that is valid so far, except on calls
+// that repeat a held call. If the options say so, the first rule that could
+// not decide ends it, and the remaining calls are marked.
+func (j *validation) rules(ctx context.Context) error {
 	if len(j.v.o.Rules) == 0 {
 		return nil
 	}
@@ -216,7 +217,7 @@ func (j *judgement) rules(ctx context.Context) error {
 		if v.OK() || !wasOK {
 			continue
 		}
-		if v.Call.Name != j.calls[i].Name { // mended, and the model should know
+		if v.Call.Name != j.calls[i].Name { // the name was repaired, and the model must know
 			v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), v.Issues...)
 		}
 		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
@@ -224,11 +225,11 @@ func (j *judgement) rules(ctx context.Context) error {
 	return nil
 }
 
-// repeats reports whether a held call runs in place of the i-th one.
-func (j *judgement) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
+// repeats reports whether a held call runs instead of the i-th one.
+func (j *validation) repeats(i int) bool { return j.repeated != nil && j.repeated[i] }
 
-// callOf returns what rules see of the i-th call.
-func (j *judgement) callOf(i int, siblings []middleware.ToolCall) *Call {
+// callOf returns the input of rules for the i-th call.
+func (j *validation) callOf(i int, siblings []middleware.ToolCall) *Call {
 	doc, call := j.doc(i), j.verdicts[i].Call
 	read := sync.OnceValues(func() (*rawjson.Doc, error) {
 		if doc != nil {
@@ -243,7 +244,7 @@ func (j *judgement) callOf(i int, siblings []middleware.ToolCall) *Call {
 	return c
 }
 
-func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
+func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v, c := &j.verdicts[i], j.callOf(i, siblings)
 	for n, r := range j.v.o.Rules {
 		name, notes := j.v.ruleName(n), &noteList{}
@@ -283,15 +284,16 @@ func (j *judgement) rulesOn(ctx context.Context, i int, siblings []middleware.To
 	return nil
 }
 
-// notChecked is what is said of a call that a rule could not decide on: for all
-// that is known, nothing is wrong with it.
+// notChecked is the message for a call that a rule could not decide. It names
+// no mistake, because none is known.
 const notChecked = "this call could not be checked, so it was not executed"
 
-// undecided is what is said of a call that was not validated to the end.
+// undecided is the message for a call whose validation did not end.
 const undecided = "this call was not checked to the end, and not executed"
 
-// markUndecided marks the calls from the i-th on that have no issue yet.
-func (j *judgement) markUndecided(i int) {
+// markUndecided adds that message to the calls from the i-th on that have no
+// issue.
+func (j *validation) markUndecided(i int) {
 	for ; i < len(j.verdicts); i++ {
 		if v := &j.verdicts[i]; v.OK() && validated(v.Call.Kind) {
 			v.Issues = issue(codeUndecided, "", undecided)

@@ -35,7 +35,7 @@ func TestRulesRunInOrderOnWhatWouldRun(t *testing.T) {
 			return []middleware.Issue{{Pointer: "/text", Message: fmt.Sprint("rule ", n)}}, nil
 		})
 	}
-	v := judge(t, withRules(rule(0), rule(1)), note, `{"text": "a", "tags": null}`)
+	v := verdictOf(t, withRules(rule(0), rule(1)), note, `{"text": "a", "tags": null}`)
 	require.Equal(t, []string{`0 note {"text": "a"}`, `1 note {"text": "a"}`}, seen, "the second sees the same call although the first has refused it")
 	require.Equal(t, []middleware.Issue{
 		{Code: "rule", Pointer: "/text", Message: "rule 0"}, {Code: "rule", Pointer: "/text", Message: "rule 1"},
@@ -48,14 +48,14 @@ func TestRulesDoNotRunOnCallsThatFailedTheirSchema(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { panic("not to be called") })
 	for _, args := range []string{badNote, `{`, `[]`} {
-		require.NotContains(t, codes(judge(t, withRules(rule), note, args)), "rule")
+		require.NotContains(t, codes(verdictOf(t, withRules(rule), note, args)), "rule")
 	}
 }
 
 func TestRulesRunWithoutASchema(t *testing.T) {
 	t.Parallel()
 	o := withRules(refuseAll)
-	require.Equal(t, []string{"rule"}, codes(judge(t, o, tool("free", ""), "{}")))
+	require.Equal(t, []string{"rule"}, codes(verdictOf(t, o, tool("free", ""), "{}")))
 	o.UnknownTools = argsvalidate.PassUnknown
 	for _, tools := range [][]middleware.Tool{nil, {weather}} {
 		verdicts, err := argsvalidate.NewValidator(o).Validate(t.Context(), tools, call("1", "other", "{}"))
@@ -97,7 +97,7 @@ func TestIssueCodesOfRules(t *testing.T) {
 	t.Parallel()
 	shared := []middleware.Issue{{Message: "bare"}, {Code: "own", Message: "with a code"}}
 	rule := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { return shared, nil })
-	require.Equal(t, []string{"rule", "own"}, codes(judge(t, withRules(rule), note, goodNote)))
+	require.Equal(t, []string{"rule", "own"}, codes(verdictOf(t, withRules(rule), note, goodNote)))
 	require.Empty(t, shared[0].Code, "the rule's own slice is not changed")
 }
 
@@ -193,7 +193,7 @@ func TestRuleErrorIgnored(t *testing.T) {
 	require.Equal(t, []string{"rule 0 on tool note: database is down"}, out.report.Notes)
 
 	o.Rules = append(o.Rules, refuseAll)
-	require.Equal(t, []string{"rule"}, codes(judge(t, o, note, goodNote)), "the others still count")
+	require.Equal(t, []string{"rule"}, codes(verdictOf(t, o, note, goodNote)), "the others still count")
 }
 
 func TestRuleTimeoutIsForEachCheck(t *testing.T) {
@@ -208,7 +208,7 @@ func TestRuleTimeoutIsForEachCheck(t *testing.T) {
 		})
 		o := withRules(slow, slow)
 		o.RuleTimeout = time.Minute
-		require.True(t, judge(t, o, note, goodNote).OK())
+		require.True(t, verdictOf(t, o, note, goodNote).OK())
 	})
 }
 
@@ -245,9 +245,9 @@ func TestForTool(t *testing.T) {
 		{"range", `{"from": "x"}`, []middleware.Issue{{Code: "decode", Pointer: "/from", Message: "wanted a value that fits int; sent string"}}},
 		{"other", `{"from": "x"}`, nil},
 	} {
-		require.Equal(t, c.want, judge(t, withRules(rule), tool(c.tool, ""), c.args).Issues, c.args)
+		require.Equal(t, c.want, verdictOf(t, withRules(rule), tool(c.tool, ""), c.args).Issues, c.args)
 	}
-	v := judge(t, withRules(rule), tool("range", ""), `{"deep": {"n": 1000}}`)
+	v := verdictOf(t, withRules(rule), tool("range", ""), `{"deep": {"n": 1000}}`)
 	require.Equal(t, []string{"decode"}, codes(v))
 	require.Equal(t, []string{"/deep/n"}, pointers(v))
 }
@@ -256,13 +256,13 @@ func TestForbidPatternAtAnyDepth(t *testing.T) {
 	t.Parallel()
 	rule := argsvalidate.ForbidPattern(regexp.MustCompile(`tmp_\d+`), "{value} is temporary", "t")
 	args := `{"a": "tmp_1", "b": ["x", "see tmp_2"], "c": [{"d/e": "tmp_3"}], "tmp_4": 5}`
-	v := judge(t, withRules(rule), tool("t", ""), args)
+	v := verdictOf(t, withRules(rule), tool("t", ""), args)
 	require.Equal(t, []middleware.Issue{
 		{Code: "rule", Pointer: "/a", Message: "tmp_1 is temporary"},
 		{Code: "rule", Pointer: "/b/1", Message: "tmp_2 is temporary"},
 		{Code: "rule", Pointer: "/c/0/d~1e", Message: "tmp_3 is temporary"},
 	}, v.Issues)
-	require.True(t, judge(t, withRules(rule), tool("u", ""), args).OK())
+	require.True(t, verdictOf(t, withRules(rule), tool("u", ""), args).OK())
 	require.PanicsWithValue(t, "argsvalidate: ForbidPattern: re: must not be nil", func() { argsvalidate.ForbidPattern(nil, "") })
 
 	issues, err := rule.Check(t.Context(), &argsvalidate.Call{ToolCall: call("1", "t", `["tmp_1"]`)})
@@ -284,7 +284,7 @@ func TestInternalIDs(t *testing.T) {
 		`{"a": "x` + id + `"}`:                false,
 		`{"` + id + `": 1}`:                   false,
 	} {
-		v := judge(t, withRules(argsvalidate.InternalIDs()), tool("t", ""), args)
+		v := verdictOf(t, withRules(argsvalidate.InternalIDs()), tool("t", ""), args)
 		require.Equal(t, found, !v.OK(), args)
 		if found {
 			require.Contains(t, v.Issues[0].Message, "'"+id+"'")

@@ -2,9 +2,9 @@ package argsvalidate
 
 import "github.com/toolmend/toolmend/middleware"
 
-// withoutCalls holds back tool calls from sink: whether they are valid is known
-// later, and then the step shows them. Where nothing else was shown there is
-// nothing to void.
+// withoutCalls holds back tool calls from sink, because they are not validated
+// yet. The step sends the valid ones later. EventReset is dropped if no event
+// was sent before it.
 func (s *step) withoutCalls(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
 		if e.Kind == middleware.EventToolCall || e.Kind == middleware.EventReset && !s.shown {
@@ -14,7 +14,7 @@ func (s *step) withoutCalls(sink middleware.Sink) middleware.Sink {
 	}
 }
 
-// watched notices whether sink has shown what is not void.
+// watched records whether sink has events that were not reset.
 func (s *step) watched(sink middleware.Sink) middleware.Sink {
 	return func(e middleware.Event) error {
 		s.shown = e.Kind != middleware.EventReset
@@ -22,7 +22,7 @@ func (s *step) watched(sink middleware.Sink) middleware.Sink {
 	}
 }
 
-// finish shows the valid calls to the sink and closes the ledger.
+// finish sends the valid calls to the sink and completes the report.
 func (s *step) finish(resp *middleware.Response, err error) (*middleware.Response, error) {
 	if err == nil && s.req.Sink != nil {
 		err = s.show(resp)
@@ -30,8 +30,8 @@ func (s *step) finish(resp *middleware.Response, err error) (*middleware.Respons
 	return s.tally.Finish(resp, err)
 }
 
-// show shows the valid calls of the response that is returned. If its message is
-// not that of the last attempt, what was shown is void, and its text comes first.
+// show sends the valid calls of the returned response to the sink. If its
+// message is not that of the last attempt, EventReset and its text come first.
 func (s *step) show(resp *middleware.Response) error {
 	var events []middleware.Event
 	if returned := s.returned(); returned < s.attempt {
@@ -60,7 +60,7 @@ func (s *step) show(resp *middleware.Response) error {
 	return nil
 }
 
-// returned is the attempt whose message is returned.
+// returned is the number of the attempt whose message is returned.
 func (s *step) returned() int {
 	if s.held != nil {
 		return s.held.attempt

@@ -12,28 +12,28 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// step is one pass through the middleware: the model is asked, its answer
-// judged, and asked again until its calls are valid or nothing is left to try.
+// step is one request on its way through the middleware. It calls the model
+// until all calls are valid or a further attempt must not follow.
 type step struct {
 	v     *Validator
 	next  middleware.ModelCall
 	known *toolbox
-	req   *middleware.Request    // the caller's, never changed
+	req   *middleware.Request    // the caller's request; it is not modified
 	asked *middleware.Request    // with the failed turns appended
-	turns [][]middleware.Message // these
+	turns [][]middleware.Message // the failed turns
 	tally middleware.Tally
 
 	attempt  int
-	last     *middleware.Response // the last answer, as sent but for broken ids
-	answered int                  // the attempt of last
-	judged   *judgement           // of last
+	last     *middleware.Response // the last response, as sent except for broken ids
+	answered int                  // the number of the attempt that returned last
+	checked  *validation          // the validation of last
 	rejected bool                 // an attempt of this step brought an invalid call
-	refusal  error                // the provider's, if the last answer was none
-	held     *held                // under batch.KeepValid
-	failed   []middleware.Verdict // of the failed turn before last
-	failures *repeat.Watch        // to notice a repetition
-	shown    bool                 // the sink has what is not void
-	demanded bool                 // the model was asked again for a call
+	refusal  error                // the provider's error, if the last attempt returned one
+	held     *held                // set with batch.KeepValid
+	failed   []middleware.Verdict // the verdicts of the turn before the last one
+	failures *repeat.Watch        // detects repetitions
+	shown    bool                 // the sink has events that were not reset
+	demanded bool                 // the model was asked once more for a call
 }
 
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
@@ -67,7 +67,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
 			return resp, nil
 		default:
-			done, resp, err = s.look(ctx, resp)
+			done, resp, err = s.handle(ctx, resp)
 		}
 		if done {
 			return s.finish(resp, err)
@@ -83,7 +83,7 @@ func (s *step) verdicts() []middleware.Verdict {
 	if s.held != nil {
 		return s.held.verdicts
 	}
-	return s.judged.verdicts
+	return s.checked.verdicts
 }
 
 // status is that of the message that envelope returns.
@@ -102,8 +102,8 @@ func (s *step) valid(i int) bool {
 	return i < len(verdicts) && verdicts[i].OK()
 }
 
-// ended returns why no further attempt may be made, if the context is done:
-// its error, with what was wrong last beside it.
+// ended returns the error of a context that is done, together with the issues
+// of the last response. It returns nil while ctx is not done.
 func (s *step) ended(ctx context.Context) error {
 	if ctx.Err() == nil {
 		return nil
@@ -111,8 +111,8 @@ func (s *step) ended(ctx context.Context) error {
 	return fmt.Errorf("argsvalidate: ended before attempt %d: %w: %w", s.attempt+1, run.ContextError(ctx), s.wrong())
 }
 
-// cut puts what was wrong last beside the error of a model call that the end
-// of the context has cut.
+// cut adds the issues of the last response to the error of a model call that
+// the end of the context has interrupted.
 func (s *step) cut(ctx context.Context, err error) error {
 	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err
@@ -120,7 +120,7 @@ func (s *step) cut(ctx context.Context, err error) error {
 	return fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, err, s.wrong())
 }
 
-// wrong is what the model is asked again for.
+// wrong returns the reasons why the last response is invalid, as an error.
 func (s *step) wrong() *Error {
 	switch {
 	case s.refusal != nil && s.held == nil:
@@ -135,21 +135,21 @@ func (s *step) wrong() *Error {
 	return e
 }
 
-// look judges an answer. done: resp and err are the outcome of the step.
-func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
+// handle validates a response. If done is true, resp and err are the outcome.
+func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	fixed := *resp
 	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
-	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave it out
+	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave the role out
 	s.last, s.answered, s.refusal = &fixed, s.attempt, nil
-	s.judged = s.v.newJudgement(s.req, s.known, fixed.Message.ToolCalls)
-	ruleErr := s.judged.validate(ctx, resp.FinishReason == middleware.FinishLength)
+	s.checked = s.v.newValidation(s.req, s.known, fixed.Message.ToolCalls)
+	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
 	if ruleErr == nil {
-		s.judged.held, s.judged.repeated = s.beside()
-		ruleErr = s.judged.rules(ctx)
+		s.checked.held, s.checked.repeated = s.heldSiblings()
+		ruleErr = s.checked.rules(ctx)
 	}
 	s.noteIDs(resp.Message)
 	if othersCall(resp) {
-		s.tally.Note("not asked again: another choice of the answer holds tool calls, which nobody has validated")
+		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
 	}
 	if isUnreadable(resp) && s.held != nil {
 		return s.stillHeld(ctx, errUnreadable)
@@ -180,7 +180,7 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	case ruleErr != nil && ctx.Err() != nil:
 		return true, nil, fmt.Errorf("argsvalidate: ended in attempt %d: %w: %w", s.attempt, ruleErr, s.wrong())
 	case ruleErr != nil:
-		e := s.judged.failure(ErrRule, ruleErr)
+		e := s.checked.failure(ErrRule, ruleErr)
 		e.Response = s.last
 		return true, nil, e
 	case reasons != nil:
@@ -195,25 +195,26 @@ func (s *step) look(ctx context.Context, resp *middleware.Response) (done bool, 
 	return true, out, nil
 }
 
-// record puts the judgement and its notes into the ledger.
+// record adds the verdicts and the notes to the report.
 func (s *step) record(replies []middleware.Message) {
-	s.tally.Judge(s.judged.verdicts, replies)
-	s.noteAll(s.judged)
-	s.failed = s.judged.verdicts
+	s.tally.Judge(s.checked.verdicts, replies)
+	s.noteAll(s.checked)
+	s.failed = s.checked.verdicts
 }
 
-func (s *step) noteAll(j *judgement) {
+func (s *step) noteAll(j *validation) {
 	for _, n := range j.notes {
 		s.tally.Note(n)
 	}
-	for _, err := range s.judged.failures {
+	for _, err := range s.checked.failures {
 		s.tally.Fail(err)
 	}
-	s.judged.failures = nil
+	s.checked.failures = nil
 }
 
-// refused answers a tool call that the provider itself refused: there is no
-// message of the model to reply to, so a user message says what was wrong.
+// refused re-asks after a tool call that the provider itself refused. Since
+// there is no message of the model to reply to, a user message says what was
+// wrong.
 func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware.Response, _ error) {
 	reasons := []error{ErrExhausted, ErrInvalid, err}
 	if s.repeated(repeat.Refusal(err), s.v.o.MaxAttempts) {
@@ -233,11 +234,11 @@ func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware
 	return false, nil, nil
 }
 
-// turn returns what the next request appends: the failed message and the
-// replies to its calls. An id that was broken is numbered on through the failed
-// turns, so that no two of ours are the same.
+// turn returns the messages that the next request appends: the failed message
+// and the replies to its calls. Replaced ids are numbered across the failed
+// turns, so that they stay unique.
 func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.Message {
-	n := len(s.judged.calls)
+	n := len(s.checked.calls)
 	echo := s.last.Message
 	sent.ToolCalls, echo.ToolCalls = sent.ToolCalls[:n], echo.ToolCalls[:n]
 	echo = echo.Clone()
@@ -247,7 +248,7 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.judged.verdicts, s.v.o.Batch, s.v.render(ctx, s.judged, s.attempt, s.failures.Same() > 1, false))
+	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, s.checked, s.attempt, s.failures.Same() > 1, false))
 	if left := s.held.left(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."
@@ -255,10 +256,10 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 	return turn
 }
 
-// envelope returns the response that is handed on, with its valid calls as they
-// were validated and the others as they were sent: a copy.
+// envelope returns a copy of the response, with its valid calls as validated
+// and its other calls as sent.
 func (s *step) envelope() *middleware.Response {
-	out, message := *s.last, written(s.last.Message, s.judged.verdicts)
+	out, message := *s.last, written(s.last.Message, s.checked.verdicts)
 	if s.held != nil {
 		out, message = *s.held.resp, s.held.message
 		out.FinishReason, out.Choices = s.last.FinishReason, s.last.Choices
@@ -270,8 +271,8 @@ func (s *step) envelope() *middleware.Response {
 	return &out
 }
 
-// answer is the response that errors speak of: the last one as it was sent, or
-// the held batch with what was corrected.
+// answer returns the response for errors: the last one as sent, or the held
+// batch with its corrections.
 func (s *step) answer() *middleware.Response {
 	if s.held == nil {
 		return s.last

@@ -9,8 +9,8 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// strip takes out what the tool's strip mode says, on the arguments alone.
-func (j *judgement) strip(s *seen, by *strip.Stripper) {
+// strip removes empty values from the arguments, by the tool's strip mode.
+func (j *validation) strip(s *seen, by *strip.Stripper) {
 	text, removed, err := by.Doc(s.doc)
 	if err != nil || len(removed) == 0 {
 		return
@@ -25,13 +25,14 @@ func (j *judgement) strip(s *seen, by *strip.Stripper) {
 	s.text, s.doc = text, stripped
 }
 
-// maxRefused is how many empty members stripRefused takes out of one call.
+// maxRefused is the largest number of empty members that stripRefused removes
+// from one call.
 const maxRefused = 100
 
-// stripRefused takes out the empty, declared members that issues of s name, such as a
-// null that only one branch of a tagged union refuses. They stay unless the
-// arguments are valid without them.
-func (j *judgement) stripRefused(s *seen, c *compiled, left *schema.Budget) {
+// stripRefused removes the empty, declared members that the issues of s name,
+// such as a null that only one branch of a tagged union rejects. It removes
+// them only if the arguments are then valid.
+func (j *validation) stripRefused(s *seen, c *compiled, left *schema.Budget) {
 	if len(s.issues) > maxRefused {
 		return
 	}
@@ -45,7 +46,7 @@ func (j *judgement) stripRefused(s *seen, c *compiled, left *schema.Budget) {
 		}
 		at, _ := rawjson.CutLast(i.Pointer)
 		if !c.view().Declared(c.view().At(at)).Has(v.Key()) {
-			return // a key of a map is a value of its own
+			return // a key of a map is a value, not a declared property
 		}
 		refused[v] = true
 		if !slices.Contains(objects, v.Parent()) {

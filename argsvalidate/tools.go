@@ -14,8 +14,8 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// plan is how calls to one tool are judged. The zero plan is that of a tool
-// that nobody declared.
+// plan says how calls to one tool are validated. The zero plan is that of an
+// undeclared tool.
 type plan struct {
 	tool     *middleware.Tool
 	o        ToolOptions
@@ -23,25 +23,25 @@ type plan struct {
 	twice    bool // declared more than once
 }
 
-// compiled is what one schema text is good for, worked out once.
+// compiled holds everything that is derived from one schema text.
 type compiled struct {
-	schema   *schema.Schema                        // nil: not validated
-	unusable bool                                  // there is a text, and nothing can be validated against it
-	view     func() *view.View                     // what the text says about places; nil if it cannot be read
-	paths    sync.Map                              // of rules, by whether the schema declares them
-	notes    []string                              // what an operator should know
-	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil: nothing is stripped
+	schema   *schema.Schema                        // nil if calls are not validated
+	unusable bool                                  // there is a schema text, and it cannot be used
+	view     func() *view.View                     // the declarations of the schema by place; nil if it cannot be parsed
+	paths    sync.Map                              // paths of rules, with whether the schema declares them
+	notes    []string                              // remarks for an operator
+	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
 }
 
-// maxCached bounds the compiled schemas that a Validator keeps, in bytes by
-// footprint: the tools of one agent are rarely more than a few hundred, of some
-// 50 to 250 kB each.
+// maxCached limits the compiled schemas that a Validator keeps, in bytes by
+// footprint. One agent rarely has more than a few hundred tools, of some 50 to
+// 250 kB each.
 const maxCached = 256 << 20
 
-// footprint estimates the bytes that a schema takes once it was used to
-// validate, strip and repair calls. The text, read for each of these, takes up
-// to 80 times its length, a subschema 1.5 kB and an instruction of a pattern
-// 400 bytes. TestFootprint measures it.
+// footprint estimates the memory of a schema that has been used to validate,
+// strip and repair calls. The text takes up to 80 times its length, a
+// subschema 1.5 kB and an instruction of a pattern 400 bytes. TestFootprint
+// measures this.
 func footprint(raw []byte, s *schema.Schema) int {
 	const overhead, perByte, perSubschema, perInstruction = 16 << 10, 80, 1500, 400
 	if s == nil {
@@ -75,7 +75,7 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 }
 
 // inDialect returns a schema that names the dialect of the options, unless it
-// names one itself.
+// already names one.
 func (v *Validator) inDialect(raw []byte) []byte {
 	uri, ok := schema.Dialect(v.o.Dialect)
 	doc, err := rawjson.Parse(string(raw), schema.Limits)
@@ -90,23 +90,23 @@ func (v *Validator) inDialect(raw []byte) []byte {
 }
 
 // toolbox holds the tools of one step: the Validator's own and the request's.
-// Each is looked up once, not for each call.
+// Each tool is looked up once, not for each call.
 type toolbox struct {
 	v         *Validator
 	requested []middleware.Tool
-	plans     map[string]plan // by name, of those that were asked for
-	names     []string        // of the tools that may be called; see available
+	plans     map[string]plan // by name, of the tools that were looked up
+	names     []string        // the names of the tools that a model may call; see available
 	variants  *mend.Names     // the same names; see meant
 	hints     hints           // of the feedback texts
-	checked   bool            // misspelt was asked
+	checked   bool            // misspelt has run
 }
 
 func (v *Validator) newToolbox(requested []middleware.Tool) *toolbox {
 	return &toolbox{v: v, requested: requested, plans: map[string]plan{}}
 }
 
-// find returns the plan for the tool of that name: one of the Validator's own,
-// else the request's first.
+// find returns the plan for the tool of that name. The Validator's own tools
+// come first, then the request's.
 func (t *toolbox) find(name string) plan {
 	p, known := t.plans[name]
 	if !known {
@@ -185,8 +185,8 @@ func (p plan) notes() []string {
 	return notes
 }
 
-// surelyValid is the answer for almost every call: valid, and nothing to
-// strip. False says nothing.
+// surelyValid is the fast path for almost every call: it returns true if the
+// call is valid and there is nothing to strip. False has no meaning.
 func (v *Validator) surelyValid(p plan, arguments string) bool {
 	if p.compiled.schema == nil || p.o.Properties != BySchema {
 		return false

@@ -7,31 +7,32 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Turn is the calls of one message, and what rules see beside them.
+// Turn is the calls of one message, with their context for rules.
 type Turn struct {
-	Request *middleware.Request   // what the model was asked; its tools are those of the calls. Nil: an empty one
-	Calls   []middleware.ToolCall // to be validated
-	// Beside are the other calls of the message, such as those that have run:
-	// siblings to rules, and not validated.
+	Request *middleware.Request   // the request that the model received, with the tools of the calls; nil means an empty request
+	Calls   []middleware.ToolCall // the calls to validate
+	// Beside holds the other calls of the message, such as those that have
+	// run. Rules see them as siblings. They are not validated.
 	Beside    []middleware.ToolCall
 	Truncated bool // the model was cut off while it wrote the last of Calls
 }
 
-// ValidateTurn validates calls as a step does, without asking a model: after a
-// person has edited them, before they run in another process, or over recorded
-// logs. There is one verdict for each of t.Calls, in order; ids are left alone.
+// ValidateTurn validates calls as a step does, without calling a model: after
+// a person has edited them, before they run in another process, or for
+// recorded logs. There is one verdict for each of t.Calls, in order. Ids are
+// not changed.
 //
-// The error is nil exactly when every call is valid or Verdict.Unchecked. Else
-// it is an *Error with the same verdicts: ErrInvalid, or ErrRule where a rule
-// could not decide, without replies then. The end of ctx is its error, with the
-// *Error beside it. Calls that were not validated to the end have an issue of
-// code undecided.
+// The error is nil exactly when every call is valid or Verdict.Unchecked.
+// Otherwise it is an *Error with the same verdicts, and with ErrInvalid, or
+// with ErrRule and without replies if a rule could not decide. If ctx ends,
+// the error wraps both the context's error and an *Error, and the calls that
+// were not validated to the end have an issue with the code undecided.
 func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verdict, error) {
 	req := t.Request
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	j := v.newJudgement(req, v.newToolbox(req.Tools), t.Calls)
+	j := v.newValidation(req, v.newToolbox(req.Tools), t.Calls)
 	j.held = t.Beside
 	err := j.validate(ctx, t.Truncated)
 	if err == nil {
@@ -50,16 +51,16 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	return j.verdicts, nil
 }
 
-// Validate is ValidateTurn for calls of one message without a conversation: the
-// request that rules see holds the tools, and nothing else.
+// Validate is ValidateTurn for the calls of one message without a
+// conversation: the request that rules see holds only the tools.
 func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls ...middleware.ToolCall) ([]middleware.Verdict, error) {
 	return v.ValidateTurn(ctx, Turn{Request: &middleware.Request{Tools: tools}, Calls: calls})
 }
 
-// Inspect says how calls to tool will be validated: whether against a schema,
-// and what an operator should know about it, such as why it cannot be used,
-// that it was read leniently, which keyword is not checked, or that a FieldRule
-// for this tool has a path that the schema does not declare.
+// Inspect reports how calls to tool will be validated: whether against a
+// schema, and remarks for an operator. A remark says, for example, why the
+// schema cannot be used, that it was read leniently, which keyword is not
+// checked, or that the path of a FieldRule for this tool is not declared.
 func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {
 	p := v.plan(&tool)
 	return p.compiled.schema != nil, append(p.notes(), v.undeclaredPaths(p)...)

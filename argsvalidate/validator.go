@@ -30,14 +30,14 @@ const (
 	codeUnusable     = "unusable_schema"
 )
 
-// Validator judges tool calls. Safe for concurrent use; it keeps compiled
-// schemas, so one that lives as long as its program is cheapest.
+// Validator validates tool calls. It is safe for concurrent use. It keeps
+// compiled schemas, so use one Validator for the whole program.
 type Validator struct {
 	o       Options
 	schemas *schema.Cache[*compiled]
 }
 
-// NewValidator panics if o.Validate fails.
+// NewValidator returns a Validator. It panics if o.Validate fails.
 func NewValidator(o Options) *Validator {
 	if err := o.Validate(); err != nil {
 		panic(err)
@@ -47,55 +47,55 @@ func NewValidator(o Options) *Validator {
 	return v
 }
 
-// Parameters returns the names of the properties that the schema of tool
-// declares, in its order, and the names that it requires, declared or not: for
-// help texts and forms. Both are nil for a schema that names none or cannot be
-// read. It looks through local $ref, allOf, anyOf and oneOf: a name that one
-// branch requires is among the required ones. The caller owns the slices.
+// Parameters returns the properties that the schema of tool declares, in its
+// order, and the properties that it requires, declared or not. Use it for help
+// texts and forms. Both are nil if the schema names no properties or cannot be
+// read. Parameters follows local $ref, allOf, anyOf and oneOf: a name that one
+// branch requires is among the required names. The caller owns the slices.
 func (v *Validator) Parameters(tool middleware.Tool) (accepted, required []string) {
 	read := v.plan(&tool).compiled.view()
 	declared := view.DeclaredBy(read.Root().Alternatives())
 	return declared.Names, declared.Required
 }
 
-// judgement is the validation of the calls of one message.
-type judgement struct {
+// validation is the validation of the calls of one message.
+type validation struct {
 	v        *Validator
 	req      *middleware.Request
 	known    *toolbox
 	calls    []middleware.ToolCall // within Limits.Calls
-	excess   []middleware.ToolCall // past it
-	tools    []plan                // of each call of calls
-	docs     []*rawjson.Doc        // of calls; see doc
-	verdicts []middleware.Verdict  // on calls, then on excess
+	excess   []middleware.ToolCall // the calls past that limit
+	tools    []plan                // the plan of each of calls
+	docs     []*rawjson.Doc        // the parsed arguments of calls; see doc
+	verdicts []middleware.Verdict  // of calls, then of excess
 	notes    []string
-	held     []middleware.ToolCall // valid calls of an earlier attempt, which will be beside these
-	repeated []bool                // of each call: it repeats one of held, which runs in its place; nil: none does
+	held     []middleware.ToolCall // valid calls of an earlier attempt, which will run together with these
+	repeated []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
 	failures []error               // of functions of the program
-	late     map[string]bool       // functions of the user's that did not return in time
+	timedOut map[string]bool       // functions of the user that timed out
 	work     schema.Budget         // left for validating the calls
 	repairs  schema.Budget         // left for validating repairs of them
 }
 
-// Bounds of what validating the calls of one message may cost, and again of
-// what validating repairs of them may.
+// Limits on the cost of validating the calls of one message, and on the cost
+// of validating repairs of them.
 const (
 	maxWork       = 400_000 // units of schema.Budget, some 60 ms; the most expensive recorded call costs 656
 	maxIssuesMade = 4 * schema.MaxIssues
 )
 
-// validated reports whether calls of a kind are held to their tool.
+// validated reports whether calls of a kind are validated.
 func validated(k middleware.Kind) bool {
 	return k != middleware.KindCustom && k != middleware.KindBuiltin
 }
 
-func (v *Validator) newJudgement(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *judgement {
+func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *validation {
 	n := min(len(calls), v.o.Limits.Calls)
-	return &judgement{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
+	return &validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
 		work: schema.Budget{Work: maxWork, Issues: maxIssuesMade}, repairs: schema.Budget{Work: maxWork, Issues: maxIssuesMade}}
 }
 
-func (j *judgement) invalid() bool {
+func (j *validation) invalid() bool {
 	for _, v := range j.verdicts {
 		if !v.OK() {
 			return true
@@ -104,19 +104,21 @@ func (j *judgement) invalid() bool {
 	return false
 }
 
-func (j *judgement) note(format string, args ...any) {
+func (j *validation) note(format string, args ...any) {
 	j.notes = append(j.notes, fmt.Sprintf(format, args...))
 }
 
-// failed notes that a function of the program failed, and keeps the error.
-func (j *judgement) failed(err error) {
+// failed adds a note about a function of the program that failed, and keeps
+// the error.
+func (j *validation) failed(err error) {
 	j.note("%v", err)
 	j.failures = append(j.failures, err)
 }
 
-// validate validates every call, but for the rules, which come next. The error is
-// that of ctx, which is checked between calls; the verdicts are there anyway.
-func (j *judgement) validate(ctx context.Context, truncated bool) error {
+// validate validates every call without the rules, which run later. It checks
+// ctx between calls and returns its error. The verdicts are complete in any
+// case.
+func (j *validation) validate(ctx context.Context, truncated bool) error {
 	j.start()
 	for i, c := range j.calls {
 		cutOff := truncated && i == len(j.calls)-1 && len(j.excess) == 0
@@ -134,7 +136,7 @@ func (j *judgement) validate(ctx context.Context, truncated bool) error {
 		j.tools[i] = j.known.find(c.Name)
 		j.notes = append(j.notes, j.tools[i].notes()...)
 		if !cutOff {
-			j.judge(ctx, i)
+			j.check(ctx, i)
 		}
 		if ctx.Err() != nil && slices.ContainsFunc(j.verdicts[i].Issues, func(i middleware.Issue) bool { return i.Code == codeUndecided }) {
 			j.markUndecided(i)
@@ -145,8 +147,8 @@ func (j *judgement) validate(ctx context.Context, truncated bool) error {
 	return nil
 }
 
-// start makes the verdicts. Those on calls past the limit are complete.
-func (j *judgement) start() {
+// start makes the verdicts. The verdicts on calls past the limit are final.
+func (j *validation) start() {
 	all := len(j.calls) + len(j.excess)
 	j.tools = make([]plan, len(j.calls))
 	j.verdicts = make([]middleware.Verdict, all)
@@ -163,8 +165,8 @@ func (j *judgement) start() {
 	}
 }
 
-// judge fills in the verdict on one function call, rules apart.
-func (j *judgement) judge(ctx context.Context, i int) {
+// check fills in the verdict on one function call, without the rules.
+func (j *validation) check(ctx context.Context, i int) {
 	v, p := &j.verdicts[i], j.tools[i]
 	unknown := !p.declared() && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
@@ -178,9 +180,9 @@ func (j *judgement) judge(ctx context.Context, i int) {
 		v.Issues = issue(codeUnusable, "", "this tool cannot be called now: the arguments cannot be validated")
 		return
 	}
-	seen := j.look(ctx, p, v.Call.Arguments, &j.work)
+	seen := j.examine(ctx, p, v.Call.Arguments, &j.work)
 	if len(seen.issues) > 0 {
-		seen = j.mended(ctx, v.Call, p, seen)
+		seen = j.repaired(ctx, v.Call, p, seen)
 	}
 	if len(seen.issues) == 0 {
 		v.Call.Arguments = seen.text
@@ -194,11 +196,11 @@ func (j *judgement) judge(ctx context.Context, i int) {
 	if unknown {
 		v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), seen.issues...)
 	}
-	v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
+	v.Call, v.Changes = j.calls[i], nil // an invalid call is returned as it was sent
 }
 
-// keep remembers what was read of the i-th call.
-func (j *judgement) keep(i int, doc *rawjson.Doc) {
+// keep stores the parsed arguments of the i-th call.
+func (j *validation) keep(i int, doc *rawjson.Doc) {
 	if doc != nil && j.docs == nil {
 		j.docs = make([]*rawjson.Doc, len(j.calls))
 	}
@@ -207,27 +209,28 @@ func (j *judgement) keep(i int, doc *rawjson.Doc) {
 	}
 }
 
-// doc returns the arguments of the i-th call, read: of a valid call as it will
-// run, of an invalid one as it was sent. It is nil if they were not read.
-func (j *judgement) doc(i int) *rawjson.Doc {
+// doc returns the parsed arguments of the i-th call: of a valid call as it
+// will run, of an invalid call as it was sent. It is nil if they were not
+// parsed.
+func (j *validation) doc(i int) *rawjson.Doc {
 	if i >= len(j.docs) {
 		return nil
 	}
 	return j.docs[i]
 }
 
-// seen is what one look at arguments found.
+// seen is the result of validating arguments once.
 type seen struct {
-	text    string              // what was validated: the arguments, less what was stripped
+	text    string              // the arguments without the stripped values
 	changes []middleware.Change // from the arguments to text
 	issues  []middleware.Issue
-	doc     *rawjson.Doc // text, read; nil if one pass over it was enough, or it cannot be read
-	sent    *rawjson.Doc // likewise of the arguments
+	doc     *rawjson.Doc // text, parsed; nil if one pass over it was enough, or if it cannot be parsed
+	sent    *rawjson.Doc // the arguments, parsed; likewise
 }
 
-// look validates arguments by themselves, without repairs and rules, with the
-// work that is left.
-func (j *judgement) look(ctx context.Context, p plan, args string, left *schema.Budget) seen {
+// examine validates arguments without repairs and rules. It uses up
+// the budget left.
+func (j *validation) examine(ctx context.Context, p plan, args string, left *schema.Budget) seen {
 	if p.declared() && j.v.surelyValid(p, args) {
 		return seen{text: args, issues: j.decode(ctx, p.tool, args)}
 	}
@@ -243,8 +246,8 @@ func (j *judgement) look(ctx context.Context, p plan, args string, left *schema.
 	return s
 }
 
-// parse reads the arguments, or says why they are not one JSON object.
-func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
+// parse parses the arguments, or returns why they are not one JSON object.
+func (j *validation) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 	doc, err := rawjson.Parse(args, j.v.o.Limits.scan())
 	if err != nil {
 		found := schema.Unreadable(err)
@@ -257,7 +260,7 @@ func (j *judgement) parse(args string) (*rawjson.Doc, []middleware.Issue) {
 	return doc, schema.Duplicates(doc, codeDuplicateKey)
 }
 
-// unreadable says why arguments cannot be read, and quotes the place.
+// unreadable describes why arguments cannot be parsed, and quotes the place.
 func unreadable(args string, err error) string {
 	var e *rawjson.Error
 	if !errors.As(err, &e) {
@@ -272,9 +275,9 @@ func unreadable(args string, err error) string {
 	return err.Error()
 }
 
-// againstTool strips and validates. What is stripped counts only as long as it
-// does not break what was valid.
-func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, left *schema.Budget) {
+// againstTool strips and validates. It drops a strip that makes valid
+// arguments invalid.
+func (j *validation) againstTool(ctx context.Context, s *seen, p plan, left *schema.Budget) {
 	before := *s
 	if stripper := p.stripper(); stripper != nil {
 		j.strip(s, stripper)
@@ -296,9 +299,9 @@ func (j *judgement) againstTool(ctx context.Context, s *seen, p plan, left *sche
 	}
 }
 
-// noteUndeclared puts properties that an open schema does not declare into the
-// report, if the options say so.
-func (j *judgement) noteUndeclared(p plan, doc *rawjson.Doc) {
+// noteUndeclared adds a note about the properties that an open schema does not
+// declare, if the options say so.
+func (j *validation) noteUndeclared(p plan, doc *rawjson.Doc) {
 	if !p.declared() || p.o.Properties != NoteUndeclared || p.compiled.schema == nil || doc == nil {
 		return
 	}
@@ -316,14 +319,14 @@ func issue(code, pointer, message string) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Pointer: pointer, Message: message}}
 }
 
-// replies returns what the model is told about a judgement.
-func (v *Validator) replies(ctx context.Context, j *judgement, attempt int, repeated bool) []middleware.Message {
+// replies returns the replies that a re-ask sends.
+func (v *Validator) replies(ctx context.Context, j *validation, attempt int, repeated bool) []middleware.Message {
 	return batch.Replies(j.verdicts, v.o.Batch, v.render(ctx, j, attempt, repeated, false))
 }
 
-// render returns the function that puts one verdict into words. A user's
-// function that panics is replaced by the built-in text.
-func (v *Validator) render(ctx context.Context, j *judgement, attempt int, repeated, alone bool) func(middleware.Verdict) string {
+// render returns the function that writes the reply to one invalid call. If a
+// user's function panics, the built-in text is sent.
+func (v *Validator) render(ctx context.Context, j *validation, attempt int, repeated, alone bool) func(middleware.Verdict) string {
 	i := -1
 	return func(verdict middleware.Verdict) string {
 		for i++; j.verdicts[i].OK(); i++ {

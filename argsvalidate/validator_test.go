@@ -109,7 +109,7 @@ func TestSchemasThatCannotBeUsedAreNoted(t *testing.T) {
 	require.Equal(t, []string{"type"}, codes(out.report.Attempts[0].Verdicts[0]))
 }
 
-// A tool whose schema changes under the same name is never judged by the old
+// A tool whose schema changes under the same name is never validated with the old
 // one, in either direction.
 func TestSchemaChangedUnderTheSameName(t *testing.T) {
 	t.Parallel()
@@ -131,16 +131,16 @@ func TestTheSchemaThatWasShownIsTheOneThatCounts(t *testing.T) {
 	t.Parallel()
 	shown := tool("save", `{"properties": {"text": {"type": "string"}}, "required": ["text"], "additionalProperties": false}`)
 	shown.Decode = func(string) error { return nil }
-	require.True(t, judge(t, argsvalidate.Options{}, shown, goodNote).OK())
-	require.Equal(t, []string{"additionalProperties"}, codes(judge(t, argsvalidate.Options{}, shown, `{"text": "a", "tool_call_id": "x"}`)))
+	require.True(t, verdictOf(t, argsvalidate.Options{}, shown, goodNote).OK())
+	require.Equal(t, []string{"additionalProperties"}, codes(verdictOf(t, argsvalidate.Options{}, shown, `{"text": "a", "tool_call_id": "x"}`)))
 }
 
 func TestIssuesAreFlatCompleteAndInOrder(t *testing.T) {
 	t.Parallel()
-	v := judge(t, argsvalidate.Options{}, trip, `{"unit": "K", "guests": [{"age": "x"}, {"name": "a"}, {"name": 1}], "days": 0, "budget": {"sum": 1}, "zz": 1}`)
+	v := verdictOf(t, argsvalidate.Options{}, trip, `{"unit": "K", "guests": [{"age": "x"}, {"name": "a"}, {"name": 1}], "days": 0, "budget": {"sum": 1}, "zz": 1}`)
 	require.Equal(t, []string{"/budget/amount", "/city", "/days", "/guests/0/age", "/guests/0/name", "/guests/2/name", "/unit", "/zz"}, pointers(v))
 	require.Equal(t, []string{"required", "required", "minimum", "type", "required", "type", "enum", "additionalProperties"}, codes(v))
 	for range 5 {
-		require.Equal(t, v, judge(t, argsvalidate.Options{}, trip, v.Call.Arguments))
+		require.Equal(t, v, verdictOf(t, argsvalidate.Options{}, trip, v.Call.Arguments))
 	}
 }

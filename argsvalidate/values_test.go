@@ -45,7 +45,7 @@ func TestArgumentsAreNotTouched(t *testing.T) {
 func TestStrictTypes(t *testing.T) {
 	t.Parallel()
 	for args, ok := range map[string]bool{`{"i": 5}`: true, `{"i": 5.0}`: true, `{"i": 5.5}`: false, `{"i": "5"}`: false, `{"i": true}`: false} {
-		v := judge(t, argsvalidate.Options{}, tool("t", `{"properties": {"i": {"type": "integer"}}}`), args)
+		v := verdictOf(t, argsvalidate.Options{}, tool("t", `{"properties": {"i": {"type": "integer"}}}`), args)
 		require.Equal(t, ok, v.OK(), args)
 	}
 }
@@ -62,7 +62,7 @@ func TestStripIsTakenBackWhereItWouldBreakTheCall(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, mode := range []strip.Mode{strip.Optional, strip.All} { // All does not ask the schema
-				v := judge(t, argsvalidate.Options{Strip: mode}, tool("t", schema), `{"a": null}`)
+				v := verdictOf(t, argsvalidate.Options{Strip: mode}, tool("t", schema), `{"a": null}`)
 				require.Empty(t, v.Issues, mode)
 				require.Equal(t, `{"a": null}`, v.Call.Arguments)
 				require.Empty(t, v.Changes)
@@ -75,32 +75,32 @@ func TestStripModes(t *testing.T) {
 	t.Parallel()
 	required := tool("t", `{"properties": {"tags": {"type": "array"}, "m": {"type": ["string", "null"]}, "o": {"type": "string"}}, "required": ["tags", "m"]}`)
 	const args = `{"tags": [], "m": null, "o": null}`
-	v := judge(t, argsvalidate.Options{}, required, args)
+	v := verdictOf(t, argsvalidate.Options{}, required, args)
 	require.Equal(t, `{"tags": [], "m": null}`, v.Call.Arguments, "required empties stay")
 	require.True(t, v.OK())
 
-	require.False(t, judge(t, argsvalidate.Options{Strip: strip.Off}, required, args).OK())
-	require.Equal(t, `{"l": [1, 3]}`, judge(t, argsvalidate.Options{Strip: strip.All}, tool("t", "{}"), `{"l": [1, null, 3], "o": {}}`).Call.Arguments)
+	require.False(t, verdictOf(t, argsvalidate.Options{Strip: strip.Off}, required, args).OK())
+	require.Equal(t, `{"l": [1, 3]}`, verdictOf(t, argsvalidate.Options{Strip: strip.All}, tool("t", "{}"), `{"l": [1, null, 3], "o": {}}`).Call.Arguments)
 
 	optional := tool("t", `{"properties": {"o": {"type": ["string", "null"]}}}`)
-	require.Equal(t, `{"o": null}`, judge(t, argsvalidate.Options{Strip: strip.WhenInvalid}, optional, `{"o": null}`).Call.Arguments)
-	require.Equal(t, `{}`, judge(t, argsvalidate.Options{}, optional, `{"o": null}`).Call.Arguments)
+	require.Equal(t, `{"o": null}`, verdictOf(t, argsvalidate.Options{Strip: strip.WhenInvalid}, optional, `{"o": null}`).Call.Arguments)
+	require.Equal(t, `{}`, verdictOf(t, argsvalidate.Options{}, optional, `{"o": null}`).Call.Arguments)
 
 	list := tool("t", `{"properties": {"l": {"type": "array", "items": {"type": ["integer", "null"]}}}}`)
-	require.Equal(t, `{"l": [1, null, 3]}`, judge(t, argsvalidate.Options{}, list, `{"l": [1, null, 3]}`).Call.Arguments, "positions do not shift")
+	require.Equal(t, `{"l": [1, null, 3]}`, verdictOf(t, argsvalidate.Options{}, list, `{"l": [1, null, 3]}`).Call.Arguments, "positions do not shift")
 
 	place := tool("t", `{"properties": {"o": {"type": "string"}, "e": {"enum": ["none", "all"]}}}`)
 	o := argsvalidate.Options{Placeholders: []string{"NONE"}}
-	require.Equal(t, `{"e": "none"}`, judge(t, o, place, `{"o": " None ", "e": "none"}`).Call.Arguments, "an allowed value stays")
+	require.Equal(t, `{"e": "none"}`, verdictOf(t, o, place, `{"o": " None ", "e": "none"}`).Call.Arguments, "an allowed value stays")
 }
 
 func TestEmptyArgumentsAreAnObject(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{"", "  ", "null"} {
-		v := judge(t, argsvalidate.Options{}, note, args)
+		v := verdictOf(t, argsvalidate.Options{}, note, args)
 		require.Equal(t, []string{"required"}, codes(v))
 		require.Equal(t, args, v.Call.Arguments)
-		v = judge(t, argsvalidate.Options{}, tool("free", ""), args)
+		v = verdictOf(t, argsvalidate.Options{}, tool("free", ""), args)
 		require.Equal(t, "{}", v.Call.Arguments)
 		require.Equal(t, []middleware.Change{{By: "empty", Before: args, After: "{}"}}, v.Changes)
 	}
@@ -125,15 +125,15 @@ func TestNotOneObject(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, schema := range []string{"", `{"properties": {"a": {}, "b": {}}}`} {
-				v := judge(t, argsvalidate.Options{}, tool("t", schema), c.args)
+				v := verdictOf(t, argsvalidate.Options{}, tool("t", schema), c.args)
 				require.Equal(t, []string{c.code}, codes(v))
 				require.Equal(t, []string{c.pointer}, pointers(v))
 				require.Equal(t, c.args, v.Call.Arguments)
 			}
 		})
 	}
-	require.True(t, judge(t, argsvalidate.Options{}, tool("t", ""), deep(63)).OK())
-	v := judge(t, argsvalidate.Options{}, note, `{"text": `)
+	require.True(t, verdictOf(t, argsvalidate.Options{}, tool("t", ""), deep(63)).OK())
+	v := verdictOf(t, argsvalidate.Options{}, note, `{"text": `)
 	require.Contains(t, v.Issues[0].Message, "offset 9")
 }
 
@@ -148,12 +148,12 @@ func TestLimits(t *testing.T) {
 		"number": {argsvalidate.Limits{Number: 3}, `{"a": 123}`, `{"a": 1234}`},
 	} {
 		o := argsvalidate.Options{Limits: c.limits, Strip: strip.Off}
-		require.True(t, judge(t, o, tool("t", ""), c.good).OK())
-		require.Equal(t, []string{code}, codes(judge(t, o, tool("t", ""), c.bad)))
+		require.True(t, verdictOf(t, o, tool("t", ""), c.good).OK())
+		require.Equal(t, []string{code}, codes(verdictOf(t, o, tool("t", ""), c.bad)))
 	}
 	o := argsvalidate.Options{Limits: argsvalidate.Limits{Exponent: 3}}
-	require.True(t, judge(t, o, tool("t", ""), `{"a": 1e3}`).OK())
-	require.Equal(t, []string{"number"}, codes(judge(t, o, tool("t", ""), `{"a": 1e-4}`)))
+	require.True(t, verdictOf(t, o, tool("t", ""), `{"a": 1e3}`).OK())
+	require.Equal(t, []string{"number"}, codes(verdictOf(t, o, tool("t", ""), `{"a": 1e-4}`)))
 }
 
 // placedError says where it found fault.
@@ -192,7 +192,7 @@ func TestDecodeIsTheLastCondition(t *testing.T) {
 		`{"text": "panic"}`:           {[]middleware.Issue{{Code: "undecided", Message: "this call could not be checked, so it was not executed"}}, 1},
 	} {
 		decoded = 0
-		v := judge(t, argsvalidate.Options{}, typed, args)
+		v := verdictOf(t, argsvalidate.Options{}, typed, args)
 		require.Equal(t, want.decoded, decoded, args)
 		if want.decoded > 0 {
 			require.Equal(t, want.issues, v.Issues, args)
@@ -203,9 +203,9 @@ func TestDecodeIsTheLastCondition(t *testing.T) {
 func TestUndeclaredProperties(t *testing.T) {
 	t.Parallel()
 	const args = `{"text": "a", "tag": ["b"]}`
-	require.True(t, judge(t, argsvalidate.Options{}, note, args).OK())
+	require.True(t, verdictOf(t, argsvalidate.Options{}, note, args).OK())
 
-	v := judge(t, argsvalidate.Options{Properties: argsvalidate.RejectUndeclared}, note, args)
+	v := verdictOf(t, argsvalidate.Options{Properties: argsvalidate.RejectUndeclared}, note, args)
 	require.Equal(t, []middleware.Issue{{Code: "undeclared", Pointer: "/tag", Message: `this property is not declared; did you mean "tags"?`}}, v.Issues)
 
 	out := run(t, argsvalidate.Options{Properties: argsvalidate.NoteUndeclared}, request(), middlewaretest.Calls("note", args))
@@ -213,22 +213,22 @@ func TestUndeclaredProperties(t *testing.T) {
 	require.Equal(t, []string{"tool note: 1 undeclared properties: tag"}, out.report.Notes)
 
 	free := tool("free", `{"type": "object"}`)
-	require.True(t, judge(t, argsvalidate.Options{Properties: argsvalidate.RejectUndeclared}, free, args).OK(), "nothing is declared")
+	require.True(t, verdictOf(t, argsvalidate.Options{Properties: argsvalidate.RejectUndeclared}, free, args).OK(), "nothing is declared")
 }
 
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	dated := tool("t", `{"properties": {"d": {"type": "string", "format": "date"}}}`)
-	require.True(t, judge(t, argsvalidate.Options{}, dated, `{"d": "tomorrow"}`).OK())
-	require.Equal(t, []string{"format"}, codes(judge(t, argsvalidate.Options{Formats: true}, dated, `{"d": "tomorrow"}`)))
+	require.True(t, verdictOf(t, argsvalidate.Options{}, dated, `{"d": "tomorrow"}`).OK())
+	require.Equal(t, []string{"format"}, codes(verdictOf(t, argsvalidate.Options{Formats: true}, dated, `{"d": "tomorrow"}`)))
 }
 
 func TestDialects(t *testing.T) {
 	t.Parallel()
 	const rest = `"properties": {"l": {"prefixItems": [{"type": "integer"}], "items": false}}}`
-	require.False(t, judge(t, argsvalidate.Options{}, tool("t", "{"+rest), `{"l": ["a"]}`).OK(), "2020-12 without a word")
+	require.False(t, verdictOf(t, argsvalidate.Options{}, tool("t", "{"+rest), `{"l": ["a"]}`).OK(), "2020-12 without a word")
 	old := `{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"l": {"items": [{"type": "integer"}], "additionalItems": false}}}`
-	require.Equal(t, []string{"additionalItems", "type"}, codes(judge(t, argsvalidate.Options{}, tool("t", old), `{"l": ["a", 1]}`)))
+	require.Equal(t, []string{"additionalItems", "type"}, codes(verdictOf(t, argsvalidate.Options{}, tool("t", old), `{"l": ["a", 1]}`)))
 	unknown := `{"$schema": "http://json-schema.org/draft-07/schema#", "properties": {"l": {"prefixItems": [{"type": "integer"}]}}}`
-	require.True(t, judge(t, argsvalidate.Options{}, tool("t", unknown), `{"l": ["a"]}`).OK(), "draft 7 does not know prefixItems")
+	require.True(t, verdictOf(t, argsvalidate.Options{}, tool("t", unknown), `{"l": ["a"]}`).OK(), "draft 7 does not know prefixItems")
 }

@@ -19,11 +19,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// call returns the function that calls a tool of the server, by its own name.
+// call returns the function that calls a tool of the server by its name on the
+// server.
 func (s *Server) call(tool string) agentloop.ToolFunc {
 	return func(ctx context.Context, call middleware.ToolCall) (agentloop.Result, error) {
 		args, ok := arguments(call.Arguments)
-		if !ok { // only a tool without a schema gets here with such
+		if !ok { // possible only for a tool without a schema
 			return agentloop.Result{}, errors.New("the arguments are not one JSON object")
 		}
 		res, err := waiting(ctx, func() (*sdk.CallToolResult, error) {
@@ -39,8 +40,8 @@ func (s *Server) call(tool string) agentloop.ToolFunc {
 	}
 }
 
-// arguments returns the text as the SDK sends it: as it is, but for white
-// space. Nothing at all is no arguments.
+// arguments returns the text unchanged except for white space, as the SDK
+// sends it. An empty text means no arguments.
 func arguments(text string) (json.RawMessage, bool) {
 	if t := strings.TrimSpace(text); t == "" || t == "null" {
 		return json.RawMessage("{}"), true
@@ -50,9 +51,9 @@ func arguments(text string) (json.RawMessage, bool) {
 	return json.RawMessage(text), true
 }
 
-// callFailed puts a failure into words for the model: the server's own, if it
-// sent some. What a transport says may hold addresses and keys, so that is for
-// errors.As only.
+// callFailed describes a failure for the model: in the server's words if it
+// sent an error. The text of a transport error may contain addresses and keys,
+// so it is reachable only through errors.As.
 func (s *Server) callFailed(err error) error {
 	var refused *jsonrpc.Error
 	switch {
@@ -66,7 +67,7 @@ func (s *Server) callFailed(err error) error {
 	return &failure{"the call to the server failed", []error{err}}
 }
 
-// failure is an error whose text is fit for anybody, and its causes.
+// failure is an error with a text that anybody may see, and its causes.
 type failure struct {
 	text   string
 	causes []error
@@ -78,8 +79,8 @@ func (f *failure) Error() string { return f.text }
 // Unwrap returns the causes.
 func (f *failure) Unwrap() []error { return f.causes }
 
-// isClosed reports whether err comes from a connection that is gone. The SDK
-// has a word of its own for some of the ways only.
+// isClosed reports whether err comes from a closed connection. The SDK has its
+// own error for only some of the ways in which a connection ends.
 func isClosed(err error) bool {
 	for _, gone := range []error{sdk.ErrConnectionClosed, sdk.ErrSessionMissing, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, os.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -89,7 +90,8 @@ func isClosed(err error) bool {
 	return false
 }
 
-// withoutURL returns err without the address in its text: that may hold a key.
+// withoutURL returns err without the URL in its text, because a URL may
+// contain a key.
 func withoutURL(err error) error {
 	var u *url.Error
 	if errors.As(err, &u) {

@@ -9,23 +9,23 @@ import (
 	"github.com/toolmend/toolmend/agentloop"
 )
 
-// Set is the tools of several servers. It is safe for concurrent use.
+// Set holds the tools of several servers. It is safe for concurrent use.
 type Set struct {
 	servers []*Server
 	mu      sync.Mutex
-	lists   []*list // that tools and table are made of
+	lists   []*list // the lists that tools and table were made from
 	tools   []agentloop.Tool
 	table   []Entry
 }
 
-// Join puts servers side by side. Where two of them have a tool of one name,
-// the earlier server's is offered, and the table says so of the other: give
-// each server an Options.Prefix of its own. The servers stay the caller's to
-// close.
+// Join combines the tools of several servers. If two servers have a tool of
+// the same name, the earlier server's tool is offered, and the table says why
+// the other one is not. Options.Prefix avoids that. The caller still closes
+// the servers.
 func Join(servers ...*Server) *Set { return &Set{servers: slices.Clone(servers)} }
 
-// Tools returns what the servers offer now: an agentloop.Source. Those whose
-// list has changed are asked at the same time. See Server.Tools.
+// Tools returns the tools that the servers offer now. It is an
+// agentloop.Source. Changed lists are read concurrently. See Server.Tools.
 func (s *Set) Tools(ctx context.Context) ([]agentloop.Tool, error) {
 	var wg sync.WaitGroup
 	lists := make([]*list, len(s.servers))
@@ -41,7 +41,7 @@ func (s *Set) Tools(ctx context.Context) ([]agentloop.Tool, error) {
 	return tools, nil
 }
 
-// Table returns the lines of every server's table, in order.
+// Table returns the lines of all servers' tables, in order.
 func (s *Set) Table() []Entry {
 	lists := make([]*list, len(s.servers))
 	for i, server := range s.servers {
@@ -51,7 +51,8 @@ func (s *Set) Table() []Entry {
 	return slices.Clone(table)
 }
 
-// merge returns the tools of all lists: the same slice for the same ones.
+// merge returns the tools of all lists. It returns the same slice for the same
+// lists.
 func (s *Set) merge(lists []*list) ([]agentloop.Tool, []Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,9 +60,9 @@ func (s *Set) merge(lists []*list) ([]agentloop.Tool, []Entry) {
 		return s.tools, s.table
 	}
 	s.lists, s.tools, s.table = lists, nil, nil
-	owner := map[string]string{} // the server by the name of a tool
+	owner := map[string]string{} // the server of each tool name
 	for _, l := range lists {
-		next := 0 // of l.tools, which stand in the order of the table
+		next := 0 // index into l.tools, which has the order of the table
 		for _, e := range l.table {
 			if e.Refused == "" {
 				t := l.tools[next]

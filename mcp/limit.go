@@ -8,8 +8,8 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// bounded returns transport with a bound on the bytes of one message. The SDK
-// bounds lines and events, at 16 MiB, but reads other HTTP bodies whole.
+// bounded returns transport with a limit on the bytes of one message. The SDK
+// limits lines and events to 16 MiB, but reads other HTTP bodies whole.
 func bounded(transport sdk.Transport) sdk.Transport {
 	streamable, ok := transport.(*sdk.StreamableClientTransport)
 	if !ok {
@@ -27,11 +27,11 @@ func bounded(transport sdk.Transport) sdk.Transport {
 	return &t
 }
 
-// boundedBodies is a client's transport whose bodies end with an error after
-// maxMessage bytes, unless they are streams of events.
+// boundedBodies is a client's transport. Its response bodies end with an error
+// after maxMessage bytes, except for event streams.
 type boundedBodies struct{ next http.RoundTripper }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip implements http.RoundTripper.
 func (b boundedBodies) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := b.next.RoundTrip(req)
 	if err != nil {
@@ -44,8 +44,8 @@ func (b boundedBodies) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // firstTools is a middleware of the SDK's client. It cuts a page of tools to
-// those that are read, and one more: the SDK's own checks behind it take 32 KB
-// a tool.
+// the tools that are read and one more, because the SDK's later checks take 32
+// KB for each tool.
 func firstTools(most int) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {

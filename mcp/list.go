@@ -15,40 +15,39 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Entry is a line of the table: a tool as its server presents it, and what
-// became of it.
+// Entry is a line of the table: a tool as its server describes it, and whether
+// it is offered and validated.
 type Entry struct {
-	Name   string // what the model calls it
+	Name   string // the name that the model sees
 	Server string // see Options.Name
 	Tool   string // its name on the server
-	Title  string // for people, one line; "": it has none
-	// Annotations are what the server claims of the tool, such as ReadOnlyHint.
-	// Nil: it claims nothing. Whoever does not trust the server does not trust
-	// them.
+	Title  string // for people, one line; "" if there is none
+	// Annotations are the server's hints on the tool, such as ReadOnlyHint;
+	// nil if there are none. Trust them only if you trust the server.
 	Annotations *sdk.ToolAnnotations
-	Unvalidated string // why calls are not held to a schema; "": they are
-	Refused     string // why the tool is not offered; "": it is
+	Unvalidated string // why calls are not validated; "" if they are
+	Refused     string // why the tool is not offered; "" if it is
 }
 
-// list is what a server offers. It never changes.
+// list is the tools that a server offers. It is immutable.
 type list struct {
-	heard uint64 // Server.heard when it was read
+	heard uint64 // the value of Server.heard when the list was read
 	sum   [sha256.Size]byte
-	cut   error // why it is not the whole one
+	cut   error // why the list is incomplete
 	tools []agentloop.Tool
 	table []Entry
-	known map[[sha256.Size]byte]string // what compiling its schemas has said; see compiled
+	known map[[sha256.Size]byte]string // results of compiling its schemas; see compiled
 }
 
-// pages is what the server sent.
+// pages is the server's response, all pages together.
 type pages struct {
 	tools []*sdk.Tool
 	sum   [sha256.Size]byte
 	cut   error
 }
 
-// read reads the list, page by page, up to its bounds. A server without tools
-// has an empty one.
+// read reads the list, page by page, up to its limits. For a server without
+// tools the list is empty.
 func (s *Server) read(ctx context.Context) (pages, error) {
 	var p pages
 	sum, size := sha256.New(), 0
@@ -89,14 +88,15 @@ func (s *Server) read(ctx context.Context) (pages, error) {
 	return p, nil
 }
 
-// noTools reports whether the server does not know the method at all.
+// noTools reports whether the server does not know the method.
 func noTools(err error) bool {
 	var refused *jsonrpc.Error
 	return errors.As(err, &refused) && refused.Code == jsonrpc.CodeMethodNotFound
 }
 
-// publish makes p the current list. The tools stay the same slice if the server
-// sent the same. One goroutine at a time gets here: that with Server.busy.
+// publish makes p the current list. If the server sent the same tools, the
+// slice of tools stays the same. Only the goroutine that holds Server.busy
+// calls publish.
 func (s *Server) publish(ctx context.Context, p pages, heard uint64) error {
 	old := s.list.Load()
 	l := &list{heard: heard, sum: p.sum, cut: p.cut}
@@ -116,9 +116,9 @@ func (s *Server) publish(ctx context.Context, p pages, heard uint64) error {
 	return nil
 }
 
-// fill makes tools of what the server described. Schemas can be costly to
-// compile: ctx is checked before each, and one that would be refused for its
-// size is not compiled.
+// fill makes tools from the server's descriptions. Compiling a schema can be
+// expensive, so fill checks ctx before each schema, and does not compile a
+// schema that is too large.
 func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool, schemas *compiled) error {
 	names, sent := map[string]bool{}, 0
 	for _, d := range described {
@@ -154,8 +154,8 @@ func (s *Server) fill(ctx context.Context, l *list, described []*sdk.Tool, schem
 	return nil
 }
 
-// admitted asks Options.Admit. A panic of it is a no: this may run on a goroutine
-// that nobody can recover.
+// admitted calls Options.Admit. A panic excludes the tool: it must not reach a
+// goroutine in which the program cannot recover it.
 func (s *Server) admitted(e Entry, t *agentloop.Tool) (ok bool) {
 	if s.o.Admit == nil {
 		return true
@@ -168,7 +168,8 @@ func (s *Server) admitted(e Entry, t *agentloop.Tool) (ok bool) {
 	return s.o.Admit(e, t)
 }
 
-// tool makes a tool of what the server described. compile is for readSchema.
+// tool makes a tool from the server's description. compile is passed to
+// readSchema.
 func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, agentloop.Tool) {
 	e := Entry{Name: toolName(s.o.Prefix, d.Name), Server: s.name, Tool: d.Name, Title: title(d)}
 	if d.Annotations != nil {
@@ -198,14 +199,14 @@ func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, age
 	}
 }
 
-// destructive reads annotations as the protocol says: a tool that is not read-only
-// is destructive unless its server says that it is not. A tool without
-// annotations is not marked.
+// destructive applies the protocol's defaults to annotations: a tool that is
+// not read-only is destructive unless its server says otherwise. A tool
+// without annotations is not marked.
 func destructive(a *sdk.ToolAnnotations) bool {
 	return a != nil && !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
 }
 
-// title is what people are shown.
+// title returns the title for people.
 func title(d *sdk.Tool) string {
 	if t := line(d.Title, maxTitle); t != "" || d.Annotations == nil {
 		return t

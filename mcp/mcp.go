@@ -1,42 +1,46 @@
-// Package mcp makes the tools of an MCP server the tools of an agent.
+// Package mcp offers the tools of MCP servers to an agent.
 //
 //	server, err := mcp.Connect(ctx, &sdk.CommandTransport{Command: exec.Command("files-server")}, mcp.Options{Prefix: "files_"})
 //	defer server.Close()
 //	agent, err := agentloop.New(call, agentloop.Options{Source: server.Tools})
 //
-// sdk is github.com/modelcontextprotocol/go-sdk/mcp. The list is kept current:
-// when the server says that its tools have changed, the next model step is sent
-// the new ones. Several servers stand side by side with [Join].
+// sdk is github.com/modelcontextprotocol/go-sdk/mcp. The list of tools is kept
+// up to date: when the server says that its tools have changed, the next model
+// step gets the new tools. [Join] combines several servers.
 //
-// # A server is a stranger
+// # The server is not trusted
 //
-// What it sends is bounded: messages, tools, pages, descriptions, schemas,
-// results and the time that it takes (see [Options]). A schema is read from its
-// own text only, never from the network. A list is compiled until 16 schemas of
-// it were too expensive; a schema that stays the same is compiled once. One that cannot be used costs its tool the
-// validation, not the run: the tool is offered without parameters, what the
-// server wrote stands in its description, and [Server.Table] says why.
+// Everything that the server sends is limited: messages, tools, pages,
+// descriptions, schemas, results, and the time of a call (see [Options]). A
+// schema is read from its own text only, never from the network. The schemas
+// of a list are compiled until 16 of them were too expensive. An unchanged
+// schema is compiled once.
 //
-// Hints such as readOnlyHint are claims of the server. They are in the table and
-// change nothing; trusting them is up to [Options].Admit.
+// If a schema cannot be used, calls of its tool are not validated, and the run
+// goes on. Such a tool is offered without parameters, its description contains
+// the server's schema text, and [Server.Table] gives the reason.
 //
-// # What the server gets and gives
+// Hints such as readOnlyHint are claims of the server. They are in the table
+// and have no other effect, unless [Options].Admit uses them.
 //
-// Arguments are sent as the JSON text that was validated, but for white space:
-// no number is rounded. A result's texts are joined; structured content stands
-// in for them where there are none; images, audio and resources are described
-// to the model, and given whole to the program as the side value of the result,
-// an *sdk.CallToolResult. Characters that people cannot see are left out of what
-// the model gets, but for line breaks and tabs: control characters, zero-width
-// ones, and those that change the direction of text. A result with isError, and any failure of the call, is
-// an error result for the model: a server cannot end a run.
+// # Arguments and results
 //
-// # What the SDK costs
+// Arguments are sent as the validated JSON text, without its white space;
+// numbers are not rounded. The texts of a result are joined. If there are
+// none, the structured content is used. Images, audio and resources are
+// described to the model; the program gets them in the side value of the
+// result, an *sdk.CallToolResult. Characters that people cannot see are
+// removed from the model's text, except line breaks and tabs: control
+// characters, zero-width characters, and characters that change the direction
+// of text. A result with isError and a failed call are error results for the
+// model: a server cannot end a run.
 //
-// The SDK reads schemas and structured content into maps. The properties of a
-// schema stand in alphabetical order; a bound, constant or enumeration beyond
-// 2^53 is left out of it, since it was rounded; and structured content with
-// such a number is given to the model with a warning.
+// # Limits of the SDK
+//
+// The SDK reads schemas and structured content into maps. So the properties of
+// a schema are in alphabetical order. A bound, constant or enumeration beyond
+// 2^53 is left out of the schema, because it was rounded. Structured content
+// with such a number has a warning for the model.
 package mcp
 
 import (
@@ -54,51 +58,52 @@ import (
 )
 
 // ErrClosed means that the connection to the server is closed, by either side.
-// A server that was started again wants a new Connect.
+// After a restart of the server, call Connect again.
 var ErrClosed = errors.New("mcp: the connection to the server is closed")
 
 // Options configure a Server. The zero value works.
 type Options struct {
-	Name           string        // of the server, in errors and in the table; "": what it calls itself
-	Prefix         string        // of every tool's name: letters, digits, "_" and "-", no digit or "-" first, at most 32
-	Timeout        time.Duration // of a call, and of Connect's handshake; 0 means 1 minute, middleware.Unlimited: none besides the context's
+	Name           string        // name of the server in errors and in the table; "" means the name that the server gives itself
+	Prefix         string        // prefix of every tool name: at most 32 letters, digits, "_" and "-", beginning with a letter or "_"
+	Timeout        time.Duration // of a call, and of the handshake in Connect; 0 means 1 minute, middleware.Unlimited means no limit except the context's
 	ListTimeout    time.Duration // of reading the list of tools; 0 means 10 s
-	MaxTools       int           // 0 means 256; the server's further ones are not read
-	MaxDescription int           // bytes of a tool's description; 0 means 4,096; the rest is cut
+	MaxTools       int           // number of tools that are read; 0 means 256
+	MaxDescription int           // bytes of a tool's description; 0 means 4,096; a longer one is cut
 	MaxSchema      int           // bytes of a tool's schema; 0 means 64 KiB; a longer one is not used
-	MaxResult      int           // bytes of a result's text; 0 means 64 KiB; the rest is cut, with a notice
-	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, NoValue: none is kept
-	// RefuseUnvalidated leaves out tools whose schema cannot be used.
+	MaxResult      int           // bytes of a result's text; 0 means 64 KiB; a longer one is cut, with a notice
+	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, NoValue keeps none
+	// RefuseUnvalidated excludes tools whose schema cannot be used.
 	RefuseUnvalidated bool
-	// Admit has the last word on each tool whenever the list changes: it may set
-	// Approval, Serial or Timeout, and says whether the tool is offered at all.
-	// Nil: all are, as they come. A panic is a no. It must not block, and cannot
-	// change the tool's name.
+	// Admit decides on each tool whenever the list changes. It may set
+	// Approval, Serial or Timeout, and returns whether the tool is offered.
+	// nil offers all tools unchanged. A panic excludes the tool. Admit must
+	// not block, and cannot change the tool's name.
 	Admit          func(e Entry, t *agentloop.Tool) bool
-	Client         *sdk.ClientOptions  // for Connect; nil: the SDK's defaults
-	Implementation *sdk.Implementation // what Connect says who we are; nil: toolmend
+	Client         *sdk.ClientOptions  // for Connect; nil means the SDK's defaults
+	Implementation *sdk.Implementation // the client's name in Connect; nil means toolmend
 }
 
-// NoValue turns Options.MaxValue off: no result is kept.
+// NoValue turns Options.MaxValue off: results are not kept.
 const NoValue = -1
 
-// What the options cannot change.
+// Fixed limits.
 const (
 	maxPages   = 1000        // of one list
-	maxRead    = 16 << 20    // bytes of one list, about
-	maxSent    = 1 << 20     // bytes of all names, descriptions and schemas that are offered
-	maxCostly  = 16          // schemas of one list that are too expensive to compile; later ones are not tried
-	maxMessage = 16 << 20    // bytes of one HTTP body; the SDK has the same bound for lines and events
+	maxRead    = 16 << 20    // approximate bytes of one list
+	maxSent    = 1 << 20     // bytes of all offered names, descriptions and schemas
+	maxCostly  = 16          // schemas of one list that are too expensive to compile; later schemas are not compiled
+	maxMessage = 16 << 20    // bytes of one HTTP body; the SDK has the same limit for lines and events
 	maxTitle   = 100         // bytes of a title, and of a server's name
-	maxReason  = 300         // bytes of why a tool is not offered or validated
+	maxReason  = 300         // bytes of the reason why a tool is not offered or validated
 	maxError   = 1000        // bytes of a server's error message
 	grace      = time.Second // for calls that still run when the session is closed
 )
 
 var prefixRE = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]{0,31}$`)
 
-// Validate returns what is wrong with o, nil if nothing is: for options read
-// from a file or a flag. New and Connect panic with it.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New and Connect panic with the same
+// error.
 func (o Options) Validate() error {
 	if o.Prefix != "" && !prefixRE.MatchString(o.Prefix) {
 		return fmt.Errorf("mcp: Options.Prefix: want at most 32 letters, digits, _ or -, and no digit or - first, got %q", o.Prefix)
@@ -137,9 +142,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Connect opens a session over transport and reads the server's tools. The
-// session belongs to the Server: Close ends it. ctx is for the connecting only.
-// It panics with the error of o.Validate.
+// Connect opens a session over transport and reads the server's tools. Close
+// ends the session. ctx applies only to Connect itself. Connect panics with
+// the error of o.Validate.
 func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, error) {
 	o = o.withDefaults()
 	if transport == nil {
@@ -164,7 +169,7 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 		return client.Connect(hello, t, nil)
 	}, func(late *sdk.ClientSession) { _ = late.Close() })
 	if err != nil {
-		go t.cut() // lets go of a server that does not read; one that does not end takes a while
+		go t.cut() // a server that does not read or does not end must not block Connect
 		return nil, fmt.Errorf("mcp: connecting: %w", withoutURL(err))
 	}
 	if err := s.open(ctx, session); err != nil {
@@ -174,11 +179,12 @@ func Connect(ctx context.Context, transport sdk.Transport, o Options) (*Server, 
 	return s, nil
 }
 
-// New reads the tools of a session that the caller has opened. Unless its
-// client's ToolListChangedHandler calls Changed, the list stays as it is. A
-// page of the list is read whole, since the SDK's client is the caller's: one of
-// 100,000 tools takes seconds and gigabytes there. It panics with the
-// error of o.Validate.
+// New reads the tools of a session that the caller has opened. The list
+// changes only if the ToolListChangedHandler of the session's client calls
+// Changed. New panics with the error of o.Validate.
+//
+// The SDK's client belongs to the caller, so it reads whole pages of the list:
+// a page with 100,000 tools takes seconds and gigabytes.
 func New(ctx context.Context, session *sdk.ClientSession, o Options) (*Server, error) {
 	s := newServer(o.withDefaults())
 	if err := s.open(ctx, session); err != nil {
@@ -187,7 +193,8 @@ func New(ctx context.Context, session *sdk.ClientSession, o Options) (*Server, e
 	return s, nil
 }
 
-// clientOptions are the caller's, with an ear for changes of the list.
+// clientOptions returns the caller's options with a handler for tool-list
+// changes.
 func (s *Server) clientOptions() *sdk.ClientOptions {
 	var c sdk.ClientOptions
 	if s.o.Client != nil {

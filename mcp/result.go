@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/agentloop"
 )
 
-// result returns what the model and the program get of a result.
+// result converts a result for the model and for the program.
 func (s *Server) result(res *sdk.CallToolResult) agentloop.Result {
 	r := agentloop.Result{Text: text(res, s.o.MaxResult), IsError: res.IsError}
 	switch {
@@ -25,9 +25,10 @@ func (s *Server) result(res *sdk.CallToolResult) agentloop.Result {
 	return r
 }
 
-// text returns the texts of a result, a line for what is none, and structured
-// content where there is no text: servers send the same as text for clients
-// that read nothing else. It is cut after limit bytes, with a notice.
+// text returns the joined texts of a result, with a line for each item of
+// another kind. Without a text it returns the structured content: servers send
+// the same content as text for clients without support for structured content.
+// The result is cut after limit bytes, with a notice.
 func text(res *sdk.CallToolResult, limit int) string {
 	w := writer{limit: limit}
 	said := false
@@ -44,7 +45,7 @@ func text(res *sdk.CallToolResult, limit int) string {
 			w.add("[resource: " + joined(c.Name, c.URI, c.MIMEType, c.Description) + "]")
 		case *sdk.EmbeddedResource:
 			said = w.resource(c.Resource) || said
-		default: // belongs into sampling, not into results
+		default: // an item of sampling, which is not allowed in results
 			w.add("[content that is not for tools]")
 		}
 	}
@@ -59,7 +60,7 @@ func text(res *sdk.CallToolResult, limit int) string {
 	return w.String()
 }
 
-// joined returns the parts that are not empty.
+// joined joins the parts that are not empty.
 func joined(parts ...string) string {
 	var some []string
 	for _, p := range parts {
@@ -70,8 +71,8 @@ func joined(parts ...string) string {
 	return strings.Join(some, ", ")
 }
 
-// writer joins the visible parts of texts by line breaks, and keeps the first
-// limit bytes of them.
+// writer joins the visible parts of texts with line breaks, and keeps the
+// first limit bytes of them.
 type writer struct {
 	limit, total int
 	begun        bool
@@ -90,8 +91,8 @@ func (w *writer) add(s string) {
 	w.total += len(s)
 }
 
-// resource adds what a result holds of a resource, and reports whether that is
-// text.
+// resource adds the text of a resource, or a description, and reports whether
+// it added text.
 func (w *writer) resource(r *sdk.ResourceContents) bool {
 	switch {
 	case r == nil:
@@ -105,7 +106,7 @@ func (w *writer) resource(r *sdk.ResourceContents) bool {
 	return true
 }
 
-// String returns the text with the notice.
+// String returns the text, with the notice if it was cut.
 func (w *writer) String() string {
 	if w.total <= w.limit {
 		return w.b.String()
@@ -113,7 +114,7 @@ func (w *writer) String() string {
 	return fmt.Sprintf("%s\n[Cut here: the result has %d bytes.]", w.b.String(), w.total)
 }
 
-// size returns the bytes of a result, or more than limit if it has more.
+// size returns the bytes of a result, or a number above limit if it is larger.
 func size(res *sdk.CallToolResult, limit int) int {
 	n := 0
 	for _, c := range res.Content {
@@ -126,7 +127,7 @@ func size(res *sdk.CallToolResult, limit int) int {
 			n += len(c.Data)
 		}
 	}
-	if n > limit { // no need to write it all out
+	if n > limit { // stop before the rest is written
 		return n
 	}
 	b, err := json.Marshal(res)

@@ -14,9 +14,10 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// readSchema returns the schema of a tool's arguments as a provider takes it,
-// or why it cannot be used. raw is the text that it had then, "" if it is too
-// long to be shown. compile says what is wrong with a schema, "" if nothing is.
+// readSchema returns the schema of a tool's arguments in the form that
+// providers accept, or the reason why it cannot be used. raw is then the
+// original text, or "" if it is too long. compile returns what is wrong with a
+// schema, or "".
 func readSchema(in any, limit int, compile func(text []byte) string) (parameters json.RawMessage, raw, why string) {
 	m, isObject := in.(map[string]any)
 	if in == nil {
@@ -35,7 +36,7 @@ func readSchema(in any, limit int, compile func(text []byte) string) (parameters
 	case !isObject || !describesObject(m["type"]):
 		return nil, string(text), "its schema describes no object"
 	}
-	if m["type"] != "object" { // arguments are one, and providers want it said
+	if m["type"] != "object" { // providers require this type
 		m = maps.Clone(m)
 		m["type"] = "object"
 		if text, err = encode(m); err != nil {
@@ -48,16 +49,16 @@ func readSchema(in any, limit int, compile func(text []byte) string) (parameters
 	return text, "", ""
 }
 
-// compiled is what compiling the schemas of a list has said, "" for a good
-// one, by the digest of their texts.
+// compiled holds the result of compiling the schemas of a list, by the digest
+// of their texts. The result is "" for a valid schema.
 type compiled struct {
-	before map[[sha256.Size]byte]string // of the list before
+	before map[[sha256.Size]byte]string // of the previous list
 	now    map[[sha256.Size]byte]string
-	costly int // schemas of this list that were too expensive
+	costly int // number of schemas of this list that were too expensive
 }
 
-// compile compiles the schema, unless the list before had it, or too many of
-// this list were too expensive.
+// compile compiles the schema, unless the previous list had it, or too many
+// schemas of this list were too expensive.
 func (c *compiled) compile(text []byte) string {
 	digest := sha256.Sum256(text)
 	why, known := c.now[digest]
@@ -80,13 +81,13 @@ func (c *compiled) compile(text []byte) string {
 	return why
 }
 
-// describesObject looks at the value of the keyword "type".
+// describesObject checks the value of the keyword "type".
 func describesObject(t any) bool {
 	list, _ := t.([]any)
 	return t == nil || t == "object" || slices.Contains(list, any("object"))
 }
 
-// encode writes v without escaping what only HTML wants escaped.
+// encode writes v without HTML escapes.
 func encode(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -96,8 +97,9 @@ func encode(v any) ([]byte, error) {
 }
 
 // loosen returns a schema without the keywords whose numbers the SDK may have
-// rounded: a call that the server takes must not be refused for that. names: v
-// maps names to schemas. It recurses as deep as the SDK reads, 1,000 levels.
+// rounded: a call that the server accepts must not be rejected because of
+// them. names means that v maps names to schemas. It recurses as deep as the
+// SDK reads, 1,000 levels.
 func loosen(v any, names bool) any {
 	switch v := v.(type) {
 	case []any:
@@ -129,8 +131,8 @@ func loosen(v any, names bool) any {
 	return v
 }
 
-// rounded reports whether v holds a number that may have been written
-// otherwise: from 2^53 on whole numbers are not told apart.
+// rounded reports whether v has a number that the SDK may have rounded: from
+// 2^53 on, two whole numbers can have the same value.
 func rounded(v any) bool {
 	switch v := v.(type) {
 	case float64:

@@ -14,22 +14,22 @@ import (
 	"github.com/toolmend/toolmend/agentloop"
 )
 
-// Server is the tools of one session with an MCP server. It is safe for
+// Server offers the tools of one session with an MCP server. It is safe for
 // concurrent use.
 type Server struct {
 	o       Options
 	name    string
 	session *sdk.ClientSession
-	conn    *tap          // nil where the session is the caller's
+	conn    *tap          // nil if the session belongs to the caller
 	busy    chan struct{} // held while the list is read
-	heard   atomic.Uint64 // how often the server said that its list has changed
+	heard   atomic.Uint64 // number of times the server said that its list has changed
 	list    atomic.Pointer[list]
 	failure atomic.Pointer[error] // of the last attempt to read the list
 }
 
 func newServer(o Options) *Server { return &Server{o: o, busy: make(chan struct{}, 1)} }
 
-// open takes the session and reads the first list.
+// open stores the session and reads the first list.
 func (s *Server) open(ctx context.Context, session *sdk.ClientSession) error {
 	s.session, s.name = session, s.o.Name
 	if info := session.InitializeResult(); s.name == "" && info != nil && info.ServerInfo != nil {
@@ -39,37 +39,37 @@ func (s *Server) open(ctx context.Context, session *sdk.ClientSession) error {
 	return s.refresh(ctx)
 }
 
-// Tools returns what the server offers now: an agentloop.Source. If the server
-// has said that its list changed, the list is read first, for
-// Options.ListTimeout at most. Where that fails, the tools stay as they were,
-// Err says why, and the next call tries again. The
-// slice is a new one only if a tool has changed. It must not be edited. The
+// Tools returns the tools that the server offers now. It is an
+// agentloop.Source. If the server has said that its list changed, Tools first
+// reads the list, for at most Options.ListTimeout. If that fails, the tools
+// stay the same, Err returns the reason, and the next call tries again. The
+// slice is a new one only if a tool has changed. It must not be modified. The
 // error is always nil.
 func (s *Server) Tools(ctx context.Context) ([]agentloop.Tool, error) {
 	return s.current(ctx).tools, nil
 }
 
-// current returns the list, read anew if need be.
+// current returns the list. It reads the list again if that is necessary.
 func (s *Server) current(ctx context.Context) *list {
 	if s.stale() && ctx.Err() == nil {
-		_ = s.refresh(ctx) // Err has it
+		_ = s.refresh(ctx) // Err returns the error
 	}
 	return s.list.Load()
 }
 
 func (s *Server) stale() bool { return s.list.Load().heard != s.heard.Load() }
 
-// Table returns a line for each tool that the server listed, in its order,
-// offered or not.
+// Table returns a line for each tool that the server listed, offered or not,
+// in the server's order.
 func (s *Server) Table() []Entry { return append([]Entry(nil), s.list.Load().table...) }
 
-// Changed says that the server's list has changed: it is read before the next
-// model step. Connect calls it by itself.
+// Changed tells the Server that its list has changed. The list is then read
+// before the next model step. With Connect this happens automatically.
 func (s *Server) Changed() { s.heard.Add(1) }
 
-// Err returns why Tools is not what the server offers: the list could not be
-// read the last time (ErrClosed in it: there is no connection), or it was too
-// long. Nil: all is well.
+// Err returns why Tools differs from what the server offers: the last attempt
+// to read the list failed, with ErrClosed if there is no connection, or the
+// list was too long. It is nil if there is no difference.
 func (s *Server) Err() error {
 	if err := s.failure.Load(); err != nil {
 		return *err
@@ -77,11 +77,12 @@ func (s *Server) Err() error {
 	return s.list.Load().cut
 }
 
-// Session returns the SDK's session, for prompts, resources and the rest.
+// Session returns the SDK's session, for prompts, resources and other
+// features.
 func (s *Server) Session() *sdk.ClientSession { return s.session }
 
-// Close ends the session. Calls that still run have a second to come back, and
-// fail with ErrClosed then.
+// Close ends the session. Running calls have one second to finish; after that
+// they fail with ErrClosed.
 func (s *Server) Close() error {
 	if s.conn == nil {
 		return s.session.Close()
@@ -100,7 +101,7 @@ func (s *Server) Close() error {
 }
 
 // refresh reads the list. It returns when ctx ends, even if a write to the
-// server is stuck: that one goes on until Close, and holds further readers up.
+// server blocks. Such a write continues until Close, and blocks later reads.
 func (s *Server) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.o.ListTimeout)
 	defer cancel()
@@ -109,9 +110,9 @@ func (s *Server) refresh(ctx context.Context) error {
 	case <-ctx.Done():
 		return s.failed(ctx.Err())
 	}
-	heard := s.heard.Load() // what is said from now on counts for the next list
+	heard := s.heard.Load() // later changes need another read
 	if l := s.list.Load(); l != nil && l.heard == heard {
-		<-s.busy // somebody else has read it
+		<-s.busy // another goroutine has read it
 		return nil
 	}
 	_, err := waiting(ctx, func() (struct{}, error) {
@@ -125,13 +126,13 @@ func (s *Server) refresh(ctx context.Context) error {
 	return s.failed(err)
 }
 
-// failed keeps the outcome of reading the list for Err.
+// failed stores the result of reading the list for Err.
 func (s *Server) failed(err error) error {
 	if err == nil {
 		s.failure.Store(nil)
 		return nil
 	}
-	ended := errors.Is(err, context.Canceled) // nobody's fault
+	ended := errors.Is(err, context.Canceled) // not a failure of the server
 	if isClosed(err) {
 		err = &failure{ErrClosed.Error(), []error{ErrClosed, err}}
 	}
@@ -142,8 +143,8 @@ func (s *Server) failed(err error) error {
 	return err
 }
 
-// waiting returns what f does, or the context's error as soon as ctx ends: the
-// SDK's writes do not look at a context. What comes too late goes to drop.
+// waiting returns the result of f, or the context's error as soon as ctx ends:
+// the SDK's writes ignore the context. A later result is passed to drop.
 func waiting[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, error) {
 	type outcome struct {
 		value T
@@ -170,8 +171,9 @@ func waiting[T any](ctx context.Context, f func() (T, error), drop func(T)) (T, 
 	}
 }
 
-// tap is a transport that remembers its connection. The connection itself stays
-// the transport's own: the SDK asks it for more than the interface says.
+// tap is a transport that stores its connection. It returns the transport's
+// own connection, because the SDK needs methods that are not part of the
+// interface.
 type tap struct {
 	sdk.Transport
 	mu   sync.Mutex
@@ -190,7 +192,7 @@ func (t *tap) Connect(ctx context.Context) (sdk.Connection, error) {
 	return conn, nil
 }
 
-// cut closes the connection, whoever is using it.
+// cut closes the connection, even while it is in use.
 func (t *tap) cut() {
 	t.mu.Lock()
 	conn := t.conn

@@ -15,17 +15,17 @@ const (
 )
 
 var (
-	// A name that every provider takes: OpenAI and Anthropic want these
-	// characters, Gemini a letter or "_" first.
+	// A name that every provider accepts: OpenAI and Anthropic require these
+	// characters, Gemini requires a letter or "_" first.
 	nameRE   = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_-]*$`)
 	hashedRE = regexp.MustCompile(`_[0-9a-f]{8}$`)
 )
 
-// toolName returns what the model calls the tool name. It depends on nothing
-// else, so a name means the same tool for ever, whatever the list holds, in
-// saved runs too. A name that fits all providers only gets the prefix. Another
-// one gets its hash, and so does one that ends as if it had one: no two names
-// become one, but for those made to have the same hash.
+// toolName returns the name of a tool for the model. It depends only on its
+// arguments, so a name means the same tool in every list and in saved runs. A
+// name that fits all providers gets the prefix only. Any other name also gets
+// a hash, and so does a name that ends like one with a hash. So two names stay
+// different, except those made to have the same hash.
 func toolName(prefix, name string) string {
 	full := prefix + name
 	if len(full) <= maxOffered && nameRE.MatchString(full) && !hashedRE.MatchString(full) {
@@ -51,7 +51,7 @@ func toolName(prefix, name string) string {
 	return b.String() + end
 }
 
-// clip cuts s to at most n bytes, between characters, and ends it with "…" then.
+// clip cuts s to n bytes, between characters, and then ends it with "…".
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -63,7 +63,7 @@ func clip(s string, n int) string {
 	return head(s, n-len(end)) + end
 }
 
-// head returns at most n bytes of s, and no half character at the end.
+// head returns at most n bytes of s, cut between characters.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s
@@ -74,15 +74,15 @@ func head(s string, n int) string {
 	return s[:n]
 }
 
-// plain returns the visible part of s in at most n bytes.
+// plain returns the visible part of s, in at most n bytes.
 func plain(s string, n int) string {
-	// What is dropped has at most 4 bytes; a text of nothing else may come out
-	// shorter than it could be.
+	// A removed character has at most 4 bytes. A text that consists mostly of
+	// them may become shorter than necessary.
 	return clip(visible(head(s, 4*n+utf8.UTFMax)), n)
 }
 
-// visible returns s without characters that people cannot see, so that they
-// read what the model reads. Line feeds and tabs stay.
+// visible returns s without characters that people cannot see, so that people
+// read the same text as the model. It keeps line feeds and tabs.
 func visible(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.In(r, unicode.Cc, unicode.Cf) && r != '\n' && r != '\t' {
@@ -93,5 +93,5 @@ func visible(s string) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// line is plain on one line.
+// line returns plain on one line.
 func line(s string, n int) string { return strings.Join(strings.Fields(plain(s, n)), " ") }

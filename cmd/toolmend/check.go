@@ -13,9 +13,9 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
-// Bounds of what goes to stderr when files are of the wrong kind.
+// Limits on the messages about unreadable input.
 const (
-	maxComplaints = 100 // in all
+	maxComplaints = 100 // in total
 	maxOfFile     = 5   // about the lines of one file
 )
 
@@ -32,7 +32,7 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	}
 	out := bufio.NewWriter(stdout)
 	c := &check{
-		settings: s, judge: newJudge(s), out: out, stderr: stderr,
+		settings: s, checker: newChecker(s), out: out, stderr: stderr,
 		sum: newSummary(), progress: newProgress(stderr, s.files),
 	}
 	c.run(ctx, stdin)
@@ -48,17 +48,17 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 // check is one run.
 type check struct {
 	settings
-	judge    *judge
+	checker  *checker
 	out      *bufio.Writer // keeps the first error until Flush
 	stderr   io.Writer
-	sum      *summary // of all files together
+	sum      *summary // of all files
 	progress *progress
-	failed   int // complaints, shown or not
-	ofFile   int // those about lines of the file in hand
+	failed   int // number of messages, printed or not
+	ofFile   int // number of messages about lines of the current file
 	shown    int
 }
 
-// run reads all files. What is wrong with one does not keep it from the next.
+// run reads all files. An error in one file does not stop the run.
 func (c *check) run(ctx context.Context, stdin io.Reader) {
 	for _, name := range c.files {
 		if ctx.Err() != nil {
@@ -73,9 +73,9 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 	}
 }
 
-// file reads one file to its end. The error says that it could not be opened,
-// or that there are no toolsets where some were asked for; what is wrong with
-// single lines is told on the way.
+// file reads one file to its end. It returns an error if the file cannot be
+// opened, or if it has no toolsets although -tools names some. It reports
+// errors of single lines as it goes.
 func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	in, label := stdin, "stdin"
 	if name != "-" {
@@ -100,8 +100,8 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	return nil
 }
 
-// toolsets returns the sets for a file; nil if there are none, which only
-// matters to turns that refer to one.
+// toolsets returns the toolsets for a file, or nil if there are none. Only turns
+// with a tools_ref need them.
 func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 	path := c.tools
 	if path == "" && name != "-" {
@@ -113,14 +113,14 @@ func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 	return recorded.OpenToolsets(path)
 }
 
-// found is what a line holds.
+// found is the result of one line.
 type found struct {
-	turns int      // that matched -model
-	calls []judged // that matched -tool
-	err   error    // a recorded.Skipped, or what is wrong with the line
+	turns int       // the turns that match -model
+	calls []checked // the calls that match -tool
+	err   error     // a recorded.Skipped, or the error of the line
 }
 
-// look works one line out. It runs on several goroutines at once.
+// read validates one line. It runs concurrently.
 func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) found {
 	turns, err := l.Turns(sets)
 	f := found{err: err}
@@ -129,7 +129,7 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
-		calls, err := c.judge.turn(ctx, l, t)
+		calls, err := c.checker.turn(ctx, l, t)
 		if err != nil {
 			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
 			return f
@@ -144,7 +144,7 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 	return f
 }
 
-// take counts and prints, in the order of the lines.
+// take counts and prints results, in the order of the lines.
 func (c *check) take(f found) {
 	var skipped recorded.Skipped
 	switch {
@@ -167,14 +167,14 @@ func (c *check) take(f found) {
 	c.progress.show(c.sum.Calls)
 }
 
-// complain counts what is wrong, and says it.
+// complain counts a message and prints it.
 func (c *check) complain(err error) {
 	c.failed++
 	c.say(err)
 }
 
-// say writes a line of its own above the progress bar. Past maxComplaints it
-// does nothing.
+// say prints a message above the progress bar. After maxComplaints messages it
+// prints nothing.
 func (c *check) say(err error) {
 	if c.shown++; c.shown <= maxComplaints {
 		c.progress.clear()
@@ -182,7 +182,7 @@ func (c *check) say(err error) {
 	}
 }
 
-// report prints what was counted, after all that was found on the way.
+// report prints the summary at the end of the run.
 func (c *check) report() {
 	if more := c.shown - maxComplaints; more > 0 {
 		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
@@ -195,9 +195,10 @@ func (c *check) report() {
 	}
 }
 
-// exitCode prefers "could not be read" to "invalid": a figure over half of a
-// log is none. Without -gate the verdict as sent counts, so that the code does
-// not depend on -strip: it tells about the model, not about the repairs.
+// exitCode returns 2 rather than 1 if both apply, because the figures of a
+// partly read log are wrong. Without -gate the verdict as sent counts. It
+// describes the model rather than the repairs, and the exit code does not
+// depend on -strip.
 func (c *check) exitCode() int {
 	bad := c.sum.bad
 	if c.gateFinal {

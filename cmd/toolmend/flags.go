@@ -12,84 +12,86 @@ import (
 	"github.com/toolmend/toolmend/strip"
 )
 
-// checkHelp is written by hand: the flag package would sort the flags by name
-// and leave no room for what the words mean.
+// checkHelp is written by hand, because the flag package sorts the flags by
+// name and leaves no room for explanations.
 const checkHelp = `usage: toolmend check [flags] FILE...
 
-Reads tool calls that models made and gives each of them two verdicts: as sent,
-and final, after what -strip takes out and -mend puts right. Prints a table, or with -json one object
+Validates recorded tool calls. Each call gets two verdicts: as sent, and final,
+after the repairs of -strip and -mend. Prints tables, or with -json one object
 for each call. "-" reads standard input.
 
-A file holds one turn in a line, or a JSON array of turns, gzip or not, in either
-form, mixed as you like:
+A file holds one turn in each line, or a JSON array of turns. It may be compressed
+with gzip. A turn has one of these forms, and a file may mix them:
 
   recorded turn   {"model", "id", "source", "tool_calls": [{"id", "name", "arguments"}],
                    "tools": [{"name", "parameters"}]}, or "tools_ref", the "ref" of
                    a line {"ref", "source", "tools"} in the file of toolsets
   exchange        {"request", "response", "path"}: each side an object or a string,
                    streamed or not; OpenAI chat completions and Responses,
-                   Anthropic, Gemini or Ollama, told apart by the request's path,
-                   or without one by the response
+                   Anthropic, Gemini or Ollama. The request's path decides, or
+                   without a path the response
 
 flags:
 
   -tools FILE     toolsets for tools_ref
-                  (default: toolsets.jsonl.gz or toolsets.jsonl beside the input)
-  -strip MODE     empty values to take out before the final verdict:
+                  (default: toolsets.jsonl.gz or toolsets.jsonl next to the input)
+  -strip MODE     empty values to remove before the final verdict:
                     off            none
                     optional       null, {} and [] of declared properties that
                                    are not required (default)
-                    when-invalid   as optional, only where the schema refuses them
+                    when-invalid   as optional, if the schema rejects them
                     all            every null, {} and []
-  -mend RULES     what to put right locally before the final verdict: off, all, or
-                  default, the rules that were right on recorded calls
-  -unknown WHAT   a call to a tool that the model did not have: reject (default),
-                  or pass
-  -model TEXT     only turns of models with TEXT in their name, case aside
-  -tool TEXT      only calls to tools with TEXT in their name, case aside
-  -top N          rows to show in each table, worst first, and calls that are not
-                  valid, in the order of the log; 0 shows all (default 15)
-  -gate VERDICT   which verdict decides the exit code: sent (default), or final
-  -json           a JSON object in a line for each call, and a summary at the end
+  -mend RULES     repairs before the final verdict: off, all, or default, the
+                  rules that made no wrong repair on recorded calls
+  -unknown WHAT   calls to undeclared tools: reject (default) or pass
+  -model TEXT     only turns of models with TEXT in their name, ignoring case
+  -tool TEXT      only calls to tools with TEXT in their name, ignoring case
+  -top N          number of rows in each table, worst first, and of invalid calls,
+                  in the order of the log; 0 shows all (default 15)
+  -gate VERDICT   the verdict that decides the exit code: sent (default) or final
+  -json           print one JSON object per line for each call, and a summary
 
 verdicts:
 
   ok            valid
-  invalid       the schema refuses it, a key stands twice, or a limit is passed
+  invalid       it violates the schema or a limit, or has a duplicate key
   bad_json      the arguments are not JSON
   not_object    the arguments are JSON, but not an object
-  unknown_tool  the model did not have this tool
-  truncated     the answer was cut off in this call
-  no_schema     not judged: the tool has no schema
-  bad_schema    not judged: the tool's schema cannot be used; a note says why
+  unknown_tool  the tool is not declared
+  truncated     the response was cut off in this call
+  no_schema     not validated: the tool has no schema
+  bad_schema    not validated: the tool's schema cannot be used; a note says why
 
 Empty arguments and null are read as {}.
 
-exit code: 0 if every call is ok or no_schema by the verdict of -gate, 1 if one
-is not, 2 if something could not be read or the command line is wrong (whatever
-else was found).
+exit code, by the verdict of -gate:
+
+  0   every call is ok or no_schema
+  1   at least one call has another verdict
+  2   an input could not be read, the output could not be written, or the command
+      line is wrong (takes precedence over 1)
 
 example:
 
   toolmend check -json calls.jsonl | grep '"as_sent":"invalid"'
 `
 
-// settings is the command line of check, known to be sound.
+// settings is the validated command line of check.
 type settings struct {
-	tools       string // path; "": beside each input
+	tools       string // path; "" means next to each input
 	strip       strip.Mode
 	mend        []mend.Rule
-	stripName   string // as they were given, for the table's first line
+	stripName   string // as on the command line, for the first line of the table
 	mendName    string
 	passUnknown bool
-	model, tool string // what names must hold, in lower case; "": anything
-	top         int    // 0: all
+	model, tool string // text that names must contain, in lower case; "" matches all
+	top         int    // 0 means all
 	json        bool
-	gateFinal   bool     // the exit code goes by the final verdict
+	gateFinal   bool     // the final verdict decides the exit code
 	files       []string // at least one; "-" is standard input
 }
 
-// stripModes is what -strip may say.
+// stripModes are the values of -strip.
 var stripModes = map[string]strip.Mode{
 	"off":          strip.Off,
 	"optional":     strip.Optional,
@@ -97,11 +99,11 @@ var stripModes = map[string]strip.Mode{
 	"all":          strip.All,
 }
 
-// mendRules is what -mend may say.
+// mendRules are the values of -mend.
 var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Default(), "all": mend.All()}
 
-// parse reads the command line. Flags may stand after files; after "--"
-// there are only files. The error is flag.ErrHelp if help was asked for.
+// parse reads the command line. Flags may follow files; all arguments after
+// "--" are files. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {
 	var s settings
 	unknown, gate := "", ""
@@ -154,20 +156,20 @@ func parse(args []string) (settings, error) {
 	return s, nil
 }
 
-// flagsEnd reports whether parsed, which fs has read, ends with a "--" that ends
-// the flags, and not with one that is a flag's value.
+// flagsEnd reports whether parsed, which fs has read, ends with a "--" that
+// ends the flags. It returns false if that "--" is the value of a flag.
 func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
 	last := len(parsed) - 1
 	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
 }
 
-// maxCalls is how many calls of a turn are validated: some logs have a whole
-// conversation in one turn.
+// maxCalls is the number of calls of a turn that are validated. Some logs have
+// a whole conversation in one turn.
 const maxCalls = 1 << 16
 
-// options returns the options for the final verdict, and for the one as sent.
-// They differ only in what may be changed about a call, so that a difference
-// between the verdicts is always the work of a change.
+// options returns the options for the final verdict and for the verdict as
+// sent. They differ only in the changes that they allow, so a difference
+// between the verdicts always comes from a change.
 func (s settings) options() (final, sent argsvalidate.Options) {
 	final = argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
 	if s.passUnknown {

@@ -12,8 +12,8 @@ type callJSON struct {
 	Type        string              `json:"type"` // call
 	File        string              `json:"file"`
 	Line        int                 `json:"line"`
-	ID          string              `json:"id"`   // of the record
-	Call        int                 `json:"call"` // place in its turn, from 0
+	ID          string              `json:"id"`   // of the recorded turn
+	Call        int                 `json:"call"` // index in its turn, from 0
 	CallID      string              `json:"call_id"`
 	Model       string              `json:"model"`
 	Source      string              `json:"source"`
@@ -41,9 +41,9 @@ type summaryJSON struct {
 	Notes      []string        `json:"notes"`
 }
 
-// writeCall writes the line of one call. Lists are never null, so that a
-// reader needs no second case.
-func writeCall(w io.Writer, j *judged) {
+// writeCall writes the line of one call. Empty lists are written as [], not as
+// null.
+func writeCall(w io.Writer, j *checked) {
 	writeLine(w, callJSON{
 		Type: "call", File: j.file, Line: j.line, ID: j.turn.ID, Call: j.index, CallID: j.call.ID,
 		Model: j.turn.Model, Source: j.turn.Source, Tool: j.call.Name,
@@ -52,8 +52,8 @@ func writeCall(w io.Writer, j *judged) {
 	})
 }
 
-// writeSummary writes the last line, whether or not there was a call. Its maps
-// are in the order of their keys.
+// writeSummary writes the last line, even if there was no call. Keys of maps
+// are sorted.
 func writeSummary(w io.Writer, s *summary) {
 	issues := make(map[string]int)
 	for code, f := range s.faults {
@@ -68,15 +68,15 @@ func writeSummary(w io.Writer, s *summary) {
 	})
 }
 
-// writeLine writes a value that always marshals. An error of w is kept by w,
-// which is a bufio.Writer, until its Flush.
+// writeLine writes a value that always marshals. w is a bufio.Writer, which
+// returns its first error from Flush.
 func writeLine(w io.Writer, v any) {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	_ = e.Encode(v)
 }
 
-// orEmpty makes a nil slice an empty array.
+// orEmpty returns an empty slice for a nil slice.
 func orEmpty[T any](s []T) []T {
 	if s == nil {
 		return []T{}

@@ -2,8 +2,8 @@
 //
 //	toolmend check calls.jsonl
 //
-// tells how many of the calls in a log are valid, and what is wrong with the
-// others. See toolmend help.
+// prints how many of the calls in a log are valid, and what is wrong with the
+// invalid ones. See toolmend help.
 package main
 
 import (
@@ -16,14 +16,14 @@ import (
 	"runtime/debug"
 )
 
-// What a run can come to.
+// Exit codes.
 const (
 	exitOK      = 0
-	exitInvalid = 1 // a call is not valid as sent
-	exitFailed  = 2 // something could not be read or written, or the command line is wrong
+	exitInvalid = 1 // a call is invalid as sent
+	exitFailed  = 2 // an input could not be read, the output could not be written, or the command line is wrong
 )
 
-// help is what toolmend says without a command.
+// help is printed if there is no command.
 const help = `toolmend validates and repairs the tool calls of language models.
 
 usage:
@@ -33,12 +33,11 @@ usage:
   toolmend help                    show this text
   toolmend check -h                show the flags of check
 
-What a middleware stack does with such calls while they happen:
+To validate and repair calls while your program runs, use the library:
 https://pkg.go.dev/github.com/toolmend/toolmend
 `
 
-// main only turns an interrupt into the end of a context, and the outcome into
-// an exit code. Everything else is run, which tests call.
+// main handles interrupts and the exit code. Tests call run.
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
@@ -46,7 +45,7 @@ func main() {
 	os.Exit(code)
 }
 
-// run is the whole program; it returns the exit code.
+// run is the whole program. It returns the exit code.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, help)
@@ -66,11 +65,11 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		fmt.Fprintln(stdout, version())
 		return exitOK
 	}
-	fmt.Fprintf(stderr, "toolmend: there is no command %q\n\n%s", args[0], help)
+	fmt.Fprintf(stderr, "toolmend: unknown command %q\n\n%s", args[0], help)
 	return exitFailed
 }
 
-// version returns the version of the module, and what built it.
+// version returns the version of the module, the Go version and the platform.
 func version() string {
 	v := "(devel)"
 	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {

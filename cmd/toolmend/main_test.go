@@ -156,7 +156,7 @@ func TestExitCodes(t *testing.T) {
 		{"help", exitOK, ""},
 		{"help check", exitOK, ""},
 		{"", exitFailed, "usage:"},
-		{"mend", exitFailed, `there is no command "mend"`},
+		{"mend", exitFailed, `unknown command "mend"`},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()

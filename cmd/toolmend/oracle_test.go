@@ -56,7 +56,7 @@ func TestAgreesWithOracle(t *testing.T) {
 	require.NoError(t, err)
 	s, err := parse([]string{"-strip", "off", "-"})
 	require.NoError(t, err)
-	j := newJudge(s)
+	j := newChecker(s)
 	calls, differences := 0, map[string]int{}
 	for _, name := range oracleFiles {
 		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
@@ -77,7 +77,7 @@ func TestAgreesWithOracle(t *testing.T) {
 
 // compare judges the calls of a line, counts them, and sorts the differences
 // by reason. A difference without a reason fails the test.
-func compare(t *testing.T, j *judge, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
+func compare(t *testing.T, j *checker, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
 	t.Helper()
 	turns, err := l.Turns(sets)
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func compare(t *testing.T, j *judge, l recorded.Line, sets *recorded.Toolsets, d
 
 // whyDifferent names a difference that is meant, or that is only one of words;
 // "" is one that is not.
-func whyDifferent(c judged, o opinion) string {
+func whyDifferent(c checked, o opinion) string {
 	switch {
 	case o.V == "empty_args" && (c.asSent == ok || c.asSent == invalid):
 		return emptyIsObject

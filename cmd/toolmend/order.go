@@ -8,16 +8,16 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
-// job is a line on its way through inOrder.
+// job is a line in the queue of inOrder.
 type job struct {
 	line recorded.Line
-	done chan found // has room for the answer, so that a worker never waits for its turn
+	done chan found // buffered, so that a worker never waits for take
 }
 
-// inOrder looks at lines on all processors and takes what was found in the
-// order of the lines. At most a few lines for each processor are held at a
-// time. It returns when next returned io.EOF, or at once when ctx ends; other
-// errors of next are taken like a line.
+// inOrder processes lines on all processors and calls take in the order of the
+// lines. It holds at most a few lines for each processor. It returns when next
+// returns io.EOF, or at once when ctx ends. Other errors of next are passed to
+// take like a line.
 func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(recorded.Line) found, take func(found)) {
 	workers := runtime.GOMAXPROCS(0)
 	work, queue := make(chan job), make(chan job, 4*workers)
@@ -32,7 +32,7 @@ func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(
 	for {
 		select {
 		case <-ctx.Done():
-			return // next may be waiting for a person to type: leave it behind
+			return // next may be blocked on standard input: do not wait for it
 		case j, more := <-queue:
 			if !more {
 				return
@@ -42,7 +42,7 @@ func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(
 	}
 }
 
-// feed puts each line into queue, in order, and gives it to a worker.
+// feed sends each line to queue, in order, and to a worker.
 func feed(ctx context.Context, next func() (recorded.Line, error), work, queue chan<- job) {
 	defer close(queue)
 	defer close(work)
@@ -61,7 +61,7 @@ func feed(ctx context.Context, next func() (recorded.Line, error), work, queue c
 			return
 		}
 		if err == nil {
-			work <- j // workers always come back for more
+			work <- j // workers always receive again
 		}
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// progress draws a bar on a terminal, and nothing anywhere else. Its methods
-// but those of the reader belong to one goroutine.
+// progress draws a progress bar on a terminal. It does nothing if the output
+// is not a terminal. Only the reader is safe for concurrent use.
 type progress struct {
-	w     io.Writer // nil: nobody watches
-	total int64     // bytes in all files; 0: not known, as with standard input
+	w     io.Writer // nil if the output is not a terminal
+	total int64     // bytes of all files; 0 if unknown, as for standard input
 	read  atomic.Int64
 	last  time.Time // when the bar was drawn
-	drawn bool      // and still stands there
+	drawn bool      // the bar is on the screen
 }
 
-// newProgress looks at whether w is a terminal and how much there is to read.
+// newProgress checks whether w is a terminal, and how much there is to read.
 func newProgress(w io.Writer, files []string) *progress {
 	p := &progress{}
 	f, ok := w.(*os.File)
@@ -41,24 +41,24 @@ func newProgress(w io.Writer, files []string) *progress {
 	return p
 }
 
-// watch counts what is read from r.
+// watch returns a reader that counts what is read from r.
 func (p *progress) watch(r io.Reader) io.Reader { return countingReader{r, &p.read} }
 
-// countingReader adds up what is read from r: bytes of the file, compressed or
-// not, because the total is counted in them too.
+// countingReader counts the bytes that are read from r, compressed or not; the
+// total counts the same bytes.
 type countingReader struct {
 	r io.Reader
 	n *atomic.Int64
 }
 
-// Read is an io.Reader's.
+// Read implements io.Reader.
 func (c countingReader) Read(b []byte) (int, error) {
 	n, err := c.r.Read(b)
 	c.n.Add(int64(n))
 	return n, err
 }
 
-// show draws the bar, ten times a second at most.
+// show draws the bar, at most ten times a second.
 func (p *progress) show(calls int) {
 	if p.w == nil || time.Since(p.last) < 100*time.Millisecond {
 		return
@@ -67,7 +67,7 @@ func (p *progress) show(calls int) {
 	fmt.Fprint(p.w, "\r"+bar(p.read.Load(), p.total, calls)+"\x1b[K")
 }
 
-// clear takes the bar away, so that something else can be written.
+// clear removes the bar, so that other output can be written.
 func (p *progress) clear() {
 	if p.drawn {
 		fmt.Fprint(p.w, "\r\x1b[K")
@@ -75,8 +75,8 @@ func (p *progress) clear() {
 	}
 }
 
-// bar returns one line: how much of total bytes is read, and how many calls
-// were found in it.
+// bar returns one line with the share of bytes that is read and the number of
+// calls.
 func bar(read, total int64, calls int) string {
 	if total <= 0 {
 		return fmt.Sprintf("%d calls", calls)

@@ -7,45 +7,44 @@ import (
 	"strings"
 )
 
-// summary is what was counted over a run. It belongs to one goroutine: the one
-// that takes results in order, so that the notes stand in the order of the log
-// too.
+// summary counts the results of a run. Only the goroutine that takes results
+// in order uses it, so the notes are in the order of the log too.
 type summary struct {
-	Files, Turns, Calls int             // that were read; with -model and -tool, that matched
+	Files, Turns, Calls int             // read; with -model and -tool, those that match
 	Unreadable          int             // lines and whole files
-	Skipped             map[string]int  // lines without a call, by what they were instead
+	Skipped             map[string]int  // lines without a call, by kind
 	AsSent, Final       map[verdict]int // calls
-	Notes               []string        // why schemas cannot be used, each once
+	Notes               []string        // why schemas cannot be used, without repetitions
 
 	total   counts
 	byModel map[string]*counts
 	byTool  map[string]*counts
-	faults  map[string]*fault // by code of the issue
+	faults  map[string]*fault // by issue code
 	bad     int               // calls that are not good as sent
-	badEnd  int               // and in the end
+	badEnd  int               // calls that are not good in the end
 	places  []place           // the first bad calls
-	noted   map[string]bool   // what is in Notes
+	noted   map[string]bool   // the content of Notes
 }
 
-// counts is a row of a table: calls, by what became of them.
+// counts is a row of a table: the number of calls by result.
 type counts struct {
 	calls       int
 	invalid     int // as sent, like the next four
-	unparseable int // not JSON, or no object
-	unknown     int // no such tool
+	unparseable int // not JSON, or not an object
+	unknown     int // unknown tool
 	truncated   int
-	unjudged    int // no schema, or none that can be used: no part of the rates
-	stripped    int // empty values went
-	mended      int // changed in any other way
-	final       int // not valid in the end
+	unchecked   int // no usable schema: not part of the rates
+	stripped    int // empty values were removed
+	mended      int // changed in another way
+	final       int // invalid in the end
 }
 
-// fault counts the calls that have issues of one code. A call with several
-// issues of a code counts once for it.
+// fault counts the calls that have issues with one code. A call with several
+// issues of the code counts once.
 type fault struct{ sent, final int }
 
-// newSummary returns a summary of nothing. Its maps are never nil, so that in
-// JSON they are {}.
+// newSummary returns an empty summary. Its maps are not nil, so they are {} in
+// JSON.
 func newSummary() *summary {
 	return &summary{
 		Skipped: map[string]int{}, AsSent: map[verdict]int{}, Final: map[verdict]int{},
@@ -54,7 +53,7 @@ func newSummary() *summary {
 	}
 }
 
-// place is a call that is not good as sent, and where it is in the log.
+// place is a bad call and its place in the log.
 type place struct {
 	file          string
 	line          int
@@ -63,10 +62,10 @@ type place struct {
 	codes         []string
 }
 
-// add counts a call in every table, and keeps its note unless it was there
-// already: a log has the same tools in each of its lines. It keeps the places
-// of the first keep bad calls, of all for 0.
-func (s *summary) add(j *judged, keep int) {
+// add counts a call in every table. It keeps the call's note once, because a
+// log repeats the same tools in each line. It keeps the places of the first
+// keep bad calls, or of all if keep is 0.
+func (s *summary) add(j *checked, keep int) {
 	s.Calls++
 	s.AsSent[j.asSent]++
 	s.Final[j.final]++
@@ -95,8 +94,8 @@ func (s *summary) add(j *judged, keep int) {
 }
 
 // add counts a call in one row. A call that was stripped and is still invalid
-// shows no change, so it counts as neither stripped nor mended.
-func (c *counts) add(j *judged) {
+// is returned unchanged, so it counts neither as stripped nor as repaired.
+func (c *counts) add(j *checked) {
 	c.calls++
 	switch j.asSent {
 	case invalid:
@@ -108,14 +107,14 @@ func (c *counts) add(j *judged) {
 	case truncated:
 		c.truncated++
 	case noSchema, badSchema:
-		c.unjudged++
+		c.unchecked++
 	}
 	stripped, mended := false, false
 	for _, ch := range j.changes {
 		switch ch.By {
 		case "strip":
 			stripped = true
-		case "empty": // "" read as {}: nothing was wrong with it
+		case "empty": // "" was read as {}, which is valid
 		default:
 			mended = true
 		}
@@ -131,10 +130,10 @@ func (c *counts) add(j *judged) {
 	}
 }
 
-// badAsSent is how many calls were not valid as sent.
+// badAsSent returns the number of calls that were invalid as sent.
 func (c *counts) badAsSent() int { return c.invalid + c.unparseable + c.unknown + c.truncated }
 
-// at returns the value of key, made if need be.
+// at returns the value of key. It adds one if it is missing.
 func at[V any](m map[string]*V, key string) *V {
 	if m[key] == nil {
 		m[key] = new(V)
@@ -142,8 +141,8 @@ func at[V any](m map[string]*V, key string) *V {
 	return m[key]
 }
 
-// sorted returns the keys of m in the order of less-than on how, largest
-// first, and by name where that is equal.
+// sorted returns the keys of m, sorted by how in descending order, then by
+// name.
 func sorted[V any](m map[string]*V, how ...func(*V) int) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		for _, f := range how {

@@ -11,10 +11,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// maxName is how many characters of a name a table shows.
+// maxName is the number of characters of a name in a table.
 const maxName = 44
 
-// writeTables prints what a person wants to know, worst first.
+// writeTables prints the tables, worst rows first.
 func writeTables(w io.Writer, s *summary, o settings) {
 	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
 		plural(s.Turns, "turn"), plural(s.Calls, "call"), plural(s.Files, "file"), s.total.badAsSent(), s.total.final, o.stripName, o.mendName)
@@ -45,7 +45,7 @@ func writeTables(w io.Writer, s *summary, o settings) {
 	}
 }
 
-// pointers makes a map fit for sorted.
+// pointers converts a map for sorted.
 func pointers(m map[string]int) map[string]*int {
 	p := make(map[string]*int, len(m))
 	for k, v := range m {
@@ -54,18 +54,17 @@ func pointers(m map[string]int) map[string]*int {
 	return p
 }
 
-// table is rows of cells, the first cell of each on the left and the others on
-// the right.
+// table has rows of cells. The first column is aligned to the left, the others
+// to the right.
 type table struct {
 	rows [][]string
-	more int // rows left out, above the last one
+	more int // number of rows left out before the last one
 }
 
-// countsTable has a row for each key of m, those with most bad calls first and
-// then those with most calls, and a row for the total of all, those left out
-// included.
+// countsTable has a row for each key of m, sorted by bad calls and then by
+// calls, and a row for the total, which includes the rows left out.
 func countsTable(name string, m map[string]*counts, total counts, top int) table {
-	t := table{rows: [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNJUDGED", "STRIPPED", "MENDED", "FINAL BAD"}}}
+	t := table{rows: [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}}}
 	keys := sorted(m, (*counts).badAsSent, func(c *counts) int { return c.calls })
 	for _, key := range cut(keys, top, &t.more) {
 		t.rows = append(t.rows, m[key].row(key))
@@ -74,22 +73,22 @@ func countsTable(name string, m map[string]*counts, total counts, top int) table
 	return t
 }
 
-// row is the cells of a row. BAD is the share of the calls that could be
-// judged.
+// row returns the cells of a row. BAD is the share of the calls that were
+// validated.
 func (c *counts) row(name string) []string {
 	row := []string{shorten(name), fmt.Sprint(c.calls)}
 	for _, n := range []int{c.invalid, c.unparseable, c.unknown, c.truncated} {
 		row = append(row, number(n))
 	}
-	row = append(row, percent(c.badAsSent(), c.calls-c.unjudged))
-	for _, n := range []int{c.unjudged, c.stripped, c.mended, c.final} {
+	row = append(row, percent(c.badAsSent(), c.calls-c.unchecked))
+	for _, n := range []int{c.unchecked, c.stripped, c.mended, c.final} {
 		row = append(row, number(n))
 	}
 	return row
 }
 
-// faultsTable has a row for each code of an issue. A call with several faults
-// is in several rows, so there is no total.
+// faultsTable has a row for each issue code. A call with several codes is in
+// several rows, so there is no total.
 func faultsTable(m map[string]*fault, top int) table {
 	t := table{rows: [][]string{{"FAULT", "CALLS AS SENT", "IN THE END"}}}
 	keys := sorted(m, func(f *fault) int { return f.sent }, func(f *fault) int { return f.final })
@@ -99,8 +98,8 @@ func faultsTable(m map[string]*fault, top int) table {
 	return t
 }
 
-// writePlaces prints a line for each bad call that was kept, in the form in
-// which compilers name a place.
+// writePlaces prints a line for each bad call, in the form that compilers use
+// for places.
 func writePlaces(w io.Writer, s *summary) {
 	if len(s.places) == 0 {
 		return
@@ -118,7 +117,8 @@ func writePlaces(w io.Writer, s *summary) {
 	}
 }
 
-// cut returns the first top keys, all for 0, and says how many are left out.
+// cut returns the first top keys, or all if top is 0, and the number of keys
+// left out.
 func cut(keys []string, top int, more *int) []string {
 	if top > 0 && len(keys) > top {
 		*more = len(keys) - top
@@ -157,7 +157,7 @@ func (t table) write(w io.Writer) {
 	}
 }
 
-// number leaves zeros out: what is not there should not catch the eye.
+// number leaves out zeros, so that the other figures stand out.
 func number(n int) string {
 	if n == 0 {
 		return "."
@@ -165,7 +165,7 @@ func number(n int) string {
 	return fmt.Sprint(n)
 }
 
-// percent is the share of n in of, a dot where there is nothing to tell.
+// percent returns the share of n in of, or a dot if it is zero or undefined.
 func percent(n, of int) string {
 	if n == 0 || of == 0 {
 		return "."
@@ -173,7 +173,7 @@ func percent(n, of int) string {
 	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
 }
 
-// plural is a number and what it counts.
+// plural returns a number with its noun.
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -181,8 +181,8 @@ func plural(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// shorten makes a name fit its column. Models invent tool names, so it may
-// hold anything.
+// shorten cuts a name to the width of its column. Names come from models, so
+// they may hold any character.
 func shorten(name string) string {
 	name = clean(name)
 	if name == "" {
@@ -194,7 +194,7 @@ func shorten(name string) string {
 	return name
 }
 
-// clean replaces what would move the cursor of a terminal.
+// clean replaces the characters that move a terminal's cursor.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -204,7 +204,7 @@ func clean(s string) string {
 	}, s)
 }
 
-// codes returns the codes of issues, each once, in order.
+// codes returns the issue codes, without repetitions, in order.
 func codes(issues []middleware.Issue) []string {
 	var out []string
 	for _, i := range issues {

@@ -10,10 +10,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// verdict is a judgement in one word.
+// verdict is the result of validating a call, as one word.
 type verdict string
 
-// The words, as check's help explains them.
+// The verdicts; the help of check explains them.
 const (
 	ok          verdict = "ok"
 	invalid     verdict = "invalid"
@@ -25,39 +25,38 @@ const (
 	badSchema   verdict = "bad_schema"
 )
 
-// good reports whether nothing is wrong, as far as that can be said. A tool
-// without a schema asks for nothing; one whose schema cannot be used asks for
-// something that nobody checked, which is not good.
+// good reports whether the call is valid or has no schema to satisfy. A call
+// whose schema cannot be used is not good, because it was not validated.
 func (v verdict) good() bool { return v == ok || v == noSchema }
 
-// judged is one call with its verdicts.
-type judged struct {
+// checked is one call with its verdicts.
+type checked struct {
 	file  string
 	line  int // from 1
-	index int // in its turn, from 0
+	index int // index in its turn, from 0
 	turn  *recorded.Turn
 	call  middleware.ToolCall // as sent
 
 	asSent, final       verdict
-	issues, finalIssues []middleware.Issue  // why; empty where the verdict is good
-	changes             []middleware.Change // what lies between the two verdicts
+	issues, finalIssues []middleware.Issue  // the reasons; empty if the verdict is good
+	changes             []middleware.Change // the changes between the two verdicts
 	note                string              // why the tool's schema cannot be used
 }
 
-// judge gives verdicts. It is safe for concurrent use.
-type judge struct {
+// checker returns verdicts. It is safe for concurrent use.
+type checker struct {
 	sent, final *argsvalidate.Validator
 }
 
-// newJudge returns a judge with one Validator for each of the two verdicts.
-// They keep compiled schemas, so one judge serves a whole run.
-func newJudge(s settings) *judge {
+// newChecker returns a checker with one Validator for each of the two
+// verdicts. They keep compiled schemas, so one checker serves a whole run.
+func newChecker(s settings) *checker {
 	final, sent := s.options()
-	return &judge{sent: argsvalidate.NewValidator(sent), final: argsvalidate.NewValidator(final)}
+	return &checker{sent: argsvalidate.NewValidator(sent), final: argsvalidate.NewValidator(final)}
 }
 
-// turn judges the calls of one turn.
-func (j *judge) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]judged, error) {
+// turn validates the calls of one turn.
+func (j *checker) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]checked, error) {
 	sent, err := verdicts(ctx, j.sent, t)
 	if err != nil {
 		return nil, err
@@ -66,11 +65,11 @@ func (j *judge) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]
 	if err != nil {
 		return nil, err
 	}
-	out := make([]judged, len(t.Calls))
+	out := make([]checked, len(t.Calls))
 	for i, c := range t.Calls {
-		reason, note := j.unjudged(t.Tools, c)
-		finalReason, _ := j.unjudged(t.Tools, final[i].Call) // a mended name has a tool
-		out[i] = judged{
+		reason, note := j.unchecked(t.Tools, c)
+		finalReason, _ := j.unchecked(t.Tools, final[i].Call) // a repaired name has a tool
+		out[i] = checked{
 			file: l.File, line: l.N, index: i, turn: t, call: c, note: note,
 			asSent: word(sent[i], reason), issues: sent[i].Issues,
 			final: word(final[i], finalReason), finalIssues: final[i].Issues, changes: final[i].Changes,
@@ -79,8 +78,8 @@ func (j *judge) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]
 	return out, nil
 }
 
-// verdicts asks a Validator, which sees calls and not the answer they came in:
-// of one that was cut off, the last call is not whole.
+// verdicts calls a Validator. The Validator does not see the response: if the
+// response was cut off, verdicts marks its last call as truncated.
 func verdicts(ctx context.Context, v *argsvalidate.Validator, t *recorded.Turn) ([]middleware.Verdict, error) {
 	got, err := v.Validate(ctx, t.Tools, t.Calls...)
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
@@ -94,9 +93,9 @@ func verdicts(ctx context.Context, v *argsvalidate.Validator, t *recorded.Turn) 
 	return got, nil
 }
 
-// unjudged says why calls like c are not held to a schema: noSchema, or
-// badSchema and a note, or "" where they are.
-func (j *judge) unjudged(tools []middleware.Tool, c middleware.ToolCall) (verdict, string) {
+// unchecked returns why calls like c are not validated: noSchema, or badSchema
+// and a note. It returns "" if they are.
+func (j *checker) unchecked(tools []middleware.Tool, c middleware.ToolCall) (verdict, string) {
 	for _, t := range tools {
 		if t.Name != c.Name || t.Kind == middleware.KindHosted {
 			continue
@@ -109,15 +108,15 @@ func (j *judge) unjudged(tools []middleware.Tool, c middleware.ToolCall) (verdic
 		}
 		return "", ""
 	}
-	return noSchema, "" // an unknown tool, where those pass
+	return noSchema, "" // an unknown tool, with -unknown pass
 }
 
-// word puts a verdict into one word; where several things are wrong, the one
-// that comes first on the way to a valid call.
-func word(v middleware.Verdict, unjudged verdict) verdict {
+// word reduces a verdict to one word. If there are several issues, the first
+// mistake on the way to a valid call counts.
+func word(v middleware.Verdict, unchecked verdict) verdict {
 	if v.OK() {
-		if unjudged != "" {
-			return unjudged
+		if unchecked != "" {
+			return unchecked
 		}
 		return ok
 	}

@@ -11,9 +11,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// meant returns the plan for the declared tool that an unknown name surely
-// stands for, and puts its name in.
-func (j *judgement) meant(v *middleware.Verdict) plan {
+// meant returns the plan for the declared tool that an unknown name certainly
+// means, and corrects the name in v.
+func (j *validation) meant(v *middleware.Verdict) plan {
 	if slices.Contains(j.v.o.Mend, mend.ToolName) {
 		if name, ok := j.known.meant(v.Call.Name); ok {
 			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
@@ -26,26 +26,26 @@ func (j *judgement) meant(v *middleware.Verdict) plan {
 	return plan{}
 }
 
-// mended tries the built-in mends, then the user's fixers in order, on what was
-// found invalid. The first that makes the whole call valid counts; without one
-// the finding stays as it is.
-func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
+// repaired tries the built-in repairs on invalid arguments, then the user's
+// fixers in order. The first result that makes the whole call valid counts.
+// Without one it returns found.
+func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p plan, found seen) seen {
 	if !p.declared() || ctx.Err() != nil {
 		return found
 	}
 	valid := map[string]seen{} // by the text that became valid
 	validate := func(args string) []middleware.Issue {
-		if ctx.Err() != nil { // no further attempt at a repair
+		if ctx.Err() != nil { // the context has ended: try no further repair
 			return issue(codeUndecided, "", undecided)
 		}
 		if _, known := valid[args]; known {
 			return nil
 		}
-		look := j.look(ctx, p, args, &j.repairs)
-		if len(look.issues) == 0 {
-			valid[args] = look
+		got := j.examine(ctx, p, args, &j.repairs)
+		if len(got.issues) == 0 {
+			valid[args] = got
 		}
-		return look.issues
+		return got.issues
 	}
 	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Doc: found.doc, Issues: found.issues,
 		Rules: p.o.Mend, Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
@@ -64,8 +64,8 @@ func (j *judgement) mended(ctx context.Context, call middleware.ToolCall, p plan
 	return found
 }
 
-// fixed runs a fixer; one that panics or is late has no fix.
-func (j *judgement) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
+// fixed runs a fixer; a panic or a timeout counts as no repair.
+func (j *validation) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (string, bool) {
 	text, err := isolated(ctx, j, fmt.Sprintf("fixer %d", n), func(ctx context.Context) (string, error) {
 		text, ok := f(ctx, t, call, slices.Clone(issues))
 		if !ok {
@@ -81,15 +81,15 @@ func (j *judgement) fixed(ctx context.Context, n int, f Fixer, t middleware.Tool
 
 var errNoFix = errors.New("no fix")
 
-// decode asks the tool itself. A call that it panics on, or is late with, is
-// undecided: that says nothing about the call.
-func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
+// decode calls Tool.Decode. If it panics or times out, the call is undecided,
+// because that says nothing about the call.
+func (j *validation) decode(ctx context.Context, t *middleware.Tool, args string) []middleware.Issue {
 	if t.Decode == nil {
 		return nil
 	}
 	issues, err := isolated(ctx, j, "Decode of tool "+t.Name, func(context.Context) ([]middleware.Issue, error) { return refused(t.Decode(args)), nil })
 	switch {
-	case err != nil && ctx.Err() != nil: // run returns the context's error
+	case err != nil && ctx.Err() != nil: // isolated returned the error of ctx
 		return issue(codeUndecided, "", undecided)
 	case err != nil:
 		j.failures = append(j.failures, fmt.Errorf("the decoder of tool %s: %w", t.Name, err))
@@ -99,7 +99,7 @@ func (j *judgement) decode(ctx context.Context, t *middleware.Tool, args string)
 }
 
 // refused returns the issues of an error of Tool.Decode, all with the code
-// decode: those that it has, or one with its text. Nil has none.
+// decode: those of the error, or one with its text. It returns none for nil.
 func refused(err error) []middleware.Issue {
 	if err == nil {
 		return nil
