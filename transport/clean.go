@@ -38,35 +38,33 @@ const (
 // repeats the additional call.
 func (s *step) attemptCleaned(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	var tally middleware.Tally
-	if s.cleansAtOnce() {
-		cleaned, n := clean(req)
-		resp, err := s.attempt(ctx, cleaned)
-		if n == 0 {
+	var refused error
+	atOnce := s.cleansAtOnce()
+	if !atOnce {
+		resp, err := s.attempt(ctx, req)
+		if s.t.options.CleanHistory == CleanNever || !errors.Is(err, middleware.ErrInvalidHistory) || s.brokeLive() {
 			return resp, err
 		}
-		tally.Note(cleanNote(n))
 		tally.Add(resp, err)
-		return tally.Finish(resp, err)
-	}
-	resp, err := s.attempt(ctx, req)
-	if s.t.options.CleanHistory == CleanNever || !errors.Is(err, middleware.ErrInvalidHistory) || s.brokeLive() {
-		return resp, err
+		refused = err
 	}
 	cleaned, n := clean(req)
-	if n == 0 {
-		return resp, err
+	switch {
+	case n == 0 && atOnce:
+		return s.attempt(ctx, req)
+	case n == 0:
+		return nil, refused
 	}
 	s.mu.Lock()
 	s.cleans = true
 	s.mu.Unlock()
-	tally.Add(resp, err)
-	tally.Note(cleanNote(n))
-	again, failure := s.attempt(ctx, cleaned)
-	if errors.Is(failure, ErrModelCalls) {
-		return tally.Finish(nil, err)
+	tally.Note(fmt.Sprintf("transport: %d tool calls in the history of the request had arguments that are not a JSON object; they were replaced", n))
+	resp, err := s.attempt(ctx, cleaned)
+	if refused != nil && errors.Is(err, ErrModelCalls) {
+		return tally.Finish(nil, refused)
 	}
-	tally.Add(again, failure)
-	return tally.Finish(again, failure)
+	tally.Add(resp, err)
+	return tally.Finish(resp, err)
 }
 
 // cleansAtOnce reports whether a history is cleaned before it is sent: always,
@@ -77,50 +75,31 @@ func (s *step) cleansAtOnce() bool {
 	return s.cleans || s.t.options.CleanHistory == CleanAlways
 }
 
-func cleanNote(n int) string {
-	return fmt.Sprintf("transport: %d tool calls in the history of the request had arguments that are not a JSON object; they were replaced", n)
-}
-
 // clean returns req with JSON objects as arguments in its history, and the
 // number of calls that it changed. It does not modify req.
 func clean(req *middleware.Request) (*middleware.Request, int) {
 	total := 0
 	out := *req
 	for i, m := range req.Messages {
-		echo, n := cleanMessage(m)
-		if n == 0 {
+		if !slices.ContainsFunc(m.ToolCalls, isBroken) {
 			continue
 		}
 		if total == 0 {
 			out.Messages = slices.Clone(req.Messages)
 		}
-		total += n
-		out.Messages[i] = echo
+		echo, calls := batch.Echo(m, nil), slices.Clone(m.ToolCalls)
+		for j, c := range calls {
+			if isBroken(c) {
+				calls[j].Arguments = echo.ToolCalls[j].Arguments
+				total++
+			}
+		}
+		out.Messages[i].ToolCalls = calls
 	}
 	return &out, total
 }
 
-func cleanMessage(m middleware.Message) (middleware.Message, int) {
-	broken := 0
-	for _, c := range m.ToolCalls {
-		if !isClean(c) {
-			broken++
-		}
-	}
-	if broken == 0 {
-		return m, 0
-	}
-	calls := slices.Clone(m.ToolCalls)
-	echo := batch.Echo(m, nil)
-	for i, c := range calls {
-		if !isClean(c) {
-			calls[i].Arguments = echo.ToolCalls[i].Arguments
-		}
-	}
-	m.ToolCalls = calls
-	return m, broken
-}
-
-func isClean(c middleware.ToolCall) bool {
-	return c.Kind != middleware.KindFunction || strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{") && json.Valid([]byte(c.Arguments))
+func isBroken(c middleware.ToolCall) bool {
+	object := strings.HasPrefix(strings.TrimLeft(c.Arguments, " \t\r\n"), "{") && json.Valid([]byte(c.Arguments))
+	return c.Kind == middleware.KindFunction && !object
 }

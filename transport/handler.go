@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
@@ -49,10 +50,10 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.Method == http.MethodConnect:
-			refuse(w, http.StatusMethodNotAllowed, "method_not_allowed", "transport: CONNECT is not forwarded")
+			refuse(w, nil, http.StatusMethodNotAllowed, "method_not_allowed", "transport: CONNECT is not forwarded")
 			return
 		case climbs(r.URL.Path):
-			refuse(w, http.StatusBadRequest, "invalid_path", "transport: the path has a segment that leaves the upstream's path")
+			refuse(w, nil, http.StatusBadRequest, "invalid_path", "transport: the path has a segment that leaves the upstream's path")
 			return
 		}
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
@@ -73,38 +74,30 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		case v == http.ErrAbortHandler:
 			panic(v)
 		case v != nil:
-			resp, err = p.panicked(req, &Panic{Value: v, Stack: debug.Stack()}), nil
+			s := &step{t: p.t, req: req, codec: *clientCodec(req)}
+			resp, err = s.raised(&Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
 	return p.t.do(req, p.base.RoundTrip)
 }
 
-func (p *proxied) panicked(req *http.Request, err *Panic) *http.Response {
-	return (&step{t: p.t, req: req, codec: noted(req)}).raised(err)
-}
-
 type codecKey struct{}
 
-// isProxied reports whether req came in through a Handler.
-func isProxied(req *http.Request) bool {
-	_, ok := req.Context().Value(codecKey{}).(*wire.Codec)
-	return ok
+// clientCodec returns where a Handler keeps the format of its client; nil for a
+// request that did not come through a Handler.
+func clientCodec(req *http.Request) *wire.Codec {
+	at, _ := req.Context().Value(codecKey{}).(*wire.Codec)
+	return at
 }
+
+// isProxied reports whether req came in through a Handler.
+func isProxied(req *http.Request) bool { return clientCodec(req) != nil }
 
 // note tells the Handler, if there is one, which format its client uses.
 func note(req *http.Request, c wire.Codec) {
-	if at, ok := req.Context().Value(codecKey{}).(*wire.Codec); ok {
+	if at := clientCodec(req); at != nil {
 		*at = c
 	}
-}
-
-// noted returns the format that note stored, or nil.
-func noted(req *http.Request) wire.Codec {
-	at, _ := req.Context().Value(codecKey{}).(*wire.Codec)
-	if at == nil {
-		return nil
-	}
-	return *at
 }
 
 // unreachable responds for an upstream that did not respond. It leaves out the
@@ -114,15 +107,16 @@ func unreachable(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		status, code = http.StatusGatewayTimeout, "upstream_timeout"
 	}
-	write(w, status, encodeError(noted(r), status, code, message))
+	refuse(w, *clientCodec(r), status, code, message)
 }
 
-// refuse responds to a request of an unknown format.
-func refuse(w http.ResponseWriter, status int, code, message string) {
-	write(w, status, encodeError(nil, status, code, message))
+// refuse writes an error in the format of c; nil means an unknown format.
+func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(encodeError(c, status, code, message))
 }
 
-// encodeError writes an error in the format of c; nil means an unknown format.
 func encodeError(c wire.Codec, status int, code, message string) []byte {
 	if c == nil {
 		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
@@ -130,8 +124,56 @@ func encodeError(c wire.Codec, status int, code, message string) []byte {
 	return c.EncodeError(status, code, message)
 }
 
-func write(w http.ResponseWriter, status int, body []byte) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_, _ = w.Write(body)
+// climbs reports whether a server may read a segment of path as "..": with
+// backslashes for slashes, with parameters after it, or with one more escape.
+func climbs(path string) bool {
+	const layers = 4 // of escapes
+	for range layers {
+		for _, seg := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+			seg, _, _ = strings.Cut(seg, ";")
+			if strings.Trim(seg, " \t") == ".." {
+				return true
+			}
+		}
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			return false
+		}
+		path = plain
+	}
+	return true
+}
+
+// upstreamTransport removes the headers and trailers of this package from the
+// upstream's responses, so that a client of the Handler gets only those that
+// this package sets.
+type upstreamTransport struct{ http.RoundTripper }
+
+// RoundTrip is part of http.RoundTripper.
+func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	resp, err := u.RoundTripper.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	withoutOurs(resp.Header)
+	withoutOurs(resp.Trailer)
+	if resp.StatusCode != http.StatusSwitchingProtocols && resp.Body != http.NoBody { // after 101 the body is a connection
+		resp.Body = &upstreamBody{resp.Body, resp}
+	}
+	return resp, nil
+}
+
+// upstreamBody removes trailers that come at its end, announced or not.
+type upstreamBody struct {
+	io.ReadCloser
+	resp *http.Response
+}
+
+// Read is part of io.Reader.
+func (b *upstreamBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF {
+		withoutOurs(b.resp.Trailer)
+	}
+	return n, err
 }

@@ -19,8 +19,7 @@ const longestIDs = 2048
 type ids struct {
 	mu    sync.Mutex
 	kept  map[string]string // by the id that the client was given
-	order []string          // a ring of the keys of kept
-	next  int
+	order []string          // the keys of kept, the oldest first
 }
 
 func (m *ids) keep(given, kept string) {
@@ -34,12 +33,9 @@ func (m *ids) keep(given, kept string) {
 		m.kept = map[string]string{}
 	}
 	if _, known := m.kept[given]; !known {
-		if len(m.order) < mostIDs {
-			m.order = append(m.order, given)
-		} else {
-			delete(m.kept, m.order[m.next])
-			m.order[m.next] = given
-			m.next = (m.next + 1) % mostIDs
+		if m.order = append(m.order, given); len(m.order) > mostIDs {
+			delete(m.kept, m.order[0])
+			m.order = m.order[1:]
 		}
 	}
 	m.kept[given] = kept
