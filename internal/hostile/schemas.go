@@ -92,7 +92,7 @@ var calls = []Attack{
 		return []middleware.Tool{tool("t", `{"properties":{`+list(`"p%d":{"type":"string"}`, min(size/2, 60_000))+`}}`)}
 	}, call("call_%d", "t", `{"p1":1}`)),
 	message("calls that textual repairs are tried on", some(tool("t", ofStrings)), call("call_%d", "t", `{a:['b',],}`)),
-	{Calls, "tools that nobody calls", func(size int) Sample {
+	{Calls, "tools that are never called", func(size int) Sample {
 		return Sample{Tools: many(size / 40), Calls: []middleware.ToolCall{{ID: "1", Name: "get_the_thing_number_0", Arguments: "{}"}}}
 	}},
 }
