@@ -164,8 +164,10 @@ func (s *step) partial(a *attempt) bool {
 func (s *step) lastRefusal() *attempt {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n := len(s.attempts); n > 0 && s.attempts[n-1].refusal != nil {
-		return s.attempts[n-1]
+	if n := len(s.attempts); n > 0 {
+		if _, ok := s.attempts[n-1].failure.(*middleware.ModelError); ok {
+			return s.attempts[n-1]
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -66,9 +67,8 @@ func (p *Panic) Unwrap() error {
 // networkError is a network error between the Transport and the provider. Its
 // text leaves out the query of the URL, which may hold a key.
 type networkError struct {
-	attempt *attempt
-	err     error
-	text    string
+	err  error
+	text string
 }
 
 func (e *networkError) Error() string { return e.text }
@@ -76,10 +76,7 @@ func (e *networkError) Unwrap() error { return e.err }
 
 // passedError marks a response that is not in the format. The client gets it
 // unchanged.
-type passedError struct {
-	attempt *attempt
-	err     error
-}
+type passedError struct{ err error }
 
 func (e *passedError) Error() string { return "transport: passed on: " + e.err.Error() }
 func (e *passedError) Unwrap() error { return e.err }
@@ -92,54 +89,30 @@ func withoutQuery(text string, req *http.Request) string {
 	return text
 }
 
+// fails notes and returns the error in which a ended.
+func (a *attempt) fails(err error) error {
+	a.step.mu.Lock()
+	defer a.step.mu.Unlock()
+	a.failure = err
+	return err
+}
+
 // failed returns the latest attempt of the step whose failure is in the tree
 // of err, and that failure. It returns nil if there is none.
-func (s *step) failed(err error) (last *attempt, failure error) {
-	each(err, func(e error) {
-		var a *attempt
-		switch e := e.(type) {
-		case *networkError:
-			a = e.attempt
-		case *passedError:
-			a = e.attempt
-		case *middleware.ModelError:
-			a = s.refusedBy(e)
-		}
-		if a != nil && a.step == s && (last == nil || a.n >= last.n) {
-			last, failure = a, e
-		}
-	})
-	return last, failure
-}
-
-// refusedBy returns the attempt whose response was read as e.
-func (s *step) refusedBy(e *middleware.ModelError) *attempt {
+func (s *step) failed(err error) (*attempt, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range s.attempts {
-		if a.refusal == e {
-			return a
+	attempts := slices.Clone(s.attempts)
+	failures := make([]error, len(attempts))
+	for i, a := range attempts {
+		failures[i] = a.failure
+	}
+	s.mu.Unlock() // the errors of a middleware may have methods that call anything
+	for i, failure := range slices.Backward(failures) {
+		if failure != nil && errors.Is(err, failure) {
+			return attempts[i], failure
 		}
 	}
-	return nil
-}
-
-// each calls f for err and every error that it wraps.
-func each(err error, f func(error)) {
-	for err != nil {
-		f(err)
-		switch e := err.(type) {
-		case interface{ Unwrap() error }:
-			err = e.Unwrap()
-		case interface{ Unwrap() []error }:
-			for _, e := range e.Unwrap() {
-				each(e, f)
-			}
-			return
-		default:
-			return
-		}
-	}
+	return nil, nil
 }
 
 // fault is an error of the chain in the form that the client gets.

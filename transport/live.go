@@ -80,6 +80,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	s.call.fail(err)
 	last, failure := s.failed(err)
 	line, isLine := failure.(*networkError)
+	_, refused := failure.(*middleware.ModelError)
 	switch {
 	case isLine:
 		s.shown.end(line.err)
@@ -88,7 +89,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 		s.shown.end(a.bodyErr)
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
-	case last == a && a.refusal != nil && !s.tools && a.stream.IsStream():
+	case last == a && refused && !s.tools && a.stream.IsStream():
 		s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
 		s.shown.end(nil)
 	default:

@@ -20,12 +20,12 @@ type attempt struct {
 	n    int
 	req  *middleware.Request
 
-	resp    *http.Response         // the provider's response; the step reads its body
-	inflate bool                   // the body was compressed, so its headers no longer apply
-	raw     []byte                 // the part of the body that was read
-	rest    io.ReadCloser          // the whole body of a response that is passed on; guarded by step.mu
-	refusal *middleware.ModelError // the provider's error; guarded by step.mu
-	native  *middleware.Native     // of the response; guarded by step.mu
+	resp    *http.Response     // the provider's response; the step reads its body
+	inflate bool               // the body was compressed, so its headers no longer apply
+	raw     []byte             // the part of the body that was read
+	rest    io.ReadCloser      // the whole body of a response that is passed on; guarded by step.mu
+	failure error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by step.mu
+	native  *middleware.Native // of the response; guarded by step.mu
 	stream  wire.Stream
 	begun   bool          // a byte of the body other than white space has arrived; guarded by step.mu
 	through bool          // the body was passed on unread, to its end
@@ -200,5 +200,5 @@ func (s *step) networkFailure(ctx context.Context, a *attempt, err error) error 
 	if ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
-	return &networkError{a, err, withoutQuery(err.Error(), s.req)}
+	return a.fails(&networkError{err, withoutQuery(err.Error(), s.req)})
 }

@@ -68,7 +68,7 @@ func (a *attempt) passOn(err error) error {
 	if late {
 		_ = whole.Close()
 	}
-	return &passedError{a, err}
+	return a.fails(&passedError{err})
 }
 
 type closer func() error
@@ -87,11 +87,7 @@ func (s *step) readRefusal(ctx context.Context, a *attempt) error {
 			return a.passOn(errors.New("an error of more than MaxBody"))
 		}
 	}
-	e := s.codec.DecodeError(a.resp.StatusCode, a.resp.Header, plain(a.resp, a.raw))
-	s.mu.Lock()
-	a.refusal = e
-	s.mu.Unlock()
-	return e
+	return a.fails(s.codec.DecodeError(a.resp.StatusCode, a.resp.Header, plain(a.resp, a.raw)))
 }
 
 // plain returns the decompressed body of an error. A body of more than 1 MiB
@@ -186,9 +182,7 @@ func (s *step) closeAnswer(ctx context.Context, a *attempt, body io.Reader, read
 		s.mu.Unlock()
 		return resp, nil
 	case errors.As(err, &refusal):
-		s.mu.Lock()
-		a.refusal = refusal
-		s.mu.Unlock()
+		a.fails(refusal)
 		return nil, err
 	case readErr != io.EOF:
 		return nil, s.networkFailure(ctx, a, readErr)

@@ -136,7 +136,7 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 		a.bodyErr = nil
 	}
 	a.through = true
-	return &passedError{a, why}
+	return a.fails(&passedError{why})
 }
 
 // refused responds to a request for codec c that cannot be read and may offer
