@@ -1,0 +1,100 @@
+package anthropic2
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+const (
+	dialect = "anthropic-messages"
+	server  = "https://api.anthropic.com"
+)
+
+// on is how members of this format are read and written.
+var on = lens.Lens{Dialect: dialect}
+
+// Format is the codec. Its methods are described in package wire.
+type Format struct{}
+
+var _ codec.Format = Format{}
+
+// Dialect is part of wire.Codec.
+func (Format) Dialect() string { return dialect }
+
+// Match is part of wire.Codec. Bedrock's invoke-with-response-stream is left
+// alone: its answers are binary frames.
+func (f Format) Match(path string, body []byte) bool {
+	switch {
+	case !f.MatchPath(path):
+		return false
+	case !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")), !bytes.Contains(body, []byte(`"messages"`)):
+		return false
+	case codec.PathEnds(path, "/v1/messages"):
+		return true
+	}
+	return bytes.Contains(body, []byte(`"anthropic_version"`)) // of a cloud, where models of others have the same path
+}
+
+// MatchPath is part of wire.Codec.
+func (Format) MatchPath(path string) bool {
+	return codec.PathEnds(path, "/v1/messages", ":rawpredict", ":streamrawpredict") ||
+		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
+}
+
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
+}
+
+// URL is part of codec.Format.
+func (Format) URL(base, _ string, _ bool) string {
+	if base == "" {
+		base = server
+	}
+	base = strings.TrimRight(base, "/")
+	if strings.HasSuffix(base, "/v1") {
+		return base + "/messages"
+	}
+	return base + "/v1/messages"
+}
+
+// Authorize is part of codec.Format.
+func (Format) Authorize(h http.Header, key string) {
+	if key != "" {
+		h.Set("x-api-key", key)
+	}
+	if h.Get("anthropic-version") == "" {
+		h.Set("anthropic-version", "2023-06-01")
+	}
+}
+
+// Opening is part of codec.Format.
+func (Format) Opening(text string) int {
+	e, _ := codec.First(text, func(e codec.Event) bool {
+		root, err := codec.ParseObject(e.Data)
+		return err == nil && root.Get("type").Str() == "message_start"
+	})
+	return e.End
+}
+
+// KeepAlive is part of codec.Format. Before message_start a ping is unknown to
+// some clients, a comment to none.
+func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
+	switch {
+	case !codec.MayBeEvents(text):
+		return "", false
+	case sent == 0:
+		return codec.Comment, false
+	}
+	return "event: ping\ndata: {\"type\": \"ping\"}\n\n", false
+}
+
+// Renumber is part of codec.Format: events have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// EndsWith is part of codec.Cursor's Ended.
+func (Format) EndsWith(name, _ string) bool { return name == "message_stop" }

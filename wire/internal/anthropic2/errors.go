@@ -1,0 +1,115 @@
+package anthropic2
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
+// own, which are read as well.
+func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
+	doc, err := codec.Parse(string(body))
+	if err != nil {
+		return codec.NoFailure(status, header, body)
+	}
+	root := doc.Root()
+	for first := range root.Each() { // Vertex puts a list around it
+		if root.Kind() == rawjson.Array {
+			root = first
+		}
+		break
+	}
+	f, ok := failure(root)
+	if !ok {
+		return codec.NoFailure(status, header, body)
+	}
+	return codec.ModelError(status, header, f)
+}
+
+// failure reads an error of the provider, of the cloud that it runs in, or of
+// another server that speaks this format.
+func failure(root rawjson.Value) (codec.Failure, bool) {
+	e := root.Get("error")
+	f := codec.Failure{
+		Code:    cmp.Or(e.Get("code").Str(), codec.FirstText(e.Get("type"), e.Get("status"), e.Get("code"))),
+		Message: codec.FirstText(e.Get("message"), root.Get("message"), root.Get("Message")),
+	}
+	return codec.Refusal(f, e), f.Message != "" || f.Code != ""
+}
+
+// isFailure reports whether root is an error; those of clouds have no type.
+func isFailure(root rawjson.Value) bool {
+	kind := root.Get("type").Str()
+	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
+}
+
+func (s *stream) fail(root rawjson.Value) {
+	f, ok := failure(root)
+	if !ok {
+		f.Message = "an error without a message"
+	}
+	status := 0
+	if n := codec.Int(root.Get("error").Get("code")); n >= 400 && n < 600 {
+		status = int(n)
+	}
+	s.failed = codec.ModelError(status, nil, f)
+}
+
+// EncodeError is part of wire.Codec. A code that is none of the provider's types
+// stands beside the type.
+func (Format) EncodeError(status int, code, message string) []byte {
+	return []byte(encodeError(status, code, message))
+}
+
+func encodeError(status int, code, message string) string {
+	kind, own := codeOf(status), ""
+	switch {
+	case strings.HasSuffix(code, "_error"), code == "request_too_large":
+		kind = code
+	default:
+		own = code
+	}
+	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
+}
+
+// Fail is part of wire.Stream.
+func (s *stream) Fail(sent, status int, code, message string) []byte {
+	return s.buf.Frame(sent, "error", encodeError(status, code, message))
+}
+
+// Comment is part of wire.Stream.
+func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
+
+// MayHoldCall is part of wire.Codec. The quote leaves out server_tool_use, which
+// every usage object names.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, `"tool_use`) }
+
+// codeOf returns the provider's word for a status.
+func codeOf(status int) string {
+	switch status {
+	case http.StatusUnauthorized:
+		return "authentication_error"
+	case http.StatusForbidden:
+		return "permission_error"
+	case http.StatusNotFound:
+		return "not_found_error"
+	case http.StatusRequestEntityTooLarge:
+		return "request_too_large"
+	case http.StatusTooManyRequests:
+		return "rate_limit_error"
+	case http.StatusGatewayTimeout:
+		return "timeout_error"
+	case 529:
+		return "overloaded_error"
+	}
+	if status >= 500 {
+		return "api_error"
+	}
+	return "invalid_request_error"
+}

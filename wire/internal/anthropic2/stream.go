@@ -1,0 +1,392 @@
+package anthropic2
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// stream reads one answer.
+type stream struct {
+	buf  *codec.Buffer
+	sink middleware.Sink
+	a    *answer
+	open []*building // the blocks, in the order in which they start
+	at   map[int]int // where the block of an index stands in open
+
+	stopped bool
+	skewed  bool                   // a block has an index that is not its place
+	bare    bool                   // an event that may hold a call has no name
+	typed   bool                   // an event of a call, or one that is held, has its type in the data
+	untyped bool                   // one has it in its name alone
+	torn    error                  // an event that cannot be read, unless the answer is cut off in it
+	failed  *middleware.ModelError // what the provider said
+	odd     error                  // events that do not fit, but may be followed by an error that explains them
+	err     error                  // what ended reading, and what Close says
+	closed  bool
+	resp    *middleware.Response
+}
+
+// event is one event of a stream.
+type event struct {
+	codec.Event
+	kind  string // its type
+	block int    // the block that it is of, -1: none
+	index int    // what the event calls it
+}
+
+// The way from an answer, or an event of one, to its calls.
+var (
+	blockEnvelope  = codec.Envelope{{Key: "type"}, {Key: "id"}, {Key: "name"}, {Key: "input"}, {Key: "text"}}
+	answerEnvelope = codec.Envelope{{Key: "type"}, {Key: "error"}, {Key: "index"}, {Key: "role"}, {Key: "stop_reason"},
+		{Key: "content", In: blockEnvelope}, {Key: "content_block", In: blockEnvelope},
+		{Key: "message", In: codec.Envelope{{Key: "role"}, {Key: "content", In: blockEnvelope}, {Key: "stop_reason"}}},
+		{Key: "delta", In: codec.Envelope{{Key: "type"}, {Key: "text"}, {Key: "partial_json"}, {Key: "stop_reason"}}}}
+)
+
+// NewStream is part of wire.Codec.
+func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Stream {
+	return newStream(sink)
+}
+
+func newStream(sink middleware.Sink) *stream {
+	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+}
+
+// Write is part of wire.Stream.
+func (s *stream) Write(p []byte) (int, error) {
+	if s.err != nil {
+		return 0, s.err
+	}
+	if s.err = s.buf.Feed(p, s.event); s.err != nil {
+		return 0, s.err
+	}
+	return len(p), nil
+}
+
+// Safe is part of wire.Stream.
+func (s *stream) Safe() int { return s.buf.Safe() }
+
+// Text is part of codec.Stream.
+func (s *stream) Text() string { return s.buf.Text() }
+
+// Close is part of wire.Stream. A stream is whole with its message_stop.
+func (s *stream) Close() (*middleware.Response, error) {
+	if s.closed {
+		return s.resp, s.err
+	}
+	s.closed = true
+	if s.err == nil {
+		s.err = s.buf.End(s.event)
+	}
+	s.a.text = s.buf.Text()
+	if s.err == nil {
+		s.err = s.verdict()
+	}
+	for _, b := range s.open {
+		if s.err == nil {
+			var done block
+			done, s.err = b.block()
+			s.a.blocks = append(s.a.blocks, done)
+		}
+	}
+	if s.err == nil {
+		s.resp = s.a.response()
+	}
+	return s.resp, s.err
+}
+
+// verdict returns why what was read is no answer.
+func (s *stream) verdict() error {
+	switch {
+	case s.buf.IsArray():
+		return codec.Shapef("a list")
+	case s.failed != nil && s.a.figures != figures{}:
+		return codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
+	case s.failed != nil:
+		return s.failed
+	case s.odd != nil:
+		return s.odd
+	case !s.stopped:
+		return codec.ErrIncomplete
+	case s.torn != nil:
+		return s.torn
+	case s.a.named && s.bare && s.holdsCall():
+		return codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
+	case s.typed && s.untyped && s.holdsCall():
+		return codec.Shapef("calls in events of which some have no type") // which clients that go by types leave out
+	case s.skewed && s.holdsCall():
+		return codec.Shapef("calls among blocks whose indices are not their places")
+	}
+	return nil
+}
+
+func (s *stream) show(kind middleware.EventKind, text string) error {
+	if s.sink == nil || text == "" {
+		return nil
+	}
+	return s.sink(middleware.Event{Kind: kind, Text: text})
+}
+
+// whole reads an answer that is no stream.
+func (s *stream) whole(e codec.Event) error {
+	doc, err := codec.Parse(e.Data)
+	var cut *rawjson.Error
+	switch {
+	case errors.As(err, &cut) && cut.AtEnd && strings.HasPrefix(e.Data, "{"):
+		return codec.ErrIncomplete
+	case err != nil:
+		return err
+	}
+	root := doc.Root()
+	switch err := answerEnvelope.Check(root); {
+	case err != nil:
+		return err
+	case isFailure(root) && !holdsCall(root.Get("content")):
+		s.fail(root)
+		return nil
+	case root.Get("content").Kind() != rawjson.Array:
+		return codec.Shapef("an answer without a list of content")
+	}
+	s.stopped = true
+	s.a.whole = &lens.Chunk{Event: e, Doc: doc}
+	s.a.message(root)
+	s.a.stop = codec.Text(root.Get("stop_reason"))
+	for v := range root.Get("content").Each() {
+		b, err := readAnswered(v)
+		if err != nil {
+			return err
+		}
+		s.a.blocks = append(s.a.blocks, b)
+		if err := s.show(b.shown()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// event reads one event. What holds a call, an error or the end is not to be
+// shown at once.
+func (s *stream) event(e codec.Event) (hold bool, err error) {
+	switch {
+	case s.buf.IsWhole():
+		return true, s.whole(e)
+	case s.buf.IsArray():
+		return true, codec.Shapef("a list")
+	}
+	ev := event{Event: e, block: -1}
+	root, err := codec.ParseObject(e.Data)
+	if err == nil {
+		if err := answerEnvelope.Check(root); err != nil {
+			return true, err
+		}
+	}
+	inData := root.Get("type").Str()
+	typ := cmp.Or(inData, e.Name)
+	switch {
+	case e.Name != typ && e.Name != "" && e.Name != "message" && (holdsCalls(e.Name) || holdsCalls(typ)):
+		return true, codec.Shapef("an event of two types")
+	case err == nil && isFailure(root), e.Name == "error":
+		ev.kind = "error"
+	case err == nil:
+		ev.kind = typ
+	case strings.HasPrefix(strings.TrimSpace(e.Data), "{"):
+		s.torn = codec.Shapef("an event that is no JSON")
+	case e.Data == "": // a cloud may put its error there without a field
+		if bare, err := codec.ParseObject(strings.TrimSpace(e.Text)); err == nil && isFailure(bare) {
+			root, ev.kind = bare, "error"
+		}
+	}
+	if s.a.start < 0 && (strings.HasPrefix(ev.kind, "content_block_") || ev.kind == "message_delta" || ev.kind == "message_stop") {
+		s.odd = codec.Shapef("a %s before the message", ev.kind)
+	}
+	if err == nil && holdsCalls(ev.kind) {
+		s.a.named = s.a.named || e.Name == ev.kind
+		s.bare = s.bare || e.Name != ev.kind
+	}
+	switch ev.kind {
+	case "message_start":
+		hold, err = s.started(root)
+	case "content_block_start":
+		hold, err = s.blockStart(root, &ev)
+	case "content_block_delta":
+		err = s.blockDelta(root, &ev)
+	case "content_block_stop":
+		err = s.blockStop(root, &ev)
+	case "message_delta":
+		hold, err = true, s.delta(root)
+	case "message_stop":
+		hold, err, s.stopped = true, nil, true
+		for _, b := range s.open {
+			b.ended = true
+		}
+	case "error":
+		s.fail(root)
+		hold, err = true, nil
+	default:
+		s.pass(ev)
+		return s.odd != nil || s.torn != nil, nil
+	}
+	if hold || ev.kind == "content_block_start" || err == nil && ev.block >= 0 && s.open[ev.block].isCall {
+		s.typed = s.typed || inData != ""
+		s.untyped = s.untyped || inData == ""
+	}
+	s.a.events = append(s.a.events, ev)
+	return hold || s.odd != nil, err
+}
+
+// holdsCalls reports whether events of that kind bring a call or a part of it.
+// Some clients take the kind from the data, some from the name of the event.
+func holdsCalls(kind string) bool {
+	return kind == "message_start" || kind == "content_block_start" || kind == "content_block_delta" || kind == "content_block_stop"
+}
+
+// holdsCall reports whether a block that has started is a call.
+func (s *stream) holdsCall() bool {
+	return slices.ContainsFunc(s.open, func(b *building) bool { return b.isCall })
+}
+
+// pass keeps an event that is unknown, or no JSON, as bytes. Those in a row are
+// one: a line break is an event too, and there may be millions.
+func (s *stream) pass(ev event) {
+	ev.kind, ev.Data = "", ""
+	if n := len(s.a.events); n > 0 && s.a.events[n-1].kind == "" {
+		s.a.events[n-1].End = ev.End
+		return
+	}
+	s.a.events = append(s.a.events, ev)
+}
+
+// started reads the start of the message. Blocks that stand in it are whole:
+// clients that collect the message take them, and put later blocks behind them.
+func (s *stream) started(root rawjson.Value) (hold bool, err error) {
+	if s.a.start >= 0 {
+		return true, codec.Shapef("a second start of the message")
+	}
+	s.a.start = len(s.a.events)
+	m := root.Get("message")
+	if m.Kind() != rawjson.Object {
+		return true, codec.Shapef("a start without a message")
+	}
+	s.a.message(m)
+	for v := range m.Get("content").Each() {
+		n := len(s.open)
+		first, err := readAnswered(v)
+		if err != nil {
+			return true, err
+		}
+		s.at[n] = n
+		s.open = append(s.open, &building{index: n, start: v, early: true, isCall: first.isCall})
+		hold = hold || first.isCall
+		if err := s.show(first.shown()); err != nil {
+			return true, err
+		}
+	}
+	return hold, nil
+}
+
+func (s *stream) delta(root rawjson.Value) error {
+	stop := codec.Text(root.Get("delta").Get("stop_reason"))
+	if stop != "" || s.a.delta < 0 {
+		s.a.stop = stop
+	}
+	s.a.delta = len(s.a.events)
+	if usage := root.Get("usage"); usage.Kind() == rawjson.Object {
+		s.a.counts = len(s.a.events)
+		s.a.figures = s.a.figures.over(usage)
+	}
+	return nil
+}
+
+// index returns the block that an event is about; -1 if it has not started.
+func (s *stream) index(root rawjson.Value) (n, block int, err error) {
+	v := root.Get("index")
+	if v.Kind() != rawjson.Number || codec.Int(v) < 0 || codec.Int(v) > codec.MaxBody {
+		return 0, 0, codec.Shapef("an event of a block without an index")
+	}
+	n = int(codec.Int(v))
+	if i, ok := s.at[n]; ok {
+		return n, i, nil
+	}
+	return n, -1, nil
+}
+
+func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error) {
+	n, i, err := s.index(root)
+	if err != nil {
+		return true, err
+	}
+	ev.index = n
+	start := root.Get("content_block")
+	if i >= 0 || start.Kind() != rawjson.Object {
+		return true, codec.Shapef("a block that starts twice, or is none")
+	}
+	b := &building{index: n, start: start}
+	ev.block = len(s.open)
+	s.skewed = s.skewed || n != ev.block
+	s.at[n] = ev.block
+	s.open = append(s.open, b)
+	first, err := readAnswered(start)
+	if err != nil {
+		return true, err
+	}
+	b.isCall = first.isCall
+	return first.isCall, s.show(first.shown())
+}
+
+func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
+	n, i, err := s.index(root)
+	if err != nil {
+		return err
+	}
+	ev.index = n
+	delta := root.Get("delta")
+	if delta.Kind() != rawjson.Object {
+		return codec.Shapef("a delta that is none")
+	}
+	kind := delta.Get("type").Str()
+	if i < 0 {
+		s.odd = codec.Shapef("a delta of a block that has not started")
+		return nil
+	}
+	ev.block = i
+	if err := s.fits(i, kind); err != nil {
+		return err
+	}
+	return s.open[i].add(delta, kind, s.show)
+}
+
+// fits returns an error where clients give a delta to different blocks: some
+// take its index, some the block that started last, and some are done with a
+// block at its stop.
+func (s *stream) fits(i int, kind string) error {
+	b, last := s.open[i], s.open[len(s.open)-1]
+	switch {
+	case b.early:
+		return codec.Shapef("a delta of a block that came whole")
+	case b.isCall && b.ended:
+		return codec.Shapef("a delta behind the end of a call")
+	case b != last && (b.isCall || last.isCall && kind == "input_json_delta"):
+		return codec.Shapef("a delta of a block in front of the last one")
+	}
+	return nil
+}
+
+func (s *stream) blockStop(root rawjson.Value, ev *event) error {
+	n, i, err := s.index(root)
+	ev.index, ev.block = n, i
+	if err != nil || i < 0 {
+		return err
+	}
+	if s.open[i].early {
+		return codec.Shapef("the stop of a block that came whole")
+	}
+	s.open[i].ended = true
+	return nil
+}

@@ -1,0 +1,85 @@
+package anthropic2
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
+)
+
+// hosted are the beginnings of the types of tools that the provider runs.
+// Others that it defines (bash, computer, text_editor, memory) are run by the
+// client, and called as if it had declared them: so are the unknown ones,
+// because a tool that is never called does no harm.
+var hosted = []string{"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_"}
+
+func readTools(root rawjson.Value) (tools []middleware.Tool, err error) {
+	list, err := on.List(root, "tools", rawjson.Object)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range list {
+		t, err := readTool(v)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, t)
+	}
+	return tools, nil
+}
+
+func readTool(v rawjson.Value) (t middleware.Tool, err error) {
+	if v.Kind() != rawjson.Object {
+		return t, codec.Shapef("%s where a tool should be", v.Kind())
+	}
+	if t.Name, err = on.Text(v, "name"); err != nil {
+		return t, err
+	}
+	if t.Description, err = on.Text(v, "description"); err != nil {
+		return t, err
+	}
+	schema, err := on.Kind(v, "input_schema", rawjson.Object)
+	if err != nil {
+		return t, err
+	}
+	if schema.Exists() {
+		t.Parameters = []byte(schema.Raw())
+	}
+	t.Strict, t.Kind, t.Native = v.Get("strict").Raw() == "true", toolKind(v), on.Native(v.Raw())
+	return t, nil
+}
+
+func toolKind(v rawjson.Value) middleware.Kind {
+	if slices.ContainsFunc(hosted, func(begin string) bool { return strings.HasPrefix(v.Get("type").Str(), begin) }) {
+		return middleware.KindHosted
+	}
+	return middleware.KindFunction
+}
+
+// toolText returns t as an element of tools.
+func toolText(t middleware.Tool) (string, error) {
+	return lens.Rewrite(on, t.Native, t, readTool, toolMembers)
+}
+
+// toolMembers projects a tool. The wire demands a schema of all but those that the
+// provider defines.
+func toolMembers(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) {
+	schema := string(t.Parameters)
+	switch {
+	case t.Kind != toolKind(v):
+		return nil, codec.Unencodablef("a tool of another kind")
+	case schema == "" && (!v.Exists() || on.Get(v, "input_schema").Exists()):
+		schema = `{"type":"object"}`
+	case schema != "" && !codec.IsObject(schema):
+		return nil, codec.Unencodablef("a schema that is no JSON object")
+	}
+	members := []lens.Member{lens.Text("name", t.Name), lens.Word("description", t.Description), lens.Raw("input_schema", schema), lens.Flag("strict", t.Strict)}
+	if v.Get("strict").Exists() {
+		members[3].Raw = strconv.FormatBool(t.Strict)
+	}
+	return members, nil
+}
