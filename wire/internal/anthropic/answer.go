@@ -4,38 +4,26 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is the handle of a response.
+// answer is an answer as it was read.
 type answer struct {
-	native  middleware.Native
-	is      middleware.Response // as decoded, without Native
-	home    *home
-	blocks  []*block
+	is      middleware.Response // without Native
+	text    string
+	blocks  []block
 	figures figures
 	stop    string // the provider's word for the finish reason
 
-	root  rawjson.Value // of an answer that is no stream
-	event codec.Event   // where that stands
+	whole *lens.Chunk // of an answer that is no stream
 
-	events []event // of a stream
-	named  bool    // they have names, as the provider's do; those of some servers have none
-	start  int     // which event is message_start, -1: none
-	delta  int     // the last message_delta
-	counts int     // the last one with figures
+	// of a stream
+	events []event
+	named  bool // events have names, as the provider's do; those of some servers have none
+	start  int  // which event is message_start, -1: none
+	delta  int  // the last message_delta
+	counts int  // the last one with figures
 }
-
-// event is one event of a stream.
-type event struct {
-	codec.Event
-	kind  string // its type
-	delta string // the type of its delta
-	block int    // the block that it is of, -1: none
-	index int    // what the event calls it
-}
-
-// streamed reports whether a came as events.
-func (a *answer) streamed() bool { return !a.root.Exists() }
 
 // message reads what an answer and message_start have in common.
 func (a *answer) message(v rawjson.Value) {
@@ -43,127 +31,164 @@ func (a *answer) message(v rawjson.Value) {
 	a.figures = a.figures.over(v.Get("usage"))
 }
 
-// neutral returns what a was decoded to, sharing nothing that can be changed.
-func (a *answer) neutral() *middleware.Response {
-	h := &message{is: middleware.Message{Role: middleware.RoleAssistant}, home: a.home, answer: true}
+// readAnswered reads a content block of an answer: what is out of shape is
+// opaque. The text of a call is that which history may have. The error wraps
+// ErrShape: a client might read a call there.
+func readAnswered(v rawjson.Value) (block, error) {
+	if mayBeCall(v) {
+		return block{}, codec.Shapef("a call whose type is no tool_use")
+	}
+	b, err := readBlock(v, middleware.RoleAssistant)
+	switch {
+	case err != nil && b.isCall:
+		return b, err
+	case err != nil, v.Kind() != rawjson.Object:
+		b = block{part: middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}, odd: true}
+	case b.isCall && v.Get("input").Kind() != rawjson.Object:
+		text, err := on.Set(v, lens.Raw("input", "{}"))
+		if err != nil {
+			return b, codec.Shapef("a call with two inputs")
+		}
+		b.call.Native = on.Native(text)
+	}
+	b.v = v
+	return b, nil
+}
+
+// response puts together what was read, sharing nothing that can be changed.
+func (a *answer) response() *middleware.Response {
+	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
-	asWritten := !a.streamed()
+	asWritten := a.whole != nil
 	for _, b := range a.blocks {
-		h.append(b)
-		if b.odd || b.kind == "text" && b.part.Text == "" { // the provider refuses empty text in history
+		add(&m, b)
+		text := b.native().Raw
+		emptyText := !b.isCall && b.part.Kind == middleware.PartText && b.part.Text == "" // which the provider refuses in history
+		if b.odd || emptyText {
 			asWritten = false
 			continue
 		}
-		raw := b.native.Raw
-		if b.isCall {
-			if fixed, err := b.withCall(b.call, true); err == nil && fixed != raw {
-				raw, asWritten = fixed, false
-			}
-		}
-		contents = append(contents, raw)
+		asWritten = asWritten && text == b.v.Raw()
+		contents = append(contents, text)
 	}
 	content := codec.Array(contents)
 	if asWritten {
-		content = a.root.Get("content").Raw()
+		content = a.whole.Root().Get("content").Raw()
 	}
-	raw := codec.Object(kv("role", `"assistant"`), kv("content", content))
-	h.native = middleware.Native{Dialect: dialect, Raw: raw, Ref: h}
-	h.group = &group{raw: raw, shares: 1}
-	if len(contents) == 0 {
-		h.group = nil // no message that a request could hold
-	}
-	a.is.Message, a.is.FinishReason, a.is.Usage = h.is, finishOf(a.stop), a.figures.usage()
+	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", content)))
+	a.is.Message, a.is.FinishReason, a.is.Usage = m, finishOf(a.stop), a.figures.usage()
 	resp := a.is.Clone()
-	resp.Message, resp.Native = h.neutral(), &a.native
+	resp.Native = on.Remember(a.text, a)
 	return resp
+}
+
+// DecodeResponse is part of wire.Codec.
+func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
+	return codec.Decode(f.NewStream(req, nil), body)
+}
+
+// answerOf returns the answer behind resp.
+func answerOf(resp *middleware.Response) (*answer, error) {
+	a, ok, err := lens.Again(on, resp.Native, readAnswer)
+	if err == nil && !ok {
+		err = codec.Unencodablef("an answer of another format")
+	}
+	return a, err
+}
+
+func readAnswer(body string) (*answer, error) {
+	s := newStream(nil)
+	_, err := codec.Decode(s, []byte(body))
+	return s.a, err
 }
 
 // EncodeResponse is part of wire.Codec.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := codec.Handle(resp.Native, dialect, readAnswer)
-	switch {
-	case err != nil:
-		return nil, codec.Unencodablef("a Native that holds no answer")
-	case a == nil:
-		return nil, codec.Unencodablef("an answer of another format")
+	a, err := answerOf(resp)
+	if err != nil {
+		return nil, err
 	}
 	body, err := a.write(resp)
 	return []byte(body), err
 }
 
-// readAnswer decodes an answer that comes from storage.
-func readAnswer(body string) (*answer, error) {
-	resp, err := codec.Decode(Format{}.NewStream(nil, nil), []byte(body))
-	if err != nil {
-		return nil, err
-	}
-	return resp.Native.Ref.(*answer), nil
-}
-
 // write returns a's body with the changes that resp has.
 func (a *answer) write(resp *middleware.Response) (string, error) {
+	if codec.SameResponse(&a.is, resp) {
+		return a.text, nil
+	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
 	}
-	if !a.streamed() {
-		return a.writeWhole(resp, items)
+	if a.whole == nil {
+		return a.rewrite(resp, items, position{so: a.figures})
 	}
-	edits, err := a.frame(resp, a.figures)
+	contents, err := a.elements(items)
 	if err != nil {
 		return "", err
 	}
-	same := len(items) == len(a.blocks)
-	for i, it := range items {
-		same = same && it.intact() && it.b == a.blocks[i]
+	root := a.whole.Root()
+	e := on.Edit(root)
+	e.Elements("content", contents)
+	if stop := a.stopNow(resp); stop != a.stop {
+		e.Put(lens.Raw("stop_reason", stopText(stop)))
 	}
-	if same && len(edits) == 0 {
-		return a.native.Raw, nil
+	if resp.Model != a.is.Model {
+		e.Put(lens.Text("model", resp.Model))
 	}
-	return a.compose(items, edits, 0, true)
+	e.Add(a.figures.edits(root.Get("usage"), resp.Usage))
+	chunk := *a.whole
+	if err := chunk.Add(e.Edits()); err != nil {
+		return "", err
+	}
+	return lens.ApplyAll(a.text, []*lens.Chunk{&chunk})
 }
 
 // items returns what the answer is to hold, in the order of the wire.
 func (a *answer) items(resp *middleware.Response) ([]item, error) {
-	m := resp.Message
-	switch {
-	case m.Role != middleware.RoleAssistant, m.ToolCallID != "", m.ToolName != "", m.IsError:
-		return nil, codec.Unencodablef("an answer that is not the assistant's")
-	case len(resp.Choices) > 0:
+	if len(resp.Choices) > 0 {
 		return nil, codec.Unencodablef("a second choice")
 	}
-	return arranged(adopted(m, a.is.Message), a.home)
+	return arranged(resp.Message, a.blocks), codec.AnswerOnly(resp.Message)
 }
 
-// writeWhole writes an answer that is no stream.
-func (a *answer) writeWhole(resp *middleware.Response, items []item) (string, error) {
-	contents := make([]string, len(items))
+// elements returns items as elements of a list of content.
+func (a *answer) elements(items []item) ([]string, error) {
+	out := make([]string, len(items))
 	for i, it := range items {
-		var err error
-		if contents[i], err = it.answered(); err != nil {
-			return "", err
+		switch {
+		case it.same:
+			out[i] = it.own.v.Raw()
+			continue
+		case it.call == nil:
+			text, err := it.partText()
+			if err != nil {
+				return nil, err
+			}
+			out[i] = text
+			continue
 		}
+		c := *it.call
+		if it.own != nil { // its input may not be that of its Native
+			c.Native = on.Native(it.own.v.Raw())
+		}
+		text, err := callText(c, false)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = text
 	}
-	p := codec.NewPatch(a.root)
-	if more := codec.Splice(a.root.Get("content"), contents); len(more) > 0 {
-		_, err := codec.Only(a.root, "content")
-		p.Add(more, err)
+	return out, nil
+}
+
+// partText returns a part that is new, or has changed, as a block.
+func (it item) partText() (string, error) {
+	text, err := partText(*it.part)
+	if err == nil && text == "" {
+		err = codec.Unencodablef("reasoning of another provider, or a block out of shape")
 	}
-	if stop := a.stopNow(resp); stop != a.stop {
-		p.Set("stop_reason", stopText(stop))
-	}
-	if resp.Model != a.is.Model {
-		p.Set("model", quote(resp.Model))
-	}
-	p.Add(a.figures.edits(a.root.Get("usage"), resp.Usage))
-	edits, err := p.Edits()
-	if err != nil {
-		return "", err
-	}
-	if edits, err = a.event.Edits(edits); err != nil {
-		return "", err
-	}
-	return codec.Apply(a.native.Raw, edits)
+	return asBlocks(text)[0], err
 }
 
 // stopNow returns the provider's word for the finish reason of resp. Where
@@ -182,53 +207,65 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 	return a.stop
 }
 
-// frame returns the edits of the events around the content, by event. A reader
-// of the stream has the figures so in the end.
-func (a *answer) frame(resp *middleware.Response, so figures) (map[int][]rawjson.Edit, error) {
-	patches := map[int]*codec.Patch{}
-	of := func(i int) (*codec.Patch, rawjson.Value) {
-		root := a.data(i)
-		if patches[i] == nil {
-			patches[i] = codec.NewPatch(root)
-		}
-		return patches[i], root
+// EncodeAnswer is part of wire.Codec.
+func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
+	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshStream}
+	if f.WantsStream(path, body) {
+		w.Form = codec.FormEvents
 	}
-	if resp.Model != a.is.Model {
-		p, root := of(a.start)
-		p.Add(codec.SetAll(root.Get("message"), kv("model", quote(resp.Model))))
-	}
-	if stop := a.stopNow(resp); stop != a.stop {
-		if a.delta < 0 {
-			return nil, codec.Unencodablef("a finish reason where none is given")
-		}
-		p, root := of(a.delta)
-		if delta := root.Get("delta"); delta.Kind() == rawjson.Object {
-			p.Add(codec.SetAll(delta, kv("stop_reason", stopText(stop))))
-		} else {
-			p.Set("delta", codec.Object(kv("stop_reason", stopText(stop))))
-		}
-	}
-	if a.counts >= 0 {
-		p, root := of(a.counts)
-		p.Add(so.edits(root.Get("usage"), resp.Usage))
-	}
-	edits := map[int][]rawjson.Edit{}
-	for i, p := range patches {
-		more, err := p.Edits()
-		if err != nil {
-			return nil, err
-		}
-		if len(more) > 0 {
-			edits[i] = more
-		}
-	}
-	return edits, nil
+	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
 }
 
-// stopText returns a stop_reason as JSON.
-func stopText(stop string) string {
-	if stop == "" {
-		return "null"
+// freshAnswer writes a response as one object.
+func freshAnswer(resp *middleware.Response) (string, error) {
+	a, now, err := begun(resp)
+	if err != nil {
+		return "", err
 	}
-	return quote(stop)
+	return a.write(now)
+}
+
+// freshStream writes a response as a stream; whole is its body if it came as one
+// object.
+func freshStream(resp *middleware.Response, whole string) (string, error) {
+	a, _, err := lens.Again(on, resp.Native, readAnswer)
+	if err == nil && whole == "" {
+		a, resp, err = begun(resp)
+	}
+	if err != nil {
+		return "", err
+	}
+	items, err := a.items(resp)
+	if err != nil {
+		return "", err
+	}
+	return a.asStream(resp, items)
+}
+
+// begun returns an answer without content and resp as a change of it. Reasoning
+// of another provider is left out: the provider would refuse it, unsigned, in
+// the next request.
+func begun(resp *middleware.Response) (*answer, *middleware.Response, error) {
+	u := codec.FiguresOf(resp)
+	usage := figuresOf(u).members()
+	if u.Reasoning == 0 {
+		usage = usage[:len(usage)-1]
+	}
+	a, err := readAnswer(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
+		lens.Text("model", resp.Model), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"), lens.Raw("stop_sequence", "null"),
+		lens.Raw("usage", on.Object(usage...))))
+	if err != nil {
+		return nil, nil, err
+	}
+	now := *resp
+	now.FinishReason, now.Usage = codec.FinishOf(resp), u
+	now.Message = codec.WithCallIDs(resp.Message, "toolu_")
+	now.Message.Parts = nil
+	for _, p := range resp.Message.Parts {
+		if on.Raw(p.Native) == "" && (p.Kind == middleware.PartReasoning || p.Kind == middleware.PartText && p.Text == "") {
+			continue
+		}
+		now.Message.Parts = append(now.Message.Parts, p)
+	}
+	return a, &now, nil
 }

@@ -1,17 +1,3 @@
-// Package anthropic is the wire format of Anthropic Messages. The same bodies
-// go to Vertex and to Bedrock's invoke, with anthropic_version in the body and
-// the model in the path.
-//
-// A user message of the wire that holds tool results becomes a tool message for
-// each of them, and a user message for what stands beside them; unchanged, it
-// is written as the one message that it was. Fresh tool messages in a row
-// become one user message. What the provider runs itself (web search, code
-// execution, MCP) is an opaque part.
-//
-// A stream that the official SDKs read differently is unreadable (stream.go,
-// fits).
-//
-// Source: docs.claude.com/en/api/messages, messages-streaming and errors.
 package anthropic
 
 import (
@@ -19,11 +5,17 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-const dialect = "anthropic-messages"
+const (
+	dialect = "anthropic-messages"
+	server  = "https://api.anthropic.com"
+)
+
+// on is how members of this format are read and written.
+var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
 type Format struct{}
@@ -53,10 +45,15 @@ func (Format) MatchPath(path string) bool {
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
+// WantsStream is part of wire.Codec.
+func (Format) WantsStream(path string, body []byte) bool {
+	return codec.WantsStream(path, body, false)
+}
+
 // URL is part of codec.Format.
-func (Format) URL(base, model string, stream bool) string {
+func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
-		base = "https://api.anthropic.com"
+		base = server
 	}
 	base = strings.TrimRight(base, "/")
 	if strings.HasSuffix(base, "/v1") {
@@ -75,12 +72,29 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
+// Opening is part of codec.Format.
+func (Format) Opening(text string) int {
+	e, _ := codec.First(text, func(e codec.Event) bool {
+		root, err := codec.ParseObject(e.Data)
+		return err == nil && root.Get("type").Str() == "message_start"
+	})
+	return e.End
 }
 
-// DecodeResponse is part of wire.Codec.
-func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
-	return codec.Decode(f.NewStream(req, nil), body)
+// KeepAlive is part of codec.Format. Before message_start a ping is unknown to
+// some clients, a comment to none.
+func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
+	switch {
+	case !codec.MayBeEvents(text):
+		return "", false
+	case sent == 0:
+		return codec.Comment, false
+	}
+	return "event: ping\ndata: {\"type\": \"ping\"}\n\n", false
 }
+
+// Renumber is part of codec.Format: events have no number.
+func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
+
+// EndsWith is part of codec.Cursor's Ended.
+func (Format) EndsWith(name, _ string) bool { return name == "message_stop" }

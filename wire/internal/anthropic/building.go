@@ -1,18 +1,19 @@
 package anthropic
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // building is a block of a stream, of which deltas bring more and more.
 type building struct {
 	index     int
 	start     rawjson.Value // as it stands in content_block_start, or in message_start
-	kind      string
 	isCall    bool
 	early     bool                        // it stands whole in message_start
 	ended     bool                        // its content_block_stop has come
@@ -38,11 +39,11 @@ func (b *building) add(delta rawjson.Value, kind string, show func(middleware.Ev
 	case "thinking_delta":
 		return b.shown(delta, "thinking", middleware.EventReasoning, show)
 	case "input_json_delta":
-		piece, err := text(delta, "partial_json")
+		piece, err := on.Text(delta, "partial_json")
 		b.join("input", piece)
 		return err
 	case "signature_delta":
-		piece, err := text(delta, "signature")
+		piece, err := on.Text(delta, "signature")
 		b.join("signature", piece)
 		return err
 	}
@@ -88,25 +89,28 @@ func (b *building) join(key, piece string) {
 	joined.WriteString(piece)
 }
 
-// block returns the whole block, as it would stand in a request.
-func (b *building) block(h *home, at int) (*block, error) {
+// block returns the whole block, as it would stand in a request, with what the
+// model wrote as arguments.
+func (b *building) block() (out block, err error) {
 	if b.isCall && b.joined["input"] != nil && !b.bare() && b.start.Get("input").Raw() != b.joined["input"].String() {
 		// Some clients put deltas in the place of the input, some behind it.
-		return nil, codec.Shapef("a call that starts with other arguments than its deltas bring")
+		return out, codec.Shapef("a call that starts with other arguments than its deltas bring")
 	}
-	raw, input, err := b.history()
-	if err != nil {
-		return nil, codec.Shapef("a block with two members of one name")
-	}
-	doc, err := codec.Parse(raw)
-	if err != nil {
-		return nil, err
-	}
-	out, err := readAnswered(doc.Root(), h, at)
-	if out != nil {
+	if len(b.keys)+len(b.citations) == 0 {
+		out, err = readAnswered(b.start)
 		out.early = b.early
+		return out, err
 	}
-	if err == nil && out.isCall && input != "" {
+	text, input, err := b.history()
+	if err != nil {
+		return out, codec.Shapef("a block with two members of one name")
+	}
+	doc, err := codec.Parse(text)
+	if err != nil {
+		return out, err
+	}
+	out, err = readAnswered(doc.Root())
+	if out.isCall && input != "" {
 		out.call.Arguments = input
 	}
 	return out, err
@@ -120,41 +124,57 @@ func (b *building) bare() bool {
 
 // history returns the block's text, and what the model wrote for its input,
 // which a request has no place for unless it is an object.
-func (b *building) history() (raw, input string, err error) {
-	var members []member
+func (b *building) history() (text, input string, err error) {
+	var members []lens.Member
 	for _, key := range b.keys {
 		all := b.joined[key].String()
 		if key != "input" {
-			members = append(members, kv(key, quote(b.start.Get(key).Str()+all)))
+			members = append(members, lens.Text(key, b.start.Get(key).Str()+all))
 			continue
 		}
 		object := "{}"
 		if input = all; codec.IsObject(all) {
 			object = all
 		}
-		members = append(members, kv("input", object))
+		members = append(members, lens.Raw("input", object))
 	}
 	if len(b.citations) > 0 {
-		var all []string
-		for v := range b.start.Get("citations").Each() {
-			all = append(all, v.Raw())
-		}
-		members = append(members, kv("citations", codec.Array(append(all, b.citations...))))
+		all := lens.Raws(slices.Collect(b.start.Get("citations").Each()))
+		members = append(members, lens.List("citations", append(all, b.citations...)))
 	}
-	if len(members) == 0 {
-		return b.start.Raw(), "", nil
-	}
-	raw, err = edited(b.start, members...)
-	return raw, input, err
+	text, err = on.Set(b.start, members...)
+	return text, input, err
 }
 
 // shown returns what a sink sees of a block that comes at once.
-func (b *block) shown() (middleware.EventKind, string) {
-	switch b.part.Kind {
-	case middleware.PartText:
-		return middleware.EventText, b.part.Text
-	case middleware.PartReasoning:
+func (b block) shown() (middleware.EventKind, string) {
+	if b.part.Kind == middleware.PartReasoning {
 		return middleware.EventReasoning, b.part.Text
 	}
-	return middleware.EventText, ""
+	return middleware.EventText, b.part.Text
+}
+
+// mayBeCall reports whether a block looks like a call to a client that compares
+// types without case, or takes what has an input for one.
+func mayBeCall(v rawjson.Value) bool {
+	typ := v.Get("type")
+	if typ.Kind() == rawjson.String {
+		return typ.Str() != "tool_use" && strings.EqualFold(typ.Str(), "tool_use")
+	}
+	for m := range v.Each() {
+		if v.Kind() == rawjson.Object && strings.EqualFold(m.Key(), "input") {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsCall reports whether a list of content has a call.
+func holdsCall(content rawjson.Value) bool {
+	for v := range content.Each() {
+		if v.Get("type").Str() == "tool_use" || mayBeCall(v) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
@@ -42,6 +43,24 @@ func failure(root rawjson.Value) (codec.Failure, bool) {
 	return codec.Refusal(f, e), f.Message != "" || f.Code != ""
 }
 
+// isFailure reports whether root is an error; those of clouds have no type.
+func isFailure(root rawjson.Value) bool {
+	kind := root.Get("type").Str()
+	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
+}
+
+func (s *stream) fail(root rawjson.Value) {
+	f, ok := failure(root)
+	if !ok {
+		f.Message = "an error without a message"
+	}
+	status := 0
+	if n := codec.Int(root.Get("error").Get("code")); n >= 400 && n < 600 {
+		status = int(n)
+	}
+	s.failed = codec.ModelError(status, nil, f)
+}
+
 // EncodeError is part of wire.Codec. A code that is none of the provider's types
 // stands beside the type.
 func (Format) EncodeError(status int, code, message string) []byte {
@@ -49,15 +68,14 @@ func (Format) EncodeError(status int, code, message string) []byte {
 }
 
 func encodeError(status int, code, message string) string {
-	kind, own := codeOf(status), kv("code", "")
+	kind, own := codeOf(status), ""
 	switch {
 	case strings.HasSuffix(code, "_error"), code == "request_too_large":
 		kind = code
-	case code != "":
-		own.Raw = quote(code)
+	default:
+		own = code
 	}
-	e := codec.Object(kv("type", quote(kind)), kv("message", quote(message)), own)
-	return codec.Object(kv("type", `"error"`), kv("error", e))
+	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
 // Fail is part of wire.Stream.

@@ -1,270 +1,316 @@
 package anthropic
 
 import (
+	"math"
+	"strconv"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// message is the handle of a neutral message: a message of the wire, its share
-// of one, or a block of the top-level system prompt.
-type message struct {
-	native middleware.Native
-	is     middleware.Message // as decoded
-	home   *home
-	group  *group // nil for the system prompt
-	at     int    // which share of the group it is
-	result *block // of a tool message: its tool_result
-	answer bool   // decoded from an answer: blocks of empty text are no part of history
-}
-
-// group is a message of the wire, of which each tool message has a share.
-type group struct {
-	raw    string
-	v      rawjson.Value // absent for one from an answer, until it is needed
-	shares int
-	loose  bool // after storage: what other shares there were is not known
-}
-
-func (g *group) value() (rawjson.Value, error) {
-	if g.v.Exists() {
-		return g.v, nil
+// contentOf returns the blocks that the member key of holder holds: those of a
+// list, or one text.
+func contentOf(holder rawjson.Value, key string) ([]rawjson.Value, error) {
+	if v := on.Get(holder, key); v.Kind() == rawjson.String {
+		return []rawjson.Value{v}, nil
 	}
-	return codec.ParseObject(g.raw)
+	return on.List(holder, key, rawjson.Object)
 }
 
-// reader decodes the messages of one request.
-type reader struct {
-	handles []*message
-	names   map[string]string // of the calls so far, by id
+// readPrompt reads a block of the system prompt.
+func readPrompt(v rawjson.Value) (middleware.Message, error) {
+	m := middleware.Message{Role: middleware.RoleSystem, Native: on.Native(v.Raw())}
+	b, err := readBlock(v, m.Role)
+	add(&m, b)
+	return m, err
 }
 
-// system reads the top-level system prompt: a message for each block.
-func (r *reader) system(v rawjson.Value) error {
-	switch v.Kind() {
-	case rawjson.Invalid, rawjson.Null:
-	case rawjson.String:
-		if v.Str() != "" {
-			return r.systemBlock(v)
-		}
-	case rawjson.Array:
-		for b := range v.Each() {
-			if b.Kind() != rawjson.Object {
-				return codec.Shapef("%s where a block should be", b.Kind())
-			}
-			if err := r.systemBlock(b); err != nil {
-				return err
-			}
-		}
-	default:
-		return codec.Shapef("%s where the system prompt should be", v.Kind())
-	}
-	return nil
-}
-
-func (r *reader) systemBlock(v rawjson.Value) error {
-	m := r.open(middleware.RoleSystem, nil)
-	m.native.Raw = v.Raw()
-	if v.Kind() == rawjson.String {
-		m.append(bareBlock(v, m.home))
-		return nil
-	}
-	return m.add(v)
-}
-
-// message reads a message of the wire.
-func (r *reader) message(v rawjson.Value) error {
-	if v.Kind() != rawjson.Object {
-		return codec.Shapef("%s where a message should be", v.Kind())
-	}
+// readMessage reads an element of messages: a message for every tool result, and
+// one for what stands between two of them. names has those of the calls so far,
+// by id.
+func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Message, err error) {
 	role := middleware.Role(v.Get("role").Str())
 	switch role {
 	case middleware.RoleUser, middleware.RoleAssistant, middleware.RoleSystem:
 	default:
-		return codec.Shapef("a message of an unknown role")
+		return nil, codec.Shapef("a message of an unknown role, or none")
 	}
-	g, first := &group{raw: v.Raw(), v: v}, len(r.handles)
-	switch content := v.Get("content"); content.Kind() {
-	case rawjson.String:
-		m := r.open(role, g)
-		m.append(bareBlock(content, m.home))
-	case rawjson.Array:
-		if err := r.blocks(content, role, g); err != nil {
-			return err
-		}
-	case rawjson.Invalid, rawjson.Null:
-	default:
-		return codec.Shapef("%s where the content of a message should be", content.Kind())
+	content, err := contentOf(v, "content")
+	if err != nil {
+		return nil, err
 	}
-	if len(r.handles) == first {
-		r.open(role, g)
-	}
-	for _, m := range r.handles[first:] {
-		if m.native.Raw = g.raw; g.shares > 1 {
-			m.native.Raw = m.share()
-		}
-	}
-	return nil
-}
-
-// blocks makes a message of every tool result, and one of what stands between
-// two of them.
-func (r *reader) blocks(content rawjson.Value, role middleware.Role, g *group) error {
-	var open *message
-	for v := range content.Each() {
-		if role == middleware.RoleUser && v.Get("type").Str() == "tool_result" {
-			open = nil
-			if err := r.result(v, g); err != nil {
-				return err
+	open := false // whether the last message takes further blocks
+	for _, c := range content {
+		if isResult(role, c) {
+			m, err := readResult(c, names)
+			if err != nil {
+				return nil, err
 			}
+			out, open = append(out, m), false
 			continue
 		}
-		if open == nil {
-			open = r.open(role, g)
+		if !open {
+			out, open = append(out, middleware.Message{Role: role}), true
 		}
-		if err := open.add(v); err != nil {
-			return err
+		b, err := readBlock(c, role)
+		if err != nil {
+			return nil, err
 		}
-		if n := len(open.is.ToolCalls); n > 0 {
-			r.names[open.is.ToolCalls[n-1].ID] = open.is.ToolCalls[n-1].Name
+		if b.isCall {
+			names[b.call.ID] = b.call.Name
 		}
+		add(&out[len(out)-1], b)
 	}
-	return nil
+	if len(out) == 0 {
+		out = []middleware.Message{{Role: role}}
+	}
+	for i := range out {
+		text := v.Raw()
+		if len(out) > 1 {
+			text = share(out[i])
+		}
+		out[i].Native = on.Native(text)
+	}
+	return out, nil
 }
 
-func (r *reader) result(v rawjson.Value, g *group) error {
-	m := r.open(middleware.RoleTool, g)
-	var err error
-	if m.result, err = readBlock(v, middleware.RoleUser, m.home, 0); err != nil {
-		return err
-	}
-	if m.is.ToolCallID, err = text(v, "tool_use_id"); err != nil {
-		return err
-	}
-	m.is.ToolName = r.names[m.is.ToolCallID]
-	switch v.Get("is_error").Kind() {
-	case rawjson.Invalid, rawjson.Null:
-	case rawjson.Bool:
-		m.is.IsError = v.Get("is_error").Raw() == "true"
-	default:
-		return codec.Shapef("is_error is no boolean")
-	}
-	switch content := v.Get("content"); content.Kind() {
-	case rawjson.String:
-		m.append(bareBlock(content, m.home))
-	case rawjson.Array:
-		for b := range content.Each() {
-			if err := m.add(b); err != nil {
-				return err
-			}
-		}
-	case rawjson.Invalid, rawjson.Null:
-	default:
-		return codec.Shapef("%s where the content of a result should be", content.Kind())
-	}
-	return nil
+func isResult(role middleware.Role, v rawjson.Value) bool {
+	return role == middleware.RoleUser && v.Get("type").Str() == "tool_result"
 }
 
-// open begins a message, as the next share of g.
-func (r *reader) open(role middleware.Role, g *group) *message {
-	m := &message{is: middleware.Message{Role: role}, home: new(home), group: g}
-	m.native = middleware.Native{Dialect: dialect, Ref: m}
-	if g != nil {
-		m.at = g.shares
-		g.shares++
-	}
-	r.handles = append(r.handles, m)
-	return m
-}
-
-// add appends a part or a call.
-func (m *message) add(v rawjson.Value) error {
-	b, err := readBlock(v, m.is.Role, m.home, len(m.is.Parts)+len(m.is.ToolCalls))
-	if err != nil {
-		return err
-	}
-	m.append(b)
-	return nil
-}
-
-func (m *message) append(b *block) {
+func add(m *middleware.Message, b block) {
 	if b.isCall {
-		m.is.ToolCalls = append(m.is.ToolCalls, b.call)
+		m.ToolCalls = append(m.ToolCalls, b.call)
 	} else {
-		m.is.Parts = append(m.is.Parts, b.part)
+		m.Parts = append(m.Parts, b.part)
 	}
 }
 
-// share returns m as a message of its own. Other members of the message of the
-// wire are not repeated: they would be, for each of its results.
-func (m *message) share() string {
+// share returns m, one of several messages of an element, as an element of its
+// own. Other members of the element are not repeated: they would be, for each of
+// its results.
+func share(m middleware.Message) string {
 	var blocks []string
-	if m.result != nil {
-		blocks = []string{m.result.native.Raw}
+	if m.Role == middleware.RoleTool {
+		blocks = []string{m.Native.Raw}
 	} else {
-		for _, p := range m.is.Parts {
+		for _, p := range m.Parts {
 			blocks = append(blocks, p.Native.Raw)
 		}
 	}
-	return codec.Object(kv("role", `"user"`), kv("content", codec.Array(blocks)))
+	return on.Object(lens.Text("role", "user"), lens.Raw("content", codec.Array(blocks)))
 }
 
-// neutral returns what m was decoded to, sharing nothing that can be changed.
-func (m *message) neutral() middleware.Message {
-	out := m.is.Clone()
-	out.Native = &m.native
+// readResult reads a tool_result, whose text it leaves as Native.
+func readResult(v rawjson.Value, names map[string]string) (m middleware.Message, err error) {
+	m = middleware.Message{Role: middleware.RoleTool, Native: on.Native(v.Raw())}
+	if m.ToolCallID, err = on.Text(v, "tool_use_id"); err != nil {
+		return m, err
+	}
+	m.ToolName = names[m.ToolCallID]
+	failed, err := on.Kind(v, "is_error", rawjson.Bool)
+	if err != nil {
+		return m, err
+	}
+	m.IsError = failed.Raw() == "true"
+	blocks, err := readBlocks(v, "content", m.Role)
+	for _, b := range blocks {
+		add(&m, b)
+	}
+	return m, err
+}
+
+// origin is what a message was.
+type origin struct {
+	v      rawjson.Value // the element of messages, absent for none
+	result rawjson.Value // of a tool message
+	blocks []block       // of the content
+}
+
+// readOrigin reads the text behind m again. It has no origin if it had another
+// role, or was an answer without content, which no request can hold.
+func readOrigin(m middleware.Message) (o origin, err error) {
+	v, err := on.Value(m.Native)
+	if err != nil || !v.Exists() {
+		return o, err
+	}
+	if !v.Get("role").Exists() { // a block of the system prompt
+		b, err := readBlock(v, middleware.RoleSystem)
+		if err == nil && m.Role == middleware.RoleSystem {
+			o.blocks = []block{b}
+		}
+		return o, stored(err)
+	}
+	content, err := contentOf(v, "content")
+	role, holder := middleware.Role(v.Get("role").Str()), v
+	if err == nil && len(content) > 0 && isResult(role, content[0]) {
+		role, holder = middleware.RoleTool, content[0]
+		o.result = holder
+	}
+	if err == nil {
+		o.blocks, err = readBlocks(holder, "content", role)
+	}
+	if err == nil && o.result.Exists() && len(content) > 1 {
+		err = codec.Shapef("several messages")
+	}
+	o.v = v
+	if role != m.Role || role == middleware.RoleAssistant && len(o.blocks) == 0 {
+		o = origin{}
+	}
+	return o, stored(err)
+}
+
+func stored(err error) error {
+	if err != nil {
+		return codec.Unencodablef("what was stored: %v", err)
+	}
+	return nil
+}
+
+// contentsOf returns the blocks of m, and its origin. A result is one block.
+func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
+	if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
+		return o, nil, codec.Unencodablef("tool calls that are not the assistant's")
+	}
+	if o, err = readOrigin(m); err != nil {
+		return o, nil, err
+	}
+	if contents, err = historyTexts(m, o.blocks); err != nil || m.Role != middleware.RoleTool {
+		return o, contents, err
+	}
+	text, err := o.resultText(m, contents)
+	return o, []string{text}, err
+}
+
+// historyTexts returns the parts and calls of m in the order of the wire; old is
+// what m held. It leaves out what no provider takes: reasoning of another one,
+// and text that is empty, unless it was there.
+func historyTexts(m middleware.Message, old []block) (out []string, err error) {
+	for _, it := range arranged(m, old) {
+		text := ""
+		switch {
+		case it.same:
+			text = it.own.native().Raw
+		case it.call != nil:
+			text, err = callText(*it.call, true)
+		case it.part.Kind != middleware.PartText || it.part.Text != "":
+			text, err = partText(*it.part)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// item is a part or a call of a message, in its place.
+type item struct {
+	part *middleware.Part
+	call *middleware.ToolCall
+	own  *block // the block that it was; nil: it is new
+	at   int    // the place of own
+	same bool   // as it was
+}
+
+// arranged returns the parts and calls of m, which held old, in the order of the
+// wire. Calls stand behind the parts, unless they stood elsewhere.
+func arranged(m middleware.Message, old []block) []item {
+	was, now := make([]string, len(old)), make([]string, 0, len(m.Parts)+len(m.ToolCalls))
+	for i, b := range old {
+		was[i] = b.native().Raw
+	}
+	for _, p := range m.Parts {
+		now = append(now, on.Raw(p.Native))
+	}
+	for _, c := range m.ToolCalls {
+		now = append(now, on.Raw(c.Native))
+	}
+	at := lens.Align(was, now)
+	parts, calls := at[:len(m.Parts)], at[len(m.Parts):]
+	out := make([]item, 0, len(now))
+	for _, o := range lens.Merge(parts, calls, math.MaxInt) {
+		it := item{at: -1}
+		if o.Second {
+			it.at, it.call = calls[o.I], &m.ToolCalls[o.I]
+		} else {
+			it.at, it.part = parts[o.I], &m.Parts[o.I]
+		}
+		if it.at >= 0 && old[it.at].isCall == o.Second {
+			it.own = &old[it.at]
+			it.same = o.Second && codec.SameCall(*it.call, it.own.call) || !o.Second && codec.SamePart(*it.part, it.own.part)
+		}
+		out = append(out, it)
+	}
 	return out
 }
 
-// stored returns the handle of a message that comes from storage.
-func stored(raw string) (*message, error) {
-	doc, err := codec.Parse(raw)
+// resultText returns m, a tool message with those contents, as a tool_result.
+func (o origin) resultText(m middleware.Message, contents []string) (string, error) {
+	if !o.result.Exists() {
+		members := resultMembers(o.result, m)
+		if len(contents) > 0 {
+			members = append(members[:2:2], lens.Raw("content", freshContent(contents)), members[2])
+		}
+		return on.Object(members...), nil
+	}
+	was, err := readResult(o.result, nil)
 	if err != nil {
-		return nil, codec.Unencodablef("a Native that holds no message")
+		return "", stored(err)
 	}
-	r := reader{names: map[string]string{}}
-	if root := doc.Root(); root.Kind() == rawjson.Object && root.Get("role").Exists() {
-		err = r.message(root)
-	} else {
-		err = r.systemBlock(root)
-	}
-	if err != nil || len(r.handles) != 1 {
-		return nil, codec.Unencodablef("a Native that holds no message")
-	}
-	h := r.handles[0]
-	if h.group != nil {
-		h.group.loose = true
-	}
-	if h.is.Role == middleware.RoleAssistant && len(h.is.Parts)+len(h.is.ToolCalls) == 0 {
-		h.group = nil // an answer without content: as it stands, a request cannot hold it
-	}
-	return h, nil
+	e := on.Edit(o.result)
+	e.Put(lens.Differ(resultMembers(o.result, was), resultMembers(o.result, m))...)
+	putContent(e, o.result, "content", contents)
+	return e.Text()
 }
 
-// unchanged reports whether m is what the handle was decoded to. The name of a
-// tool message is not looked at: the wire has no place for it.
-func (h *message) unchanged(m middleware.Message) bool {
-	m.ToolName = h.is.ToolName
-	return codec.SameMessage(m, h.is)
+// resultMembers projects a result, but for its content. v is its text.
+func resultMembers(v rawjson.Value, m middleware.Message) []lens.Member {
+	failed := lens.Flag("is_error", m.IsError)
+	if on.Get(v, "is_error").Exists() {
+		failed.Raw = strconv.FormatBool(m.IsError)
+	}
+	return []lens.Member{lens.Text("type", "tool_result"), lens.Text("tool_use_id", m.ToolCallID), failed}
 }
 
-// adopted returns m, which comes from storage, with the handles of was where
-// it holds the same.
-func adopted(m, was middleware.Message) middleware.Message {
-	m = m.Clone()
-	for i := range min(len(m.Parts), len(was.Parts)) {
-		m.Parts[i].Native = known(m.Parts[i].Native, was.Parts[i].Native)
+// element returns the messages of run as an element of messages. It is "" for an
+// assistant message without content, which the provider refuses.
+func (h *request) element(run lens.Run) (string, error) {
+	var contents []string
+	var o origin
+	for _, m := range run.Messages {
+		of, more, err := contentsOf(m)
+		if err != nil {
+			return "", err
+		}
+		o, contents = of, append(contents, more...)
 	}
-	for i := range min(len(m.ToolCalls), len(was.ToolCalls)) {
-		m.ToolCalls[i].Native = known(m.ToolCalls[i].Native, was.ToolCalls[i].Native)
+	role := run.Messages[0].Role
+	switch role {
+	case middleware.RoleTool:
+		role = middleware.RoleUser
+	case middleware.RoleAssistant:
+		if len(contents) == 0 {
+			return "", nil
+		}
+	case middleware.RoleUser, middleware.RoleSystem:
+	default:
+		return "", codec.Unencodablef("a message of an unknown role")
 	}
-	return m
-}
-
-// known returns was if n, which comes from storage, holds the same.
-func known(n, was *middleware.Native) *middleware.Native {
-	if n != nil && n.Ref == nil && n.Dialect == dialect && n.Raw == was.Raw {
-		return was
+	switch {
+	case run.Group >= 0:
+		o.v = h.elements[run.Group]
+	case len(run.Messages) > 1:
+		o.v = rawjson.Value{} // several elements of other requests
 	}
-	return n
+	if !o.v.Exists() {
+		return on.Object(lens.Text("role", string(role)), lens.Raw("content", freshContent(contents))), nil
+	}
+	e := on.Edit(o.v)
+	putContent(e, o.v, "content", contents)
+	return e.Text()
 }

@@ -6,15 +6,16 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is the handle of a request.
+// request is a body as it was read.
 type request struct {
-	native   middleware.Native
-	root     rawjson.Value
-	is       middleware.Request // the settings, as decoded
-	messages []*message
-	tools    []*tool
+	doc      *rawjson.Doc
+	is       middleware.Request
+	entries  []lens.Entry    // first the blocks of the system prompt, which are of no element
+	elements []rawjson.Value // of messages
+	prompt   []string        // the texts of the blocks of the system prompt
 }
 
 // DecodeRequest is part of wire.Codec.
@@ -23,271 +24,175 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	if err != nil {
 		return nil, err
 	}
-	return h.neutral(), nil
+	req := h.is.Clone()
+	req.Native = on.Remember(h.doc.Text(), h)
+	return req, nil
 }
 
 func readRequest(body string) (*request, error) {
-	root, err := codec.ParseObject(body)
+	doc, err := codec.Parse(body)
 	if err != nil {
 		return nil, err
 	}
-	h := &request{root: root}
-	h.native = middleware.Native{Dialect: dialect, Raw: body, Ref: h}
+	h, root := &request{doc: doc}, doc.Root()
 	if root.Get("messages").Kind() != rawjson.Array {
 		return nil, codec.Shapef("a request without a list of messages")
 	}
-	r := reader{names: map[string]string{}}
-	if err := r.system(root.Get("system")); err != nil {
+	if err := h.readSystem(root); err != nil {
 		return nil, err
 	}
-	for m := range root.Get("messages").Each() {
-		if err := r.message(m); err != nil {
+	names := map[string]string{}
+	for v := range root.Get("messages").Each() {
+		ms, err := readMessage(v, names)
+		if err != nil {
 			return nil, err
 		}
+		for _, m := range ms {
+			h.entries = append(h.entries, lens.Entry{Message: m, Group: len(h.elements)})
+		}
+		h.elements = append(h.elements, v)
 	}
-	h.messages = r.handles
-	if err := h.readTools(); err != nil {
+	for _, e := range h.entries {
+		h.is.Messages = append(h.is.Messages, e.Message)
+	}
+	if h.is.Tools, err = readTools(root); err != nil {
 		return nil, err
 	}
-	return h, h.readSettings()
+	return h, readSettings(root, &h.is)
 }
 
-func (h *request) readTools() error {
-	switch tools := h.root.Get("tools"); tools.Kind() {
-	case rawjson.Array:
-		for v := range tools.Each() {
-			t, err := readTool(v)
-			if err != nil {
-				return err
-			}
-			h.tools = append(h.tools, t)
-		}
-	case rawjson.Invalid, rawjson.Null:
-	default:
-		return codec.Shapef("%s where the tools should be", tools.Kind())
-	}
-	return nil
-}
-
-func (h *request) readSettings() (err error) {
-	if h.is.Model, err = text(h.root, "model"); err != nil {
+// readSystem reads the system prompt: a message for each block.
+func (h *request) readSystem(root rawjson.Value) error {
+	blocks, err := contentOf(root, "system")
+	if err != nil {
 		return err
 	}
-	h.is.Temperature = codec.Float(h.root.Get("temperature"))
-	h.is.MaxTokens = int(codec.Int(h.root.Get("max_tokens")))
-	for v := range h.root.Get("stop_sequences").Each() {
-		h.is.Stop = append(h.is.Stop, v.Str())
+	for _, v := range blocks {
+		if v.Str() == "" && v.Kind() == rawjson.String {
+			continue
+		}
+		m, err := readPrompt(v)
+		if err != nil {
+			return err
+		}
+		h.entries = append(h.entries, lens.Entry{Message: m, Group: -1})
+		h.prompt = append(h.prompt, v.Raw())
 	}
-	choice := h.root.Get("tool_choice")
-	switch choice.Get("type").Str() {
-	case "none":
-		h.is.ToolChoice.Mode = middleware.ToolNone
-	case "any":
-		h.is.ToolChoice.Mode = middleware.ToolRequired
-	case "tool":
-		h.is.ToolChoice.Name, err = text(choice, "name")
-	}
-	return err
-}
-
-// neutral returns what h was decoded to, sharing nothing that can be changed.
-func (h *request) neutral() *middleware.Request {
-	req := h.is.Clone()
-	req.Native = &h.native
-	req.Messages = make([]middleware.Message, len(h.messages))
-	for i, m := range h.messages {
-		req.Messages[i] = m.neutral()
-	}
-	for _, t := range h.tools {
-		req.Tools = append(req.Tools, t.neutral())
-	}
-	return req
+	return nil
 }
 
 // EncodeRequest is part of wire.Codec. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	h, err := codec.Handle(req.Native, dialect, readRequest)
-	if err != nil {
-		return nil, codec.Unencodablef("a Native that holds no request")
-	}
-	if h == nil {
-		return fresh(req)
-	}
-	p := codec.NewPatch(h.root)
-	for _, change := range []func(*codec.Patch, *middleware.Request) error{h.settings, h.turns, h.toolEdits, h.choice} {
-		if err := change(p, req); err != nil {
-			return nil, err
-		}
-	}
-	edits, err := p.Edits()
+	h, edited, err := lens.Again(on, req.Native, readRequest)
 	if err != nil {
 		return nil, err
 	}
-	body, err := codec.Apply(h.native.Raw, edits)
+	if !edited {
+		h = &request{}
+	} else if codec.SameRequest(&h.is, req) {
+		return []byte(req.Native.Raw), nil
+	}
+	prompt, messages, err := h.messages(req.Messages)
+	if err != nil {
+		return nil, err
+	}
+	tools, err := on.Tools(h.is.Tools, req.Tools, toolText)
+	if err != nil {
+		return nil, err
+	}
+	if !edited {
+		return fresh(req, prompt, messages, tools)
+	}
+	root := h.doc.Root()
+	if req.Model != h.is.Model && !root.Get("model").Exists() && root.Get("anthropic_version").Exists() {
+		return nil, codec.Unencodablef("the model stands in the path of the request")
+	}
+	e := on.Edit(root)
+	e.Put(lens.Differ(settings(&h.is), settings(req))...)
+	switch {
+	case slices.Equal(prompt, h.prompt):
+	case len(prompt) == 0:
+		e.Put(lens.None("system"))
+	default:
+		putContent(e, root, "system", prompt)
+	}
+	e.Elements("messages", messages)
+	if len(tools) > 0 || on.Get(root, "tools").Exists() { // null stays
+		e.Elements("tools", tools)
+	}
+	if req.ToolChoice != h.is.ToolChoice {
+		e.Put(choice(req.ToolChoice)...)
+	}
+	edits, err := e.Edits()
+	if err != nil {
+		return nil, err
+	}
+	body, err := lens.Apply(h.doc, edits)
 	return []byte(body), err
 }
 
-// settings changes what is one member each.
-func (h *request) settings(p *codec.Patch, req *middleware.Request) error {
-	if req.Model != h.is.Model {
-		if !h.root.Get("model").Exists() && h.root.Get("anthropic_version").Exists() {
-			return codec.Unencodablef("the model stands in the path of the request")
+// messages returns the blocks of the system prompt, and the elements of
+// messages.
+func (h *request) messages(now []middleware.Message) (prompt, elements []string, err error) {
+	leads := true
+	for _, run := range on.History(h.entries, now, joins) {
+		m, at := run.Messages[0], run.At[0]
+		leads = leads && h.leads(run)
+		switch {
+		case leads && at >= 0 && codec.SameMessage(h.entries[at].Message, m):
+			prompt = append(prompt, m.Native.Raw)
+		case leads:
+			_, contents, err := contentsOf(m)
+			if err != nil {
+				return nil, nil, err
+			}
+			prompt = append(prompt, contents...)
+		case run.Same:
+			elements = append(elements, h.elements[run.Group].Raw())
+		default:
+			text, err := h.element(run)
+			if err != nil {
+				return nil, nil, err
+			}
+			if text != "" {
+				elements = append(elements, text)
+			}
 		}
-		p.Set("model", quote(req.Model))
 	}
-	switch now := req.Temperature; {
-	case codec.SameFloat(now, h.is.Temperature):
-	case now == nil:
-		p.Unset("temperature")
-	default:
-		p.Set("temperature", codec.Number(*now))
-	}
-	if req.MaxTokens != h.is.MaxTokens {
-		p.Set("max_tokens", codec.Count(tokens(req)))
-	}
-	if len(req.Stop) == 0 && len(h.is.Stop) > 0 {
-		p.Unset("stop_sequences")
-	} else if !slices.Equal(req.Stop, h.is.Stop) {
-		p.Set("stop_sequences", quoted(req.Stop))
-	}
-	return nil
+	return prompt, elements, nil
 }
 
-// tokens returns how many the answer may have.
-func tokens(req *middleware.Request) int64 {
-	if req.MaxTokens == 0 {
-		return maxTokens
-	}
-	return int64(req.MaxTokens)
-}
-
-// turns changes the system prompt and the messages.
-func (h *request) turns(p *codec.Patch, req *middleware.Request) error {
-	if h.sameTurns(req.Messages) {
-		return nil
-	}
-	ts, err := turns(req.Messages, h.messages)
-	if err != nil {
-		return err
-	}
-	if slices.EqualFunc(ts, h.messages, turn.still) { // as it was stored
-		return nil
-	}
-	n := lead(ts)
-	if err := h.system(p, ts[:n]); err != nil {
-		return err
-	}
-	messages, err := messagesOf(ts[n:])
-	if err != nil {
-		return err
-	}
-	old, err := codec.Only(h.root, "messages")
-	p.Add(codec.Splice(old, messages), err)
-	return nil
-}
-
-// sameTurns is the answer for most requests, without allocating.
-func (h *request) sameTurns(ms []middleware.Message) bool {
-	return slices.EqualFunc(ms, h.messages, func(m middleware.Message, was *message) bool {
-		return m.Native == &was.native && was.unchanged(m)
-	})
-}
-
-func (h *request) system(p *codec.Patch, ts []turn) error {
-	was := slices.IndexFunc(h.messages, func(m *message) bool { return m.group != nil })
-	if was < 0 {
-		was = len(h.messages)
-	}
-	if slices.EqualFunc(ts, h.messages[:was], turn.still) {
-		return nil
-	}
-	contents, err := systemOf(ts)
-	if err != nil {
-		return err
-	}
-	if len(contents) == 0 {
-		p.Unset("system")
-		return nil
-	}
-	putContent(p, h.root, "system", contents)
-	return nil
-}
-
-// systemOf returns the blocks of the top-level system prompt.
-func systemOf(ts []turn) ([]string, error) {
-	var out []string
-	for _, t := range ts {
-		c, err := t.contents()
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, c...)
-	}
-	return out, nil
-}
-
-// toolEdits changes the tools.
-func (h *request) toolEdits(p *codec.Patch, req *middleware.Request) error {
-	if slices.EqualFunc(req.Tools, h.tools, func(t middleware.Tool, was *tool) bool {
-		return known(t.Native, &was.native) == &was.native && was.unchanged(t)
-	}) {
-		return nil
-	}
-	tools, err := toolsOf(req.Tools, h.tools)
-	if err != nil {
-		return err
-	}
-	old, err := codec.Only(h.root, "tools")
+// leads reports whether run belongs into the system prompt: a block of it, or a
+// system message that is no element.
+func (h *request) leads(run lens.Run) bool {
+	m, at := run.Messages[0], run.At[0]
 	switch {
-	case err != nil:
-		return err
-	case old.Kind() == rawjson.Array:
-		p.Add(codec.Splice(old, tools), nil)
-	case len(tools) > 0:
-		p.Set("tools", codec.Array(tools))
+	case m.Role != middleware.RoleSystem, run.Group >= 0:
+		return false
+	case at >= 0 && h.entries[at].Group < 0:
+		return true
 	}
-	return nil
+	v, err := on.Value(m.Native)
+	return err == nil && v.Get("role").Str() != string(middleware.RoleSystem)
 }
 
-// choice changes tool_choice. Its other members, such as
-// disable_parallel_tool_use, stay where they have a meaning.
-func (h *request) choice(p *codec.Patch, req *middleware.Request) error {
-	if req.ToolChoice == h.is.ToolChoice {
-		return nil
-	}
-	kind := choiceKind(req)
-	if kind == "" {
-		kind = "auto"
-	}
-	members := []member{kv("type", quote(kind)), kv("name", "")}
-	if req.ToolChoice.Name != "" {
-		members[1] = kv("name", quote(req.ToolChoice.Name))
-	}
-	if kind == "none" {
-		members = append(members, kv("disable_parallel_tool_use", ""))
-	}
-	old, err := codec.Only(h.root, "tool_choice")
-	switch {
-	case err != nil:
-		return err
-	case old.Kind() == rawjson.Object:
-		p.Add(codec.SetAll(old, members...))
-	default:
-		p.Set("tool_choice", codec.Object(members...))
-	}
-	return nil
+// joins: tool messages in a row are one message of the wire.
+func joins(begun []middleware.Message, m middleware.Message) bool {
+	return begun[len(begun)-1].Role == middleware.RoleTool && m.Role == middleware.RoleTool
 }
 
-// choiceKind is the wire's word for the tool choice, "" for its default.
-func choiceKind(req *middleware.Request) string {
-	switch {
-	case req.ToolChoice.Name != "":
-		return "tool"
-	case req.ToolChoice.Mode == middleware.ToolNone:
-		return "none"
-	case req.ToolChoice.Mode == middleware.ToolRequired:
-		return "any"
+// fresh writes a request that is not of this format. Params win.
+func fresh(req *middleware.Request, prompt, messages, tools []string) ([]byte, error) {
+	all := settings(req)
+	members := append(all[:2:2], lens.None("system"), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools))
+	if len(prompt) > 0 {
+		members[2].Raw = freshContent(prompt)
 	}
-	return ""
+	if req.ToolChoice != (middleware.ToolChoice{}) {
+		members = append(members, choice(req.ToolChoice)...)
+	}
+	members = append(append(members, all[2:]...), lens.Flag("stream", req.Sink != nil))
+	body, err := on.WithParams(members, req.Params)
+	return []byte(body), err
 }

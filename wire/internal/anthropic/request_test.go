@@ -264,3 +264,12 @@ func replaceOnce(t *testing.T, s, old, now string) string {
 	require.GreaterOrEqual(t, i, 0, "%q stands there not once", old)
 	return s[:i] + now + s[i+len(old):]
 }
+
+// Members that say nothing stay as they are where something else has changed.
+func TestNullStays(t *testing.T) {
+	t.Parallel()
+	const body = `{"messages":[],"tools":null,"system":null,"temperature":null,"stop_sequences":null,"tool_choice":null,"max_tokens":5}`
+	req := request(t, body)
+	req.MaxTokens = 6
+	require.Equal(t, replaceOnce(t, body, `5`, `6`), written(t, req))
+}

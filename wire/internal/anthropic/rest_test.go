@@ -65,7 +65,7 @@ func TestSplice(t *testing.T) {
 		body := talk[:n] + rest(t, s, n, second)
 		require.Equal(t, 1, strings.Count(body, `"type":"message_start"`))
 		require.NotContains(t, body, "msg_2")
-		require.Equal(t, talk[:sent]+event("ping", `{"type": "ping"}`)+textStart(2)+textDelta(2, "Now.")+stop(2)+toolStart(3, "t9", "a")+inputDelta(3, `{"n":3}`)+stop(3)+
+		require.Equal(t, talk[:sent]+event("ping", `{"type": "ping"}`)+fresh(textStart(2), textDelta(2, "Now."), stop(2), toolStart(3, "t9", "a"), inputDelta(3, `{"n":3}`), stop(3))+
 			strings.Replace(ended("tool_use", 30), `{"output_tokens":30}`, `{"output_tokens":50,"input_tokens":20,"cache_read_input_tokens":8}`, 1), body)
 		got := answered(t, body)
 		require.Equal(t, "HelloNow.", got.Message.Text())

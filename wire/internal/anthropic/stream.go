@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // stream reads one answer.
@@ -27,13 +28,35 @@ type stream struct {
 	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
-	err     error                  // what ended reading
+	err     error                  // what ended reading, and what Close says
 	closed  bool
+	resp    *middleware.Response
 }
+
+// event is one event of a stream.
+type event struct {
+	codec.Event
+	kind  string // its type
+	block int    // the block that it is of, -1: none
+	index int    // what the event calls it
+}
+
+// The way from an answer, or an event of one, to its calls.
+var (
+	blockEnvelope  = codec.Envelope{{Key: "type"}, {Key: "id"}, {Key: "name"}, {Key: "input"}, {Key: "text"}}
+	answerEnvelope = codec.Envelope{{Key: "type"}, {Key: "error"}, {Key: "index"}, {Key: "role"}, {Key: "stop_reason"},
+		{Key: "content", In: blockEnvelope}, {Key: "content_block", In: blockEnvelope},
+		{Key: "message", In: codec.Envelope{{Key: "role"}, {Key: "content", In: blockEnvelope}, {Key: "stop_reason"}}},
+		{Key: "delta", In: codec.Envelope{{Key: "type"}, {Key: "text"}, {Key: "partial_json"}, {Key: "stop_reason"}}}}
+)
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Stream {
-	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{home: &home{answer: true}, start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+	return newStream(sink)
+}
+
+func newStream(sink middleware.Sink) *stream {
+	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
 }
 
 // Write is part of wire.Stream.
@@ -55,47 +78,53 @@ func (s *stream) Text() string { return s.buf.Text() }
 
 // Close is part of wire.Stream. A stream is whole with its message_stop.
 func (s *stream) Close() (*middleware.Response, error) {
-	if !s.closed {
-		s.closed = true
+	if s.closed {
+		return s.resp, s.err
+	}
+	s.closed = true
+	if s.err == nil {
+		s.err = s.buf.End(s.event)
+	}
+	s.a.text = s.buf.Text()
+	if s.err == nil {
+		s.err = s.verdict()
+	}
+	for _, b := range s.open {
 		if s.err == nil {
-			s.err = s.buf.End(s.event)
-		}
-		if s.err == nil && s.buf.IsArray() {
-			s.err = codec.Shapef("a list")
-		}
-		s.a.native = middleware.Native{Dialect: dialect, Raw: s.buf.Text(), Ref: s.a}
-	}
-	switch {
-	case s.err != nil:
-		return nil, s.err
-	case s.failed != nil && s.a.figures != figures{}:
-		return nil, codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
-	case s.failed != nil:
-		return nil, s.failed
-	case s.odd != nil:
-		return nil, s.odd
-	case !s.stopped:
-		return nil, codec.ErrIncomplete
-	case s.torn != nil:
-		return nil, s.torn
-	case s.a.named && s.bare && s.holdsCall():
-		return nil, codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
-	case s.typed && s.untyped && s.holdsCall():
-		return nil, codec.Shapef("calls in events of which some have no type") // which clients that go by types leave out
-	case s.skewed && s.holdsCall():
-		return nil, codec.Shapef("calls among blocks whose indices are not their places")
-	}
-	if len(s.a.blocks) == 0 { // an answer that is no stream has them already
-		for i, b := range s.open {
-			done, err := b.block(s.a.home, i)
-			if err != nil {
-				s.err = err
-				return nil, err
-			}
+			var done block
+			done, s.err = b.block()
 			s.a.blocks = append(s.a.blocks, done)
 		}
 	}
-	return s.a.neutral(), nil
+	if s.err == nil {
+		s.resp = s.a.response()
+	}
+	return s.resp, s.err
+}
+
+// verdict returns why what was read is no answer.
+func (s *stream) verdict() error {
+	switch {
+	case s.buf.IsArray():
+		return codec.Shapef("a list")
+	case s.failed != nil && s.a.figures != figures{}:
+		return codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
+	case s.failed != nil:
+		return s.failed
+	case s.odd != nil:
+		return s.odd
+	case !s.stopped:
+		return codec.ErrIncomplete
+	case s.torn != nil:
+		return s.torn
+	case s.a.named && s.bare && s.holdsCall():
+		return codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
+	case s.typed && s.untyped && s.holdsCall():
+		return codec.Shapef("calls in events of which some have no type") // which clients that go by types leave out
+	case s.skewed && s.holdsCall():
+		return codec.Shapef("calls among blocks whose indices are not their places")
+	}
+	return nil
 }
 
 func (s *stream) show(kind middleware.EventKind, text string) error {
@@ -107,15 +136,16 @@ func (s *stream) show(kind middleware.EventKind, text string) error {
 
 // whole reads an answer that is no stream.
 func (s *stream) whole(e codec.Event) error {
-	root, err := codec.ParseObject(e.Data)
+	doc, err := codec.Parse(e.Data)
 	var cut *rawjson.Error
 	switch {
 	case errors.As(err, &cut) && cut.AtEnd && strings.HasPrefix(e.Data, "{"):
 		return codec.ErrIncomplete
-	case err == nil:
-		err = answerEnvelope.Check(root)
+	case err != nil:
+		return err
 	}
-	switch {
+	root := doc.Root()
+	switch err := answerEnvelope.Check(root); {
 	case err != nil:
 		return err
 	case isFailure(root) && !holdsCall(root.Get("content")):
@@ -125,11 +155,11 @@ func (s *stream) whole(e codec.Event) error {
 		return codec.Shapef("an answer without a list of content")
 	}
 	s.stopped = true
-	s.a.root, s.a.event = root, e
+	s.a.whole = &lens.Chunk{Event: e, Doc: doc}
 	s.a.message(root)
 	s.a.stop = codec.Text(root.Get("stop_reason"))
 	for v := range root.Get("content").Each() {
-		b, err := readAnswered(v, s.a.home, len(s.a.blocks))
+		b, err := readAnswered(v)
 		if err != nil {
 			return err
 		}
@@ -139,24 +169,6 @@ func (s *stream) whole(e codec.Event) error {
 		}
 	}
 	return nil
-}
-
-// isFailure reports whether root is an error; those of clouds have no type.
-func isFailure(root rawjson.Value) bool {
-	kind := root.Get("type").Str()
-	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
-}
-
-func (s *stream) fail(root rawjson.Value) {
-	f, ok := failure(root)
-	if !ok {
-		f.Message = "an error without a message"
-	}
-	status := 0
-	if n := codec.Int(root.Get("error").Get("code")); n >= 400 && n < 600 {
-		status = int(n)
-	}
-	s.failed = codec.ModelError(status, nil, f)
 }
 
 // event reads one event. What holds a call, an error or the end is not to be
@@ -265,12 +277,12 @@ func (s *stream) started(root rawjson.Value) (hold bool, err error) {
 	s.a.message(m)
 	for v := range m.Get("content").Each() {
 		n := len(s.open)
-		first, err := readAnswered(v, nil, 0)
+		first, err := readAnswered(v)
 		if err != nil {
 			return true, err
 		}
 		s.at[n] = n
-		s.open = append(s.open, &building{index: n, start: v, early: true, kind: first.kind, isCall: first.isCall})
+		s.open = append(s.open, &building{index: n, start: v, early: true, isCall: first.isCall})
 		hold = hold || first.isCall
 		if err := s.show(first.shown()); err != nil {
 			return true, err
@@ -320,11 +332,11 @@ func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error
 	s.skewed = s.skewed || n != ev.block
 	s.at[n] = ev.block
 	s.open = append(s.open, b)
-	first, err := readAnswered(start, nil, 0)
+	first, err := readAnswered(start)
 	if err != nil {
 		return true, err
 	}
-	b.kind, b.isCall = first.kind, first.isCall
+	b.isCall = first.isCall
 	return first.isCall, s.show(first.shown())
 }
 
@@ -338,16 +350,16 @@ func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
 	if delta.Kind() != rawjson.Object {
 		return codec.Shapef("a delta that is none")
 	}
-	ev.delta = delta.Get("type").Str()
+	kind := delta.Get("type").Str()
 	if i < 0 {
 		s.odd = codec.Shapef("a delta of a block that has not started")
 		return nil
 	}
 	ev.block = i
-	if err := s.fits(i, ev.delta); err != nil {
+	if err := s.fits(i, kind); err != nil {
 		return err
 	}
-	return s.open[i].add(delta, ev.delta, s.show)
+	return s.open[i].add(delta, kind, s.show)
 }
 
 // fits returns an error where clients give a delta to different blocks: some

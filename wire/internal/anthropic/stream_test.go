@@ -47,17 +47,24 @@ func ended(reason string, output int) string {
 		event("message_stop", `{"type":"message_stop"}`)
 }
 
+// fresh returns events as they are written where a block has changed.
+func fresh(events ...string) string {
+	return strings.ReplaceAll(strings.Join(events, ""), "  \n\n", "\n\n")
+}
+
 // talk is an answer with reasoning, text with a citation and two calls.
-var talk = stream(
-	start(0, `{"type":"thinking","thinking":"","signature":""}`), delta(0, "thinking_delta", "thinking", "h"), delta(0, "thinking_delta", "thinking", "m"),
-	delta(0, "signature_delta", "signature", "sig=="), stop(0),
-	start(1, `{"type":"text","text":"","citations":[]}`), textDelta(1, "Hel"), textDelta(1, ""),
-	event("content_block_delta", `{"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"cited_text":"x"}}}`),
-	textDelta(1, "lo"), stop(1),
-	toolStart(2, "t1", "a"), inputDelta(2, ""), inputDelta(2, `{"n":`), inputDelta(2, ` 1.0}`), stop(2),
-	event("novel", `{"type":"novel","x":1}`),
-	toolStart(3, "t2", "b"), stop(3),
-	ended("tool_use", 20))
+var (
+	citation  = event("content_block_delta", `{"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"cited_text":"x"}}}`)
+	saidHello = start(1, `{"type":"text","text":"","citations":[]}`) + textDelta(1, "Hel") + textDelta(1, "") + citation + textDelta(1, "lo") + stop(1)
+	firstCall = toolStart(2, "t1", "a") + inputDelta(2, "") + inputDelta(2, `{"n":`) + inputDelta(2, ` 1.0}`) + stop(2)
+	talk      = stream(
+		start(0, `{"type":"thinking","thinking":"","signature":""}`), delta(0, "thinking_delta", "thinking", "h"), delta(0, "thinking_delta", "thinking", "m"),
+		delta(0, "signature_delta", "signature", "sig=="), stop(0),
+		saidHello, firstCall,
+		event("novel", `{"type":"novel","x":1}`),
+		toolStart(3, "t2", "b"), stop(3),
+		ended("tool_use", 20))
+)
 
 func TestDecodeStream(t *testing.T) {
 	t.Parallel()
@@ -78,7 +85,7 @@ func TestDecodeStream(t *testing.T) {
 	require.Equal(t, talk, encoded(t, stored(t, resp)))
 	again := stored(t, resp)
 	again.Message.ToolCalls[1].Name = "c"
-	require.Equal(t, replaceOnce(t, talk, `"name":"b"`, `"name":"c"`), encoded(t, again))
+	require.Equal(t, replaceOnce(t, talk, toolStart(3, "t2", "b")+stop(3), fresh(toolStart(3, "t2", "c"), inputDelta(3, "{}"), stop(3))), encoded(t, again))
 }
 
 func TestArgumentsThatAreNoJSON(t *testing.T) {
@@ -112,14 +119,14 @@ func TestStreamEdits(t *testing.T) {
 		edit    func(*middleware.Response)
 		changes []string // pairs: what becomes what
 	}{
-		"arguments go into the first delta that has some": {func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"a":2}` },
-			[]string{rawjson.Quote(`{"n":`), rawjson.Quote(`{"a":2}`), rawjson.Quote(` 1.0}`), `""`}},
-		"a delta is put in where there is none": {func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = `{"a":2}` },
-			[]string{toolStart(3, "t2", "b"), toolStart(3, "t2", "b") + "event: content_block_delta\n" + `data: {"type":"content_block_delta","index":3,"delta":{"type":"input_json_delta","partial_json":"{\"a\":2}"}}` + "\n\n"}},
+		"arguments": {func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"a":2}` },
+			[]string{firstCall, fresh(toolStart(2, "t1", "a"), inputDelta(2, `{"a":2}`), stop(2))}},
+		"arguments where there were none": {func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = `{"a":2}` },
+			[]string{toolStart(3, "t2", "b") + stop(3), fresh(toolStart(3, "t2", "b"), inputDelta(3, `{"a":2}`), stop(3))}},
 		"id and name": {func(r *middleware.Response) { r.Message.ToolCalls[0].ID, r.Message.ToolCalls[0].Name = "n1", "c" },
-			[]string{`"id":"t1","name":"a"`, `"id":"n1","name":"c"`}},
+			[]string{firstCall, fresh(toolStart(2, "n1", "c"), inputDelta(2, `{"n": 1.0}`), stop(2))}},
 		"text": {func(r *middleware.Response) { r.Message.Parts[1].Text = "Bye" },
-			[]string{`"Hel"`, `"Bye"`, `"lo"`, `""`}},
+			[]string{saidHello, fresh(start(1, `{"type":"text","text":"","citations":[]}`), citation, textDelta(1, "Bye"), stop(1))}},
 		"finish": {func(r *middleware.Response) { r.FinishReason = middleware.FinishStop }, []string{`"stop_reason":"tool_use"`, `"stop_reason":"end_turn"`}},
 		"model":  {func(r *middleware.Response) { r.Model = "m-9" }, []string{`"m-2"`, `"m-9"`}},
 		"usage stands at the end": {func(r *middleware.Response) { r.Usage = middleware.Usage{Input: 28, Cached: 8, Output: 40} },
@@ -127,16 +134,13 @@ func TestStreamEdits(t *testing.T) {
 		"a call less": {func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[:1] },
 			[]string{toolStart(3, "t2", "b") + stop(3), ""}},
 		"the first call less": {func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[1:] },
-			[]string{toolStart(2, "t1", "a") + inputDelta(2, "") + inputDelta(2, `{"n":`) + inputDelta(2, ` 1.0}`) + stop(2) + event("novel", `{"type":"novel","x":1}`), "",
-				toolStart(3, "t2", "b") + stop(3), toolStart(2, "t2", "b") + stop(2) + event("novel", `{"type":"novel","x":1}`)}},
+			[]string{firstCall, "", toolStart(3, "t2", "b") + stop(3), fresh(toolStart(2, "t2", "b"), inputDelta(2, "{}"), stop(2))}},
 		"no calls": {func(r *middleware.Response) { r.Message.ToolCalls = nil },
-			[]string{toolStart(2, "t1", "a") + inputDelta(2, "") + inputDelta(2, `{"n":`) + inputDelta(2, ` 1.0}`) + stop(2), "", toolStart(3, "t2", "b") + stop(3), "",
+			[]string{firstCall, "", toolStart(3, "t2", "b") + stop(3), "",
 				`"stop_reason":"tool_use"`, `"stop_reason":"end_turn"`}},
 		"a call more": {func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "t3", Name: "c", Arguments: "{\"x\":\n1}"})
-		}, []string{stop(3), stop(3) + "event: content_block_start\n" + `data: {"type":"content_block_start","index":4,"content_block":{"type":"tool_use","id":"t3","name":"c","input":{}}}` + "\n\n" +
-			"event: content_block_delta\n" + `data: {"type":"content_block_delta","index":4,"delta":{"type":"input_json_delta","partial_json":"{\"x\":\n1}"}}` + "\n\n" +
-			"event: content_block_stop\n" + `data: {"type":"content_block_stop","index":4}` + "\n\n"}},
+		}, []string{stop(3), stop(3) + fresh(start(4, `{"type":"tool_use","id":"t3","name":"c","input":{}}`), inputDelta(4, "{\"x\":\n1}"), stop(4))}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,37 +169,36 @@ func TestReorderedStream(t *testing.T) {
 
 func TestStreamInputAtOnce(t *testing.T) {
 	t.Parallel()
-	whole := start(0, `{"type":"tool_use","id":"t1","name":"a","input":{"n":1}}`)
-	for name, x := range map[string]struct{ body, now, want string }{
-		"without deltas":  {stream(whole, stop(0), ended("tool_use", 1)), `{"m":2}`, stream(start(0, `{"type":"tool_use","id":"t1","name":"a","input":{"m":2}}`), stop(0), ended("tool_use", 1))},
-		"an empty delta":  {stream(whole, inputDelta(0, ""), stop(0), ended("tool_use", 1)), `rubbish`, stream(start(0, `{"type":"tool_use","id":"t1","name":"a","input":{}}`), inputDelta(0, "rubbish"), stop(0), ended("tool_use", 1))},
-		"and once more":   {stream(whole, inputDelta(0, `{"n":1}`), stop(0), ended("tool_use", 1)), `{"m":2}`, stream(start(0, `{"type":"tool_use","id":"t1","name":"a","input":{}}`), inputDelta(0, `{"m":2}`), stop(0), ended("tool_use", 1))},
-		"only of nothing": {stream(toolStart(0, "t1", "a"), inputDelta(0, ""), inputDelta(0, ""), stop(0), ended("tool_use", 1)), `{"m":2}`, stream(toolStart(0, "t1", "a"), inputDelta(0, `{"m":2}`), inputDelta(0, ""), stop(0), ended("tool_use", 1))},
+	whole := start(0, `{"type":"tool_use","id":"t1","name":"a","input":{"n":1},"caller":{"type":"direct"}}`)
+	for name, x := range map[string]struct{ block, now string }{
+		"without deltas":  {whole + stop(0), `{"m":2}`},
+		"an empty delta":  {whole + inputDelta(0, "") + stop(0), `rubbish`},
+		"and once more":   {whole + inputDelta(0, `{"n":1}`) + stop(0), `{"m":2}`},
+		"only of nothing": {toolStart(0, "t1", "a") + inputDelta(0, "") + inputDelta(0, "") + stop(0), `{"m":2}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answered(t, x.body)
+			resp := answered(t, stream(x.block, ended("tool_use", 1)))
 			resp.Message.ToolCalls[0].Arguments = x.now
-			require.Equal(t, x.want, encoded(t, resp))
-			require.Equal(t, x.now, answered(t, x.want).Message.ToolCalls[0].Arguments)
+			body := encoded(t, resp)
+			require.Equal(t, stream(fresh(toolStart(0, "t1", "a"), inputDelta(0, x.now), stop(0)), ended("tool_use", 1)), body)
+			require.Equal(t, x.now, answered(t, body).Message.ToolCalls[0].Arguments)
 		})
 	}
 }
 
 func TestStreamTextAtOnce(t *testing.T) {
 	t.Parallel()
-	at := func(text string) string { return start(0, `{"type":"text","text":`+rawjson.Quote(text)+`}`) }
-	for name, x := range map[string]struct{ body, want string }{
-		"without deltas": {stream(at("a"), stop(0), ended("end_turn", 1)), stream(at("new"), stop(0), ended("end_turn", 1))},
-		"and a delta":    {stream(at("a"), textDelta(0, "b"), stop(0), ended("end_turn", 1)), stream(at(""), textDelta(0, "new"), stop(0), ended("end_turn", 1))},
-	} {
+	at := start(0, `{"type":"text","text":"a"}`)
+	for name, block := range map[string]string{"without deltas": at + stop(0), "and a delta": at + textDelta(0, "b") + stop(0)} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answered(t, x.body)
+			resp := answered(t, stream(block, ended("end_turn", 1)))
 			require.Contains(t, []string{"a", "ab"}, resp.Message.Text())
 			resp.Message.Parts[0].Text = "new"
-			require.Equal(t, x.want, encoded(t, resp))
-			require.Equal(t, "new", answered(t, x.want).Message.Text())
+			body := encoded(t, resp)
+			require.Equal(t, stream(fresh(textStart(0), textDelta(0, "new"), stop(0)), ended("end_turn", 1)), body)
+			require.Equal(t, "new", answered(t, body).Message.Text())
 		})
 	}
 }
@@ -221,6 +224,28 @@ func TestFoldedEvents(t *testing.T) {
 	resp.Message.ToolCalls[0].ID, resp.Message.ToolCalls[0].Arguments = "n", `{"a":2}`
 	got := answered(t, encoded(t, resp))
 	require.Equal(t, plain(resp.Message), plain(got.Message))
+}
+
+// A change of a stream whose lines end with carriage returns, which few clients
+// take for line ends, is not written with line feeds: they would see that alone.
+func TestChangeBetweenCarriageReturns(t *testing.T) {
+	t.Parallel()
+	body := strings.ReplaceAll(talk, "\n", "\r")
+	resp := answered(t, body)
+	resp.Message.ToolCalls[0].Arguments = `{"a":2}`
+	got := encoded(t, resp)
+	require.NotContains(t, got, "\n")
+	require.Equal(t, plain(resp.Message), plain(answered(t, got).Message))
+
+	resp = answered(t, ": a\rb\n\n"+talk) // all readers see the same here
+	resp.Message.ToolCalls[0].Arguments = `{"a":2}`
+	require.Equal(t, plain(resp.Message), plain(answered(t, encoded(t, resp)).Message))
+
+	half := strings.Replace(strings.ReplaceAll(talk, "\n", "\r"), "\r\r", "\r\r\n", 1) // some see nothing
+	resp = answered(t, half)
+	resp.Message.ToolCalls[0].Arguments = `{"a":2}`
+	_, err := format.EncodeResponse(resp)
+	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 
 func TestStreamUnencodable(t *testing.T) {
@@ -307,5 +332,5 @@ func TestStreamShape(t *testing.T) {
 	require.Equal(t, odd, encoded(t, answered(t, odd)), "what is unknown stays")
 	resp := answered(t, odd)
 	resp.Message.Parts[0].Text = "b"
-	require.Equal(t, replaceOnce(t, odd, `"text":"a"`, `"text":"b"`), encoded(t, resp))
+	require.Equal(t, replaceOnce(t, odd, textStart(0)+textDelta(0, "a")+stop(0), fresh(textStart(0), textDelta(0, "b"), stop(0))), encoded(t, resp))
 }

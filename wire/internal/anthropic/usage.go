@@ -4,6 +4,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // figures are what a usage object counts: input_tokens are those that are
@@ -33,48 +34,42 @@ func (f figures) usage() middleware.Usage {
 	return u.Add(middleware.Usage{Input: f.cached}).Add(middleware.Usage{Input: f.write})
 }
 
-// edits makes want of a usage object that is read as f now.
+func figuresOf(u middleware.Usage) figures {
+	return figures{u.Input - u.Cached - u.CacheWrite, u.CacheWrite, u.Cached, u.Output, u.Reasoning}
+}
+
+// members projects figures, those of reasoning last.
+func (f figures) members() []lens.Member {
+	return []lens.Member{
+		lens.Raw("input_tokens", codec.Count(f.input)),
+		lens.Raw("cache_creation_input_tokens", codec.Count(f.write)),
+		lens.Raw("cache_read_input_tokens", codec.Count(f.cached)),
+		lens.Raw("output_tokens", codec.Count(f.output)),
+		lens.Raw("output_tokens_details/thinking_tokens", codec.Count(f.thinking)),
+	}
+}
+
+// edits makes want of a usage object that is read as f now; usage is not
+// invented. There may be a second account of the tokens written to the cache, by
+// how long they stay: five minutes is the provider's default.
 func (f figures) edits(usage rawjson.Value, want middleware.Usage) ([]rawjson.Edit, error) {
 	if f.usage() == want || usage.Kind() != rawjson.Object {
 		return nil, nil
 	}
-	now := figures{want.Input - want.Cached - want.CacheWrite, want.CacheWrite, want.Cached, want.Output, want.Reasoning}
+	now := figuresOf(want)
 	if now.input < 0 {
 		return nil, codec.Unencodablef("more tokens in the cache than there are")
 	}
-	p := codec.NewPatch(usage)
-	put := func(key string, was, is int64) {
-		if was != is {
-			p.Set(key, codec.Count(is))
+	members := lens.Differ(f.members(), now.members())
+	if account := usage.Get("cache_creation"); now.write != f.write && account.Kind() == rawjson.Object {
+		const short = "ephemeral_5m_input_tokens"
+		n := codec.Int(account.Get(short)) + now.write - f.write
+		if n < 0 {
+			return nil, codec.Unencodablef("fewer tokens written to the cache")
 		}
+		members = append(members, lens.Raw("cache_creation/"+short, codec.Count(n)))
 	}
-	put("input_tokens", f.input, now.input)
-	put("cache_creation_input_tokens", f.write, now.write)
-	put("cache_read_input_tokens", f.cached, now.cached)
-	put("output_tokens", f.output, now.output)
-	if f.thinking != now.thinking {
-		thinking := kv("thinking_tokens", codec.Count(now.thinking))
-		if details := usage.Get("output_tokens_details"); details.Kind() == rawjson.Object {
-			p.Add(codec.SetAll(details, thinking))
-		} else {
-			p.Set("output_tokens_details", codec.Object(thinking))
-		}
-	}
-	p.Add(lifetimes(usage.Get("cache_creation"), now.write-f.write))
-	return p.Edits()
-}
-
-// lifetimes adds to the second account that there may be of the tokens written
-// to the cache, by how long they stay: five minutes is the provider's default.
-func lifetimes(account rawjson.Value, more int64) ([]rawjson.Edit, error) {
-	if more == 0 || account.Kind() != rawjson.Object {
-		return nil, nil
-	}
-	n := codec.Int(account.Get("ephemeral_5m_input_tokens")) + more
-	if n < 0 {
-		return nil, codec.Unencodablef("fewer tokens written to the cache")
-	}
-	return codec.SetAll(account, kv("ephemeral_5m_input_tokens", codec.Count(n)))
+	return on.Put(usage, members...)
 }
 
 // finishOf is the neutral word for a stop_reason; unknown ones stay.
@@ -105,4 +100,12 @@ func stopOf(r middleware.FinishReason) string {
 		return "refusal"
 	}
 	return string(r)
+}
+
+// stopText returns a stop_reason as JSON.
+func stopText(stop string) string {
+	if stop == "" {
+		return "null"
+	}
+	return rawjson.Quote(stop)
 }

@@ -34,4 +34,4 @@
 // arguments, and leaves out reasoning of others and empty text.
 //
 // Source: docs.claude.com/en/api/messages, messages-streaming and errors.
-package anthropic2
+package anthropic

@@ -1,4 +1,4 @@
-package anthropic2
+package anthropic
 
 import (
 	"slices"
