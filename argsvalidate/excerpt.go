@@ -17,6 +17,7 @@ var schemaFaults = set([]string{"type", "enum", "const", "required", "dependentR
 	"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern", "format",
 	"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "false", codeUndeclared})
 
+// schemaFault reports whether a schema explains issues of that code.
 func schemaFault(code string) bool { return schemaFaults[code] }
 
 // excerpt adds the schemas of the parts that failed, each under the name of the

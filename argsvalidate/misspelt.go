@@ -78,6 +78,8 @@ func (t *toolbox) misspelt() []string {
 	return notes
 }
 
+// undeclaredPath writes the note on a path. who is a schema, or "no tool's
+// schema".
 func undeclaredPath(rule, path, who string) string {
 	verb := " does not declare "
 	if strings.HasPrefix(who, "no ") {
@@ -89,6 +91,8 @@ func undeclaredPath(rule, path, who string) string {
 // has reports whether a model may call a tool of that name.
 func (t *toolbox) has(name string) bool { return slices.Contains(t.available(), name) }
 
+// anyDeclares reports whether the schema of any tool declares the path. With too
+// many tools it returns true, because the search would cost too much.
 func (t *toolbox) anyDeclares(path string) bool {
 	names := t.available()
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {

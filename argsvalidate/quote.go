@@ -27,6 +27,7 @@ func around(s string, offset int) string {
 	return text
 }
 
+// quotation quotes the beginning of s.
 func quotation(s string) string { return around(s, 0) }
 
 // shorten cuts s to n characters.

@@ -244,6 +244,8 @@ func (j *validation) callOf(i int, siblings []middleware.ToolCall) *Call {
 	return c
 }
 
+// rulesOn runs every rule on the i-th call. Each rule gets its own copy of the
+// Call, because a rule that timed out may still use its copy.
 func (j *validation) rulesOn(ctx context.Context, i int, siblings []middleware.ToolCall) error {
 	v, c := &j.verdicts[i], j.callOf(i, siblings)
 	for n, r := range j.v.o.Rules {

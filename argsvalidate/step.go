@@ -36,6 +36,9 @@ type step struct {
 	demanded bool                 // the model was asked once more for a call
 }
 
+// newStep returns the step for req. The sink of the caller is wrapped twice:
+// watched sees every event that the caller gets, and withoutCalls keeps the
+// model's tool calls away from it until they are validated.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
 	s := &step{v: v, next: next, known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
 	if req.Sink != nil {
@@ -52,6 +55,9 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 	return s
 }
 
+// run makes attempts until one of them ends the step. A response without calls
+// to the first attempt is returned without a copy and without a report of this
+// middleware: it is the usual end of an agent run.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
@@ -89,6 +95,8 @@ func (s *step) verdicts() []middleware.Verdict {
 // status is that of the message that envelope returns.
 func (s *step) status() middleware.Status { return s.statusOf(s.verdicts()) }
 
+// statusOf returns the status for verdicts. Calls in further choices are not
+// validated, so a response that has some is at best unchecked.
 func (s *step) statusOf(verdicts []middleware.Verdict) middleware.Status {
 	status := middleware.StatusOf(verdicts)
 	if status != middleware.Invalid && othersCall(s.last) {
@@ -97,6 +105,8 @@ func (s *step) statusOf(verdicts []middleware.Verdict) middleware.Status {
 	return status
 }
 
+// valid reports whether the i-th call of the message that envelope returns is
+// valid.
 func (s *step) valid(i int) bool {
 	verdicts := s.verdicts()
 	return i < len(verdicts) && verdicts[i].OK()
@@ -202,6 +212,8 @@ func (s *step) record(replies []middleware.Message) {
 	s.failed = s.checked.verdicts
 }
 
+// noteAll adds the notes of j to the report, and the failures of the last
+// validation. It clears the failures, because it may run again for one attempt.
 func (s *step) noteAll(j *validation) {
 	for _, n := range j.notes {
 		s.tally.Note(n)

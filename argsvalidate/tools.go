@@ -51,6 +51,9 @@ func footprint(raw []byte, s *schema.Schema) int {
 	return overhead + perByte*len(raw) + perSubschema*subschemas + perInstruction*s.Instructions()
 }
 
+// compile compiles a schema text, and returns its footprint too. Strippers are
+// made on first use, because most tools need only one mode. A text that does not
+// compile can still be read for repairs and hints.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	raw = v.inDialect(raw)
 	c := &compiled{view: sync.OnceValue(func() *view.View { return mend.ReadSchema(raw) })}
@@ -132,6 +135,9 @@ func (t *toolbox) meant(name string) (string, bool) {
 	return t.variants.Meant(name)
 }
 
+// find returns the plan for a name. Hosted tools do not count, because the
+// provider runs them. If a list declares the name twice, the first one counts
+// and the plan says so.
 func (v *Validator) find(requested []middleware.Tool, name string) plan {
 	if name == "" {
 		return plan{}
@@ -155,6 +161,8 @@ func (v *Validator) find(requested []middleware.Tool, name string) plan {
 	return plan{}
 }
 
+// plan returns the plan for t. Only function tools have a schema to satisfy: the
+// input of other kinds is not JSON.
 func (v *Validator) plan(t *middleware.Tool) plan {
 	raw := bytes.TrimSpace(t.Parameters)
 	if string(raw) == "null" || t.Kind != middleware.KindFunction {
@@ -168,6 +176,8 @@ func (p plan) declared() bool { return p.tool != nil }
 // unusable reports whether the tool has a schema and it cannot be used.
 func (p plan) unusable() bool { return p.declared() && p.compiled.unusable }
 
+// stripper returns the stripper for the strip mode of the tool; nil if there is
+// nothing to strip.
 func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
 
 // notes are those of p, with the tool's name.
@@ -204,6 +214,7 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 	return p.compiled.schema.SurelyValid(arguments, v.o.Limits.scan(), empties)
 }
 
+// available returns the names of all tools that a model may call, each once.
 func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
 	seen := map[string]bool{"": true}

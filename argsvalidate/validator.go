@@ -89,6 +89,8 @@ func validated(k middleware.Kind) bool {
 	return k != middleware.KindCustom && k != middleware.KindBuiltin
 }
 
+// newValidation splits the calls at Limits.Calls. The budgets are for all calls
+// together, so that many calls cannot multiply the cost.
 func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *validation {
 	n := min(len(calls), v.o.Limits.Calls)
 	return &validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
