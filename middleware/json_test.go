@@ -103,7 +103,7 @@ func TestHandlesAreLeftOut(t *testing.T) {
 	b, err := json.Marshal(middleware.Request{
 		Sink:   func(middleware.Event) error { return nil },
 		Tools:  []middleware.Tool{{Name: "f", Decode: func(string) error { return nil }}},
-		Native: &middleware.Native{Dialect: "d", Raw: "{}", Ref: make(chan int)},
+		Native: &middleware.Native{Dialect: "d", Raw: "{}"},
 	})
 	require.NoError(t, err)
 	require.Equal(t, `{"tools":[{"name":"f"}],"native":{"dialect":"d","raw":"{}"}}`, string(b))

@@ -25,7 +25,7 @@
 // # JSON
 //
 // Every value of this package can be stored with [encoding/json], except for
-// functions and handles (Sink, Decode, Ref). The error of an attempt keeps its
+// functions and handles (Sink, Decode). The error of an attempt keeps its
 // text and loses its type. Text from a provider may hold bytes that are not
 // valid UTF-8. Ids, names, arguments and the text of a Native keep such bytes,
 // in the form {"base64": "…"}. In other text encoding/json replaces them by

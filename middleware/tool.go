@@ -49,9 +49,8 @@ type ToolCall struct {
 // request's history. It is immutable, and copies share it. An item whose
 // Native is nil is written from its neutral fields.
 type Native struct {
-	Dialect string
+	Dialect string // the format
 	Raw     string // a string, because it survives Marshal unchanged
-	Ref     any    // the codec's handle; nil after storage, then Raw is decoded again
 }
 
 type toolCallJSON struct {
@@ -82,7 +81,7 @@ type nativeJSON struct {
 	Raw     text   `json:"raw"`
 }
 
-// MarshalJSON keeps bytes that are not UTF-8; Ref is left out.
+// MarshalJSON keeps bytes that are not UTF-8.
 func (n Native) MarshalJSON() ([]byte, error) {
 	return json.Marshal(nativeJSON{n.Dialect, text(n.Raw)})
 }

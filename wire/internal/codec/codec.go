@@ -120,25 +120,6 @@ func Unencodablef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
 }
 
-// Handle returns the codec's handle behind n: its Ref if that is a *T, else
-// what again makes of Raw, as after storage. It is nil, without an error, if n
-// is nil or of another dialect: then the item is written from its neutral
-// fields. The error, of a Raw that does not read as one any more, wraps
-// ErrUnencodable.
-func Handle[T any](n *middleware.Native, dialect string, again func(raw string) (*T, error)) (*T, error) {
-	if n == nil || n.Dialect != dialect {
-		return nil, nil
-	}
-	if h, ok := n.Ref.(*T); ok {
-		return h, nil
-	}
-	h, err := again(n.Raw)
-	if err != nil && !errors.Is(err, ErrUnencodable) {
-		err = Unencodablef("what was stored: %v", err)
-	}
-	return h, err
-}
-
 // Below returns the address of path below base. The query of base, where Azure
 // has its version, stays at the end.
 func Below(base, path string) string {

@@ -1,7 +1,6 @@
 package codec_test
 
 import (
-	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -16,36 +15,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
-
-func TestHandle(t *testing.T) {
-	t.Parallel()
-	type handle struct{ raw string }
-	broken := errors.New("broken")
-	again := func(raw string) (*handle, error) {
-		if raw == "" {
-			return nil, broken
-		}
-		return &handle{raw}, nil
-	}
-	h, err := codec.Handle(nil, "d", again)
-	require.NoError(t, err)
-	require.Nil(t, h)
-	h, err = codec.Handle(&middleware.Native{Dialect: "e", Raw: "x", Ref: &handle{}}, "d", again)
-	require.NoError(t, err)
-	require.Nil(t, h, "of another format")
-	own := &handle{"own"}
-	h, err = codec.Handle(&middleware.Native{Dialect: "d", Raw: "x", Ref: own}, "d", again)
-	require.NoError(t, err)
-	require.Same(t, own, h)
-	for _, ref := range []any{nil, "of another kind"} {
-		h, err = codec.Handle(&middleware.Native{Dialect: "d", Raw: "x", Ref: ref}, "d", again)
-		require.NoError(t, err)
-		require.Equal(t, &handle{"x"}, h)
-	}
-	_, err = codec.Handle(&middleware.Native{Dialect: "d"}, "d", again)
-	require.ErrorIs(t, err, codec.ErrUnencodable)
-	require.ErrorContains(t, err, broken.Error())
-}
 
 // script is a stream that says what it is told.
 type script struct {

@@ -1,8 +1,6 @@
 package codec
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -31,34 +29,6 @@ func Object(members ...Member) string {
 
 // Array returns the JSON texts as a JSON array.
 func Array(items []string) string { return "[" + strings.Join(items, ",") + "]" }
-
-// WithParams returns members with those of params, a JSON object or nothing:
-// one that members has already takes its place, the others follow. It is
-// ErrUnencodable if params is no object.
-func WithParams(members []Member, params json.RawMessage) ([]Member, error) {
-	members = slices.Clone(members)
-	if len(params) == 0 {
-		return members, nil
-	}
-	object, err := ParseObject(string(params))
-	if err != nil {
-		return nil, Unencodablef("Params are no JSON object")
-	}
-	at := make(map[string]int, len(members))
-	for i, m := range members {
-		at[m.Key] = i
-	}
-	for m := range object.Each() {
-		i, ok := at[m.Key()]
-		if !ok {
-			i = len(members)
-			at[m.Key()] = i
-			members = append(members, Member{Key: m.Key()})
-		}
-		members[i].Raw = m.Raw()
-	}
-	return members, nil
-}
 
 // QuoteAsSent returns s as a JSON string that keeps the bytes of s that are not
 // UTF-8, as a body may hold them.

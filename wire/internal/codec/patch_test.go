@@ -77,27 +77,3 @@ func TestObject(t *testing.T) {
 	require.Equal(t, `[]`, codec.Array(nil))
 	require.Equal(t, `[1,{}]`, codec.Array([]string{"1", "{}"}))
 }
-
-func TestWithParams(t *testing.T) {
-	t.Parallel()
-	members := []codec.Member{{Key: "model", Raw: `"m"`}, {Key: "stop"}, {Key: "n", Raw: "1"}}
-	for _, c := range []struct{ name, params, want string }{
-		{"none", ``, `{"model":"m","n":1}`},
-		{"empty", ` {} `, `{"model":"m","n":1}`},
-		{"more", `{"z": [1.0], "a": 2}`, `{"model":"m","n":1,"z":[1.0],"a":2}`},
-		{"in the place of ours", `{"n": 2,"stop":"x"}`, `{"model":"m","stop":"x","n":2}`},
-		{"twice, the last counts", `{"k": 1,"k":2}`, `{"model":"m","n":1,"k":2}`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			got, err := codec.WithParams(members, []byte(c.params))
-			require.NoError(t, err)
-			require.Equal(t, c.want, codec.Object(got...))
-			require.Equal(t, "1", members[2].Raw, "what was given stays")
-		})
-	}
-	for _, bad := range []string{`[]`, `{`, `null`} {
-		_, err := codec.WithParams(members, []byte(bad))
-		require.ErrorIs(t, err, codec.ErrUnencodable, bad)
-	}
-}
