@@ -194,9 +194,9 @@ func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
 //
 // Source returns the same slice as before if nothing has changed. For another
 // slice Options.ToolMiddleware is applied again, so a cache is empty then. A tool
-// that New would refuse is left out: a tool without a name or a function, or
-// whose name is taken by one of Options.Tools or by an earlier one. An error ends
-// the run.
+// that New would refuse is left out: a tool without a function, one whose name is
+// missing, too long, or taken by one of Options.Tools or by an earlier one, and
+// one that needs approval where Options.Validator is nil. An error ends the run.
 type Source func(ctx context.Context) ([]Tool, error)
 
 // given is what a Source returned last, and the agent that has those tools.

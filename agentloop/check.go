@@ -168,7 +168,7 @@ func stepVerdicts(m middleware.Message, resp *middleware.Response) []middleware.
 	return nil
 }
 
-// checked puts verdicts into words: the validator's own where it gave some.
+// explain puts verdicts into words: the validator's own where it gave some.
 func (a *Agent) explain(verdicts []middleware.Verdict, own *argsvalidate.Error) checked {
 	j := checked{verdicts: verdicts}
 	if !slices.ContainsFunc(verdicts, notOK) {

@@ -71,10 +71,13 @@ func TestSourceOnResuming(t *testing.T) {
 func TestSourceLeavesOutWhatNewRefuses(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, answer(call("1", "own", `{}`), call("2", "good", `{}`)), middlewaretest.Text("done"))
-	source := lists([]agentloop.Tool{says("own", "theirs"), says("web", ""), says("", ""), rawTool("none", nil), says("good", "1st"), says("good", "2nd")})
+	pay := says("pay", "paid")
+	pay.Approval = true // without a Validator
+	source := lists([]agentloop.Tool{pay, says("own", "theirs"), says("web", ""), says("", ""), rawTool("none", nil), says("good", "1st"), says("good", "2nd")})
 	s := goState()
-	a := newAgent(t, model.Call, agentloop.Options{Tools: []agentloop.Tool{says("own", "mine")}, Source: source,
+	a, err := agentloop.New(model.Call, agentloop.Options{Tools: []agentloop.Tool{says("own", "mine")}, Source: source,
 		Request: &middleware.Request{Tools: []middleware.Tool{{Name: "web", Kind: middleware.KindHosted}}}})
+	require.NoError(t, err)
 	require.NoError(t, a.Run(t.Context(), s))
 	require.Equal(t, []string{"mine", "1st"}, replies(s))
 	require.Equal(t, []string{"web", "own", "good"}, offered(model.Requests()[0]))

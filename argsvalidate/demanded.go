@@ -24,7 +24,7 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 	default:
 		return false
 	}
-	return !resp.Message.Refused() && !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
+	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
 }
 
 // demand asks the model once more for the call that the request demands. If

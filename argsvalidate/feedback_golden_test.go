@@ -102,6 +102,7 @@ var feedbackCases = map[string]feedbackCase{
 	"text_for_an_array":      {args: `{"city": "Oslo", "days": 2, "guests": "[{\"name\": \"Ann\"}]"}`},
 	"schema_for_a_value":     {args: `{"city": {"type": "string", "minLength": 2}, "days": 2}`},
 	"schema_for_arguments":   {args: `{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}`},
+	"envelope_like_a_name":   {tool: event, args: `{"plaice": {"title": "Tea"}}`},
 	"envelope":               {tool: trip, args: `{"trip": {"city": "Oslo", "days": 2}}`},
 	"envelope_open":          {tool: event, args: `{"event": {"title": "Tea", "rooms": ["red"]}}`},
 	"envelope_inside":        {tool: event, args: `{"title": "Tea", "rooms": ["red"], "place": {"address": {"street": "Main 1", "zip": "12345"}}}`},

@@ -46,7 +46,7 @@ func aboutNames(code string) bool {
 
 // object names the properties that an object accepts, if it has one too many.
 // A key that its schema allows is named together with the key that it may
-// stand for.
+// stand for, unless a note says what is wrong with it.
 func (f *feedback) object(pointer string, issues []middleware.Issue) {
 	declared, sent := f.declared(pointer), f.args.At(pointer)
 	if len(declared.Names) == 0 || sent.Kind() != rawjson.Object {
@@ -77,7 +77,7 @@ func (f *feedback) object(pointer string, issues []middleware.Issue) {
 			refused = true
 			continue
 		}
-		if len(close) < maxNames {
+		if len(close) < maxNames && !f.notes.covered[rawjson.JoinPointer(pointer, key)] {
 			if meant := f.in.hints.key(key, free); meant != "" {
 				close = append(close, fmt.Sprintf("%s (did you mean %s?)", schema.Clip(key), meant))
 			}
