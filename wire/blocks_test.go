@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -170,4 +171,24 @@ func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
 		require.NoError(t, err)
 		require.True(t, strings.HasPrefix(string(rest), "event: content_block_start"), "%q", rest)
 	}
+}
+
+// A server may tell the usage in front of the last block, or end the message
+// there: a call that comes stands behind all blocks, as clients count them.
+func TestAnthropicCallBehindBlocksAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	added := func(body string) ([]byte, error) {
+		resp := requirePay(t, wire.Anthropic(), body)
+		resp.Message.ToolCalls = append(resp.Message.ToolCalls, middleware.ToolCall{ID: "call_2", Name: "ping", Arguments: "{}"})
+		return wire.Anthropic().EncodeResponse(resp)
+	}
+	out, err := added(messageStream("", messageEnd, payOpen, payDelta, payStop))
+	require.NoError(t, err)
+	resp, err := wire.Anthropic().DecodeResponse(nil, out)
+	require.NoError(t, err)
+	require.Len(t, resp.Message.ToolCalls, 2)
+	require.Equal(t, "ping", resp.Message.ToolCalls[1].Name)
+
+	_, err = added(eventStream(startOf(""), messageEnd, `{"type":"message_stop"}`, payOpen, payDelta, payStop))
+	require.ErrorIs(t, err, wire.ErrUnencodable)
 }

@@ -28,12 +28,12 @@ func (a *answer) rewrite(resp *middleware.Response, items []item, p position) (s
 		return "", err
 	}
 	starts := make([]int, len(a.blocks)) // the first event of each block
-	end := -1                            // the one in front of which the last block stands
+	last, end := -1, -1                  // the last event of a block, and the one behind it at which the message ends
 	for i, e := range slices.Backward(a.events) {
 		switch {
 		case e.block >= 0:
-			starts[e.block] = i
-		case e.kind == "message_delta", e.kind == "message_stop":
+			starts[e.block], last = i, max(last, i)
+		case last < 0 && (e.kind == "message_delta" || e.kind == "message_stop"):
 			end = i
 		}
 	}
@@ -56,6 +56,9 @@ func (a *answer) rewrite(resp *middleware.Response, items []item, p position) (s
 			before[starts[it.at]] = a.manner(fresh.String())
 			fresh.Reset()
 		}
+	}
+	if end < 0 && fresh.Len() > 0 {
+		return "", codec.Unencodablef("a block behind those that follow the end of the message")
 	}
 	before[end] += a.manner(fresh.String())
 	var chunks []*lens.Chunk
