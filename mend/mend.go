@@ -1,4 +1,4 @@
-// Package mend puts invalid arguments right without asking the model. It is a
+// Package mend repairs invalid arguments without asking the model. It is a
 // library, not a middleware: argsvalidate applies it.
 //
 //	args, changes, ok := mend.Arguments(mend.Input{
@@ -9,10 +9,10 @@
 //	})
 //	// {"count": 5}
 //
-// Its rules are led by what validation found fault with and by the schema at
-// that place. A result is kept only if the whole call is then valid, and only
-// if no other result of the same size is: mend never guesses. Everything that
-// a change does not touch stays as it was, byte for byte.
+// A rule looks at the places of the issues and at the schema there. A result is
+// kept only if the whole call is then valid, and only if no other result with
+// as many changes is: mend never guesses. Everything that a change does not
+// touch stays as it was, byte for byte.
 //
 // docs/mending.md has an example of each rule, and what each did on recorded
 // calls whose right arguments are known.
@@ -152,8 +152,9 @@ type Input struct {
 	Rules     []Rule             // nil: Default(); empty: none
 	Aliases   map[string]string  // for Rename: a name that models send, and the declared name it stands for
 	Schema    *Schema            // Tool.Parameters, read by ReadSchema; nil: Arguments reads them
-	// Validate is the whole judgement on new arguments: none, if they are
-	// valid. It is called at most 64 times, and must not be nil.
+	// Validate returns what is wrong with new arguments, nothing if they are
+	// valid: for a call, the schema and all that follows it. It is called at
+	// most 64 times, and must not be nil.
 	Validate func(arguments string) []middleware.Issue
 }
 

@@ -21,7 +21,7 @@ const (
 	maxLooking    = 8 << 20 // places times bytes, because finding each takes a walk
 )
 
-// unlimited reads what in.Validate has let through or is about to judge.
+// unlimited reads what in.Validate has accepted or validates next.
 var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
 // mender looks for a mend of one call.

@@ -16,7 +16,7 @@ import (
 // The fast path answers "surely valid" or "ask jsonschema/v5" in one pass over
 // the text. It is compiled from what v5 compiled, so that dialects and
 // references mean the same, and knows the keywords that tools use; a value
-// under any other keyword is v5's to judge.
+// under any other keyword is for v5 to validate.
 
 // node is one schema of the fast path. A nil node is one that it does not know.
 type node struct {

@@ -140,7 +140,7 @@ func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 	}
 	if i < len(text) && (text[i] == 'e' || text[i] == 'E') {
 		if n.enumerated || n.bounds != nil || n.short || n.divisor != 0 || n.types&view.Number == 0 {
-			return 0, false // rare: v5 judges exponents
+			return 0, false // rare: v5 validates exponents
 		}
 		if i, ok = f.exponent(i); !ok {
 			return 0, false

@@ -162,7 +162,7 @@ func (l *lenient) types(at string, m map[string]any) {
 	for _, name := range names {
 		known, ok := typeName(name)
 		if !ok {
-			return // nobody knows what it means
+			return // its meaning is not certain
 		}
 		if known == "" { // any type
 			delete(m, "type")

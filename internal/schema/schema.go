@@ -21,7 +21,7 @@
 // An issue's code is the keyword that refused, with these exceptions: "false"
 // for a schema that allows no value, "dependentRequired" for the list form of
 // dependencies too, "type" and "enum" for an anyOf or oneOf whose branches all
-// want other types or values, "unchecked" for what could not be judged.
+// want other types or values, "unchecked" for what could not be validated.
 package schema
 
 import (
@@ -56,7 +56,7 @@ type Schema struct {
 	words    rawjson.Value     // what was compiled, for the words of an issue
 	base     string            // URL of what was compiled
 	compiled *jsonschema.Schema
-	fast     *node // nil: every value is v5's to judge
+	fast     *node // nil: v5 validates every value
 	notes    []string
 
 	patterns map[string]*regexp.Regexp
@@ -307,7 +307,7 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middlew
 	return issues
 }
 
-// unchecked is the issue of a value that could not be judged. It fails closed.
+// unchecked is the issue of a value that could not be validated. It fails closed.
 func unchecked() []middleware.Issue {
 	return []middleware.Issue{{Code: "unchecked", Message: "these arguments cannot be checked against the schema; send fewer or simpler values"}}
 }
