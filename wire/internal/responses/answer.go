@@ -256,14 +256,21 @@ func (a *answer) rewrite(resp *middleware.Response, items []written) (string, er
 // shows returns an error unless a stream reads as m: the order of the items may
 // be another one, and what the first events say cannot change.
 func shows(stream string, m middleware.Message) error {
+	a, err := showsCalls(stream, m)
+	if err == nil && a.is.Message.Text() != m.Text() {
+		err = codec.Unencodablef("a change that the stream does not show")
+	}
+	return err
+}
+
+// showsCalls returns an error unless a stream has the calls of m: items of one id,
+// which are apart in an object, are one for clients of a stream.
+func showsCalls(stream string, m middleware.Message) (*answer, error) {
 	a, err := readBody(stream)
-	if err != nil {
-		return err
+	if err == nil && !slices.EqualFunc(a.is.Message.ToolCalls, m.ToolCalls, codec.SameCall) {
+		err = codec.Unencodablef("calls that the stream does not show")
 	}
-	if is := a.is.Message; is.Text() != m.Text() || !slices.EqualFunc(is.ToolCalls, m.ToolCalls, codec.SameCall) {
-		return codec.Unencodablef("a change that the stream does not show")
-	}
-	return nil
+	return a, err
 }
 
 // EncodeAnswer is part of wire.Codec.
@@ -294,7 +301,9 @@ func freshStream(resp *middleware.Response, body string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = t.follow(a, &a.is, items, nil)
+	if err = t.follow(a, &a.is, items, nil); err == nil {
+		_, err = showsCalls(t.out.String(), a.is.Message)
+	}
 	return t.out.String(), err
 }
 

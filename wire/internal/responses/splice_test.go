@@ -196,6 +196,38 @@ func TestSplicedStreamIsEditedAgain(t *testing.T) {
 }
 
 // An object follows where nothing of an answer was shown, too.
+// Items of one id are two calls in an object, and one for clients of a stream
+// that put arguments together by the id of their item.
+func TestItemsOfOneIDInAStream(t *testing.T) {
+	t.Parallel()
+	f := responses.Format{}
+	for name, ids := range map[string][2]string{"of one answer": {"fc_3", "fc_3"}, "of what was shown": {"rs_1b", "fc_4"}, "of their own": {"fc_3", "fc_4"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			object := `{"id":"resp_3","object":"response","status":"completed","model":"m","output":[` +
+				`{"id":"` + ids[0] + `","type":"function_call","call_id":"call_3","name":"pay","arguments":"{}","status":"completed"},` +
+				`{"id":"` + ids[1] + `","type":"function_call","call_id":"call_4","name":"ping","arguments":"","status":"completed"}]}`
+			resp, err := f.DecodeResponse(nil, []byte(object))
+			require.NoError(t, err)
+			shown, s := shownOf(t, talkative)
+			_, err = s.Close()
+			require.NoError(t, err)
+			_, spliced := s.Rest(len(shown), resp)
+			_, _, fresh := f.EncodeAnswer("/v1/responses", []byte(`{"stream":true}`), resp)
+			if ids[0] == ids[1] {
+				require.ErrorIs(t, fresh, codec.ErrUnencodable)
+			} else {
+				require.NoError(t, fresh)
+			}
+			if name == "of their own" {
+				require.NoError(t, spliced)
+			} else {
+				require.ErrorIs(t, spliced, codec.ErrUnencodable)
+			}
+		})
+	}
+}
+
 func TestObjectAfterAComment(t *testing.T) {
 	t.Parallel()
 	s := format.NewStream(nil, nil)

@@ -106,7 +106,9 @@ func (s *stream) splice(sent int, a *answer, resp *middleware.Response) (string,
 	if err != nil {
 		return "", err
 	}
-	err = t.follow(a, resp, items, shown)
+	if err = t.follow(a, resp, items, shown); err == nil {
+		_, err = showsCalls(s.buf.Text()[:sent]+t.out.String(), resp.Message)
+	}
 	return t.out.String(), err
 }
 
