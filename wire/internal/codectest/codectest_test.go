@@ -338,26 +338,3 @@ func stubborn(f codec.Format, req *middleware.Request) ([]byte, error) {
 	req.MaxTokens = 100
 	return f.EncodeRequest(req)
 }
-
-func TestDiffer(t *testing.T) {
-	t.Parallel()
-	compare := func(now codec.Format, known func(Difference) string) *differ {
-		d := &differ{t: t, old: anthropic.Format{}, now: now, known: known, same: map[string]int{}, reasons: map[string]int{}, wrong: map[string][]Difference{}}
-		d.exchange(exchange)
-		return d
-	}
-	same := compare(anthropic.Format{}, nil)
-	require.Empty(t, same.wrong)
-	for _, edit := range []string{"request: texts", "stored request: args", "re-ask 2, request: system", "answer: args", "rest: args", "splice: usage"} {
-		require.Positive(t, same.same[edit], edit)
-	}
-	fault := faulty{Format: anthropic.Format{}, encodeRequest: stubborn, encodeResponse: asItCame}
-	other := compare(fault, nil)
-	for _, edit := range []string{"request: settings", "stored answer: args"} {
-		require.NotEmpty(t, other.wrong[edit], edit)
-	}
-	require.Empty(t, other.wrong["request: texts"])
-	excused := compare(fault, func(d Difference) string { return "as it should be" })
-	require.Empty(t, excused.wrong)
-	require.NotEmpty(t, excused.reasons)
-}
