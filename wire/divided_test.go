@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -79,4 +80,20 @@ func TestGeminiCallBehindAnotherCandidate(t *testing.T) {
 	require.NoError(t, err)
 	_, err = wire.Gemini().DecodeResponse(nil, answer(other+","+call))
 	require.ErrorIs(t, err, wire.ErrShape)
+}
+
+// What a list holds is no line: an object inside a line that has a call does not
+// make that line safe to show.
+func TestOllamaLinesBehindAList(t *testing.T) {
+	t.Parallel()
+	const call = `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"pay","arguments":{"amount":5}}}]},"also":{"message":{"content":"Hi."}},"done":false}` + "\n"
+	for _, list := range []string{"[DONE]\n", "[]\n", "["} {
+		var shown string
+		s := wire.Ollama().NewStream(nil, func(e middleware.Event) error { shown += e.Text; return nil })
+		_, err := s.Write([]byte(list + call))
+		require.ErrorIs(t, err, wire.ErrShape)
+		require.Empty(t, shown)
+		require.Zero(t, s.Safe())
+		require.Empty(t, s.Take())
+	}
 }

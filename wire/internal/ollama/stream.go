@@ -31,6 +31,9 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 // event reads one line. Nothing from a call, an error or the end on is safe: until
 // the call was validated, the client must not see it, nor that the answer is over.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
+	if s.Buf.IsArray() {
+		return true, codec.Shapef("a list") // whose end, and what is behind it, every reader takes in its own way
+	}
 	if s.Buf.IsEvents() && holdsObject(s.Buf.Text()[e.Start:e.End]) {
 		return true, codec.Shapef("an object on a line of its own in a stream of events") // which readers of lines find
 	}
