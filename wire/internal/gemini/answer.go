@@ -166,7 +166,7 @@ func (w *rewriter) message(resp *middleware.Response) error {
 	now := make([][]string, len(sp.sections)) // the parts of each section
 	w.called = len(resp.Message.ToolCalls) != len(w.was.is.Message.ToolCalls)
 	for i, it := range items {
-		w.called = w.called || it.Second && (it.New || out[i] != sp.pieces[it.At].v.Raw())
+		w.called = w.called || it.Second && (!it.Stays() || out[i] != sp.pieces[it.Was].v.Raw())
 		for _, s := range sp.spots(it, out[i]) {
 			now[s.section] = append(now[s.section], s.raw)
 		}
@@ -184,15 +184,15 @@ func (w *rewriter) message(resp *middleware.Response) error {
 }
 
 // spots returns the parts that an item becomes: itself, or those that a call in
-// pieces came in, if it is as it was. A new item stands in the last section of what
-// it follows; at the front it is in the first one, behind all in the last.
+// pieces came in, if it is as it was. A new or moved item stands in the last section
+// of what it follows; at the front it is in the first one, behind all in the last.
 func (s *speaker) spots(it lens.Item, text string) []spot {
 	if it.At < 0 || it.At == math.MaxInt {
 		return []spot{{text, max(0, min(it.At, len(s.sections)-1))}}
 	}
 	was := s.pieces[it.At]
 	switch n := len(was.wire); {
-	case n > 0 && it.New:
+	case n > 0 && !it.Stays():
 		return []spot{{text, was.wire[n-1].section}}
 	case n > 0 && text == was.v.Raw():
 		return was.wire

@@ -316,6 +316,23 @@ func TestArgumentsInPieces(t *testing.T) {
 	}
 }
 
+// A call that was moved does not stand inside the pieces of the one that it follows.
+func TestCallBehindOneInPieces(t *testing.T) {
+	t.Parallel()
+	whole := `{"functionCall":{"name":"calm","args":{"n":1}}}`
+	resp := answer(t, strings.Replace(partialStream, `"parts": [`, `"parts": [`+whole+`,`, 1))
+	calls := resp.Message.ToolCalls
+	require.Len(t, calls, 2)
+	require.Equal(t, "calm", calls[0].Name)
+	calls[0], calls[1] = calls[1], calls[0]
+	again := answer(t, answered(t, resp)).Message.ToolCalls
+	require.Len(t, again, 2)
+	for i, c := range again {
+		require.Equal(t, calls[i].Name, c.Name)
+		require.Equal(t, calls[i].Arguments, c.Arguments)
+	}
+}
+
 func TestStoredAnswer(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{callAnswer, callStream, arrayStream} {

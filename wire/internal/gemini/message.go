@@ -260,15 +260,9 @@ func saidTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, []
 // order of the wire. New calls stand at from.
 func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i int, was *piece) (string, error)) (out []string, items []lens.Item, err error) {
 	for _, it := range on.Order(m, texts(pieces), from) {
-		var n *middleware.Native
-		if it.Second {
-			n = m.ToolCalls[it.I].Native
-		} else {
-			n = m.Parts[it.I].Native
-		}
 		was := (*piece)(nil)
-		if !it.New && pieces[it.At].v.Raw() == on.Raw(n) { // not moved
-			was = pieces[it.At]
+		if it.Was >= 0 {
+			was = pieces[it.Was]
 		}
 		text := ""
 		if it.Second {

@@ -83,13 +83,18 @@ func (a *aligner) follow(before, behind int) {
 	}
 }
 
-// Item is one of two kinds of things, such as parts and calls, in its place.
+// Item is one of two kinds of things, such as parts and calls, in its place. Was
+// says what it was; At says only where it stands now: what is new, and what was
+// moved, has the place of what it follows there.
 type Item struct {
 	Second bool
-	I      int  // index among its kind
-	At     int  // its old place, or that of what it follows
-	New    bool // it has no old place
+	I      int // index among its kind
+	Was    int // its old place, -1 for none
+	At     int // the old place that it stands at, or behind
 }
+
+// Stays reports whether the item stands where it stood.
+func (it Item) Stays() bool { return it.Was >= 0 && it.Was == it.At }
 
 // Merge puts two lists into one by their old places, -1 for what is new. What is
 // new stands behind what it follows in its own list. At the head of first it
@@ -101,10 +106,10 @@ func Merge(first, second []int, from int) []Item {
 	i, j := 0, 0
 	for i < len(a) || j < len(b) {
 		if j == len(b) || i < len(a) && a[i] < b[j] {
-			out = append(out, Item{false, i, a[i], first[i] < 0})
+			out = append(out, Item{false, i, first[i], a[i]})
 			i++
 		} else {
-			out = append(out, Item{true, j, b[j], second[j] < 0})
+			out = append(out, Item{true, j, second[j], b[j]})
 			j++
 		}
 	}

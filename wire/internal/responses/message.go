@@ -281,7 +281,7 @@ type spot struct {
 // places returns the parts and calls of m in the order of the wire: both are
 // found again by their texts, and what is new follows what stands before it.
 func (w *writing) places() []spot {
-	var old, now []string
+	var old []string
 	var of []int
 	for i, it := range w.items {
 		for _, p := range it.parts {
@@ -291,21 +291,11 @@ func (w *writing) places() []spot {
 			old, of = append(old, it.call.Native.Raw), append(of, i)
 		}
 	}
-	for _, p := range w.m.Parts {
-		now = append(now, on.Raw(p.Native))
-	}
-	for _, c := range w.m.ToolCalls {
-		now = append(now, on.Raw(c.Native))
-	}
-	at, parts := lens.Align(old, now), len(w.m.Parts)
 	var out []spot
-	for _, it := range lens.Merge(at[:parts], at[parts:], math.MaxInt) {
-		s, i := spot{it.Second, it.I, -1}, it.I
-		if it.Second {
-			i += parts
-		}
-		if at[i] >= 0 {
-			s.from = of[at[i]]
+	for _, it := range on.Order(w.m, old, math.MaxInt) {
+		s := spot{it.Second, it.I, -1}
+		if it.Was >= 0 {
+			s.from = of[it.Was]
 		}
 		out = append(out, s)
 	}
