@@ -118,17 +118,11 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		putContent(e, root, "system", prompt)
 	}
 	e.Elements("messages", messages)
-	if len(tools) > 0 || on.Get(root, "tools").Exists() { // null stays
-		e.Elements("tools", tools)
-	}
+	e.Elements("tools", tools)
 	if req.ToolChoice != h.is.ToolChoice {
 		e.Put(choice(req.ToolChoice)...)
 	}
-	edits, err := e.Edits()
-	if err != nil {
-		return nil, err
-	}
-	body, err := lens.Apply(h.doc, edits)
+	body, err := e.Apply(h.doc)
 	return []byte(body), err
 }
 

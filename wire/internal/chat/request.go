@@ -108,11 +108,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		return nil, err
 	}
 	e.Elements("messages", messages)
-	edits, err := e.Edits()
-	if err != nil {
-		return nil, err
-	}
-	out, err := lens.Apply(r.doc, edits)
+	out, err := e.Apply(r.doc)
 	return []byte(out), err
 }
 

@@ -76,6 +76,7 @@ func TestFreshRefuses(t *testing.T) {
 	for name, req := range map[string]*middleware.Request{
 		"Params":            {Messages: user, Params: json.RawMessage(`[]`)},
 		"Params' config":    {Messages: user, Params: json.RawMessage(`{"generationConfig":1}`), MaxTokens: 1},
+		"Params' choice":    {Messages: user, Params: json.RawMessage(`{"tool_config":{"functionCallingConfig":"ANY"}}`), ToolChoice: middleware.ToolChoice{Name: "a"}},
 		"an opaque part":    {Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartOpaque, Native: &middleware.Native{Dialect: "x"}}}}}},
 		"media of nothing":  {Messages: []middleware.Message{{Role: middleware.RoleUser, Parts: []middleware.Part{{Kind: middleware.PartMedia}}}}},
 		"an unknown role":   {Messages: []middleware.Message{{Role: "critic"}}},

@@ -132,11 +132,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		edit.Put(choice(req.ToolChoice)...)
 	}
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
-	edits, err := edit.Edits()
-	if err != nil {
-		return nil, err
-	}
-	body, err := lens.Apply(h.doc, edits)
+	body, err := edit.Apply(h.doc)
 	return []byte(body), err
 }
 
@@ -225,12 +221,6 @@ func fresh(req *middleware.Request) ([]byte, error) {
 		members = append(members, choice(req.ToolChoice)...)
 	}
 	members = append(members, settings(req)...)
-	params, _ := codec.ParseObject(string(req.Params))
-	for _, key := range []string{"toolConfig", "generationConfig"} {
-		if _, err := on.Kind(params, key, rawjson.Object); err != nil {
-			return nil, codec.Unencodablef("in Params, %s is no object", key)
-		}
-	}
 	body, err := on.WithParams(members, req.Params)
 	return []byte(body), err
 }

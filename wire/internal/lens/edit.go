@@ -32,7 +32,9 @@ func (e *Edit) Elements(path string, items []string) {
 	}
 	name := steps[len(steps)-1]
 	if !e.l.Get(object, name).Exists() {
-		e.Put(List(path, items))
+		if len(items) > 0 {
+			e.Put(List(path, items))
+		}
 		return
 	}
 	edits, err := e.l.Elements(object, name, items)
@@ -74,6 +76,19 @@ func (e *Edit) Edits() ([]rawjson.Edit, error) {
 	return append(edits, e.edits...), err
 }
 
+// Apply returns the text of doc, in which the object stands, with the changes
+// made, if they are Clear.
+func (e *Edit) Apply(doc *rawjson.Doc) (string, error) {
+	edits, err := e.Edits()
+	if err == nil {
+		err = Clear(doc, edits)
+	}
+	if err != nil {
+		return "", err
+	}
+	return codec.Apply(doc.Text(), edits)
+}
+
 // Text returns the object's own text with the changes made.
 func (e *Edit) Text() (string, error) {
 	edits, err := e.Edits()
@@ -108,7 +123,8 @@ func (l Lens) Tools(old, now []middleware.Tool, write func(middleware.Tool) (str
 
 // WithParams returns members and those of params, a JSON object or nothing, as an
 // object. What params says wins, below the same path too; the rest of it follows.
-// It is ErrUnencodable if params is no object.
+// It is ErrUnencodable if params is no object, and if it has something else where
+// an object has to hold a member: then the member would be lost.
 func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	if len(params) == 0 {
 		return l.Object(members...), nil
@@ -117,14 +133,16 @@ func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	if err != nil {
 		return "", codec.Unencodablef("Params are no JSON object")
 	}
-	return codec.Object(l.overlaid(members, given)...), nil
+	if members, err = l.overlaid(members, given); err != nil {
+		return "", err
+	}
+	return codec.Object(members...), nil
 }
 
 // overlaid returns members, without paths, with those of given in the place of
 // the same ones and the others at the end. Of a key that given has twice, the
 // last one counts.
-func (l Lens) overlaid(members []Member, given rawjson.Value) []Member {
-	var out []Member
+func (l Lens) overlaid(members []Member, given rawjson.Value) (out []Member, err error) {
 	at := map[string]int{} // of the keys of given
 	for len(members) > 0 {
 		m, in, rest := members[0], []Member(nil), members[1:]
@@ -141,8 +159,10 @@ func (l Lens) overlaid(members []Member, given rawjson.Value) []Member {
 				continue
 			}
 			at[v.Key()], m = len(out), Raw(v.Key(), v.Raw())
-			if deep && v.Kind() == rawjson.Object {
-				m.Raw = codec.Object(l.overlaid(in, v)...)
+			if deep {
+				if m.Raw, err = l.under(in, v); err != nil {
+					return nil, err
+				}
 			}
 		}
 		out = append(out, m)
@@ -154,5 +174,21 @@ func (l Lens) overlaid(members []Member, given rawjson.Value) []Member {
 		at[v.Key()] = len(out)
 		out = append(out, Raw(v.Key(), given.Get(v.Key()).Raw()))
 	}
-	return out
+	return out, nil
+}
+
+// under returns v, which stands in the place of an object with members, with them
+// in it. null is like no object.
+func (l Lens) under(members []Member, v rawjson.Value) (string, error) {
+	own := l.Object(members...)
+	switch {
+	case v.Kind() == rawjson.Object:
+		all, err := l.overlaid(members, v)
+		return codec.Object(all...), err
+	case own == "{}":
+		return v.Raw(), nil
+	case v.Kind() == rawjson.Null:
+		return own, nil
+	}
+	return "", codec.Unencodablef("in Params, %s is no object", v.Key())
 }

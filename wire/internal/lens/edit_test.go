@@ -36,6 +36,18 @@ func TestEdit(t *testing.T) {
 	_, err = e.Text()
 	require.ErrorIs(t, err, codec.ErrUnencodable, "a stands there twice")
 
+	e = plain.Edit(object(t, `{"l":null,"a":{"l":null},"x":1}`))
+	e.Elements("l", nil)
+	e.Elements("a/l", nil)
+	e.Put(lens.Raw("x", "2"))
+	out, err = e.Text()
+	require.NoError(t, err)
+	require.Equal(t, `{"l":null,"a":{"l":null},"x":2}`, out, "null stays")
+	e.Elements("a/l", []string{"3"})
+	out, err = e.Text()
+	require.NoError(t, err)
+	require.Equal(t, `{"l":null,"a":{"l":[3]},"x":2}`, out)
+
 	e = plain.Edit(object(t, `{"a": {"l": [1, 2]}, "x": 1}`))
 	e.Elements("a/l", []string{"2"})
 	e.Put(lens.None("x"), lens.Text("a/m", "y"))
@@ -73,7 +85,7 @@ func TestWithParams(t *testing.T) {
 		`{}`:                                   `{"model":"m","o":{"t":1},"p":{"q":2}}`,
 		`{"x/y":1,"model":"n","x/y":2}`:        `{"model":"n","o":{"t":1},"p":{"q":2},"x/y":2}`,
 		`{"o":{"s":3, "t":4},"none":0}`:        `{"model":"m","o":{"t":4,"s":3},"none":0,"p":{"q":2}}`,
-		`{"o":{"n":5},"p":null}`:               `{"model":"m","o":{"t":1,"n":5},"p":null}`,
+		`{"o":{"n":5},"p":null}`:               `{"model":"m","o":{"t":1,"n":5},"p":{"q":2}}`,
 		`{"tool_config":{"a":1},"o":{"t":{}}}`: `{"model":"m","o":{"t":{}},"p":{"q":2},"tool_config":{"a":1}}`,
 	} {
 		got, err := plain.WithParams(members, []byte(params))
@@ -83,7 +95,7 @@ func TestWithParams(t *testing.T) {
 	got, err := both.WithParams([]lens.Member{lens.Text("toolConfig/mode", "x")}, []byte(`{"tool_config":{"a":1}}`))
 	require.NoError(t, err)
 	require.Equal(t, `{"tool_config":{"mode":"x","a":1}}`, got)
-	for _, bad := range []string{`[]`, `{`} {
+	for _, bad := range []string{`[]`, `{`, `{"o":5}`, `{"p":[{"q":3}]}`} {
 		_, err := plain.WithParams(members, []byte(bad))
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 	}

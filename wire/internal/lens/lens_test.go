@@ -186,13 +186,15 @@ func TestClear(t *testing.T) {
 	require.NoError(t, err)
 	root := doc.Root()
 	whole := codec.Replace(root.Get("b"), "3")
-	out, err := lens.Apply(doc, []rawjson.Edit{whole})
+	require.NoError(t, lens.Clear(doc, nil))
+	e := plain.Edit(root)
+	e.Add([]rawjson.Edit{whole}, nil)
+	out, err := e.Apply(doc)
 	require.NoError(t, err)
 	require.Equal(t, `{"a": {"x": 1}, "a": {"x": 2}, "b": 3}`, out)
-	inside := codec.Replace(root.Get("a").Get("x"), "3")
-	_, err = lens.Apply(doc, []rawjson.Edit{inside, whole})
+	e.Add([]rawjson.Edit{codec.Replace(root.Get("a").Get("x"), "3")}, nil)
+	_, err = e.Apply(doc)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-	require.NoError(t, lens.Clear(doc, nil))
 }
 
 func TestMembers(t *testing.T) {

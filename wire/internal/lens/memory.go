@@ -22,7 +22,8 @@ type remembered struct {
 // Remember returns a Native of this dialect with that text, of which Again will
 // return is. A format does so at two places: the root of a request and that of
 // an answer. is must not be changed any more; the caller of the codec gets a
-// clone of what is in it.
+// clone of what is in it. Nor may is lead to the Native that this returns, which
+// would then never be freed.
 func (l Lens) Remember(raw string, is any) *middleware.Native {
 	n := l.Native(raw)
 	key := weak.Make(n)

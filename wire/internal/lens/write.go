@@ -179,14 +179,6 @@ func (l Lens) spelled(object rawjson.Value, name string) (string, error) {
 	return key, nil
 }
 
-// Apply returns the text of doc with edits made, if they are Clear.
-func Apply(doc *rawjson.Doc, edits []rawjson.Edit) (string, error) {
-	if err := Clear(doc, edits); err != nil {
-		return "", err
-	}
-	return codec.Apply(doc.Text(), edits)
-}
-
 // Clear returns ErrUnencodable if one of edits lies inside a member whose key
 // stands there twice: readers differ on which of the two counts. An edit may
 // replace a value that holds such members as a whole.

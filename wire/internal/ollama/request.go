@@ -99,11 +99,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
 	edit.Elements("messages", messages)
 	edit.Elements("tools", tools)
-	edits, err := edit.Edits()
-	if err != nil {
-		return nil, err
-	}
-	body, err := lens.Apply(h.doc, edits)
+	body, err := edit.Apply(h.doc)
 	return []byte(body), err
 }
 

@@ -159,17 +159,11 @@ func (h *request) edit(req *middleware.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if len(tools) > 0 || on.Get(root, "tools").Exists() {
-		edit.Elements("tools", tools)
-	}
+	edit.Elements("tools", tools)
 	if err := h.editInput(edit, req); err != nil {
 		return "", err
 	}
-	edits, err := edit.Edits()
-	if err != nil {
-		return "", err
-	}
-	return lens.Apply(h.doc, edits)
+	return edit.Apply(h.doc)
 }
 
 // editInput edits instructions and input. The leading system message goes back
