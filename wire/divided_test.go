@@ -97,3 +97,15 @@ func TestOllamaLinesBehindAList(t *testing.T) {
 		require.Empty(t, s.Take())
 	}
 }
+
+// What stands behind a list is not safe to show, even if an object in it could
+// be an element.
+func TestGeminiBehindAList(t *testing.T) {
+	t.Parallel()
+	const text = `{"candidates":[{"content":{"role":"model","parts":[{"text":"Hi."}]}}]}`
+	const call = `{"candidates":{"content":{"role":"model","parts":[{"functionCall":{"name":"pay","args":{"amount":5}}}]}},"also":` + text + `}`
+	s := wire.Gemini().NewStream(nil, nil)
+	_, err := s.Write([]byte("[" + text + "]" + call))
+	require.NoError(t, err)
+	require.Equal(t, len("["+text), s.Safe())
+}

@@ -263,7 +263,9 @@ func (b *Buffer) element() (Event, bool) {
 				b.start = b.looked
 			}
 		case '}', ']':
-			if b.depth--; b.depth == 1 && b.start >= 0 {
+			b.depth--
+			b.held = b.held || b.depth == 0 // what is behind the list is no element of it
+			if b.depth == 1 && b.start >= 0 {
 				b.looked++
 				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked], free: true}
 				b.at, b.start = b.looked, -1
