@@ -120,7 +120,7 @@ func TestPatchLaw(t *testing.T) {
 				want = slices.Delete(want, at, at+1)
 			}
 		}
-		edits, err := codec.SetAll(object, members...)
+		edits, err := put(object, members...)
 		require.NoError(t, err)
 		got := apply(t, text, edits...)
 		require.Equal(t, append([]member{}, want...), membersOf(parse(t, got)), got)

@@ -86,9 +86,9 @@ func TestUnset(t *testing.T) {
 	} {
 		p := codec.NewPatch(parse(t, c.text))
 		p.Unset("a")
-		got, err := p.Text()
+		edits, err := p.Edits()
 		require.NoError(t, err, c.text)
-		require.Equal(t, c.want, got, c.text)
+		require.Equal(t, c.want, apply(t, c.text, edits...))
 	}
 }
 

@@ -82,19 +82,3 @@ func (p *Patch) Edits() ([]rawjson.Edit, error) {
 	}
 	return append(edits, last), nil
 }
-
-// Text returns the object's own text with the changes made.
-func (p *Patch) Text() (string, error) {
-	edits, err := p.Edits()
-	if err != nil {
-		return "", err
-	}
-	return Within(p.object, edits)
-}
-
-// SetAll is a Patch of object with members put.
-func SetAll(object rawjson.Value, members ...Member) ([]rawjson.Edit, error) {
-	p := NewPatch(object)
-	p.Put(members...)
-	return p.Edits()
-}
