@@ -2,6 +2,7 @@ package mend_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -369,9 +370,12 @@ func TestRules(t *testing.T) {
 	require.Len(t, mend.All(), 17)
 	require.Subset(t, mend.All(), mend.Certain())
 	require.NotNil(t, mend.None(), "nil means Default")
+	page, err := os.ReadFile("../docs/mending.md")
+	require.NoError(t, err)
 	for _, r := range mend.All() {
 		require.True(t, r.Known())
-		require.NotContains(t, r.String(), "Rule(")
+		require.NotEmpty(t, r.String())
+		require.Contains(t, string(page), r.String(), "docs/mending.md has a row for each rule")
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 
 // valueFixes returns what the rules propose for a value of the wrong type, or
 // one that is not among those enumerated. Omit, Unwrap and Echo stand alone
-// where they apply: they say what the value is.
+// where they apply: they say what the value is. A fix that keeps others from being
+// proposed asks m.on itself; the search asks it for all others.
 func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	s, want := m.schema.Root(), view.Object
 	if !p.has(codeNotObject) {

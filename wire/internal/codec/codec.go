@@ -36,7 +36,9 @@ const (
 )
 
 // Format is one wire format. A Format holds no state and is safe for
-// concurrent use; what it says of each method is in package wire.
+// concurrent use; what it says of each method is in package wire. Two methods are
+// optional, with a default for a format without them: EndsWith (ending.go) and
+// RenamePrevious (package wire).
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool
@@ -72,7 +74,8 @@ type Format interface {
 }
 
 // Stream reads one answer in one format. Package wire has the contract of what
-// is exported there; a Cursor around it keeps what the client was given.
+// is exported there; a Cursor around it keeps what the client was given. Renamed
+// (cursor.go) is optional.
 type Stream interface {
 	Write(p []byte) (int, error)
 	Safe() int

@@ -4,7 +4,8 @@
 // A format has two functions for each kind of thing, such as a tool or a call.
 // One reads it from JSON. The other projects it onto members: the keys and the
 // JSON texts that it has on the wire. There is no third function for an edit and
-// no record of what was read:
+// no record of what was read. (The comparisons of package codec, SameRequest and
+// the like, find out first whether anything changed at all.)
 //
 //	Raw (text of the Native) ── read ──▶ was ── project ──▶ members ┐
 //	                                                                ├▶ the members that differ
