@@ -192,3 +192,18 @@ func TestAnthropicCallBehindBlocksAfterTheEnd(t *testing.T) {
 	_, err = added(eventStream(startOf(""), messageEnd, `{"type":"message_stop"}`, payOpen, payDelta, payStop))
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
+
+// Clients that go by the names of events and those that go by their types would
+// number the blocks of a call differently behind a stream that has both.
+func TestAnthropicCallsBehindEventsWithoutNames(t *testing.T) {
+	t.Parallel()
+	s := wire.Anthropic().NewStream(nil, nil)
+	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop)
+	_, err := s.Write([]byte(strings.Replace(first, "event: message_start\n", "", 1)))
+	require.NoError(t, err)
+	require.Contains(t, string(s.Take()), "Hi.")
+	_, err = s.Close()
+	require.NoError(t, err)
+	_, err = s.Rest(requirePay(t, wire.Anthropic(), messageStream("", payOpen, payDelta, payStop)))
+	require.ErrorIs(t, err, wire.ErrUnencodable)
+}

@@ -288,6 +288,8 @@ func (s *stream) splice(a *answer, resp *middleware.Response) (string, error) {
 		return a.write(resp)
 	case s.a.named && a.whole == nil && !a.named && p.begun:
 		return "", codec.Unencodablef("events without names behind those that have some")
+	case s.a.named && s.bare && p.begun && len(resp.Message.ToolCalls) > 0: // clients that go by names see other blocks than the rest
+		return "", codec.Unencodablef("calls behind events of which some have no name")
 	}
 	items, err := a.items(resp)
 	if err != nil {
