@@ -159,7 +159,7 @@ func TestCheckpointAfterEachResult(t *testing.T) {
 	require.Contains(t, runs, "map[call_5:1]", "before a call begins, the results before it are saved")
 }
 
-// A failed save is told beside another error: whoever waits for a decision must
+// A failed save is told beside another error: the caller that waits for a decision must
 // know that the results of this turn are not saved.
 func TestCheckpointErrorBesideAnother(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func TestStreamIsHeld(t *testing.T) {
 	}
 }
 
-// TestResetOnlyAfterShown: text that nobody saw needs no event that voids
+// TestResetOnlyAfterShown: text that was not shown needs no event that voids
 // it.
 func TestResetOnlyAfterShown(t *testing.T) {
 	t.Parallel()

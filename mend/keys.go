@@ -50,7 +50,7 @@ type stray struct {
 }
 
 // object compares what is at pointer with the schema for it, once for each
-// document. Of a key that stands there twice every member counts.
+// document. Of a key that appears twice every member counts.
 func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 	if m.doc != doc {
 		m.doc, m.objects = doc, map[string]*object{}

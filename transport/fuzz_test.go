@@ -75,7 +75,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		verdicts, _ := validator.Validate(t.Context(), asked.Tools, resp.Message.ToolCalls...)
 		for i, v := range verdicts {
-			if !v.OK() && len(resp.Choices) == 0 { // of several choices none is judged
+			if !v.OK() && len(resp.Choices) == 0 { // several choices are not validated
 				t.Fatalf("%q came as %q: call %d is not valid", body, got, i)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // brittle is a codec whose streams panic in the methods of that name. Take does
-// so behind the first bytes that it gives if it stands there as "Take again".
+// so behind the first bytes that it gives if it is there as "Take again".
 type brittle struct {
 	wire.Codec
 	in string

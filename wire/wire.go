@@ -6,7 +6,7 @@
 //	…
 //	body, err = wire.OpenAIChat().EncodeRequest(req.With(turn...))
 //
-// What nobody changed comes out byte for byte: key order, white space, the
+// What was not changed comes out byte for byte: key order, white space, the
 // spelling of numbers, reasoning, signatures, cache marks and members that this
 // package has never heard of. A change is an edit of the recorded body, made in
 // every place that holds a copy of the changed value. A change that the format

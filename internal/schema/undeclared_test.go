@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	_ "embed"
 	"strings"
 	"testing"
 	"time"
@@ -11,23 +12,10 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-const located = `{
-	"properties": {
-		"plain": {"type": "string"},
-		"ref": {"$ref": "#/$defs/a%20b"},
-		"list": {"type": "array", "items": {"$ref": "#/$defs/a%20b"}},
-		"tuple": {"prefixItems": [{"const": 0}, {"const": 1}], "items": {"const": "rest"}},
-		"old": {"items": [{"const": 0}], "additionalItems": {"const": "rest"}},
-		"any": {"anyOf": [{"type": "null"}, {"properties": {"x": {"const": "in anyOf"}}}]},
-		"one": {"oneOf": [{"$ref": "#/$defs/a%20b"}]},
-		"map": {"additionalProperties": {"properties": {"y": {"const": "in a map"}}}},
-		"tree": {"$ref": "#"},
-		"a/b~c": {"const": "escaped"}
-	},
-	"allOf": [{"properties": {"all": {"const": "in allOf"}, "plain": {"const": "later"}}, "required": ["plain", "all"]}],
-	"required": ["plain"],
-	"$defs": {"a b": {"properties": {"z": {"const": "in a definition"}}, "required": ["z"]}}
-}`
+// located is the schema of the tests of package view.
+//
+//go:embed view/testdata/located.json
+var located string
 
 func TestUndeclared(t *testing.T) {
 	t.Parallel()

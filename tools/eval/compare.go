@@ -24,7 +24,7 @@ const (
 
 // compare judges a call by the truth that is nearest to it. changes are what
 // made it of the call that was sent.
-func (j judge) compare(s sample, call middleware.ToolCall, changes []middleware.Change) outcome {
+func (j checker) compare(s sample, call middleware.ToolCall, changes []middleware.Change) outcome {
 	var args map[string]any
 	if decode([]byte(call.Arguments), &args) != nil {
 		return unknown
@@ -54,7 +54,7 @@ func (j judge) compare(s sample, call middleware.ToolCall, changes []middleware.
 }
 
 // accepts reports whether the tool's own schema accepts any truth about it.
-func (j judge) accepts(s sample, name string) bool {
+func (j checker) accepts(s sample, name string) bool {
 	return slices.ContainsFunc(s.truths, func(t truth) bool {
 		text, err := json.Marshal(t.example())
 		return t.of(name) && err == nil && len(j.issues(s, middleware.ToolCall{Name: name, Arguments: string(text)})) == 0

@@ -103,7 +103,7 @@ type study struct {
 // evaluate goes through the calls under a directory.
 func evaluate(dir string) (*study, error) {
 	st := &study{setups: setups(), sources: map[string]*group{}, models: map[string]*group{}, faults: map[string]*distinct{}}
-	j := newJudge()
+	j := newChecker()
 	var err error
 	if st.fingerprint, err = fingerprint(dir); err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func evaluate(dir string) (*study, error) {
 	return st, err
 }
 
-func (st *study) take(j judge, s sample) {
+func (st *study) take(j checker, s sample) {
 	one := group{calls: 1, bySetups: make([]tally, len(st.setups))}
 	issues, changed := st.asSent(j, s)
 	one.changed += changed
@@ -162,7 +162,7 @@ func (st *study) take(j judge, s sample) {
 
 // asSent judges a call as it was sent, and reports 1 if it is valid and not
 // left alone where every mend is on.
-func (st *study) asSent(j judge, s sample) (issues []middleware.Issue, changed int) {
+func (st *study) asSent(j checker, s sample) (issues []middleware.Issue, changed int) {
 	everything := st.setups[len(st.setups)-2] // without strip
 	if untouched(everything.verdict(s.tools, s.call), s.call) {
 		return nil, 0

@@ -40,7 +40,7 @@ type liveCase struct {
 
 // liveCases returns at most limit calls of each kind, one for each question.
 // Their order depends on nothing but their content, and the kinds alternate.
-func liveCases(j judge, standard setup, dir string, limit int) ([]liveCase, error) {
+func liveCases(j checker, standard setup, dir string, limit int) ([]liveCase, error) {
 	first := [kinds]map[string]liveCase{}
 	for k := range first {
 		first[k] = map[string]liveCase{}
@@ -76,7 +76,7 @@ const maxTools = 1500
 
 // usable reports whether the question is whole and its truth known, the tools
 // fit, and {} would not be valid.
-func (c *liveCase) usable(j judge) bool {
+func (c *liveCase) usable(j checker) bool {
 	if c.question == "" || strings.HasSuffix(c.question, " more]") ||
 		!slices.ContainsFunc(c.truths, func(t truth) bool { return !t.exact && t.of(c.call.Name) }) {
 		return false
@@ -87,7 +87,7 @@ func (c *liveCase) usable(j judge) bool {
 }
 
 // cases returns what c is a case of.
-func (c liveCase) cases(j judge, standard setup) []liveCase {
+func (c liveCase) cases(j checker, standard setup) []liveCase {
 	var object map[string]json.RawMessage
 	isObject := json.Unmarshal([]byte(c.call.Arguments), &object) == nil
 	switch issues := standard.verdict(c.tools, c.call).Issues; {
@@ -113,7 +113,7 @@ func (c liveCase) cases(j judge, standard setup) []liveCase {
 
 // echoes reports whether the call is broken or cut and its echo is not {}, and
 // sets c.alone.
-func (c *liveCase) echoes(j judge) bool {
+func (c *liveCase) echoes(j checker) bool {
 	echo := batch.Echo(middleware.Assistant("", c.call), c.tools).ToolCalls[0]
 	c.alone = len(j.issues(c.sample, echo)) == 0
 	return echo.Arguments != "{}" && echo.Arguments != c.call.Arguments
@@ -121,7 +121,7 @@ func (c *liveCase) echoes(j judge) bool {
 
 // first asks the model the question of a case of kind own. ok reports whether
 // the answer is one to re-ask.
-func (c *liveCase) first(ctx context.Context, j judge, standard setup, model middleware.ModelCall) (ok bool, err error) {
+func (c *liveCase) first(ctx context.Context, j checker, standard setup, model middleware.ModelCall) (ok bool, err error) {
 	resp, err := model(ctx, &middleware.Request{Tools: c.tools, Messages: []middleware.Message{middleware.User(c.question)}})
 	if err != nil {
 		return false, err
@@ -151,7 +151,7 @@ type answered struct{ valid, right, copied bool }
 
 // reask gives the call of c to a stack as the model's first answer, and the
 // re-ask to the model. The model's answer is not repaired.
-func (c liveCase) reask(ctx context.Context, j judge, f form, model middleware.ModelCall) (answered, error) {
+func (c liveCase) reask(ctx context.Context, j checker, f form, model middleware.ModelCall) (answered, error) {
 	var echo string
 	asked := false
 	scripted := func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
@@ -195,7 +195,7 @@ func compareLive(ctx context.Context, dir, url string, limit int, out io.Writer)
 	if err != nil {
 		return err
 	}
-	j, standard := newJudge(), newSetup("", strip.Optional, mend.Default())
+	j, standard := newChecker(), newSetup("", strip.Optional, mend.Default())
 	cases, err := liveCases(j, standard, dir, limit)
 	if err != nil {
 		return err
@@ -221,7 +221,7 @@ func compareLive(ctx context.Context, dir, url string, limit int, out io.Writer)
 	return err
 }
 
-func (c liveCase) pair(ctx context.Context, j judge, standard setup, model middleware.ModelCall) (pair, bool, error) {
+func (c liveCase) pair(ctx context.Context, j checker, standard setup, model middleware.ModelCall) (pair, bool, error) {
 	if c.kind == own {
 		if ok, err := c.first(ctx, j, standard, model); !ok {
 			return pair{}, false, err

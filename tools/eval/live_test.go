@@ -50,7 +50,7 @@ func liveData(t *testing.T) string {
 func TestLiveCases(t *testing.T) {
 	t.Parallel()
 	dir := liveData(t)
-	j, standard := newJudge(), newSetup("", strip.Optional, mend.Default())
+	j, standard := newChecker(), newSetup("", strip.Optional, mend.Default())
 	cases, err := liveCases(j, standard, dir, 10)
 	require.NoError(t, err)
 	var got []string

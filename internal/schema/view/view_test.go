@@ -1,6 +1,7 @@
 package view_test
 
 import (
+	_ "embed"
 	"fmt"
 	"strings"
 	"testing"
@@ -17,23 +18,8 @@ func read(t *testing.T, text string) *view.View {
 	return v
 }
 
-const located = `{
-	"properties": {
-		"plain": {"type": "string"},
-		"ref": {"$ref": "#/$defs/a%20b"},
-		"list": {"type": "array", "items": {"$ref": "#/$defs/a%20b"}},
-		"tuple": {"prefixItems": [{"const": 0}, {"const": 1}], "items": {"const": "rest"}},
-		"old": {"items": [{"const": 0}], "additionalItems": {"const": "rest"}},
-		"any": {"anyOf": [{"type": "null"}, {"properties": {"x": {"const": "in anyOf"}}}]},
-		"one": {"oneOf": [{"$ref": "#/$defs/a%20b"}]},
-		"map": {"additionalProperties": {"properties": {"y": {"const": "in a map"}}}},
-		"tree": {"$ref": "#"},
-		"a/b~c": {"const": "escaped"}
-	},
-	"allOf": [{"properties": {"all": {"const": "in allOf"}, "plain": {"const": "later"}}, "required": ["plain", "all"]}],
-	"required": ["plain"],
-	"$defs": {"a b": {"properties": {"z": {"const": "in a definition"}}, "required": ["z"]}}
-}`
+//go:embed testdata/located.json
+var located string
 
 func TestAt(t *testing.T) {
 	t.Parallel()

@@ -21,7 +21,7 @@
 // In a stream, content_block_start, _delta and _stop bring a block piece by
 // piece, and message_delta brings the finish reason and the last figures. A
 // changed answer keeps the events of the blocks that keep their index; the
-// others are unfolded again, and events that nobody knows stay. A stream that
+// others are unfolded again, and events that the format does not define stay. A stream that
 // the official SDKs read differently is unreadable (stream.go, fits).
 //
 // Copies: message_start may hold blocks that came whole, and its figures are

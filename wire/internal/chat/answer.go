@@ -106,7 +106,7 @@ func inHistory(choice rawjson.Value) (rawjson.Value, error) {
 	}
 	text, err := on.Set(v, members...)
 	if err != nil {
-		return v, codec.Shapef("a message with a member that stands there twice")
+		return v, codec.Shapef("a message with a member that appears twice")
 	}
 	return codec.ParseObject(text)
 }

@@ -247,7 +247,7 @@ func (e *entry) itemText() string {
 // bag keeps what deltas said of members that are not known here, in the order in
 // which they came first: lists are joined, of objects the last counts. A text or
 // a number that came more than once is a label of the delta, or a piece of what
-// nobody knows: it is left out.
+// no format defines: it is left out.
 type bag []said
 
 type said struct {

@@ -159,12 +159,12 @@ func TestRefusedEdit(t *testing.T) {
 		body string
 		edit func(*middleware.Request)
 	}{
-		"member that stands there twice": {twice, func(r *middleware.Request) { r.Model = "x" }},
-		"messages twice":                 {twice, func(r *middleware.Request) { r.Messages = []middleware.Message{middleware.User("x")} }},
-		"content twice":                  {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[0].Parts[0].Text = "x" }},
-		"copy of reasoning":              {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[1].Parts[0].Text = "x" }},
-		"call in both forms":             {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[1].ToolCalls[0].Name = "x" }},
-		"opaque part changed":            {requests["everything"], func(r *middleware.Request) { r.Messages[1].Parts[4].Text = "x" }},
+		"member that appears twice": {twice, func(r *middleware.Request) { r.Model = "x" }},
+		"messages twice":            {twice, func(r *middleware.Request) { r.Messages = []middleware.Message{middleware.User("x")} }},
+		"content twice":             {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[0].Parts[0].Text = "x" }},
+		"copy of reasoning":         {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[1].Parts[0].Text = "x" }},
+		"call in both forms":        {strings.Replace(twice, `,"messages":[]`, "", 1), func(r *middleware.Request) { r.Messages[1].ToolCalls[0].Name = "x" }},
+		"opaque part changed":       {requests["everything"], func(r *middleware.Request) { r.Messages[1].Parts[4].Text = "x" }},
 		"foreign opaque part": {requests["plain"], func(r *middleware.Request) {
 			r.Messages[0].Parts = []middleware.Part{{Kind: middleware.PartOpaque, Native: &middleware.Native{Dialect: "other", Raw: "{}"}}}
 		}},

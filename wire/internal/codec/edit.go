@@ -17,7 +17,7 @@ func Replace(v rawjson.Value, raw string) rawjson.Edit {
 
 // Set returns the edit that gives object a member key with the value raw:
 // the old value is replaced, or a member is added at the end. It is
-// ErrUnencodable if the key stands there twice. Several at one object go
+// ErrUnencodable if the key appears twice. Several at one object go
 // through a Patch.
 func Set(object rawjson.Value, key, raw string) (rawjson.Edit, error) {
 	found, err := Only(object, key)
@@ -31,7 +31,7 @@ func Set(object rawjson.Value, key, raw string) (rawjson.Edit, error) {
 }
 
 // Only returns the member of that key, absent if there is none. It is
-// ErrUnencodable if the key stands there twice, or object is none: then an edit
+// ErrUnencodable if the key appears twice, or object is none: then an edit
 // of the member would be one of many readings.
 func Only(object rawjson.Value, key string) (rawjson.Value, error) {
 	if object.Kind() != rawjson.Object {
@@ -43,7 +43,7 @@ func Only(object rawjson.Value, key string) (rawjson.Value, error) {
 			continue
 		}
 		if found.Exists() {
-			return rawjson.Value{}, Unencodablef("%s stands there twice", key)
+			return rawjson.Value{}, Unencodablef("%s appears twice", key)
 		}
 		found = m
 	}

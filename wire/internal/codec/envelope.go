@@ -20,7 +20,7 @@ type Known struct {
 }
 
 // Check returns an error that wraps ErrShape if readers of v differ on what a
-// known member is: it stands there twice, however its key is escaped, or a key
+// known member is: it appears twice, however its key is escaped, or a key
 // differs from a known one in case only. encoding/json takes such a key for the
 // known one, and of two members some readers take the first, some the last. v
 // is an object or a list of objects; of anything else nothing is said.
@@ -51,7 +51,7 @@ func (e Envelope) object(v rawjson.Value) error {
 		case !exact:
 			return Shapef("a member differs from %s in case only", e[i].Key)
 		case seen&(1<<i) != 0:
-			return Shapef("%s stands there twice", e[i].Key)
+			return Shapef("%s appears twice", e[i].Key)
 		}
 		seen |= 1 << i
 		if e[i].In == nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // The comparisons find out what a middleware changed in what was decoded. They
-// leave Native out. Strings that nobody changed share their memory, so that
+// leave Native out. Strings that did not change share their memory, so that
 // comparing them costs next to nothing.
 
 // SameCall reports whether a and b differ in nothing that a codec writes.

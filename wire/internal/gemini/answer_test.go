@@ -243,7 +243,7 @@ func TestAnswerRefuses(t *testing.T) {
 	}
 }
 
-// A member that stands there twice on the way to a call is read in two ways.
+// A member that appears twice on the way to a call is read in two ways.
 func TestAnswerTwice(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{

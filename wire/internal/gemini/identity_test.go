@@ -59,7 +59,7 @@ func TestSwappedResults(t *testing.T) {
 	}
 }
 
-// A refused call that nobody changed keeps its finish reason after storage, whatever
+// A refused call that did not change keeps its finish reason after storage, whatever
 // its place in the conversation.
 func TestStoredRefusedCall(t *testing.T) {
 	t.Parallel()

@@ -214,7 +214,7 @@ func (w *writer) content(run lens.Run) (string, error) {
 	return edit.Text()
 }
 
-// same returns the text of a content that nobody changed.
+// same returns the text of a content that did not change.
 func (w *writer) same(run lens.Run) (string, error) {
 	for i, m := range run.Messages {
 		if m.Role == middleware.RoleTool {

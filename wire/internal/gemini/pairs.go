@@ -66,7 +66,7 @@ func (w *writer) note(calls []middleware.ToolCall) error {
 // reaches returns an error if the server takes the result m, which has that id on
 // the wire, for that of another call. That is so where calls have no ids, and
 // results come in another order, or some are missing. A result for a call that is
-// not in the history is nobody's, and passes.
+// not in the history belongs to no response, and passes.
 func (w *writer) reaches(m middleware.Message, id string) error {
 	call := w.answered(id, m.ToolName)
 	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {

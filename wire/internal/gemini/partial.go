@@ -98,7 +98,7 @@ func (j *partial) join() (*piece, error) {
 	}
 	text, err := on.Set(j.head.v, members...)
 	if err != nil {
-		return nil, codec.Shapef("a member of a call in pieces that stands there twice")
+		return nil, codec.Shapef("a member of a call in pieces that appears twice")
 	}
 	v, err := codec.ParseObject(text)
 	if err != nil {

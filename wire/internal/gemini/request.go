@@ -106,7 +106,7 @@ func (h *request) readContents(root rawjson.Value) error {
 	return nil
 }
 
-// EncodeRequest is part of wire.Codec. What nobody changed is not written: the
+// EncodeRequest is part of wire.Codec. What was not changed is not written: the
 // messages, the tools and the settings are compared one after the other, and each
 // keeps its bytes.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {

@@ -271,7 +271,7 @@ func TestRequestRefuses(t *testing.T) {
 		req := request(t, body)
 		req.Messages[0].ToolCalls[0].Arguments = `{"x":1}`
 		_, err := wire.EncodeRequest(req)
-		require.ErrorIs(t, err, codec.ErrUnencodable, "%s stands there twice", name)
+		require.ErrorIs(t, err, codec.ErrUnencodable, "%s appears twice", name)
 	}
 }
 

@@ -194,7 +194,7 @@ func (e element) text() (string, error) {
 	return codec.Within(e.v, edits)
 }
 
-// toolText writes a tool: a function, or one of the provider that nobody changed.
+// toolText writes a tool: a function, or one of the provider that did not change.
 func toolText(t middleware.Tool) (string, error) {
 	v, err := on.Value(t.Native)
 	if err != nil {

@@ -30,5 +30,5 @@ func TestApplyAll(t *testing.T) {
 	require.ErrorIs(t, chunks[2].Add(plain.Put(chunks[2].Root(), lens.Raw("a", "5"))), codec.ErrUnencodable)
 	require.NoError(t, chunks[2].Add(plain.Put(chunks[2].Root().Get("a"), lens.Raw("b", "5"))))
 	_, err = lens.ApplyAll(text, chunks)
-	require.ErrorIs(t, err, codec.ErrUnencodable, "a stands there twice")
+	require.ErrorIs(t, err, codec.ErrUnencodable, "a appears twice")
 }

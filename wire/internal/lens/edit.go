@@ -44,7 +44,7 @@ func (e *Edit) Elements(path string, items []string) {
 	e.Add(edits, err)
 }
 
-// once returns an error if one of steps stands there twice.
+// once returns an error if one of steps appears twice.
 func (e *Edit) once(steps []string) error {
 	object := e.object
 	for _, step := range steps {

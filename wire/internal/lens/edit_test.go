@@ -34,7 +34,7 @@ func TestEdit(t *testing.T) {
 	require.Equal(t, v.Raw(), out)
 	e.Elements("a/l", []string{"3"})
 	_, err = e.Text()
-	require.ErrorIs(t, err, codec.ErrUnencodable, "a stands there twice")
+	require.ErrorIs(t, err, codec.ErrUnencodable, "a appears twice")
 
 	e = plain.Edit(object(t, `{"l":null,"a":{"l":null},"x":1}`))
 	e.Elements("l", nil)

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What was remembered goes when nobody holds the Native any more.
+// What was remembered is freed once nothing references the Native.
 func TestMemoryIsFreed(t *testing.T) {
 	t.Parallel()
 	key := weak.Make(Lens{Dialect: "test"}.Remember("text", "what was read"))

@@ -64,7 +64,7 @@ func (l Lens) Set(v rawjson.Value, members ...Member) (string, error) {
 // Put returns the edits that set members of object, in the text that object
 // stands in. Call it once for one object, with all of its members: two edits
 // that add to an object do not know of each other's comma. The error wraps
-// ErrUnencodable: a key on the way stands there twice, or holds no object.
+// ErrUnencodable: a key on the way appears twice, or holds no object.
 func (l Lens) Put(object rawjson.Value, members ...Member) ([]rawjson.Edit, error) {
 	p := codec.NewPatch(object)
 	for len(members) > 0 {
@@ -168,7 +168,7 @@ func (l Lens) spelled(object rawjson.Value, name string) (string, error) {
 		switch k := m.Key(); {
 		case k == key || !l.is(k, name):
 		case key != "":
-			return "", codec.Unencodablef("%s stands there in two spellings", name)
+			return "", codec.Unencodablef("%s appears in two spellings", name)
 		default:
 			key = k
 		}
@@ -180,7 +180,7 @@ func (l Lens) spelled(object rawjson.Value, name string) (string, error) {
 }
 
 // Clear returns ErrUnencodable if one of edits lies inside a member whose key
-// stands there twice: readers differ on which of the two counts. An edit may
+// appears twice: readers differ on which of the two counts. An edit may
 // replace a value that holds such members as a whole.
 func Clear(doc *rawjson.Doc, edits []rawjson.Edit) error {
 	twice := doc.Duplicates()
@@ -192,7 +192,7 @@ func Clear(doc *rawjson.Doc, edits []rawjson.Edit) error {
 		start, end := v.Span()
 		i := sort.Search(len(edits), func(i int) bool { return edits[i].Start > start })
 		if i < len(edits) && edits[i].End < end {
-			return codec.Unencodablef("the change lies in a member that stands there twice")
+			return codec.Unencodablef("the change lies in a member that appears twice")
 		}
 	}
 	return nil

@@ -262,7 +262,7 @@ func TestEncodeRequestRefuses(t *testing.T) {
 	}
 }
 
-// A member that stands there twice is read, kept, and not edited.
+// A member that appears twice is read, kept, and not edited.
 func TestEncodeRequestDuplicates(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -159,7 +159,7 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 	require.Equal(t, resp.Native.Raw, string(out))
 	resp.Usage.Input++
 	_, err = format.EncodeResponse(resp)
-	require.ErrorIs(t, err, codec.ErrUnencodable, "a usage that stands there twice")
+	require.ErrorIs(t, err, codec.ErrUnencodable, "a usage that appears twice")
 }
 
 // What a rude middleware does in place is seen, too.

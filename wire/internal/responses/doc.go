@@ -36,7 +36,7 @@
 // apart again; input.go does so for a request, where the provider may have some
 // of them already. stream.go takes events, fold.go makes items of them, agree.go
 // compares the copies of a call, and unfold.go makes events of items. All of
-// them work on texts: an item that nobody changed is found again by its text, in
+// them work on texts: an item that did not change is found again by its text, in
 // memory as after storage.
 //
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".

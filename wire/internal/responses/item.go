@@ -203,7 +203,7 @@ func first(v rawjson.Value, keys []string, other string) (rawjson.Value, string)
 }
 
 // callMembers projects a call onto the form that v, a call, has; f is that of its
-// type. Arguments are a string, unless an object stands there already.
+// type. Arguments are a string, unless an object is there already.
 func callMembers(v rawjson.Value, f form, c middleware.ToolCall) []lens.Member {
 	args, key := arguments(v, f)
 	raw := rawjson.Quote(c.Arguments)

@@ -155,7 +155,7 @@ func (t *tape) copy(ev event, text string, edits []rawjson.Edit) error {
 
 // finish copies what the recording has, from event n on, of the items that have
 // begun, under other numbers; before the event end also what is of no item, such
-// as comments and events that nobody knows.
+// as comments and events that the format does not define.
 func (t *tape) finish(n, end int) error {
 	for i := n; i < len(t.events); i++ {
 		ev := t.events[i]

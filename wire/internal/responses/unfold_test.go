@@ -31,7 +31,7 @@ func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
 	require.Contains(t, end, `"output":[`+plainMessage)
 }
 
-// A number that stands there twice is in nobody's way as long as no event comes
+// A number that appears twice is in nobody's way as long as no event comes
 // or goes before it.
 func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
 	t.Parallel()

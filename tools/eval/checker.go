@@ -33,11 +33,11 @@ func (s setup) verdict(tools []middleware.Tool, call middleware.ToolCall) middle
 	return verdicts[0]
 }
 
-// judge judges calls as they are: nothing is stripped or mended.
-type judge struct{ plain setup }
+// checker validates calls as they are, without stripping and repairs.
+type checker struct{ plain setup }
 
-func newJudge() judge { return judge{newSetup("", strip.Off, mend.None())} }
+func newChecker() checker { return checker{newSetup("", strip.Off, mend.None())} }
 
-func (j judge) issues(s sample, call middleware.ToolCall) []middleware.Issue {
+func (j checker) issues(s sample, call middleware.ToolCall) []middleware.Issue {
 	return j.plain.verdict(s.tools, call).Issues
 }
