@@ -174,7 +174,7 @@ func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
 	if slices.EqualFunc(was, now, sameCall) {
 		return nil
 	}
-	old, key := oldCall(was), "tool_calls"
+	old, key := isOldTurn(v), "tool_calls" // by the place: an element of tool_calls may look like a function_call
 	if len(was) == 0 {
 		old = oldCall(now)
 	}

@@ -141,6 +141,9 @@ func TestEditResponse(t *testing.T) {
 			`{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}},{"id":"c2","function":{"name":"time"}}`,
 			`{"id":"c2","function":{"name":"time"}},{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}}`}},
 		"old form": {answers["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }, []string{`"{}"`, `"1"`}},
+		"an element that looks like the old form": {`{"choices":[{"message":{"role":"assistant","tool_calls":[{"name":"f","arguments":"{}"}]},"finish_reason":"tool_calls"}]}`,
+			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }, []string{
+				`{"name":"f","arguments":"{}"}`, `{"id":"","type":"function","function":{"name":"","arguments":"1"}}`}},
 		"finish":   {answers["text"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, []string{`"stop"`, `"length"`}},
 		"model":    {answers["text"], func(r *middleware.Response) { r.Model = "x" }, []string{`"m-1"`, `"x"`}},
 		"usage": {answers["calls"], func(r *middleware.Response) {
