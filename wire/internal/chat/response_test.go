@@ -144,8 +144,8 @@ func TestEditResponse(t *testing.T) {
 		"an element that looks like the old form": {`{"choices":[{"message":{"role":"assistant","tool_calls":[{"name":"f","arguments":"{}"}]},"finish_reason":"tool_calls"}]}`,
 			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }, []string{
 				`{"name":"f","arguments":"{}"}`, `{"id":"","type":"function","function":{"name":"","arguments":"1"}}`}},
-		"finish":   {answers["text"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, []string{`"stop"`, `"length"`}},
-		"model":    {answers["text"], func(r *middleware.Response) { r.Model = "x" }, []string{`"m-1"`, `"x"`}},
+		"finish": {answers["text"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, []string{`"stop"`, `"length"`}},
+		"model":  {answers["text"], func(r *middleware.Response) { r.Model = "x" }, []string{`"m-1"`, `"x"`}},
 		"usage": {answers["calls"], func(r *middleware.Response) {
 			r.Usage = middleware.Usage{Input: 20, Output: 5, Cached: 6, Reasoning: 1}
 		}, []string{
