@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
@@ -25,12 +26,12 @@ type plan struct {
 
 // compiled holds everything that is derived from one schema text.
 type compiled struct {
-	schema   *schema.Schema                        // nil if calls are not validated
-	unusable bool                                  // there is a schema text, and it cannot be used
-	view     func() *view.View                     // the declarations of the schema by place; nil if it cannot be parsed
-	paths    sync.Map                              // paths of rules, with whether the schema declares them
-	notes    []string                              // remarks for an operator
-	strip    [strip.Off + 1]func() *strip.Stripper // by mode; nil strips nothing
+	schema   *schema.Schema                          // nil if calls are not validated
+	unusable bool                                    // there is a schema text, and it cannot be used
+	view     func() *view.View                       // the declarations of the schema by place; nil if it cannot be parsed
+	paths    sync.Map                                // paths of rules, with whether the schema declares them
+	notes    []string                                // remarks for an operator
+	strip    [strip.Off + 1]func() *empties.Stripper // by mode; nil strips nothing
 }
 
 // maxCached limits the compiled schemas that a Validator keeps, in bytes by
@@ -58,11 +59,11 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	raw = v.inDialect(raw)
 	c := &compiled{view: sync.OnceValue(func() *view.View { return mend.ReadSchema(raw) })}
 	for mode := range c.strip {
-		c.strip[mode] = sync.OnceValue(func() *strip.Stripper {
+		c.strip[mode] = sync.OnceValue(func() *empties.Stripper {
 			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
 				return nil
 			}
-			return strip.NewFor(c.view(), strip.Options{Mode: strip.Mode(mode), Placeholders: v.o.Placeholders})
+			return empties.New(c.view(), empties.Mode(mode), v.o.Placeholders)
 		})
 	}
 	if len(raw) == 0 {
@@ -178,7 +179,7 @@ func (p plan) unusable() bool { return p.declared() && p.compiled.unusable }
 
 // stripper returns the stripper for the strip mode of the tool; nil if there is
 // nothing to strip.
-func (p plan) stripper() *strip.Stripper { return p.compiled.strip[p.o.Strip]() }
+func (p plan) stripper() *empties.Stripper { return p.compiled.strip[p.o.Strip]() }
 
 // notes are those of p, with the tool's name.
 func (p plan) notes() []string {

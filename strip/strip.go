@@ -11,8 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
+	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
@@ -100,19 +100,18 @@ var (
 
 // Stripper removes the empty values of one tool's arguments. It is immutable
 // and safe for concurrent use. Make it with New.
-type Stripper struct {
-	mode         Mode
-	placeholders placeholders
-	root         *place // nil: nothing is declared
-}
+type Stripper struct{ empties *empties.Stripper }
 
 // New reads schema, a JSON Schema of any draft, for use with any number of
-// arguments. A nil or empty schema, null and a boolean declare nothing. A
-// property whose schema cannot be told for certain (a $ref that leads out of
-// the schema, or to an anchor; more subschemas than a fixed amount of work
-// covers) declares nothing below it. The errors are ErrSchema. New panics with
-// the error of o.Validate.
+// arguments. A nil or empty schema, null and a boolean declare nothing. New
+// follows a $ref inside the schema. Below a property with any other $ref (to
+// another document, or to an anchor) nothing is declared. The same holds for
+// the deepest properties of a schema that needs more than a fixed amount of
+// work. The errors are ErrSchema. New panics with the error of o.Validate.
 func New(schema json.RawMessage, o Options) (*Stripper, error) {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
 	var read *view.View
 	if len(schema) > 0 {
 		var err error
@@ -120,60 +119,40 @@ func New(schema json.RawMessage, o Options) (*Stripper, error) {
 			return nil, fmt.Errorf("%w: %s", ErrSchema, err.Error())
 		}
 	}
-	return NewFor(read, o), nil
+	mode := cmp.Or(o.Mode, Optional)
+	return &Stripper{empties.New(read, empties.Mode(mode), o.Placeholders)}, nil
 }
 
-// NewFor is New for a schema that was read before; nil declares nothing.
-func NewFor(read *view.View, o Options) *Stripper {
-	if err := o.Validate(); err != nil {
-		panic(err)
-	}
-	s := &Stripper{mode: cmp.Or(o.Mode, Optional), placeholders: slices.Clone(o.Placeholders)}
-	if root := read.Root(); root != nil && root.Value.Kind() == rawjson.Object {
-		s.root = compile(root, s.placeholders)
-	}
-	return s
-}
-
-// JSON returns args without their empty values, and what was removed, in text
-// order. What removing leaves empty is removed too, so a second pass finds
-// nothing. If nothing is removed, JSON returns args itself and nil. An object
-// with duplicate keys stays as it is, with all it holds. The errors are
-// ErrNotObject and ErrTooMany; args comes back with them.
+// JSON returns args without their empty values, and the removed values in text
+// order. A container that is empty after the removals is removed too, so a
+// second pass removes nothing. If nothing is removed, JSON returns args itself
+// and nil. An object with duplicate keys is not changed, nor is anything in it.
+// The errors are ErrNotObject and ErrTooMany; JSON then returns args unchanged.
 func (s *Stripper) JSON(args string) (out string, removals []Removal, err error) {
-	if s.mode == Off {
+	if s.empties.Off() {
 		return args, nil, nil
 	}
-	unreadable := rawjson.Borrow(args, rawjson.Limits{}, func(doc *rawjson.Doc) { out, removals, err = s.Doc(doc) })
+	unreadable := rawjson.Borrow(args, rawjson.Limits{}, func(doc *rawjson.Doc) { out, removals, err = s.strip(doc) })
 	if unreadable != nil {
 		return args, nil, fmt.Errorf("%w: %s", ErrNotObject, unreadable.Error())
 	}
 	return out, removals, err
 }
 
-// Doc is JSON for arguments that were read before, within limits of the
-// caller's. It does not keep doc.
-func (s *Stripper) Doc(doc *rawjson.Doc) (out string, removals []Removal, err error) {
-	root, args := doc.Root(), doc.Text()
-	if root.Kind() != rawjson.Object {
+func (s *Stripper) strip(doc *rawjson.Doc) (string, []Removal, error) {
+	if root := doc.Root(); root.Kind() != rawjson.Object {
 		start, _ := root.Span()
-		return args, nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)
+		return doc.Text(), nil, fmt.Errorf("%w: %s at offset %d", ErrNotObject, root.Kind(), start)
 	}
-	if s.mode == Off || len(s.placeholders) == 0 && !doc.HoldsEmpty() {
-		return args, nil, nil
+	text, removed, ok := s.empties.Strip(doc)
+	if !ok {
+		return text, nil, ErrTooMany
 	}
-	w := newWalker(s, doc)
-	w.empty(root, s.root)
-	if w.pointers > maxPointers {
-		return args, nil, ErrTooMany
+	var removals []Removal
+	for _, r := range removed {
+		removals = append(removals, Removal(r))
 	}
-	if len(w.removals) == 0 {
-		return args, nil, nil
-	}
-	if out, err = rawjson.Apply(args, w.edits); err != nil {
-		return args, nil, err
-	}
-	return out, w.removals, nil
+	return text, removals, nil
 }
 
 // JSON returns args without the empty values that mode names, key order and

@@ -1,4 +1,4 @@
-package strip
+package empties
 
 import (
 	"strconv"
