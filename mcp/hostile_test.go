@@ -14,13 +14,13 @@ import (
 
 // BenchmarkHostile prints the last part of the table of docs/hostile-input.md.
 func BenchmarkHostile(b *testing.B) {
-	hostile.Table(b, os.Stdout, hostile.Attacks(hostile.Lists), func(_ hostile.Group, s hostile.Sample) hostile.Run { return listing(b, s) })
+	hostile.Table(b, os.Stdout, hostile.ListAttacks(), func(_ hostile.Group, s hostile.Sample) hostile.Run { return listing(b, s) })
 }
 
 // Every list is read without a panic, at a size at which that is quick.
 func TestEveryListIsRead(t *testing.T) {
 	t.Parallel()
-	for _, a := range hostile.Attacks(hostile.Lists) {
+	for _, a := range hostile.ListAttacks() {
 		t.Run(a.Name, func(t *testing.T) {
 			t.Parallel()
 			require.NotNil(t, listing(t, a.Make(5000))(t.Context()))

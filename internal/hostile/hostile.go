@@ -58,34 +58,6 @@ func (s Sample) Bytes() int {
 	return n
 }
 
-// Attacks returns the attacks of a group; without a group all of them.
-func Attacks(groups ...Group) []Attack {
-	var some []Attack
-	for _, list := range [][]Attack{arguments, syntax, schemas, calls, texts, answers, states, lists} {
-		for _, a := range list {
-			for _, g := range groups {
-				if a.Group == g {
-					some = append(some, a)
-				}
-			}
-			if len(groups) == 0 {
-				some = append(some, a)
-			}
-		}
-	}
-	return some
-}
-
-// tool returns a tool of that name and schema.
-func tool(name, schema string) middleware.Tool {
-	return middleware.Tool{Name: name, Parameters: []byte(schema)}
-}
-
-// one is a message of one call.
-func one(schema, arguments string) Sample {
-	return Sample{Tools: []middleware.Tool{tool("t", schema)}, Calls: []middleware.ToolCall{{ID: "1", Name: "t", Arguments: arguments}}}
-}
-
 // list repeats item, with commas, in about size bytes. "%d" in it counts.
 func list(item string, size int) string { return series(item, ",", size) }
 

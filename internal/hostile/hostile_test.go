@@ -29,9 +29,6 @@ func BenchmarkHostile(b *testing.B) {
 func TestEveryAttackIsHandled(t *testing.T) {
 	t.Parallel()
 	for _, a := range hostile.Attacks() {
-		if a.Group == hostile.Lists {
-			continue // those of the module mcp
-		}
 		t.Run(string(a.Group)+"/"+a.Name, func(t *testing.T) {
 			t.Parallel()
 			s := a.Make(5000)

@@ -1,45 +1,39 @@
-// Package codectest holds a wire format to what every one of them promises, on
-// recorded exchanges with real providers. The recordings stand beside the
-// repository, in ../shared/data/wire; where they do not, the tests are skipped.
+// Package codectest reads recorded exchanges with real providers. Its own tests
+// hold every wire format to the same laws on them: see laws_test.go for the laws
+// and formats_test.go for the list of formats.
+//
+// The recordings are not part of the repository: they stand beside it, in
+// ../shared/data/wire. Without them the tests that need them are skipped.
 package codectest
 
 import (
 	"bufio"
 	"compress/gzip"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
-
-	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// Exchange is one recorded request and what was answered.
+// Exchange is one recorded request and what was answered, a line of a file.
 type Exchange struct {
-	ID       string
-	Dialect  string
+	ID       string // the file in a public repository that it was found in, and its number there
+	Dialect  string // of the server: Format.Dialect, or a server's own variant of it
 	Host     string
 	Path     string
 	Status   int
-	Format   string // json, sse, ndjson, json-array, text
-	Exact    struct{ Request, Response bool }
-	Features []string
+	Format   string                           // of the answer: json, sse, ndjson, json-array, text
+	Exact    struct{ Request, Response bool } // the bytes are as they were sent, not written again by the recorder
+	Features []string                         // what occurs in it, such as "calls"
 	Request  string
 	Response string
 }
 
 // Has reports whether the exchange was recorded with that feature.
 func (x Exchange) Has(feature string) bool {
-	for _, f := range x.Features {
-		if f == feature {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(x.Features, feature)
 }
 
 // Streamed reports whether the answer has events.
@@ -93,93 +87,4 @@ func find(name string) (string, error) {
 		}
 		dir = filepath.Dir(dir)
 	}
-}
-
-// Law is one promise, kept or broken by one exchange. It returns skip where
-// the exchange has nothing that the law is about.
-type Law struct {
-	Name  string
-	Check func(f codec.Format, x Exchange) error
-}
-
-// errSkip says that a law has nothing to look at.
-var errSkip = errors.New("nothing to look at")
-
-// Run holds f to all laws on the recordings of that name. except lists, for
-// each law, the exchanges that are known to break it, with the reason; one that
-// no longer does is a failure too.
-func Run(t *testing.T, f codec.Format, name string, except map[string]map[string]string) {
-	exchanges := Load(t, name)
-	for _, law := range Laws() {
-		t.Run(law.Name, func(t *testing.T) {
-			t.Parallel()
-			held, skipped := 0, 0
-			for _, x := range exchanges {
-				reason := except[law.Name][x.ID]
-				switch err := guarded(law, f, x); {
-				case errors.Is(err, errSkip):
-					skipped++
-				case err != nil && reason == "":
-					t.Errorf("%s (%s, %d): %v", x.ID, x.Format, x.Status, err)
-				case err == nil && reason != "":
-					t.Errorf("%s is listed as an exception (%s), but keeps the law", x.ID, reason)
-				case err == nil:
-					held++
-				}
-			}
-			t.Logf("%s: %d of %d exchanges keep it, %d have nothing to look at, %d known exceptions",
-				law.Name, held, len(exchanges)-skipped, skipped, len(except[law.Name]))
-		})
-	}
-}
-
-func guarded(law Law, f codec.Format, x Exchange) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return law.Check(f, x)
-}
-
-// answer decodes the exchange: skip for an answer that the format declines,
-// with an error of its provider or as not its own.
-func answer(f codec.Format, x Exchange) (*middleware.Request, *middleware.Response, error) {
-	req, err := f.DecodeRequest([]byte(x.Request))
-	if err != nil {
-		return nil, nil, fmt.Errorf("request: %w", err)
-	}
-	if x.Status >= 400 {
-		return nil, nil, errSkip
-	}
-	resp, err := f.DecodeResponse(req, []byte(x.Response))
-	var refused *middleware.ModelError
-	if err != nil && (errors.As(err, &refused) || x.Format == "text") {
-		return nil, nil, errSkip
-	}
-	if err != nil {
-		return nil, nil, fmt.Errorf("answer: %w", err)
-	}
-	return req, resp, nil
-}
-
-// withCalls is answer for those in which the client is asked to run functions.
-func withCalls(f codec.Format, x Exchange) (*middleware.Request, *middleware.Response, error) {
-	req, resp, err := answer(f, x)
-	if err != nil {
-		return nil, nil, err
-	}
-	functions := 0
-	for _, c := range resp.Message.ToolCalls {
-		if c.Kind == middleware.KindBuiltin {
-			return nil, nil, errSkip
-		}
-		if c.Kind == middleware.KindFunction {
-			functions++
-		}
-	}
-	if functions == 0 {
-		return nil, nil, errSkip
-	}
-	return req, resp, nil
 }

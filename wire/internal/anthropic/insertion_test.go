@@ -12,20 +12,6 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-func TestRecorded(t *testing.T) {
-	t.Parallel()
-	codectest.Run(t, anthropic.Format{}, "anthropic-messages", nil)
-}
-
-func TestRecordedElsewhere(t *testing.T) {
-	t.Parallel()
-	codectest.Run(t, anthropic.Format{}, "anthropic-elsewhere", map[string]map[string]string{
-		"request in is request out": {
-			"posit-dev/chatlas/tests/_vcr/test_provider_bedrock/test_anthropic_images.yaml#1": "a path whose answers are binary frames is not matched",
-		},
-	})
-}
-
 // A re-ask leaves the bytes of the request alone but for one insertion, which
 // is what the provider's prompt cache lives on.
 func TestRecordedReaskIsOneInsertion(t *testing.T) {

@@ -74,32 +74,3 @@ var states = []Attack{
 	inHand("a turn of invalid calls", badCall, `"status":"ready"`),
 	inHand("a turn of invalid edits", badCall, `"status":"ready","edited":true,"changes":[{"by":"edit","pointer":"","before":"{}","after":"{\"a\":[1]}"}]`),
 }
-
-// page is an attack with the result of tools/list.
-func page(name, tool string) Attack {
-	return Attack{Lists, name, func(size int) Sample { return Sample{Text: `{"tools":[` + list(tool, size) + `]}`} }}
-}
-
-// lists are pages of the tools of an MCP server.
-var lists = []Attack{
-	page("tools", `{"name":"t%d","inputSchema":{"type":"object"}}`),
-	page("tools of one name", `{"name":"t","inputSchema":{"type":"object"}}`),
-	page("tools without schemas", `{"name":"t%d"}`),
-	page("tools of doubled allOf", `{"name":"t%d","inputSchema":{"type":"object","title":"%d",`+doubled(60)[1:]+`}`),
-	page("tools of 200 properties", `{"name":"t%d","inputSchema":{"type":"object","title":"%d","properties":{`+properties(200)+`}}}`),
-	{Lists, "a long name", func(n int) Sample {
-		return Sample{Text: `{"tools":[{"name":"` + fill("x", n) + `","inputSchema":{"type":"object"}}]}`}
-	}},
-	{Lists, "a long description", func(n int) Sample {
-		return Sample{Text: `{"tools":[{"name":"t","description":"` + fill(`\u202e`, n) + `","inputSchema":{"type":"object"}}]}`}
-	}},
-	{Lists, "a long schema", func(n int) Sample {
-		return Sample{Text: `{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{` + list(`"p%d":{"type":"string"}`, n) + `}}}]}`}
-	}},
-	{Lists, "a deep schema", func(n int) Sample {
-		return Sample{Text: `{"tools":[{"name":"t","inputSchema":` + nested(`{"type":"object","properties":{"a":`, `{}`, `}}`, min(n/40, 400)) + `}]}`}
-	}},
-}
-
-// properties is n properties, whose names do not count with a page's tools.
-func properties(n int) string { return times(`"p%d":{"type":"string"}`, n) }

@@ -1,7 +1,6 @@
 package hostile
 
 import (
-	"fmt"
 	"strings"
 )
 
@@ -100,17 +99,6 @@ var syntax = []Attack{
 	broken("a text without an end", func(size int) string { return `{"a":[` + list(`{"b":"c"}`, size-10) }),
 	broken("quotes inside of a string", func(size int) string { return `{"x":"` + fill(`a "b" `, size-10) + `"}` }),
 	broken("fenced", func(size int) string { return "```json\n" + `{"a":"` + fill("```", size-30) + "\"}\n```" }),
-}
-
-// doubled is a schema of n definitions, each of which applies the next one
-// twice.
-func doubled(n int) string {
-	var b strings.Builder
-	b.WriteString(`{"allOf":[{"$ref":"#/$defs/d0"}],"$defs":{`)
-	for i := range n {
-		fmt.Fprintf(&b, `"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
-	}
-	return b.String() + fmt.Sprintf(`"d%d":{"properties":{"z":{}}}}}`, n)
 }
 
 // colliding returns n lists of brackets that jsonschema/v5's hash cannot tell
