@@ -3,6 +3,7 @@ package rawjson
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -16,7 +17,7 @@ func Parse(text string, limits Limits) (*Doc, error) {
 		return nil, &Error{Code: Size, Offset: limits.Bytes,
 			What: fmt.Sprintf("%d bytes are more than the %d allowed", len(text), limits.Bytes)}
 	}
-	doc := &Doc{text: text, nodes: make([]node, 0, min(len(text)/10, maxAhead)+4)}
+	doc := &Doc{text: text, nodes: make([]node, 0, min(most(text), maxAhead))}
 	s := scanner{text: text, limits: limits, doc: doc}
 	if err := s.scan(); err != nil {
 		return nil, err
@@ -45,6 +46,12 @@ func Borrow(text string, limits Limits, use func(*Doc)) error {
 		borrowed.Put(doc)
 	}
 	return err
+}
+
+// most returns a bound on the values of a JSON text: each but the first follows
+// one of three characters.
+func most(text string) int {
+	return 1 + strings.Count(text, ",") + strings.Count(text, "[") + strings.Count(text, "{")
 }
 
 // maxAhead bounds the nodes that memory is asked for before they are seen: a
