@@ -60,7 +60,7 @@ func TestEncodeError(t *testing.T) {
 // An error in an answer whose status is good.
 func TestErrorInAnswer(t *testing.T) {
 	t.Parallel()
-	shown := sse(`{"id":"r","choices":[{"index":0,"delta":{"content":"Hm"}}]}`)
+	shown := eventStream(`{"id":"r","choices":[{"index":0,"delta":{"content":"Hm"}}]}`)
 	for name, c := range map[string]struct {
 		body   string
 		status int
@@ -71,17 +71,17 @@ func TestErrorInAnswer(t *testing.T) {
 	}{
 		"json":           {body: `  {"error":{"message":"x","code":502}}`, status: 502, code: "502"},
 		"json, a choice": {body: `{"choices":[{"error":{"message":"x","code":"bad"},"message":{"role":"assistant","content":""}}]}`, code: "bad"},
-		"chunk":          {body: shown + sse(`{"choices":[],"error":{"message":"x","code":400,"metadata":{"error_type":"y"}}}`), status: 400, code: "y", shows: len(shown)},
-		"usage beside it": {body: shown + sse(`{"choices":[{"delta":{"content":""}}],"error":{"message":"x","code":"z"},"usage":{"prompt_tokens":4}}`, "[DONE]"),
+		"chunk":          {body: shown + eventStream(`{"choices":[],"error":{"message":"x","code":400,"metadata":{"error_type":"y"}}}`), status: 400, code: "y", shows: len(shown)},
+		"usage beside it": {body: shown + eventStream(`{"choices":[{"delta":{"content":""}}],"error":{"message":"x","code":"z"},"usage":{"prompt_tokens":4}}`, "[DONE]"),
 			code: "z", input: 4, shows: len(shown)},
 		"groq": {body: shown + "event: error\ndata: {\"error\":{\"message\":\"m\",\"code\":\"tool_use_failed\",\"failed_generation\":\"{\",\"status_code\":400}}\n\n",
 			status: 400, code: "tool_use_failed", output: "{", shows: len(shown)},
-		"groq, a word":       {body: shown + sse(`{"choices":[],"x_groq":{"error":"over_capacity"}}`), shows: len(shown)},
+		"groq, a word":       {body: shown + eventStream(`{"choices":[],"x_groq":{"error":"over_capacity"}}`), shows: len(shown)},
 		"named, flat":        {body: shown + "event: error\ndata: {\"message\":\"x\",\"code\":\"w\",\"status\":503}\n\n", status: 503, code: "w", shows: len(shown)},
 		"named, a text":      {body: shown + "event: error\ndata: overloaded\n\n", shows: len(shown)},
 		"named, a refusal":   {body: shown + "event: error\ndata: error parsing tool call: raw='{\n\n", output: "{", shows: len(shown)},
 		"without a field":    {body: shown + "{\"error\":{\"message\":\"x\",\"code\":\"w\"}}\n\n", code: "w", shows: len(shown)},
-		"an object of error": {body: shown + sse(`{"object":"error","message":"x","code":500}`), status: 500, code: "500", shows: len(shown)},
+		"an object of error": {body: shown + eventStream(`{"object":"error","message":"x","code":500}`), status: 500, code: "500", shows: len(shown)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,7 @@ func TestErrorInAnswer(t *testing.T) {
 
 func TestShape(t *testing.T) {
 	t.Parallel()
-	chunk := func(choice string) string { return sse(`{"choices":[` + choice + `]}`) }
+	chunk := func(choice string) string { return eventStream(`{"choices":[` + choice + `]}`) }
 	for name, body := range map[string]string{
 		"html":           "<html>",
 		"number":         "1",
@@ -118,9 +118,9 @@ func TestShape(t *testing.T) {
 		"function":       `{"choices":[{"message":{"tool_calls":[{"function":[]}]}}]}`,
 		"name":           `{"choices":[{"message":{"tool_calls":[{"function":{"name":1}}]}}]}`,
 		"message in it":  `{"choices":[{"message":{"content":[{"role":"user"}]},"finish_reason":"stop"}]}`,
-		"other stream":   sse(`{"type":"message_start"}`),
-		"chunk, no JSON": sse(`{"choices":`),
-		"chunk, choices": sse(`{"choices":1}`),
+		"other stream":   eventStream(`{"type":"message_start"}`),
+		"chunk, no JSON": eventStream(`{"choices":`),
+		"chunk, choices": eventStream(`{"choices":1}`),
 		"chunk, choice":  chunk(`1`),
 		"chunk, huge":    chunk(`{"index":99999999}`),
 		"chunk, delta":   chunk(`{"delta":[]}`),
@@ -151,10 +151,10 @@ func TestIncomplete(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
 		"nothing":        ": comment\n\n",
-		"no end":         sse(`{"choices":[{"delta":{"content":"x"}}]}`),
-		"cut in a chunk": sse(`{"choices":[{"delta":{"content":"x"}}]}`) + `data: {"choices":[{"del`,
+		"no end":         eventStream(`{"choices":[{"delta":{"content":"x"}}]}`),
+		"cut in a chunk": eventStream(`{"choices":[{"delta":{"content":"x"}}]}`) + `data: {"choices":[{"del`,
 		"cut JSON":       `{"choices":[{"message":{"content":"x`,
-		"a choice":       sse(`{"choices":[{"index":0,"finish_reason":"stop"},{"index":1,"delta":{"content":"x"}}]}`),
+		"a choice":       eventStream(`{"choices":[{"index":0,"finish_reason":"stop"},{"index":1,"delta":{"content":"x"}}]}`),
 		"only the end":   "data: [DONE]\n\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestIncomplete(t *testing.T) {
 	for name, end := range map[string]string{"finish": `{"choices":[{"finish_reason":"stop"}]}`, "done": "[DONE]"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body := strings.TrimSpace(sse(`{"choices":[{"delta":{"content":"x"}}]}`, end)) // the last event needs no empty line
+			body := strings.TrimSpace(eventStream(`{"choices":[{"delta":{"content":"x"}}]}`, end)) // the last event needs no empty line
 			resp, err := chat.Format{}.DecodeResponse(nil, []byte(body))
 			require.NoError(t, err)
 			require.Equal(t, "x", resp.Message.Text())

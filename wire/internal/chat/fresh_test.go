@@ -51,8 +51,8 @@ func TestFreshRequest(t *testing.T) {
 		`"tools":[{"type":"function","function":{"name":"f","description":"d","parameters":{"type": "object"},"strict":true}},{"type":"custom","custom":{"name":"sql"}}],`+
 		`"tool_choice":"required","temperature":0.10,"max_completion_tokens":9,"stop":["X"],"stream":true,"stream_options":{"include_usage":true},"seed":1.0}`, string(got))
 
-	again := decode(t, string(got))
-	require.Equal(t, seen(req.Messages[3]), seen(again.Messages[3]))
+	again := decodeRequest(t, string(got))
+	require.Equal(t, withoutNative(req.Messages[3]), withoutNative(again.Messages[3]))
 	require.Equal(t, middleware.ToolRequired, again.ToolChoice.Mode)
 }
 
@@ -79,7 +79,7 @@ func TestFreshParams(t *testing.T) {
 // reasoning with all its members.
 func TestFreshFromNative(t *testing.T) {
 	t.Parallel()
-	old := decode(t, requests["everything"])
+	old := decodeRequest(t, requests["everything"])
 	req := &middleware.Request{Model: "n", Messages: old.Messages, Tools: old.Tools}
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
@@ -101,7 +101,7 @@ func TestFreshFromNative(t *testing.T) {
 // A turn in the old form is answered in the old form, whatever body it goes to.
 func TestFreshOldTurn(t *testing.T) {
 	t.Parallel()
-	req := decode(t, requests["old"])
+	req := decodeRequest(t, requests["old"])
 	resp, err := chat.Format{}.DecodeResponse(req, []byte(answers["old"]))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_2", resp.Message.ToolCalls[0].ID)
@@ -109,7 +109,7 @@ func TestFreshOldTurn(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(got), `"content":"rain"},{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":"{}"}},`+
 		`{"role":"function","name":"weather","content":"no"}]`)
-	require.Equal(t, "toolmend_2", decode(t, string(got)).Messages[4].ToolCallID)
+	require.Equal(t, "toolmend_2", decodeRequest(t, string(got)).Messages[4].ToolCallID)
 
 	m := resp.Message
 	m.Native = nil

@@ -13,8 +13,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// seen is what a middleware sees of a message.
-func seen(m middleware.Message) middleware.Message {
+// withoutNative returns what a middleware sees of a message.
+func withoutNative(m middleware.Message) middleware.Message {
 	m = m.Clone()
 	m.Native = nil
 	for i := range m.Parts {
@@ -36,7 +36,7 @@ func seen(m middleware.Message) middleware.Message {
 // back byte for byte, pieces do not matter, and an edit of a call or of the
 // list of calls is all that changes, or is refused.
 func FuzzAnswer(f *testing.F) {
-	for _, body := range append(slices.Collect(mapValues(streams)), slices.Collect(mapValues(answers))...) {
+	for _, body := range append(slices.Collect(inOrderOfKeys(streams)), slices.Collect(inOrderOfKeys(answers))...) {
 		f.Add([]byte(body), uint16(7))
 		f.Add([]byte(body), uint16(100))
 	}
@@ -57,30 +57,30 @@ func FuzzAnswer(f *testing.F) {
 		}
 		again, err := s.Close()
 		require.NoError(t, err)
-		require.Equal(t, seen(resp.Message), seen(again.Message))
+		require.Equal(t, withoutNative(resp.Message), withoutNative(again.Message))
 		require.Equal(t, resp.Usage, again.Usage)
 
 		for i := range resp.Message.ToolCalls {
-			only(t, resp, func(r *middleware.Response) { r.Message.ToolCalls[i].Arguments = `{"n": "new"}` })
+			requireOnlyEdit(t, resp, func(r *middleware.Response) { r.Message.ToolCalls[i].Arguments = `{"n": "new"}` })
 		}
-		only(t, resp, func(r *middleware.Response) {
+		requireOnlyEdit(t, resp, func(r *middleware.Response) {
 			for i := range r.Message.ToolCalls {
 				r.Message.ToolCalls[i].Name = "other"
 			}
 		})
-		calls(t, resp, func(r *middleware.Response) {
+		requireCalls(t, resp, func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "n", Name: "added", Arguments: "{}"})
 		})
 		if len(resp.Message.ToolCalls) > 0 {
-			calls(t, resp, func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[1:] })
-			calls(t, resp, func(r *middleware.Response) { slices.Reverse(r.Message.ToolCalls) })
+			requireCalls(t, resp, func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[1:] })
+			requireCalls(t, resp, func(r *middleware.Response) { slices.Reverse(r.Message.ToolCalls) })
 		}
 	})
 }
 
-// edited returns resp with an edit, and what is read of it once it was
+// editWriteRead returns resp with an edit, and what is read of it once it was
 // written; nil if that was refused.
-func edited(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) (want, got *middleware.Response) {
+func editWriteRead(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) (want, got *middleware.Response) {
 	want = resp.Clone()
 	edit(want)
 	body, err := chat.Format{}.EncodeResponse(want)
@@ -93,24 +93,24 @@ func edited(t *testing.T, resp *middleware.Response, edit func(*middleware.Respo
 	return want, got
 }
 
-// only wants an edit and nothing else to be read.
-func only(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) {
-	want, got := edited(t, resp, edit)
+// requireOnlyEdit requires that the edit, and nothing else, is read.
+func requireOnlyEdit(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) {
+	want, got := editWriteRead(t, resp, edit)
 	if got == nil {
 		return
 	}
-	require.Equal(t, seen(want.Message), seen(got.Message))
+	require.Equal(t, withoutNative(want.Message), withoutNative(got.Message))
 	require.Equal(t, want.Usage, got.Usage)
 	require.Equal(t, want.FinishReason, got.FinishReason)
 }
 
-// calls wants the calls as they were edited, and the text as it was.
-func calls(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) {
-	want, got := edited(t, resp, edit)
+// requireCalls requires the calls as they were edited, and the text as it was.
+func requireCalls(t *testing.T, resp *middleware.Response, edit func(*middleware.Response)) {
+	want, got := editWriteRead(t, resp, edit)
 	if got == nil {
 		return
 	}
-	w, g := seen(want.Message), seen(got.Message)
+	w, g := withoutNative(want.Message), withoutNative(got.Message)
 	require.Len(t, g.ToolCalls, len(w.ToolCalls))
 	for i := range w.ToolCalls {
 		if !strings.HasPrefix(g.ToolCalls[i].ID, "toolmend_") { // a call in the old form has no id
@@ -161,7 +161,7 @@ func FuzzRequest(f *testing.F) {
 			require.NoError(t, err, "%s", out)
 			require.Len(t, got.Messages, len(want.Messages))
 			for i, m := range want.Messages {
-				w, g := seen(m), seen(got.Messages[i])
+				w, g := withoutNative(m), withoutNative(got.Messages[i])
 				w.ToolName, g.ToolName = "", "" // a view
 				require.Equal(t, w, g)
 			}

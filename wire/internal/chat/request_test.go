@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-func decode(t testing.TB, body string) *middleware.Request {
+func decodeRequest(t testing.TB, body string) *middleware.Request {
 	t.Helper()
 	req, err := chat.Format{}.DecodeRequest([]byte(body))
 	require.NoError(t, err)
@@ -21,7 +21,7 @@ func decode(t testing.TB, body string) *middleware.Request {
 
 func TestDecodeRequest(t *testing.T) {
 	t.Parallel()
-	req := decode(t, requests["everything"])
+	req := decodeRequest(t, requests["everything"])
 	require.Equal(t, "m", req.Model)
 	require.Equal(t, 0.5, *req.Temperature)
 	require.Equal(t, 100, req.MaxTokens)
@@ -34,7 +34,7 @@ func TestDecodeRequest(t *testing.T) {
 		for _, p := range m.Parts {
 			require.NotEmpty(t, p.Native.Raw)
 		}
-		got = append(got, seen(m))
+		got = append(got, withoutNative(m))
 	}
 	require.Equal(t, []middleware.Message{
 		{Role: middleware.RoleSystem, Parts: []middleware.Part{{Text: "Be brief."}}},
@@ -60,7 +60,7 @@ func TestDecodeRequest(t *testing.T) {
 
 func TestDecodeOldRequest(t *testing.T) {
 	t.Parallel()
-	req := decode(t, requests["old"])
+	req := decodeRequest(t, requests["old"])
 	require.Equal(t, "toolmend_1", req.Messages[1].ToolCalls[0].ID)
 	require.Equal(t, "toolmend_1", req.Messages[2].ToolCallID)
 	require.Equal(t, "weather", req.Messages[2].ToolName)
@@ -131,18 +131,14 @@ func TestEditRequest(t *testing.T) {
 			body := requests[c.body]
 			require.Contains(t, body, c.old)
 			want := strings.Replace(body, c.old, c.new, 1)
-			req := decode(t, body)
+			req := decodeRequest(t, body)
 			c.edit(req)
 			got, err := chat.Format{}.EncodeRequest(req)
 			require.NoError(t, err)
 			require.Equal(t, want, string(got))
 			require.True(t, json.Valid(got))
 
-			stored := decode(t, body)
-			b, err := json.Marshal(stored)
-			require.NoError(t, err)
-			stored = nil
-			require.NoError(t, json.Unmarshal(b, &stored))
+			stored := throughJSON(t, decodeRequest(t, body))
 			c.edit(stored)
 			got, err = chat.Format{}.EncodeRequest(stored)
 			require.NoError(t, err)
@@ -192,7 +188,7 @@ func TestRefusedEdit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := decode(t, c.body)
+			req := decodeRequest(t, c.body)
 			c.edit(req)
 			_, err := chat.Format{}.EncodeRequest(req)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -211,11 +207,11 @@ func TestChoices(t *testing.T) {
 		`{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[]}}`: {choice: middleware.ToolRequired},
 		`{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[]}}`:     {},
 	} {
-		req := decode(t, `{"messages":[],"tool_choice":`+choice+`}`)
+		req := decodeRequest(t, `{"messages":[],"tool_choice":`+choice+`}`)
 		require.Equal(t, want.choice, req.ToolChoice.Mode, choice)
 		require.Equal(t, want.only, req.ToolChoice.Name, choice)
 	}
-	req := decode(t, `{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"a":1}]}}}`)
+	req := decodeRequest(t, `{"messages":[],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required","tools":[{"a":1}]}}}`)
 	req.ToolChoice.Mode = middleware.ToolAuto
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
@@ -225,17 +221,17 @@ func TestChoices(t *testing.T) {
 // The choice is changed where it is read.
 func TestBothChoices(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[],"functions":[{"name":"f"}],"tool_choice":"auto","function_call":"auto"}`)
+	req := decodeRequest(t, `{"messages":[],"functions":[{"name":"f"}],"tool_choice":"auto","function_call":"auto"}`)
 	req.ToolChoice.Mode = middleware.ToolNone
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
-	require.Equal(t, middleware.ToolNone, decode(t, string(got)).ToolChoice.Mode)
+	require.Equal(t, middleware.ToolNone, decodeRequest(t, string(got)).ToolChoice.Mode)
 }
 
 // OpenAI refuses a request with both names of the limit.
 func TestLimitBesideNull(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[],"max_completion_tokens":null,"max_tokens":5}`)
+	req := decodeRequest(t, `{"messages":[],"max_completion_tokens":null,"max_tokens":5}`)
 	req.MaxTokens = 7
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
@@ -245,13 +241,13 @@ func TestLimitBesideNull(t *testing.T) {
 // Without tools the members go that are refused without tools.
 func TestLastToolGone(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto","parallel_tool_calls":true,"n":1}`)
+	req := decodeRequest(t, `{"messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":"auto","parallel_tool_calls":true,"n":1}`)
 	req.Tools = nil
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, `{"messages":[],"n":1}`, string(got))
 
-	req = decode(t, `{"messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required"}}}`)
+	req = decodeRequest(t, `{"messages":[],"tools":[{"type":"function","function":{"name":"f"}}],"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"required"}}}`)
 	req.Tools, req.ToolChoice = nil, middleware.ToolChoice{}
 	got, err = chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,13 +13,24 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-func answer(t testing.TB, body string) *middleware.Response {
+func decodeResponse(t testing.TB, body string) *middleware.Response {
 	t.Helper()
 	resp, err := chat.Format{}.DecodeResponse(nil, []byte(body))
 	require.NoError(t, err)
 	return resp
+}
+
+// throughJSON returns v as a program reads it back that keeps conversations.
+func throughJSON[T any](t testing.TB, v *T) *T {
+	t.Helper()
+	b, err := json.Marshal(v)
+	require.NoError(t, err)
+	read := new(T)
+	require.NoError(t, json.Unmarshal(b, read))
+	return read
 }
 
 func TestDecodeResponse(t *testing.T) {
@@ -54,29 +66,29 @@ func TestDecodeResponse(t *testing.T) {
 			middleware.FinishToolCalls, middleware.Usage{Input: 8, Output: 4, Reasoning: 3}},
 		"stream old":            {streams["old"], middleware.Assistant("", middleware.ToolCall{ID: "toolmend_1", Name: "weather", Arguments: `{"city":""}`}), middleware.FinishToolCalls, middleware.Usage{}},
 		"stream custom":         {streams["custom"], middleware.Assistant("late", middleware.ToolCall{ID: "c1", Name: "sql", Arguments: "select", Kind: middleware.KindCustom}), middleware.FinishToolCalls, middleware.Usage{}},
-		"stream of one message": {sse(`{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"weird"}]}`), middleware.Assistant("x"), "weird", middleware.Usage{}},
-		"stream, calls out of order": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"g"}},{"index":0,"id":"a","function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
+		"stream of one message": {eventStream(`{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"weird"}]}`), middleware.Assistant("x"), "weird", middleware.Usage{}},
+		"stream, calls out of order": {eventStream(`{"choices":[{"delta":{"tool_calls":[{"index":1,"id":"b","function":{"name":"g"}},{"index":0,"id":"a","function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
 			middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "f"}, middleware.ToolCall{ID: "b", Name: "g"}), middleware.FinishToolCalls, middleware.Usage{}},
-		"stream, calls without index": {sse(`{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}}]}`,
+		"stream, calls without index": {eventStream(`{"choices":[{"delta":{"tool_calls":[{"id":"a","function":{"name":"f","arguments":"{"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"function":{"arguments":"}"}},{"id":"b","function":{"name":"g"}}]},"finish_reason":"stop"}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"id":"b","function":{"arguments":"{}"}}]}}]}`),
 			middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "f", Arguments: "{}"}, middleware.ToolCall{ID: "b", Name: "g", Arguments: "{}"}), middleware.FinishToolCalls, middleware.Usage{}},
-		"stream, a name in pieces": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_"}}]}}]}`,
+		"stream, a name in pieces": {eventStream(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_"}}]}}]}`,
 			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"time"}}]},"finish_reason":"stop"}]}`),
 			middleware.Assistant("", middleware.ToolCall{ID: "a", Name: "get_time"}), middleware.FinishToolCalls, middleware.Usage{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
+			resp := decodeResponse(t, c.body)
 			c.want.Role = middleware.RoleAssistant
-			require.Equal(t, seen(c.want), seen(resp.Message))
+			require.Equal(t, withoutNative(c.want), withoutNative(resp.Message))
 			require.Equal(t, c.finish, resp.FinishReason)
 			require.Equal(t, c.usage, resp.Usage)
 		})
 	}
-	two := answer(t, answers["two"])
+	two := decodeResponse(t, answers["two"])
 	require.Equal(t, "B", two.Choices[0].Text())
-	require.Equal(t, "B", answer(t, streams["two"]).Choices[0].Text())
+	require.Equal(t, "B", decodeResponse(t, streams["two"]).Choices[0].Text())
 }
 
 // Native of the message is its form in history.
@@ -91,160 +103,93 @@ func TestHistoryForm(t *testing.T) {
 		"mistral": {streams["mistral"], `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}],"closed":true},{"type":"text","text":"One."}],` +
 			`"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"\"}"}}]}`},
 		"custom": {streams["custom"], `{"role":"assistant","content":"late","annotations":[{"a":1}],"channel":"x","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sql","input":"select"}}]}`},
-		"what is not known": {sse(`{"choices":[{"delta":{"sig":"s","label":"a","list":[1],"meta":{"a":1},"tool_calls":[{"index":0,"id":"c","function":{"name":"f","thought":"t"},"extra_content":{"x":1}}]}}]}`,
+		"what is not known": {eventStream(`{"choices":[{"delta":{"sig":"s","label":"a","list":[1],"meta":{"a":1},"tool_calls":[{"index":0,"id":"c","function":{"name":"f","thought":"t"},"extra_content":{"x":1}}]}}]}`,
 			`{"choices":[{"delta":{"label":"b","list":[2],"meta":{"b":2},"audio":{"id":"a1","data":"AA"}},"finish_reason":"stop"}]}`),
 			`{"role":"assistant","content":null,"audio":{"id":"a1"},"sig":"s","list":[1,2],"meta":{"b":2},` +
 				`"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"","thought":"t"},"extra_content":{"x":1}}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, answer(t, c.body).Message.Native.Raw)
+			require.Equal(t, c.want, decodeResponse(t, c.body).Message.Native.Raw)
 		})
 	}
 }
 
-// Each edit changes just these bytes, all of them.
+// Each edit changes what it has to, in every place that holds a copy, and nothing
+// else: see the files of testdata/TestEditResponse. After storage it is the same.
 func TestEditResponse(t *testing.T) {
 	t.Parallel()
-	arguments := func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"city":"Oslo"}` }
-	const mended = `"{\"city\":\"Oslo\"}"`
-	for name, c := range map[string]struct {
-		body  string
-		edit  func(*middleware.Response)
-		pairs []string // old and new, in turn; every occurrence
-	}{
-		"nothing":           {answers["calls"], func(*middleware.Response) {}, nil},
-		"arguments":         {answers["calls"], arguments, []string{`"{\"city\":\"\"}"`, mended}},
-		"arguments added":   {answers["calls"], func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = "{}" }, []string{`{"name":"time"}`, `{"name":"time","arguments":"{}"}`}},
-		"an object":         {answers["object"], func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"b": 2}` }, []string{`"arguments":{"a":1}`, `"arguments":{"b": 2}`}},
-		"an object no more": {answers["object"], func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{` }, []string{`"arguments":{"a":1}`, `"arguments":"{"`}},
-		"free text":         {answers["calls"], func(r *middleware.Response) { r.Message.ToolCalls[2].Arguments = "x" }, []string{`"select 1"`, `"x"`}},
-		"text":              {answers["calls"], func(r *middleware.Response) { r.Message.Parts[1].Text = "T" }, []string{`"Let me see."`, `"T"`}},
-		"no calls": {answers["calls"], func(r *middleware.Response) { r.Message.ToolCalls = nil }, []string{
-			`,"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}},{"id":"c2","function":{"name":"time"}},{"id":"c3","type":"custom","custom":{"name":"sql","input":"select 1"}}]`, ``,
-			`"tool_calls"}]`, `"stop"}]`}},
-		"a call": {answers["text"], func(r *middleware.Response) {
-			r.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}
-		}, []string{
-			`"Hello"`, `"Hello","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]`, `"stop"`, `"tool_calls"`}},
-		"logprobs": {strings.Replace(answers["text"], `"finish_reason"`, `"logprobs":{"content":[{"token":"Hello"}]},"finish_reason"`, 1),
-			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`{"content":[{"token":"Hello"}]}`, `null`, `"Hello"`, `"T"`}},
-		"stream, logprobs": {strings.ReplaceAll(streams["text"], `"index":0`, `"index":0,"logprobs":{"content":[{"token":"x"}]}`),
-			func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Hel"`, `"T"`, `"content":"lo"`, ``, `{"content":[{"token":"x"}]}`, `null`}},
-		"usage in two events": {sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":3,"completion_tokens":0}}`,
-			`{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":1}}}`,
-			`{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":1}}`, "[DONE]"),
-			func(r *middleware.Response) { r.Usage.Input = 9 }, []string{`3,"completion_tokens":1`, `9,"completion_tokens":1`}},
-		"usage of nothing": {strings.Replace(answers["text"], `"completion_tokens":2,"total_tokens":12`, `"completion_tokens":0,"total_tokens":10`, 1),
-			func(r *middleware.Response) { r.Usage = middleware.Usage{} }, []string{`_tokens":10`, `_tokens":0`}},
-		"order": {answers["calls"], func(r *middleware.Response) { slices.Reverse(r.Message.ToolCalls[:2]) }, []string{
-			`{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}},{"id":"c2","function":{"name":"time"}}`,
-			`{"id":"c2","function":{"name":"time"}},{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"}}`}},
-		"old form": {answers["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }, []string{`"{}"`, `"1"`}},
-		"an element that looks like the old form": {`{"choices":[{"message":{"role":"assistant","tool_calls":[{"name":"f","arguments":"{}"}]},"finish_reason":"tool_calls"}]}`,
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "1" }, []string{
-				`{"name":"f","arguments":"{}"}`, `{"id":"","type":"function","function":{"name":"","arguments":"1"}}`}},
-		"finish": {answers["text"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, []string{`"stop"`, `"length"`}},
-		"model":  {answers["text"], func(r *middleware.Response) { r.Model = "x" }, []string{`"m-1"`, `"x"`}},
-		"usage": {answers["calls"], func(r *middleware.Response) {
-			r.Usage = middleware.Usage{Input: 20, Output: 5, Cached: 6, Reasoning: 1}
-		}, []string{
-			`"prompt_tokens":10,"completion_tokens":2,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":4}`,
-			`"prompt_tokens":20,"completion_tokens":5,"total_tokens":25,"prompt_tokens_details":{"cached_tokens":6},"completion_tokens_details":{"reasoning_tokens":1}`}},
-		"no usage": {answers["two"], func(r *middleware.Response) { r.Usage.Input = 7 }, nil},
+	type resp = *middleware.Response
+	firstArguments := func(r resp) { r.Message.ToolCalls[0].Arguments = `{"city":"Oslo"}` }
+	firstText := func(r resp) { r.Message.Parts[0].Text = "T" }
+	secondText := func(r resp) { r.Message.Parts[1].Text = "T" }
+	noCalls := func(r resp) { r.Message.ToolCalls = nil }
+	oneCall := func(r resp) { r.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}} }
+	length := func(r resp) { r.FinishReason = middleware.FinishLength }
+	model := func(r resp) { r.Model = "x" }
+	outputTokens := func(r resp) { r.Usage.Output = 7 }
+	edits := map[string]func(resp){
+		"nothing":             func(resp) {},
+		"arguments":           firstArguments,
+		"arguments added":     func(r resp) { r.Message.ToolCalls[1].Arguments = "{}" },
+		"an object":           func(r resp) { r.Message.ToolCalls[0].Arguments = `{"b": 2}` },
+		"an object no more":   func(r resp) { r.Message.ToolCalls[0].Arguments = `{` },
+		"free text":           func(r resp) { r.Message.ToolCalls[2].Arguments = "x" },
+		"text":                secondText,
+		"no calls":            noCalls,
+		"a call":              oneCall,
+		"logprobs":            firstText,
+		"stream, logprobs":    firstText,
+		"usage in two events": func(r resp) { r.Usage.Input = 9 },
+		"usage of nothing":    func(r resp) { r.Usage = middleware.Usage{} },
+		"order":               func(r resp) { slices.Reverse(r.Message.ToolCalls[:2]) },
+		"old form":            func(r resp) { r.Message.ToolCalls[0].Arguments = "1" },
+		"an element that looks like the old form": func(r resp) { r.Message.ToolCalls[0].Arguments = "1" },
+		"finish":   length,
+		"model":    model,
+		"usage":    func(r resp) { r.Usage = middleware.Usage{Input: 20, Output: 5, Cached: 6, Reasoning: 1} },
+		"no usage": func(r resp) { r.Usage.Input = 7 },
 
-		"stream arguments": {streams["openai"], arguments, []string{ // the calls from the first changed one on stand in the place of its first delta
-			`{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":""}}`,
-			`{"id":"c1","type":"function","function":{"name":"weather","arguments":` + mended + `},"index":0},{"id":"c2","type":"function","function":{"name":"time","arguments":"{}"},"index":1}`,
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"\"}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"time","arguments":"{}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
-		"stream arguments of the second call": {streams["openai"], func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = `{"city":"Oslo"}` }, []string{
-			`{"index":1,"id":"c2","type":"function","function":{"name":"time","arguments":"{}"}}`, `{"id":"c2","type":"function","function":{"name":"time","arguments":` + mended + `},"index":1}`}},
-		"stream, one more call": {streams["openai"], func(r *middleware.Response) {
+		// the calls from the first changed one on stand in the place of its first delta
+		"stream arguments":                    firstArguments,
+		"stream arguments of the second call": func(r resp) { r.Message.ToolCalls[1].Arguments = `{"city":"Oslo"}` },
+		"stream, one more call": func(r resp) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "c", Name: "f", Arguments: "{}"})
-		}, []string{`"name":"time","arguments":"{}"}}`, `"name":"time","arguments":"{}"}},{"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"index":2}`}},
-		"stream arguments, with more": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"},"extra_content":{"sig":"x"}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":" "}}]},"finish_reason":"tool_calls"}]}`), arguments,
-			[]string{`{"index":0,"id":"c","function":{"name":"f","arguments":"{"}}`, `{"id":"c","type":"function","function":{"name":"f","arguments":` + mended + `},"extra_content":{"sig":"x"},"index":0}`,
-				`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":"}"},"extra_content":{"sig":"x"}}]}}]}` + "\n\n", "",
-				`"tool_calls":[{"index":0,"function":{"arguments":" "}}]`, ``}},
-		"stream, empty arguments": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c","function":{"name":"f","arguments":""}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":""}}]},"finish_reason":"stop"}]}`), arguments,
-			[]string{`{"index":0,"id":"c","function":{"name":"f","arguments":""}}`, `{"id":"c","type":"function","function":{"name":"f","arguments":` + mended + `},"index":0}`,
-				`"tool_calls":[{"index":0,"function":{"arguments":""}}]`, ``}},
-		"stream, no arguments": {streams["openrouter"], arguments, []string{`{"index":0,"id":"c1","type":"function","function":{"name":"weather"}}`,
-			`{"id":"c1","type":"function","function":{"name":"weather","arguments":` + mended + `},"index":0}`}},
-		"stream, every id": {streams["odd"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }, []string{
-			`{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"a\":"}}`,
-			`{"id":"x","type":"function","function":{"name":"weather","arguments":"{\"a\":1}"},"index":0},{"id":"c2","type":"function","function":{"name":"time","arguments":"{\"b\":2}"},"index":1}`,
-			`data: {"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":null,"arguments":"1}"}}]}}]}` + "\n\n", "",
-			`data: {"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c2","function":{"name":"time","arguments":{"b":2}}}]}}]}` + "\n\n", ""}},
-		"stream, no id": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"name":"f"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "toolmend_1" }, []string{`{"index":0,"function":{"name":"f"}}`,
-				`{"type":"function","function":{"name":"f","arguments":""},"id":"toolmend_1","index":0}`}},
-		"stream, a name in pieces": {sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"get_"}}]}}]}`,
-			`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"time"}}]},"finish_reason":"stop"}]}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Name = "x" }, []string{`{"index":0,"id":"a","function":{"name":"get_"}}`,
-				`{"id":"a","type":"function","function":{"name":"x","arguments":""},"index":0}`,
-				`"tool_calls":[{"index":0,"id":"a","function":{"name":"time"}}]`, ``}},
-		"stream text": {streams["openai"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{`"Let me "`, `"T"`,
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"content":"see."},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
-		"stream, refusal in a list": {sse(`{"choices":[{"delta":{"content":[{"type":"refusal","refusal":"No"}]},"finish_reason":"stop"}]}`), func(r *middleware.Response) { r.Message.Parts[0].Text = "x" },
-			[]string{`"refusal":"No"`, `"refusal":"x"`}},
-		"stream list text": {streams["mistral"], func(r *middleware.Response) { r.Message.Parts[1].Text = "T" }, []string{
-			`[{"type":"thinking","thinking":[{"type":"text","text":"H"}]}]`, `[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}],"closed":true},{"type":"text","text":"T"}]`,
-			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"m."}],"closed":true}]},"finish_reason":null}]}` + "\n\n", "",
-			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"text","text":"On"}]},"finish_reason":null}]}` + "\n\n", "",
-			`data: {"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":"e."},"finish_reason":null}]}` + "\n\n", ""}},
-		"stream, told twice": {streams["perplexity"], func(r *middleware.Response) { r.Message.Parts[0].Text = "T" }, []string{
-			`"One"`, `"T"`, `,"content":" two"`, ``, `"One two"`, `"T"`}},
-		"stream, no reasoning": {streams["openrouter"], func(r *middleware.Response) { r.Message.Parts = nil }, []string{
-			`,"reasoning":"H","reasoning_details":[{"type":"reasoning.text","text":"H","index":0}]`, ``,
-			`,"reasoning":"m.","reasoning_details":[{"type":"reasoning.text","text":"m.","signature":"s","index":0}]`, ``}},
-		"stream, no calls": {streams["openai"], func(r *middleware.Response) { r.Message.ToolCalls = nil }, []string{`"tool_calls"}]`, `"stop"}]`,
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":""}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"{\"city\":"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":"\"\"}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", "",
-			`data: {"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"index":1,"id":"c2","type":"function","function":{"name":"time","arguments":"{}"}}]},"finish_reason":null}],"usage":null}` + "\n\n", ""}},
-		"stream, a call": {streams["text"], func(r *middleware.Response) {
-			r.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}
-		}, []string{
-			`data: {"id":"r1","model":"m-1","choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}`,
-			`data: {"id":"r1","model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"},"index":0}]},"finish_reason":null}]}` + "\n\n" +
-				`data: {"id":"r1","model":"m-1","choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"tool_calls"}]}`}},
-		"stream finish":                 {streams["openrouter"], func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, []string{`"finish_reason":"tool_calls"`, `"finish_reason":"length"`}},
-		"stream model":                  {streams["openai"], func(r *middleware.Response) { r.Model = "x" }, []string{`"m-1"`, `"x"`}},
-		"stream usage":                  {streams["perplexity"], func(r *middleware.Response) { r.Usage.Output = 7 }, []string{`"completion_tokens":2,"total_tokens":10`, `"completion_tokens":7,"total_tokens":15`}},
-		"stream usage, reasoning apart": {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 7 }, []string{`"completion_tokens":1,"total_tokens":12`, `"completion_tokens":4,"total_tokens":15`}},
-		"stream, old form": {streams["old"], func(r *middleware.Response) {
-			r.Message.ToolCalls[0].Name = "x"
-			r.Message.ToolCalls[0].Arguments = "1"
-		}, []string{`{"name":"weather","arguments":""}`, `{"name":"x","arguments":"1"}`,
-			`data: {"id":"r","choices":[{"index":0,"delta":{"function_call":{"arguments":"{\"city\":\"\"}"}}}]}` + "\n\n", ""}},
-	} {
+		},
+		"stream arguments, with more":   firstArguments,
+		"stream, empty arguments":       firstArguments,
+		"stream, no arguments":          firstArguments,
+		"stream, every id":              func(r resp) { r.Message.ToolCalls[0].ID = "x" },
+		"stream, no id":                 func(r resp) { r.Message.ToolCalls[0].ID = "toolmend_1" },
+		"stream, a name in pieces":      func(r resp) { r.Message.ToolCalls[0].Name = "x" },
+		"stream text":                   firstText,
+		"stream, refusal in a list":     func(r resp) { r.Message.Parts[0].Text = "x" },
+		"stream list text":              secondText,
+		"stream, told twice":            firstText,
+		"stream, no reasoning":          func(r resp) { r.Message.Parts = nil },
+		"stream, no calls":              noCalls,
+		"stream, a call":                oneCall,
+		"stream finish":                 length,
+		"stream model":                  model,
+		"stream usage":                  outputTokens,
+		"stream usage, reasoning apart": outputTokens,
+		"stream, old form":              func(r resp) { r.Message.ToolCalls[0].Name, r.Message.ToolCalls[0].Arguments = "x", "1" },
+	}
+	codectest.EachHasAFile(t, maps.Keys(edits))
+	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for i := 0; i < len(c.pairs); i += 2 {
-				require.Contains(t, c.body, c.pairs[i])
-			}
-			want := strings.NewReplacer(c.pairs...).Replace(c.body)
-			resp := answer(t, c.body)
-			c.edit(resp)
+			resp := decodeResponse(t, codectest.Body(t, "before"))
+			stored := throughJSON(t, resp)
+			edit(resp)
 			got, err := chat.Format{}.EncodeResponse(resp)
 			require.NoError(t, err)
-			require.Equal(t, want, string(got))
+			codectest.Expect(t, "after", string(got))
 
-			stored := answer(t, c.body)
-			b, err := json.Marshal(stored)
+			edit(stored)
+			again, err := chat.Format{}.EncodeResponse(stored)
 			require.NoError(t, err)
-			stored = nil
-			require.NoError(t, json.Unmarshal(b, &stored))
-			c.edit(stored)
-			got, err = chat.Format{}.EncodeResponse(stored)
-			require.NoError(t, err)
-			require.Equal(t, want, string(got), "after storage")
+			require.Equal(t, string(got), string(again), "after storage")
 		})
 	}
 }
@@ -277,7 +222,7 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
+			resp := decodeResponse(t, c.body)
 			c.edit(resp)
 			_, err := chat.Format{}.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -288,16 +233,16 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 // A call and reasoning of another answer keep what their provider wrote.
 func TestMovedIntoAnotherAnswer(t *testing.T) {
 	t.Parallel()
-	from := answer(t, answers["calls"])
+	from := decodeResponse(t, answers["calls"])
 	for _, body := range []string{answers["text"], streams["text"]} {
-		resp := answer(t, body)
+		resp := decodeResponse(t, body)
 		resp.Message.ToolCalls = from.Message.ToolCalls[:1]
 		resp.Message.Parts = append(slices.Clone(resp.Message.Parts), from.Message.Parts[0])
 		got, err := chat.Format{}.EncodeResponse(resp)
 		require.NoError(t, err)
-		again := answer(t, string(got))
+		again := decodeResponse(t, string(got))
 		require.Contains(t, string(got), `"extra_content":{"sig":"x"}`)
-		require.Equal(t, seen(resp.Message).ToolCalls, seen(again.Message).ToolCalls)
+		require.Equal(t, withoutNative(resp.Message).ToolCalls, withoutNative(again.Message).ToolCalls)
 		require.Equal(t, "Hello", again.Message.Text())
 		require.Equal(t, "Hm.", again.Message.Parts[0].Text)
 	}
@@ -306,8 +251,8 @@ func TestMovedIntoAnotherAnswer(t *testing.T) {
 // A re-ask is one insertion, with ids put in where there were none.
 func TestReask(t *testing.T) {
 	t.Parallel()
-	req := decode(t, requests["plain"])
-	resp := answer(t, `{"choices":[{"message":{"role":"assistant","content":null,"vendor":1.0,"tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"finish_reason":"tool_calls"}]}`)
+	req := decodeRequest(t, requests["plain"])
+	resp := decodeResponse(t, `{"choices":[{"message":{"role":"assistant","content":null,"vendor":1.0,"tool_calls":[{"function":{"name":"f","arguments":"{"}}]},"finish_reason":"tool_calls"}]}`)
 	m := batch.FixIDs(req.Messages, resp.Message)
 	turn := batch.Turn(m, nil, []middleware.Verdict{{Call: m.ToolCalls[0], Issues: []middleware.Issue{{Code: "syntax"}}}}, batch.ReissueAll,
 		func(middleware.Verdict) string { return "bad" })

@@ -50,7 +50,7 @@ var answers = map[string]string{
 }
 
 var streams = map[string]string{
-	"openai": sse(
+	"openai": eventStream(
 		`{"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}],"usage":null,"obfuscation":"xx"}`,
 		`{"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"content":"Let me "},"finish_reason":null}],"usage":null}`,
 		`{"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{"content":"see."},"finish_reason":null}],"usage":null}`,
@@ -61,11 +61,11 @@ var streams = map[string]string{
 		`{"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":null}`,
 		`{"id":"r1","object":"chat.completion.chunk","created":1,"model":"m-1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}`,
 		"[DONE]"),
-	"text": sse(
+	"text": eventStream(
 		`{"id":"r1","model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":"Hel"}}]}`,
 		`{"id":"r1","model":"m-1","choices":[{"index":0,"delta":{"content":"lo"},"finish_reason":"stop"}]}`, "[DONE]"),
 	// comments, role and usage everywhere, reasoning twice, two finish chunks
-	"openrouter": ": PROCESSING\n\n" + sse(
+	"openrouter": ": PROCESSING\n\n" + eventStream(
 		`{"id":"g1","model":"m-1","provider":"P","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"H","reasoning_details":[{"type":"reasoning.text","text":"H","index":0}]}}]}`,
 		`{"id":"g1","model":"m-1","provider":"P","choices":[{"index":0,"delta":{"role":"assistant","content":"","reasoning":"m.","reasoning_details":[{"type":"reasoning.text","text":"m.","signature":"s","index":0}]}}]}`,
 		`{"id":"g1","model":"m-1","provider":"P","choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather"}}]}}]}`,
@@ -73,7 +73,7 @@ var streams = map[string]string{
 		`{"id":"g1","model":"m-1","provider":"P","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":"tool_calls","native_finish_reason":"tool_use"}],"usage":{"prompt_tokens":5,"completion_tokens":3,"total_tokens":8}}`,
 		"[DONE]"),
 	// lists and texts in one stream, the call whole in the finish chunk, no type
-	"mistral": sse(
+	"mistral": eventStream(
 		`{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}`,
 		`{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"H"}]}]},"finish_reason":null}]}`,
 		`{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"content":[{"type":"thinking","thinking":[{"type":"text","text":"m."}],"closed":true}]},"finish_reason":null}]}`,
@@ -82,37 +82,37 @@ var streams = map[string]string{
 		`{"id":"a","model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"id":"c1","function":{"name":"weather","arguments":"{\"city\": \"\"}"},"index":0}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12},"p":"ab"}`,
 		"[DONE]"),
 	// CRLF, delta and message, usage on every chunk, no [DONE]
-	"perplexity": strings.ReplaceAll(sse(
+	"perplexity": strings.ReplaceAll(eventStream(
 		`{"id":"p","model":"sonar","usage":{"prompt_tokens":8,"completion_tokens":1,"total_tokens":9},"object":"chat.completion.chunk","choices":[{"index":0,"message":{"role":"assistant","content":"One"},"delta":{"role":"assistant","content":"One"}}]}`,
 		`{"id":"p","model":"sonar","usage":{"prompt_tokens":8,"completion_tokens":2,"total_tokens":10},"object":"chat.completion.done","choices":[{"index":0,"message":{"role":"assistant","content":"One two"},"delta":{"role":"assistant","content":" two"},"finish_reason":"stop"}]}`), "\n", "\r\n"),
 	// no finish_reason; an id in every delta; every call numbered 0
-	"odd": sse(
+	"odd": eventStream(
 		`{"id":"","choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"a\":"}}]}}]}`,
 		`{"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":null,"arguments":"1}"}}]}}]}`,
 		`{"id":"","choices":[{"delta":{"tool_calls":[{"index":0,"id":"c2","function":{"name":"time","arguments":{"b":2}}}]}}]}`,
 		`{"usage":{"prompt_tokens":8,"completion_tokens":1,"total_tokens":12,"completion_tokens_details":{"reasoning_tokens":3}},"choices":[]}`,
 		"[DONE]"),
-	"old": sse(
+	"old": eventStream(
 		`{"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":null,"function_call":{"name":"weather","arguments":""}}}]}`,
 		`{"id":"r","choices":[{"index":0,"delta":{"function_call":{"arguments":"{\"city\":\"\"}"}}}]}`,
 		`{"id":"r","choices":[{"index":0,"delta":{},"finish_reason":"function_call"}]}`, "[DONE]"),
-	"two": sse(
+	"two": eventStream(
 		`{"id":"r","choices":[{"index":0,"delta":{"role":"assistant","content":"A"}}]}`,
 		`{"id":"r","choices":[{"index":1,"delta":{"content":"B"}}]}`,
 		`{"id":"r","choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{},"finish_reason":"stop"}]}`, "[DONE]"),
-	"custom": sse(
+	"custom": eventStream(
 		`{"id":"r","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"custom","custom":{"name":"sql","input":"sel"}}]}}]}`,
 		`{"id":"r","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"custom":{"input":"ect"}}]}}]}`,
 		`{"id":"r","choices":[{"index":0,"delta":{"content":"late","annotations":[{"a":1}],"channel":"x"},"finish_reason":"tool_calls"}]}`, "[DONE]"),
 }
 
-// sse writes events.
-func sse(data ...string) string {
+// eventStream returns server-sent events with that data.
+func eventStream(data ...string) string {
 	return "data: " + strings.Join(data, "\n\ndata: ") + "\n\n"
 }
 
-// mapValues yields the values in the order of their keys.
-func mapValues(m map[string]string) iter.Seq[string] {
+// inOrderOfKeys yields the values of m in the order of their keys.
+func inOrderOfKeys(m map[string]string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, k := range slices.Sorted(maps.Keys(m)) {
 			if !yield(m[k]) {

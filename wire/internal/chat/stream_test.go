@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // What is safe to show ends where a call, an error or the end begins.
@@ -27,7 +28,7 @@ func TestSafe(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, strings.Index(streams[name], before), s.Safe(), name)
 	}
-	end := sse(`{"choices":[{"index":0,"delta":{"content":"A"}},{"index":1,"finish_reason":"stop"}]}`) // of another choice
+	end := eventStream(`{"choices":[{"index":0,"delta":{"content":"A"}},{"index":1,"finish_reason":"stop"}]}`) // of another choice
 	s := chat.Format{}.NewStream(nil, nil)
 	_, err := s.Write([]byte(end))
 	require.NoError(t, err)
@@ -58,11 +59,11 @@ func TestSpaceBeforeData(t *testing.T) {
 		require.Less(t, s.Safe(), strings.Index(body, `"c1"`), field)
 		resp, err := s.Close()
 		require.NoError(t, err)
-		require.Equal(t, seen(answer(t, streams["openai"]).Message), seen(resp.Message))
+		require.Equal(t, withoutNative(decodeResponse(t, streams["openai"]).Message), withoutNative(resp.Message))
 		resp.Message.ToolCalls[0].Arguments = "{}"
 		out, err := chat.Format{}.EncodeResponse(resp)
 		require.NoError(t, err)
-		require.Equal(t, "{}", answer(t, string(out)).Message.ToolCalls[0].Arguments)
+		require.Equal(t, "{}", decodeResponse(t, string(out)).Message.ToolCalls[0].Arguments)
 	}
 }
 
@@ -84,7 +85,7 @@ func TestWholeAnswerIsShown(t *testing.T) {
 // After an error there is no answer, however the stream goes on.
 func TestErrorEndsTheStream(t *testing.T) {
 	t.Parallel()
-	end := sse(`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`, "[DONE]")
+	end := eventStream(`{"choices":[{"index":0,"delta":{"content":"b"},"finish_reason":"stop"}]}`, "[DONE]")
 	boom := errors.New("boom")
 	times := 0
 	s := chat.Format{}.NewStream(nil, func(middleware.Event) error {
@@ -98,7 +99,7 @@ func TestErrorEndsTheStream(t *testing.T) {
 		s     codec.Stream
 		first string
 		want  error
-	}{{s, sse(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`), boom}, {broken, sse(`{"choices":[`), codec.ErrShape}} {
+	}{{s, eventStream(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`), boom}, {broken, eventStream(`{"choices":[`), codec.ErrShape}} {
 		_, err := c.s.Write([]byte(c.first))
 		require.ErrorIs(t, err, c.want)
 		_, err = c.s.Write([]byte(end))
@@ -117,7 +118,7 @@ func TestChunks(t *testing.T) {
 	for name, body := range streams {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			want := answer(t, body)
+			want := decodeResponse(t, body)
 			rapid.Check(t, func(t *rapid.T) {
 				var text, reasoning strings.Builder
 				s := chat.Format{}.NewStream(nil, func(e middleware.Event) error {
@@ -136,7 +137,7 @@ func TestChunks(t *testing.T) {
 				}
 				got, err := s.Close()
 				require.NoError(t, err)
-				require.Equal(t, seen(want.Message), seen(got.Message))
+				require.Equal(t, withoutNative(want.Message), withoutNative(got.Message))
 				require.Equal(t, want.Message.Text(), text.String())
 				thought := ""
 				for _, p := range want.Message.Parts {
@@ -154,17 +155,17 @@ func TestChunks(t *testing.T) {
 // if nothing is left of it: without either the rest would be no stream.
 func TestEdgesOfStream(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, "\ufeff: c\n"+sse(`{"choices":[{"finish_reason":"stop"}]}`))
+	resp := decodeResponse(t, "\ufeff: c\n"+eventStream(`{"choices":[{"finish_reason":"stop"}]}`))
 	resp.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f"}}
 	got, err := chat.Format{}.EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Equal(t, "f", answer(t, string(got)).Message.ToolCalls[0].Name)
+	require.Equal(t, "f", decodeResponse(t, string(got)).Message.ToolCalls[0].Name)
 
-	resp = answer(t, sse(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c"}]}}]}`, "[DONE]"))
+	resp = decodeResponse(t, eventStream(`{"choices":[{"delta":{"tool_calls":[{"index":0,"id":"c"}]}}]}`, "[DONE]"))
 	resp.Message.ToolCalls = nil
 	got, err = chat.Format{}.EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Empty(t, answer(t, string(got)).Message.ToolCalls)
+	require.Empty(t, decodeResponse(t, string(got)).Message.ToolCalls)
 }
 
 func TestSinkError(t *testing.T) {
@@ -178,24 +179,9 @@ func TestSinkError(t *testing.T) {
 // What was shown of the first answer stays, and the later one goes on.
 func TestRest(t *testing.T) {
 	t.Parallel()
-	shown := sse(`{"id":"one","object":"chat.completion.chunk","model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":"First. "},"finish_reason":null}]}`)
-	first := shown + sse(`{"id":"one","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"bad"}}]},"finish_reason":"tool_calls"}]}`, "[DONE]")
-	for name, c := range map[string]struct {
-		later string
-		want  string // with the first's id, and no role
-	}{
-		"stream": {streams["openai"], strings.ReplaceAll(streams["openai"], `"id":"r1"`, `"id":"one"`)},
-		"no ids": {streams["odd"], strings.ReplaceAll(strings.ReplaceAll(streams["odd"], `"id":""`, `"id":"one"`), `"choices":[]}`, `"choices":[],"id":"one"}`)},
-		"JSON": {answers["calls"], sse(
-			`{"id":"one","model":"m-1","choices":[{"index":0,"delta":{"content":"Let me see.","reasoning":"Hm."},"finish_reason":null}]}`,
-			`{"id":"one","model":"m-1","choices":[{"index":0,"delta":{"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\":\"\"}"},"extra_content":{"sig":"x"},"index":0},`+
-				`{"id":"c2","function":{"name":"time"},"index":1},{"id":"c3","type":"custom","custom":{"name":"sql","input":"select 1"},"index":2}]},"finish_reason":null}]}`,
-			`{"id":"one","model":"m-1","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`,
-			`{"id":"one","model":"m-1","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12,"prompt_tokens_details":{"cached_tokens":4}}}`, "[DONE]")},
-		"JSON with an object": {answers["object"], sse(
-			`{"choices":[{"index":0,"delta":{"content":"{\"a\":1}"},"finish_reason":null}],"id":"one"}`,
-			`{"choices":[{"index":0,"delta":{"tool_calls":[{"id":"c1","function":{"name":"f","arguments":{"a":1}},"index":0}]},"finish_reason":null}],"id":"one"}`, "[DONE]")},
-	} {
+	shown := eventStream(`{"id":"one","object":"chat.completion.chunk","model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":"First. "},"finish_reason":null}]}`)
+	first := shown + eventStream(`{"id":"one","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"bad"}}]},"finish_reason":"tool_calls"}]}`, "[DONE]")
+	for _, name := range []string{"stream", "no ids", "JSON", "JSON with an object"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := chat.Format{}.NewStream(nil, nil)
@@ -205,17 +191,17 @@ func TestRest(t *testing.T) {
 			_, err = s.Close()
 			require.NoError(t, err)
 
-			later := answer(t, c.later)
+			later := decodeResponse(t, codectest.Body(t, "later"))
 			got, err := s.Rest(len(shown), later)
 			require.NoError(t, err)
-			require.Equal(t, strings.ReplaceAll(c.want, `"role":"assistant",`, ""), string(got))
-			whole := answer(t, shown+string(got))
+			codectest.Expect(t, "rest", string(got)) // with the first answer's id, and no role
+			whole := decodeResponse(t, shown+string(got))
 			require.Equal(t, "First. "+later.Message.Text(), whole.Message.Text())
-			require.Equal(t, seen(later.Message).ToolCalls, seen(whole.Message).ToolCalls)
+			require.Equal(t, withoutNative(later.Message).ToolCalls, withoutNative(whole.Message).ToolCalls)
 
 			got, err = s.Rest(0, later)
 			require.NoError(t, err)
-			require.Equal(t, c.later, string(got))
+			require.Equal(t, codectest.Body(t, "later"), string(got))
 		})
 	}
 }
@@ -236,12 +222,12 @@ func TestOwnRest(t *testing.T) {
 	changed.Message.ToolCalls[0].Arguments = "{}"
 	got, err = s.Rest(s.Safe(), changed)
 	require.NoError(t, err)
-	require.Equal(t, "{}", answer(t, body[:s.Safe()]+string(got)).Message.ToolCalls[0].Arguments)
+	require.Equal(t, "{}", decodeResponse(t, body[:s.Safe()]+string(got)).Message.ToolCalls[0].Arguments)
 
 	changed.Message.Parts[0].Text = "Other" // was shown
 	_, err = s.Rest(s.Safe(), changed)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-	_, err = s.Rest(s.Safe(), answer(t, streams["two"]))
+	_, err = s.Rest(s.Safe(), decodeResponse(t, streams["two"]))
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 	_, err = s.Rest(s.Safe(), &middleware.Response{})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -250,13 +236,13 @@ func TestOwnRest(t *testing.T) {
 // After a refusal in the stream, a later answer goes on all the same.
 func TestRestAfterError(t *testing.T) {
 	t.Parallel()
-	shown := sse(`{"id":"one","choices":[{"index":0,"delta":{"content":"Hm. "}}]}`)
+	shown := eventStream(`{"id":"one","choices":[{"index":0,"delta":{"content":"Hm. "}}]}`)
 	s := chat.Format{}.NewStream(nil, nil)
-	_, err := s.Write([]byte(shown + sse(`{"error":{"code":"tool_use_failed","message":"m"}}`)))
+	_, err := s.Write([]byte(shown + eventStream(`{"error":{"code":"tool_use_failed","message":"m"}}`)))
 	require.NoError(t, err)
 	_, err = s.Close()
 	require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
-	got, err := s.Rest(s.Safe(), answer(t, streams["text"]))
+	got, err := s.Rest(s.Safe(), decodeResponse(t, streams["text"]))
 	require.NoError(t, err)
-	require.Equal(t, "Hm. Hello", answer(t, shown+string(got)).Message.Text())
+	require.Equal(t, "Hm. Hello", decodeResponse(t, shown+string(got)).Message.Text())
 }

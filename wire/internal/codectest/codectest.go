@@ -1,6 +1,7 @@
-// Package codectest reads recorded exchanges with real providers. Its own tests
-// hold every wire format to the same laws on them: see laws_test.go for the laws
-// and formats_test.go for the list of formats.
+// Package codectest reads what tests of wire formats need from files: recorded
+// exchanges with real providers, and bodies before and after an edit. Its own tests
+// hold every wire format to the same laws on the recordings: see laws_test.go for
+// the laws and formats_test.go for the list of formats.
 //
 // The recordings are not part of the repository: they stand beside it, in
 // ../shared/data/wire. Without them the tests that need them are skipped.
@@ -40,7 +41,7 @@ func (x Exchange) Has(feature string) bool {
 func (x Exchange) Streamed() bool { return x.Format != "json" && x.Format != "text" }
 
 // Load reads the exchanges of a file such as "openai-chat"; it skips the test
-// where there are no recordings.
+// where there is no folder of recordings.
 func Load(t testing.TB, name string) []Exchange {
 	t.Helper()
 	path, err := find(name + ".jsonl.gz")
@@ -70,7 +71,8 @@ func Load(t testing.TB, name string) []Exchange {
 	return out
 }
 
-// find looks for the recordings beside the repository's root.
+// find returns the path of recordings beside the repository's root. The error says
+// that there is no folder of them.
 func find(name string) (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -79,7 +81,7 @@ func find(name string) (string, error) {
 	for {
 		if _, err := os.Stat(filepath.Join(dir, "LICENSE")); err == nil {
 			path := filepath.Join(filepath.Dir(dir), "shared", "data", "wire", name)
-			_, err := os.Stat(path)
+			_, err := os.Stat(filepath.Dir(path)) // where others are, a missing one is a failure
 			return path, err
 		}
 		if dir == filepath.Dir(dir) {

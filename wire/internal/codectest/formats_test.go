@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 	"github.com/toolmend/toolmend/wire/internal/anthropic"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -28,7 +31,7 @@ func TestFormats(t *testing.T) {
 		replied     = "the reply to a function_call has the role function"
 		placeholder = "the server sends an empty function_call always"
 	)
-	for _, c := range []struct {
+	formats := []struct {
 		recordings string
 		format     codec.Format
 		except     exceptions
@@ -54,11 +57,17 @@ func TestFormats(t *testing.T) {
 		}},
 		{"gemini-generate", gemini.Format{}, nil},
 		{"ollama-chat", ollama.Format{}, nil},
-	} {
+	}
+	held := map[string]bool{}
+	for _, c := range formats {
+		held[c.format.Dialect()] = true
 		t.Run(c.recordings, func(t *testing.T) {
 			t.Parallel()
 			holds(t, c.format, c.recordings, c.except)
 		})
+	}
+	for _, c := range wire.Codecs() {
+		require.True(t, held[c.Dialect()], "no recordings hold %s to the laws", c.Dialect())
 	}
 }
 

@@ -1,0 +1,227 @@
+package mend
+
+import (
+	"slices"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Bounds of the work on keys.
+const (
+	maxKey       = 256     // bytes of a key or a name that takes part in a renaming
+	maxComparing = 1 << 23 // bytes compared with bytes, in search of names that are alike
+)
+
+// object is an object and what its schema says about its keys.
+type object struct {
+	value    rawjson.Value
+	schema   *view.Node
+	declared *view.Declared
+	there    map[string]bool // the keys of its members
+	strays   []stray         // members that are not declared
+	filled   *fix            // see fill
+	freeForm bool            // the schema has a use for keys that it does not declare
+}
+
+// free reports whether name is declared, and not there.
+func (o *object) free(name string) bool { return o.declared.Has(name) && !o.there[name] }
+
+// lacksOne reports whether exactly one required key is missing.
+func (o *object) lacksOne() bool {
+	n := 0
+	for _, name := range o.declared.Required {
+		if o.free(name) {
+			if n++; n > 1 {
+				break
+			}
+		}
+	}
+	return n == 1
+}
+
+// stray is a member that is not declared.
+type stray struct {
+	rawjson.Value
+	folded string // its key, "" if too long to be renamed
+	alias  string // what its key stands for by Input.Aliases, if anything
+}
+
+// object compares what is at pointer with the schema for it, once for each
+// document. Of a key that appears twice every member counts.
+func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
+	if m.doc != doc {
+		m.doc, m.objects = doc, map[string]*object{}
+	}
+	o := m.objects[pointer]
+	if o == nil {
+		o = m.newObject(doc.Root().At(pointer), m.schema.At(pointer))
+		m.objects[pointer] = o
+	}
+	return o
+}
+
+func (m *mender) newObject(v rawjson.Value, s *view.Node) *object {
+	o := &object{value: v, schema: s, declared: m.schema.Declared(s), there: map[string]bool{}}
+	for member := range v.Each() {
+		key := member.Key()
+		o.there[key] = true
+		if !o.declared.Has(key) {
+			one := stray{Value: member, folded: foldKey(key)}
+			if len(key) <= maxKey {
+				one.alias = m.in.Aliases[key]
+			}
+			o.strays = append(o.strays, one)
+		}
+	}
+	for _, a := range s.Alternatives() {
+		o.freeForm = o.freeForm || a.Get("patternProperties").Exists() || a.Get("additionalProperties").Kind() == rawjson.Object
+	}
+	return o
+}
+
+// foldKey is fold for what may be a key, "" for what is too long.
+func foldKey(key string) string {
+	if len(key) > maxKey {
+		return ""
+	}
+	return fold(key)
+}
+
+// keyFixes returns what Rename, DropUnknown, Unwrap, Echo and FillDefaults
+// propose for a key that is missing, or one that is not wanted.
+func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
+	parent, key, ok := cutLast(p.pointer)
+	if !ok {
+		return nil
+	}
+	o := m.object(doc, parent)
+	if o.value.Kind() != rawjson.Object {
+		return nil
+	}
+	var fixes []fix
+	if inner, ok := m.envelope(o); ok {
+		fixes = append(fixes, replace(Unwrap, o.value, inner))
+	}
+	if inner, ok := echoedArguments(o); ok {
+		fixes = append(fixes, replace(Echo, o.value, inner))
+	}
+	if p.has("required") {
+		if member, rule := m.sentFor(o, key); member.Exists() {
+			return append(fixes, rename(rule, member, key))
+		}
+		if f, ok := m.fill(o); ok {
+			fixes = append(fixes, f)
+		}
+		return fixes
+	}
+	member := o.value.Get(key)
+	if !member.Exists() {
+		return fixes
+	}
+	names, rule, sure := m.meant(o, key)
+	if sure && len(names) == 1 {
+		return append(fixes, rename(rule, member, names[0]))
+	}
+	if sure && len(names) == 0 && len(fixes) == 0 {
+		fixes = append(fixes, cut(DropUnknown, o.value, member))
+	}
+	return fixes
+}
+
+// sentFor returns the stray member that stands for a missing one, and the rule
+// that says so: the only variant of its name, or the only stray for the only
+// missing key.
+func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rule) {
+	if len(name) > maxKey {
+		return rawjson.Value{}, 0
+	}
+	var variants []rawjson.Value
+	folded := foldKey(name)
+	for _, s := range o.strays {
+		if s.folded != "" && s.folded == folded || s.alias != "" && s.alias == name {
+			variants = append(variants, s.Value)
+		}
+	}
+	switch {
+	case len(variants) == 1:
+		return variants[0], Rename
+	case len(variants) > 1 || o.freeForm || !o.lacksOne() || len(o.strays) != 1:
+		return rawjson.Value{}, 0
+	}
+	if names, _, sure := m.meant(o, o.strays[0].Key()); !sure || len(names) != 1 || names[0] != name {
+		return rawjson.Value{}, 0
+	}
+	return o.strays[0].Value, RenameClose
+}
+
+// meant returns the declared keys, not there, that key may be meant for, and
+// the rule that says so: variants of it, else those with a name like it. It is
+// not sure where finding out would take too long.
+func (m *mender) meant(o *object, key string) (names []string, rule Rule, sure bool) {
+	if len(key) > maxKey {
+		return nil, Rename, true
+	}
+	if folded := foldKey(key); folded != "" {
+		for _, name := range o.declared.Folded(folded, foldKey) {
+			if o.free(name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if alias, ok := m.in.Aliases[key]; ok && o.free(alias) && len(alias) <= maxKey && !slices.Contains(names, alias) {
+		names = append(names, alias)
+	}
+	if len(names) > 0 {
+		return names, Rename, true
+	}
+	if !m.on(RenameClose, DropUnknown, FillDefaults) {
+		return nil, RenameClose, true
+	}
+	keyWords := words(key)
+	for _, name := range o.declared.Names {
+		if o.there[name] || len(name) > maxKey {
+			continue
+		}
+		if m.comparing += (len(key) + 1) * (len(name) + 1); m.comparing > maxComparing {
+			return nil, RenameClose, false
+		}
+		if alike(key, keyWords, name) {
+			if names = append(names, name); len(names) > 1 {
+				break
+			}
+		}
+	}
+	return names, RenameClose, true
+}
+
+// alike reports whether two names are close enough where nothing else can be
+// meant: one has all words of the other, or their letters are similar.
+func alike(a string, wordsOfA []string, b string) bool {
+	x, y := wordsOfA, words(b)
+	if len(x) > len(y) {
+		x, y = y, x
+	}
+	if len(x) > 0 && !slices.ContainsFunc(x, func(w string) bool { return !slices.Contains(y, w) }) {
+		return true
+	}
+	return schema.Suggest(a, []string{b}) != ""
+}
+
+// rename is the fix that writes another key before a member's value.
+func rename(rule Rule, member rawjson.Value, name string) fix {
+	start, end := member.KeySpan()
+	return fix{
+		rule:    rule,
+		edits:   []rawjson.Edit{{Start: start, End: end, Text: rawjson.Quote(name)}},
+		changes: []middleware.Change{{By: rule.by(), Pointer: member.Pointer(), Before: rawjson.Quote(member.Key()), After: rawjson.Quote(name)}},
+	}
+}
+
+// cutLast returns the pointer of the object around a member, and its key.
+func cutLast(pointer string) (parent, key string, ok bool) {
+	parent, seg := rawjson.CutLast(pointer)
+	return parent, rawjson.Unescape(seg), pointer != ""
+}

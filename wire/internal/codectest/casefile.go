@@ -1,0 +1,111 @@
+package codectest
+
+import (
+	"flag"
+	"iter"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the expected bodies in testdata anew")
+
+// The bodies of a test stand in a file of its own, in the form of txtar:
+//
+//	-- before --
+//	data: {"id":"r1"}
+//
+//	-- after --
+//	data: {"id":"r2"}
+//
+// The line end in front of a header, and the last one, do not belong to a body.
+// What an editor does not show has a symbol: ␍ is a carriage return, and ␠ is the
+// last space of a line that ends with spaces.
+var (
+	header      = regexp.MustCompile(`(?m)^-- (.+) --\n`)
+	toSymbols   = strings.NewReplacer("\r", "␍", " \n", "␠\n")
+	fromSymbols = strings.NewReplacer("␍", "\r", "␠", " ")
+	notInNames  = regexp.MustCompile(`[^A-Za-z0-9]+`)
+)
+
+// path returns the file of a test: testdata/TestEdit/no-calls.txtar for
+// "TestEdit/no calls".
+func path(test string) string {
+	test, name, _ := strings.Cut(test, "/")
+	return filepath.Join("testdata", test, notInNames.ReplaceAllString(name, "-")) + ".txtar"
+}
+
+// Body returns the section of that name in the file of the running test.
+func Body(t testing.TB, name string) string {
+	t.Helper()
+	_, bodies := sections(t)
+	body, ok := bodies[name]
+	if !ok {
+		t.Fatalf("%s has no section %q", path(t.Name()), name)
+	}
+	return body
+}
+
+// Expect fails the test if got is not the section of that name in its file. With
+// the flag -update it writes got there first; the diff shows what has changed.
+func Expect(t testing.TB, name, got string) {
+	t.Helper()
+	if *update {
+		names, bodies := sections(t)
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+		bodies[name] = got
+		var b strings.Builder
+		for _, n := range names {
+			b.WriteString("-- " + n + " --\n" + toSymbols.Replace(bodies[n]+"\n"))
+		}
+		if err := os.WriteFile(path(t.Name()), []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != Body(t, name) {
+		t.Fatalf("not section %q of %s; -update shows the difference:\n%s", name, path(t.Name()), got)
+	}
+}
+
+// EachHasAFile fails the test if its folder does not hold one file for each of
+// the cases, and no other.
+func EachHasAFile(t testing.TB, cases iter.Seq[string]) {
+	t.Helper()
+	files, _ := filepath.Glob(filepath.Join("testdata", t.Name(), "*"))
+	for c := range cases {
+		i := slices.Index(files, path(t.Name()+"/"+c))
+		if i < 0 {
+			t.Errorf("%q has no file of its own: %s", c, path(t.Name()+"/"+c))
+			continue
+		}
+		files = slices.Delete(files, i, i+1)
+	}
+	if len(files) > 0 {
+		t.Errorf("files without a case: %q", files)
+	}
+}
+
+// sections returns the bodies in the file of the running test, and their order.
+func sections(t testing.TB) (names []string, bodies map[string]string) {
+	t.Helper()
+	data, err := os.ReadFile(path(t.Name()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, bodies := string(data), map[string]string{}
+	headers := header.FindAllStringSubmatchIndex(text, -1)
+	for i, h := range headers {
+		end := len(text)
+		if i+1 < len(headers) {
+			end = headers[i+1][0]
+		}
+		names = append(names, text[h[2]:h[3]])
+		bodies[text[h[2]:h[3]]] = fromSymbols.Replace(strings.TrimSuffix(text[h[1]:end], "\n"))
+	}
+	return names, bodies
+}
