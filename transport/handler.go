@@ -32,9 +32,9 @@ import (
 // digests are removed. A changed body of a signed request is refused by the
 // provider.
 //
-// Handler uses http.DefaultTransport. For a proxy with other needs, use an
-// httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval
-// -1.
+// Handler sends its requests by Options.Base. For a proxy with other needs, use
+// an httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval
+// -1. Package gateway is a whole gateway over Handler.
 func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	if upstream == nil || upstream.Scheme == "" || upstream.Host == "" {
 		panic("transport: Handler: upstream must be an absolute URL")
@@ -42,7 +42,7 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&to) },
-		Transport:     &proxied{t, &upstreamTransport{http.DefaultTransport}},
+		Transport:     &proxied{t, &upstreamTransport{t.options.Base}},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  unreachable,

@@ -156,6 +156,9 @@ type Options struct {
 	// arguments are not a JSON object: CleanOnRefusal (0), CleanAlways or
 	// CleanNever.
 	CleanHistory CleanHistory
+	// Base sends the requests of a Handler. It must not follow redirects. nil
+	// means http.DefaultTransport.
+	Base http.RoundTripper
 	// PassUnreadable passes on messages that cannot be read although they may
 	// hold a tool call: responses to requests that offered tools, and requests
 	// that offer tools. They are marked with X-Toolmend-Status: unchecked.
@@ -188,6 +191,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Codecs == nil {
 		o.Codecs = wire.Codecs()
+	}
+	if o.Base == nil {
+		o.Base = http.DefaultTransport
 	}
 	if o.MaxModelCalls == 0 {
 		o.MaxModelCalls = 10

@@ -17,6 +17,7 @@ import (
 	"github.com/toolmend/toolmend/answer"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 	"github.com/toolmend/toolmend/retry"
@@ -44,6 +45,11 @@ func setups() []setup {
 		{valid: answer.Options{Schema: []byte(`{}`)}, build: func(o any) { answer.New(o.(answer.Options)) }},
 		{valid: argsvalidate.Options{}, build: func(o any) { argsvalidate.New(o.(argsvalidate.Options)) }},
 		{valid: budget.Limits{}, build: func(o any) { budget.With(context.Background(), o.(budget.Limits)) }},
+		{valid: gateway.Options{}, build: func(o any) {
+			if _, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, o.(gateway.Options)); err != nil {
+				panic(err) // a configuration comes from a file, so that New returns its errors
+			}
+		}},
 		{valid: middlewaretest.FaultOptions{}, build: func(o any) { middlewaretest.NewFaulty(1, o.(middlewaretest.FaultOptions)) }, named: []string{"AnswerAfter"}},
 		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
 		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},

@@ -1,0 +1,78 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"syscall"
+	"time"
+)
+
+// newBase returns the transport of an upstream. It decompresses nothing, adds
+// no header, and uses the proxy and the certificates of the environment
+// (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
+func newBase(t Timeouts) *http.Transport {
+	d := dialer{
+		dial:    (&net.Dialer{Timeout: time.Duration(cmp.Or(t.Connect, Duration(5*time.Second))), KeepAlive: 30 * time.Second}).DialContext,
+		refused: time.Duration(cmp.Or(t.Refused, Duration(10*time.Second))),
+	}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           d.DialContext,
+		DisableCompression:    true,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          1024,
+		MaxIdleConnsPerHost:   256,
+		IdleConnTimeout:       90 * time.Second,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ResponseHeaderTimeout: time.Duration(cmp.Or(t.Header, Duration(10*time.Minute))),
+	}
+}
+
+// dialer connects again while the other side refuses connections, because it
+// restarts for example. Nothing has been sent by then, so no request is
+// repeated.
+type dialer struct {
+	dial    func(ctx context.Context, network, address string) (net.Conn, error)
+	refused time.Duration
+}
+
+// DialContext is that of an http.Transport.
+func (d dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	end := time.Now().Add(d.refused)
+	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		conn, err := d.dial(ctx, network, address)
+		if err == nil || !errors.Is(err, syscall.ECONNREFUSED) || time.Now().Add(wait).After(end) {
+			return conn, err
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// headerRules applies the header rules of an upstream.
+type headerRules struct {
+	rules HeaderRules
+	base  http.RoundTripper
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
+	if len(h.rules.Set)+len(h.rules.Remove) > 0 {
+		out := r.WithContext(r.Context())
+		out.Header = r.Header.Clone()
+		for _, k := range h.rules.Remove {
+			out.Header.Del(k)
+		}
+		for k, v := range h.rules.Set {
+			out.Header.Set(k, v)
+		}
+		r = out
+	}
+	return h.base.RoundTrip(r)
+}

@@ -1,0 +1,264 @@
+package gateway
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config is the configuration of a Gateway. The zero value with one Upstream
+// works: it validates, repairs and re-asks, on a loopback address.
+//
+// The tags are the keys of the configuration file of `toolmend serve`.
+type Config struct {
+	// Listen is the address of the listener, as net.Listen takes it. A Gateway
+	// does not listen itself. It needs the address to decide what is safe: on an
+	// address that is not loopback, New demands a client key. "" means
+	// 127.0.0.1:7777.
+	Listen string `toml:"listen,omitempty"`
+	// AdminListen is the address of the metrics. "" means Listen if that is
+	// loopback, else none.
+	AdminListen string `toml:"admin_listen,omitempty"`
+
+	Settings // for all upstreams
+
+	Access    Access     `toml:"access,omitempty"`
+	Record    Record     `toml:"record,omitempty"`
+	Upstreams []Upstream `toml:"upstream"`
+}
+
+// Upstream is a provider or a server, and the requests that go to it. A request
+// goes to the upstream with the longest Prefix of its path. Of several with that
+// prefix, it goes to the first whose Models match the model that the request
+// names, else to the one marked Default.
+type Upstream struct {
+	Name string `toml:"name,omitempty"` // for logs and metrics; "" means the host of URL
+	URL  string `toml:"url"`            // absolute; the path of a request is appended to its path
+	// Prefix is removed from the path before the request goes on. It begins
+	// with a slash and does not end with one. "" matches every path.
+	Prefix string `toml:"prefix,omitempty"`
+	// Models are the models that the upstream serves. A * matches any text. nil
+	// means all.
+	Models []string `toml:"models,omitempty"`
+	// Default marks the upstream of requests that name no model, or one that no
+	// upstream serves. An only upstream is the default.
+	Default bool `toml:"default,omitempty"`
+
+	Settings // replace those of Config
+
+	Headers       HeaderRules `toml:"headers,omitempty"`
+	Timeouts      Timeouts    `toml:"timeouts,omitempty"`
+	MaxConcurrent int         `toml:"max_concurrent,omitempty"` // requests at one time; 0 means no limit
+	// ModelRules change the settings for some models of the upstream. The first
+	// that matches counts.
+	ModelRules []ModelRule `toml:"model,omitempty"`
+	ToolRules  []ToolRule  `toml:"tool,omitempty"`
+}
+
+// Settings say what happens to model calls. A zero field inherits: that of a
+// ModelRule from its Upstream, that of an Upstream from Config, and that of
+// Config means the default.
+type Settings struct {
+	Mode        Mode        `toml:"mode,omitempty"`         // default Enforce
+	Attempts    int         `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
+	Retries     *int        `toml:"retries,omitempty"`      // further calls after a failure of the provider; default 0
+	OnExhausted OnExhausted `toml:"on_exhausted,omitempty"` // default Pass
+	// Repairs are the local repairs: "default", "all" or "none", or names of
+	// rules of package mend.
+	Repairs         []string   `toml:"repairs,omitempty"`
+	Strip           Strip      `toml:"strip,omitempty"`            // default StripOptional
+	Batch           Batch      `toml:"batch,omitempty"`            // default ReissueAll
+	UnknownTools    Refusal    `toml:"unknown_tools,omitempty"`    // default Reject
+	UnusableSchemas Refusal    `toml:"unusable_schemas,omitempty"` // default PassOn
+	Unreadable      Refusal    `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
+	Hold            Hold       `toml:"hold,omitempty"`             // default HoldCalls
+	History         History    `toml:"history,omitempty"`          // default CleanOnRefusal
+	KeepAlive       Duration   `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
+	ModelCalls      int        `toml:"model_calls,omitempty"`      // for one request of a client; default 10
+	MaxBody         int64      `toml:"max_body,omitempty"`         // bytes; default 64 MiB, which is the largest value
+	Limits          CallLimits `toml:"limits,omitempty"`
+	WebSockets      WebSockets `toml:"websockets,omitempty"` // default RefuseWebSockets
+}
+
+// CallLimits are the fields of argsvalidate.Limits of these names. 0 inherits.
+type CallLimits struct {
+	Bytes    int `toml:"bytes,omitempty"`
+	Depth    int `toml:"depth,omitempty"`
+	Number   int `toml:"number,omitempty"`
+	Exponent int `toml:"exponent,omitempty"`
+	Calls    int `toml:"calls,omitempty"`
+	Turns    int `toml:"turns,omitempty"`
+}
+
+// ModelRule changes the settings for the models that match Match.
+type ModelRule struct {
+	Match    string `toml:"match"` // a * matches any text
+	Settings        // replace those of the Upstream
+}
+
+// ToolRule changes the settings for one tool. A zero field inherits.
+type ToolRule struct {
+	Name string `toml:"name"`
+	// Mode Enforce has no effect where the mode of the request is another one.
+	// Repair makes no re-ask for this tool alone. Observe neither repairs nor
+	// re-asks it, and passes it.
+	Mode        Mode              `toml:"mode,omitempty"`
+	Attempts    int               `toml:"attempts,omitempty"`
+	OnExhausted OnExhausted       `toml:"on_exhausted,omitempty"`
+	Repairs     []string          `toml:"repairs,omitempty"`
+	Strip       Strip             `toml:"strip,omitempty"`
+	Aliases     map[string]string `toml:"aliases,omitempty"` // other names of declared properties
+}
+
+// HeaderRules change the headers of requests to an upstream. In a value,
+// ${NAME} stands for the environment variable NAME; New returns an error if it
+// is not set.
+type HeaderRules struct {
+	Set    map[string]string `toml:"set,omitempty"`
+	Remove []string          `toml:"remove,omitempty"`
+}
+
+// Timeouts limit the phases of a request to an upstream. 0 means the default.
+type Timeouts struct {
+	Connect Duration `toml:"connect,omitempty"` // of one attempt to connect; default 5s
+	// Refused is how long a connection that the upstream refuses is tried again.
+	// Nothing has been sent by then. Default 10s; "off" tries once.
+	Refused Duration `toml:"refused,omitempty"`
+	Header  Duration `toml:"header,omitempty"` // from the request's last byte to the response's headers; default 10m
+	Idle    Duration `toml:"idle,omitempty"`   // between two reads of a response; default 5m
+}
+
+// Access says who may use the gateway. The zero Access is for loopback only.
+type Access struct {
+	// ClientKeyFile is a file with the key that clients must send. The
+	// environment variable TOOLMEND_CLIENT_KEY is used if it is "".
+	ClientKeyFile string `toml:"client_key_file,omitempty"`
+	// KeyHeaderOnly accepts the key only in the header X-Toolmend-Key, so that
+	// the client's own credential goes to the upstream. Otherwise a client may
+	// also send the key where it sends its API key. Then each upstream needs a
+	// header rule with a credential.
+	KeyHeaderOnly bool     `toml:"key_header_only,omitempty"`
+	AllowHosts    []string `toml:"allow_hosts,omitempty"`   // further values of Host on a loopback listener, without a port
+	AllowOrigins  []string `toml:"allow_origins,omitempty"` // values of Origin of allowed browser requests
+}
+
+// Record says where the answers of the upstreams are recorded.
+type Record struct {
+	File    string `toml:"file,omitempty"`     // "" records nothing
+	Content bool   `toml:"content,omitempty"`  // record the messages of requests and answers too
+	MaxSize int64  `toml:"max_size,omitempty"` // bytes of one file; default 100 MB
+	Files   int    `toml:"files,omitempty"`    // files that are kept; default 5
+}
+
+// Mode says what the gateway does with a model call.
+type Mode string
+
+// The modes.
+const (
+	// Enforce validates and repairs tool calls, and re-asks the model.
+	Enforce Mode = "enforce"
+	// Repair validates and repairs, and never makes a second model call.
+	Repair Mode = "repair"
+	// Observe changes nothing. It validates a copy of the answer and counts what
+	// the other modes would have done.
+	Observe Mode = "observe"
+)
+
+// OnExhausted says what happens to a response that is still invalid after the
+// last attempt.
+type OnExhausted string
+
+// The settings; see argsvalidate.OnExhausted.
+const (
+	Pass  OnExhausted = "pass"
+	Raise OnExhausted = "raise"
+	Drop  OnExhausted = "drop"
+)
+
+// Strip says which empty values are removed.
+type Strip string
+
+// The settings; see strip.Mode.
+const (
+	StripOptional    Strip = "optional"
+	StripWhenInvalid Strip = "when-invalid"
+	StripAll         Strip = "all"
+	StripOff         Strip = "off"
+)
+
+// Batch says which calls of a partly invalid message the model sends again.
+type Batch string
+
+// The settings; see batch.Policy.
+const (
+	ReissueAll Batch = "reissue-all"
+	KeepValid  Batch = "keep-valid"
+)
+
+// Refusal says whether what cannot be validated is refused.
+type Refusal string
+
+// The settings.
+const (
+	Reject Refusal = "reject"
+	PassOn Refusal = "pass"
+)
+
+// Hold says how much of a streamed answer waits until it is validated.
+type Hold string
+
+// The settings; see transport.Options.Hold.
+const (
+	HoldCalls Hold = "calls" // text flows, calls wait
+	HoldAll   Hold = "all"
+)
+
+// History says what happens to broken calls in the history of a request.
+type History string
+
+// The settings; see transport.CleanHistory.
+const (
+	CleanOnRefusal History = "on-refusal"
+	CleanAlways    History = "always"
+	CleanNever     History = "never"
+)
+
+// WebSockets says what happens to a WebSocket upgrade on the path of a model
+// call. Its calls cannot be validated.
+type WebSockets string
+
+// The settings. Observe always passes upgrades.
+const (
+	RefuseWebSockets WebSockets = "refuse" // with status 426; clients fall back to HTTP
+	PassWebSockets   WebSockets = "pass"
+)
+
+// Duration is a time.Duration whose text is "10s" or "off".
+type Duration time.Duration
+
+// Off is the Duration that turns something off.
+const Off Duration = -1
+
+// UnmarshalText is part of encoding.TextUnmarshaler.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if string(text) == "off" {
+		*d = Off
+		return nil
+	}
+	v, err := time.ParseDuration(string(text))
+	if err != nil || v <= 0 {
+		return fmt.Errorf("must be a positive duration such as \"10s\", or \"off\", got %q", text)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalText is part of encoding.TextMarshaler.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// String returns the text of the duration.
+func (d Duration) String() string {
+	if d == Off {
+		return "off"
+	}
+	return time.Duration(d).String()
+}

@@ -1,0 +1,55 @@
+package gateway
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// pipeline serves the requests to one upstream with one set of settings.
+type pipeline struct {
+	upstream  string // its name
+	settings  Settings
+	handler   http.Handler
+	observers []observer
+}
+
+// newPipeline returns a pipeline to the URL to of u. base sends the requests.
+func newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, observers []observer) *pipeline {
+	s.Mode = cmp.Or(s.Mode, Enforce)
+	stack := []middleware.Middleware{captured, argsvalidate.New(s.validator(u.ToolRules))}
+	if o, on := s.retry(); on {
+		stack = append(stack, retry.New(o))
+	}
+	o := s.transport()
+	o.Base = base
+	return &pipeline{u.name(), s, transport.New(o, stack...).Handler(to), observers}
+}
+
+// ServeHTTP is part of http.Handler.
+func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	format := formatOf(r)
+	if format == nil || r.Method != http.MethodPost {
+		p.handler.ServeHTTP(w, r)
+		return
+	}
+	p.watched(p.handler, w, r, format.Dialect())
+}
+
+// refuse writes an error of the gateway's own, in the format of the path of r.
+func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+	body := []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
+	if c := formatOf(r); c != nil {
+		body = c.EncodeError(status, code, message)
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Toolmend-Error", code)
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}

@@ -1,0 +1,232 @@
+package gateway
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/wire"
+)
+
+// state is a configuration that is ready to serve.
+type state struct {
+	upstreams []*upstream // the longest prefix first
+	fallback  *upstream   // for models that no other upstream serves; may be nil
+}
+
+// upstream is an Upstream that is ready to serve.
+type upstream struct {
+	config   Upstream
+	base     *http.Transport
+	settings Settings
+	own      *pipeline // for models that no rule matches
+	rules    []modelRule
+}
+
+type modelRule struct {
+	match    string
+	pipeline *pipeline
+}
+
+func newState(c Config, o Options) (*state, error) {
+	if err := c.Validate(); err != nil {
+		return nil, err
+	}
+	s := &state{}
+	for _, u := range c.Upstreams {
+		up, err := newUpstream(u, c.Settings, o)
+		if err != nil {
+			return nil, fmt.Errorf("gateway: upstream %q: %w", u.name(), err)
+		}
+		s.upstreams = append(s.upstreams, up)
+		if u.Default || len(c.Upstreams) == 1 {
+			s.fallback = up
+		}
+	}
+	slices.SortStableFunc(s.upstreams, func(a, b *upstream) int {
+		return cmp.Compare(len(b.config.Prefix), len(a.config.Prefix))
+	})
+	return s, nil
+}
+
+func newUpstream(u Upstream, base Settings, o Options) (*upstream, error) {
+	headers, err := u.Headers.expand()
+	if err != nil {
+		return nil, err
+	}
+	to, err := url.Parse(u.URL)
+	if err != nil {
+		return nil, err
+	}
+	var observers []observer
+	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
+	sends := &headerRules{headers, up.base}
+	up.own = newPipeline(u, to, up.settings, sends, observers)
+	for _, r := range u.ModelRules {
+		up.rules = append(up.rules, modelRule{r.Match, newPipeline(u, to, r.Settings.over(up.settings), sends, observers)})
+	}
+	return up, nil
+}
+
+// retire closes the connections that are idle. Those in use are closed when
+// they become idle.
+func (s *state) retire() {
+	for _, u := range s.upstreams {
+		u.base.CloseIdleConnections()
+	}
+}
+
+// errNoUpstream is the error of a request that no upstream serves.
+var errNoUpstream = errors.New("toolmend: no upstream serves this path and model, and none is marked default")
+
+// bodyError is the error of a request whose body could not be read.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
+
+// route returns what serves r, and r as that gets it: without the prefix, and
+// with its body in memory if that was read to find the model.
+func (s *state) route(r *http.Request) (http.Handler, *http.Request, error) {
+	var found []*upstream
+	for _, u := range s.upstreams { // the longest prefix first
+		if len(found) > 0 && u.config.Prefix != found[0].config.Prefix {
+			break
+		}
+		if below(r.URL.Path, u.config.Prefix) {
+			found = append(found, u)
+		}
+	}
+	if len(found) == 0 {
+		return nil, r, errNoUpstream
+	}
+	r = without(r, found[0].config.Prefix)
+	byModel := len(found) > 1 || len(found[0].rules) > 0 || len(found[0].config.Models) > 0
+	if !byModel {
+		return found[0].own, r, nil
+	}
+	model, r, err := modelOf(r)
+	if err != nil {
+		return nil, r, &bodyError{err}
+	}
+	up := pick(found, model)
+	if up == nil {
+		up = s.fallback
+	}
+	if up == nil || up.config.Prefix != found[0].config.Prefix {
+		return nil, r, errNoUpstream
+	}
+	return up.pipelineFor(model), r, nil
+}
+
+// pick returns the first upstream that serves the model, or nil.
+func pick(among []*upstream, model string) *upstream {
+	for _, u := range among {
+		if model != "" && slices.ContainsFunc(u.config.Models, func(m string) bool { return matches(m, model) }) {
+			return u
+		}
+	}
+	for _, u := range among {
+		if u.config.Models == nil && (u.config.Default || len(among) == 1) {
+			return u
+		}
+	}
+	return nil
+}
+
+func (u *upstream) pipelineFor(model string) *pipeline {
+	for _, r := range u.rules {
+		if matches(r.match, model) {
+			return r.pipeline
+		}
+	}
+	return u.own
+}
+
+// below reports whether a path is the prefix or stands below it.
+func below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (prefix == "" || rest == "" || rest[0] == '/')
+}
+
+// without returns r without the prefix of its path.
+func without(r *http.Request, prefix string) *http.Request {
+	if prefix == "" {
+		return r
+	}
+	out := r.WithContext(r.Context())
+	to := *r.URL
+	to.Path = "/" + strings.TrimPrefix(strings.TrimPrefix(r.URL.Path, prefix), "/")
+	if to.RawPath != "" {
+		to.RawPath = "/" + strings.TrimPrefix(strings.TrimPrefix(r.URL.RawPath, prefix), "/")
+	}
+	out.URL = &to
+	return out
+}
+
+// maxModelBody is the largest body that is read to find the model.
+const maxModelBody = 64 << 20
+
+// modelOf returns the model that a model call names: in its body, or for Gemini
+// in its path. It is "" for every other request, and for a body that cannot be
+// read. The returned request has its body again.
+func modelOf(r *http.Request) (string, *http.Request, error) {
+	if r.Method != http.MethodPost || formatOf(r) == nil {
+		return "", r, nil
+	}
+	last := path.Base(r.URL.Path)
+	if model, _, ok := strings.Cut(last, ":"); ok {
+		return model, r, nil
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxModelBody+1))
+	if err != nil {
+		return "", r, err
+	}
+	out := r.WithContext(r.Context())
+	out.Body = struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+	doc, err := rawjson.Parse(string(body), rawjson.Limits{Bytes: maxModelBody, Depth: -1, Number: -1, Exponent: -1})
+	if err != nil {
+		return "", out, nil
+	}
+	return doc.Root().Get("model").Str(), out, nil
+}
+
+// formatOf returns the codec of the path of r, or nil.
+func formatOf(r *http.Request) wire.Codec {
+	for _, c := range codecs {
+		if c.MatchPath(r.URL.Path) {
+			return c
+		}
+	}
+	return nil
+}
+
+var codecs = wire.Codecs()
+
+// matches reports whether text matches a pattern in which * stands for any text.
+func matches(pattern, text string) bool {
+	parts := strings.Split(pattern, "*")
+	text, ok := strings.CutPrefix(text, parts[0])
+	if last := len(parts) - 1; last == 0 {
+		return ok && text == ""
+	} else if ok {
+		text, ok = strings.CutSuffix(text, parts[last])
+		parts = parts[1:last]
+	}
+	for _, p := range parts {
+		_, after, found := strings.Cut(text, p)
+		text, ok = after, ok && found
+	}
+	return ok
+}

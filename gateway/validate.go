@@ -1,0 +1,149 @@
+package gateway
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+// Validate returns the first invalid field as an error that begins with its key
+// in the file, such as `upstream "local": mode`. It does not read files or the
+// environment; New does.
+func (c Config) Validate() error {
+	if err := c.Settings.validate(); err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
+	if len(c.Upstreams) == 0 {
+		return errors.New("gateway: upstream: at least one is required")
+	}
+	for _, addr := range []struct{ key, value string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
+		if _, _, err := net.SplitHostPort(addr.value); err != nil && addr.value != "" {
+			return fmt.Errorf("gateway: %s: %w", addr.key, err)
+		}
+	}
+	names, defaults := map[string]bool{}, 0
+	for i, u := range c.Upstreams {
+		if err := u.validate(c.Settings); err != nil {
+			return fmt.Errorf("gateway: upstream %q: %w", cmp.Or(u.name(), fmt.Sprint(i+1)), err)
+		}
+		if names[u.name()] {
+			return fmt.Errorf("gateway: upstream %q: name: another upstream has it", u.name())
+		}
+		names[u.name()] = true
+		if u.Default {
+			defaults++
+		}
+	}
+	switch {
+	case defaults > 1:
+		return errors.New("gateway: upstream: more than one is marked default")
+	case c.Record.MaxSize < 0 || c.Record.Files < 0:
+		return errors.New("gateway: record: max_size and files must not be negative")
+	}
+	return nil
+}
+
+func (u Upstream) validate(base Settings) error {
+	to, err := url.Parse(u.URL)
+	switch {
+	case err != nil:
+		return errors.New("url: must be a URL") // the error of url.Parse would show a password in it
+	case to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
+		return errors.New("url: must be absolute, with http or https")
+	case to.User != nil || to.RawQuery != "" || to.Fragment != "":
+		return errors.New("url: must not have a user, a query or a fragment; credentials belong into headers")
+	case u.Prefix != "" && (!strings.HasPrefix(u.Prefix, "/") || strings.HasSuffix(u.Prefix, "/")):
+		return fmt.Errorf("prefix: must begin with a slash and not end with one, got %q", u.Prefix)
+	case u.Prefix == ownPath || strings.HasPrefix(u.Prefix, ownPath+"/"):
+		return fmt.Errorf("prefix: %s belongs to the gateway", ownPath)
+	case u.MaxConcurrent < 0:
+		return fmt.Errorf("max_concurrent: must not be negative, got %d", u.MaxConcurrent)
+	}
+	if err := u.Settings.over(base).validate(); err != nil {
+		return err
+	}
+	for _, m := range u.ModelRules {
+		if m.Match == "" {
+			return errors.New("model: match: must not be empty")
+		}
+		if err := m.Settings.over(u.Settings.over(base)).validate(); err != nil {
+			return fmt.Errorf("model %q: %w", m.Match, err)
+		}
+	}
+	tools := map[string]bool{}
+	for _, t := range u.ToolRules {
+		if err := t.validate(); err != nil {
+			return fmt.Errorf("tool %q: %w", t.Name, err)
+		}
+		if tools[t.Name] {
+			return fmt.Errorf("tool %q: name: another rule has it", t.Name)
+		}
+		tools[t.Name] = true
+	}
+	return nil
+}
+
+// name returns the name of the upstream for people.
+func (u Upstream) name() string {
+	if u.Name != "" {
+		return u.Name
+	}
+	to, err := url.Parse(u.URL)
+	if err != nil {
+		return ""
+	}
+	return to.Host + u.Prefix
+}
+
+// header returns the rules with the values of the environment in them.
+func (r HeaderRules) expand() (HeaderRules, error) {
+	out := HeaderRules{Set: map[string]string{}, Remove: r.Remove}
+	for _, k := range slices.Sorted(maps.Keys(r.Set)) {
+		var missing string
+		out.Set[k] = os.Expand(r.Set[k], func(name string) string {
+			v, ok := os.LookupEnv(name)
+			if !ok {
+				missing = name
+			}
+			return v
+		})
+		if missing != "" {
+			return out, fmt.Errorf("headers: %s: the environment variable %s is not set", k, missing)
+		}
+		if strings.ContainsAny(out.Set[k], "\r\n\x00") || strings.TrimSpace(k) != k || k == "" {
+			return out, fmt.Errorf("headers: %q: not a valid header", k)
+		}
+	}
+	return out, nil
+}
+
+// isLoopback reports whether only programs on this machine reach addr.
+func isLoopback(addr string) bool {
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return ip != nil && ip.IsLoopback()
+}
+
+// oneOf returns the error for a word that is not a key of words.
+func oneOf[K ~string, V any](key string, got K, words map[K]V) error {
+	var all []string
+	for w := range words {
+		if w != "" {
+			all = append(all, fmt.Sprintf("%q", string(w)))
+		}
+	}
+	slices.Sort(all)
+	return fmt.Errorf("%s: must be one of %s, got %q", key, strings.Join(all, ", "), string(got))
+}
