@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -271,7 +271,7 @@ func (in FeedbackInput) schema() *view.View {
 	if in.known != nil {
 		return in.known.view()
 	}
-	return mend.ReadSchema(in.Tool.Parameters)
+	return repair.ReadSchema(in.Tool.Parameters)
 }
 
 // unreadableCodes are those of arguments that cannot be read.

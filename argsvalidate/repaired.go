@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -47,8 +48,8 @@ func (j *validation) repaired(ctx context.Context, call middleware.ToolCall, p p
 		}
 		return got.issues
 	}
-	text, changes, ok := mend.Arguments(mend.Input{Tool: *p.tool, Arguments: found.text, Doc: found.doc, Issues: found.issues,
-		Rules: p.o.Mend, Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
+	text, changes, ok := repair.Arguments(repair.Input{Tool: *p.tool, Arguments: found.text, Doc: found.doc, Issues: found.issues,
+		Rules: repair.SetOf(p.o.Mend...), Schema: p.compiled.view(), Aliases: p.o.Aliases, Validate: validate})
 	if ok && len(validate(text)) == 0 {
 		fixed := valid[text]
 		return seen{text: fixed.text, doc: fixed.doc, changes: slices.Concat(found.changes, changes, fixed.changes)}

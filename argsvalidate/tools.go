@@ -8,9 +8,9 @@ import (
 
 	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
-	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -57,7 +57,7 @@ func footprint(raw []byte, s *schema.Schema) int {
 // compile can still be read for repairs and hints.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
 	raw = v.inDialect(raw)
-	c := &compiled{view: sync.OnceValue(func() *view.View { return mend.ReadSchema(raw) })}
+	c := &compiled{view: sync.OnceValue(func() *view.View { return repair.ReadSchema(raw) })}
 	for mode := range c.strip {
 		c.strip[mode] = sync.OnceValue(func() *empties.Stripper {
 			if strip.Mode(mode) == strip.Off || c.view() == nil && len(raw) > 0 {
@@ -100,7 +100,7 @@ type toolbox struct {
 	requested []middleware.Tool
 	plans     map[string]plan // by name, of the tools that were looked up
 	names     []string        // the names of the tools that a model may call; see available
-	variants  *mend.Names     // the same names; see meant
+	variants  *repair.Names   // the same names; see meant
 	hints     hints           // of the feedback texts
 	checked   bool            // misspelt has run
 }
@@ -131,7 +131,7 @@ func (t *toolbox) available() []string {
 // meant returns the available tool that an unknown name is a variant of.
 func (t *toolbox) meant(name string) (string, bool) {
 	if t.variants == nil {
-		t.variants = mend.NewNames(t.available())
+		t.variants = repair.NewNames(t.available())
 	}
 	return t.variants.Meant(name)
 }

@@ -82,25 +82,3 @@ func TestManyControlCharacters(t *testing.T) {
 	require.Len(t, changes, 1)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(30*len(text)), "bytes allocated")
 }
-
-// Names of tools and schemas that are read once give the same answers.
-func TestReadOnce(t *testing.T) {
-	t.Parallel()
-	names := mend.NewNames([]string{"get_weather", "search", "Search"})
-	for _, name := range []string{"getWeather", "functions.get_weather", "SEARCH", "search", "other", ""} {
-		meant, ok := names.Meant(name)
-		again, okAgain := mend.Name(name, []string{"get_weather", "search", "Search"})
-		require.Equal(t, again, meant, name)
-		require.Equal(t, okAgain, ok, name)
-	}
-	in := mend.Input{Tool: middleware.Tool{Parameters: []byte(`{"properties":{"a":{"type":"integer"}}}`)}, Arguments: `{"a":"1"}`,
-		Issues:   []middleware.Issue{{Code: "type", Pointer: "/a"}},
-		Validate: func(args string) []middleware.Issue { return nil }}
-	fixed, _, ok := mend.Arguments(in)
-	require.True(t, ok)
-	in.Schema = mend.ReadSchema(in.Tool.Parameters)
-	in.Tool = middleware.Tool{}
-	again, _, ok := mend.Arguments(in)
-	require.True(t, ok)
-	require.Equal(t, fixed, again)
-}

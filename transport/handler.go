@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
@@ -46,6 +47,7 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler:  unreachable,
+		BufferPool:    &buffers{},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -59,6 +61,20 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
 	})
 }
+
+// buffers keeps the buffers through which a Handler copies response bodies.
+type buffers struct{ pool sync.Pool }
+
+// Get is part of httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buf, ok := b.pool.Get().(*[32 << 10]byte); ok {
+		return buf[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put is part of httputil.BufferPool.
+func (b *buffers) Put(buf []byte) { b.pool.Put((*[32 << 10]byte)(buf)) }
 
 // proxied is the RoundTripper of a Handler.
 type proxied struct {

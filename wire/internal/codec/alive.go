@@ -10,9 +10,7 @@ const Comment = ": keep-alive\n\n"
 const sniffed = 4 << 10
 
 func framingOf(text string) framing {
-	b := NewBuffer(false)
-	b.text.WriteString(text[:min(len(text), sniffed)])
-	return b.sniff(false)
+	return NewBuffer(false).sniff(text[:min(len(text), sniffed)], false)
 }
 
 // MayBeEvents reports whether text is the beginning of server-sent events, or

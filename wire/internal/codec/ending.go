@@ -19,8 +19,11 @@ func (c *Cursor) IsStream() bool {
 // behind it.
 func manyLines(text string) bool {
 	first, rest, _ := strings.Cut(strings.TrimLeft(text, bom+" \t\r\n"), "\n")
+	if rest == "" {
+		return false
+	}
 	_, err := ParseObject(first)
-	return err == nil && rest != ""
+	return err == nil
 }
 
 // Ended is part of wire.Stream. A format whose streams end with another mark

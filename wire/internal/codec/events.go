@@ -170,7 +170,7 @@ func (b *Buffer) IsArray() bool { return b.framing == array }
 
 func (b *Buffer) next(end bool) (Event, bool) {
 	if b.framing == unknown {
-		if b.framing = b.sniff(end); b.framing == sse {
+		if b.framing = b.sniff(b.Text(), end); b.framing == sse {
 			b.text.Grow(streamRoom)
 		}
 	}

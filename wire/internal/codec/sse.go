@@ -23,8 +23,7 @@ const bom = "\ufeff"
 
 // sniff tells the framing: JSON by its first character, an event stream by its
 // first line that has a field. It is unknown as long as neither is there.
-func (b *Buffer) sniff(end bool) framing {
-	text := b.Text()
+func (b *Buffer) sniff(text string, end bool) framing {
 	if !end && len(text) < len(bom) && strings.HasPrefix(bom, text) {
 		return unknown
 	}

@@ -1,4 +1,4 @@
-package mend
+package repair
 
 import (
 	"github.com/toolmend/toolmend/internal/rawjson"

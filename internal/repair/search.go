@@ -1,4 +1,4 @@
-package mend
+package repair
 
 import (
 	"cmp"
@@ -26,10 +26,10 @@ var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
 // mender looks for a mend of one call.
 type mender struct {
-	rules  ruleSet
+	rules  Set
 	in     Input
-	schema *Schema // the tool's; nil: none
-	budget int     // candidates that may still be validated
+	schema *view.View // the tool's; nil: none
+	budget int        // candidates that may still be validated
 
 	doc       *rawjson.Doc                       // of which objects are
 	objects   map[string]*object                 // by pointer
@@ -53,28 +53,19 @@ func newMender(in Input) *mender {
 
 // rulesFor returns the rules of a call. The arguments of a destructive tool must
 // not come from a text that may have been cut off, or from a schema.
-func rulesFor(in Input) ruleSet {
-	rules := in.Rules
-	if rules == nil {
-		rules = Default()
-	}
-	s := setOf(rules...)
+func rulesFor(in Input) Set {
 	if in.Tool.Destructive {
-		s &^= setOf(Close, FillDefaults)
+		return in.Rules &^ SetOf(Close, FillDefaults)
 	}
-	return s
+	return in.Rules
 }
 
 // on reports whether one of the rules may be applied to the call.
-func (m *mender) on(rules ...Rule) bool { return m.rules&setOf(rules...) != 0 }
+func (m *mender) on(rules ...Rule) bool { return m.rules&SetOf(rules...) != 0 }
 
-// Schema is a tool's JSON Schema, read once for any number of calls. It is safe
-// for concurrent use.
-type Schema = view.View
-
-// ReadSchema reads a JSON Schema for Input. It returns nil for one that cannot
-// be read: it says nothing.
-func ReadSchema(parameters []byte) *Schema {
+// ReadSchema reads a JSON Schema for Input. It returns nil if the schema cannot
+// be read.
+func ReadSchema(parameters []byte) *view.View {
 	s, err := view.Read(parameters)
 	if err != nil {
 		return nil

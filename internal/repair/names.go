@@ -1,24 +1,12 @@
-package mend
+package repair
 
 import (
 	"strings"
 	"unicode"
 )
 
-// maxPrefixes bounds the tries of Name: none, functions., server/functions.
+// maxPrefixes bounds the tries of Meant: none, functions., server/functions.
 const maxPrefixes = 4
-
-// Name returns the available tool that name is a variant of, for a name that
-// is not available. It undoes control tokens of a chat format that leaked into
-// the name (ls<|channel|>commentary), quotes and white space, then differences
-// in letter case and separators (get.weather, getWeather), then prefixes
-// (functions.get_weather). After each step exactly one tool must have that very
-// name: a similar one is no answer. It reports false for a name that is
-// available, or that nothing or several things are a variant of.
-//
-// Work is linear in the names, each of which is read once. One of more than 512
-// bytes, on either side, is no variant of anything.
-func Name(name string, available []string) (string, bool) { return NewNames(available).Meant(name) }
 
 // longestName is the longest name that is a variant of another one, in bytes.
 const longestName = 512
@@ -50,7 +38,8 @@ func NewNames(available []string) *Names {
 	return n
 }
 
-// Meant is [Name] among these names. Its work is bounded.
+// Meant returns the available tool that name is a variant of, as mend.Name
+// does. Its work is bounded.
 func (n *Names) Meant(name string) (string, bool) {
 	if len(name) > longestName || n.available[name] {
 		return "", false

@@ -1,0 +1,26 @@
+package rawjson
+
+import "sync"
+
+var borrowed = sync.Pool{New: func() any { return &Doc{} }}
+
+// Borrow is Parse for a document that is needed for a moment: use must not keep
+// the document or a value in it, because the memory is used again.
+func Borrow(text string, limits Limits, use func(*Doc)) error {
+	limits = limits.WithDefaults()
+	if len(text) > limits.Bytes {
+		_, err := Parse(text, limits)
+		return err
+	}
+	doc := borrowed.Get().(*Doc)
+	doc.text, doc.nodes, doc.dups = text, doc.nodes[:0], nil
+	s := scanner{text: text, limits: limits, doc: doc}
+	err := s.scan()
+	if err == nil {
+		use(doc)
+	}
+	if doc.text = ""; cap(doc.nodes) <= maxAhead {
+		borrowed.Put(doc)
+	}
+	return err
+}
