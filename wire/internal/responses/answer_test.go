@@ -3,6 +3,7 @@ package responses_test
 import (
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 
@@ -10,13 +11,14 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const plainMessage = `{"id":"msg","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi.","annotations":[],"logprobs":[{"token":"Hi."}]}]}`
 
 func TestDecodeAnswer(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, plainAnswer(`"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16},`,
+	resp := decodeResponse(t, answerBody(`"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":4,"cache_write_tokens":1},"output_tokens":6,"output_tokens_details":{"reasoning_tokens":2},"total_tokens":16},`,
 		plainReasoning, plainMessage,
 		`{"type":"web_search_call","id":"ws","status":"completed"}`,
 		`{"type":"shell_call","call_id":"s1","action":{}}`, `{"type":"shell_call_output","call_id":"s1","output":[]}`,
@@ -33,13 +35,13 @@ func TestDecodeAnswer(t *testing.T) {
 	require.True(t, strings.HasPrefix(resp.Message.Native.Raw, `{"output":[`+plainReasoning+`,`+plainMessage+`,`))
 
 	_, items, _ := strings.Cut(resp.Message.Native.Raw, ":")
-	again := request(t, `{"input":`+items)
+	again := decodeRequest(t, `{"input":`+items)
 	require.Equal(t, middleware.RoleAssistant, again.Messages[0].Role)
 }
 
 func TestCallsThatTheClientAnswersInAFormOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, plainAnswer("",
+	resp := decodeResponse(t, answerBody("",
 		`{"type":"computer_call","id":"cu","call_id":"c1","actions":[{"type":"click"}]}`, `{"type":"local_shell_call","call_id":"c2","action":{"command":["ls"]}}`,
 		`{"type":"apply_patch_call","call_id":"c3","operation":{}}`, `{"type":"shell_call","call_id":"c4","action":{}}`,
 		`{"type":"mcp_approval_request","id":"c5","name":"f","arguments":"{}"}`, `{"type":"tool_search_call","execution":"client","call_id":"c6","arguments":{}}`))
@@ -68,64 +70,49 @@ func TestFinishReasons(t *testing.T) {
 		"running":    {`{"status":"in_progress","output":[]}`, "in_progress"},
 		"cancelled":  {`{"status":"cancelled","output":[]}`, "cancelled"},
 	} {
-		resp := answer(t, c.body)
+		resp := decodeResponse(t, c.body)
 		require.Equal(t, c.want, resp.FinishReason, name)
 		require.Empty(t, resp.Message.ToolCalls)
 	}
 }
 
+// Each edit changes what it has to and nothing else: see the files of
+// testdata/TestEditedAnswers.
 func TestEditedAnswers(t *testing.T) {
 	t.Parallel()
-	other := answer(t, plainAnswer("", strings.ReplaceAll(plainCall, "c1", "c9")))
-	for name, c := range map[string]struct {
-		body string
-		edit func(r *middleware.Response)
-		want string
-	}{
-		"a call": {plainAnswer("", plainReasoning, plainCall),
-			func(r *middleware.Response) {
-				c := &r.Message.ToolCalls[0]
-				c.ID, c.Name, c.Arguments = "x", "g", "no JSON"
-			},
-			plainAnswer("", plainReasoning, `{"id":"fc","type":"function_call","call_id":"x","name":"g","arguments":"no JSON","status":"completed"}`)},
-		"a call goes, its reasoning stays": {plainAnswer("", plainReasoning, plainCall), func(r *middleware.Response) { r.Message.ToolCalls = nil }, plainAnswer("", plainReasoning)},
-		"a call comes": {plainAnswer("", plainMessage),
-			func(r *middleware.Response) {
-				r.Message.ToolCalls = []middleware.ToolCall{{ID: "call_7", Name: "f", Arguments: "{}"}}
-			},
-			plainAnswer("", plainMessage, `{"type":"function_call","call_id":"call_7","name":"f","arguments":"{}","id":"fc_7","status":"completed"}`)},
-		"a call of another answer": {plainAnswer("", plainCall),
-			func(r *middleware.Response) { r.Message.ToolCalls = other.Message.ToolCalls },
-			plainAnswer("", strings.ReplaceAll(plainCall, "c1", "c9"))},
-		"a custom call": {plainAnswer("", `{"type":"custom_tool_call","call_id":"c","name":"sql","input":"a"}`),
-			func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "b\n" },
-			plainAnswer("", `{"type":"custom_tool_call","call_id":"c","name":"sql","input":"b\n"}`)},
-		"a text, and its copies": {plainAnswer(`"output_text":"Hi.",`, plainMessage), func(r *middleware.Response) { r.Message.Parts[0].Text = "Ho." },
-			plainAnswer(`"output_text":"Ho.",`, strings.Replace(strings.Replace(plainMessage, "Hi.", "Ho.", 1), `[{"token":"Hi."}]`, `[]`, 1))},
-		"the usage": {plainAnswer(`"usage":{"input_tokens":10,"input_tokens_details":{},"output_tokens":6,"total_tokens":16,"cost":1.0},`),
-			func(r *middleware.Response) {
-				r.Usage = middleware.Usage{Input: 20, Cached: 5, Output: 6, Reasoning: 1}
-			},
-			plainAnswer(`"usage":{"input_tokens":20,"input_tokens_details":{"cached_tokens":5},"output_tokens":6,"total_tokens":26,"cost":1.0,"output_tokens_details":{"reasoning_tokens":1}},`)},
-		"no usage to write": {plainAnswer(`"usage":null,`), func(r *middleware.Response) { r.Usage.Input = 5 }, plainAnswer(`"usage":null,`)},
-		"the model":         {`{"model":"m","output":[]}`, func(r *middleware.Response) { r.Model = "n" }, `{"model":"n","output":[]}`},
-		"the finish reason": {`{"status":"completed","incomplete_details":null,"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishLength },
-			`{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}`},
-		"filtered no more": {`{"status":"incomplete","incomplete_details":{"reason":"content_filter"},"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishStop },
-			`{"status":"completed","incomplete_details":null,"output":[]}`},
-		"filtered now": {`{"output":[]}`, func(r *middleware.Response) { r.FinishReason = middleware.FinishFilter },
-			`{"output":[],"status":"incomplete","incomplete_details":{"reason":"content_filter"}}`},
-	} {
+	type resp = *middleware.Response
+	other := decodeResponse(t, answerBody("", `{"id":"fc","type":"function_call","call_id":"c9","name":"f","arguments":"{}","status":"completed"}`))
+	edits := map[string]func(resp){
+		"a call": func(r resp) {
+			c := &r.Message.ToolCalls[0]
+			c.ID, c.Name, c.Arguments = "x", "g", "no JSON"
+		},
+		"a call goes, its reasoning stays": func(r resp) { r.Message.ToolCalls = nil },
+		"a call comes": func(r resp) {
+			r.Message.ToolCalls = []middleware.ToolCall{{ID: "call_7", Name: "f", Arguments: "{}"}}
+		},
+		"a call of another answer": func(r resp) { r.Message.ToolCalls = other.Message.ToolCalls },
+		"a custom call":            func(r resp) { r.Message.ToolCalls[0].Arguments = "b\n" },
+		"a text, and its copies":   func(r resp) { r.Message.Parts[0].Text = "Ho." },
+		"the usage":                func(r resp) { r.Usage = middleware.Usage{Input: 20, Cached: 5, Output: 6, Reasoning: 1} },
+		"no usage to write":        func(r resp) { r.Usage.Input = 5 },
+		"the model":                func(r resp) { r.Model = "n" },
+		"the finish reason":        func(r resp) { r.FinishReason = middleware.FinishLength },
+		"filtered no more":         func(r resp) { r.FinishReason = middleware.FinishStop },
+		"filtered now":             func(r resp) { r.FinishReason = middleware.FinishFilter },
+	}
+	codectest.EachHasAFile(t, maps.Keys(edits))
+	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
-			c.edit(resp)
+			resp := decodeResponse(t, codectest.Body(t, "before"))
+			edit(resp)
 			out, err := format.EncodeResponse(resp)
 			require.NoError(t, err)
-			require.Equal(t, c.want, string(out))
-			out, err = format.EncodeResponse(stored(t, resp))
+			codectest.Expect(t, "after", string(out))
+			again, err := format.EncodeResponse(throughJSON(t, resp))
 			require.NoError(t, err)
-			require.Equal(t, c.want, string(out), "stored in between")
+			require.Equal(t, string(out), string(again), "stored in between")
 		})
 	}
 }
@@ -146,14 +133,14 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 			r.Message.Parts = []middleware.Part{{Kind: middleware.PartMedia, URL: "u"}}
 		},
 	} {
-		for _, body := range []string{plainAnswer("", plainReasoning, plainCall), talkative} {
-			resp := answer(t, body)
+		for _, body := range []string{answerBody("", plainReasoning, plainCall), talkative} {
+			resp := decodeResponse(t, body)
 			edit(resp)
 			_, err := format.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable, name)
 		}
 	}
-	resp := answer(t, `{"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
+	resp := decodeResponse(t, `{"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Equal(t, resp.Native.Raw, string(out))
@@ -165,12 +152,12 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 // What a rude middleware does in place is seen, too.
 func TestEditsInPlaceAreSeen(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{plainAnswer("", plainCall), talkative} {
-		resp := answer(t, body)
+	for _, body := range []string{answerBody("", plainCall), talkative} {
+		resp := decodeResponse(t, body)
 		resp.Message.ToolCalls[0].Arguments = `{"in":"place"}`
 		out, err := format.EncodeResponse(resp)
 		require.NoError(t, err)
-		require.Equal(t, `{"in":"place"}`, answer(t, string(out)).Message.ToolCalls[0].Arguments)
+		require.Equal(t, `{"in":"place"}`, decodeResponse(t, string(out)).Message.ToolCalls[0].Arguments)
 	}
 }
 
@@ -184,13 +171,13 @@ func TestDecodeAnswerFails(t *testing.T) {
 		"failed":           {`{"status":"failed","error":{"code":"server_error","message":"Oops"},"output":[]}`, 0, "server_error"},
 		"failed by number": {`{"status":"failed","error":{"code":503,"message":"Oops"},"output":[]}`, 503, "503"},
 		"an error alone":   {`{"error":{"type":"invalid_request_error","message":"Oops"}}`, 0, "invalid_request_error"},
-		"in a stream":      {sse(`{"type":"response.created","response":{}}`, `{"type":"error","code":"rate_limit_exceeded","message":"Oops"}`), 0, "rate_limit_exceeded"},
-		"nested in one":    {sse(`{"type":"error","error":{"code":"429","message":"Oops"}}`), 429, "429"},
+		"in a stream":      {eventStream(`{"type":"response.created","response":{}}`, `{"type":"error","code":"rate_limit_exceeded","message":"Oops"}`), 0, "rate_limit_exceeded"},
+		"nested in one":    {eventStream(`{"type":"error","error":{"code":"429","message":"Oops"}}`), 429, "429"},
 		"without a type":   {"data: {\"error\":{\"code\":502,\"message\":\"Oops\"}}\n\n", 502, "502"},
 		"a text":           {"event: error\ndata: Oops\n\n", 0, ""},
 		"named":            {"event: error\ndata: {\"type\":\"server_error\",\"message\":\"Oops\"}\n\n", 0, "server_error"},
 		"without a field":  {": comment\n\n{\"error\":{\"code\":502,\"message\":\"Oops\"}}\n\n", 502, "502"},
-		"at the end of one": {sse(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":5}}}`),
+		"at the end of one": {eventStream(`{"type":"response.failed","response":{"status":"failed","error":{"code":"server_error","message":"Oops"},"usage":{"input_tokens":5}}}`),
 			0, "server_error"},
 	} {
 		_, err := format.DecodeResponse(nil, []byte(c.body))

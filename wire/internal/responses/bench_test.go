@@ -23,7 +23,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkReask(b *testing.B) {
 	req, err := format.DecodeRequest([]byte(conversation))
 	require.NoError(b, err)
-	resp, err := format.DecodeResponse(req, []byte(plainAnswer("", plainReasoning, plainCall)))
+	resp, err := format.DecodeResponse(req, []byte(answerBody("", plainReasoning, plainCall)))
 	require.NoError(b, err)
 	next := req.With(resp.Message, middleware.ToolReply(resp.Message.ToolCalls[0], "bad"))
 	b.ReportAllocs()
@@ -34,7 +34,7 @@ func BenchmarkReask(b *testing.B) {
 }
 
 func BenchmarkAnswer(b *testing.B) {
-	for name, body := range map[string]string{"object": plainAnswer("", plainReasoning, plainMessage, plainCall), "stream": talkative} {
+	for name, body := range map[string]string{"object": answerBody("", plainReasoning, plainMessage, plainCall), "stream": talkative} {
 		for _, change := range []bool{false, true} {
 			if change {
 				name += ", mended"

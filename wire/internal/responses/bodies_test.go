@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// sse writes events as the provider does.
-func sse(events ...string) string {
+// eventStream returns events as the provider writes them.
+func eventStream(events ...string) string {
 	var b strings.Builder
 	for _, e := range events {
 		var o struct{ Type string }
@@ -19,7 +19,7 @@ func sse(events ...string) string {
 }
 
 // talkative is a stream with reasoning, a text, reasoning again and a call.
-var talkative = sse(
+var talkative = eventStream(
 	`{"type":"response.created","sequence_number":0,"response":{"id":"resp_1","status":"in_progress","model":"m","output":[]}}`,
 	`{"type":"response.in_progress","sequence_number":1,"response":{"id":"resp_1","status":"in_progress","model":"m","output":[]}}`,
 	`{"type":"response.output_item.added","sequence_number":2,"output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}`,

@@ -51,13 +51,13 @@ func FuzzRequest(f *testing.F) {
 
 // FuzzAnswer is FuzzRequest for answers, in pieces of any size.
 func FuzzAnswer(f *testing.F) {
-	for _, body := range []string{talkative, later, laterObject, plainAnswer("", plainReasoning, plainMessage, plainCall), "data:{}\n\n",
-		sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.completed","response":{"output":[]}}`)} {
+	for _, body := range []string{talkative, laterStream, laterObject, answerBody("", plainReasoning, plainMessage, plainCall), "data:{}\n\n",
+		eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.completed","response":{"output":[]}}`)} {
 		f.Add(body, `{"a":1}`, uint16(7))
 	}
 	f.Fuzz(func(t *testing.T, body, arguments string, size uint16) {
 		resp, err := format.DecodeResponse(nil, []byte(body))
-		piecewise, errPiecewise := inPieces(body, int(size)+1)
+		piecewise, errPiecewise := decodeInPieces(body, int(size)+1)
 		require.Equal(t, err == nil, errPiecewise == nil, "%v, %v", err, errPiecewise)
 		if err != nil {
 			var e *middleware.ModelError
@@ -74,17 +74,18 @@ func FuzzAnswer(f *testing.F) {
 		for i := range wanted.Message.ToolCalls {
 			wanted.Message.ToolCalls[i].Arguments = arguments
 		}
-		decodesTo(t, wanted)
+		requireRead(t, wanted)
 		if len(wanted.Message.ToolCalls) > 0 {
 			wanted.Message.ToolCalls = wanted.Message.ToolCalls[1:]
-			decodesTo(t, wanted)
+			requireRead(t, wanted)
 		}
 		wanted.Message.ToolCalls = append(wanted.Message.ToolCalls, middleware.ToolCall{ID: "new", Name: "new", Arguments: arguments})
-		decodesTo(t, wanted)
+		requireRead(t, wanted)
 	})
 }
 
-func inPieces(body string, size int) (*middleware.Response, error) {
+// decodeInPieces decodes body, of which size bytes come at a time.
+func decodeInPieces(body string, size int) (*middleware.Response, error) {
 	s := format.NewStream(nil, nil)
 	for len(body) > 0 {
 		n := min(size, len(body))
@@ -96,8 +97,9 @@ func inPieces(body string, size int) (*middleware.Response, error) {
 	return s.Close()
 }
 
-// decodesTo encodes and decodes again, unless a change has no place.
-func decodesTo(t *testing.T, wanted *middleware.Response) {
+// requireRead requires that what is written of wanted is read as wanted, unless a
+// change has no place.
+func requireRead(t *testing.T, wanted *middleware.Response) {
 	out, err := format.EncodeResponse(wanted)
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrUnencodable)

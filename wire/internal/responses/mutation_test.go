@@ -66,7 +66,8 @@ func mutatedBody(t *rapid.T, body string) string {
 	return strings.Join(events, "")
 }
 
-func mend(m *middleware.Message) {
+// changeCalls changes every call that is no built-in one.
+func changeCalls(m *middleware.Message) {
 	for i, c := range m.ToolCalls {
 		if c.Kind != middleware.KindBuiltin {
 			m.ToolCalls[i].Arguments, m.ToolCalls[i].ID = `{"mended":1}`, c.ID+"x"
@@ -74,7 +75,8 @@ func mend(m *middleware.Message) {
 	}
 }
 
-func retell(m *middleware.Message) {
+// changeText changes every text.
+func changeText(m *middleware.Message) {
 	for i, p := range m.Parts {
 		if p.Kind == middleware.PartText {
 			m.Parts[i].Text = "other words"
@@ -82,8 +84,8 @@ func retell(m *middleware.Message) {
 	}
 }
 
-// small are the recorded exchanges that are quick to mutate.
-func small(t *testing.T) []codectest.Exchange {
+// smallExchanges returns the recorded exchanges that are quick to mutate.
+func smallExchanges(t *testing.T) []codectest.Exchange {
 	return slices.DeleteFunc(codectest.Load(t, "openai-responses"), func(x codectest.Exchange) bool {
 		return x.Status != 200 || len(x.Response) > 30_000 || len(x.Request) > 30_000
 	})
@@ -93,9 +95,9 @@ func small(t *testing.T) []codectest.Exchange {
 // just that, or has no place.
 func TestMutatedAnswers(t *testing.T) {
 	t.Parallel()
-	exchanges := small(t)
+	exchanges := smallExchanges(t)
 	edits := map[string]func(m *middleware.Message){
-		"mended": mend, "retold": retell,
+		"mended": changeCalls, "retold": changeText,
 		"emptied": func(m *middleware.Message) { m.ToolCalls = nil },
 		"added": func(m *middleware.Message) {
 			m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: "n", Name: "n"})
@@ -139,7 +141,7 @@ func requireAlike(t require.TestingT, name string, want, got middleware.Message)
 
 func TestMutatedRequests(t *testing.T) {
 	t.Parallel()
-	exchanges := small(t)
+	exchanges := smallExchanges(t)
 	each := func(edit func(m *middleware.Message)) func(r *middleware.Request) {
 		return func(r *middleware.Request) {
 			for i := range r.Messages {
@@ -148,7 +150,7 @@ func TestMutatedRequests(t *testing.T) {
 		}
 	}
 	edits := map[string]func(r *middleware.Request){
-		"mended": each(mend), "retold": each(retell),
+		"mended": each(changeCalls), "retold": each(changeText),
 		"told more": func(r *middleware.Request) { *r = *r.WithSystem("sys").With(middleware.User("?")) },
 		"a tool": func(r *middleware.Request) {
 			r.Tools, r.ToolChoice.Name = append(r.Tools, middleware.Tool{Name: "extra"}), "extra"
@@ -191,8 +193,8 @@ func TestMutatedRequests(t *testing.T) {
 // stream with the later answer's call.
 func TestMutatedRests(t *testing.T) {
 	t.Parallel()
-	exchanges := slices.DeleteFunc(small(t), func(x codectest.Exchange) bool { return !x.Streamed() })
-	second := []*middleware.Response{answer(t, later), answer(t, laterObject)}
+	exchanges := slices.DeleteFunc(smallExchanges(t), func(x codectest.Exchange) bool { return !x.Streamed() })
+	second := []*middleware.Response{decodeResponse(t, laterStream), decodeResponse(t, laterObject)}
 	rapid.Check(t, func(r *rapid.T) {
 		body := rapid.SampledFrom(exchanges).Draw(r, "exchange").Response
 		for range rapid.IntRange(0, 2).Draw(r, "mutations") {

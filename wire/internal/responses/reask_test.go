@@ -1,6 +1,7 @@
 package responses_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -8,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -15,66 +17,43 @@ const (
 	plainCall      = `{"id":"fc","type":"function_call","call_id":"c1","name":"f","arguments":"{}","status":"completed"}`
 )
 
-func plainAnswer(members string, items ...string) string {
+// answerBody returns an answer with those members and those items of output.
+func answerBody(members string, items ...string) string {
 	return `{"id":"resp","object":"response","status":"completed","model":"m",` + members + `"output":[` + strings.Join(items, ",") + `]}`
 }
 
-// asked is body with the turn of an answer and a reply to its call appended.
-func asked(t *testing.T, body string, resp *middleware.Response) (string, error) {
+// encodeReask returns body with the turn of an answer and a reply to its call
+// appended.
+func encodeReask(t *testing.T, body string, resp *middleware.Response) (string, error) {
 	t.Helper()
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	reply := middleware.ToolReply(resp.Message.ToolCalls[0], "bad")
 	reply.IsError = true
 	out, err := format.EncodeRequest(req.With(resp.Message, reply))
-	again, errAgain := format.EncodeRequest(req.With(stored(t, []middleware.Message{resp.Message, reply})...))
+	again, errAgain := format.EncodeRequest(req.With(throughJSON(t, []middleware.Message{resp.Message, reply})...))
 	require.Equal(t, err, errAgain)
 	require.Equal(t, string(out), string(again))
 	return string(out), err
 }
 
+// A re-ask is the request with the turn put in, as far as the provider does not
+// have it: see the files of testdata/TestReask.
 func TestReask(t *testing.T) {
 	t.Parallel()
-	const reply = `{"type":"function_call_output","call_id":"c1","output":"bad"}`
-	secret := strings.Replace(plainReasoning, `[]`, `[],"encrypted_content":"AA=="`, 1)
-	open := strings.Replace(plainReasoning, `[]`, `[],"content":[{"type":"reasoning_text","text":"x"}]`, 1)
-	for name, c := range map[string]struct{ request, answer, want string }{
-		"a list": {
-			`{"input":[{"role":"user","content":"a"} ],"x":1}`, plainAnswer("", plainReasoning, plainCall),
-			`{"input":[{"role":"user","content":"a"},` + plainReasoning + `,` + plainCall + `,` + reply + ` ],"x":1}`},
-		"a text": {
-			`{"input":"a"}`, plainAnswer("", plainCall),
-			`{"input":[{"role":"user","content":"a"},` + plainCall + `,` + reply + `]}`},
-		"the same previous answer": {
-			`{"input":[],"previous_response_id":"resp_0"}`, plainAnswer("", plainReasoning, plainCall),
-			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `],"previous_response_id":"resp_0"}`},
-		"a conversation that the provider holds": {
-			`{"input":"a","conversation":"conv"}`, plainAnswer("", plainReasoning, plainCall),
-			`{"input":[{"role":"user","content":"a"},` + reply + `],"conversation":"conv"}`},
-		"a conversation as an object": {
-			`{"input":[],"conversation":{"id":"conv"}}`, plainAnswer("", plainReasoning, plainCall),
-			`{"input":[` + reply + `],"conversation":{"id":"conv"}}`},
-		"reasoning that nobody kept": {
-			`{"input":[],"store":false}`, plainAnswer("", plainReasoning, plainCall),
-			`{"input":[` + plainCall + `,` + reply + `],"store":false}`},
-		"reasoning that the provider says it did not keep": {
-			`{"input":[]}`, plainAnswer(`"store":false,`, plainReasoning, plainCall),
-			`{"input":[` + plainCall + `,` + reply + `]}`},
-		"reasoning that was given away": {
-			`{"input":[],"store":false}`, plainAnswer("", secret, plainCall),
-			`{"input":[` + secret + `,` + plainCall + `,` + reply + `],"store":false}`},
-		"reasoning in the open": {
-			`{"input":[],"store":false}`, plainAnswer("", open, plainCall),
-			`{"input":[` + open + `,` + plainCall + `,` + reply + `],"store":false}`},
-		"reasoning in the request itself": {
-			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `],"store":false}`, plainAnswer("", plainCall),
-			`{"input":[` + plainReasoning + `,` + plainCall + `,` + reply + `,` + plainCall + `,` + reply + `],"store":false}`},
-	} {
+	cases := []string{
+		"a list", "a text", "the same previous answer",
+		"a conversation that the provider holds", "a conversation as an object",
+		"reasoning that nobody kept", "reasoning that the provider says it did not keep", "reasoning that was given away",
+		"reasoning in the open", "reasoning in the request itself",
+	}
+	codectest.EachHasAFile(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := asked(t, c.request, answer(t, c.answer))
+			out, err := encodeReask(t, codectest.Body(t, "request"), decodeResponse(t, codectest.Body(t, "answer")))
 			require.NoError(t, err)
-			require.Equal(t, c.want, out)
-			again, err := edited(t, out, func(*middleware.Request) {})
+			codectest.Expect(t, "reask", out)
+			again, err := editRequest(t, out, func(*middleware.Request) {})
 			require.NoError(t, err)
 			require.Equal(t, out, again)
 		})
@@ -83,15 +62,15 @@ func TestReask(t *testing.T) {
 
 func TestReaskWithEdits(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, plainAnswer("", plainReasoning, plainCall))
+	resp := decodeResponse(t, answerBody("", plainReasoning, plainCall))
 	resp.Message.ToolCalls[0].Arguments = `{"a":1}`
 	resp.Message.ToolCalls[0].ID = "c2"
-	out, err := asked(t, `{"input":[]}`, resp)
+	out, err := encodeReask(t, `{"input":[]}`, resp)
 	require.NoError(t, err)
-	require.Equal(t, `{"input":[`+plainReasoning+`,`+strings.Replace(strings.Replace(plainCall, `"{}"`, `"{\"a\":1}"`, 1), "c1", "c2", 1)+
-		`,{"type":"function_call_output","call_id":"c2","output":"bad"}]}`, out)
+	require.Equal(t, `{"input":[`+plainReasoning+`,{"id":"fc","type":"function_call","call_id":"c2","name":"f","arguments":"{\"a\":1}","status":"completed"},`+
+		`{"type":"function_call_output","call_id":"c2","output":"bad"}]}`, out)
 
-	_, err = asked(t, `{"input":[],"conversation":"conv"}`, resp)
+	_, err = encodeReask(t, `{"input":[],"conversation":"conv"}`, resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable, "the provider has it under the other id")
 }
 
@@ -109,9 +88,9 @@ func TestReaskOfATurnThatTheProviderHolds(t *testing.T) {
 		"a call":              {func(m *middleware.Message) { m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: "c3"}) }, true},
 		"text":                {func(m *middleware.Message) { m.Parts[0].Text = "x" }, true},
 	} {
-		resp := answer(t, plainAnswer("", plainMessage, strings.Replace(plainCall, "{}", "{", 1), strings.Replace(plainCall, "c1", "c2", 1)))
+		resp := decodeResponse(t, answerBody("", plainMessage, strings.Replace(plainCall, "{}", "{", 1), strings.Replace(plainCall, "c1", "c2", 1)))
 		c.edit(&resp.Message)
-		out, err := asked(t, `{"input":[],"conversation":"conv"}`, resp)
+		out, err := encodeReask(t, `{"input":[],"conversation":"conv"}`, resp)
 		if c.fails {
 			require.ErrorIs(t, err, codec.ErrUnencodable, name)
 			continue
@@ -152,7 +131,7 @@ func TestFreshRequest(t *testing.T) {
 		`{"type":"function","name":"g","parameters":null,"strict":false},{"type":"custom","name":"h"}],"tool_choice":"required",`+
 		`"temperature":0.25,"max_output_tokens":7,"stream":true,"reasoning":{"effort":"low"}}`, string(out))
 
-	back := request(t, string(out))
+	back := decodeRequest(t, string(out))
 	require.Len(t, back.Messages, len(req.Messages))
 	require.Equal(t, "Well.", back.Messages[3].Text())
 	require.Equal(t, req.Messages[2].Parts[2].Data, back.Messages[2].Parts[2].Data)
@@ -162,10 +141,10 @@ func TestFreshRequest(t *testing.T) {
 // from its own form.
 func TestFreshRequestWithOwnForms(t *testing.T) {
 	t.Parallel()
-	from := request(t, conversation)
+	from := decodeRequest(t, conversation)
 	out, err := format.EncodeRequest(&middleware.Request{Model: "n", Messages: from.Messages, Tools: from.Tools, ToolChoice: middleware.ToolChoice{Name: "web_search"}})
 	require.NoError(t, err)
-	back := request(t, string(out))
+	back := decodeRequest(t, string(out))
 	require.Len(t, back.Messages, len(from.Messages))
 	for i, m := range from.Messages {
 		require.Equal(t, m.Text(), back.Messages[i].Text())
@@ -174,12 +153,12 @@ func TestFreshRequestWithOwnForms(t *testing.T) {
 	require.Contains(t, string(out), `"tool_choice":{"type":"web_search"}`)
 	require.Equal(t, "web_search", back.ToolChoice.Name)
 
-	held, err := format.EncodeRequest(&middleware.Request{Messages: []middleware.Message{middleware.User("a"), answer(t, plainAnswer("", plainCall)).Message},
+	held, err := format.EncodeRequest(&middleware.Request{Messages: []middleware.Message{middleware.User("a"), decodeResponse(t, answerBody("", plainCall)).Message},
 		Params: []byte(`{"conversation":"conv"}`)})
 	require.NoError(t, err)
 	require.NotContains(t, string(held), "function_call", "the provider has it")
 
-	held, err = format.EncodeRequest(&middleware.Request{Messages: request(t, `{"input":[`+plainReasoning+`,`+plainCall+`]}`).Messages,
+	held, err = format.EncodeRequest(&middleware.Request{Messages: decodeRequest(t, `{"input":[`+plainReasoning+`,`+plainCall+`]}`).Messages,
 		Params: []byte(`{"conversation":"conv","store":false}`)})
 	require.NoError(t, err)
 	require.Contains(t, string(held), plainReasoning+`,`+plainCall, "what a client sent, the provider need not have")

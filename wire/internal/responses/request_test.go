@@ -13,22 +13,22 @@ import (
 
 var format = responses.Format{}
 
-func request(t *testing.T, body string) *middleware.Request {
+func decodeRequest(t *testing.T, body string) *middleware.Request {
 	t.Helper()
 	req, err := format.DecodeRequest([]byte(body))
 	require.NoError(t, err)
 	return req
 }
 
-func answer(t *testing.T, body string) *middleware.Response {
+func decodeResponse(t *testing.T, body string) *middleware.Response {
 	t.Helper()
 	resp, err := format.DecodeResponse(nil, []byte(body))
 	require.NoError(t, err)
 	return resp
 }
 
-// stored sends v through JSON, as a program that keeps conversations does.
-func stored[T any](t *testing.T, v T) T {
+// throughJSON returns v as a program reads it back that keeps conversations.
+func throughJSON[T any](t *testing.T, v T) T {
 	t.Helper()
 	b, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -53,7 +53,7 @@ const conversation = `{"model":"m","instructions":"Be kind.","input":[
 
 func TestDecodeRequest(t *testing.T) {
 	t.Parallel()
-	req := request(t, conversation)
+	req := decodeRequest(t, conversation)
 	require.Equal(t, "m", req.Model)
 	require.Equal(t, 100, req.MaxTokens)
 	require.Equal(t, 1.0, *req.Temperature)
@@ -101,14 +101,14 @@ func TestDecodeRequestRefusesOtherShapes(t *testing.T) {
 	}
 }
 
-// edited encodes req after edit, checks that the result decodes to what was
-// encoded, and returns it.
-func edited(t *testing.T, body string, edit func(r *middleware.Request)) (string, error) {
+// editRequest returns a request with an edit. It requires that storage before
+// encoding makes no difference.
+func editRequest(t *testing.T, body string, edit func(r *middleware.Request)) (string, error) {
 	t.Helper()
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	edit(req)
 	out, err := format.EncodeRequest(req)
-	again, errAgain := format.EncodeRequest(stored(t, req))
+	again, errAgain := format.EncodeRequest(throughJSON(t, req))
 	require.Equal(t, err == nil, errAgain == nil)
 	require.Equal(t, string(out), string(again), "stored in between")
 	return string(out), err
@@ -211,7 +211,7 @@ func TestEditedRequests(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := edited(t, c.body, c.edit)
+			out, err := editRequest(t, c.body, c.edit)
 			require.NoError(t, err)
 			require.Equal(t, c.want, out)
 		})
@@ -264,7 +264,7 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := edited(t, c.body, c.edit)
+			_, err := editRequest(t, c.body, c.edit)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
 		})
 	}
@@ -273,7 +273,7 @@ func TestRequestEditsWithoutAPlace(t *testing.T) {
 // A member that is null says the same as none, and stays.
 func TestNullStays(t *testing.T) {
 	t.Parallel()
-	out, err := edited(t, `{"model":"m","tools":null,"tool_choice":null,"temperature":null}`, func(r *middleware.Request) { r.Model = "n" })
+	out, err := editRequest(t, `{"model":"m","tools":null,"tool_choice":null,"temperature":null}`, func(r *middleware.Request) { r.Model = "n" })
 	require.NoError(t, err)
 	require.Equal(t, `{"model":"n","tools":null,"tool_choice":null,"temperature":null}`, out)
 }
@@ -284,7 +284,7 @@ func TestUnchangedRequestsComeOutAsTheyWere(t *testing.T) {
 		conversation, ` {"input" : "a" , "input" : "b"} `, `{"input":null,"instructions":null}`, `{"input":[{"type":"item_reference","id":"x"}]}`,
 		`{"input":[{"role":"assistant","content":[]},{"role":"user"}],"tools":null,"tool_choice":null}`,
 	} {
-		out, err := edited(t, body, func(*middleware.Request) {})
+		out, err := editRequest(t, body, func(*middleware.Request) {})
 		require.NoError(t, err)
 		require.Equal(t, body, out)
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/responses"
 )
 
-// later is what a re-ask was answered with: streamed, and as one object.
-var later = sse(
+// laterStream and laterObject are answers to a re-ask.
+var laterStream = eventStream(
 	`{"type":"response.created","sequence_number":0,"response":{"id":"resp_2","status":"in_progress","output":[]}}`,
 	`{"type":"response.output_item.added","sequence_number":1,"output_index":0,"item":{"id":"rs_2","type":"reasoning","summary":[]}}`,
 	`{"type":"response.output_item.done","sequence_number":2,"output_index":0,"item":{"id":"rs_2","type":"reasoning","summary":[]}}`,
@@ -31,8 +31,8 @@ const laterObject = `{"id":"resp_3","object":"response","status":"completed","mo
 	`{"id":"ct_3","type":"custom_tool_call","call_id":"call_3","name":"sql","input":"select 1","status":"completed"}],` +
 	`"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}`
 
-// shownOf is what of a stream went out before its call, and its reader.
-func shownOf(t *testing.T, body string) (string, codec.Stream) {
+// readStream returns what may go out of a stream before its call, and its reader.
+func readStream(t *testing.T, body string) (string, codec.Stream) {
 	t.Helper()
 	s := responses.Format{}.NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
@@ -43,10 +43,10 @@ func shownOf(t *testing.T, body string) (string, codec.Stream) {
 func TestRestAfterARejectedTurn(t *testing.T) {
 	t.Parallel()
 	f := responses.Format{}
-	for name, body := range map[string]string{"a stream": later, "an object": laterObject} {
+	for name, body := range map[string]string{"a stream": laterStream, "an object": laterObject} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shown, s := shownOf(t, talkative)
+			shown, s := readStream(t, talkative)
 			require.Contains(t, shown, `"id":"rs_1b"`, "reasoning flows")
 			require.NotContains(t, shown, "function_call")
 			_, err := s.Close()
@@ -86,10 +86,10 @@ func TestRestAfterARejectedTurn(t *testing.T) {
 func TestRestRefuses(t *testing.T) {
 	t.Parallel()
 	f := responses.Format{}
-	shown, s := shownOf(t, talkative)
+	shown, s := readStream(t, talkative)
 	own, err := s.Close()
 	require.NoError(t, err)
-	other, err := f.DecodeResponse(nil, []byte(later))
+	other, err := f.DecodeResponse(nil, []byte(laterStream))
 	require.NoError(t, err)
 	retold := own.Clone()
 	retold.Message.Parts[1].Text = "Other words."
@@ -127,7 +127,7 @@ func TestRestOfRecordedStreams(t *testing.T) {
 	t.Parallel()
 	f := responses.Format{}
 	var others []*middleware.Response
-	for _, body := range []string{later, laterObject} {
+	for _, body := range []string{laterStream, laterObject} {
 		resp, err := f.DecodeResponse(nil, []byte(body))
 		require.NoError(t, err)
 		others = append(others, resp)
@@ -168,10 +168,10 @@ func TestRestOfRecordedStreams(t *testing.T) {
 // stream, whatever is changed behind it, and out of the message.
 func TestSplicedStreamIsEditedAgain(t *testing.T) {
 	t.Parallel()
-	shown, s := shownOf(t, talkative)
+	shown, s := readStream(t, talkative)
 	_, err := s.Close()
 	require.NoError(t, err)
-	rest, err := s.Rest(len(shown), answer(t, later))
+	rest, err := s.Rest(len(shown), decodeResponse(t, laterStream))
 	require.NoError(t, err)
 	for name, edit := range map[string]func(m *middleware.Message){
 		"a call more": func(m *middleware.Message) {
@@ -180,7 +180,7 @@ func TestSplicedStreamIsEditedAgain(t *testing.T) {
 		"no call": func(m *middleware.Message) { m.ToolCalls = nil },
 		"a call":  func(m *middleware.Message) { m.ToolCalls[0].Name = "g" },
 	} {
-		again, outer := shownOf(t, shown+string(rest))
+		again, outer := readStream(t, shown+string(rest))
 		resp, err := outer.Close()
 		require.NoError(t, err)
 		edit(&resp.Message)
@@ -189,7 +189,7 @@ func TestSplicedStreamIsEditedAgain(t *testing.T) {
 		_, err = play(again + string(tail))
 		require.NoError(t, err, name)
 		require.Contains(t, again+string(tail), "rs_1b")
-		got := answer(t, again+string(tail))
+		got := decodeResponse(t, again+string(tail))
 		require.NotContains(t, got.Message.Native.Raw, "rs_1b", name)
 		require.Len(t, got.Message.ToolCalls, len(resp.Message.ToolCalls), name)
 	}
@@ -209,7 +209,7 @@ func TestItemsOfOneIDInAStream(t *testing.T) {
 				`{"id":"` + ids[1] + `","type":"function_call","call_id":"call_4","name":"ping","arguments":"","status":"completed"}]}`
 			resp, err := f.DecodeResponse(nil, []byte(object))
 			require.NoError(t, err)
-			shown, s := shownOf(t, talkative)
+			shown, s := readStream(t, talkative)
 			_, err = s.Close()
 			require.NoError(t, err)
 			_, spliced := s.Rest(len(shown), resp)
@@ -238,11 +238,11 @@ func TestObjectAfterAComment(t *testing.T) {
 	body := `{"id":"resp_4","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[{"id":"rs_4","type":"reasoning","summary":[{"type":"summary_text","text":"Hm."}]},` +
 		`{"id":"msg_4","type":"message","role":"assistant","status":"incomplete","content":[{"type":"new"},{"type":"output_text","text":"It","annotations":[]}]}]}`
 	for _, sent := range []int{len(": wait\n\n"), len(": wait\n\n: a little\n\n")} {
-		rest, err := s.Rest(sent, answer(t, body))
+		rest, err := s.Rest(sent, decodeResponse(t, body))
 		require.NoError(t, err)
 		_, err = play(": wait\n\n" + string(rest))
 		require.NoError(t, err)
-		got := answer(t, ": wait\n\n"+string(rest))
+		got := decodeResponse(t, ": wait\n\n"+string(rest))
 		require.Equal(t, middleware.FinishLength, got.FinishReason)
 		require.Equal(t, "It", got.Message.Text())
 		require.Len(t, got.Message.Parts, 3)

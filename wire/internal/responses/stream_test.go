@@ -46,7 +46,7 @@ func TestStream(t *testing.T) {
 func TestSinkEndsTheStream(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("stop")
-	for _, body := range []string{talkative, plainAnswer("", plainMessage)} {
+	for _, body := range []string{talkative, answerBody("", plainMessage)} {
 		s := format.NewStream(nil, func(middleware.Event) error { return stop })
 		_, err := codec.Decode(s, []byte(body))
 		require.ErrorIs(t, err, stop)
@@ -58,8 +58,8 @@ func TestSinkEndsTheStream(t *testing.T) {
 func TestTextWithoutDeltasIsShown(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"an object": plainAnswer("", plainMessage),
-		"a stream": sse(`{"type":"response.output_item.done","output_index":0,"item":`+plainMessage+`}`,
+		"an object": answerBody("", plainMessage),
+		"a stream": eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+plainMessage+`}`,
 			`{"type":"response.completed","response":{"status":"completed","output":[]}}`),
 	} {
 		var text string
@@ -72,7 +72,7 @@ func TestTextWithoutDeltasIsShown(t *testing.T) {
 // A changed call is changed in each of the places that hold a copy of it.
 func TestEveryCopyOfACallIsChanged(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, talkative)
+	resp := decodeResponse(t, talkative)
 	c := &resp.Message.ToolCalls[0]
 	c.ID, c.Name, c.Arguments = "call_x", "forecast", `{"city":"Oslo"}`
 	out, err := format.EncodeResponse(resp)
@@ -89,12 +89,12 @@ data: {"type":"response.output_item.added","sequence_number":14`)
 	_, err = play(string(out))
 	require.NoError(t, err)
 
-	back := answer(t, string(out))
+	back := decodeResponse(t, string(out))
 	*c = back.Message.ToolCalls[0]
 	c.ID, c.Name, c.Arguments = "call_1", "weather", `{"city":7}`
 	undone, err := format.EncodeResponse(&middleware.Response{Message: resp.Message, FinishReason: back.FinishReason, Model: back.Model, Usage: back.Usage, Native: back.Native})
 	require.NoError(t, err)
-	require.Equal(t, answer(t, talkative).Message.ToolCalls[0].Arguments, answer(t, string(undone)).Message.ToolCalls[0].Arguments)
+	require.Equal(t, decodeResponse(t, talkative).Message.ToolCalls[0].Arguments, decodeResponse(t, string(undone)).Message.ToolCalls[0].Arguments)
 }
 
 func TestStreamsThatAreNotComplete(t *testing.T) {
@@ -104,26 +104,26 @@ func TestStreamsThatAreNotComplete(t *testing.T) {
 	const done = `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"a\":1}"}`
 	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
 	for name, c := range map[string]struct{ body, arguments string }{
-		"a call that was not finished": {sse(added, delta, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}`), `{"a":`},
-		"no item at the end":           {sse(added, delta, strings.Replace(delta, `{\"a\":`, "1}", 1), done, end), `{"a":1}`},
-		"only the end":                 {sse(`{"type":"response.completed","response":{"status":"completed","output":[` + plainCall + `]}}`), `{}`},
-		"nothing but an announcement":  {sse(added, end), ``},
-		"no announcement":              {sse(`{"type":"response.output_item.done","output_index":3,"item":`+plainCall+`}`, end), `{}`},
+		"a call that was not finished": {eventStream(added, delta, `{"type":"response.incomplete","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"output":[]}}`), `{"a":`},
+		"no item at the end":           {eventStream(added, delta, strings.Replace(delta, `{\"a\":`, "1}", 1), done, end), `{"a":1}`},
+		"only the end":                 {eventStream(`{"type":"response.completed","response":{"status":"completed","output":[` + plainCall + `]}}`), `{}`},
+		"nothing but an announcement":  {eventStream(added, end), ``},
+		"no announcement":              {eventStream(`{"type":"response.output_item.done","output_index":3,"item":`+plainCall+`}`, end), `{}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
+			resp := decodeResponse(t, c.body)
 			require.Len(t, resp.Message.ToolCalls, 1)
 			require.Equal(t, c.arguments, resp.Message.ToolCalls[0].Arguments)
 			resp.Message.ToolCalls[0].Arguments = `{"b":2}`
 			out, err := format.EncodeResponse(resp)
 			require.NoError(t, err)
 			require.NotContains(t, string(out), `\"a\"`)
-			require.Equal(t, `{"b":2}`, answer(t, string(out)).Message.ToolCalls[0].Arguments)
+			require.Equal(t, `{"b":2}`, decodeResponse(t, string(out)).Message.ToolCalls[0].Arguments)
 			resp.Message.ToolCalls = nil
 			out, err = format.EncodeResponse(resp)
 			require.NoError(t, err)
-			require.Empty(t, answer(t, string(out)).Message.ToolCalls)
+			require.Empty(t, decodeResponse(t, string(out)).Message.ToolCalls)
 		})
 	}
 }
@@ -132,14 +132,14 @@ func TestStreamsOfOtherShapes(t *testing.T) {
 	t.Parallel()
 	const end = `{"type":"response.completed","response":{"status":"completed","output":[]}}`
 	for name, body := range map[string]string{
-		"an end without a response":  sse(`{"type":"response.completed","response":[]}`),
-		"two ends":                   sse(end, end),
-		"an item after the end":      sse(end, `{"type":"response.output_item.done","output_index":0,"item":{}}`),
-		"a call without a place":     sse(`{"type":"response.output_item.added","item":{"type":"function_call"}}`),
-		"a call that was a message":  sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`),
-		"arguments without a call":   sse(`{"type":"response.function_call_arguments.delta","output_index":0,"delta":""}`),
-		"arguments that are no text": sse(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{}}`),
-		"an output that is none":     sse(`{"type":"response.completed","response":{"output":{}}}`),
+		"an end without a response":  eventStream(`{"type":"response.completed","response":[]}`),
+		"two ends":                   eventStream(end, end),
+		"an item after the end":      eventStream(end, `{"type":"response.output_item.done","output_index":0,"item":{}}`),
+		"a call without a place":     eventStream(`{"type":"response.output_item.added","item":{"type":"function_call"}}`),
+		"a call that was a message":  eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`),
+		"arguments without a call":   eventStream(`{"type":"response.function_call_arguments.delta","output_index":0,"delta":""}`),
+		"arguments that are no text": eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainCall+`}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":{}}`),
+		"an output that is none":     eventStream(`{"type":"response.completed","response":{"output":{}}}`),
 	} {
 		_, err := format.DecodeResponse(nil, []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
@@ -186,12 +186,12 @@ data: [DONE]
 	}
 	require.NotContains(t, all, "event:")
 	require.NotContains(t, all, "sequence_number")
-	require.Len(t, answer(t, all).Message.ToolCalls, 2)
+	require.Len(t, decodeResponse(t, all).Message.ToolCalls, 2)
 }
 
 func TestChangedEndOfAStream(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, talkative)
+	resp := decodeResponse(t, talkative)
 	resp.FinishReason, resp.Model = middleware.FinishLength, "n"
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
@@ -200,7 +200,7 @@ func TestChangedEndOfAStream(t *testing.T) {
 	p, err := play(string(out))
 	require.NoError(t, err)
 	require.Equal(t, 1.0, p.finished["x_new"])
-	got := answer(t, string(out))
+	got := decodeResponse(t, string(out))
 	require.Equal(t, middleware.FinishLength, got.FinishReason)
 	require.Equal(t, "n", got.Model)
 }
@@ -217,7 +217,7 @@ func TestTooManyEvents(t *testing.T) {
 // stream of this format.
 func TestNothingIsSafeBehindWhatIsBroken(t *testing.T) {
 	t.Parallel()
-	head := sse(`{"type":"response.created","response":{}}`)
+	head := eventStream(`{"type":"response.created","response":{}}`)
 	for body, want := range map[string]int{
 		head + "data: {\"type\":\"response.output_item.added\",\"item\":{\"type\":\"function_call\"\n\n": len(head),
 		head + "event: error\ndata: Oops\n\n":         len(head),

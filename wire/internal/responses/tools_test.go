@@ -13,7 +13,8 @@ const nested = `{"input":[{"type":"additional_tools","role":"developer","tools":
 	`{"type":"tool_search_output","execution":"client","call_id":"s","tools":[{"type":"function","name":"found"},{"type":"function","name":"top","parameters":{"a":1}}]},{"role":"user","content":"x"}],` +
 	`"tools":[{"type":"function","name":"top","parameters":{}},{"type":"namespace","name":"crm","description":"d","tools":[{"type":"function","name":"find","parameters":{"b":1}}]},{"type":"tool_search"}]}`
 
-func names(req *middleware.Request) (out []string) {
+// toolNames returns the kind and the name of each tool.
+func toolNames(req *middleware.Request) (out []string) {
 	for _, t := range req.Tools {
 		out = append(out, string(t.Kind)+" "+t.Name)
 	}
@@ -24,24 +25,24 @@ func names(req *middleware.Request) (out []string) {
 // of the request too.
 func TestNestedTools(t *testing.T) {
 	t.Parallel()
-	req := request(t, nested)
-	require.Equal(t, []string{" late", " found", " find", " top", "hosted crm", "hosted tool_search"}, names(req))
+	req := decodeRequest(t, nested)
+	require.Equal(t, []string{" late", " found", " find", " top", "hosted crm", "hosted tool_search"}, toolNames(req))
 	require.Equal(t, `{}`, string(req.Tools[3].Parameters), "listed again by the search: read once")
 
-	out, err := edited(t, nested, func(r *middleware.Request) { r.Tools = append(r.Tools, middleware.Tool{Name: "more"}) })
+	out, err := editRequest(t, nested, func(r *middleware.Request) { r.Tools = append(r.Tools, middleware.Tool{Name: "more"}) })
 	require.NoError(t, err)
-	require.Equal(t, append(names(req), " more"), names(request(t, out)))
+	require.Equal(t, append(toolNames(req), " more"), toolNames(decodeRequest(t, out)))
 
-	out, err = edited(t, nested, func(r *middleware.Request) { r.Messages = r.Messages[2:] })
+	out, err = editRequest(t, nested, func(r *middleware.Request) { r.Messages = r.Messages[2:] })
 	require.NoError(t, err)
-	require.Equal(t, []string{" find", " late", " found", " top", "hosted crm", "hosted tool_search"}, names(request(t, out)),
+	require.Equal(t, []string{" find", " late", " found", " top", "hosted crm", "hosted tool_search"}, toolNames(decodeRequest(t, out)),
 		"what declared them is gone: they are declared in tools")
 
 	for name, edit := range map[string]func(r *middleware.Request){
 		"taken out": func(r *middleware.Request) { r.Tools = r.Tools[1:] },
 		"changed":   func(r *middleware.Request) { r.Tools[2].Description = "x" },
 	} {
-		_, err = edited(t, nested, edit)
+		_, err = editRequest(t, nested, edit)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
 }
@@ -50,10 +51,10 @@ func TestAmbiguousToolsAreNotValidated(t *testing.T) {
 	t.Parallel()
 	body := `{"input":"x","tools":[{"type":"namespace","name":"a","tools":[{"type":"function","name":"find","parameters":{"a":1}}]},` +
 		`{"type":"namespace","name":"b","tools":[{"type":"function","name":"find","parameters":{"b":1}}]}]}`
-	req := request(t, body)
-	require.Equal(t, []string{" find", "hosted a", "hosted b"}, names(req))
+	req := decodeRequest(t, body)
+	require.Equal(t, []string{" find", "hosted a", "hosted b"}, toolNames(req))
 	require.Nil(t, req.Tools[0].Parameters, "a call of find means the one or the other")
-	out, err := edited(t, body, func(*middleware.Request) {})
+	out, err := editRequest(t, body, func(*middleware.Request) {})
 	require.NoError(t, err)
 	require.Equal(t, body, out)
 }
@@ -62,7 +63,7 @@ func TestAmbiguousToolsAreNotValidated(t *testing.T) {
 // another format.
 func TestBrokenToolsOfTheProvider(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"input":[{"type":"tool_search_output","call_id":null,"execution":"server","tools":[7,{"type":"function","name":1},`+
+	req := decodeRequest(t, `{"input":[{"type":"tool_search_output","call_id":null,"execution":"server","tools":[7,{"type":"function","name":1},`+
 		`{"type":"namespace","name":"n","tools":[{"type":"function","name":"f","description":0},{"type":"function","name":"g"}]},{"type":"namespace","tools":{}}]}]}`)
 	require.Len(t, req.Tools, 1)
 	require.Equal(t, "g", req.Tools[0].Name)
@@ -72,9 +73,9 @@ func TestBrokenToolsOfTheProvider(t *testing.T) {
 
 func TestKindsOfTools(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"input":"x","tools":[{"type":"computer_use_preview","display_width":1},{"type":"local_shell"},{"type":"apply_patch"},`+
+	req := decodeRequest(t, `{"input":"x","tools":[{"type":"computer_use_preview","display_width":1},{"type":"local_shell"},{"type":"apply_patch"},`+
 		`{"type":"shell"},{"type":"shell","environment":{"type":"container_auto"}},{"type":"tool_search","execution":"client"},{"type":"mcp","server_label":"deep"},{"type":"code_interpreter"}]}`)
-	require.Equal(t, []string{"builtin computer", "builtin local_shell", "builtin apply_patch", "builtin shell", "hosted shell", "builtin tool_search", "hosted deep", "hosted code_interpreter"}, names(req))
+	require.Equal(t, []string{"builtin computer", "builtin local_shell", "builtin apply_patch", "builtin shell", "hosted shell", "builtin tool_search", "hosted deep", "hosted code_interpreter"}, toolNames(req))
 }
 
 func TestEditedTools(t *testing.T) {
@@ -102,7 +103,7 @@ func TestEditedTools(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := edited(t, body, c.edit)
+			out, err := editRequest(t, body, c.edit)
 			require.NoError(t, err)
 			require.Equal(t, c.want, out)
 		})
@@ -114,7 +115,7 @@ func TestEditedTools(t *testing.T) {
 		"a schema that is none":  func(r *middleware.Request) { r.Tools[0].Parameters = []byte(`{`) },
 		"a hosted tool from out": func(r *middleware.Request) { r.Tools[2].Native = nil },
 	} {
-		_, err := edited(t, body, edit)
+		_, err := editRequest(t, body, edit)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
 }
@@ -142,18 +143,18 @@ func TestToolChoice(t *testing.T) {
 			body := func(choice string) string {
 				return `{"input":"x","tools":[{"type":"function","name":"f"}],"tool_choice":` + choice + `}`
 			}
-			req := request(t, body(c.choice))
+			req := decodeRequest(t, body(c.choice))
 			require.Equal(t, c.want, req.ToolChoice.Mode)
 			require.Equal(t, c.only, req.ToolChoice.Name)
-			out, err := edited(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice = middleware.ToolChoice{Mode: middleware.ToolNone} })
+			out, err := editRequest(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice = middleware.ToolChoice{Mode: middleware.ToolNone} })
 			require.NoError(t, err)
 			require.Equal(t, body(c.none), out)
-			out, err = edited(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice.Name = "f" })
+			out, err = editRequest(t, body(c.choice), func(r *middleware.Request) { r.ToolChoice.Name = "f" })
 			require.NoError(t, err)
 			require.Equal(t, body(c.forced), out)
 		})
 	}
-	out, err := edited(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}}`, func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto })
+	out, err := editRequest(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"required","tools":[]}}`, func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolAuto })
 	require.NoError(t, err)
 	require.Equal(t, `{"input":"x","tool_choice":{"type":"allowed_tools","mode":"auto","tools":[]}}`, out, "the tools stay allowed")
 }
