@@ -87,15 +87,7 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// answerOf returns the answer behind resp.
-func answerOf(resp *middleware.Response) (*answer, error) {
-	a, ok, err := lens.Again(on, resp.Native, readAnswer)
-	if err == nil && !ok {
-		err = codec.Unencodablef("an answer of another format")
-	}
-	return a, err
-}
-
+// readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
 	s := newStream(nil)
 	_, err := codec.Decode(s, []byte(body))
@@ -104,7 +96,7 @@ func readAnswer(body string) (*answer, error) {
 
 // EncodeResponse is part of wire.Codec.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -209,11 +201,7 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshStream}
-	if f.WantsStream(path, body) {
-		w.Form = codec.FormEvents
-	}
-	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true, Whole: freshAnswer, Stream: freshStream})
 }
 
 // freshAnswer writes a response as one object.
@@ -226,7 +214,8 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 }
 
 // freshStream writes a response as a stream; whole is its body if it came as one
-// object.
+// object. A stream takes arguments that are no JSON object, which freshAnswer
+// refuses: so it is not unfolded from one.
 func freshStream(resp *middleware.Response, whole string) (string, error) {
 	a, _, err := lens.Again(on, resp.Native, readAnswer)
 	if err == nil && whole == "" {

@@ -18,7 +18,7 @@ const (
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{}
+type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
@@ -43,11 +43,6 @@ func (f Format) Match(path string, body []byte) bool {
 func (Format) MatchPath(path string) bool {
 	return codec.PathEnds(path, "/v1/messages", ":rawpredict", ":streamrawpredict") ||
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
-}
-
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
 }
 
 // URL is part of codec.Format.
@@ -92,9 +87,6 @@ func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	}
 	return "event: ping\ndata: {\"type\": \"ping\"}\n\n", false
 }
-
-// Renumber is part of codec.Format: events have no number.
-func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
 
 // EndsWith is part of codec.Cursor's Ended.
 func (Format) EndsWith(name, _ string) bool { return name == "message_stop" }

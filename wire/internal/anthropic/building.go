@@ -24,7 +24,7 @@ type building struct {
 
 // add takes a delta in. Of an unknown kind, its texts are added to the members
 // of the same name, as those of all known ones are.
-func (b *building) add(delta rawjson.Value, kind string, show func(middleware.EventKind, string) error) error {
+func (b *building) add(delta rawjson.Value, kind string, show func(middleware.PartKind, string) error) error {
 	if b.isCall && kind != "input_json_delta" {
 		return notOfCall(delta)
 	}
@@ -35,9 +35,9 @@ func (b *building) add(delta rawjson.Value, kind string, show func(middleware.Ev
 		}
 		return nil
 	case "text_delta":
-		return b.shown(delta, "text", middleware.EventText, show)
+		return b.shown(delta, "text", middleware.PartText, show)
 	case "thinking_delta":
-		return b.shown(delta, "thinking", middleware.EventReasoning, show)
+		return b.shown(delta, "thinking", middleware.PartReasoning, show)
 	case "input_json_delta":
 		piece, err := on.Text(delta, "partial_json")
 		b.join("input", piece)
@@ -67,7 +67,7 @@ func notOfCall(delta rawjson.Value) error {
 	return nil
 }
 
-func (b *building) shown(delta rawjson.Value, key string, kind middleware.EventKind, show func(middleware.EventKind, string) error) error {
+func (b *building) shown(delta rawjson.Value, key string, kind middleware.PartKind, show func(middleware.PartKind, string) error) error {
 	piece := delta.Get(key).Str()
 	b.join(key, piece)
 	return show(kind, piece)
@@ -144,14 +144,6 @@ func (b *building) history() (text, input string, err error) {
 	}
 	text, err = on.Set(b.start, members...)
 	return text, input, err
-}
-
-// shown returns what a sink sees of a block that comes at once.
-func (b block) shown() (middleware.EventKind, string) {
-	if b.part.Kind == middleware.PartReasoning {
-		return middleware.EventReasoning, b.part.Text
-	}
-	return middleware.EventText, b.part.Text
 }
 
 // mayBeCall reports whether a block looks like a call to a client that compares

@@ -14,22 +14,9 @@ import (
 // DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
 // own, which are read as well.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	doc, err := codec.Parse(string(body))
-	if err != nil {
-		return codec.NoFailure(status, header, body)
-	}
-	root := doc.Root()
-	for first := range root.Each() { // Vertex puts a list around it
-		if root.Kind() == rawjson.Array {
-			root = first
-		}
-		break
-	}
-	f, ok := failure(root)
-	if !ok {
-		return codec.NoFailure(status, header, body)
-	}
-	return codec.ModelError(status, header, f)
+	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
+		return failure(codec.Unlisted(root)) // Vertex puts a list around it
+	})
 }
 
 // failure reads an error of the provider, of the cloud that it runs in, or of
@@ -80,11 +67,8 @@ func encodeError(status int, code, message string) string {
 
 // Fail is part of wire.Stream.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
-	return s.buf.Frame(sent, "error", encodeError(status, code, message))
+	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
-
-// Comment is part of wire.Stream.
-func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
 
 // MayHoldCall is part of wire.Codec. The quote leaves out server_tool_use, which
 // every usage object names.

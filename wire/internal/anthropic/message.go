@@ -220,25 +220,17 @@ type item struct {
 // arranged returns the parts and calls of m, which held old, in the order of the
 // wire. Calls stand behind the parts, unless they stood elsewhere.
 func arranged(m middleware.Message, old []block) []item {
-	was, now := make([]string, len(old)), make([]string, 0, len(m.Parts)+len(m.ToolCalls))
+	was := make([]string, len(old))
 	for i, b := range old {
 		was[i] = b.native().Raw
 	}
-	for _, p := range m.Parts {
-		now = append(now, on.Raw(p.Native))
-	}
-	for _, c := range m.ToolCalls {
-		now = append(now, on.Raw(c.Native))
-	}
-	at := lens.Align(was, now)
-	parts, calls := at[:len(m.Parts)], at[len(m.Parts):]
-	out := make([]item, 0, len(now))
-	for _, o := range lens.Merge(parts, calls, math.MaxInt) {
-		it := item{at: -1}
+	out := make([]item, 0, len(m.Parts)+len(m.ToolCalls))
+	for _, o := range on.Order(m, was, math.MaxInt) {
+		it := item{at: o.Was}
 		if o.Second {
-			it.at, it.call = calls[o.I], &m.ToolCalls[o.I]
+			it.call = &m.ToolCalls[o.I]
 		} else {
-			it.at, it.part = parts[o.I], &m.Parts[o.I]
+			it.part = &m.Parts[o.I]
 		}
 		if it.at >= 0 && old[it.at].isCall == o.Second {
 			it.own = &old[it.at]

@@ -55,7 +55,7 @@ func readRequest(body string) (*request, error) {
 	for _, e := range h.entries {
 		h.is.Messages = append(h.is.Messages, e.Message)
 	}
-	if h.is.Tools, err = readTools(root); err != nil {
+	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
 		return nil, err
 	}
 	return h, readSettings(root, &h.is)

@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strings"
 
@@ -14,7 +13,7 @@ import (
 
 // stream reads one answer.
 type stream struct {
-	buf  *codec.Buffer
+	*codec.Reader
 	sink middleware.Sink
 	a    *answer
 	open []*building // the blocks, in the order in which they start
@@ -28,9 +27,6 @@ type stream struct {
 	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
-	err     error                  // what ended reading, and what Close says
-	closed  bool
-	resp    *middleware.Response
 }
 
 // event is one event of a stream.
@@ -56,56 +52,32 @@ func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Strea
 }
 
 func newStream(sink middleware.Sink) *stream {
-	return &stream{buf: codec.NewBuffer(false), sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+	s := &stream{sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
+	s.Reader = codec.NewReader(codec.NewBuffer(false), s.event, s.response)
+	return s
 }
 
-// Write is part of wire.Stream.
-func (s *stream) Write(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
-	}
-	if s.err = s.buf.Feed(p, s.event); s.err != nil {
-		return 0, s.err
-	}
-	return len(p), nil
-}
-
-// Safe is part of wire.Stream.
-func (s *stream) Safe() int { return s.buf.Safe() }
-
-// Text is part of codec.Stream.
-func (s *stream) Text() string { return s.buf.Text() }
-
-// Close is part of wire.Stream. A stream is whole with its message_stop.
-func (s *stream) Close() (*middleware.Response, error) {
-	if s.closed {
-		return s.resp, s.err
-	}
-	s.closed = true
-	if s.err == nil {
-		s.err = s.buf.End(s.event)
-	}
-	s.a.text = s.buf.Text()
-	if s.err == nil {
-		s.err = s.verdict()
+// response puts the answer together after its last event. A stream is whole with
+// its message_stop.
+func (s *stream) response() (*middleware.Response, error) {
+	s.a.text = s.Text()
+	if err := s.verdict(); err != nil {
+		return nil, err
 	}
 	for _, b := range s.open {
-		if s.err == nil {
-			var done block
-			done, s.err = b.block()
-			s.a.blocks = append(s.a.blocks, done)
+		done, err := b.block()
+		if err != nil {
+			return nil, err
 		}
+		s.a.blocks = append(s.a.blocks, done)
 	}
-	if s.err == nil {
-		s.resp = s.a.response()
-	}
-	return s.resp, s.err
+	return s.a.response(), nil
 }
 
 // verdict returns why what was read is no answer.
 func (s *stream) verdict() error {
 	switch {
-	case s.buf.IsArray():
+	case s.Buf.IsArray():
 		return codec.Shapef("a list")
 	case s.failed != nil && s.a.figures != figures{}:
 		return codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
@@ -127,19 +99,16 @@ func (s *stream) verdict() error {
 	return nil
 }
 
-func (s *stream) show(kind middleware.EventKind, text string) error {
-	if s.sink == nil || text == "" {
-		return nil
-	}
-	return s.sink(middleware.Event{Kind: kind, Text: text})
+// show tells the sink of a piece of text or reasoning.
+func (s *stream) show(kind middleware.PartKind, text string) error {
+	return codec.Tell(s.sink, kind, text)
 }
 
 // whole reads an answer that is no stream.
 func (s *stream) whole(e codec.Event) error {
 	doc, err := codec.Parse(e.Data)
-	var cut *rawjson.Error
 	switch {
-	case errors.As(err, &cut) && cut.AtEnd && strings.HasPrefix(e.Data, "{"):
+	case codec.CutShort(err) && strings.HasPrefix(e.Data, "{"):
 		return codec.ErrIncomplete
 	case err != nil:
 		return err
@@ -164,7 +133,7 @@ func (s *stream) whole(e codec.Event) error {
 			return err
 		}
 		s.a.blocks = append(s.a.blocks, b)
-		if err := s.show(b.shown()); err != nil {
+		if err := s.show(b.part.Kind, b.part.Text); err != nil {
 			return err
 		}
 	}
@@ -175,9 +144,9 @@ func (s *stream) whole(e codec.Event) error {
 // shown at once.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	switch {
-	case s.buf.IsWhole():
+	case s.Buf.IsWhole():
 		return true, s.whole(e)
-	case s.buf.IsArray():
+	case s.Buf.IsArray():
 		return true, codec.Shapef("a list")
 	}
 	ev := event{Event: e, block: -1}
@@ -284,7 +253,7 @@ func (s *stream) started(root rawjson.Value) (hold bool, err error) {
 		s.at[n] = n
 		s.open = append(s.open, &building{index: n, start: v, early: true, isCall: first.isCall})
 		hold = hold || first.isCall
-		if err := s.show(first.shown()); err != nil {
+		if err := s.show(first.part.Kind, first.part.Text); err != nil {
 			return true, err
 		}
 	}
@@ -337,7 +306,7 @@ func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error
 		return true, err
 	}
 	b.isCall = first.isCall
-	return first.isCall, s.show(first.shown())
+	return first.isCall, s.show(first.part.Kind, first.part.Text)
 }
 
 func (s *stream) blockDelta(root rawjson.Value, ev *event) error {

@@ -17,21 +17,6 @@ import (
 // because a tool that is never called does no harm.
 var hosted = []string{"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_"}
 
-func readTools(root rawjson.Value) (tools []middleware.Tool, err error) {
-	list, err := on.List(root, "tools", rawjson.Object)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range list {
-		t, err := readTool(v)
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, t)
-	}
-	return tools, nil
-}
-
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())

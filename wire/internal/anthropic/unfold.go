@@ -257,11 +257,11 @@ func (a *answer) asEvents(resp *middleware.Response, items []item, p position) (
 // Rest is part of codec.Stream. A later answer follows as further blocks of the
 // message that was begun.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	shown := s.buf.Text()
-	if !s.closed || sent < 0 || sent > s.Safe() {
+	shown := s.Text()
+	if !s.Closed() || sent < 0 || sent > s.Safe() {
 		return nil, codec.Unencodablef("a stream that is open, or was shown too far")
 	}
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -282,6 +282,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 // splice returns what follows the safe part of s so that resp, which a holds,
 // goes on where it ends.
 func (s *stream) splice(a *answer, resp *middleware.Response) (string, error) {
+	s.a.text = s.Text() // of an answer that could not be read there is none yet
 	p, open := s.reached()
 	switch {
 	case !p.begun && a.whole == nil:

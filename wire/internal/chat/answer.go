@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -33,8 +32,7 @@ func (s *stream) whole(text string) (*answer, error) {
 		plain = "   " + rest // so that places stay what they are
 	}
 	doc, err := parseAnswer(plain)
-	var syntax *rawjson.Error
-	if errors.As(err, &syntax) && syntax.AtEnd {
+	if codec.CutShort(err) {
 		return nil, codec.ErrIncomplete
 	}
 	if err != nil {
@@ -136,12 +134,9 @@ func (s *stream) read(a *answer, messages []rawjson.Value) error {
 
 // tell shows what an answer that is no stream says.
 func (s *stream) tell(m middleware.Message) error {
-	kinds := map[middleware.PartKind]middleware.EventKind{middleware.PartText: middleware.EventText, middleware.PartReasoning: middleware.EventReasoning}
 	for _, p := range m.Parts {
-		if kind, ok := kinds[p.Kind]; ok {
-			if err := s.show.once(false, kind, p.Text); err != nil {
-				return err
-			}
+		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -163,12 +158,10 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 // written returns the body of an answer with what differs set in it, and whether
 // that is a stream.
 func written(resp *middleware.Response) (text string, streamed bool, err error) {
-	a, ok, err := lens.Again(on, resp.Native, readAnswer)
+	a, err := lens.Answer(on, resp, readAnswer)
 	switch {
 	case err != nil:
 		return "", false, err
-	case !ok:
-		return "", false, codec.Unencodablef("a response that was not decoded from this format")
 	case codec.SameResponse(a.is, resp):
 		return a.text, a.doc == nil, nil
 	case len(a.is.Choices) != len(resp.Choices):
@@ -243,14 +236,13 @@ func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error)
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Whole: freshAnswer}
-	if f.WantsStream(path, body) {
-		w.Form = codec.FormEvents
-		w.Stream = func(resp *middleware.Response, whole string) (string, error) {
-			return freshStream(resp, whole, wantsUsage(body))
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
+		v, err := codec.ParseObject(whole)
+		if err != nil {
+			return "", err
 		}
-	}
-	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+		return asEvents(v, wantsUsage(body))
+	}})
 }
 
 // wantsUsage reports whether a request asks for a last chunk with figures. A
@@ -258,21 +250,6 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 func wantsUsage(body []byte) bool {
 	v, err := codec.ParseObject(string(body))
 	return err == nil && v.Get("stream_options").Get("include_usage").Raw() == "true"
-}
-
-// freshStream writes a response as a stream. whole is its body, if it has one.
-func freshStream(resp *middleware.Response, whole string, usage bool) (string, error) {
-	if whole == "" {
-		var err error
-		if whole, err = freshAnswer(resp); err != nil {
-			return "", err
-		}
-	}
-	v, err := codec.ParseObject(whole)
-	if err != nil {
-		return "", err
-	}
-	return asEvents(v, usage)
 }
 
 // freshAnswer writes a response as one object.

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"bytes"
-	"net/http"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -19,7 +18,7 @@ const (
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{}
+type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
@@ -46,18 +45,6 @@ func (Format) URL(base, model string, stream bool) string {
 	return codec.Below(base, path)
 }
 
-// Authorize is part of codec.Format.
-func (Format) Authorize(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
-}
-
 // DecodeResponse is part of wire.Codec.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
@@ -75,12 +62,9 @@ var (
 
 // parseAnswer parses an answer, or a chunk of one.
 func parseAnswer(text string) (*rawjson.Doc, error) {
-	doc, err := codec.Parse(text)
+	doc, err := codec.ParseBody(text)
 	if err != nil {
 		return nil, err
-	}
-	if k := doc.Root().Kind(); k != rawjson.Object {
-		return nil, codec.Shapef("%s where an object should be", k)
 	}
 	return doc, answerEnvelope.Check(doc.Root())
 }
@@ -133,6 +117,3 @@ func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	members = append(members, lens.Raw("choices", `[{"index":0,"delta":{},"finish_reason":null}]`))
 	return "data: " + codec.Object(members...) + "\n\n", false
 }
-
-// Renumber is part of codec.Format: chunks have no number.
-func (Format) Renumber(events string, _ int) (string, error) { return events, nil }

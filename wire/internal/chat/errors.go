@@ -13,22 +13,9 @@ import (
 
 // DecodeError is part of wire.Codec.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	doc, err := codec.Parse(string(body))
-	if err != nil {
-		return codec.NoFailure(status, header, body)
-	}
-	v := doc.Root()
-	if v.Kind() == rawjson.Array { // Gemini's compatible address puts it in a list
-		for first := range v.Each() {
-			v = first
-			break
-		}
-	}
-	f, ok := readFailure(v)
-	if !ok {
-		return codec.NoFailure(status, header, body)
-	}
-	return codec.ModelError(status, header, f)
+	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
+		return readFailure(codec.Unlisted(root)) // Gemini's compatible address puts it in a list
+	})
 }
 
 // readFailure decodes an error body. OpenAI puts an object under "error",
@@ -135,9 +122,6 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	}
 	return out
 }
-
-// Comment is part of wire.Stream.
-func (s *stream) Comment(text string) []byte { return s.Buf.Comment(text) }
 
 // MayHoldCall is part of wire.Codec.
 func (Format) MayHoldCall(body []byte) bool {

@@ -43,19 +43,16 @@ type turn struct {
 // joinedKeys are the members of a delta whose texts are joined.
 var joinedKeys = [3]string{"reasoning_content", "reasoning", "refusal"}
 
-// show passes a text on to the user.
-type show func(kind middleware.EventKind, text string) error
-
 // add reads one delta, of a chunk that is astray as a says. It returns the calls
 // that its pieces belong to.
-func (t *turn) add(delta rawjson.Value, a astray, show show) ([]*piecemeal, error) {
+func (t *turn) add(delta rawjson.Value, a astray, sink middleware.Sink) ([]*piecemeal, error) {
 	if err := checkCalls(delta); err != nil {
 		return nil, err
 	}
 	if t.role == "" {
 		t.role = delta.Get("role").Str()
 	}
-	if err := t.say(delta, show); err != nil {
+	if err := t.say(delta, sink); err != nil {
 		return nil, err
 	}
 	if id := delta.Get("audio").Get("id"); t.audio == "" && id.Str() != "" {
@@ -81,51 +78,49 @@ func known(key string) bool {
 
 // say reads the texts of a delta. Reasoning that stands in several members is
 // shown once.
-func (t *turn) say(delta rawjson.Value, show show) error {
+func (t *turn) say(delta rawjson.Value, sink middleware.Sink) error {
 	told := false
 	for i, key := range joinedKeys[:2] {
 		text := delta.Get(key).Str()
 		t.joined[i].WriteString(text)
-		if err := show.once(told, middleware.EventReasoning, text); err != nil {
+		if told {
+			continue
+		}
+		if err := codec.Tell(sink, middleware.PartReasoning, text); err != nil {
 			return err
 		}
-		told = told || text != ""
+		told = text != ""
 	}
 	if details := delta.Get("reasoning_details"); details.Kind() == rawjson.Array {
 		for d := range details.Each() {
-			if err := show.once(told, middleware.EventReasoning, d.Get("text").Str()+d.Get("summary").Str()); err != nil {
+			t.detail(d)
+			if told {
+				continue
+			}
+			if err := codec.Tell(sink, middleware.PartReasoning, d.Get("text").Str()+d.Get("summary").Str()); err != nil {
 				return err
 			}
-			t.detail(d)
 		}
 	}
 	switch content := delta.Get("content"); content.Kind() {
 	case rawjson.String:
 		t.text = true
 		if text := content.Str(); text != "" {
-			if err := t.write(&entry{key: "text"}, text, show); err != nil {
+			if err := t.write(&entry{key: "text"}, text, sink); err != nil {
 				return err
 			}
 		}
 	case rawjson.Array:
 		t.listed = true
 		for v := range content.Each() {
-			if err := t.item(v, show); err != nil {
+			if err := t.item(v, sink); err != nil {
 				return err
 			}
 		}
 	}
 	refusal := delta.Get("refusal").Str()
 	t.joined[2].WriteString(refusal)
-	return show.once(false, middleware.EventText, refusal)
-}
-
-// once shows a text that was not told already.
-func (s show) once(told bool, kind middleware.EventKind, text string) error {
-	if s == nil || told || text == "" {
-		return nil
-	}
-	return s(kind, text)
+	return codec.Tell(sink, middleware.PartText, refusal)
 }
 
 // entry is an element of a list of a streamed message, content or
@@ -157,7 +152,7 @@ func (e *entry) get(key string) string {
 }
 
 // item reads an element of a content list.
-func (t *turn) item(v rawjson.Value, show show) error {
+func (t *turn) item(v rawjson.Value, sink middleware.Sink) error {
 	e := &entry{key: itemKind(v)}
 	text := v.Get(e.key).Str()
 	switch e.key {
@@ -173,12 +168,12 @@ func (t *turn) item(v rawjson.Value, show show) error {
 			e.set(k, m.Raw())
 		}
 	}
-	return t.write(e, text, show)
+	return t.write(e, text, sink)
 }
 
 // write adds a piece of content, which is joined to the one before if that is of
 // the same type.
-func (t *turn) write(e *entry, text string, show show) error {
+func (t *turn) write(e *entry, text string, sink middleware.Sink) error {
 	if n := len(t.content); n > 0 && t.content[n-1].key == e.key {
 		for _, m := range e.rest {
 			t.content[n-1].set(m.Key, m.Raw)
@@ -188,11 +183,11 @@ func (t *turn) write(e *entry, text string, show show) error {
 		t.content = append(t.content, e)
 	}
 	e.text.WriteString(text)
-	kind := middleware.EventText
+	kind := middleware.PartText
 	if e.key == "thinking" {
-		kind = middleware.EventReasoning
+		kind = middleware.PartReasoning
 	}
-	return show.once(false, kind, text)
+	return codec.Tell(sink, kind, text)
 }
 
 // detail reads an entry of reasoning_details. OpenRouter sends an entry in

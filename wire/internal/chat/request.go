@@ -28,14 +28,11 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 }
 
 func readRequest(raw string) (*request, error) {
-	doc, err := codec.Parse(raw)
+	doc, err := codec.ParseBody(raw)
 	if err != nil {
 		return nil, err
 	}
 	v := doc.Root()
-	if v.Kind() != rawjson.Object {
-		return nil, codec.Shapef("%s where an object should be", v.Kind())
-	}
 	r := &request{doc: doc, is: &middleware.Request{}}
 	if err := readSettings(v, r.is); err != nil {
 		return nil, err

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,7 +18,7 @@ import (
 type stream struct {
 	*codec.Reader
 	req     *middleware.Request // that is answered; nil: not known
-	show    show
+	sink    middleware.Sink
 	before  int // how many calls the conversation has before this answer
 	turns   map[int64]*turn
 	model   string
@@ -44,14 +43,9 @@ type chunk struct {
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := newStream()
-	s.req = req
+	s.req, s.sink = req, sink
 	if req != nil {
 		s.before = codec.Calls(req.Messages)
-	}
-	if sink != nil {
-		s.show = func(kind middleware.EventKind, text string) error {
-			return sink(middleware.Event{Kind: kind, Text: text})
-		}
 	}
 	return s
 }
@@ -82,9 +76,8 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		return false, nil
 	}
 	doc, err := parseAnswer(e.Data)
-	var cut *rawjson.Error
 	switch {
-	case s.Closed() && errors.As(err, &cut) && cut.AtEnd:
+	case s.Closed() && codec.CutShort(err):
 		return true, nil
 	case err != nil:
 		return true, err
@@ -187,11 +180,11 @@ func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
 	if k := delta.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
 		return true, codec.Shapef("a delta is of kind %s", k)
 	}
-	show := s.show
+	sink := s.sink
 	if t.index != 0 {
-		show = nil
+		sink = nil // further choices are not shown
 	}
-	calls, err := t.add(delta, s.astray, show)
+	calls, err := t.add(delta, s.astray, sink)
 	if s.keeps && t.index == 0 {
 		c := s.chunks[len(s.chunks)-1]
 		c.choice, c.delta, c.calls = v, delta, calls

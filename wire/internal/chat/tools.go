@@ -21,18 +21,12 @@ func isOld(v rawjson.Value) bool {
 // readTools reads both lists of tools.
 func readTools(body rawjson.Value) ([]middleware.Tool, error) {
 	var tools []middleware.Tool
-	for _, key := range toolLists {
-		list, err := on.List(body, key, rawjson.Object)
+	for i, key := range toolLists {
+		list, err := lens.ReadList(on, body, key, func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, i == 1) })
 		if err != nil {
 			return nil, err
 		}
-		for _, v := range list {
-			t, err := readTool(v, key == toolLists[1])
-			if err != nil {
-				return nil, err
-			}
-			tools = append(tools, t)
-		}
+		tools = append(tools, list...)
 	}
 	return tools, nil
 }

@@ -40,51 +40,75 @@ func formOf(body string) Form {
 
 // Writing is what a format adds to EncodeAnswer.
 type Writing struct {
-	Form    Form // what the client expects
-	Objects bool // arguments are objects: a call without any has {}
+	Streamed Form // of an answer to a request that asks for a stream
+	Objects  bool // arguments are objects: a call without any has {}
+
 	// Whole writes a response as one object, from its neutral fields and from
 	// what parts and calls have of the format.
 	Whole func(resp *middleware.Response) (string, error)
-	// Stream writes a response in any other form. body is the response as one
-	// object of the format if it came so, else "".
-	Stream func(resp *middleware.Response, body string) (string, error)
+
+	// Unfold writes as a stream what came as one object, or was written by Whole.
+	Unfold func(whole string) (string, error)
+
+	// Stream takes the place of Unfold for a format whose streams hold more than
+	// an object can. whole is the response as one object if it came so, else "".
+	Stream func(resp *middleware.Response, whole string) (string, error)
 }
 
-// EncodeAnswer writes resp for a client that expects the form w.Form. model
-// stands in for a response that names none.
-func EncodeAnswer(f Format, resp *middleware.Response, model string, w Writing) ([]byte, string, error) {
-	body := ""
+// stream writes resp as a stream.
+func (w Writing) stream(resp *middleware.Response, whole string) (string, error) {
+	if w.Stream != nil {
+		return w.Stream(resp, whole)
+	}
+	if whole == "" {
+		var err error
+		if whole, err = w.Whole(resp); err != nil {
+			return "", err
+		}
+	}
+	return w.Unfold(whole)
+}
+
+// EncodeAnswer writes resp for the client that sent a request to path with that
+// body. The model that the request names stands in for a response that names none.
+func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response, w Writing) ([]byte, string, error) {
+	form, whole := FormWhole, ""
+	if f.WantsStream(path, body) {
+		form = w.Streamed
+	}
 	if n := resp.Native; n != nil && n.Dialect == f.Dialect() {
 		raw, err := f.EncodeResponse(resp)
 		if err != nil {
 			return nil, "", err
 		}
 		is := formOf(string(raw))
-		if is == w.Form {
-			return raw, w.Form.ContentType(), nil
+		if is == form {
+			return raw, form.ContentType(), nil
 		}
 		if resp, err = f.DecodeResponse(nil, raw); err != nil {
 			return nil, "", Unencodablef("a Native that holds no answer: %v", err)
 		}
 		if is == FormWhole {
-			body = string(raw)
+			whole = string(raw)
 		}
 	} else {
 		again := *resp
 		if again.Model == "" {
-			again.Model = model
+			again.Model = ModelOf(path, body)
 		}
 		if w.Objects {
 			again.Message = withArguments(resp.Message)
 		}
 		resp = &again
 	}
-	write := w.Whole
-	if w.Form != FormWhole {
-		write = func(resp *middleware.Response) (string, error) { return w.Stream(resp, body) }
+	var out string
+	var err error
+	if form == FormWhole {
+		out, err = w.Whole(resp)
+	} else {
+		out, err = w.stream(resp, whole)
 	}
-	out, err := write(resp)
-	return []byte(out), w.Form.ContentType(), err
+	return []byte(out), form.ContentType(), err
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path

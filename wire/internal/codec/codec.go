@@ -100,14 +100,24 @@ func Parse(text string) (*rawjson.Doc, error) {
 	return doc, nil
 }
 
-// ParseObject is Parse for a text that holds an object.
-func ParseObject(text string) (rawjson.Value, error) {
+// ParseBody is Parse for a text that holds an object, as every request and most
+// answers do.
+func ParseBody(text string) (*rawjson.Doc, error) {
 	doc, err := Parse(text)
 	if err != nil {
-		return rawjson.Value{}, err
+		return nil, err
 	}
 	if k := doc.Root().Kind(); k != rawjson.Object {
-		return rawjson.Value{}, Shapef("%s where an object should be", k)
+		return nil, Shapef("%s where an object should be", k)
+	}
+	return doc, nil
+}
+
+// ParseObject is ParseBody for a caller that needs no more than the object.
+func ParseObject(text string) (rawjson.Value, error) {
+	doc, err := ParseBody(text)
+	if err != nil {
+		return rawjson.Value{}, err
 	}
 	return doc.Root(), nil
 }

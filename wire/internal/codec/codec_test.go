@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -90,6 +91,7 @@ func TestModelErrorClips(t *testing.T) {
 
 func TestNoFailure(t *testing.T) {
 	t.Parallel()
+	nothing := func(rawjson.Value) (codec.Failure, bool) { return codec.Failure{}, false }
 	for body, want := range map[string]string{
 		"":                                "nothing, 0 bytes",
 		" \n":                             "nothing, 2 bytes",
@@ -99,7 +101,7 @@ func TestNoFailure(t *testing.T) {
 		"SECRET":                          "text, 6 bytes",
 		strings.Repeat(" ", 600) + "late": "text, 604 bytes",
 	} {
-		e := codec.NoFailure(502, http.Header{"Retry-After": {"1"}}, []byte(body))
+		e := codec.DecodeError(502, http.Header{"Retry-After": {"1"}}, []byte(body), nothing)
 		require.Equal(t, 502, e.StatusCode)
 		require.Equal(t, time.Second, e.RetryAfter)
 		require.ErrorContains(t, e, want)

@@ -20,6 +20,32 @@ type Failure struct {
 	Message string
 	Refused bool   // it refused the model's tool call
 	Output  string // what the model had written, if Refused
+
+	// Wait is how long to wait before the next attempt, where the body says it; 0:
+	// it does not. What the header says counts more.
+	Wait time.Duration
+}
+
+// DecodeError reads the body of an answer with an error status. read reads the
+// error in the body's root; it is false for a body that holds none of the format.
+func DecodeError(status int, header http.Header, body []byte, read func(root rawjson.Value) (Failure, bool)) *middleware.ModelError {
+	if doc, err := Parse(string(body)); err == nil {
+		if f, ok := read(doc.Root()); ok {
+			return ModelError(status, header, f)
+		}
+	}
+	return noFailure(status, header, body)
+}
+
+// Unlisted returns the first element of a list, and v itself if it is none: Google
+// puts the error of a stream that fails at its start into a list.
+func Unlisted(v rawjson.Value) rawjson.Value {
+	if v.Kind() == rawjson.Array {
+		for first := range v.Each() {
+			return first
+		}
+	}
+	return v
 }
 
 // StatusOf returns the HTTP status that a code in an answer says, 0 for none.
@@ -35,6 +61,9 @@ func StatusOf(code string) int {
 // request's history wraps middleware.ErrInvalidHistory.
 func ModelError(status int, header http.Header, f Failure) *middleware.ModelError {
 	e := &middleware.ModelError{StatusCode: status, Code: clip(f.Code, 100), RetryAfter: RetryAfter(header, time.Now())}
+	if e.RetryAfter == 0 {
+		e.RetryAfter = f.Wait
+	}
 	switch {
 	case f.Refused:
 		e.Err, e.Output = middleware.ErrInvalidToolCall, f.Output
@@ -62,9 +91,9 @@ func OpenAIError(status int, code, message string) []byte {
 		Member{"param", "null"}, Member{"code", codeRaw})}))
 }
 
-// NoFailure is ModelError for a body that holds no error of the format, such
+// noFailure is ModelError for a body that holds no error of the format, such
 // as a page of a gateway. Nothing of it is quoted.
-func NoFailure(status int, header http.Header, body []byte) *middleware.ModelError {
+func noFailure(status int, header http.Header, body []byte) *middleware.ModelError {
 	what := "text"
 	switch b := strings.TrimSpace(string(body[:min(len(body), 512)])); {
 	case b == "" && len(body) <= 512:

@@ -1,6 +1,11 @@
 package codec
 
-import "github.com/toolmend/toolmend/middleware"
+import (
+	"errors"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
 
 // Reader is what the streams of all formats have in common: it collects the bytes
 // of an answer, hands its events to the format, and keeps the result. A format's
@@ -37,6 +42,9 @@ func (r *Reader) Safe() int { return r.Buf.Safe() }
 // Text is part of Stream.
 func (r *Reader) Text() string { return r.Buf.Text() }
 
+// Comment is part of Stream, for a format whose clients skip comments.
+func (r *Reader) Comment(text string) []byte { return r.Buf.Comment(text) }
+
 // Closed reports whether Close was called: what is read now are the last events.
 func (r *Reader) Closed() bool { return r.closed }
 
@@ -53,4 +61,27 @@ func (r *Reader) Close() (*middleware.Response, error) {
 		r.resp, r.err = r.end()
 	}
 	return r.resp, r.err
+}
+
+// Tell sends to sink what a part of that kind says. sink may be nil. A part that
+// is neither text nor reasoning, and an empty text, say nothing.
+func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
+	event := middleware.EventText
+	switch {
+	case sink == nil, text == "":
+		return nil
+	case kind == middleware.PartReasoning:
+		event = middleware.EventReasoning
+	case kind != middleware.PartText:
+		return nil
+	}
+	return sink(middleware.Event{Kind: event, Text: text})
+}
+
+// CutShort reports whether err, of a text that is no JSON, says that only the end
+// of the text is missing: then the answer is incomplete rather than of another
+// format.
+func CutShort(err error) bool {
+	var bad *rawjson.Error
+	return errors.As(err, &bad) && bad.AtEnd
 }

@@ -113,13 +113,11 @@ func readAnswer(body string) (*answer, error) {
 // EncodeResponse is part of wire.Codec. Each part is written into the chunk that it
 // came in, and a new one into that of its neighbour.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, ours, err := lens.Again(on, resp.Native, readAnswer)
-	switch {
-	case err != nil:
+	a, err := lens.Answer(on, resp, readAnswer)
+	if err != nil {
 		return nil, err
-	case !ours:
-		return nil, codec.Unencodablef("a response that did not come from this format")
-	case codec.SameResponse(&a.is, resp):
+	}
+	if codec.SameResponse(&a.is, resp) {
 		return []byte(a.raw), nil
 	}
 	w := &rewriter{was: a, chunks: make([]*lens.Chunk, len(a.chunks))}
@@ -261,31 +259,17 @@ func (w *rewriter) usage(resp *middleware.Response) error {
 	return w.chunks[w.was.usageAt].Add(edits, err)
 }
 
-// EncodeAnswer is part of wire.Codec. Without alt=sse a stream is an array.
+// EncodeAnswer is part of wire.Codec. A stream is one chunk: without alt=sse an
+// array of it.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: framedAs("[", "]")}
-	if f.WantsStream(path, body) {
-		w.Form = codec.FormArray
-		_, query, _ := strings.Cut(path, "?")
-		if v, err := url.ParseQuery(query); err == nil && (v.Get("alt") == "sse" || v.Get("$alt") == "sse") {
-			w.Form, w.Stream = codec.FormEvents, framedAs("data: ", "\r\n\r\n")
-		}
+	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: freshAnswer}
+	w.Unfold = func(whole string) (string, error) { return "[" + whole + "]", nil }
+	_, query, _ := strings.Cut(path, "?")
+	if v, err := url.ParseQuery(query); err == nil && (v.Get("alt") == "sse" || v.Get("$alt") == "sse") {
+		w.Streamed = codec.FormEvents
+		w.Unfold = func(whole string) (string, error) { return "data: " + codec.OneLine(whole) + "\r\n\r\n", nil }
 	}
-	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
-}
-
-// framedAs returns a function that writes a response as a stream of one chunk.
-func framedAs(before, after string) func(resp *middleware.Response, whole string) (string, error) {
-	return func(resp *middleware.Response, whole string) (string, error) {
-		var err error
-		if whole == "" {
-			whole, err = freshAnswer(resp)
-		}
-		if before != "[" {
-			whole = codec.OneLine(whole)
-		}
-		return before + whole + after, err
-	}
+	return codec.EncodeAnswer(f, path, body, resp, w)
 }
 
 // freshAnswer writes a response as one object.

@@ -15,22 +15,10 @@ import (
 // DecodeError is part of wire.Codec. A stream that fails at its start is an
 // array with the error in it.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	doc, err := codec.Parse(string(body))
-	if err != nil {
-		return codec.NoFailure(status, header, body)
-	}
-	root := doc.Root()
-	if root.Kind() == rawjson.Array {
-		for first := range root.Each() {
-			root = first
-			break
-		}
-	}
-	e := on.Get(root, "error")
-	if !isFailure(e) {
-		return codec.NoFailure(status, header, body)
-	}
-	return modelError(status, header, e)
+	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
+		e := on.Get(codec.Unlisted(root), "error")
+		return failureOf(e), isFailure(e)
+	})
 }
 
 // isFailure reports whether e is an error of the provider.
@@ -38,16 +26,14 @@ func isFailure(e rawjson.Value) bool {
 	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
 }
 
-// modelError returns e in neutral form. The wait may stand in the body, in details.
-func modelError(status int, header http.Header, e rawjson.Value) *middleware.ModelError {
-	out := codec.ModelError(status, header, codec.Failure{
+// failureOf reads e, an error of the provider. The wait may stand in the body, in
+// details.
+func failureOf(e rawjson.Value) codec.Failure {
+	return codec.Failure{
 		Code:    codec.FirstText(on.Get(e, "status"), on.Get(e, "code")),
 		Message: on.Get(e, "message").Str(),
-	})
-	if out.RetryAfter == 0 {
-		out.RetryAfter = retryDelay(on.Get(e, "details"))
+		Wait:    retryDelay(on.Get(e, "details")),
 	}
-	return out
 }
 
 // retryDelay reads google.rpc.RetryInfo, whose delay is a number of seconds

@@ -15,7 +15,7 @@ const dialect = "gemini-generate"
 var on = lens.Lens{Dialect: dialect, Is: isName, Bare: true}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{}
+type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
@@ -31,11 +31,6 @@ func (f Format) Match(path string, body []byte) bool {
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent")
-}
-
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
 }
 
 // URL is part of codec.Format. A model with a path of its own, such as
@@ -65,9 +60,6 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// Opening is part of codec.Format: each chunk stands for itself.
-func (Format) Opening(string) int { return 0 }
-
 // KeepAlive is part of codec.Format. Google's clients fail at a comment, and a
 // chunk without content makes their chats drop the turn from history. An event
 // without any line is skipped by all: google-genai 3.4 (Python) skips empty
@@ -84,9 +76,6 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	}
 	return "", false
 }
-
-// Renumber is part of codec.Format: chunks have no number.
-func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
 
 // isName reports whether key is the member camel in one of the two spellings
 // that the server reads.

@@ -2,7 +2,6 @@ package gemini
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,7 +69,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	doc, err := codec.Parse(data)
 	if err != nil {
-		if s.Closed() && cutShort(err) {
+		if s.Closed() && codec.CutShort(err) {
 			s.cut = true
 			return true, nil
 		}
@@ -80,7 +79,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 		return true, err
 	}
 	if failure := on.Get(doc.Root(), "error"); isFailure(failure) {
-		s.failed = modelError(codec.StatusOf(codec.Text(on.Get(failure, "code"))), nil, failure)
+		s.failed = codec.ModelError(codec.StatusOf(codec.Text(on.Get(failure, "code"))), nil, failureOf(failure))
 	}
 	if s.failed != nil {
 		if on.Get(doc.Root(), "candidates").Len() > 0 {
@@ -182,25 +181,8 @@ func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middlew
 	return hold, nil
 }
 
-// cutShort reports whether a text is no JSON only because its end is missing.
-func cutShort(err error) bool {
-	var bad *rawjson.Error
-	return errors.As(err, &bad) && bad.AtEnd
-}
-
 // show sends a piece of text to the sink.
-func (s *stream) show(p middleware.Part) error {
-	if s.sink == nil || p.Text == "" {
-		return nil
-	}
-	switch p.Kind {
-	case middleware.PartText:
-		return s.sink(middleware.Event{Kind: middleware.EventText, Text: p.Text})
-	case middleware.PartReasoning:
-		return s.sink(middleware.Event{Kind: middleware.EventReasoning, Text: p.Text})
-	}
-	return nil
-}
+func (s *stream) show(p middleware.Part) error { return codec.Tell(s.sink, p.Kind, p.Text) }
 
 // response puts the answer together. It is whole when it says why it ended.
 func (s *stream) response() (*middleware.Response, error) {
@@ -246,7 +228,7 @@ func (s *stream) whole() error {
 	a := s.a
 	if s.Buf.IsArray() {
 		if _, err := codec.Parse(a.raw); err != nil {
-			if cutShort(err) {
+			if codec.CutShort(err) {
 				return codec.ErrIncomplete
 			}
 			return err

@@ -110,6 +110,24 @@ func (l Lens) List(object rawjson.Value, name string, kind rawjson.Kind) ([]rawj
 	return list, nil
 }
 
+// ReadList returns what read makes of each object of a list. The error is read's,
+// or wraps ErrShape.
+func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjson.Value) (T, error)) ([]T, error) {
+	list, err := l.List(object, name, rawjson.Object)
+	if err != nil {
+		return nil, err
+	}
+	var out []T
+	for _, v := range list {
+		t, err := read(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}
+
 // Texts is List for strings.
 func (l Lens) Texts(object rawjson.Value, name string) ([]string, error) {
 	list, err := l.List(object, name, rawjson.String)

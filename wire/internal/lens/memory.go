@@ -50,3 +50,14 @@ func Again[T any](l Lens, n *middleware.Native, read func(raw string) (T, error)
 	}
 	return is, true, nil
 }
+
+// Answer returns what read makes of the body of the answer that resp was decoded
+// from. The error wraps ErrUnencodable; a response that was not decoded from this
+// format is one.
+func Answer[T any](l Lens, resp *middleware.Response, read func(body string) (T, error)) (T, error) {
+	is, ok, err := Again(l, resp.Native, read)
+	if err == nil && !ok {
+		err = codec.Unencodablef("a response that was not decoded from this format")
+	}
+	return is, err
+}

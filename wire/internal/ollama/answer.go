@@ -50,25 +50,18 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// answerOf returns the answer behind resp. It is ErrUnencodable if resp did not
-// come from this format, or holds no answer any more.
-func answerOf(resp *middleware.Response) (*answer, error) {
-	a, ok, err := lens.Again(on, resp.Native, func(raw string) (*answer, error) {
-		again, err := Format{}.DecodeResponse(nil, []byte(raw))
-		if err != nil {
-			return nil, err
-		}
-		return answerOf(again)
-	})
-	if err == nil && !ok {
-		err = codec.Unencodablef("an answer that is not of this format")
+// readAnswer reads an answer again.
+func readAnswer(body string) (*answer, error) {
+	resp, err := Format{}.DecodeResponse(nil, []byte(body))
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	return lens.Answer(on, resp, readAnswer)
 }
 
 // EncodeResponse is part of wire.Codec. It edits the lines of the recorded answer.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
@@ -250,11 +243,7 @@ func renumbered(calls []string) ([]string, error) {
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Objects: true, Whole: freshAnswer, Stream: freshStream}
-	if f.WantsStream(path, body) {
-		w.Form = codec.FormLines
-	}
-	return codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: asLines})
 }
 
 // freshAnswer writes a response as one object, as the server does without a
@@ -279,15 +268,9 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	return on.Object(append(members, figures(codec.FiguresOf(resp))...)...), nil
 }
 
-// freshStream writes a response as the server does: a line with the message,
-// and one that ends it. whole is its body if it came as one object.
-func freshStream(resp *middleware.Response, whole string) (string, error) {
-	if whole == "" {
-		var err error
-		if whole, err = freshAnswer(resp); err != nil {
-			return "", err
-		}
-	}
+// asLines writes an answer that is one object as the server streams it: a line with
+// the message, and one that ends it.
+func asLines(whole string) (string, error) {
 	v, err := codec.ParseObject(whole)
 	if err != nil {
 		return "", err

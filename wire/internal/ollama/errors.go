@@ -42,15 +42,13 @@ func failureOf(root rawjson.Value) *codec.Failure {
 
 // DecodeError is part of wire.Codec. The body of an error is {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	root, err := codec.ParseObject(string(body))
-	if err != nil {
-		return codec.NoFailure(status, header, body)
-	}
-	f := failureOf(root)
-	if f == nil {
-		return codec.NoFailure(status, header, body)
-	}
-	return codec.ModelError(status, header, *f)
+	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
+		f := failureOf(root)
+		if f == nil {
+			return codec.Failure{}, false
+		}
+		return *f, true
+	})
 }
 
 // Fail is part of wire.Stream. Source: ollama/ollama v0.17.4, api/client.go: a

@@ -2,7 +2,6 @@ package ollama
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
 
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -19,7 +18,7 @@ const (
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{}
+type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
@@ -50,16 +49,6 @@ func (Format) URL(base, _ string, _ bool) string {
 	return strings.TrimRight(base, "/") + path
 }
 
-// Authorize is part of codec.Format. A server of one's own needs no key.
-func (Format) Authorize(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
-}
-
-// Opening is part of codec.Format: each line stands for itself.
-func (Format) Opening(string) int { return 0 }
-
 // KeepAlive is part of codec.Format: a line without text, as the server sends
 // too. Before the first line it is a space, which JSON allows there.
 func (Format) KeepAlive(text string, _, _ int) (string, bool) {
@@ -73,9 +62,6 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	}
 	return piece(v, v.Get("model").Raw(), nil), false
 }
-
-// Renumber is part of codec.Format: lines have no number.
-func (Format) Renumber(events string, _ int) (string, error) { return events, nil }
 
 // EndsWith is part of codec.Cursor's Ended.
 func (Format) EndsWith(_, line string) bool {

@@ -36,19 +36,16 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 // readRequest reads a body. Settings and tools come first, because they are small:
 // a body that is not of this format is refused early.
 func readRequest(body string) (*request, error) {
-	doc, err := codec.Parse(body)
+	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
 	}
 	root := doc.Root()
-	if root.Kind() != rawjson.Object {
-		return nil, codec.Shapef("%s where an object should be", root.Kind())
-	}
 	h := &request{doc: doc}
 	if err := readSettings(root, &h.is); err != nil {
 		return nil, err
 	}
-	if h.is.Tools, err = readTools(root); err != nil {
+	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
 		return nil, err
 	}
 	messages, err := on.Kind(root, "messages", rawjson.Array)

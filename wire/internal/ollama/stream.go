@@ -91,22 +91,13 @@ func parseLine(e codec.Event, whole bool) (*rawjson.Doc, error) {
 var answerEnvelope = codec.Envelope{{Key: "error"}, {Key: "done"}, {Key: "message", In: codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls",
 	In: codec.Envelope{{Key: "id"}, {Key: "function", In: codec.Envelope{{Key: "index"}, {Key: "name"}, {Key: "arguments"}}}}}}}}
 
-// show sends the text of a line to the sink.
+// show sends the text of a line to the sink: reasoning first, which leads to the
+// other.
 func (s *stream) show(message rawjson.Value) error {
-	if s.sink == nil || !message.Exists() {
-		return nil
+	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+		return err
 	}
-	for _, p := range []struct {
-		key  string
-		kind middleware.EventKind
-	}{{"thinking", middleware.EventReasoning}, {"content", middleware.EventText}} {
-		if piece := message.Get(p.key).Str(); piece != "" {
-			if err := s.sink(middleware.Event{Kind: p.kind, Text: piece}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // reply is what the lines of an answer say together.
@@ -246,7 +237,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	if !s.Closed() || sent < 0 || sent > len(text) {
 		return nil, codec.Unencodablef("the rest of a stream that has no such part")
 	}
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}

@@ -9,26 +9,11 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// readTools reads the list of tools:
+// readTool reads an element of tools:
 //
 //	{"type": "function", "function": {"name": …, "description": …, "parameters": schema}}
-func readTools(root rawjson.Value) ([]middleware.Tool, error) {
-	list, err := on.List(root, "tools", rawjson.Object)
-	if err != nil {
-		return nil, err
-	}
-	var tools []middleware.Tool
-	for _, v := range list {
-		t, err := readTool(v)
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, t)
-	}
-	return tools, nil
-}
-
-// readTool reads an element of tools. Only functions are of this format's making;
+//
+// Only functions are of this format's making;
 // whatever else is there is a hosted tool, which can be kept or left out but not
 // changed.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {

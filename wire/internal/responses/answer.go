@@ -112,21 +112,12 @@ func uncalled(env rawjson.Value) error {
 
 // EncodeResponse is part of wire.Codec.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readBody)
 	if err != nil {
 		return nil, err
 	}
 	out, err := a.encode(resp)
 	return []byte(out), unencodable(err)
-}
-
-// answerOf returns the answer that resp was decoded from.
-func answerOf(resp *middleware.Response) (*answer, error) {
-	a, ok, err := lens.Again(on, resp.Native, readBody)
-	if err == nil && !ok {
-		err = codec.Unencodablef("a response that was not decoded from this format")
-	}
-	return a, err
 }
 
 // encode returns the text of the answer with what differs in resp. One object is
@@ -275,24 +266,13 @@ func showsCalls(stream string, m middleware.Message) (*answer, error) {
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Whole: freshAnswer, Stream: freshStream}
-	if f.WantsStream(path, body) {
-		w.Form = codec.FormEvents
-	}
-	out, kind, err := codec.EncodeAnswer(f, resp, codec.ModelOf(path, body), w)
+	out, kind, err := codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: asEvents})
 	return out, kind, unencodable(err)
 }
 
-// freshStream writes a response as a stream; body is its body if it came as one
-// object.
-func freshStream(resp *middleware.Response, body string) (string, error) {
-	if body == "" {
-		var err error
-		if body, err = freshAnswer(resp); err != nil {
-			return "", err
-		}
-	}
-	a, err := readBody(body)
+// asEvents writes an answer that is one object as a stream.
+func asEvents(whole string) (string, error) {
+	a, err := readBody(whole)
 	if err != nil {
 		return "", err
 	}

@@ -12,15 +12,7 @@ import (
 
 // DecodeError is part of wire.Codec.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	root, err := codec.ParseObject(string(body))
-	if err != nil {
-		return codec.NoFailure(status, header, body)
-	}
-	f, ok := failure(root)
-	if !ok {
-		return codec.NoFailure(status, header, body)
-	}
-	return codec.ModelError(status, header, f)
+	return codec.DecodeError(status, header, body, failure)
 }
 
 // failure reads an error in one of its forms: an object with a message, or, of
@@ -102,9 +94,6 @@ func failedResponse(begun rawjson.Value, code, message string) string {
 	return on.Object(lens.Text("id", "resp_toolmend"), lens.Text("object", "response"), lens.Raw("created_at", "0"),
 		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
 }
-
-// Comment is part of wire.Stream.
-func (s *stream) Comment(text string) []byte { return s.buf.Comment(text) }
 
 // MayHoldCall is part of wire.Codec. The quote leaves out parallel_tool_calls,
 // which every response names.

@@ -31,12 +31,9 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*request, error) {
-	doc, err := codec.Parse(body)
+	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
-	}
-	if k := doc.Root().Kind(); k != rawjson.Object {
-		return nil, codec.Shapef("%s where an object should be", k)
 	}
 	h := &request{doc: doc}
 	if err := readSettings(doc.Root(), &h.is); err != nil {

@@ -2,7 +2,6 @@ package responses
 
 import (
 	"bytes"
-	"net/http"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -18,7 +17,7 @@ const dialect = "openai-responses"
 var on = lens.Lens{Dialect: dialect}
 
 // Format is the codec. Its methods are described in package wire.
-type Format struct{}
+type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
@@ -38,11 +37,6 @@ func (f Format) Match(path string, body []byte) bool {
 	return false
 }
 
-// WantsStream is part of wire.Codec.
-func (Format) WantsStream(path string, body []byte) bool {
-	return codec.WantsStream(path, body, false)
-}
-
 // MatchPath is part of wire.Codec.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, "/responses") }
 
@@ -52,13 +46,6 @@ func (Format) URL(base, _ string, _ bool) string {
 		base = "https://api.openai.com/v1"
 	}
 	return codec.Below(base, "/responses")
-}
-
-// Authorize is part of codec.Format.
-func (Format) Authorize(h http.Header, key string) {
-	if key != "" {
-		h.Set("Authorization", "Bearer "+key)
-	}
 }
 
 // Opening is part of codec.Format.
@@ -188,4 +175,9 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 		return body
 	}
 	return []byte(string(body[:start]) + out + string(body[end:]))
+}
+
+// EndsWith is part of codec.Cursor's Ended.
+func (Format) EndsWith(name, _ string) bool {
+	return name == "response.completed" || name == "response.failed" || name == "response.incomplete"
 }

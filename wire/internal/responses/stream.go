@@ -37,21 +37,19 @@ type recording struct {
 
 // stream reads one answer.
 type stream struct {
+	*codec.Reader
 	*recording
 	req   *middleware.Request // that is answered; nil: not known
 	sink  middleware.Sink
 	open  map[int64]int   // output_index: the flow that came last
 	byID  map[string]int  // id of an item: the flow that came last
 	early []rawjson.Value // the calls in the response objects before the end
-	err   error           // ends the stream
 	fault error           // the provider's, in the stream
 	typed bool            // an event that is held has its type in the data
 	named bool            // one has it in its name alone
 	odd   error           // an event that cannot be read, unless the answer is cut off in it
 
-	closed bool
-	answer *answer
-	resp   *middleware.Response // of the caller, who may change it
+	answer *answer // nil: there is none yet, or it was not readable
 }
 
 // NewStream is part of wire.Codec.
@@ -61,57 +59,34 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 
 // newStream returns a reader. req and sink may be nil.
 func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	return &stream{recording: &recording{buf: codec.NewBuffer(false), last: -1}, req: req, sink: sink, open: map[int64]int{}, byID: map[string]int{}}
+	s := &stream{recording: &recording{buf: codec.NewBuffer(false), last: -1}, req: req, sink: sink, open: map[int64]int{}, byID: map[string]int{}}
+	s.Reader = codec.NewReader(s.buf, s.event, s.response)
+	return s
 }
 
-// Write is part of wire.Stream.
-func (s *stream) Write(p []byte) (int, error) {
-	if s.err == nil {
-		s.err = s.buf.Feed(p, s.event)
-	}
-	if s.err != nil {
-		return 0, s.err
-	}
-	return len(p), nil
-}
-
-// Safe is part of wire.Stream.
-func (s *stream) Safe() int { return s.buf.Safe() }
-
-// Text is part of codec.Stream.
-func (s *stream) Text() string { return s.buf.Text() }
-
-// Close is part of wire.Stream.
-func (s *stream) Close() (*middleware.Response, error) {
-	if s.closed {
-		return s.resp, s.err
-	}
-	s.closed = true
-	if s.err != nil {
-		return nil, s.err
-	}
+// response puts the answer together after its last event. The caller gets a clone:
+// what is remembered for an edit cannot change.
+func (s *stream) response() (*middleware.Response, error) {
 	a, err := s.end()
 	if err == nil {
 		err = a.turn.answered(s.req)
 	}
-	if s.err = err; err != nil {
+	if err != nil {
 		return nil, err
 	}
-	s.answer, s.resp = a, a.is.Clone()
-	s.resp.Native = on.Remember(s.buf.Text(), a)
-	return s.resp, nil
+	s.answer = a
+	resp := a.is.Clone()
+	resp.Native = on.Remember(s.Text(), a)
+	return resp, nil
 }
 
 // end reads the answer when all of it has come. A fault of the provider counts
 // more than what is wrong with the form of the stream.
 func (s *stream) end() (*answer, error) {
-	if err := s.buf.End(s.event); err != nil {
-		return nil, err
-	}
 	switch {
 	case s.buf.IsWhole():
 		a, err := s.readWhole()
-		if cut := (*rawjson.Error)(nil); errors.As(err, &cut) && cut.AtEnd {
+		if codec.CutShort(err) {
 			err = codec.ErrIncomplete
 		}
 		if err == nil {
@@ -137,25 +112,11 @@ func (s *stream) end() (*answer, error) {
 // showAll shows what came in one piece.
 func (s *stream) showAll(parts []middleware.Part) error {
 	for _, p := range parts {
-		if err := s.show(p.Kind, p.Text); err != nil {
+		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// show tells the sink of a text. It returns the error of the sink.
-func (s *stream) show(k middleware.PartKind, text string) error {
-	kind := middleware.EventText
-	switch {
-	case s.sink == nil || text == "":
-		return nil
-	case k == middleware.PartReasoning:
-		kind = middleware.EventReasoning
-	case k != middleware.PartText:
-		return nil
-	}
-	return s.sink(middleware.Event{Kind: kind, Text: text})
 }
 
 // event takes one event. From the first on that belongs to a call of the
@@ -354,5 +315,5 @@ func (s *stream) showDelta(ev *event, f *flow) error {
 		text = between + text
 	}
 	f.shown, f.piece = true, index
-	return s.show(kind, text)
+	return codec.Tell(s.sink, kind, text)
 }

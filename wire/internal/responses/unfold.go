@@ -55,7 +55,7 @@ func (s *stream) rest(sent int, resp *middleware.Response) (string, error) {
 	if sent < 0 || sent > len(text) || sent > 0 && s.buf.IsWhole() {
 		return "", codec.Unencodablef("a rest after bytes that were not to be shown")
 	}
-	a, err := answerOf(resp)
+	a, err := lens.Answer(on, resp, readBody)
 	if err != nil {
 		return "", err
 	}
