@@ -230,7 +230,7 @@ func TestToolsChangedSince(t *testing.T) {
 	})
 	t.Run("approval new", func(t *testing.T) {
 		o := tools(weather())
-		o.StopWhen = agentloop.Once
+		o.StopWhen = once
 		s, err := run(t, o, calls("weather", oslo))
 		require.NoError(t, err)
 		require.ErrorIs(t, goOn(t, stored(t, s), tools(guarded(&ran)), false), agentloop.ErrPending)
@@ -289,11 +289,11 @@ func TestVersion(t *testing.T) {
 func TestStateKeepsBytes(t *testing.T) {
 	t.Parallel()
 	s := goState()
-	s.Turn = []agentloop.TurnCall{{Call: call("a", "t", "{}"), Raw: "\xff", Status: agentloop.Waiting}}
+	s.SetTurn(agentloop.TurnCall{Call: call("a", "t", "{}"), Raw: "\xff", Status: agentloop.CallWaiting})
 	s.Results = []agentloop.ToolResult{{Call: call("b", "t", "{}"), Raw: "\xfe", Result: agentloop.Text("r")}}
 	s.Sink = func(middleware.Event) error { return errors.New("kept") }
 	back := stored(t, s)
-	require.Equal(t, "\xff", back.Turn[0].Raw)
+	require.Equal(t, "\xff", back.Turn()[0].Raw)
 	require.Equal(t, "\xfe", back.Results[0].Raw)
 	require.Equal(t, "r", back.Results[0].Text)
 	b, err := json.Marshal(s)

@@ -41,7 +41,7 @@ func TestCancelledInTools(t *testing.T) {
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.Equal(t, time.Second, time.Since(start), "a tool that ignores its context does not hold the run")
 		require.Empty(t, replies(s))
-		require.Equal(t, agentloop.Done, s.Turn[0].Status)
+		require.Equal(t, agentloop.CallDone, s.Turn()[0].Status)
 		require.Len(t, saved, 4, "the answer, before tools, after quick, at the end")
 
 		require.NoError(t, newAgent(t, modelOf(t, text("done")), o).Run(t.Context(), saved[3]))

@@ -46,22 +46,22 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 		return a.countFailure(s, report, j.verdicts, j.cause)
 	}
 	s.Failures, s.Failed = 0, nil
-	s.Turn = make([]TurnCall, len(j.verdicts))
+	s.turn = make([]turnCall, len(j.verdicts))
 	for i, v := range j.verdicts {
 		if id := sent.ToolCalls[i].ID; id != v.Call.ID {
 			v.Changes = append(slices.Clone(v.Changes), middleware.Change{By: "id", Before: id, After: v.Call.ID})
 		}
 		m.ToolCalls[i] = v.Call
-		s.Turn[i] = a.turnCall(v, rawArguments(sent, resp, i))
+		s.turn[i] = a.turnCall(v, rawArguments(sent, resp, i))
 	}
 	s.Messages = append(history, m)
 	return nil
 }
 
-func (a *Agent) turnCall(v middleware.Verdict, raw string) TurnCall {
-	c := TurnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Notes: v.Notes, Status: Ready, checked: true}
+func (a *Agent) turnCall(v middleware.Verdict, raw string) turnCall {
+	c := turnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Notes: v.Notes, Status: callReady, checked: true}
 	if a.tools[v.Call.Name].Approval {
-		c.Status, c.Reason = Waiting, reasonApproval
+		c.Status, c.Reason = callWaiting, reasonApproval
 	}
 	return c
 }
@@ -203,7 +203,7 @@ func (a *Agent) explain(verdicts []middleware.Verdict, own *argsvalidate.Error) 
 // tool has suspended is not validated, because it has begun. refused is an error
 // for each edit that is not valid.
 func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
-	if !slices.ContainsFunc(s.Turn, func(c TurnCall) bool { return c.open() && !c.checked }) {
+	if !slices.ContainsFunc(s.turn, func(c turnCall) bool { return c.open() && !c.checked }) {
 		return nil, nil
 	}
 	defer s.writeBack()
@@ -230,15 +230,15 @@ func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
 }
 
 // open reports whether the call may still run, and has not begun.
-func (c *TurnCall) open() bool {
-	return c.Status == Ready || c.Status == Waiting && c.Reason == reasonApproval
+func (c *turnCall) open() bool {
+	return c.Status == callReady || c.Status == callWaiting && c.Reason == reasonApproval
 }
 
 // openCalls returns the calls that may still run, and what to validate: they,
 // beside the others.
-func (s *State) openCalls() (open []*TurnCall, t argsvalidate.Turn) {
-	for i := range s.Turn {
-		if c := &s.Turn[i]; c.open() {
+func (s *State) openCalls() (open []*turnCall, t argsvalidate.Turn) {
+	for i := range s.turn {
+		if c := &s.turn[i]; c.open() {
 			open = append(open, c)
 			t.Calls = append(t.Calls, c.Call)
 		} else {
@@ -251,9 +251,9 @@ func (s *State) openCalls() (open []*TurnCall, t argsvalidate.Turn) {
 // undecided notes why the calls that are ready do not run. Run validates them
 // again, and until then a person may decide otherwise: a rule that fails must not
 // block a call for ever.
-func undecided(open []*TurnCall) {
+func undecided(open []*turnCall) {
 	for _, c := range open {
-		if c.Status == Ready {
+		if c.Status == callReady {
 			c.Problem = "a rule could not decide whether this call is valid"
 		}
 	}
@@ -261,7 +261,7 @@ func undecided(open []*TurnCall) {
 
 // refuseEdits takes every edit back: without Options.Validator the rules of the
 // chain would not hold for them.
-func (a *Agent) refuseEdits(open []*TurnCall) (refused error) {
+func (a *Agent) refuseEdits(open []*turnCall) (refused error) {
 	for _, c := range open {
 		if c.Edited {
 			c.takeBack("the program has no Options.Validator, so no edit can be validated")
@@ -274,7 +274,7 @@ func (a *Agent) refuseEdits(open []*TurnCall) (refused error) {
 // takeBack takes back the edits that are not valid. If all edits are valid and
 // another call is not, it takes all edits back, because that call was valid without
 // them. It returns nil if there was no edit to take back.
-func takeBack(open []*TurnCall, verdicts []middleware.Verdict, invalid *argsvalidate.Error) (taken error) {
+func takeBack(open []*turnCall, verdicts []middleware.Verdict, invalid *argsvalidate.Error) (taken error) {
 	for i, c := range open {
 		if c.Edited && !verdicts[i].OK() {
 			c.takeBack(problem("the edited arguments are not valid:", verdicts[i].Issues))
@@ -295,37 +295,37 @@ func takeBack(open []*TurnCall, verdicts []middleware.Verdict, invalid *argsvali
 }
 
 // takeBack puts the call before a person again, as it was before the edit.
-func (c *TurnCall) takeBack(problem string) {
+func (c *turnCall) takeBack(problem string) {
 	last := len(c.Changes) - 1
 	c.Call.Arguments, c.Changes = c.Changes[last].Before, c.Changes[:last:last]
 	c.wait(problem)
 }
 
 // settle accepts the valid calls, and answers the invalid ones.
-func (a *Agent) settle(open []*TurnCall, j checked) {
+func (a *Agent) settle(open []*turnCall, j checked) {
 	for i, c := range open {
 		if j.verdicts[i].OK() {
 			a.accept(c, j.verdicts[i])
 			continue
 		}
-		c.Status, c.Reason, c.Problem, c.checked = Done, "", "", true
+		c.Status, c.Reason, c.Problem, c.checked = callDone, "", "", true
 		c.Result = Result{Text: valid(j.told[i]), IsError: true}
 	}
 }
 
 // accept takes the valid form of a call. The call waits if a person has decided on
 // other bytes, or has not decided and the tool needs approval.
-func (a *Agent) accept(c *TurnCall, v middleware.Verdict) {
+func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	same := v.Call.Name == c.Call.Name && v.Call.Arguments == c.Call.Arguments
 	c.Call, c.Changes, c.Notes, c.checked = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes, true
-	if c.Status == Ready {
+	if c.Status == callReady {
 		c.Problem = ""
 	}
-	switch decided := c.Decided && c.Status == Ready; {
+	switch decided := c.Decided && c.Status == callReady; {
 	case decided && !same:
 		c.wait("the arguments were brought into their valid form after the decision; this is what would run")
 		c.checked = true
-	case c.Status == Ready && !decided && a.tools[c.Call.Name].Approval:
+	case c.Status == callReady && !decided && a.tools[c.Call.Name].Approval:
 		c.wait("")
 		c.checked = true
 	}
@@ -333,8 +333,8 @@ func (a *Agent) accept(c *TurnCall, v middleware.Verdict) {
 }
 
 // wait puts the call before a person again.
-func (c *TurnCall) wait(problem string) {
-	c.Status, c.Reason, c.Problem, c.Decided, c.Edited, c.checked = Waiting, reasonApproval, problem, false, false, false
+func (c *turnCall) wait(problem string) {
+	c.Status, c.Reason, c.Problem, c.Decided, c.Edited, c.checked = callWaiting, reasonApproval, problem, false, false, false
 }
 
 // problem tells a person what is wrong with an edit.

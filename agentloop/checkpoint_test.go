@@ -19,8 +19,8 @@ func TestCheckpoint(t *testing.T) {
 	o := tools(weather())
 	o.Checkpoint = func(_ context.Context, s *agentloop.State) error {
 		status := "-"
-		if len(s.Turn) > 0 {
-			status = string(s.Turn[0].Status)
+		if len(s.Turn()) > 0 {
+			status = string(s.Turn()[0].Status)
 		}
 		seen = append(seen, fmt.Sprintf("%d messages, %s", len(s.Messages), status))
 		return nil
@@ -122,8 +122,8 @@ func TestCheckpointAfterEachResult(t *testing.T) {
 		b, err := json.Marshal(s)
 		saved = append(saved, string(b))
 		done := 0
-		for _, c := range s.Turn {
-			if c.Status == agentloop.Done {
+		for _, c := range s.Turn() {
+			if c.Status == agentloop.CallDone {
 				done++
 			}
 		}

@@ -24,8 +24,8 @@ const (
 // Pending returns the calls that wait for a decision, in call order.
 func (s *State) Pending() []Pending {
 	var waiting []Pending
-	for _, c := range s.Turn {
-		if c.Status == Waiting {
+	for _, c := range s.turn {
+		if c.Status == callWaiting {
 			waiting = append(waiting, Pending{c.Call, c.Reason, c.Problem, c.Notes})
 		}
 	}
@@ -34,18 +34,18 @@ func (s *State) Pending() []Pending {
 
 // stuck reports whether the call could not run though it is ready: a rule could
 // not decide, or the process ended. Then a person may decide on it, again too.
-func (c *TurnCall) stuck() bool { return c.Status == Ready && (!c.Decided || c.Problem != "") }
+func (c *turnCall) stuck() bool { return c.Status == callReady && (!c.Decided || c.Problem != "") }
 
 // decide returns the call of that id, marked as decided.
-func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
-	i := slices.IndexFunc(s.Turn, func(c TurnCall) bool { return c.Call.ID == callID })
+func (s *State) decide(callID string, to callStatus) (*turnCall, error) {
+	i := slices.IndexFunc(s.turn, func(c turnCall) bool { return c.Call.ID == callID })
 	switch {
 	case i < 0:
 		return nil, fmt.Errorf("%w: %q", ErrUnknownCall, callID)
-	case s.Turn[i].Status != Waiting && !s.Turn[i].stuck():
+	case s.turn[i].Status != callWaiting && !s.turn[i].stuck():
 		return nil, fmt.Errorf("%w: %q", ErrDecided, callID)
 	}
-	c := &s.Turn[i]
+	c := &s.turn[i]
 	c.Status, c.Reason, c.Problem, c.Decided = to, "", "", true
 	return c, nil
 }
@@ -56,7 +56,7 @@ func (s *State) decide(callID string, to CallStatus) (*TurnCall, error) {
 // this method and of the others that decide. A call that could not run, because
 // a rule could not decide or the process ended, may be decided again.
 func (s *State) Approve(callID string) error {
-	_, err := s.decide(callID, Ready)
+	_, err := s.decide(callID, callReady)
 	return err
 }
 
@@ -66,7 +66,7 @@ func (s *State) Approve(callID string) error {
 // *argsvalidate.Error of that call beside it. So is an edit that makes another
 // call of the turn invalid. What runs stands in the history.
 func (s *State) Edit(callID, arguments string) error {
-	c, err := s.decide(callID, Ready)
+	c, err := s.decide(callID, callReady)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *State) Edit(callID, arguments string) error {
 // Reject answers a pending call with a reason, which may be empty. To the
 // model that is a result, not an error.
 func (s *State) Reject(callID, reason string) error {
-	c, err := s.decide(callID, Done)
+	c, err := s.decide(callID, callDone)
 	if err != nil {
 		return err
 	}
@@ -97,30 +97,30 @@ func (s *State) Reject(callID, reason string) error {
 // it changes nothing. Whether a call that was running has had its effect is not
 // known.
 func (s *State) Cancel(reason string) {
-	if n := len(s.Messages); len(s.Turn) == 0 && n > 0 { // the calls could not be validated
+	if n := len(s.Messages); len(s.turn) == 0 && n > 0 { // the calls could not be validated
 		m := batch.FixIDs(s.Messages[:n-1], s.Messages[n-1])
 		s.Messages[n-1] = m
 		for _, c := range m.ToolCalls {
-			s.Turn = append(s.Turn, TurnCall{Call: c, Raw: c.Arguments, Status: Ready})
+			s.turn = append(s.turn, turnCall{Call: c, Raw: c.Arguments, Status: callReady})
 		}
 	}
-	for i := range s.Turn {
-		c := &s.Turn[i]
-		if c.Status == Done {
+	for i := range s.turn {
+		c := &s.turn[i]
+		if c.Status == callDone {
 			continue
 		}
 		text := fmt.Sprintf("Tool call '%s' was cancelled.", c.Call.Name)
 		if reason != "" {
 			text += " Reason: " + reason
 		}
-		c.Status, c.Reason, c.Problem, c.Decided, c.Rejected, c.Result = Done, "", "", true, true, Result{Text: valid(text)}
+		c.Status, c.Reason, c.Problem, c.Decided, c.Rejected, c.Result = callDone, "", "", true, true, Result{Text: valid(text)}
 	}
 	s.close(func(string) bool { return false })
 }
 
 // Resolve answers a pending call with a result made elsewhere.
 func (s *State) Resolve(callID string, r Result) error {
-	c, err := s.decide(callID, Done)
+	c, err := s.decide(callID, callDone)
 	if err != nil {
 		return err
 	}

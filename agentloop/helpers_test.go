@@ -67,6 +67,9 @@ func newAgent(t testing.TB, call middleware.ModelCall, o agentloop.Options) *age
 
 func goState() *agentloop.State { return agentloop.NewState(middleware.User("go")) }
 
+// once is a stop condition that ends a run after its first step.
+func once(*agentloop.State) bool { return true }
+
 // run takes a fresh state through turns, all of which must be used up.
 func run(t *testing.T, o agentloop.Options, turns ...middlewaretest.Turn) (*agentloop.State, error) {
 	t.Helper()

@@ -195,9 +195,9 @@ func (w *world) sound(s *agentloop.State) {
 	n := 0
 	for i, m := range s.Messages {
 		for j, c := range m.ToolCalls {
-			if len(s.Turn) > 0 && i == len(s.Messages)-1 {
-				if s.Turn[j].Call != c && !s.Turn[j].Edited {
-					w.t.Errorf("in hand is another call than in the history: %+v, %+v", s.Turn[j].Call, c)
+			if len(s.Turn()) > 0 && i == len(s.Messages)-1 {
+				if s.Turn()[j].Call != c && !s.Turn()[j].Edited {
+					w.t.Errorf("in hand is another call than in the history: %+v, %+v", s.Turn()[j].Call, c)
 				}
 				continue
 			}
@@ -221,8 +221,8 @@ func (w *world) sound(s *agentloop.State) {
 	for _, r := range s.Results {
 		w.done[fmt.Sprintf("%s/%d/%s", s.RunID, r.Turn, r.Call.ID)] = true
 	}
-	for _, c := range s.Turn {
-		if c.Status == agentloop.Done {
+	for _, c := range s.Turn() {
+		if c.Status == agentloop.CallDone {
 			w.done[fmt.Sprintf("%s/%d/%s", s.RunID, len(s.Steps), c.Call.ID)] = true
 		}
 	}

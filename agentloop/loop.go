@@ -50,7 +50,7 @@ func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 			return
 		}
 		for made := 0; !s.done(); {
-			if len(s.Turn) == 0 {
+			if len(s.turn) == 0 {
 				if made == a.o.MaxSteps {
 					yield(Step{}, fmt.Errorf("%w: %d", ErrMaxSteps, made))
 					return
@@ -82,7 +82,7 @@ func (a *Agent) step(ctx context.Context, s *State) (step Step, err error) {
 	if ctx.Err() != nil {
 		return Step{}, ended(ctx)
 	}
-	if len(s.Turn) > 0 {
+	if len(s.turn) > 0 {
 		step, err = a.turn(ctx, s)
 	} else {
 		step, err = a.ask(ctx, s)
@@ -112,7 +112,7 @@ func (s Step) empty() bool { return s.Response == nil && s.Results == nil && s.P
 
 // done reports whether the conversation ends with an answer.
 func (s *State) done() bool {
-	if len(s.Turn) > 0 || len(s.Messages) == 0 {
+	if len(s.turn) > 0 || len(s.Messages) == 0 {
 		return false
 	}
 	last := s.Messages[len(s.Messages)-1]
@@ -158,10 +158,10 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	if s.Failures >= a.o.MaxFailures || repeat.After(s.Failed).Stale() > repeat.Hopeless {
 		s.Failures, s.Failed = 0, nil // ErrFailures was returned, and the caller goes on
 	}
-	for i := range s.Turn {
-		s.Turn[i].checked = false
+	for i := range s.turn {
+		s.turn[i].checked = false
 	}
-	if last := s.Messages[len(s.Messages)-1]; len(s.Turn) == 0 && len(last.ToolCalls) > 0 {
+	if last := s.Messages[len(s.Messages)-1]; len(s.turn) == 0 && len(last.ToolCalls) > 0 {
 		if err := a.open(ctx, s, last, nil); err != nil {
 			return a.saved(ctx, s, err) // such as a failed turn, which the model is told of when the run goes on
 		}
@@ -172,10 +172,6 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 // StopCondition is asked after every step; true ends the run without an error.
 // Run may be called again, to go on. It must not change s.
 type StopCondition func(s *State) bool
-
-// Once stops after the first step: one model call, whose tools do not run, or,
-// where a turn is in hand, its tools.
-func Once(*State) bool { return true }
 
 // ToolUsed stops once one of the named tools was called and answered since the
 // last user message, whatever came of it. It panics without a name.

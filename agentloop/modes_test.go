@@ -37,13 +37,13 @@ func TestNothingToDo(t *testing.T) {
 func TestOnce(t *testing.T) {
 	t.Parallel()
 	o := tools(weather())
-	o.StopWhen = agentloop.Once
+	o.StopWhen = once
 	s := goState()
 	a := newAgent(t, middlewaretest.NewModel(t, calls("weather", oslo), text("done")).Call, o)
 	require.NoError(t, a.Run(t.Context(), s))
-	require.Len(t, s.Turn, 1, "the tool did not run")
+	require.Len(t, s.Turn(), 1, "the tool did not run")
 	require.NoError(t, a.Run(t.Context(), s))
-	require.Empty(t, s.Turn)
+	require.Empty(t, s.Turn())
 	require.NoError(t, a.Run(t.Context(), s))
 	require.Equal(t, "done", s.Answer())
 }
@@ -75,7 +75,7 @@ func TestUntilTool(t *testing.T) {
 	o.StopWhen = agentloop.AnyOf(agentloop.ToolSucceeded("flaky"), func(s *agentloop.State) bool { return len(s.Steps) == 2 })
 	s, err = run(t, o, calls("flaky", "{}"), calls("flaky", "{}"))
 	require.NoError(t, err)
-	require.Len(t, s.Turn, 1, "the own condition held right after the model step")
+	require.Len(t, s.Turn(), 1, "the own condition held right after the model step")
 	require.PanicsWithValue(t, "agentloop: ToolUsed: no tool is named", func() { agentloop.ToolUsed() })
 }
 

@@ -57,7 +57,7 @@ func TestTheSameCallAfterARestart(t *testing.T) {
 	wrong := calls("weather", bad)
 	s := goState()
 	o := tools(weather())
-	o.StopWhen = agentloop.Once
+	o.StopWhen = once
 	require.NoError(t, newAgent(t, argsvalidate.New(argsvalidate.Options{})(modelOf(t, wrong, wrong, wrong)), o).Run(t.Context(), s))
 	require.Equal(t, 1, s.Failures)
 	err := newAgent(t, argsvalidate.New(argsvalidate.Options{})(modelOf(t, wrong)), o).Run(t.Context(), stored(t, s))

@@ -78,7 +78,7 @@ func TestRetryToolsCancelled(t *testing.T) {
 		time.AfterFunc(time.Second, cancel)
 		s := goState()
 		require.ErrorIs(t, newAgent(t, modelOf(t, calls("t", "{}")), o).Run(ctx, s), context.Canceled)
-		require.Equal(t, agentloop.Ready, s.Turn[0].Status)
+		require.Equal(t, agentloop.CallReady, s.Turn()[0].Status)
 		synctest.Wait()
 		require.Equal(t, 1, n)
 	})

@@ -26,7 +26,6 @@ type State struct {
 	Version  int                  `json:"version"`
 	RunID    string               `json:"run_id"` // part of every idempotency key; "" makes them unique within the run only
 	Messages []middleware.Message `json:"messages"`
-	Turn     []TurnCall           `json:"turn,omitzero"` // the calls of the last message, until all have a result
 	Steps    []StepRecord         `json:"steps,omitzero"`
 	Results  []ToolResult         `json:"results,omitzero"`  // of every call that was answered, in order
 	Failures int                  `json:"failures,omitzero"` // failed turns in a row
@@ -37,7 +36,8 @@ type State struct {
 	// means that nothing is streamed.
 	Sink middleware.Sink `json:"-"`
 
-	shown int // the model step of the last event
+	turn  []turnCall // the calls of the last message, until all have a result
+	shown int        // the model step of the last event
 }
 
 // StepRecord is what one model step took. A step that ended the run with an
@@ -49,31 +49,31 @@ type StepRecord struct {
 	Usage    middleware.Usage  `json:"usage,omitzero"`
 }
 
-// TurnCall is a call of the turn in hand.
-type TurnCall struct {
+// turnCall is a call of the turn in hand.
+type turnCall struct {
 	Call     middleware.ToolCall `json:"call"` // as it will run, or ran
 	Raw      string              `json:"raw"`  // the arguments as the model wrote them
 	Changes  []middleware.Change `json:"changes,omitzero"`
 	Notes    []string            `json:"notes,omitzero"` // what rules remarked, for who approves it
-	Status   CallStatus          `json:"status"`
+	Status   callStatus          `json:"status"`
 	Reason   string              `json:"reason,omitzero"`   // why it waits
 	Problem  string              `json:"problem,omitzero"`  // why it waits again, or could not run
 	Decided  bool                `json:"decided,omitzero"`  // a person has seen these very arguments, or answered the call
 	Edited   bool                `json:"edited,omitzero"`   // by a person, and not validated since
 	Rejected bool                `json:"rejected,omitzero"` // by a person
-	Result   Result              `json:"result,omitzero"`   // where Status is Done
+	Result   Result              `json:"result,omitzero"`   // where Status is callDone
 
 	checked bool // in this run, by the tools of this process
 }
 
-// CallStatus says where a call stands.
-type CallStatus string
+// callStatus is the progress of a call of the turn.
+type callStatus string
 
 // The statuses of a call.
 const (
-	Ready   CallStatus = "ready"   // it may run
-	Waiting CallStatus = "waiting" // for a decision
-	Done    CallStatus = "done"    // it has its result
+	callReady   callStatus = "ready"   // it may run
+	callWaiting callStatus = "waiting" // for a decision
+	callDone    callStatus = "done"    // it has its result
 )
 
 // ToolResult is a Result and its call.
@@ -95,7 +95,7 @@ func NewState(msgs ...middleware.Message) *State {
 // Append adds messages, such as the next question of a person. While calls
 // want their results first it changes nothing, and returns ErrPending.
 func (s *State) Append(msgs ...middleware.Message) error {
-	if n := len(s.Messages); len(s.Turn) > 0 || n > 0 && len(s.Messages[n-1].ToolCalls) > 0 {
+	if n := len(s.Messages); len(s.turn) > 0 || n > 0 && len(s.Messages[n-1].ToolCalls) > 0 {
 		return ErrPending
 	}
 	s.Messages = append(s.Messages, msgs...)
@@ -137,20 +137,20 @@ func (s *State) check() error {
 	if s.Failures < 0 {
 		return fmt.Errorf("%w: failures is %d", ErrState, s.Failures)
 	}
-	if len(s.Turn) == 0 {
+	if len(s.turn) == 0 {
 		return nil
 	}
 	last := s.Messages[len(s.Messages)-1]
-	if last.Role != middleware.RoleAssistant || len(last.ToolCalls) != len(s.Turn) {
-		return fmt.Errorf("%w: the turn has %d calls, which are not those of the last message", ErrState, len(s.Turn))
+	if last.Role != middleware.RoleAssistant || len(last.ToolCalls) != len(s.turn) {
+		return fmt.Errorf("%w: the turn has %d calls, which are not those of the last message", ErrState, len(s.turn))
 	}
-	ids := make(map[string]bool, len(s.Turn))
-	for i, c := range s.Turn {
+	ids := make(map[string]bool, len(s.turn))
+	for i, c := range s.turn {
 		id := c.Call.ID
 		switch {
 		case id == "" || ids[id] || last.ToolCalls[i].ID != id:
 			return fmt.Errorf("%w: the id of call %d is missing, repeated or not that of the last message", ErrState, i)
-		case c.Status != Ready && c.Status != Waiting && c.Status != Done:
+		case c.Status != callReady && c.Status != callWaiting && c.Status != callDone:
 			return fmt.Errorf("%w: the status of call %q is unknown", ErrState, id)
 		case c.Edited && !c.endsInEdit():
 			return fmt.Errorf("%w: call %q is edited, but its last change is not an edit that leads to its arguments", ErrState, id)
@@ -162,7 +162,7 @@ func (s *State) check() error {
 
 // endsInEdit reports whether the arguments of the call are what State.Edit made
 // of them.
-func (c *TurnCall) endsInEdit() bool {
+func (c *turnCall) endsInEdit() bool {
 	if len(c.Changes) == 0 {
 		return false
 	}

@@ -23,8 +23,9 @@ func (s State) MarshalJSON() ([]byte, error) {
 	}
 	v := struct {
 		plain
+		Turn    []turnCall     `json:"turn,omitzero"`
 		Results []storedResult `json:"results,omitzero"`
-	}{plain: plain(s)}
+	}{plain: plain(s), Turn: s.turn}
 	answered := answeredCalls(s.Messages)
 	replies := map[string][]int{} // by the id of the call
 	for at, c := range answered {
@@ -64,6 +65,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	}
 	var v struct {
 		plain
+		Turn    []turnCall     `json:"turn"`
 		Results []storedResult `json:"results"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
@@ -84,7 +86,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 		}
 		v.plain.Results = append(v.plain.Results, r.ToolResult)
 	}
-	v.plain.Version, v.plain.Sink = stateVersion, s.Sink
+	v.plain.Version, v.plain.Sink, v.plain.turn = stateVersion, s.Sink, v.Turn
 	*s = State(v.plain)
 	return nil
 }
@@ -190,8 +192,8 @@ func (r *raw) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON keeps raw arguments that are not UTF-8.
-func (c TurnCall) MarshalJSON() ([]byte, error) {
-	type plain TurnCall
+func (c turnCall) MarshalJSON() ([]byte, error) {
+	type plain turnCall
 	return json.Marshal(struct {
 		plain
 		Raw raw `json:"raw"`
@@ -199,8 +201,8 @@ func (c TurnCall) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (c *TurnCall) UnmarshalJSON(b []byte) error {
-	type plain TurnCall
+func (c *turnCall) UnmarshalJSON(b []byte) error {
+	type plain turnCall
 	v := struct {
 		*plain
 		Raw raw `json:"raw"`

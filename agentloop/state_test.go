@@ -17,7 +17,7 @@ import (
 func TestDamagedState(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(s *agentloop.State){
-		"edited without changes": func(s *agentloop.State) { s.Turn[0].Edited = true },
+		"edited without changes": func(s *agentloop.State) { s.Turn()[0].Edited = true },
 		"the last change is no edit": func(s *agentloop.State) {
 			edited(s, middleware.Change{By: "mend", Pointer: "/days", Before: `"5"`, After: "5"})
 		},
@@ -26,12 +26,12 @@ func TestDamagedState(t *testing.T) {
 			edited(s, middleware.Change{By: "edit", Pointer: "/city", Before: `"5"`, After: oslo})
 		},
 		"an edit to other arguments": func(s *agentloop.State) { edited(s, middleware.Change{By: "edit", Before: oslo, After: "{}"}) },
-		"an unknown status":          func(s *agentloop.State) { s.Turn[0].Status = "" },
-		"a call too many":            func(s *agentloop.State) { s.Turn = append(s.Turn, s.Turn[0]) },
-		"another id":                 func(s *agentloop.State) { s.Turn[0].Call.ID = "b" },
-		"no id":                      func(s *agentloop.State) { s.Turn[0].Call.ID, s.Messages[1].ToolCalls[0].ID = "", "" },
+		"an unknown status":          func(s *agentloop.State) { s.Turn()[0].Status = "" },
+		"a call too many":            func(s *agentloop.State) { s.SetTurn(append(s.Turn(), s.Turn()[0])...) },
+		"another id":                 func(s *agentloop.State) { s.Turn()[0].Call.ID = "b" },
+		"no id":                      func(s *agentloop.State) { s.Turn()[0].Call.ID, s.Messages[1].ToolCalls[0].ID = "", "" },
 		"an id twice": func(s *agentloop.State) {
-			s.Turn = append(s.Turn, s.Turn[0])
+			s.SetTurn(append(s.Turn(), s.Turn()[0])...)
 			s.Messages[1].ToolCalls = append(s.Messages[1].ToolCalls, s.Messages[1].ToolCalls[0])
 		},
 		"a message behind the turn": func(s *agentloop.State) { s.Messages = append(s.Messages, middleware.User("and?")) },
@@ -51,7 +51,7 @@ func TestDamagedState(t *testing.T) {
 }
 
 func edited(s *agentloop.State, c middleware.Change) {
-	s.Turn[0].Edited, s.Turn[0].Changes = true, []middleware.Change{c}
+	s.Turn()[0].Edited, s.Turn()[0].Changes = true, []middleware.Change{c}
 }
 
 // A result that refers to what is no reply is refused when the state is read.

@@ -38,8 +38,8 @@ func (a *Agent) turn(ctx context.Context, s *State) (Step, error) {
 // ready returns the places of the calls that may run.
 func (s *State) ready() []int {
 	var places []int
-	for i, c := range s.Turn {
-		if c.Status == Ready {
+	for i, c := range s.turn {
+		if c.Status == callReady {
 			places = append(places, i)
 		}
 	}
@@ -49,9 +49,9 @@ func (s *State) ready() []int {
 // close answers every call of the turn in hand, in call order. direct reports
 // whether the result of a tool is the answer.
 func (s *State) close(direct func(tool string) bool) []ToolResult {
-	results := make([]ToolResult, len(s.Turn))
+	results := make([]ToolResult, len(s.turn))
 	var answer *Result
-	for i, c := range s.Turn {
+	for i, c := range s.turn {
 		reply := middleware.ToolReply(c.Call, c.Result.Text)
 		reply.IsError = c.Result.IsError
 		s.Messages = append(s.Messages, reply)
@@ -61,7 +61,7 @@ func (s *State) close(direct func(tool string) bool) []ToolResult {
 		}
 	}
 	s.Results = append(s.Results, results...)
-	s.Turn = nil
+	s.turn = nil
 	if answer != nil {
 		s.Messages = append(s.Messages, middleware.Assistant(answer.Text))
 	}
@@ -72,11 +72,11 @@ func (s *State) close(direct func(tool string) bool) []ToolResult {
 // history holds what runs.
 func (s *State) writeBack() {
 	last := &s.Messages[len(s.Messages)-1]
-	if len(last.ToolCalls) != len(s.Turn) {
+	if len(last.ToolCalls) != len(s.turn) {
 		return
 	}
 	m := last.Clone()
-	for i, c := range s.Turn {
+	for i, c := range s.turn {
 		m.ToolCalls[i] = c.Call
 	}
 	*last = m
@@ -92,7 +92,7 @@ func (s *State) writeBack() {
 // The error is the context's, what a tool gave to Abort, or Checkpoint's. After
 // each of these no further call begins, and those that run are waited for.
 func (a *Agent) runTools(ctx context.Context, s *State, ready []int) error {
-	r := running{a: a, ctx: ctx, s: s, ready: ready, outcomes: make(chan outcome, len(ready)), aborts: make([]error, len(s.Turn))}
+	r := running{a: a, ctx: ctx, s: s, ready: ready, outcomes: make(chan outcome, len(ready)), aborts: make([]error, len(s.turn))}
 	var unsaved error
 	for r.begin(); r.count > 0; r.begin() {
 		if r.collect() && unsaved == nil && ctx.Err() == nil && (r.count > 0 || len(r.ready) > 0 && !r.over) {
@@ -130,7 +130,7 @@ type running struct {
 func (r *running) begin() {
 	for len(r.ready) > 0 && r.count < r.a.o.Parallel && !r.over && r.ctx.Err() == nil {
 		place := r.ready[0]
-		call, turn := r.s.Turn[place].Call, len(r.s.Steps)
+		call, turn := r.s.turn[place].Call, len(r.s.Steps)
 		serial := r.a.tools[call.Name].Serial
 		if r.count > 0 && (r.alone || serial) {
 			return
@@ -150,7 +150,7 @@ func (r *running) begin() {
 func (r *running) collect() (changed bool) {
 	for o := <-r.outcomes; ; o = <-r.outcomes {
 		r.count--
-		r.s.Turn[o.place].take(o)
+		r.s.turn[o.place].take(o)
 		if o.kind == aborted {
 			r.aborts[o.place], r.over = o.err, true
 		}
@@ -162,12 +162,12 @@ func (r *running) collect() (changed bool) {
 }
 
 // take puts how the call ended into the turn.
-func (c *TurnCall) take(o outcome) {
+func (c *turnCall) take(o outcome) {
 	switch o.kind {
 	case suspended:
-		c.Status, c.Reason, c.Decided = Waiting, o.result.Text, false
+		c.Status, c.Reason, c.Decided = callWaiting, o.result.Text, false
 	case returned:
-		c.Status, c.Result = Done, o.result
+		c.Status, c.Result = callDone, o.result
 	}
 }
 
