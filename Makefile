@@ -70,6 +70,9 @@ agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 live: ## compare re-asks with the model of the llama-server at LIVE
 	@LIVE="$(LIVE)" $(STEP) live
 
+load: ## what a hop through the gateway costs: the tables of docs/performance.md
+	@$(STEP) load
+
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
@@ -79,4 +82,4 @@ release: ## pack VERSION of every module, and install it as a user would
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live hostile release tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load hostile release tidy

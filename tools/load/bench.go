@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// target is a server that answers model calls, and what was measured on it.
+type target struct {
+	command // starts another one
+	*process
+	validates bool // it asks again after an invalid call
+
+	latency   times // until the end of a whole answer
+	firstText times
+	rates     rates
+	processor time.Duration // of its process, for a request
+	idle      int64         // resident bytes after the load
+	loaded    int64         // resident bytes with open streams; 0 is unknown
+	startUp   time.Duration
+	size      int64 // of the binary, of the gateway alone
+}
+
+// The indexes of two targets of every run.
+const (
+	direct    = 0 // the mock itself
+	reference = 1 // the ReverseProxy that the others are compared with
+)
+
+// bench is one run.
+type bench struct {
+	settings
+	targets []*target
+	clients []*client
+	number  atomic.Int64 // of the last request
+}
+
+// open starts the servers and makes the clients.
+func (b *bench) open(ctx context.Context) error {
+	mock, err := role(roleMock, b.gap.String())
+	if err != nil {
+		return err
+	}
+	mock.name = "direct"
+	b.targets = []*target{{command: mock}}
+	if b.targets[direct].process, err = start(ctx, mock); err != nil {
+		return err
+	}
+	upstream := "http://" + b.targets[direct].address
+	proxy, _ := role(roleProxy, upstream)
+	proxy.name = "httputil.ReverseProxy"
+	handler, _ := role(roleHandler, upstream)
+	handler.name = "transport.Handler"
+	b.targets = append(b.targets, &target{command: proxy}, &target{command: handler, validates: true})
+	if b.gateway != "" {
+		b.targets = append(b.targets, &target{command: gateway(b.gateway, upstream), validates: true})
+	}
+	for _, t := range b.targets[reference:] {
+		c := t.command
+		if b.profile != "" && t.name == handler.name {
+			c, _ = role(roleHandler, upstream, b.profile)
+		}
+		if t.process, err = start(ctx, c); err != nil {
+			return err
+		}
+	}
+	if b.gateway != "" {
+		info, err := os.Stat(b.gateway)
+		if err != nil {
+			return err
+		}
+		b.targets[len(b.targets)-1].size = info.Size()
+	}
+	for range b.settings.clients {
+		b.clients = append(b.clients, newClient())
+	}
+	return nil
+}
+
+// gateway is the command as a user runs it, without a configuration file.
+func gateway(binary, upstream string) command {
+	return command{"toolmend serve", binary, func(address string) []string {
+		return []string{"serve", "--upstream", upstream, "--listen", address}
+	}}
+}
+
+// checkCalls counts the model calls that a request through each target makes:
+// one for a valid answer, and more for an invalid one if the target validates. A
+// target that lets invalid calls through would measure well, and do nothing.
+func (b *bench) checkCalls(ctx context.Context) error {
+	c := b.clients[0]
+	for _, t := range b.targets[reference:] {
+		whole := func() error { _, err := c.whole(ctx, t.address, b.next()); return err }
+		stream := func() error { _, err := c.stream(ctx, t.address, b.next(), nil); return err }
+		invalid := func() error {
+			resp, err := c.post(ctx, t.address, numbered(wholeRequest, invalidNumber))
+			if err != nil {
+				return err
+			}
+			defer resp.Body.Close()
+			_, err = io.Copy(io.Discard, resp.Body)
+			return err
+		}
+		for _, check := range []struct {
+			name  string
+			send  func() error
+			again bool
+		}{{"a valid call", whole, false}, {"a valid call in a stream", stream, false}, {"an invalid call", invalid, t.validates}} {
+			before, err := b.control(ctx, callsPath)
+			if err != nil {
+				return err
+			}
+			if err := check.send(); err != nil {
+				return fmt.Errorf("%s, %s: %w", t.name, check.name, err)
+			}
+			after, err := b.control(ctx, callsPath)
+			if err != nil {
+				return err
+			}
+			if again := after-before > 1; again != check.again {
+				return fmt.Errorf("%s: the upstream got %d requests for %s; a re-ask is expected: %t", t.name, after-before, check.name, check.again)
+			}
+		}
+	}
+	return nil
+}
+
+// control sends a request to the mock and returns the number in its answer, if
+// there is one.
+func (b *bench) control(ctx context.Context, path string) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+b.targets[direct].address+path, nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := b.clients[0].http.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || len(text) == 0 {
+		return 0, err
+	}
+	return strconv.Atoi(string(text))
+}
+
+// together runs f for each client at once. The first error ends all.
+func (b *bench) together(ctx context.Context, f func(ctx context.Context, i int, c *client) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	for i, c := range b.clients {
+		all.Go(func() {
+			if err := f(ctx, i, c); err != nil {
+				cancel(err)
+			}
+		})
+	}
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// next returns the number of a new request.
+func (b *bench) next() int { return int(b.number.Add(1)) % invalidNumber }

@@ -1,0 +1,29 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// describeMachine returns what figures depend on, in a sentence.
+func describeMachine() string {
+	s := fmt.Sprintf("%s, %d logical CPUs, %s, %s/%s", processorIn("/proc/cpuinfo"), runtime.NumCPU(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	if b, err := os.ReadFile("/proc/loadavg"); err == nil && len(b) > 0 {
+		s += ", load average before the run " + strings.Fields(string(b))[0]
+	}
+	return s + "."
+}
+
+// processorIn returns the first model name in a file like /proc/cpuinfo.
+func processorIn(file string) string {
+	b, _ := os.ReadFile(file)
+	for line := range strings.Lines(string(b)) {
+		key, value, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(key) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown CPU"
+}

@@ -1,0 +1,104 @@
+// Command load measures what the gateway adds to a model call, on loopback and
+// with an upstream that answers at once.
+//
+//	make load
+//	go run -C tools ./load -gateway ../bin/toolmend
+//
+// Each server is a process of its own, as users run them: a mock upstream, an
+// httputil.ReverseProxy, transport.Handler with argsvalidate, and the gateway.
+// Load starts the first three by running itself with the argument "role". The
+// figures depend on the machine, so none of them makes load fail. A request that
+// fails does, and so does an answer that differs from what the mock sent.
+//
+// With -reloads it measures something else: the requests that fail while the
+// gateway reads its configuration again, and when it is told to end.
+//
+//	go run -C tools ./load -gateway ../bin/toolmend -reloads 100
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+// settings are the flags of one run.
+type settings struct {
+	gateway string // the path of the command toolmend; "" leaves the gateway out
+	profile string // where transport.Handler writes a CPU profile; "" is nowhere
+	clients int
+	blocks  int           // into which each measurement is divided
+	rounds  int           // of each client in a block: one request to each target
+	phase   time.Duration // of one target in a block of the throughput
+	gap     time.Duration // in a stream, after its first text
+	streams int           // that are open while memory is measured
+	settle  time.Duration // from their first text to the end of that measurement
+	starts  int           // of each server
+	reloads int           // 0 measures speed
+}
+
+func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) > 0 && args[0] == "role" {
+		return serveRole(ctx, args[1:], os.Stdin)
+	}
+	var s settings
+	flags := flag.NewFlagSet("load", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&s.gateway, "gateway", "", "the `path` of the command toolmend; without it the gateway is left out")
+	flags.StringVar(&s.profile, "profile", "", "write a CPU profile of transport.Handler to this `file`")
+	flags.IntVar(&s.clients, "clients", 10, "the `number` of clients")
+	flags.IntVar(&s.blocks, "blocks", 10, "the `number` of blocks of each measurement; the quartiles are those of the blocks")
+	flags.IntVar(&s.rounds, "rounds", 200, "the `number` of requests of each client to each target in a block")
+	flags.DurationVar(&s.phase, "phase", 500*time.Millisecond, "how long a target is under load, in each block of the throughput")
+	flags.DurationVar(&s.gap, "gap", 10*time.Millisecond, "the pause of the mock after the first text of a stream")
+	flags.IntVar(&s.streams, "streams", 500, "the `number` of streams that are open while memory is measured")
+	flags.DurationVar(&s.settle, "settle", 2*time.Second, "how long memory is measured")
+	flags.IntVar(&s.starts, "starts", 10, "how often each server is started")
+	flags.IntVar(&s.reloads, "reloads", 0, "count failed requests over this `number` of reloads and a SIGTERM, and measure nothing else")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q: every setting is a flag", flags.Arg(0))
+	}
+	if err := s.validate(); err != nil {
+		return err
+	}
+	if s.reloads > 0 {
+		return reload(ctx, s, out)
+	}
+	r, err := measure(ctx, s)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(out, r.markdown())
+	return err
+}
+
+func (s settings) validate() error {
+	if min(s.clients, s.blocks, s.rounds, s.streams, s.starts) < 1 || min(s.phase, s.gap, s.settle) <= 0 || s.reloads < 0 {
+		return errors.New("the numbers and durations of the flags must be positive")
+	}
+	if s.settle > 5*time.Second {
+		return errors.New("-settle: a stream must not be silent for longer than 5s, because a gateway then sends its keep-alive")
+	}
+	if s.reloads > 0 && s.gateway == "" {
+		return errors.New("-reloads needs -gateway")
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestQuantile(t *testing.T) {
+	t.Parallel()
+	var hundred []float64
+	for i := range 100 {
+		hundred = append(hundred, float64((i*37)%100+1)) // 1 to 100, in no order
+	}
+	for _, tc := range []struct {
+		of      []float64
+		q, want float64
+	}{
+		{[]float64{7}, 0.5, 7},
+		{[]float64{7}, 0.99, 7},
+		{[]float64{2, 1}, 0.5, 1},
+		{[]float64{3, 1, 2}, 0.5, 2},
+		{hundred, 0, 1},
+		{hundred, 0.5, 50},
+		{hundred, 0.99, 99},
+		{hundred, 1, 100},
+	} {
+		require.Equal(t, tc.want, quantile(tc.of, tc.q), "%v of %v", tc.q, tc.of)
+	}
+	require.Equal(t, 37.0, hundred[1]-1, "the values keep their order")
+}
+
+// TestRatios: the ratio is that of all blocks together, and its quartiles are
+// those of the blocks.
+func TestRatios(t *testing.T) {
+	t.Parallel()
+	ref := times{{100, 100, 100}, {100, 100, 100}, {100, 100, 100}, {400, 400, 400}}
+	twice := times{{200, 200, 200}, {200, 200, 200}, {300, 300, 300}, {400, 400, 400}}
+	require.Equal(t, ratio{of: 2, low: 1, high: 2}, twice.over(ref, 0.5))
+	require.Equal(t, ratio{of: 1, low: 1, high: 1}, ref.over(ref, 0.99))
+	require.Equal(t, "2.00 (1.00–2.00)", twice.over(ref, 0.5).String())
+
+	require.Equal(t, ratio{of: 0.75, low: 0.5, high: 1}, rates{100, 50}.over(rates{100, 100}))
+}
+
+func TestAnswers(t *testing.T) {
+	t.Parallel()
+	require.InDelta(t, 2000, len(wholeAnswer), 100)
+	for _, body := range [][]byte{wholeAnswer, invalidAnswer, wholeRequest, streamRequest} {
+		require.True(t, json.Valid(body), "%s", body)
+	}
+	events := strings.SplitAfter(string(streamAnswer.body), "\n\n")
+	require.Equal(t, "data: [DONE]\n\n", events[len(events)-2])
+	for _, e := range events[:len(events)-2] {
+		require.True(t, json.Valid([]byte(strings.TrimPrefix(e, "data: "))), e)
+	}
+	text := string(streamAnswer.body[:streamAnswer.firstText])
+	require.True(t, strings.HasSuffix(text, "\n\n"))
+	require.Equal(t, 1, strings.Count(text, `"content":"I `))
+	rest := string(streamAnswer.body[streamAnswer.half:])
+	require.True(t, strings.HasPrefix(rest, "data: "))
+	require.InDelta(t, strings.Count(string(streamAnswer.body), `"arguments"`)/2, strings.Count(rest, `"arguments"`), 1)
+
+	number, ok := numberIn(numbered(streamRequest, 42))
+	require.True(t, ok)
+	require.Equal(t, "00000042", string(number))
+	require.NotContains(t, string(numbered(streamAnswer.body, 42)), placeholder)
+	_, ok = numberIn([]byte(`{"messages":[]}`))
+	require.False(t, ok)
+}
+
+// TestClient: a client takes no answer but the mock's.
+func TestClient(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		answer http.HandlerFunc
+		want   string
+	}{
+		{"as sent", (&mock{gap: time.Microsecond}).ServeHTTP, ""},
+		{"of another request", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(numbered(wholeAnswer, 8)) }, `got "8`},
+		{"too short", func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write(numbered(wholeAnswer, 7)[:100]) }, `from byte 100 on: got ""`},
+		{"too long", func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprintf(w, "%s\n", numbered(wholeAnswer, 7))
+		}, `got "\n"`},
+		{"an error", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", http.StatusTeapot) }, "status 418 I'm a teapot: no"},
+		{"broken off", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Length", "5000")
+			_, _ = w.Write(numbered(wholeAnswer, 7))
+		}, "unexpected EOF"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			server := httptest.NewServer(tc.answer)
+			defer server.Close()
+			c := newClient()
+			defer c.close()
+			address := server.Listener.Addr().String()
+			took, err := c.whole(t.Context(), address, 7)
+			if tc.want != "" {
+				require.ErrorContains(t, err, tc.want)
+				_, err = c.stream(t.Context(), address, 7, nil)
+				require.Error(t, err)
+				return
+			}
+			require.NoError(t, err)
+			require.Positive(t, took)
+			shown := false
+			_, err = c.stream(t.Context(), address, 7, func() { shown = true })
+			require.NoError(t, err)
+			require.True(t, shown)
+		})
+	}
+}
+
+// TestMockHolds: a held stream waits in the middle of its call.
+func TestMockHolds(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(&mock{gap: time.Microsecond})
+	defer server.Close()
+	b := &bench{clients: []*client{newClient()}, targets: []*target{{process: &process{address: server.Listener.Addr().String()}}}}
+	defer b.clients[0].close()
+	_, err := b.control(t.Context(), holdPath)
+	require.NoError(t, err)
+	c := newClient()
+	defer c.close()
+	ended := make(chan error, 1)
+	go func() {
+		_, err := c.stream(t.Context(), b.targets[direct].address, 1, nil)
+		ended <- err
+	}()
+	for held := 0; held < 1; {
+		held, err = b.control(t.Context(), heldPath)
+		require.NoError(t, err)
+	}
+	require.Empty(t, ended)
+	_, err = b.control(t.Context(), releasePath)
+	require.NoError(t, err)
+	require.NoError(t, <-ended)
+	calls, err := b.control(t.Context(), callsPath)
+	require.NoError(t, err)
+	require.Equal(t, 1, calls)
+}
+
+// TestExactly: a body that was read to its declared end is not read again.
+func TestExactly(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, http.NoBody, exactly(http.NoBody, -1))
+	body := exactly(io.NopCloser(io.MultiReader(strings.NewReader("four"), iotest.ErrReader(errors.New("read again")))), 4)
+	b, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.Equal(t, "four", string(b))
+	require.NoError(t, body.Close())
+}
+
+func TestProc(t *testing.T) {
+	t.Parallel()
+	resident, err := residentIn("Name:\tload\nVmHWM:\t  90000 kB\nVmRSS:\t   16384 kB\nRssAnon:\t 1 kB\n")
+	require.NoError(t, err)
+	require.EqualValues(t, 16<<20, resident)
+	_, err = residentIn("Name:\tload\n")
+	require.Error(t, err)
+	require.Equal(t, 1500*time.Millisecond, processorTimeIn([]byte("1 (a (b) c) S 2 3 4 5 6 7 8 9 10 11 120 30 13 14 20 0")))
+	require.Zero(t, processorTimeIn(nil))
+}
+
+func TestTable(t *testing.T) {
+	t.Parallel()
+	same := times{{time.Millisecond}}
+	of := func(name string, validates bool, latency times, rate float64, memory int64) *target {
+		return &target{command: command{name: name}, validates: validates, latency: latency, firstText: latency, rates: rates{rate}, loaded: memory, size: 20 * megabyte, startUp: time.Second}
+	}
+	r := &report{settings: settings{streams: 500, blocks: 1}, targets: []*target{
+		of("direct", false, same, 100, 0), of("proxy", false, same, 100, 0),
+		of("fast", true, same, 100, 10*megabyte), of("slow", true, times{{2 * time.Millisecond}}, 50, 0),
+	}}
+	require.Equal(t, `| | goal | fast | slow |
+|---|---|---|---|
+| p50 | ≤ 1.05 x ReverseProxy | 1.00 x, reached | 2.00 x, missed |
+| p99 | ≤ 1.05 x ReverseProxy | 1.00 x, reached | 2.00 x, missed |
+| throughput | ≥ 0.85 x ReverseProxy | 1.00 x, reached | 0.50 x, missed |
+| first text, p50 | ≤ 0.2 ms later than ReverseProxy | 0.00 ms, reached | 1.00 ms, missed |
+| memory with 500 streams | ≤ 60 MB | 10.0 MB, reached | n/a, not measured |
+| start-up | ≤ 100 ms | 1000.00 ms, missed | 1000.00 ms, missed |
+| binary | ≤ 25 MB | 20.0 MB, reached | 20.0 MB, reached |
+`, r.goals())
+}

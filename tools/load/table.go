@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// report is what a run found out.
+type report struct {
+	settings
+	machine string
+	targets []*target
+}
+
+// markdown returns the tables of a run, in the form of docs/performance.md.
+func (r *report) markdown() string {
+	var b strings.Builder
+	ref := r.targets[reference]
+	base := r.targets[direct]
+	fmt.Fprintf(&b, "Whole answers of %d bytes with a tool call, %d clients:\n\n", len(wholeAnswer), r.clients)
+	b.WriteString("| | p50 | p99 | p50 above direct | p99 above direct | p50 x ReverseProxy | p99 x ReverseProxy |\n|---|---|---|---|---|---|---|\n")
+	for _, t := range r.targets {
+		p50, p99 := t.latency.quantile(0.5), t.latency.quantile(0.99)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", t.name, ms(p50), ms(p99),
+			ms(p50-base.latency.quantile(0.5)), ms(p99-base.latency.quantile(0.99)),
+			t.latency.over(ref.latency, 0.5), t.latency.over(ref.latency, 0.99))
+	}
+	b.WriteString("\nThe same, one target at a time:\n\n| | requests/s | x ReverseProxy | processor time of its process, each request |\n|---|---|---|---|\n")
+	for _, t := range r.targets {
+		fmt.Fprintf(&b, "| %s | %.0f | %s | %d µs |\n", t.name, t.rates.mean(), t.rates.over(ref.rates), t.processor.Microseconds())
+	}
+	fmt.Fprintf(&b, "\nStreams of %d bytes, and the processes:\n\n", len(streamAnswer.body))
+	fmt.Fprintf(&b, "| | first text, p50 | later than ReverseProxy | p99 | later than ReverseProxy | memory after the load | with %d streams | start-up | binary |\n|---|---|---|---|---|---|---|---|---|\n", r.streams)
+	for _, t := range r.targets {
+		p50, p99 := t.firstText.quantile(0.5), t.firstText.quantile(0.99)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", t.name, ms(p50), ms(p50-ref.firstText.quantile(0.5)),
+			ms(p99), ms(p99-ref.firstText.quantile(0.99)), mb(t.idle), mb(t.loaded), ms(t.startUp), mb(t.size))
+	}
+	b.WriteString("\n" + r.goals())
+	b.WriteString("\nIn parentheses: the quartiles of the " + fmt.Sprint(r.blocks) + " blocks of the run. Machine: " + r.machine + "\n")
+	return b.String()
+}
+
+// goals compares the servers that validate with what they must reach.
+func (r *report) goals() string {
+	ref := r.targets[reference]
+	type goal struct {
+		name, bound string
+		figure      func(*target) string
+		reached     func(*target) bool
+	}
+	times := func(name string, q float64) goal {
+		of := func(t *target) ratio { return t.latency.over(ref.latency, q) }
+		return goal{name, "≤ 1.05 x ReverseProxy", func(t *target) string { return fmt.Sprintf("%.2f x", of(t).of) }, func(t *target) bool { return of(t).of <= 1.05 }}
+	}
+	later := func(t *target) time.Duration { return t.firstText.quantile(0.5) - ref.firstText.quantile(0.5) }
+	goals := []goal{
+		times("p50", 0.5),
+		times("p99", 0.99),
+		{"throughput", "≥ 0.85 x ReverseProxy",
+			func(t *target) string { return fmt.Sprintf("%.2f x", t.rates.over(ref.rates).of) },
+			func(t *target) bool { return t.rates.over(ref.rates).of >= 0.85 }},
+		{"first text, p50", "≤ 0.2 ms later than ReverseProxy",
+			func(t *target) string { return ms(later(t)) },
+			func(t *target) bool { return later(t) <= 200*time.Microsecond }},
+		{fmt.Sprintf("memory with %d streams", r.streams), "≤ 60 MB",
+			func(t *target) string { return mb(t.loaded) },
+			func(t *target) bool { return t.loaded <= 60*megabyte }},
+		{"start-up", "≤ 100 ms",
+			func(t *target) string { return ms(t.startUp) },
+			func(t *target) bool { return t.startUp <= 100*time.Millisecond }},
+		{"binary", "≤ 25 MB",
+			func(t *target) string { return mb(t.size) },
+			func(t *target) bool { return t.size <= 25*megabyte }},
+	}
+	var b strings.Builder
+	b.WriteString("| | goal |")
+	line := "\n|---|---|"
+	for _, t := range r.targets {
+		if t.validates {
+			b.WriteString(" " + t.name + " |")
+			line += "---|"
+		}
+	}
+	b.WriteString(line + "\n")
+	for _, g := range goals {
+		fmt.Fprintf(&b, "| %s | %s |", g.name, g.bound)
+		for _, t := range r.targets {
+			if !t.validates {
+				continue
+			}
+			verdict := "reached"
+			if figure := g.figure(t); figure == unknown {
+				verdict = "not measured"
+			} else if !g.reached(t) {
+				verdict = "missed"
+			}
+			fmt.Fprintf(&b, " %s, %s |", g.figure(t), verdict)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// String returns the ratio with the quartiles of the blocks.
+func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f–%.2f)", r.of, r.low, r.high) }
+
+func ms(d time.Duration) string { return fmt.Sprintf("%.2f ms", d.Seconds()*1000) }
+
+// megabyte is 10^6 bytes, as in sizes of files.
+const megabyte = 1e6
+
+// unknown is the figure of a machine without /proc.
+const unknown = "n/a"
+
+func mb(bytes int64) string {
+	if bytes == 0 {
+		return unknown
+	}
+	return fmt.Sprintf("%.1f MB", float64(bytes)/megabyte)
+}
