@@ -9,7 +9,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-func encoded(t tester, resp *middleware.Response) string {
+func encodeResponse(t tester, resp *middleware.Response) string {
 	t.Helper()
 	body, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
@@ -18,17 +18,17 @@ func encoded(t tester, resp *middleware.Response) string {
 
 func TestDecodeResponse(t *testing.T) {
 	t.Parallel()
-	resp := answered(t, twoCalls)
+	resp := decodeResponse(t, twoCalls)
 	require.Equal(t, middleware.RoleAssistant, resp.Message.Role)
 	require.Equal(t, "m-2", resp.Model)
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 	require.Equal(t, middleware.Usage{Input: 15, Cached: 3, CacheWrite: 2, Output: 7, Reasoning: 4}, resp.Usage)
-	require.Equal(t, []middleware.PartKind{middleware.PartReasoning, middleware.PartText}, kinds(resp.Message))
+	require.Equal(t, []middleware.PartKind{middleware.PartReasoning, middleware.PartText}, partKinds(resp.Message))
 	require.Len(t, resp.Message.ToolCalls, 2)
 	require.Equal(t, `{"big":12345678901234567890}`, resp.Message.ToolCalls[0].Arguments)
 	require.NotContains(t, resp.Message.Native.Raw, `"text":""`, "history has no empty text")
-	require.Equal(t, twoCalls, encoded(t, resp))
-	require.Equal(t, twoCalls, encoded(t, stored(t, resp)))
+	require.Equal(t, twoCalls, encodeResponse(t, resp))
+	require.Equal(t, twoCalls, encodeResponse(t, throughJSON(t, resp)))
 }
 
 func TestFinishReasons(t *testing.T) {
@@ -41,20 +41,20 @@ func TestFinishReasons(t *testing.T) {
 		t.Run(wire, func(t *testing.T) {
 			t.Parallel()
 			body := `{"content":[],"stop_reason":"` + wire + `"}`
-			resp := answered(t, body)
+			resp := decodeResponse(t, body)
 			require.Equal(t, neutral, resp.FinishReason)
-			require.Equal(t, body, encoded(t, resp))
+			require.Equal(t, body, encodeResponse(t, resp))
 			resp.FinishReason = "other"
-			require.Equal(t, `{"content":[],"stop_reason":"other"}`, encoded(t, resp))
+			require.Equal(t, `{"content":[],"stop_reason":"other"}`, encodeResponse(t, resp))
 		})
 	}
 	for neutral, wire := range map[middleware.FinishReason]string{
 		middleware.FinishStop: `"end_turn"`, middleware.FinishToolCalls: `"tool_use"`, middleware.FinishLength: `"max_tokens"`,
 		middleware.FinishFilter: `"refusal"`, "": "null",
 	} {
-		resp := answered(t, `{"content":[],"stop_reason":"x"}`)
+		resp := decodeResponse(t, `{"content":[],"stop_reason":"x"}`)
 		resp.FinishReason = neutral
-		require.Equal(t, `{"content":[],"stop_reason":`+wire+`}`, encoded(t, resp))
+		require.Equal(t, `{"content":[],"stop_reason":`+wire+`}`, encodeResponse(t, resp))
 	}
 }
 
@@ -86,9 +86,9 @@ func TestResponseEdits(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			want := replaceOnce(t, twoCalls, x.old, x.now)
-			for _, resp := range []*middleware.Response{answered(t, twoCalls), stored(t, answered(t, twoCalls))} {
+			for _, resp := range []*middleware.Response{decodeResponse(t, twoCalls), throughJSON(t, decodeResponse(t, twoCalls))} {
 				x.edit(resp)
-				require.Equal(t, want, encoded(t, resp))
+				require.Equal(t, want, encodeResponse(t, resp))
 			}
 		})
 	}
@@ -96,24 +96,24 @@ func TestResponseEdits(t *testing.T) {
 
 func TestCallsComeAndGo(t *testing.T) {
 	t.Parallel()
-	resp := answered(t, twoCalls)
+	resp := decodeResponse(t, twoCalls)
 	resp.Message.ToolCalls = nil
-	require.Contains(t, encoded(t, resp), `"stop_reason":"end_turn"`)
-	resp = answered(t, `{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
-	resp.Message.ToolCalls = []middleware.ToolCall{answered(t, twoCalls).Message.ToolCalls[1]}
+	require.Contains(t, encodeResponse(t, resp), `"stop_reason":"end_turn"`)
+	resp = decodeResponse(t, `{"content":[{"type":"text","text":"a"}],"stop_reason":"end_turn"}`)
+	resp.Message.ToolCalls = []middleware.ToolCall{decodeResponse(t, twoCalls).Message.ToolCalls[1]}
 	require.Equal(t, `{"content":[{"type":"text","text":"a"},{"type":"tool_use","id":"t2","name":"a","input":{},"caller":{"type":"direct"}}],"stop_reason":"tool_use"}`,
-		encoded(t, resp), "with all that the provider wrote")
-	cut := answered(t, `{"content":[],"stop_reason":"max_tokens"}`)
+		encodeResponse(t, resp), "with all that the provider wrote")
+	cut := decodeResponse(t, `{"content":[],"stop_reason":"max_tokens"}`)
 	cut.Message.ToolCalls = []middleware.ToolCall{{ID: "1", Name: "a", Arguments: "{}"}}
-	require.Contains(t, encoded(t, cut), `"max_tokens"`)
+	require.Contains(t, encodeResponse(t, cut), `"max_tokens"`)
 }
 
 func TestUsageAccounts(t *testing.T) {
 	t.Parallel()
 	const body = `{"content":[],"usage":{"output_tokens":1,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":2,"ephemeral_1h_input_tokens":3}}}`
-	resp := answered(t, body)
+	resp := decodeResponse(t, body)
 	resp.Usage = middleware.Usage{Input: 9, CacheWrite: 7, Output: 1, Reasoning: 1}
-	require.Equal(t, `{"content":[],"usage":{"output_tokens":1,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":3},"input_tokens":2,"output_tokens_details":{"thinking_tokens":1}}}`, encoded(t, resp))
+	require.Equal(t, `{"content":[],"usage":{"output_tokens":1,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":3},"input_tokens":2,"output_tokens_details":{"thinking_tokens":1}}}`, encodeResponse(t, resp))
 	for name, u := range map[string]middleware.Usage{
 		"more cached than sent": {Input: 1, Cached: 2, Output: 1},
 		"less than the account": {Input: 9, CacheWrite: 2, Output: 1},
@@ -122,12 +122,12 @@ func TestUsageAccounts(t *testing.T) {
 		_, err := format.EncodeResponse(resp)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
-	none := answered(t, `{"content":[]}`)
+	none := decodeResponse(t, `{"content":[]}`)
 	none.Usage.Output = 5
-	require.Equal(t, `{"content":[]}`, encoded(t, none), "no figures are invented")
-	empty := answered(t, `{"content":[],"usage":{}}`)
+	require.Equal(t, `{"content":[]}`, encodeResponse(t, none), "no figures are invented")
+	empty := decodeResponse(t, `{"content":[],"usage":{}}`)
 	empty.Usage = middleware.Usage{Input: 3, Output: 4}
-	require.Equal(t, `{"content":[],"usage":{"input_tokens":3,"output_tokens":4}}`, encoded(t, empty))
+	require.Equal(t, `{"content":[],"usage":{"input_tokens":3,"output_tokens":4}}`, encodeResponse(t, empty))
 }
 
 func TestResponseUnencodable(t *testing.T) {
@@ -146,7 +146,7 @@ func TestResponseUnencodable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answered(t, twoCalls)
+			resp := decodeResponse(t, twoCalls)
 			edit(resp)
 			_, err := format.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -158,12 +158,12 @@ func TestResponseUnencodable(t *testing.T) {
 // that is none.
 func TestRubbishCannotMove(t *testing.T) {
 	t.Parallel()
-	streamed := answered(t, stream(toolStart(0, "t1", "a"), inputDelta(0, `{"a`), stop(0), ended("tool_use", 5)))
-	resp := answered(t, twoCalls)
+	streamed := decodeResponse(t, messageStream(toolBlockStart(0, "t1", "a"), inputDelta(0, `{"a`), blockStop(0), messageEnd("tool_use", 5)))
+	resp := decodeResponse(t, twoCalls)
 	resp.Message.ToolCalls[0] = streamed.Message.ToolCalls[0]
 	_, err := format.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-	require.Contains(t, written(t, request(t, asked).With(streamed.Message)), `"id":"t1","name":"a","input":{},"caller"`, "history has an object")
+	require.Contains(t, encodeRequest(t, decodeRequest(t, asked).With(streamed.Message)), `"id":"t1","name":"a","input":{},"caller"`, "history has an object")
 }
 
 func TestResponseShape(t *testing.T) {
@@ -180,12 +180,12 @@ func TestResponseShape(t *testing.T) {
 		"two objects":         {`{"content":[]}{}`, codec.ErrShape},
 		"an object cut off":   {`{"content":[`, codec.ErrIncomplete},
 		"nothing":             {``, codec.ErrIncomplete},
-		"events without end":  {stream(textStart(0)), codec.ErrIncomplete},
+		"events without end":  {messageStream(textBlockStart(0)), codec.ErrIncomplete},
 		"events without head": {event("message_stop", `{"type":"message_stop"}`), codec.ErrShape},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := format.DecodeResponse(request(t, asked), []byte(x.body))
+			_, err := format.DecodeResponse(decodeRequest(t, asked), []byte(x.body))
 			require.ErrorIs(t, err, x.err)
 		})
 	}

@@ -6,7 +6,7 @@ func BenchmarkRequest(b *testing.B) {
 	b.ReportAllocs()
 	b.SetBytes(int64(len(conversation)))
 	for b.Loop() {
-		_ = written(b, request(b, conversation))
+		_ = encodeRequest(b, decodeRequest(b, conversation))
 	}
 }
 
@@ -15,7 +15,7 @@ func BenchmarkRequest(b *testing.B) {
 func BenchmarkReask(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		_ = written(b, request(b, asked).With(turnOf(answered(b, twoCalls).Message)...))
+		_ = encodeRequest(b, decodeRequest(b, asked).With(reaskOfFirstCall(decodeResponse(b, twoCalls).Message)...))
 	}
 }
 
@@ -25,7 +25,7 @@ func BenchmarkAnswer(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				_ = encoded(b, answered(b, body))
+				_ = encodeResponse(b, decodeResponse(b, body))
 			}
 		})
 	}

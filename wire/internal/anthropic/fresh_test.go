@@ -40,15 +40,15 @@ func TestFreshRequest(t *testing.T) {
 		`{"type":"image","source":{"type":"url","url":"https://i.example"}},{"type":"document","source":{"type":"url","url":"https://d.example"}},`+
 		`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"plain"}}]},{"role":"system","content":"later"}],`+
 		`"tools":[{"name":"a","input_schema":{"type":"object"}}],"tool_choice":{"type":"tool","name":"a"},"temperature":0.7,"stop_sequences":["E"],"stream":true,"thinking":{"type":"disabled"}}`,
-		written(t, req))
+		encodeRequest(t, req))
 }
 
 func TestFreshDefaults(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `{"max_tokens":4096,"messages":[]}`, written(t, &middleware.Request{}))
-	require.Equal(t, `{"max_tokens":5,"messages":[],"tool_choice":{"type":"none"}}`, written(t, &middleware.Request{MaxTokens: 5, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolNone}}))
+	require.Equal(t, `{"max_tokens":4096,"messages":[]}`, encodeRequest(t, &middleware.Request{}))
+	require.Equal(t, `{"max_tokens":5,"messages":[],"tool_choice":{"type":"none"}}`, encodeRequest(t, &middleware.Request{MaxTokens: 5, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolNone}}))
 	require.Equal(t, `{"max_tokens":4096,"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]}]}`,
-		written(t, &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleTool, ToolCallID: "1"}}}))
+		encodeRequest(t, &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleTool, ToolCallID: "1"}}}))
 	for name, req := range map[string]*middleware.Request{
 		"Params":  {Params: []byte(`[]`)},
 		"a role":  {Messages: []middleware.Message{{Role: "x"}}},
@@ -66,8 +66,8 @@ func TestFreshDefaults(t *testing.T) {
 // What was decoded here goes into another request with all that it has.
 func TestNativeItemsInAFreshRequest(t *testing.T) {
 	t.Parallel()
-	req, resp := request(t, conversation), answered(t, twoCalls)
+	req, resp := decodeRequest(t, conversation), decodeResponse(t, twoCalls)
 	fresh := &middleware.Request{Messages: append(req.Messages[:1:1], resp.Message), Tools: req.Tools[1:]}
 	require.Equal(t, `{"max_tokens":4096,"system":[{"type":"text","text":"S1","cache_control":{"type":"ephemeral"}}],"messages":[`+resp.Message.Native.Raw+`],`+
-		`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2},{"type":"bash_20250124","name":"bash"}]}`, written(t, fresh))
+		`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2},{"type":"bash_20250124","name":"bash"}]}`, encodeRequest(t, fresh))
 }

@@ -18,11 +18,11 @@ const otherArguments = `{"other": "line\nbreak ✓", "n":1.50}`
 // requests and answers are what is mutated.
 var (
 	requests = []string{conversation, asked, `{"system":"S","messages":[{"role":"assistant","content":[{"type":"tool_use","id":"1","id":"2","input":[]}]}]}`}
-	answers  = []string{talk, twoCalls, later, `{"type":"error","error":{}}`, stream(textDelta(0, "a"), ended("end_turn", 1))}
+	answers  = []string{talk, twoCalls, later, `{"type":"error","error":{}}`, messageStream(textDelta(0, "a"), messageEnd("end_turn", 1))}
 )
 
-// plain returns ms without what only the provider reads.
-func plain(ms ...middleware.Message) []middleware.Message {
+// withoutNative returns ms without what only the provider reads.
+func withoutNative(ms ...middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, len(ms))
 	for i, m := range ms {
 		m = m.Clone()
@@ -65,9 +65,9 @@ func requireRequestLaws(t tester, body string) {
 		require.ErrorIs(t, err, codec.ErrShape)
 		return
 	}
-	require.Equal(t, body, written(t, req))
+	require.Equal(t, body, encodeRequest(t, req))
 	if utf8.ValidString(body) { // JSON has no place for other bytes
-		require.Equal(t, body, written(t, stored(t, req)))
+		require.Equal(t, body, encodeRequest(t, throughJSON(t, req)))
 	}
 	for i, m := range req.Messages {
 		if len(m.ToolCalls) > 0 {
@@ -93,7 +93,7 @@ func requireRequest(t tester, req *middleware.Request) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	require.Equal(t, plain(req.Messages...), plain(request(t, string(body)).Messages...), "%s", body)
+	require.Equal(t, withoutNative(req.Messages...), withoutNative(decodeRequest(t, string(body)).Messages...), "%s", body)
 }
 
 // requireAnswerLaws is requireRequestLaws for an answer, which is read in two
@@ -108,12 +108,12 @@ func requireAnswerLaws(t tester, body string, cut int) {
 	got, closed := s.Close()
 	if err != nil {
 		require.Error(t, errors.Join(first, second, closed), "in two pieces")
-		_, _ = s.Rest(s.Safe(), answered(t, later))
+		_, _ = s.Rest(s.Safe(), decodeResponse(t, later))
 		return
 	}
 	require.NoError(t, errors.Join(first, second, closed))
-	require.Equal(t, plain(resp.Message), plain(got.Message))
-	require.Equal(t, body, encoded(t, resp))
+	require.Equal(t, withoutNative(resp.Message), withoutNative(got.Message))
+	require.Equal(t, body, encodeResponse(t, resp))
 	requireAnswer(t, resp.Clone())
 	for i := range resp.Message.ToolCalls {
 		edited := resp.Clone()
@@ -124,13 +124,13 @@ func requireAnswerLaws(t tester, body string, cut int) {
 		requireAnswer(t, edited)
 	}
 	requireEcho(t, batch.Echo(resp.Message, nil))
-	for _, next := range []*middleware.Response{answered(t, later), answered(t, twoCalls)} {
+	for _, next := range []*middleware.Response{decodeResponse(t, later), decodeResponse(t, twoCalls)} {
 		rest, err := s.Rest(s.Safe(), next)
 		if err != nil {
 			require.ErrorIs(t, err, codec.ErrUnencodable)
 			continue
 		}
-		got := answered(t, body[:s.Safe()]+string(rest))
+		got := decodeResponse(t, body[:s.Safe()]+string(rest))
 		require.Equal(t, len(next.Message.ToolCalls), len(got.Message.ToolCalls))
 	}
 }
@@ -139,13 +139,13 @@ func requireAnswerLaws(t tester, body string, cut int) {
 // empty and blocks that a request cannot have.
 func requireEcho(t tester, m middleware.Message) {
 	t.Helper()
-	req := request(t, asked)
+	req := decodeRequest(t, asked)
 	body, err := format.EncodeRequest(req.With(m))
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got := request(t, string(body)).Messages
+	got := decodeRequest(t, string(body)).Messages
 	m = m.Clone()
 	m.Parts = slices.DeleteFunc(m.Parts, func(p middleware.Part) bool {
 		if p.Kind == middleware.PartOpaque {
@@ -158,7 +158,7 @@ func requireEcho(t tester, m middleware.Message) {
 	if len(m.Parts)+len(m.ToolCalls) > 0 {
 		want = append(want, m)
 	}
-	require.Equal(t, plain(want...), plain(got...))
+	require.Equal(t, withoutNative(want...), withoutNative(got...))
 }
 
 // requireAnswer fails unless resp is written as it is, or refused.
@@ -169,7 +169,7 @@ func requireAnswer(t tester, resp *middleware.Response) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got := answered(t, string(body))
-	require.Equal(t, plain(resp.Message), plain(got.Message), "%s", body)
+	got := decodeResponse(t, string(body))
+	require.Equal(t, withoutNative(resp.Message), withoutNative(got.Message), "%s", body)
 	require.Equal(t, resp.FinishReason, got.FinishReason)
 }

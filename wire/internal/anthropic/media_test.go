@@ -8,6 +8,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
+// userBlock returns a request with that block.
 func userBlock(block string) string {
 	return `{"messages":[{"role":"user","content":[` + block + `]}]}`
 }
@@ -31,35 +32,35 @@ func TestMedia(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, userBlock(x.block))
-			require.Equal(t, []middleware.Part{x.want}, plain(req.Messages...)[0].Parts)
+			req := decodeRequest(t, userBlock(x.block))
+			require.Equal(t, []middleware.Part{x.want}, withoutNative(req.Messages...)[0].Parts)
 			require.Equal(t, x.block, req.Messages[0].Parts[0].Native.Raw)
-			require.Equal(t, userBlock(x.block), written(t, stored(t, req)))
+			require.Equal(t, userBlock(x.block), encodeRequest(t, throughJSON(t, req)))
 		})
 	}
 }
 
 func TestMediaChanged(t *testing.T) {
 	t.Parallel()
-	req := request(t, userBlock(`{"type":"image","source":{"type":"url","url":"https://i.example"},"cache_control":{"type":"ephemeral"}}`))
+	req := decodeRequest(t, userBlock(`{"type":"image","source":{"type":"url","url":"https://i.example"},"cache_control":{"type":"ephemeral"}}`))
 	req.Messages[0].Parts[0].URL, req.Messages[0].Parts[0].MediaType = "https://d.example", "application/pdf"
-	require.Equal(t, userBlock(`{"type":"document","source":{"type":"url","url":"https://d.example"},"cache_control":{"type":"ephemeral"}}`), written(t, req))
+	require.Equal(t, userBlock(`{"type":"document","source":{"type":"url","url":"https://d.example"},"cache_control":{"type":"ephemeral"}}`), encodeRequest(t, req))
 }
 
 func TestUnsignedReasoning(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"so","signature":""}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	req.Messages[0].Parts[0].Text = "thus"
-	require.Equal(t, replaceOnce(t, body, `"so"`, `"thus"`), written(t, req))
+	require.Equal(t, replaceOnce(t, body, `"so"`, `"thus"`), encodeRequest(t, req))
 }
 
 // A tool message that is made a user's is written by the rules for those.
 func TestRoleChanged(t *testing.T) {
 	t.Parallel()
-	req := request(t, userBlock(`{"type":"tool_result","tool_use_id":"1","content":"R"}`))
+	req := decodeRequest(t, userBlock(`{"type":"tool_result","tool_use_id":"1","content":"R"}`))
 	req.Messages[0].Role = middleware.RoleUser
-	require.Equal(t, `{"messages":[{"role":"user","content":"R"}]}`, written(t, req))
+	require.Equal(t, `{"messages":[{"role":"user","content":"R"}]}`, encodeRequest(t, req))
 }
 
 func TestToolChoiceThatWasNotThere(t *testing.T) {
@@ -71,19 +72,19 @@ func TestToolChoiceThatWasNotThere(t *testing.T) {
 		"required": {func(r *middleware.Request) { r.ToolChoice.Mode = middleware.ToolRequired }, `{"type":"any"}`},
 		"one":      {func(r *middleware.Request) { r.ToolChoice.Name = "a" }, `{"type":"tool","name":"a"}`},
 	} {
-		req := request(t, `{"messages":[]}`)
+		req := decodeRequest(t, `{"messages":[]}`)
 		x.edit(req)
-		require.Equal(t, `{"messages":[],"tool_choice":`+x.want+`}`, written(t, req), name)
+		require.Equal(t, `{"messages":[],"tool_choice":`+x.want+`}`, encodeRequest(t, req), name)
 	}
-	req := request(t, `{"messages":[],"tool_choice":{"type":"tool","name":"a"}}`)
+	req := decodeRequest(t, `{"messages":[],"tool_choice":{"type":"tool","name":"a"}}`)
 	require.Equal(t, "a", req.ToolChoice.Name)
 	req.ToolChoice.Name = ""
-	require.Equal(t, `{"messages":[],"tool_choice":{"type":"auto"}}`, written(t, req))
+	require.Equal(t, `{"messages":[],"tool_choice":{"type":"auto"}}`, encodeRequest(t, req))
 }
 
 func TestToolsThatWereNotThere(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"messages":[]}`)
+	req := decodeRequest(t, `{"messages":[]}`)
 	req.Tools = []middleware.Tool{{Name: "a"}}
-	require.Equal(t, `{"messages":[],"tools":[{"name":"a","input_schema":{"type":"object"}}]}`, written(t, req))
+	require.Equal(t, `{"messages":[],"tools":[{"name":"a","input_schema":{"type":"object"}}]}`, encodeRequest(t, req))
 }

@@ -16,7 +16,7 @@ func TestMutatedRequests(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		body := rapid.SampledFrom(requests).Draw(t, "body")
 		for range rapid.IntRange(1, 4).Draw(t, "mutations") {
-			body = mutated(t, body)
+			body = mutateValue(t, body)
 		}
 		requireRequestLaws(t, body)
 	})
@@ -28,9 +28,9 @@ func TestMutatedAnswers(t *testing.T) {
 		body := rapid.SampledFrom(answers).Draw(t, "body")
 		for range rapid.IntRange(1, 4).Draw(t, "mutations") {
 			if strings.HasPrefix(body, "{") {
-				body = mutated(t, body)
+				body = mutateValue(t, body)
 			} else {
-				body = mutatedEvents(t, body)
+				body = mutateEvents(t, body)
 			}
 		}
 		requireAnswerLaws(t, body, rapid.IntRange(0, len(body)).Draw(t, "cut"))
@@ -39,13 +39,13 @@ func TestMutatedAnswers(t *testing.T) {
 
 var values = []string{`null`, `true`, `1`, `-1`, `1e999`, `""`, `"text"`, `"tool_use"`, `"tool_result"`, `"thinking"`, `"user"`, `[]`, `{}`, `{"type":"text","text":""}`, `[{}]`}
 
-// mutated changes one value of a JSON text.
-func mutated(t *rapid.T, text string) string {
+// mutateValue changes one value of a JSON text.
+func mutateValue(t *rapid.T, text string) string {
 	doc, err := rawjson.Parse(text, rawjson.Limits{})
 	if err != nil {
 		return text
 	}
-	all := below(doc.Root(), nil)
+	all := valuesBelow(doc.Root(), nil)
 	if len(all) == 0 {
 		return text
 	}
@@ -70,15 +70,16 @@ func mutated(t *rapid.T, text string) string {
 	return text[:end] + "," + v.Raw() + text[end:]
 }
 
-func below(v rawjson.Value, all []rawjson.Value) []rawjson.Value {
+// valuesBelow appends all values below v.
+func valuesBelow(v rawjson.Value, all []rawjson.Value) []rawjson.Value {
 	for c := range v.Each() {
-		all = below(c, append(all, c))
+		all = valuesBelow(c, append(all, c))
 	}
 	return all
 }
 
-// mutatedEvents changes one event of a stream, or where it stands.
-func mutatedEvents(t *rapid.T, body string) string {
+// mutateEvents changes one event of a stream, or where it stands.
+func mutateEvents(t *rapid.T, body string) string {
 	events := strings.SplitAfter(body, "\n\n")
 	i := rapid.IntRange(0, len(events)-1).Draw(t, "event")
 	j := rapid.IntRange(0, len(events)-1).Draw(t, "other")
@@ -93,7 +94,7 @@ func mutatedEvents(t *rapid.T, body string) string {
 		events[i] = strings.TrimRight(events[i], "\n")
 	default:
 		if head, data, ok := strings.Cut(events[i], "data: "); ok {
-			events[i] = head + "data: " + mutated(t, strings.TrimSpace(data)) + "\n\n"
+			events[i] = head + "data: " + mutateValue(t, strings.TrimSpace(data)) + "\n\n"
 		}
 	}
 	return strings.Join(events, "")

@@ -19,14 +19,14 @@ type tester interface {
 	Helper()
 }
 
-func request(t tester, body string) *middleware.Request {
+func decodeRequest(t tester, body string) *middleware.Request {
 	t.Helper()
 	req, err := format.DecodeRequest([]byte(body))
 	require.NoError(t, err)
 	return req
 }
 
-func written(t tester, req *middleware.Request) string {
+func encodeRequest(t tester, req *middleware.Request) string {
 	t.Helper()
 	body, err := format.EncodeRequest(req)
 	require.NoError(t, err)
@@ -34,8 +34,8 @@ func written(t tester, req *middleware.Request) string {
 	return string(body)
 }
 
-// stored sends v through JSON, where handles are lost.
-func stored[T any](t tester, v T) T {
+// throughJSON returns v as a program reads it back that keeps conversations.
+func throughJSON[T any](t tester, v T) T {
 	t.Helper()
 	b, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ const conversation = `{"model": "m-1","max_tokens":99, "system":[{"type":"text",
 
 func TestDecodeRequest(t *testing.T) {
 	t.Parallel()
-	req := request(t, conversation)
+	req := decodeRequest(t, conversation)
 	require.Equal(t, "m-1", req.Model)
 	require.Equal(t, 99, req.MaxTokens)
 	require.InDelta(t, 0.5, *req.Temperature, 0)
@@ -73,7 +73,7 @@ func TestDecodeRequest(t *testing.T) {
 	require.Equal(t, "S2", req.Messages[1].Text())
 
 	said := req.Messages[3]
-	require.Equal(t, []middleware.PartKind{middleware.PartReasoning, middleware.PartText, middleware.PartOpaque, middleware.PartOpaque}, kinds(said))
+	require.Equal(t, []middleware.PartKind{middleware.PartReasoning, middleware.PartText, middleware.PartOpaque, middleware.PartOpaque}, partKinds(said))
 	require.Len(t, said.ToolCalls, 2)
 	require.Equal(t, `{"n": 1.0}`, said.ToolCalls[0].Arguments)
 	require.Equal(t, "t1", said.ToolCalls[0].ID)
@@ -92,12 +92,13 @@ func TestDecodeRequest(t *testing.T) {
 	require.Equal(t, middleware.KindFunction, req.Tools[2].Kind, "the client runs it, and is called as for its own")
 	require.Nil(t, req.Tools[2].Parameters)
 
-	require.Equal(t, conversation, written(t, req))
-	require.Equal(t, conversation, written(t, req.Clone()))
-	require.Equal(t, conversation, written(t, stored(t, req)))
+	require.Equal(t, conversation, encodeRequest(t, req))
+	require.Equal(t, conversation, encodeRequest(t, req.Clone()))
+	require.Equal(t, conversation, encodeRequest(t, throughJSON(t, req)))
 }
 
-func kinds(m middleware.Message) []middleware.PartKind {
+// partKinds returns the kind of each part.
+func partKinds(m middleware.Message) []middleware.PartKind {
 	var out []middleware.PartKind
 	for _, p := range m.Parts {
 		out = append(out, p.Kind)
@@ -162,15 +163,15 @@ func TestRequestEdits(t *testing.T) {
 			t.Parallel()
 			require.Contains(t, conversation, x.old)
 			want := replaceOnce(t, conversation, x.old, x.now)
-			req := request(t, conversation)
+			req := decodeRequest(t, conversation)
 			x.edit(req)
-			require.Equal(t, want, written(t, req))
+			require.Equal(t, want, encodeRequest(t, req))
 			if name == "image, rude" || name == "schema, rude" {
 				return // storage copies what these share
 			}
-			req = stored(t, request(t, conversation))
+			req = throughJSON(t, decodeRequest(t, conversation))
 			x.edit(req)
-			require.Equal(t, want, written(t, req), "from storage")
+			require.Equal(t, want, encodeRequest(t, req), "from storage")
 		})
 	}
 }
@@ -198,7 +199,7 @@ func TestRequestUnencodable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, conversation)
+			req := decodeRequest(t, conversation)
 			edit(req)
 			_, err := format.EncodeRequest(req)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -211,8 +212,8 @@ func TestRequestUnencodable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, body)
-			require.Equal(t, body, written(t, req))
+			req := decodeRequest(t, body)
+			require.Equal(t, body, encodeRequest(t, req))
 			req.Model, req.MaxTokens = "m", 7
 			if len(req.Messages) > 0 {
 				req.Messages[0].Parts[0].Text = "c"
@@ -269,7 +270,7 @@ func replaceOnce(t *testing.T, s, old, now string) string {
 func TestNullStays(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[],"tools":null,"system":null,"temperature":null,"stop_sequences":null,"tool_choice":null,"max_tokens":5}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	req.MaxTokens = 6
-	require.Equal(t, replaceOnce(t, body, `5`, `6`), written(t, req))
+	require.Equal(t, replaceOnce(t, body, `5`, `6`), encodeRequest(t, req))
 }

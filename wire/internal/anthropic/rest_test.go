@@ -8,19 +8,21 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-// read feeds body to a stream and closes it.
-func read(t *testing.T, body string) (codec.Stream, *middleware.Response, error) {
+// readAndClose feeds body to a stream and closes it.
+func readAndClose(t *testing.T, body string) (codec.Stream, *middleware.Response, error) {
 	t.Helper()
-	s := format.NewStream(request(t, asked), nil)
+	s := format.NewStream(decodeRequest(t, asked), nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	resp, err := s.Close()
 	return s, resp, err
 }
 
-func rest(t *testing.T, s codec.Stream, sent int, resp *middleware.Response) string {
+// restOf returns what follows the bytes that were sent so that the client reads resp.
+func restOf(t *testing.T, s codec.Stream, sent int, resp *middleware.Response) string {
 	t.Helper()
 	b, err := s.Rest(sent, resp)
 	require.NoError(t, err)
@@ -29,14 +31,14 @@ func rest(t *testing.T, s codec.Stream, sent int, resp *middleware.Response) str
 
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s, resp, err := read(t, talk)
+	s, resp, err := readAndClose(t, talk)
 	require.NoError(t, err)
 	for _, sent := range []int{0, 10, s.Safe()} {
-		require.Equal(t, talk[sent:], rest(t, s, sent, resp))
-		require.Equal(t, talk[sent:], rest(t, s, sent, stored(t, resp)))
+		require.Equal(t, talk[sent:], restOf(t, s, sent, resp))
+		require.Equal(t, talk[sent:], restOf(t, s, sent, throughJSON(t, resp)))
 		mended := resp.Clone()
 		mended.Message.ToolCalls[0].Arguments = `{"a":2}`
-		require.Equal(t, encoded(t, mended)[sent:], rest(t, s, sent, mended))
+		require.Equal(t, encodeResponse(t, mended)[sent:], restOf(t, s, sent, mended))
 	}
 	said := resp.Clone()
 	said.Message.Parts[1].Text = "Bye"
@@ -52,39 +54,42 @@ func TestRestOfItsOwn(t *testing.T) {
 	require.ErrorIs(t, err, codec.ErrUnencodable, "not closed")
 }
 
-var later = strings.ReplaceAll(stream(textStart(0), textDelta(0, "Now."), stop(0), toolStart(1, "t9", "a"), inputDelta(1, `{"n":3}`), stop(1), ended("tool_use", 30)), "msg_1", "msg_2")
+// later is the answer to a re-ask.
+var later = messageStreamOf("msg_2", textBlockStart(0), textDelta(0, "Now."), blockStop(0), toolBlockStart(1, "t9", "a"), inputDelta(1, `{"n":3}`), blockStop(1), messageEnd("tool_use", 30))
 
+// The blocks of the later answer go on with the numbers of the first, and its
+// figures stand at the end.
 func TestSplice(t *testing.T) {
 	t.Parallel()
-	s, _, err := read(t, talk)
+	first := codectest.Body(t, "first")
+	s, _, err := readAndClose(t, first)
 	require.NoError(t, err)
-	second := answered(t, later)
+	second := decodeResponse(t, codectest.Body(t, "later"))
 	second.Usage = second.Usage.Add(middleware.Usage{Input: 14, Cached: 4, Output: 20})
 	sent := s.Safe()
 	for _, n := range []int{sent, sent - 40} { // shown so far, or a little less
-		body := talk[:n] + rest(t, s, n, second)
+		body := first[:n] + restOf(t, s, n, second)
+		codectest.Expect(t, "spliced", body)
 		require.Equal(t, 1, strings.Count(body, `"type":"message_start"`))
 		require.NotContains(t, body, "msg_2")
-		require.Equal(t, talk[:sent]+event("ping", `{"type": "ping"}`)+fresh(textStart(2), textDelta(2, "Now."), stop(2), toolStart(3, "t9", "a"), inputDelta(3, `{"n":3}`), stop(3))+
-			strings.Replace(ended("tool_use", 30), `{"output_tokens":30}`, `{"output_tokens":50,"input_tokens":20,"cache_read_input_tokens":8}`, 1), body)
-		got := answered(t, body)
+		got := decodeResponse(t, body)
 		require.Equal(t, "HelloNow.", got.Message.Text())
 		require.Equal(t, second.Usage, got.Usage)
 		require.Equal(t, "t9", got.Message.ToolCalls[0].ID)
 	}
-	require.Equal(t, encoded(t, second), rest(t, s, 0, second), "nothing was shown: the whole answer")
+	require.Equal(t, encodeResponse(t, second), restOf(t, s, 0, second), "nothing was shown: the whole answer")
 }
 
 func TestSpliceOfAWholeAnswer(t *testing.T) {
 	t.Parallel()
-	s, _, err := read(t, talk)
+	s, _, err := readAndClose(t, talk)
 	require.NoError(t, err)
-	second := answered(t, `{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"so","signature":"s2"},`+
+	second := decodeResponse(t, `{"id":"msg_2","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"so","signature":"s2"},`+
 		`{"type":"text","text":"Now.","citations":[{"cited_text":"c"}]},{"type":"server_tool_use","id":"s1","name":"web_search","input":{"query":"q"}},`+
 		`{"type":"web_search_tool_result","tool_use_id":"s1","content":[]},{"type":"redacted_thinking","data":"xx"},{"type":"tool_use","id":"t9","name":"a","input":{"n": 3}}],`+
 		`"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":9,"output_tokens":8,"service_tier":"standard"},"context_management":{"applied_edits":[]}}`)
-	body := talk[:s.Safe()] + rest(t, s, s.Safe(), second)
-	got := answered(t, body)
+	body := talk[:s.Safe()] + restOf(t, s, s.Safe(), second)
+	got := decodeResponse(t, body)
 	require.Equal(t, "HelloNow.", got.Message.Text())
 	require.Equal(t, second.Message.ToolCalls[0].Arguments, got.Message.ToolCalls[0].Arguments)
 	require.Equal(t, second.FinishReason, got.FinishReason)
@@ -101,41 +106,41 @@ func TestSpliceOfAWholeAnswer(t *testing.T) {
 func TestSpliceAfterAnError(t *testing.T) {
 	t.Parallel()
 	overloaded := event("error", `{"type":"error","error":{"details":null,"type":"overloaded_error","message":"Overloaded"}}`)
-	head := stream(textStart(0), textDelta(0, "Hel"))
-	s, _, err := read(t, head+overloaded)
+	head := messageStream(textBlockStart(0), textDelta(0, "Hel"))
+	s, _, err := readAndClose(t, head+overloaded)
 	require.Error(t, err)
 	require.Equal(t, len(head), s.Safe())
-	body := head + rest(t, s, len(head), answered(t, later))
-	require.Equal(t, "HelNow.", answered(t, body).Message.Text())
+	body := head + restOf(t, s, len(head), decodeResponse(t, later))
+	require.Equal(t, "HelNow.", decodeResponse(t, body).Message.Text())
 	require.Contains(t, body, head+"event: content_block_stop\n"+`data: {"type":"content_block_stop","index":0}`+"\n\n")
 
-	head = stream(start(0, `{"type":"thinking","thinking":"","signature":""}`), delta(0, "thinking_delta", "thinking", "h"))
-	s, _, err = read(t, head+overloaded)
+	head = messageStream(blockStart(0, `{"type":"thinking","thinking":"","signature":""}`), blockDelta(0, "thinking_delta", "thinking", "h"))
+	s, _, err = readAndClose(t, head+overloaded)
 	require.Error(t, err)
-	_, err = s.Rest(len(head), answered(t, later))
+	_, err = s.Rest(len(head), decodeResponse(t, later))
 	require.ErrorIs(t, err, codec.ErrUnencodable, "reasoning without its signature would be refused in history")
 
 	head = ": welcome\n\n"
-	s, _, err = read(t, head+overloaded)
+	s, _, err = readAndClose(t, head+overloaded)
 	require.Error(t, err)
-	require.Equal(t, later, rest(t, s, len(head), answered(t, later)), "no message has begun")
-	whole := answered(t, twoCalls)
-	got := answered(t, head+rest(t, s, len(head), whole))
+	require.Equal(t, later, restOf(t, s, len(head), decodeResponse(t, later)), "no message has begun")
+	whole := decodeResponse(t, twoCalls)
+	got := decodeResponse(t, head+restOf(t, s, len(head), whole))
 	require.Equal(t, whole.Model, got.Model)
 	require.Equal(t, whole.Usage, got.Usage)
-	require.Equal(t, plain(whole.Message), plain(got.Message))
+	require.Equal(t, withoutNative(whole.Message), withoutNative(got.Message))
 }
 
 // What was changed in the later answer stands in the continuation.
 func TestSpliceOfAChangedAnswer(t *testing.T) {
 	t.Parallel()
-	s, _, err := read(t, talk)
+	s, _, err := readAndClose(t, talk)
 	require.NoError(t, err)
-	second := answered(t, later)
+	second := decodeResponse(t, later)
 	second.Message.Parts[0].Text = "Then."
 	second.Message.ToolCalls[0].Arguments = `{"n":4}`
 	second.Message.ToolCalls = append(second.Message.ToolCalls, middleware.ToolCall{ID: "t10", Name: "b"})
-	got := answered(t, talk[:s.Safe()]+rest(t, s, s.Safe(), second))
+	got := decodeResponse(t, talk[:s.Safe()]+restOf(t, s, s.Safe(), second))
 	require.Equal(t, "HelloThen.", got.Message.Text())
 	require.Equal(t, `{"n":4}`, got.Message.ToolCalls[0].Arguments)
 	require.Equal(t, "t10", got.Message.ToolCalls[1].ID)

@@ -24,15 +24,15 @@ const twoCalls = `{"id":"msg_1","type":"message","role":"assistant","model":"m-2
 	`{"type":"tool_use","id":"t1","name":"a","input":{"big":12345678901234567890}},{"type":"tool_use","id":"t2","name":"a","input":{},"caller":{"type":"direct"}}],` +
 	`"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":7,"output_tokens_details":{"thinking_tokens":4}}}`
 
-func answered(t tester, body string) *middleware.Response {
+func decodeResponse(t tester, body string) *middleware.Response {
 	t.Helper()
-	resp, err := format.DecodeResponse(request(t, asked), []byte(body))
+	resp, err := format.DecodeResponse(decodeRequest(t, asked), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
 
-// turnOf is what a re-ask appends when the first call of m is wrong.
-func turnOf(m middleware.Message) []middleware.Message {
+// reaskOfFirstCall returns what a re-ask appends when the first call of m is wrong.
+func reaskOfFirstCall(m middleware.Message) []middleware.Message {
 	var verdicts []middleware.Verdict
 	for i, c := range m.ToolCalls {
 		v := middleware.Verdict{Call: c}
@@ -46,16 +46,16 @@ func turnOf(m middleware.Message) []middleware.Message {
 
 func TestReask(t *testing.T) {
 	t.Parallel()
-	req, resp := request(t, asked), answered(t, twoCalls)
-	turn := turnOf(resp.Message)
+	req, resp := decodeRequest(t, asked), decodeResponse(t, twoCalls)
+	turn := reaskOfFirstCall(resp.Message)
 	turn[2].Parts[0].Text = "held"
 	const inserted = `,{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":"s=="},` +
 		`{"type":"tool_use","id":"t1","name":"a","input":{"big":12345678901234567890}},{"type":"tool_use","id":"t2","name":"a","input":{},"caller":{"type":"direct"}}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"wrong","is_error":true},{"type":"tool_result","tool_use_id":"t2","content":"held"}]}`
 	want := replaceOnce(t, asked, `"Go."}`, `"Go."}`+inserted)
-	require.Equal(t, want, written(t, req.With(turn...)))
-	require.Equal(t, want, written(t, req.With(stored(t, turn)...)), "from storage")
-	require.Equal(t, want, written(t, stored(t, req).With(stored(t, turn)...)))
+	require.Equal(t, want, encodeRequest(t, req.With(turn...)))
+	require.Equal(t, want, encodeRequest(t, req.With(throughJSON(t, turn)...)), "from storage")
+	require.Equal(t, want, encodeRequest(t, throughJSON(t, req).With(throughJSON(t, turn)...)))
 }
 
 // What no history can hold is written as it must be, ids that were made unique
@@ -63,55 +63,55 @@ func TestReask(t *testing.T) {
 func TestReaskOfRubbish(t *testing.T) {
 	t.Parallel()
 	for name, body := range map[string]string{
-		"streamed": stream(textStart(0), stop(0), toolStart(1, "t1", "a"), inputDelta(1, `{"n": oops`), stop(1), toolStart(2, "t1", "no such"), stop(2), ended("tool_use", 2)),
+		"streamed": messageStream(textBlockStart(0), blockStop(0), toolBlockStart(1, "t1", "a"), inputDelta(1, `{"n": oops`), blockStop(1), toolBlockStart(2, "t1", "no such"), blockStop(2), messageEnd("tool_use", 2)),
 		"whole": `{"content":[{"type":"text","text":""},{"type":"tool_use","id":"t1","name":"a","input":[1],"caller":{"type":"direct"}},` +
 			`{"type":"tool_use","id":"t1","name":"no such","input":{},"caller":{"type":"direct"}}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turn := turnOf(batch.FixIDs(nil, answered(t, body).Message))
+			turn := reaskOfFirstCall(batch.FixIDs(nil, decodeResponse(t, body).Message))
 			want := replaceOnce(t, asked, `"Go."}`, `"Go."},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a","input":{},"caller":{"type":"direct"}},`+
 				`{"type":"tool_use","id":"toolmend_2","name":"no_such","input":{},"caller":{"type":"direct"}}]},`+
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"wrong","is_error":true},{"type":"tool_result","tool_use_id":"toolmend_2","content":"ok"}]}`)
 			turn[2].Parts[0].Text = "ok"
-			require.Equal(t, want, written(t, request(t, asked).With(turn...)))
-			require.Equal(t, want, written(t, request(t, asked).With(stored(t, turn)...)), "from storage")
+			require.Equal(t, want, encodeRequest(t, decodeRequest(t, asked).With(turn...)))
+			require.Equal(t, want, encodeRequest(t, decodeRequest(t, asked).With(throughJSON(t, turn)...)), "from storage")
 		})
 	}
 }
 
 func TestFreshResultsJoinTheMessageThatIsThere(t *testing.T) {
 	t.Parallel()
-	req := request(t, conversation)
+	req := decodeRequest(t, conversation)
 	first := middleware.ToolReply(req.Messages[3].ToolCalls[0], "new")
 	req.Messages[4] = first
 	require.Equal(t, replaceOnce(t, conversation, `{"type":"tool_result","tool_use_id":"t1","content":"ok","cache_control":{"type":"ephemeral"}}`,
-		`{"type":"tool_result","tool_use_id":"t1","content":"new"}`), written(t, req))
+		`{"type":"tool_result","tool_use_id":"t1","content":"new"}`), encodeRequest(t, req))
 
 	second := middleware.ToolReply(middleware.ToolCall{ID: "t3"}, "more")
-	req = request(t, conversation)
+	req = decodeRequest(t, conversation)
 	req.Messages = append(req.Messages[:6:6], append([]middleware.Message{second}, req.Messages[7:]...)...)
-	require.Equal(t, replaceOnce(t, conversation, `{"type":"text","text":"Well?"}`, `{"type":"tool_result","tool_use_id":"t3","content":"more"}`), written(t, req))
+	require.Equal(t, replaceOnce(t, conversation, `{"type":"text","text":"Well?"}`, `{"type":"tool_result","tool_use_id":"t3","content":"more"}`), encodeRequest(t, req))
 }
 
 // Two messages with results that were apart stay so.
 func TestResultsApart(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"1"}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"2"}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	require.Len(t, req.Messages, 2)
 	req.Messages[1].IsError = true
-	require.Equal(t, replaceOnce(t, body, `"tool_use_id":"2"`, `"tool_use_id":"2","is_error":true`), written(t, req))
+	require.Equal(t, replaceOnce(t, body, `"tool_use_id":"2"`, `"tool_use_id":"2","is_error":true`), encodeRequest(t, req))
 }
 
 // Without its request, what was stored is written by the rules for fresh
 // messages: results together, everything of the provider kept.
 func TestStoredHistoryInAFreshRequest(t *testing.T) {
 	t.Parallel()
-	req := stored(t, request(t, conversation))
+	req := throughJSON(t, decodeRequest(t, conversation))
 	req.Native, req.Tools = nil, nil
-	body := written(t, req)
-	again := request(t, body)
+	body := encodeRequest(t, req)
+	again := decodeRequest(t, body)
 	require.Len(t, again.Messages, len(req.Messages))
 	for i, m := range again.Messages {
 		require.Equal(t, req.Messages[i].Role, m.Role)
@@ -135,11 +135,11 @@ func TestSystemPrompt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, x.body)
-			require.Equal(t, x.body, written(t, req))
-			body := written(t, req.WithSystem("N"))
+			req := decodeRequest(t, x.body)
+			require.Equal(t, x.body, encodeRequest(t, req))
+			body := encodeRequest(t, req.WithSystem("N"))
 			require.Equal(t, x.want, body)
-			require.Len(t, request(t, body).Messages, len(req.Messages)+1)
+			require.Len(t, decodeRequest(t, body).Messages, len(req.Messages)+1)
 		})
 	}
 }
@@ -147,20 +147,20 @@ func TestSystemPrompt(t *testing.T) {
 // A top-level prompt that a middleware puts behind a message keeps its place.
 func TestSystemPromptMoved(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"system":"S","messages":[{"role":"user","content":"U"}]}`)
+	req := decodeRequest(t, `{"system":"S","messages":[{"role":"user","content":"U"}]}`)
 	req.Messages[0], req.Messages[1] = req.Messages[1], req.Messages[0]
-	require.Equal(t, `{"messages":[{"role":"user","content":"U"},{"role":"system","content":"S"}]}`, written(t, req))
+	require.Equal(t, `{"messages":[{"role":"user","content":"U"},{"role":"system","content":"S"}]}`, encodeRequest(t, req))
 }
 
 func TestEmptyText(t *testing.T) {
 	t.Parallel()
 	const body = `{"messages":[{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"a"}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	req.Messages[0].Parts[1].Text = "b"
-	require.Equal(t, replaceOnce(t, body, `"a"`, `"b"`), written(t, req), "the client's own stays")
+	require.Equal(t, replaceOnce(t, body, `"a"`, `"b"`), encodeRequest(t, req), "the client's own stays")
 
-	nothing := answered(t, `{"type":"message","content":[{"type":"text","text":""}],"stop_reason":"end_turn"}`).Message
-	for _, m := range []middleware.Message{nothing, stored(t, nothing), middleware.Assistant("")} {
-		require.Equal(t, asked, written(t, request(t, asked).With(m)), "an assistant message without content is left out")
+	nothing := decodeResponse(t, `{"type":"message","content":[{"type":"text","text":""}],"stop_reason":"end_turn"}`).Message
+	for _, m := range []middleware.Message{nothing, throughJSON(t, nothing), middleware.Assistant("")} {
+		require.Equal(t, asked, encodeRequest(t, decodeRequest(t, asked).With(m)), "an assistant message without content is left out")
 	}
 }
