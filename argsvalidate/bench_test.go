@@ -2,12 +2,11 @@ package argsvalidate_test
 
 import (
 	"context"
-	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
+	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
@@ -27,7 +26,6 @@ func BenchmarkStack(b *testing.B) {
 		return &middleware.Response{Message: message, FinishReason: middleware.FinishToolCalls}, nil
 	}
 	req := &middleware.Request{Messages: []middleware.Message{middleware.User("How is the weather?")}, Tools: tools}
-	raw := []byte(arguments)
 
 	validator := argsvalidate.NewValidator(argsvalidate.Options{})
 	call := message.ToolCalls[0]
@@ -47,17 +45,11 @@ func BenchmarkStack(b *testing.B) {
 		)(bare))},
 	} {
 		b.Run(c.name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
+			ratio.Run(b, arguments, func() {
 				if err := c.run(); err != nil {
 					b.Fatal(err)
 				}
-			}
-			took, start := b.Elapsed(), time.Now()
-			for range b.N {
-				json.Valid(raw)
-			}
-			b.ReportMetric(float64(took)/float64(time.Since(start)), "x-json.Valid")
+			})
 		})
 	}
 }

@@ -2,7 +2,6 @@ package argsvalidate
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -53,7 +52,7 @@ func (t *toolbox) misspelt() []string {
 		}
 		notes = append(notes, note)
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.v.o.PerTool)) {
+	for _, name := range t.v.perTool {
 		if !t.has(name) {
 			unknown("Options.PerTool", name)
 		}

@@ -98,24 +98,28 @@ func (v *Validator) inDialect(raw []byte) []byte {
 type toolbox struct {
 	v         *Validator
 	requested []middleware.Tool
-	plans     map[string]plan // by name, of the tools that were looked up
-	names     []string        // the names of the tools that a model may call; see available
-	variants  *repair.Names   // the same names; see meant
-	hints     hints           // of the feedback texts
-	checked   bool            // misspelt has run
+	plans     []plan        // of the declared tools that were looked up
+	names     []string      // the names of the tools that a model may call; see available
+	variants  *repair.Names // the same names; see meant
+	hints     hints         // of the feedback texts
+	checked   bool          // misspelt has run
 }
 
 func (v *Validator) newToolbox(requested []middleware.Tool) *toolbox {
-	return &toolbox{v: v, requested: requested, plans: map[string]plan{}}
+	return &toolbox{v: v, requested: requested}
 }
 
 // find returns the plan for the tool of that name. The Validator's own tools
 // come first, then the request's.
 func (t *toolbox) find(name string) plan {
-	p, known := t.plans[name]
-	if !known {
-		p = t.v.find(t.requested, name)
-		t.plans[name] = p
+	for _, p := range t.plans {
+		if p.tool.Name == name {
+			return p
+		}
+	}
+	p := t.v.find(t.requested, name)
+	if p.declared() {
+		t.plans = append(t.plans, p)
 	}
 	return p
 }

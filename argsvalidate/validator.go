@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -34,6 +35,7 @@ const (
 // compiled schemas, so use one Validator for the whole program.
 type Validator struct {
 	o       Options
+	perTool []string // the names in o.PerTool, in order
 	schemas *schema.Cache[*compiled]
 }
 
@@ -43,6 +45,7 @@ func NewValidator(o Options) *Validator {
 		panic(err)
 	}
 	v := &Validator{o: o.clone().withDefaults()}
+	v.perTool = slices.Sorted(maps.Keys(v.o.PerTool))
 	v.schemas = schema.NewCache(maxCached, v.compile)
 	return v
 }
@@ -157,14 +160,15 @@ func (j *validation) start() {
 	for i, c := range j.calls {
 		j.verdicts[i].Call = c
 	}
+	if len(j.excess) == 0 {
+		return
+	}
 	uncounted := issue(codeUndecided, "", undecided)
 	for i, c := range j.excess {
 		j.verdicts[len(j.calls)+i] = middleware.Verdict{Call: c, Issues: uncounted}
 	}
-	if len(j.excess) > 0 {
-		j.verdicts[len(j.calls)].Issues = issue(codeTooMany, "",
-			fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
-	}
+	j.verdicts[len(j.calls)].Issues = issue(codeTooMany, "",
+		fmt.Sprintf("the message holds %d tool calls, and at most %d are accepted in one message", all, len(j.calls)))
 }
 
 // check fills in the verdict on one function call, without the rules.

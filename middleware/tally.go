@@ -18,13 +18,19 @@ import (
 //	}
 type Tally struct {
 	report Report
-	last   int               // index of the attempt behind the response added last
-	latest int               // index of the attempt that Judge describes
-	of     map[*Response]int // index of the attempt behind each response
-	noted  map[string]bool   // the notes of the report
+	last   int             // index of the attempt behind the response added last
+	latest int             // index of the attempt that Judge describes
+	added  []added         // the responses
+	noted  map[string]bool // the notes of the report
 	calls  int
 	shown  bool // an event has reached the sink
 	step   int  // Step of the last such event
+}
+
+// added is a response, and the index of the attempt behind it.
+type added struct {
+	resp *Response
+	at   int
 }
 
 // Call calls next once and records the outcome. If an earlier attempt has sent
@@ -34,8 +40,9 @@ type Tally struct {
 // error and does not call next. If next fails, the attempt's Message holds the
 // output that was streamed before, up to 1 MiB of it.
 func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Response, error) {
-	var arrived partial
+	var arrived *partial
 	if req.Sink != nil {
+		arrived = &partial{}
 		if t.shown {
 			t.shown = false
 			if err := req.Sink(Event{Kind: EventReset, Step: t.step}); err != nil {
@@ -58,7 +65,7 @@ func (t *Tally) Call(ctx context.Context, next ModelCall, req *Request) (*Respon
 		if a := &t.report.Attempts[n]; a.Start.IsZero() {
 			a.Start, a.Duration = start, took
 		}
-		if a := &t.report.Attempts[n]; err != nil && a.Message.Role == "" {
+		if a := &t.report.Attempts[n]; err != nil && arrived != nil && a.Message.Role == "" {
 			a.Message = arrived.message()
 		}
 	}
@@ -78,7 +85,11 @@ func (t *Tally) Add(resp *Response, err error) {
 		r.Attempts[0].Err = err
 	}
 	base := len(t.report.Attempts)
-	t.report.Attempts = append(t.report.Attempts, r.Attempts...)
+	if base == 0 && err == nil && resp != nil && len(resp.Report.Attempts) == 0 {
+		t.report.Attempts = r.Attempts // ReportOf has just made them
+	} else {
+		t.report.Attempts = append(t.report.Attempts, r.Attempts...)
+	}
 	for _, note := range r.Notes {
 		t.Note(note)
 	}
@@ -90,10 +101,7 @@ func (t *Tally) Add(resp *Response, err error) {
 	if resp != nil && err == nil {
 		t.last = base + max(r.Final, 0)
 		t.latest = t.last
-		if t.of == nil {
-			t.of = make(map[*Response]int, 1)
-		}
-		t.of[resp] = t.last
+		t.added = append(t.added, added{resp, t.last})
 	}
 }
 
@@ -195,10 +203,13 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 		return nil, &stepError{err: ErrNoResponse, report: r}
 	}
 	out := *resp
-	if i, ok := t.of[resp]; ok {
-		r.Final = i
-	} else if len(r.Attempts) > 0 {
+	if len(r.Attempts) > 0 {
 		r.Final = t.last
+	}
+	for _, a := range t.added {
+		if a.resp == resp {
+			r.Final = a.at
+		}
 	}
 	if len(r.Attempts) == 0 {
 		r.Attempts, r.Final = []Attempt{attemptOf(resp)}, 0

@@ -3,10 +3,10 @@ package strip_test
 import (
 	"encoding/json"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -22,20 +22,11 @@ func BenchmarkJSON(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			s, err := strip.New(schema, strip.Options{})
 			require.NoError(b, err)
-			raw := []byte(args)
-			b.ReportAllocs()
-			for b.Loop() {
+			ratio.Run(b, args, func() {
 				if _, _, err := s.JSON(args); err != nil {
 					b.Fatal(err)
 				}
-			}
-			stripped, start := b.Elapsed(), time.Now()
-			for range b.N {
-				if !json.Valid(raw) {
-					b.Fatal("not JSON")
-				}
-			}
-			b.ReportMetric(float64(stripped)/float64(time.Since(start)), "x_json.Valid")
+			})
 		})
 	}
 }

@@ -1,11 +1,10 @@
 package rawjson_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
@@ -22,22 +21,11 @@ var benchTexts = map[string]string{
 func BenchmarkParse(b *testing.B) {
 	for name, text := range benchTexts {
 		b.Run(name, func(b *testing.B) {
-			raw := []byte(text)
-			b.ReportAllocs()
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
+			ratio.Run(b, text, func() {
 				if _, err := rawjson.Parse(text, rawjson.Limits{}); err != nil {
 					b.Fatal(err)
 				}
-			}
-			parse := b.Elapsed()
-			start := time.Now()
-			for range b.N {
-				if !json.Valid(raw) {
-					b.Fatal("not JSON")
-				}
-			}
-			b.ReportMetric(float64(parse)/float64(time.Since(start)), "x_json.Valid")
+			})
 		})
 	}
 }

@@ -79,20 +79,21 @@ func (s *scanner) scan() error {
 // value reads a scalar or opens a container; ended reports whether the value
 // is complete. For a member, the key is read first.
 func (s *scanner) value() (ended bool, err error) {
-	n := node{parent: s.open}
+	i := int32(len(s.doc.nodes))
+	s.doc.nodes = append(s.doc.nodes, node{parent: s.open, next: i + 1})
+	n := &s.doc.nodes[i]
 	if s.open >= 0 && s.doc.nodes[s.open].kind == Object {
-		if err := s.key(&n); err != nil {
+		if err := s.key(n); err != nil {
 			return false, err
 		}
 	}
 	if s.pos >= len(s.text) {
 		return false, s.unexpected("a value")
 	}
-	if len(s.doc.nodes) >= s.limits.Values {
+	if int(i) >= s.limits.Values {
 		return false, &Error{Code: Size, Offset: s.pos, What: fmt.Sprintf("more than %d values", s.limits.Values)}
 	}
-	i := int32(len(s.doc.nodes))
-	n.start, n.next = int32(s.pos), i+1
+	n.start = int32(s.pos)
 	switch c := s.text[s.pos]; {
 	case c == '{' || c == '[':
 		n.kind = Array
@@ -103,7 +104,6 @@ func (s *scanner) value() (ended bool, err error) {
 			return false, &Error{Code: Depth, Offset: s.pos, What: fmt.Sprintf("nested deeper than %d levels", s.limits.Depth)}
 		}
 		s.pos++
-		s.doc.nodes = append(s.doc.nodes, n)
 		s.open = i
 		s.space()
 		if s.pos < len(s.text) && s.text[s.pos] == c+2 { // '}' is '{'+2, ']' is '['+2
@@ -132,7 +132,6 @@ func (s *scanner) value() (ended bool, err error) {
 		return false, err
 	}
 	n.end = int32(s.pos)
-	s.doc.nodes = append(s.doc.nodes, n)
 	return true, nil
 }
 
@@ -172,32 +171,27 @@ func (s *scanner) close() {
 
 func (s *scanner) findDuplicates(object Value) {
 	const pairwise = 8 // members up to which comparing all pairs is cheaper than a map
+	var first [pairwise]string
+	var seen map[string]struct{}
 	count := 0
 	for m := range object.Each() {
-		if count++; count > pairwise {
-			break
-		}
-		for earlier := range object.Each() {
-			if earlier.i >= m.i {
-				break
+		key, dup := m.Key(), false
+		if count < pairwise {
+			dup = slices.Contains(first[:count], key)
+			first[count] = key
+		} else {
+			if seen == nil {
+				seen = make(map[string]struct{}, 2*pairwise)
+				for _, k := range first {
+					seen[k] = struct{}{}
+				}
 			}
-			if earlier.Key() == m.Key() {
-				s.doc.dups = append(s.doc.dups, m.i)
-				break
-			}
+			_, dup = seen[key]
+			seen[key] = struct{}{}
 		}
-	}
-	if count <= pairwise {
-		return
-	}
-	seen := make(map[string]struct{}, 2*pairwise)
-	count = 0
-	for m := range object.Each() {
-		key := m.Key()
-		if _, dup := seen[key]; dup && count >= pairwise {
+		if dup {
 			s.doc.dups = append(s.doc.dups, m.i)
 		}
-		seen[key] = struct{}{}
 		count++
 	}
 }

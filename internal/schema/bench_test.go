@@ -1,11 +1,10 @@
 package schema_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
+	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 )
@@ -33,34 +32,6 @@ const (
 	sixWrong = `{"city": "", "days": 70, "unit": "metrics", "hourly": "yes", "lang": 5, "units": "metrik"}`
 )
 
-// against reports f's time as a multiple of json.Valid's on the same text. Both
-// are timed in turns, and the best turn of each counts: a shared machine has
-// bad ones.
-func against(b *testing.B, text string, f func()) {
-	b.Helper()
-	raw := []byte(text)
-	b.ReportAllocs()
-	b.SetBytes(int64(len(raw)))
-	for b.Loop() {
-		f()
-	}
-	const turns, bytes = 15, 1 << 20
-	n := max(1, bytes/len(raw)/4)
-	best := func(best time.Duration, f func()) time.Duration {
-		start := time.Now()
-		for range n {
-			f()
-		}
-		return min(best, time.Since(start))
-	}
-	mine, valid := time.Hour, time.Hour
-	for range turns {
-		mine = best(mine, f)
-		valid = best(valid, func() { json.Valid(raw) })
-	}
-	b.ReportMetric(float64(mine)/float64(valid), "x-json.Valid")
-}
-
 func mustCompile(b *testing.B, text string) *schema.Schema {
 	b.Helper()
 	s, err := schema.Compile([]byte(text), schema.Options{})
@@ -81,7 +52,7 @@ func BenchmarkValid(b *testing.B) {
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			s := mustCompile(b, c.schema)
-			against(b, c.args, func() {
+			ratio.Run(b, c.args, func() {
 				if !s.SurelyValid(c.args, rawjson.Limits{Bytes: -1}, schema.RefuseOptional) {
 					b.Fatal("not surely valid")
 				}
@@ -99,7 +70,7 @@ func BenchmarkInvalid(b *testing.B) {
 	}{{"2 issues", twoWrong, 2}, {"6 issues", sixWrong, 6}} {
 		b.Run(c.name, func(b *testing.B) {
 			s := mustCompile(b, flatSchema)
-			against(b, c.args, func() {
+			ratio.Run(b, c.args, func() {
 				if s.SurelyValid(c.args, rawjson.Limits{}, schema.RefuseOptional) {
 					b.Fatal("surely valid")
 				}
