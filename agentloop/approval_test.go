@@ -166,7 +166,7 @@ func TestEditInAnotherForm(t *testing.T) {
 	require.Equal(t, []string{shown.Call.Arguments}, ran)
 }
 
-// Decisions may be made inside the iteration; edits are judged there too.
+// Decisions may be made inside the iteration; edits are validated there too.
 func TestDecideInsideSteps(t *testing.T) {
 	t.Parallel()
 	var ran []string

@@ -97,8 +97,8 @@ func TestCancelledInModel(t *testing.T) {
 var errStop = errors.New("stop")
 
 // The answer was there before the context ended: it is kept, and its calls are
-// judged when the run goes on. A check that is cut off says nothing about them.
-func TestCancelledBeforeJudging(t *testing.T) {
+// validated when the run goes on. A check that is cut off says nothing about them.
+func TestCancelledBeforeValidation(t *testing.T) {
 	t.Parallel()
 	for range 20 { // which way a done context and a quick function race is open
 		tool, ran := counted()

@@ -162,7 +162,7 @@ func TestModelError(t *testing.T) {
 	require.ErrorIs(t, err, middleware.ErrNoResponse)
 }
 
-// A rule that cannot decide ends the run. The answer is kept: it is judged when
+// A rule that cannot decide ends the run. The answer is kept: it is validated when
 // the run goes on.
 func TestRuleError(t *testing.T) {
 	t.Parallel()

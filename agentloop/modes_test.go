@@ -143,7 +143,7 @@ func TestStepsLeftAnywhere(t *testing.T) {
 	require.Equal(t, whole.Messages, s.Messages)
 }
 
-// A conversation may come with calls that nobody answered: they are judged and
+// A conversation may come with calls that have no reply: they are validated and
 // run first.
 func TestHistoryEndsInCalls(t *testing.T) {
 	t.Parallel()

@@ -122,7 +122,7 @@ func TestUnknownTool(t *testing.T) {
 	require.Equal(t, []string{"Tool 'nonsense' does not exist. Available tools: weather, web.", "Tool 'web' does not exist. Available tools: weather, web.", "sunny in Oslo"}, replies(s))
 }
 
-// A call of another kind is not judged by the tool's schema, so it does not run.
+// A call of another kind is not validated against the tool's schema, so it does not run.
 func TestKindOfCall(t *testing.T) {
 	t.Parallel()
 	free := call("a", "weather", "free text")

@@ -94,7 +94,7 @@ func TestRawToolFromParameters(t *testing.T) {
 	require.Error(t, err)
 }
 
-// The model gets the reduced schema; the layers around judge by the full one.
+// The model gets the reduced schema; the layers around validate with the full one.
 func TestSendReduced(t *testing.T) {
 	t.Parallel()
 	model := middlewaretest.NewModel(t, middlewaretest.Calls("weather", `{"city":"Oslo","days":null}`), middlewaretest.Text("done"))

@@ -47,7 +47,7 @@ func TestAttemptsAreCountedPerInvocation(t *testing.T) {
 	}
 }
 
-func TestLastAttemptIsJudged(t *testing.T) {
+func TestLastAttemptIsValidated(t *testing.T) {
 	t.Parallel()
 	out := run(t, argsvalidate.Options{OnExhausted: argsvalidate.Raise}, request(), append(always(2), answer(call("3", "weather", goodWeather)))...)
 	require.NoError(t, out.err)

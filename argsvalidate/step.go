@@ -207,7 +207,7 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 
 // record adds the verdicts and the notes to the report.
 func (s *step) record(replies []middleware.Message) {
-	s.tally.Judge(s.checked.verdicts, replies)
+	s.tally.SetVerdicts(s.checked.verdicts, replies)
 	s.noteAll(s.checked)
 	s.failed = s.checked.verdicts
 }
@@ -241,7 +241,7 @@ func (s *step) refused(ctx context.Context, err error) (done bool, _ *middleware
 	}
 	s.refusal, s.rejected = err, true
 	reply := middleware.User(refusedText(err, s.known.available(), s.attempt))
-	s.tally.Judge(nil, []middleware.Message{reply})
+	s.tally.SetVerdicts(nil, []middleware.Message{reply})
 	s.extend([]middleware.Message{reply})
 	return false, nil, nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// The judgement can be that of a Validator that does not mend by itself.
+// Validate can be a Validator whose own repairs are off.
 func ExampleArguments() {
 	tool := middleware.Tool{Name: "book", Parameters: []byte(`{"type": "object", "required": ["city"],
 		"properties": {"city": {"type": "string"}, "nights": {"type": "integer"}}}`)}

@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// validator returns the judgement that argsvalidate makes, without stripping.
+// validator returns a Validate function for the schema alone.
 func validator(t testing.TB, params string) func(string) []middleware.Issue {
 	s, err := schema.Compile([]byte(params), schema.Options{})
 	require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestNotMended(t *testing.T) {
 	in = input(t, params, `{"n": "5"}`, mend.All())
 	in.Validate = func(string) []middleware.Issue { return []middleware.Issue{{Code: "decode"}} }
 	_, _, ok = mend.Arguments(in)
-	require.False(t, ok, "the whole judgement counts, not the schema alone")
+	require.False(t, ok, "the whole validation counts, not the schema alone")
 
 	in = input(t, params, `{"n": "5"}`, mend.All())
 	in.Tool.Parameters = nil

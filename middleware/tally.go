@@ -19,7 +19,7 @@ import (
 type Tally struct {
 	report Report
 	last   int             // index of the attempt behind the response added last
-	latest int             // index of the attempt that Judge describes
+	latest int             // index of the attempt that SetVerdicts and SetIssues describe
 	added  []added         // the responses
 	noted  map[string]bool // the notes of the report
 	calls  int
@@ -105,11 +105,11 @@ func (t *Tally) Add(resp *Response, err error) {
 	}
 }
 
-// Judge records the verdicts on the last outcome, and the replies that the
-// model gets next; replies is nil if the model is not re-asked. Judge does not
-// set the status of a response that is passed to Finish: the middleware sets
+// SetVerdicts records the verdicts on the last outcome, and the replies that the
+// model gets next; replies is nil if the model is not re-asked. SetVerdicts does
+// not set the status of a response that is passed to Finish: the middleware sets
 // it.
-func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
+func (t *Tally) SetVerdicts(verdicts []Verdict, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
 	}
@@ -120,10 +120,10 @@ func (t *Tally) Judge(verdicts []Verdict, replies []Message) {
 	}
 }
 
-// JudgeText does the same for the text of a response without tool calls. It
-// records the issues and the repairs of the text, and the replies that the
-// model gets next.
-func (t *Tally) JudgeText(issues []Issue, changes []Change, replies []Message) {
+// SetIssues records the result of validating a text, for a response without tool
+// calls: the issues and the repairs of the text, and the replies that the model
+// gets next. No issues mean that the text is valid.
+func (t *Tally) SetIssues(issues []Issue, changes []Change, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
 	}

@@ -236,21 +236,21 @@ func TestTallyMeasures(t *testing.T) {
 	})
 }
 
-func TestJudge(t *testing.T) {
+func TestSetVerdicts(t *testing.T) {
 	t.Parallel()
 	good := middleware.Verdict{Call: middleware.ToolCall{ID: "a"}}
 	bad := middleware.Verdict{Call: middleware.ToolCall{ID: "b"}, Issues: []middleware.Issue{{Code: "type"}}}
 	replies := []middleware.Message{middleware.ToolReply(bad.Call, "no")}
 
 	var tally middleware.Tally
-	tally.Judge([]middleware.Verdict{bad}, nil) // nothing was asked yet: no effect
+	tally.SetVerdicts([]middleware.Verdict{bad}, nil) // nothing was asked yet: no effect
 	model := scripted(says("one", tokens(1, 1)), says("two", tokens(2, 2)))
 	_, err := tally.Call(t.Context(), model, &middleware.Request{})
 	require.NoError(t, err)
-	tally.Judge([]middleware.Verdict{good, bad}, replies)
+	tally.SetVerdicts([]middleware.Verdict{good, bad}, replies)
 	resp, err := tally.Call(t.Context(), model, &middleware.Request{})
 	require.NoError(t, err)
-	tally.Judge([]middleware.Verdict{good}, nil)
+	tally.SetVerdicts([]middleware.Verdict{good}, nil)
 	tally.Note("a")
 	tally.Note("b")
 	tally.Note("a")
@@ -331,7 +331,7 @@ func TestNotesAreBounded(t *testing.T) {
 }
 
 // A ledger that came back broken is no reason to fall over.
-func TestJudgeSurvivesOddLedger(t *testing.T) {
+func TestSetVerdictsAfterAnOddReport(t *testing.T) {
 	t.Parallel()
 	odd := func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		return &middleware.Response{Message: middleware.Assistant("x"), Report: middleware.Report{Attempts: []middleware.Attempt{{}}, Final: -1}}, nil
@@ -345,7 +345,7 @@ func TestJudgeSurvivesOddLedger(t *testing.T) {
 			var tally middleware.Tally
 			resp, err := tally.Call(t.Context(), model, &middleware.Request{})
 			require.NoError(t, err)
-			tally.Judge([]middleware.Verdict{{}}, nil)
+			tally.SetVerdicts([]middleware.Verdict{{}}, nil)
 			out, err := tally.Finish(resp, nil)
 			require.NoError(t, err)
 			require.Zero(t, out.ContextTokens())

@@ -81,7 +81,7 @@ func (s *step) over(text string, attempt int) (over, repeated bool) {
 
 // exhausted does what OnExhausted says.
 func (s *step) exhausted(h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
-	s.tally.JudgeText(issue(r, wrong), nil, nil)
+	s.tally.SetIssues(issue(r, wrong), nil, nil)
 	if s.onExhausted == Raise {
 		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(wrong)}, wrong: wrong, attempts: attempt, repeated: repeated})
 	}

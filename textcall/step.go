@@ -90,7 +90,7 @@ func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
 		said = emptyText // an empty message is refused by many servers, and so are two of the user in a row
 	}
 	reply := s.reply(what)
-	s.tally.JudgeText(issue(r, what), nil, []middleware.Message{reply})
+	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
 	s.asked = s.asked.With(middleware.Assistant(said), reply)
 }
 

@@ -163,9 +163,9 @@ func reask(n int) middleware.Middleware {
 					}
 					continue
 				}
-				verdicts, replies := judge(resp.Message)
+				verdicts, replies := verdictsOn(resp.Message)
 				if replies == nil || i == n {
-					tally.Judge(verdicts, nil)
+					tally.SetVerdicts(verdicts, nil)
 					tally.Note("schema of refund does not compile")
 					out, err := tally.Finish(resp, nil)
 					if len(verdicts) > 0 { // the status is this layer's to say
@@ -176,14 +176,14 @@ func reask(n int) middleware.Middleware {
 					}
 					return out, err
 				}
-				tally.Judge(verdicts, replies)
+				tally.SetVerdicts(verdicts, replies)
 				req = req.With(resp.Message).With(replies...)
 			}
 		}
 	}
 }
 
-func judge(m middleware.Message) (verdicts []middleware.Verdict, replies []middleware.Message) {
+func verdictsOn(m middleware.Message) (verdicts []middleware.Verdict, replies []middleware.Message) {
 	for _, call := range m.ToolCalls {
 		v := middleware.Verdict{Call: call}
 		if strings.Contains(call.Arguments, "secret-bad") {

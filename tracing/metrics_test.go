@@ -135,8 +135,8 @@ func TestAFailedStepWhoseReportSaysInvalidIsExhausted(t *testing.T) {
 			var tally middleware.Tally
 			resp, err := tally.Call(ctx, next, req)
 			require.NoError(t, err)
-			verdicts, _ := judge(resp.Message)
-			tally.Judge(verdicts, nil)
+			verdicts, _ := verdictsOn(resp.Message)
+			tally.SetVerdicts(verdicts, nil)
 			return tally.Finish(nil, errors.New("attempts exhausted"))
 		}
 	}

@@ -229,7 +229,7 @@ func TestNilProvidersMeanTheGlobalOnes(t *testing.T) { // not parallel: it sets 
 	require.Len(t, l.points("gen_ai.client.operation.duration"), 1)
 }
 
-func TestANilRequestIsNextsToJudge(t *testing.T) {
+func TestANilRequestIsPassedOn(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
 	o := l.options()

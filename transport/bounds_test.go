@@ -72,9 +72,9 @@ func TestMaxBodyIsExact(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			t.Parallel()
 			for name, chunked := range map[string]bool{"length": false, "chunked": true} {
-				judged := false
+				called := false
 				look := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
-					judged = true
+					called = true
 					return next(ctx, req)
 				})
 				tr := toysWith(transport.Options{MaxBody: most}, look)
@@ -85,7 +85,7 @@ func TestMaxBodyIsExact(t *testing.T) {
 				resp, err := hooked(t, tr)(req)
 				require.NoError(t, err)
 				read(t, resp)
-				require.Equal(t, validated, judged, "request, %s", name)
+				require.Equal(t, validated, called, "request, %s", name)
 
 				send := answer(http.StatusOK, pad(badCall, size))
 				if chunked {

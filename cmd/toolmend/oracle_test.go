@@ -13,7 +13,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// opinion is what an independent judge (python-jsonschema, Draft 7) recorded
+// opinion is what an independent validator (python-jsonschema, Draft 7) recorded
 // about a call.
 type opinion struct {
 	V             string          `json:"v"`
@@ -27,14 +27,14 @@ var oracleFiles = []string{
 	"llama-stack-recordings", "livemcpbench", "local-small-models", "toolbench-examples",
 }
 
-// knownDifferences is how often the two judges differ, by reason.
+// knownDifferences is how often the two validators differ, by reason.
 var knownDifferences = map[string]int{
 	unknownAndBadJSON: 65,
 	keyStandsTwice:    6,
 	emptyIsObject:     15,
 }
 
-// Why the judges may differ.
+// Why the validators may differ.
 const (
 	unknownAndBadJSON = "a call to an unknown tool whose arguments are not JSON either"
 	keyStandsTwice    = "a key stands twice"
@@ -71,11 +71,11 @@ func TestAgreesWithOracle(t *testing.T) {
 			calls += compare(t, j, l, sets, differences)
 		}
 	}
-	t.Logf("%d calls; the judges differ on %v", calls, differences)
+	t.Logf("%d calls; the validators differ on %v", calls, differences)
 	require.Equal(t, knownDifferences, differences)
 }
 
-// compare judges the calls of a line, counts them, and sorts the differences
+// compare validates the calls of a line, counts them, and sorts the differences
 // by reason. A difference without a reason fails the test.
 func compare(t *testing.T, j *checker, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
 	t.Helper()

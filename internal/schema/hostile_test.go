@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/internal/schema"
 )
 
-// attack is a schema and arguments that are cheap to send and dear to judge.
+// attack is a schema and arguments that are cheap to send and expensive to validate.
 type attack struct {
 	name, schema, args string
 	outcome            string // the code of the first issue or of the error, "valid" for none
@@ -129,8 +129,8 @@ func keys(n int) string {
 	return b.String()
 }
 
-// judge does what argsvalidate does with arguments.
-func (a attack) judge(s *schema.Schema) string {
+// validate does what argsvalidate does with arguments.
+func (a attack) validate(s *schema.Schema) string {
 	if s.SurelyValid(a.args, rawjson.Limits{}, schema.AllowEmpty) {
 		return "valid"
 	}
@@ -168,7 +168,7 @@ func TestHostileInstances(t *testing.T) {
 		best, outcome := time.Hour, ""
 		for range 3 {
 			start := time.Now()
-			outcome = a.judge(s)
+			outcome = a.validate(s)
 			best = min(best, time.Since(start))
 		}
 		raw := []byte(a.args)

@@ -22,7 +22,7 @@ func newSetup(name string, mode strip.Mode, rules []mend.Rule) setup {
 	return setup{name, mode, rules, argsvalidate.NewValidator(argsvalidate.Options{Strip: mode, Mend: rules})}
 }
 
-// verdict returns the judgement on the call of a sample, or another one in its
+// verdict returns the verdict on the call of a sample, or another one in its
 // place.
 func (s setup) verdict(tools []middleware.Tool, call middleware.ToolCall) middleware.Verdict {
 	verdicts, err := s.v.Validate(context.Background(), tools, call)

@@ -22,7 +22,7 @@ const (
 	outcomes
 )
 
-// compare judges a call by the truth that is nearest to it. changes are what
+// compare compares a call with the truth that is nearest to it. changes are what
 // made it of the call that was sent.
 func (j checker) compare(s sample, call middleware.ToolCall, changes []middleware.Change) outcome {
 	var args map[string]any

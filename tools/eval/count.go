@@ -48,10 +48,10 @@ func (t *tally) add(u tally) {
 	}
 }
 
-// right and judged are the parts of the precision: of the calls where the
+// right and decided are the parts of the precision: of the calls where the
 // truth can tell, those where what was mended is right.
-func (t tally) right() int  { return t.outcomes[equal] + t.outcomes[elsewhere] }
-func (t tally) judged() int { return t.right() + t.outcomes[wrong] }
+func (t tally) right() int   { return t.outcomes[equal] + t.outcomes[elsewhere] }
+func (t tally) decided() int { return t.right() + t.outcomes[wrong] }
 
 // distinct counts a fault that many calls share once: tool, properties and
 // kinds of faults.
@@ -77,7 +77,7 @@ func newDistinct(setups int) *distinct {
 }
 
 // withTruth counts the calls that could be equal to the truth.
-func (t tally) withTruth() int { return t.judged() + t.outcomes[asSent] }
+func (t tally) withTruth() int { return t.decided() + t.outcomes[asSent] }
 
 // group is the calls of one source or one model.
 type group struct {
@@ -160,7 +160,7 @@ func (st *study) take(j checker, s sample) {
 	st.group(st.models, s.model).add(one)
 }
 
-// asSent judges a call as it was sent, and reports 1 if it is valid and not
+// asSent validates a call as it was sent, and reports 1 if it is valid and not
 // left alone where every mend is on.
 func (st *study) asSent(j checker, s sample) (issues []middleware.Issue, changed int) {
 	everything := st.setups[len(st.setups)-2] // without strip

@@ -21,7 +21,7 @@ type sample struct {
 	question      string // the user's; a long one is cut
 	tools         []middleware.Tool
 	call          middleware.ToolCall
-	oracle        string  // the judgement of python-jsonschema that came with the record
+	oracle        string  // the verdict of python-jsonschema that came with the record
 	truths        []truth // of the call's turn; none: not known
 }
 

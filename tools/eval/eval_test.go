@@ -61,7 +61,7 @@ func TestEvaluate(t *testing.T) {
 	coerce := st.row(t, "made-up", "coerce")
 	require.Equal(t, 3, coerce.mended)
 	require.Equal(t, [outcomes]int{equal: 1, elsewhere: 1, asSent: 1}, coerce.outcomes)
-	require.Equal(t, []int{2, 2, 3}, []int{coerce.right(), coerce.judged(), coerce.withTruth()})
+	require.Equal(t, []int{2, 2, 3}, []int{coerce.right(), coerce.decided(), coerce.withTruth()})
 
 	wrap := st.row(t, "made-up", "wrap")
 	require.Equal(t, [outcomes]int{wrong: 1}, wrap.outcomes, "one value is not a list of one")

@@ -65,7 +65,7 @@ const ruler = "---|---|---|---|---|---|---|---|---|\n" // under columns
 func (t tally) cells() string {
 	o := t.outcomes
 	return fmt.Sprintf("%d | %d (%s) | %d | %d | %d | %s | %s | %d | %d |\n",
-		t.mended, o[equal], percent(o[equal], t.withTruth()), o[elsewhere], o[asSent], o[wrong], precision(t.right(), t.judged()), precision(t.right(), t.withTruth()), o[unfit], o[unknown])
+		t.mended, o[equal], percent(o[equal], t.withTruth()), o[elsewhere], o[asSent], o[wrong], precision(t.right(), t.decided()), precision(t.right(), t.withTruth()), o[unfit], o[unknown])
 }
 
 // precision is a share with its interval.
@@ -203,7 +203,7 @@ func (st *study) setTable(groups map[string]*group) string {
 		fmt.Fprintf(&b, "| %s | %d | %d |", name, g.calls, g.broken)
 		for _, i := range sets {
 			t := g.bySetups[i]
-			fmt.Fprintf(&b, " %d | %s |", t.mended, precision(t.right(), t.judged()))
+			fmt.Fprintf(&b, " %d | %s |", t.mended, precision(t.right(), t.decided()))
 		}
 		b.WriteString("\n")
 	}

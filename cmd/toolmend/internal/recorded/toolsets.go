@@ -22,8 +22,8 @@ type Toolsets struct {
 type setKey struct{ source, ref string }
 
 // ReadToolsets reads lines of {"ref", "source", "tools": [{"name",
-// "description", "parameters"}]}. The error is the first line's that is wrong:
-// turns judged by half of the tools would look worse than they are.
+// "description", "parameters"}]}. The error is that of the first wrong line:
+// turns that are validated with half of the tools would look worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool)}
 	lines := NewReader(file, r)
