@@ -146,7 +146,10 @@ type Record struct {
 	File    string `toml:"file,omitempty"`     // "" records nothing
 	Content bool   `toml:"content,omitempty"`  // record the messages of requests and answers too
 	MaxSize int64  `toml:"max_size,omitempty"` // bytes of one file; default 100 MB
-	Files   int    `toml:"files,omitempty"`    // files that are kept; default 5
+	// Headers are the request headers that are recorded. Headers that hold
+	// credentials are refused.
+	Headers []string `toml:"headers,omitempty"`
+	Files   int      `toml:"files,omitempty"` // files that are kept; default 5
 }
 
 // Mode says what the gateway does with a model call.

@@ -2,7 +2,11 @@ package gateway
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -12,18 +16,100 @@ import (
 // exchange is one request of a client on the path of a model call, with all
 // model calls that were made for it.
 type exchange struct {
-	upstream string
-	mode     Mode
-	dialect  string // of the format
-	path     string
-	start    time.Time
-	duration time.Duration // until the last byte of the response was sent
+	upstream     string
+	mode         Mode
+	dialect      string // of the format
+	path         string
+	client       string      // a label for logs; see clientLabel
+	header       http.Header // of the request; do not modify it
+	start        time.Time
+	duration     time.Duration // until the last byte of the response was sent
+	upstreamTime time.Duration // the part of duration that was spent on model calls
 
 	request *middleware.Request // as the client sent it; nil if it was not read
 	report  middleware.Report   // of all attempts
 	status  string              // valid, invalid, unchecked, or "" without a call
 	code    int                 // the HTTP status that the client got
 	err     error               // with which the chain ended; it may be a *transport.Panic
+}
+
+// overhead returns the time that the gateway added.
+func (x *exchange) overhead() time.Duration { return max(x.duration-x.upstreamTime, 0) }
+
+// final returns the attempt whose message the client got, or a zero Attempt.
+func (x *exchange) final() middleware.Attempt {
+	if x.report.Final < 0 || x.report.Final >= len(x.report.Attempts) {
+		return middleware.Attempt{}
+	}
+	return x.report.Attempts[x.report.Final]
+}
+
+// repairs counts the repairs of the response by rule.
+func (x *exchange) repairs() map[string]int {
+	n := map[string]int{}
+	for _, v := range x.final().Verdicts {
+		for _, c := range v.Changes {
+			n[c.By]++
+		}
+	}
+	return n
+}
+
+// issues counts the first issues of all invalid calls of all attempts, by code.
+func (x *exchange) issues() map[string]int {
+	n := map[string]int{}
+	for _, a := range x.report.Attempts {
+		for _, v := range a.Verdicts {
+			if len(v.Issues) > 0 {
+				n[v.Issues[0].Code]++
+			}
+		}
+	}
+	return n
+}
+
+// model returns the name of the model that the client asked for, or "".
+func (x *exchange) model() string {
+	if x.request == nil {
+		return ""
+	}
+	return x.request.Model
+}
+
+// errorCode returns a word for an error of a step or an attempt.
+func errorCode(err error) string {
+	var typed interface{ ErrorType() string }
+	var refused *middleware.ModelError
+	switch {
+	case errors.As(err, &typed):
+		return typed.ErrorType()
+	case errors.As(err, &refused):
+		return strconv.Itoa(refused.StatusCode)
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
+		return "timeout"
+	}
+	return "network"
+}
+
+// ms returns d in milliseconds.
+func ms(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// clientLabel returns a label for the client of r: its header X-Toolmend-Client,
+// else the product of its User-Agent. It has at most 64 printable characters.
+func clientLabel(r *http.Request) string {
+	label := r.Header.Get("X-Toolmend-Client")
+	if label == "" {
+		label, _, _ = strings.Cut(r.Header.Get("User-Agent"), " ")
+	}
+	label = strings.Map(func(c rune) rune {
+		if c <= ' ' || c > '~' {
+			return -1
+		}
+		return c
+	}, label)
+	return label[:min(len(label), 64)]
 }
 
 // observer is told about each exchange after its end. It must return fast: the
@@ -44,12 +130,16 @@ func captured(next middleware.ModelCall) middleware.ModelCall {
 
 // watched serves r by h and tells the observers about the exchange.
 func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Request, dialect string) {
-	x := &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, start: time.Now()}
+	x := &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now()}
 	ctx, call := transport.Watch(context.WithValue(r.Context(), exchangeKey{}, x))
 	code := &statusWriter{ResponseWriter: w}
 	defer func() { // also if the handler panics: ReverseProxy does so if a response breaks off
 		x.duration = time.Since(x.start)
 		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
+		x.upstreamTime = call.ModelTime()
+		if x.err == nil && r.Context().Err() != nil { // the client has gone; the chain ends a little later
+			x.err = r.Context().Err()
+		}
 		for _, o := range p.observers {
 			o.observed(x)
 		}

@@ -32,17 +32,33 @@ package gateway
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // ownPath is the path of the gateway's own pages. No upstream is reached below it.
 const ownPath = "/_toolmend"
 
+// defaultListen is the address of a Config without Listen.
+const defaultListen = "127.0.0.1:7777"
+
 // Options are what a configuration file cannot hold. The zero Options work.
 type Options struct {
-	Logger *slog.Logger // gets a record for each model call; nil means no log
+	// Logger gets a record for each model call. It holds no content. nil means
+	// no log.
+	Logger         *slog.Logger
+	MeterProvider  metric.MeterProvider // nil means no metrics
+	TracerProvider trace.TracerProvider // nil means no spans
+	// Metrics serves /_toolmend/metrics, as the exporter of MeterProvider does.
+	// nil means that there is no such page.
+	Metrics http.Handler
 }
 
 // Validate returns nil: every Options is valid.
@@ -50,8 +66,11 @@ func (o Options) Validate() error { return nil }
 
 // Gateway is an http.Handler. It is safe for concurrent use.
 type Gateway struct {
-	options Options
-	state   atomic.Pointer[state]
+	options  Options
+	metrics  *metrics
+	state    atomic.Pointer[state]
+	draining atomic.Bool
+	reload   sync.Mutex
 }
 
 // New returns a Gateway. The error is that of c.Validate, or says which file or
@@ -60,32 +79,53 @@ func New(c Config, o Options) (*Gateway, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	g := &Gateway{options: o}
-	return g, g.Reload(c)
+	m, err := newMetrics(o.MeterProvider)
+	if err != nil {
+		return nil, fmt.Errorf("gateway: metrics: %w", err)
+	}
+	g := &Gateway{options: o, metrics: m}
+	if err := g.Reload(c); err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // Reload replaces the configuration. Requests that have begun keep the one that
 // they began with. After an error the Gateway keeps its configuration.
 func (g *Gateway) Reload(c Config) error {
-	s, err := newState(c, g.options)
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	old := g.state.Load()
+	s, err := g.newState(c, old)
 	if err != nil {
 		return err
 	}
-	if old := g.state.Swap(s); old != nil {
-		old.retire()
+	if g.state.Store(s); old != nil {
+		old.retire(s)
 	}
 	return nil
 }
 
-// Close releases what the Gateway holds open. Requests that have begun may fail.
+// Drain makes /_toolmend/readyz say that the Gateway takes no more requests, so
+// that a load balancer sends them elsewhere. Requests are still served.
+func (g *Gateway) Drain() { g.draining.Store(true) }
+
+// Close writes what is left to record and releases what the Gateway holds open.
+// Call it when no request is served any more.
 func (g *Gateway) Close() error {
-	g.state.Load().retire()
+	g.reload.Lock()
+	defer g.reload.Unlock()
+	g.state.Load().retire(nil)
 	return nil
 }
 
 // ServeHTTP is part of http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
+	if r.URL.Path == ownPath || strings.HasPrefix(r.URL.Path, ownPath+"/") {
+		g.ownPages(w, r, s.adminHere)
+		return
+	}
 	route, r, err := s.route(r)
 	var gone *bodyError
 	switch {

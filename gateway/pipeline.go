@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
+	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -21,14 +22,23 @@ type pipeline struct {
 }
 
 // newPipeline returns a pipeline to the URL to of u. base sends the requests.
-func newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, observers []observer) *pipeline {
+func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, observers []observer) *pipeline {
 	s.Mode = cmp.Or(s.Mode, Enforce)
-	stack := []middleware.Middleware{captured, argsvalidate.New(s.validator(u.ToolRules))}
+	stack := []middleware.Middleware{captured}
+	spans := tracing.Options{TracerProvider: g.options.TracerProvider, MeterProvider: g.options.MeterProvider}
+	traced := g.options.TracerProvider != nil || g.options.MeterProvider != nil
+	if traced {
+		stack = append(stack, tracing.New(spans))
+	}
+	stack = append(stack, argsvalidate.New(s.validator(u.ToolRules)))
 	if o, on := s.retry(); on {
 		stack = append(stack, retry.New(o))
 	}
+	if traced {
+		stack = append(stack, tracing.NewAttempt(spans))
+	}
 	o := s.transport()
-	o.Base = base
+	o.Base, o.Figures = base, true
 	return &pipeline{u.name(), s, transport.New(o, stack...).Handler(to), observers}
 }
 

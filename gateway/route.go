@@ -20,6 +20,8 @@ import (
 type state struct {
 	upstreams []*upstream // the longest prefix first
 	fallback  *upstream   // for models that no other upstream serves; may be nil
+	recorder  *recorder   // nil if nothing is recorded
+	adminHere bool        // the main listener serves the metrics
 }
 
 // upstream is an Upstream that is ready to serve.
@@ -36,13 +38,25 @@ type modelRule struct {
 	pipeline *pipeline
 }
 
-func newState(c Config, o Options) (*state, error) {
+// newState returns the state for c. It shares with old what has not changed.
+func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s := &state{}
+	s := &state{adminHere: c.AdminListen == "" && isLoopback(cmp.Or(c.Listen, defaultListen))}
+	observers := []observer{g.metrics}
+	if g.options.Logger != nil {
+		observers = append(observers, logger{g.options.Logger})
+	}
+	if c.Record.File != "" {
+		var err error
+		if s.recorder, err = g.newRecorder(c.Record, old); err != nil {
+			return nil, fmt.Errorf("gateway: record: %w", err)
+		}
+		observers = append(observers, s.recorder)
+	}
 	for _, u := range c.Upstreams {
-		up, err := newUpstream(u, c.Settings, o)
+		up, err := g.newUpstream(u, c.Settings, observers)
 		if err != nil {
 			return nil, fmt.Errorf("gateway: upstream %q: %w", u.name(), err)
 		}
@@ -57,7 +71,7 @@ func newState(c Config, o Options) (*state, error) {
 	return s, nil
 }
 
-func newUpstream(u Upstream, base Settings, o Options) (*upstream, error) {
+func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (*upstream, error) {
 	headers, err := u.Headers.expand()
 	if err != nil {
 		return nil, err
@@ -66,21 +80,23 @@ func newUpstream(u Upstream, base Settings, o Options) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	var observers []observer
 	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
 	sends := &headerRules{headers, up.base}
-	up.own = newPipeline(u, to, up.settings, sends, observers)
+	up.own = g.newPipeline(u, to, up.settings, sends, observers)
 	for _, r := range u.ModelRules {
-		up.rules = append(up.rules, modelRule{r.Match, newPipeline(u, to, r.Settings.over(up.settings), sends, observers)})
+		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, observers)})
 	}
 	return up, nil
 }
 
-// retire closes the connections that are idle. Those in use are closed when
-// they become idle.
-func (s *state) retire() {
+// retire closes the connections that are idle, and the recorder unless next has
+// it too. Connections in use are closed when they become idle.
+func (s *state) retire(next *state) {
 	for _, u := range s.upstreams {
 		u.base.CloseIdleConnections()
+	}
+	if s.recorder != nil && (next == nil || next.recorder != s.recorder) {
+		s.recorder.close()
 	}
 }
 

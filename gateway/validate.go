@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net"
+	"net/http"
 	"net/url"
 	"os"
 	"slices"
@@ -43,6 +44,8 @@ func (c Config) Validate() error {
 	switch {
 	case defaults > 1:
 		return errors.New("gateway: upstream: more than one is marked default")
+	case slices.ContainsFunc(c.Record.Headers, isCredential):
+		return errors.New("gateway: record: headers: must not name a header that holds a credential")
 	case c.Record.MaxSize < 0 || c.Record.Files < 0:
 		return errors.New("gateway: record: max_size and files must not be negative")
 	}
@@ -146,4 +149,13 @@ func oneOf[K ~string, V any](key string, got K, words map[K]V) error {
 	}
 	slices.Sort(all)
 	return fmt.Errorf("%s: must be one of %s, got %q", key, strings.Join(all, ", "), string(got))
+}
+
+// isCredential reports whether a header of this name holds a credential.
+func isCredential(name string) bool {
+	switch http.CanonicalHeaderKey(strings.TrimSpace(name)) {
+	case "Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie", "X-Toolmend-Key":
+		return true
+	}
+	return false
 }

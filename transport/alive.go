@@ -112,7 +112,7 @@ func (s *step) hand(a *attempt) {
 	r := a.response()
 	r.Header.Del("Content-Length")
 	r.ContentLength, r.TransferEncoding = -1, nil
-	r.Trailer = announced()
+	r.Trailer = s.announced()
 	r.Body = &shownBody{s.shown, s, r.Trailer}
 	s.ready <- outcome{resp: r}
 }

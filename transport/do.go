@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/wire"
 )
@@ -175,5 +176,5 @@ func (t *Transport) step(req *http.Request, next next, body []byte, codec wire.C
 	} else {
 		call = &Call{}
 	}
-	return &step{t: t, codec: codec, req: req, body: body, next: next, call: call, streams: codec.WantsStream(req.URL.Path, body)}
+	return &step{t: t, codec: codec, req: req, body: body, next: next, call: call, began: time.Now(), streams: codec.WantsStream(req.URL.Path, body)}
 }

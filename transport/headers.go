@@ -4,7 +4,9 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -12,9 +14,12 @@ import (
 // Headers, and trailers of streams, that this package writes. Headers of these
 // names that an upstream sends are removed.
 const (
-	errorHeader  = "X-Toolmend-Error"  // the code of an error of the chain
-	statusHeader = "X-Toolmend-Status" // the result of validating the calls of a response
-	headerPrefix = "X-Toolmend-"
+	errorHeader    = "X-Toolmend-Error"    // the code of an error of the chain
+	statusHeader   = "X-Toolmend-Status"   // the result of validating the calls of a response
+	attemptsHeader = "X-Toolmend-Attempts" // these three: see Options.Figures
+	repairedHeader = "X-Toolmend-Repaired"
+	overheadHeader = "X-Toolmend-Overhead-Ms"
+	headerPrefix   = "X-Toolmend-"
 )
 
 // Values of statusHeader. A response without a call has no status.
@@ -65,6 +70,49 @@ func (e ended) trailer(into http.Header) {
 // announced returns the trailers with empty values, as http announces them.
 func announced() http.Header { return http.Header{statusHeader: nil, errorHeader: nil} }
 
+// announced returns the trailers of a live response.
+func (s *step) announced() http.Header {
+	h := announced()
+	if s.t.options.Figures {
+		h[attemptsHeader], h[repairedHeader], h[overheadHeader] = nil, nil, nil
+	}
+	return h
+}
+
+// describe adds the headers of Options.Figures to a response, which may be nil.
+func (s *step) describe(r *http.Response) {
+	if r != nil {
+		s.mu.Lock()
+		s.figures(r.Header)
+		s.mu.Unlock()
+	}
+}
+
+// figures sets the values of Options.Figures. The caller holds s.mu.
+func (s *step) figures(into http.Header) {
+	if !s.t.options.Figures {
+		return
+	}
+	overhead := max(time.Since(s.began)-s.upstream, 0)
+	into[attemptsHeader] = []string{strconv.Itoa(len(s.attempts))}
+	into[repairedHeader] = []string{strconv.Itoa(s.repaired)}
+	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
+}
+
+// repairedCalls returns the number of calls of a response that were repaired.
+func repairedCalls(resp *middleware.Response) int {
+	if resp == nil || resp.Report.Final < 0 || resp.Report.Final >= len(resp.Report.Attempts) {
+		return 0
+	}
+	n := 0
+	for _, v := range resp.Report.Attempts[resp.Report.Final].Verdicts {
+		if len(v.Changes) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // shownBody is the body of a stream that is passed on as it arrives. It sets
 // the trailers in Read, at the end of the body: net/http does so too, and a
 // proxy reads the trailer map only after that.
@@ -80,6 +128,7 @@ func (b *shownBody) Read(p []byte) (int, error) {
 	if err == io.EOF {
 		b.step.mu.Lock()
 		b.step.ended.trailer(b.trailer)
+		b.step.figures(b.trailer)
 		b.step.mu.Unlock()
 	}
 	return n, err

@@ -103,3 +103,38 @@ func TestStatusOfWatch(t *testing.T) {
 	require.Equal(t, "unchecked", watched.Status(), "past the chain")
 	require.Equal(t, "unchecked", resp.Header.Get("X-Toolmend-Status"))
 }
+
+// TestFigures: with Options.Figures the client sees what its answer cost, in
+// headers or, of a live stream, in trailers.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	speech := chat()
+	for _, stream := range []bool{false, true} {
+		script := []http.HandlerFunc{}
+		for _, arguments := range []string{`{}`, `{"n":"1"}`} { // invalid, then a number as text
+			body, kind := speech.whole("hi", arguments), "application/json"
+			if stream {
+				body, kind = speech.stream("hi", arguments), speech.kind
+			}
+			script = append(script, answer(200, body, "Content-Type", kind))
+		}
+		tr := transport.New(transport.Options{Figures: true}, argsvalidate.New(argsvalidate.Options{}))
+		ctx, watched := transport.Watch(t.Context())
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, serve(t, script...).URL+speech.path, strings.NewReader(speech.request(stream)))
+		require.NoError(t, err)
+		resp, err := (&http.Client{Transport: tr.RoundTripper(nil)}).Do(req)
+		require.NoError(t, err)
+		_, err = io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		h := resp.Header
+		if stream {
+			h = resp.Trailer
+		}
+		require.Equal(t, "valid", h.Get("X-Toolmend-Status"))
+		require.Equal(t, "2", h.Get("X-Toolmend-Attempts"))
+		require.Equal(t, "1", h.Get("X-Toolmend-Repaired"))
+		require.Regexp(t, `^\d+\.\d{3}$`, h.Get("X-Toolmend-Overhead-Ms"))
+		require.Positive(t, watched.ModelTime())
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
@@ -67,8 +68,12 @@ func (s *step) attempt(ctx context.Context, req *middleware.Request) (*middlewar
 	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	a.cancel = cancel
 	a.untie = context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	start := time.Now()
 	resp, err := s.send(ctx, a, own, body)
 	a.err = err
+	s.mu.Lock()
+	s.upstream += time.Since(start)
+	s.mu.Unlock()
 	if a.rest == nil {
 		a.untie()
 		cancel(nil)

@@ -42,8 +42,11 @@ type step struct {
 	heard    time.Time   // when the client got bytes last
 	first    []byte      // the body of the first model call
 	ended    ended       // values for the trailers of a live response
-	cleans   bool        // the provider refused the history, so it is cleaned before it is sent
-	panicked *Panic      // of a keep-alive
+	began    time.Time
+	upstream time.Duration // spent on model calls
+	repaired int           // repaired calls of the response
+	cleans   bool          // the provider refused the history, so it is cleaned before it is sent
+	panicked *Panic        // of a keep-alive
 }
 
 // outcome is what the client gets.
@@ -67,12 +70,13 @@ func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 		ended := false
 		defer func() {
 			if !ended {
-				s.call.end(nil, errGone)
+				s.call.end(nil, errGone, 0)
 			}
 			s.close(kept)
 		}()
 		o, passed := s.whole(s.ask(asked))
 		ended, kept = true, passed
+		s.describe(o.resp)
 		return o.resp, o.err
 	}
 	s.ready = make(chan outcome, 1)
@@ -95,8 +99,10 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	if s.panicked != nil {
 		resp, err = nil, s.panicked
 	}
+	s.repaired = repairedCalls(resp)
+	upstream := s.upstream
 	s.mu.Unlock()
-	s.call.end(resp, err)
+	s.call.end(resp, err, upstream)
 	return resp, err
 }
 
@@ -118,6 +124,7 @@ func (s *step) behind(asked *middleware.Request) {
 	}
 	o, passed := s.whole(resp, err)
 	ended, kept = true, passed
+	s.describe(o.resp)
 	s.ready <- o
 }
 
@@ -138,7 +145,7 @@ func (s *step) broken(value any) {
 			s.ready <- outcome{panicked: true, value: again}
 		}
 	}()
-	s.call.end(nil, err)
+	s.call.end(nil, err, 0)
 	switch {
 	case s.decided():
 		s.finish(nil, err)

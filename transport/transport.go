@@ -156,6 +156,11 @@ type Options struct {
 	// arguments are not a JSON object: CleanOnRefusal (0), CleanAlways or
 	// CleanNever.
 	CleanHistory CleanHistory
+	// Figures adds headers to the responses that the chain returned:
+	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
+	// the repaired calls of the response; and X-Toolmend-Overhead-Ms, the time
+	// that was not spent on model calls. In streams they are trailers.
+	Figures bool
 	// Base sends the requests of a Handler. It must not follow redirects. nil
 	// means http.DefaultTransport.
 	Base http.RoundTripper

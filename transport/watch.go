@@ -3,6 +3,7 @@ package transport
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -17,6 +18,7 @@ type Call struct {
 	report  middleware.Report
 	err     error
 	status  string
+	spent   time.Duration // on model calls
 }
 
 type callKey struct{}
@@ -59,6 +61,14 @@ func (c *Call) Status() string {
 	return c.status
 }
 
+// ModelTime returns the time that the attempts of Report took, from sending a
+// request until its response was read.
+func (c *Call) ModelTime() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.spent
+}
+
 // mark sets the status.
 func (c *Call) mark(status string) {
 	c.mu.Lock()
@@ -72,19 +82,20 @@ func (c *Call) begin(first bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.settled || first {
-		c.tally = middleware.Tally{}
+		c.tally, c.spent = middleware.Tally{}, 0
 	}
 	c.settled, c.err, c.status, c.report = false, nil, "", middleware.Report{Final: -1}
 }
 
-// end records the outcome of a request.
-func (c *Call) end(resp *middleware.Response, err error) {
+// end records the outcome of a request and the time that its model calls took.
+func (c *Call) end(resp *middleware.Response, err error, spent time.Duration) {
 	if !c.watched {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.settled, c.err = err == nil, err
+	c.spent += spent
 	c.tally.Add(resp, err)
 	resp, err = c.tally.Finish(resp, err)
 	c.report = middleware.ReportOf(resp, err)

@@ -1,0 +1,8 @@
+//go:build !unix
+
+package gateway
+
+const (
+	noFollow         = 0
+	readableByOthers = false
+)

@@ -1,0 +1,11 @@
+//go:build unix
+
+package gateway
+
+import "syscall"
+
+// noFollow makes opening a symbolic link fail.
+const noFollow = syscall.O_NOFOLLOW
+
+// readableByOthers says that the permissions of a file tell who can read it.
+const readableByOthers = true

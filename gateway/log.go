@@ -1,0 +1,40 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/toolmend/toolmend/transport"
+)
+
+// logger writes one record for each exchange, without content.
+type logger struct{ to *slog.Logger }
+
+func (l logger) observed(x *exchange) {
+	level := slog.LevelInfo
+	if x.status == "invalid" || x.err != nil {
+		level = slog.LevelWarn
+	}
+	usage, final := x.report.Usage(), x.final()
+	attrs := []slog.Attr{
+		slog.String("upstream", x.upstream), slog.String("mode", string(x.mode)), slog.String("format", x.dialect),
+		slog.String("model", x.model()), slog.String("client", x.client), slog.Int("http_status", x.code),
+		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
+		slog.Any("repairs", x.repairs()), slog.Any("issues", x.issues()),
+		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
+		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output),
+	}
+	if x.err != nil {
+		attrs = append(attrs, slog.String("error", errorCode(x.err)))
+	}
+	var broken *transport.Panic
+	if errors.As(x.err, &broken) {
+		level = slog.LevelError
+		attrs = append(attrs, slog.Any("panic", broken.Value), slog.String("stack", string(broken.Stack)))
+	}
+	for _, note := range x.report.Notes {
+		attrs = append(attrs, slog.String("note", note))
+	}
+	l.to.LogAttrs(context.Background(), level, "model call", attrs...)
+}

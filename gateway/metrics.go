@@ -1,0 +1,66 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/metric/noop"
+
+	"github.com/toolmend/toolmend/transport"
+)
+
+// metrics counts exchanges. Its labels have few values: a client cannot invent
+// one. Package tracing counts steps, attempts and tokens beside it.
+type metrics struct {
+	requests metric.Int64Counter     // by upstream, mode, format, HTTP status and status of the calls
+	duration metric.Float64Histogram // seconds, until the last byte
+	overhead metric.Float64Histogram // seconds that were not spent on model calls
+	repairs  metric.Int64Counter     // by rule
+	invalid  metric.Int64Counter     // calls, by the code of their first issue
+	panics   metric.Int64Counter
+	dropped  metric.Int64Counter // by what was dropped
+}
+
+// newMetrics returns the instruments of a provider; nil means none.
+func newMetrics(p metric.MeterProvider) (*metrics, error) {
+	if p == nil {
+		p = noop.NewMeterProvider()
+	}
+	meter := p.Meter("github.com/toolmend/toolmend/gateway")
+	var m metrics
+	var errs [7]error
+	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
+	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
+	m.overhead, errs[2] = meter.Float64Histogram("toolmend.gateway.overhead", metric.WithUnit("s"),
+		metric.WithDescription("Time that was not spent on model calls"), metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5))
+	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
+	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
+	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records and copies that were dropped because a queue was full"))
+	return &m, errors.Join(errs[:]...)
+}
+
+func (m *metrics) observed(x *exchange) {
+	ctx := context.Background()
+	where := metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect)))
+	m.requests.Add(ctx, 1, where, metric.WithAttributes(attribute.Int("http_status", x.code), attribute.String("status", x.status)))
+	m.duration.Record(ctx, x.duration.Seconds(), where)
+	m.overhead.Record(ctx, x.overhead().Seconds(), where)
+	for rule, n := range x.repairs() {
+		m.repairs.Add(ctx, int64(n), where, metric.WithAttributes(attribute.String("rule", rule)))
+	}
+	for code, n := range x.issues() {
+		m.invalid.Add(ctx, int64(n), where, metric.WithAttributes(attribute.String("code", code)))
+	}
+	var broken *transport.Panic
+	if errors.As(x.err, &broken) {
+		m.panics.Add(ctx, 1, where)
+	}
+}
+
+// drop counts something that was dropped.
+func (m *metrics) drop(what string) {
+	m.dropped.Add(context.Background(), 1, metric.WithAttributes(attribute.String("what", what)))
+}

@@ -1,0 +1,241 @@
+package gateway_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// lines is a buffer for concurrent writers.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+// run starts a gateway in front of an upstream with answers, sends one chat
+// request, and closes both.
+func run(t *testing.T, c gateway.Config, o gateway.Options, header http.Header, answers ...string) *http.Response {
+	to, _ := upstream(t, answers...)
+	c.Upstreams = []gateway.Upstream{{Name: "mock", URL: to}}
+	g, err := gateway.New(c, o)
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	req, err := http.NewRequest(http.MethodPost, s.URL+"/v1/chat/completions?key=secret-in-query", strings.NewReader(chatRequest("m")))
+	require.NoError(t, err)
+	req.Header = header.Clone()
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	_, err = io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	s.Close()
+	require.NoError(t, g.Close())
+	return resp
+}
+
+// secrets are request headers that must not show up in any output.
+func secrets() http.Header {
+	return http.Header{
+		"Authorization": {"Bearer secret-bearer"}, "X-Api-Key": {"secret-key"}, "Cookie": {"secret-cookie"},
+		"User-Agent": {"agent/1.0 (secret-comment)"}, "X-Request-Id": {"id-1"},
+	}
+}
+
+func TestHeadersOfAResponse(t *testing.T) {
+	t.Parallel()
+	resp := run(t, gateway.Config{}, gateway.Options{}, http.Header{}, chatAnswer(bad), chatAnswer(mending))
+	require.Equal(t, "valid", resp.Header.Get("X-Toolmend-Status"))
+	require.Equal(t, "2", resp.Header.Get("X-Toolmend-Attempts"))
+	require.Equal(t, "1", resp.Header.Get("X-Toolmend-Repaired"))
+	require.NotEmpty(t, resp.Header.Get("X-Toolmend-Overhead-Ms"))
+}
+
+// The log has one line for each model call, with figures and without content.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	var log lines
+	run(t, gateway.Config{}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, secrets(), chatAnswer(bad), chatAnswer(mending))
+	require.Equal(t, 1, strings.Count(log.String(), "\n"))
+	var got map[string]any
+	require.NoError(t, json.Unmarshal([]byte(log.String()), &got))
+	for key, want := range map[string]any{
+		"msg": "model call", "level": "INFO", "upstream": "mock", "mode": "enforce", "format": "openai-chat", "model": "m", "client": "agent/1.0",
+		"http_status": 200., "status": "valid", "attempts": 2., "calls": 1., "input_tokens": 2., "output_tokens": 2.,
+		"repairs": map[string]any{"mend.coerce": 1.}, "issues": map[string]any{"required": 1.},
+	} {
+		require.Equal(t, want, got[key], key)
+	}
+	require.Positive(t, got["overhead_ms"])
+	require.NotContains(t, log.String(), "secret")
+	require.NotContains(t, log.String(), "a.txt")
+}
+
+// An invalid answer that was passed on, and a panic, are logged louder.
+func TestLogLevels(t *testing.T) {
+	t.Parallel()
+	var log lines
+	run(t, gateway.Config{Settings: gateway.Settings{Mode: gateway.Repair}}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, http.Header{}, chatAnswer(bad))
+	require.Contains(t, log.String(), `"level":"WARN"`)
+	require.Contains(t, log.String(), `"status":"invalid"`)
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	run(t, gateway.Config{}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, http.Header{}, chatAnswer(bad), chatAnswer(mending))
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	sums := map[string]int64{}
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
+				for _, p := range sum.DataPoints {
+					sums[m.Name] += p.Value
+				}
+			}
+		}
+	}
+	for name, want := range map[string]int64{"toolmend.gateway.requests": 1, "toolmend.gateway.repairs": 1, "toolmend.gateway.invalid_calls": 1, "toolmend.steps": 1, "toolmend.attempts": 2} {
+		require.Equal(t, want, sums[name], name)
+	}
+}
+
+// A record has a line for each answer of the upstream, before any repair.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	for _, content := range []bool{false, true} {
+		file := filepath.Join(t.TempDir(), "calls.jsonl")
+		run(t, gateway.Config{Record: gateway.Record{File: file, Content: content, Headers: []string{"X-Request-Id"}}}, gateway.Options{}, secrets(), chatAnswer(bad), chatAnswer(mending))
+		info, err := os.Stat(file)
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		require.NotContains(t, string(b), "secret")
+		require.Equal(t, content, strings.Contains(string(b), "Read a.txt."), "messages")
+		type line struct {
+			Attempt, Attempts int
+			Final             bool
+			Status, Model     string
+			FinishReason      string `json:"finish_reason"`
+			Headers           map[string]string
+			Tools             []struct{ Name string }
+			ToolCalls         []struct {
+				Name, Arguments string
+				Issues, Repairs []struct{ Code, Pointer string }
+			} `json:"tool_calls"`
+		}
+		var got []line
+		for s := bufio.NewScanner(bytes.NewReader(b)); s.Scan(); {
+			var l line
+			require.NoError(t, json.Unmarshal(s.Bytes(), &l))
+			got = append(got, l)
+		}
+		require.Len(t, got, 2)
+		require.Equal(t, bad, got[0].ToolCalls[0].Arguments)
+		require.Equal(t, "required", got[0].ToolCalls[0].Issues[0].Code)
+		require.False(t, got[0].Final)
+		require.Equal(t, mending, got[1].ToolCalls[0].Arguments, "as sent")
+		require.Equal(t, "mend.coerce", got[1].ToolCalls[0].Repairs[0].Code)
+		require.Equal(t, "/lines", got[1].ToolCalls[0].Repairs[0].Pointer)
+		require.True(t, got[1].Final)
+		for i, l := range got {
+			require.Equal(t, []any{i + 1, 2, "valid", "m", "tool_calls", "read_file", "id-1"},
+				[]any{l.Attempt, l.Attempts, l.Status, l.Model, l.FinishReason, l.Tools[0].Name, l.Headers["x-request-id"]})
+		}
+	}
+}
+
+// A link, a directory and a file that others can read are refused at the start.
+func TestRecordFileIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "open")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	require.NoError(t, os.Chmod(file, 0o644))
+	link := filepath.Join(dir, "link")
+	require.NoError(t, os.Symlink(filepath.Join(dir, "target"), link))
+	for name, want := range map[string]string{file: "chmod 600", link: "must be a regular file", dir: "must be a regular file"} {
+		_, err := gateway.New(gateway.Config{Record: gateway.Record{File: name}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{})
+		require.ErrorContains(t, err, want)
+	}
+	_, err := os.Lstat(filepath.Join(dir, "target"))
+	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = gateway.New(gateway.Config{Record: gateway.Record{Headers: []string{"x-api-key"}}, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{})
+	require.ErrorContains(t, err, "credential")
+}
+
+// A full file is renamed, and the oldest is removed.
+func TestRecordRotates(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "calls.jsonl")
+	for range 5 {
+		run(t, gateway.Config{Record: gateway.Record{File: file, MaxSize: 10, Files: 3}}, gateway.Options{}, http.Header{}, chatAnswer(good))
+	}
+	found, err := filepath.Glob(file + "*")
+	require.NoError(t, err)
+	require.Equal(t, []string{file, file + ".1", file + ".2"}, found)
+}
+
+func TestOwnPages(t *testing.T) {
+	t.Parallel()
+	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })
+	get := func(h http.Handler, path string) (int, string) {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil))
+		return w.Code, w.Body.String()
+	}
+	for listen, metrics := range map[string]int{"": http.StatusOK, "127.0.0.1:0": http.StatusOK} {
+		g, err := gateway.New(gateway.Config{Listen: listen, Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{Metrics: page})
+		require.NoError(t, err)
+		for _, p := range []string{"/_toolmend/healthz", "/_toolmend/readyz"} {
+			code, body := get(g, p)
+			require.Equal(t, http.StatusOK, code)
+			require.Equal(t, "ok\n", body)
+		}
+		code, _ := get(g, "/_toolmend/metrics")
+		require.Equal(t, metrics, code)
+		code, _ = get(g, "/_toolmend/other")
+		require.Equal(t, http.StatusNotFound, code, "never sent to the upstream")
+		g.Drain()
+		code, _ = get(g, "/_toolmend/readyz")
+		require.Equal(t, http.StatusServiceUnavailable, code)
+		require.NoError(t, g.Close())
+	}
+	g, err := gateway.New(gateway.Config{AdminListen: "127.0.0.1:0", Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{Metrics: page})
+	require.NoError(t, err)
+	code, _ := get(g, "/_toolmend/metrics")
+	require.Equal(t, http.StatusNotFound, code, "only on the admin listener")
+	code, body := get(g.Admin(), "/_toolmend/metrics")
+	require.Equal(t, http.StatusOK, code)
+	require.Equal(t, "metrics", body)
+}

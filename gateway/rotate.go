@@ -1,0 +1,88 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// rotated is a file that is renamed when it is full: name becomes name.1,
+// name.1 becomes name.2, and so on. The oldest is removed.
+type rotated struct {
+	name  string
+	most  int64 // bytes of one file
+	files int
+	to    *os.File
+	size  int64
+}
+
+// openRotated opens the file for appending, or creates it so that only its owner
+// can read it. A symbolic link is not followed.
+func openRotated(name string, most int64, files int) (*rotated, error) {
+	r := &rotated{name: name, most: most, files: files}
+	return r, r.open()
+}
+
+func (r *rotated) open() error {
+	if info, err := os.Lstat(r.name); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: must be a regular file", r.name)
+	}
+	f, err := os.OpenFile(r.name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|noFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode().Perm()&0o077 != 0 && readableByOthers {
+		err = fmt.Errorf("%s: other users can read it: run chmod 600 %s", r.name, r.name)
+	}
+	if err != nil {
+		_ = f.Close()
+		return err
+	}
+	r.to, r.size = f, info.Size()
+	return nil
+}
+
+// Write writes p into one file.
+func (r *rotated) Write(p []byte) (int, error) {
+	if r.to == nil || r.size > 0 && r.size+int64(len(p)) > r.most {
+		if err := r.rotate(); err != nil {
+			return 0, err
+		}
+	}
+	n, err := r.to.Write(p)
+	r.size += int64(n)
+	return n, err
+}
+
+func (r *rotated) rotate() error {
+	full := r.to != nil
+	if err := r.Close(); err != nil {
+		return err
+	}
+	for n := r.files - 1; full && n > 0; n-- {
+		from := r.name
+		if n > 1 {
+			from = fmt.Sprintf("%s.%d", r.name, n-1)
+		}
+		if err := os.Rename(from, fmt.Sprintf("%s.%d", r.name, n)); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if full && r.files == 1 {
+		if err := os.Remove(r.name); err != nil {
+			return err
+		}
+	}
+	return r.open()
+}
+
+// Close closes the file.
+func (r *rotated) Close() error {
+	if r.to == nil {
+		return nil
+	}
+	f := r.to
+	r.to = nil
+	return f.Close()
+}
