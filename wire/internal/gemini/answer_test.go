@@ -1,8 +1,8 @@
 package gemini_test
 
 import (
-	"encoding/json"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -11,25 +11,26 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-func answer(t testing.TB, body string) *middleware.Response {
+func decodeResponse(t testing.TB, body string) *middleware.Response {
 	t.Helper()
-	resp, err := wire.DecodeResponse(request(t, plainRequest), []byte(body))
+	resp, err := format.DecodeResponse(decodeRequest(t, plainRequest), []byte(body))
 	require.NoError(t, err)
 	return resp
 }
 
-func answered(t testing.TB, resp *middleware.Response) string {
+func encodeResponse(t testing.TB, resp *middleware.Response) string {
 	t.Helper()
-	body, err := wire.EncodeResponse(resp)
+	body, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	return string(body)
 }
 
 func TestAnswerView(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, callAnswer)
+	resp := decodeResponse(t, callAnswer)
 	require.Equal(t, "Let me look.", resp.Message.Text())
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 	require.Equal(t, "gemini-x", resp.Model)
@@ -38,7 +39,7 @@ func TestAnswerView(t *testing.T) {
 	require.Equal(t, `{"city": "Bergen"}`, resp.Message.ToolCalls[0].Arguments)
 	require.NotNil(t, resp.Message.ToolCalls[0].Native)
 
-	later, err := wire.DecodeResponse(request(t, fullRequest), []byte(callAnswer))
+	later, err := format.DecodeResponse(decodeRequest(t, fullRequest), []byte(callAnswer))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_3", later.Message.ToolCalls[0].ID, "by its place in the conversation")
 }
@@ -46,14 +47,14 @@ func TestAnswerView(t *testing.T) {
 // Each chunk's part stays a part of its own, signed or not.
 func TestStreamView(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, callStream)
+	resp := decodeResponse(t, callStream)
 	require.Equal(t, []middleware.Message{{Role: middleware.RoleAssistant,
 		Parts: []middleware.Part{{Kind: middleware.PartReasoning, Text: "hm"}, {Text: "Let me "}, {Text: "look."}, {}},
 		ToolCalls: []middleware.ToolCall{
 			{ID: "toolmend_1", Name: "wind", Arguments: `{"city": "Bergen"}`},
-			{ID: "toolmend_2", Name: "wind", Arguments: `{"city": "Oslo"}`}}}}, bare([]middleware.Message{resp.Message}))
+			{ID: "toolmend_2", Name: "wind", Arguments: `{"city": "Oslo"}`}}}}, withoutNative([]middleware.Message{resp.Message}))
 	require.Equal(t, middleware.Usage{Input: 10, Output: 6}, resp.Usage, "the last figures count")
-	array := answer(t, arrayStream)
+	array := decodeResponse(t, arrayStream)
 	require.Equal(t, "Let me look.", array.Message.Text())
 	require.Len(t, array.Message.ToolCalls, 1)
 	require.Equal(t, middleware.FinishToolCalls, array.FinishReason, "a number for a word")
@@ -66,7 +67,7 @@ func TestFinishReasons(t *testing.T) {
 		`"SAFETY"`: middleware.FinishFilter, `"RECITATION"`: middleware.FinishFilter, `"BLOCKLIST"`: middleware.FinishFilter, `4`: middleware.FinishFilter,
 		`"PROHIBITED_CONTENT"`: middleware.FinishFilter, `"SPII"`: middleware.FinishFilter, `"OTHER"`: "OTHER", `"NEW_WORD"`: "NEW_WORD", `12`: "12",
 	} {
-		resp := answer(t, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":`+word+`}]}`)
+		resp := decodeResponse(t, `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":`+word+`}]}`)
 		require.Equal(t, want, resp.FinishReason, word)
 	}
 }
@@ -74,27 +75,27 @@ func TestFinishReasons(t *testing.T) {
 func TestBlockedPrompt(t *testing.T) {
 	t.Parallel()
 	const body = `{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"},"usageMetadata":{"promptTokenCount":8}}`
-	resp := answer(t, body)
+	resp := decodeResponse(t, body)
 	require.Equal(t, middleware.FinishFilter, resp.FinishReason)
 	require.Equal(t, middleware.RoleAssistant, resp.Message.Role)
 	require.Equal(t, int64(8), resp.Usage.Input)
-	require.Equal(t, body, answered(t, resp))
+	require.Equal(t, body, encodeResponse(t, resp))
 	resp.Message.Parts = []middleware.Part{{Text: "x"}}
-	_, err := wire.EncodeResponse(resp)
+	_, err := format.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 
 func TestOtherCandidates(t *testing.T) {
 	t.Parallel()
 	const body = `{"candidates":[{"content":{"parts":[{"text":"a"}]},"finishReason":"STOP"},{"index":1,"content":{"parts":[{"text":"b"}]},"finishReason":"STOP"}]}`
-	resp := answer(t, body)
+	resp := decodeResponse(t, body)
 	require.Equal(t, "a", resp.Message.Text())
 	require.Len(t, resp.Choices, 1)
 	require.Equal(t, "b", resp.Choices[0].Text())
 	resp.Message.Parts[0].Text = "c"
-	require.Equal(t, strings.Replace(body, `"a"`, `"c"`, 1), answered(t, resp))
+	require.Equal(t, strings.Replace(body, `"a"`, `"c"`, 1), encodeResponse(t, resp))
 	resp.Choices[0].Parts[0].Text = "d"
-	_, err := wire.EncodeResponse(resp)
+	_, err := format.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
 
@@ -105,9 +106,9 @@ func TestRefusedCalls(t *testing.T) {
 	for _, word := range []string{`"MALFORMED_FUNCTION_CALL"`, `"UNEXPECTED_TOOL_CALL"`, `"TOO_MANY_TOOL_CALLS"`, `10`} {
 		for _, body := range []string{
 			`{"candidates":[{"content":{},"finishReason":` + word + `,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`,
-			sse(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`, `{"candidates":[{"finishReason":`+word+`,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`),
+			eventStream(`{"candidates":[{"content":{"parts":[{"text":""}]}}]}`, `{"candidates":[{"finishReason":`+word+`,"finishMessage":"Malformed function call: wind(city="}],"usageMetadata":{"promptTokenCount":8,"thoughtsTokenCount":3}}`),
 		} {
-			_, err := wire.DecodeResponse(nil, []byte(body))
+			_, err := format.DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
 			var refused *middleware.ModelError
 			require.ErrorAs(t, err, &refused)
@@ -118,11 +119,11 @@ func TestRefusedCalls(t *testing.T) {
 		}
 	}
 	const body = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"sea","args":{}}}]},"finishReason":"UNEXPECTED_TOOL_CALL"}]}`
-	resp := answer(t, body)
+	resp := decodeResponse(t, body)
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-	require.Equal(t, body, answered(t, resp))
+	require.Equal(t, body, encodeResponse(t, resp))
 	resp.Message.ToolCalls[0].Name = "wind"
-	require.Equal(t, strings.NewReplacer(`sea`, `wind`, `UNEXPECTED_TOOL_CALL`, `STOP`).Replace(body), answered(t, resp), "now it is as expected")
+	require.Equal(t, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind","args":{}}}]},"finishReason":"STOP"}]}`, encodeResponse(t, resp), "now it is as expected")
 }
 
 func TestNotAnAnswer(t *testing.T) {
@@ -144,7 +145,7 @@ func TestNotAnAnswer(t *testing.T) {
 		"endless answers": `{"candidates":[` + strings.Repeat(`{},`, 1000) + `{}]}`,
 		"a number inside": `[{"candidates":[{"finishReason":"STOP"}]},]`,
 	} {
-		_, err := wire.DecodeResponse(nil, []byte(body))
+		_, err := format.DecodeResponse(nil, []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
@@ -162,54 +163,55 @@ func TestIncompleteAnswers(t *testing.T) {
 		"half its elements": arrayStream[:120],
 		"figures only":      `{"usageMetadata":{"promptTokenCount":3}}`,
 	} {
-		_, err := wire.DecodeResponse(nil, []byte(body))
+		_, err := format.DecodeResponse(nil, []byte(body))
 		require.ErrorIs(t, err, codec.ErrIncomplete, name)
 		require.ErrorIs(t, err, io.ErrUnexpectedEOF, name)
 	}
 }
 
+// Each edit changes what it has to and nothing else: see the files of
+// testdata/TestAnswerEdits.
 func TestAnswerEdits(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		body     string
-		edit     func(*middleware.Response)
-		old, new string
-	}{
-		"arguments":     {callAnswer, func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"city":"Ås"}` }, `{"city": "Bergen"}`, `{"city":"Ås"}`},
-		"in a stream":   {callStream, func(r *middleware.Response) { r.Message.ToolCalls[1].Arguments = "{\n}" }, `{"city": "Oslo"}`, `{ }`},
-		"in an array":   {arrayStream, func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "{\n}" }, `{"city": "Bergen"}`, "{\n}"},
-		"a name":        {callStream, func(r *middleware.Response) { r.Message.ToolCalls[0].Name = "sea" }, `"wind"`, `"sea"`},
-		"another place": {callStream, func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "toolmend_7" }, ``, ``},
-		"an id":         {callStream, func(r *middleware.Response) { r.Message.ToolCalls[1].ID = "x" }, `{"city": "Oslo"}`, `{"city": "Oslo"},"id":"x"`},
-		"text":          {callStream, func(r *middleware.Response) { r.Message.Parts[2].Text = "ask." }, `"look."`, `"ask."`},
-		"reasoning":     {callStream, func(r *middleware.Response) { r.Message.Parts[0].Text = "" }, `"hm"`, `""`},
-		"signed text":   {callStream, func(r *middleware.Response) { r.Message.Parts[3].Text = "!" }, `"text": "","thought`, `"text": "!","thought`},
-		"a call less":   {callStream, func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[:1] }, `{"functionCall": {"name": "wind","args": {"city": "Oslo"}}}`, ``},
-		"a call more": {callStream, func(r *middleware.Response) {
+	type resp = *middleware.Response
+	tide := middleware.ToolCall{Name: "tide", Arguments: "{}"}
+	length := func(r resp) { r.FinishReason = middleware.FinishLength }
+	edits := map[string]func(resp){
+		"arguments":     func(r resp) { r.Message.ToolCalls[0].Arguments = `{"city":"Ås"}` },
+		"in a stream":   func(r resp) { r.Message.ToolCalls[1].Arguments = "{\n}" },
+		"in an array":   func(r resp) { r.Message.ToolCalls[0].Arguments = "{\n}" },
+		"a name":        func(r resp) { r.Message.ToolCalls[0].Name = "sea" },
+		"another place": func(r resp) { r.Message.ToolCalls[0].ID = "toolmend_7" },
+		"an id":         func(r resp) { r.Message.ToolCalls[1].ID = "x" },
+		"text":          func(r resp) { r.Message.Parts[2].Text = "ask." },
+		"reasoning":     func(r resp) { r.Message.Parts[0].Text = "" },
+		"signed text":   func(r resp) { r.Message.Parts[3].Text = "!" },
+		"a call less":   func(r resp) { r.Message.ToolCalls = r.Message.ToolCalls[:1] },
+		"a call more": func(r resp) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "x", Name: "tide", Arguments: "{}"})
-		}, `{"city": "Oslo"}}}`, `{"city": "Oslo"}}},{"functionCall":{"id":"x","name":"tide","args":{}}}`},
-		"another call": {callAnswer, func(r *middleware.Response) {
+		},
+		"another call": func(r resp) {
 			r.Message.ToolCalls = []middleware.ToolCall{{ID: "toolmend_1", Name: "tide", Arguments: "{}"}}
-		}, callAnswer[strings.Index(callAnswer, "{\n            \"functionCall"):strings.Index(callAnswer, "\n        ],\n        \"role")], `{"functionCall":{"name":"tide","args":{}}}`},
-		"no call before": {`{"candidates":[{"finishReason":"STOP"}]}`, func(r *middleware.Response) {
-			r.Message.ToolCalls = []middleware.ToolCall{{Name: "tide", Arguments: "{}"}}
-		}, `"STOP"`, `"STOP","content":{"parts":[{"functionCall":{"name":"tide","args":{}}}],"role":"model"}`},
-		"no parts before":   {`{"candidates":[{"content":{"role":"model"},"finishReason":"STOP"}]}`, func(r *middleware.Response) { r.Message.Parts = []middleware.Part{{Text: "a"}} }, `"model"`, `"model","parts":[{"text":"a"}]`},
-		"the end":           {callAnswer, func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, `"STOP"`, `"MAX_TOKENS"`},
-		"the end, filter":   {callAnswer, func(r *middleware.Response) { r.FinishReason = middleware.FinishFilter }, `"STOP"`, `"SAFETY"`},
-		"the end, a number": {arrayStream, func(r *middleware.Response) { r.FinishReason = middleware.FinishLength }, `"finishReason": 1`, `"finishReason": 2`},
-		"the same end":      {callAnswer, func(r *middleware.Response) { r.FinishReason = middleware.FinishStop }, ``, ``},
-		"the model":         {callAnswer, func(r *middleware.Response) { r.Model = "m" }, `"gemini-x"`, `"m"`},
-		"input":             {callAnswer, func(r *middleware.Response) { r.Usage.Input += 100 }, `10, "candidatesTokenCount": 5, "toolUsePromptTokenCount": 3, "totalTokenCount": 25`, `110, "candidatesTokenCount": 5, "toolUsePromptTokenCount": 3, "totalTokenCount": 125`},
-		"output":            {callAnswer, func(r *middleware.Response) { r.Usage.Output++ }, `"candidatesTokenCount": 5, "toolUsePromptTokenCount": 3, "totalTokenCount": 25`, `"candidatesTokenCount": 6, "toolUsePromptTokenCount": 3, "totalTokenCount": 26`},
-		"reasoning figure":  {arrayStream, func(r *middleware.Response) { r.Usage.Output += 2; r.Usage.Reasoning += 2 }, `"candidatesTokenCount": 6`, `"candidatesTokenCount": 6,"thoughtsTokenCount":2`},
-		"no figures":        {`{"candidates":[{"finishReason":"STOP"}]}`, func(r *middleware.Response) { r.Usage.Input = 5 }, ``, ``},
-	} {
+		},
+		"no call before":    func(r resp) { r.Message.ToolCalls = []middleware.ToolCall{tide} },
+		"no parts before":   func(r resp) { r.Message.Parts = []middleware.Part{{Text: "a"}} },
+		"the end":           length,
+		"the end, filter":   func(r resp) { r.FinishReason = middleware.FinishFilter },
+		"the end, a number": length,
+		"the same end":      func(r resp) { r.FinishReason = middleware.FinishStop },
+		"the model":         func(r resp) { r.Model = "m" },
+		"input":             func(r resp) { r.Usage.Input += 100 },
+		"output":            func(r resp) { r.Usage.Output++ },
+		"reasoning figure":  func(r resp) { r.Usage.Output += 2; r.Usage.Reasoning += 2 },
+		"no figures":        func(r resp) { r.Usage.Input = 5 },
+	}
+	codectest.EachHasAFile(t, maps.Keys(edits))
+	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
-			c.edit(resp)
-			require.Equal(t, strings.Replace(c.body, c.old, c.new, 1), answered(t, resp))
+			resp := decodeResponse(t, codectest.Body(t, "before"))
+			edit(resp)
+			codectest.Expect(t, "after", encodeResponse(t, resp))
 		})
 	}
 }
@@ -235,9 +237,9 @@ func TestAnswerRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, callAnswer)
+			resp := decodeResponse(t, callAnswer)
 			edit(resp)
-			_, err := wire.EncodeResponse(resp)
+			_, err := format.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
 		})
 	}
@@ -251,21 +253,21 @@ func TestAnswerTwice(t *testing.T) {
 		`{"candidates":[{"content":{},"content":{"parts":[{"functionCall":{"name":"a"}}]},"finishReason":"STOP"}]}`,
 		`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","name":"a","args":{},"args":{}}}]},"finishReason":"STOP"}]}`,
 	} {
-		_, err := wire.DecodeResponse(nil, []byte(body))
+		_, err := format.DecodeResponse(nil, []byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, body)
 	}
-	resp := answer(t, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","args":{"b":1,"b":2}}}]},"finishReason":"STOP"}]}`)
+	resp := decodeResponse(t, `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","args":{"b":1,"b":2}}}]},"finishReason":"STOP"}]}`)
 	resp.Message.ToolCalls[0].Arguments = `{"b":2}`
-	require.Contains(t, answered(t, resp), `"args":{"b":2}}`, "in the arguments it is for mending")
+	require.Contains(t, encodeResponse(t, resp), `"args":{"b":2}}`, "in the arguments it is for mending")
 }
 
 // A call of another answer is written as it stood there, with its signature.
 func TestCallOfAnotherAnswer(t *testing.T) {
 	t.Parallel()
-	resp, other := answer(t, laterStream), answer(t, callAnswer)
+	resp, other := decodeResponse(t, laterStream), decodeResponse(t, callAnswer)
 	other.Message.ToolCalls[0].Arguments = `{"city":"Ås"}`
 	resp.Message.ToolCalls = other.Message.ToolCalls
-	body := answered(t, resp)
+	body := encodeResponse(t, resp)
 	require.Contains(t, body, `"thoughtSignature": "c2ln"`)
 	require.Contains(t, body, `{"city":"Ås"}`)
 	require.NotContains(t, body, "Tromsø")
@@ -275,20 +277,20 @@ func TestCallOfAnotherAnswer(t *testing.T) {
 // unless it is changed.
 func TestArgumentsInPieces(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, partialStream)
+	resp := decodeResponse(t, partialStream)
 	require.Len(t, resp.Message.ToolCalls, 1)
 	require.Empty(t, resp.Message.Parts)
 	require.Equal(t, "wind", resp.Message.ToolCalls[0].Name)
 	require.Equal(t, `{"place":{"city":"Bergen"},"days":[3],"a b":true}`, resp.Message.ToolCalls[0].Arguments)
-	require.Equal(t, partialStream, answered(t, resp))
+	require.Equal(t, partialStream, encodeResponse(t, resp))
 	resp.Message.ToolCalls[0].Arguments = `{"n":1}`
-	body := answered(t, resp)
+	body := encodeResponse(t, resp)
 	require.NotContains(t, body, "partialArgs")
-	again := answer(t, body)
+	again := decodeResponse(t, body)
 	require.Equal(t, resp.Message.ToolCalls[0].Arguments, again.Message.ToolCalls[0].Arguments)
 	require.Contains(t, again.Message.ToolCalls[0].Native.Raw, "c2ln")
 	resp.Message.ToolCalls = nil
-	require.NotContains(t, answered(t, resp), "functionCall")
+	require.NotContains(t, encodeResponse(t, resp), "functionCall")
 
 	head := `{"functionCall":{"name":"a","willContinue":true}}`
 	piece := func(args string) string { return `{"functionCall":{"partialArgs":[` + args + `]}}` }
@@ -311,7 +313,7 @@ func TestArgumentsInPieces(t *testing.T) {
 		"no value":         {head, piece(`{"jsonPath":"$.a"}`)},
 		"too deep":         {head, piece(`{"jsonPath":"$` + strings.Repeat(".a", 65) + `","boolValue":true}`)},
 	} {
-		_, err := wire.DecodeResponse(nil, []byte(`{"candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`))
+		_, err := format.DecodeResponse(nil, []byte(`{"candidates":[{"content":{"parts":[`+strings.Join(parts, ",")+`]},"finishReason":"STOP"}]}`))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
@@ -320,12 +322,12 @@ func TestArgumentsInPieces(t *testing.T) {
 func TestCallBehindOneInPieces(t *testing.T) {
 	t.Parallel()
 	whole := `{"functionCall":{"name":"calm","args":{"n":1}}}`
-	resp := answer(t, strings.Replace(partialStream, `"parts": [`, `"parts": [`+whole+`,`, 1))
+	resp := decodeResponse(t, strings.Replace(partialStream, `"parts": [`, `"parts": [`+whole+`,`, 1))
 	calls := resp.Message.ToolCalls
 	require.Len(t, calls, 2)
 	require.Equal(t, "calm", calls[0].Name)
 	calls[0], calls[1] = calls[1], calls[0]
-	again := answer(t, answered(t, resp)).Message.ToolCalls
+	again := decodeResponse(t, encodeResponse(t, resp)).Message.ToolCalls
 	require.Len(t, again, 2)
 	for i, c := range again {
 		require.Equal(t, calls[i].Name, c.Name)
@@ -336,13 +338,10 @@ func TestCallBehindOneInPieces(t *testing.T) {
 func TestStoredAnswer(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{callAnswer, callStream, arrayStream} {
-		b, err := json.Marshal(answer(t, body))
-		require.NoError(t, err)
-		stored := new(middleware.Response)
-		require.NoError(t, json.Unmarshal(b, stored))
-		require.Equal(t, body, answered(t, stored))
+		stored := throughJSON(t, decodeResponse(t, body))
+		require.Equal(t, body, encodeResponse(t, stored))
 		stored.Message.ToolCalls[0].Arguments = `{"city":"Ås"}`
-		require.Equal(t, strings.Replace(body, `{"city": "Bergen"}`, `{"city":"Ås"}`, 1), answered(t, stored))
+		require.Equal(t, strings.Replace(body, `{"city": "Bergen"}`, `{"city":"Ås"}`, 1), encodeResponse(t, stored))
 	}
 }
 
@@ -351,22 +350,22 @@ func TestErrors(t *testing.T) {
 	const slow = `{"error":{"code":429,"message":"Quota\nexceeded","status":"RESOURCE_EXHAUSTED","details":[{"@type":"type.googleapis.com/google.rpc.Help"},` +
 		`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"13.5s"}]}}`
 	for _, body := range []string{slow, "[" + slow + "]"} {
-		e := wire.DecodeError(429, nil, []byte(body))
+		e := format.DecodeError(429, nil, []byte(body))
 		require.Equal(t, 429, e.StatusCode)
 		require.Equal(t, "RESOURCE_EXHAUSTED", e.Code)
 		require.Equal(t, 13500*time.Millisecond, e.RetryAfter)
 		require.Contains(t, e.Error(), "Quota exceeded")
 	}
 	for name, body := range map[string]string{"a page": "<html>", "nothing": "", "another form": `{"error":"x"}`, "an empty one": `{"error":{}}`, "a list": `[]`} {
-		require.Contains(t, wire.DecodeError(502, nil, []byte(body)).Error(), "no error of this format", name)
+		require.Contains(t, format.DecodeError(502, nil, []byte(body)).Error(), "no error of this format", name)
 	}
 	for name, body := range map[string]string{
 		"an object":             slow,
 		"an array":              "[" + slow + "]",
-		"an event":              sse(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, slow),
-		"no event, in a stream": sse(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`) + strings.ReplaceAll(slow, ",", ",\n"),
+		"an event":              eventStream(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, slow),
+		"no event, in a stream": eventStream(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`) + strings.ReplaceAll(slow, ",", ",\n"),
 	} {
-		s := wire.NewStream(nil, nil)
+		s := format.NewStream(nil, nil)
 		_, err := s.Write([]byte(body))
 		require.NoError(t, err, name)
 		require.LessOrEqual(t, s.Safe(), strings.Index(body, `{"error"`), name)
@@ -377,11 +376,11 @@ func TestErrors(t *testing.T) {
 		require.Equal(t, 13500*time.Millisecond, failed.RetryAfter, name)
 	}
 	require.JSONEq(t, `{"error":{"code":400,"message":"no \"x\"","status":"INVALID_ARGUMENT","details":[
-		{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"invalid_tool_call","domain":"toolmend"}]}}`, string(wire.EncodeError(400, "invalid_tool_call", `no "x"`)))
-	require.Contains(t, string(wire.EncodeError(503, "", "m")), `"UNAVAILABLE"`)
-	e := wire.DecodeError(503, nil, []byte(`{"error":{"code":999,"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"NaNs"}]}}`))
+		{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"invalid_tool_call","domain":"toolmend"}]}}`, string(format.EncodeError(400, "invalid_tool_call", `no "x"`)))
+	require.Contains(t, string(format.EncodeError(503, "", "m")), `"UNAVAILABLE"`)
+	e := format.DecodeError(503, nil, []byte(`{"error":{"code":999,"details":[{"@type":"x/google.rpc.RetryInfo","retryDelay":"NaNs"}]}}`))
 	require.Equal(t, "999", e.Code)
 	require.Zero(t, e.RetryAfter)
-	e = wire.DecodeError(503, nil, []byte(strings.Replace(slow, "13.5s", "315360000s", 1)))
+	e = format.DecodeError(503, nil, []byte(strings.Replace(slow, "13.5s", "315360000s", 1)))
 	require.Equal(t, 315360000*time.Second, e.RetryAfter)
 }

@@ -6,11 +6,11 @@ func BenchmarkRequest(b *testing.B) {
 	body := []byte(fullRequest)
 	b.ReportAllocs()
 	for b.Loop() {
-		req, err := wire.DecodeRequest(body)
+		req, err := format.DecodeRequest(body)
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := wire.EncodeRequest(req); err != nil {
+		if _, err := format.EncodeRequest(req); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -21,11 +21,11 @@ func BenchmarkAnswer(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				resp, err := wire.DecodeResponse(nil, []byte(body))
+				resp, err := format.DecodeResponse(nil, []byte(body))
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := wire.EncodeResponse(resp); err != nil {
+				if _, err := format.EncodeResponse(resp); err != nil {
 					b.Fatal(err)
 				}
 			}

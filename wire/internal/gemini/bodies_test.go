@@ -62,8 +62,8 @@ const callAnswer = `{
 }
 `
 
-// sse frames chunks as the provider does.
-func sse(chunks ...string) string {
+// eventStream frames chunks as the provider does.
+func eventStream(chunks ...string) string {
 	out := ""
 	for _, c := range chunks {
 		out += "data: " + c + "\r\n\r\n"
@@ -71,7 +71,7 @@ func sse(chunks ...string) string {
 	return out
 }
 
-var callStream = sse(
+var callStream = eventStream(
 	`{"candidates": [{"content": {"parts": [{"text": "hm","thought": true}],"role": "model"},"index": 0}],"usageMetadata": {"promptTokenCount": 10,"totalTokenCount": 10},"modelVersion": "gemini-x","responseId": "r-1"}`,
 	`{"candidates": [{"content": {"parts": [{"text": "Let me "}],"role": "model"},"index": 0}],"modelVersion": "gemini-x","responseId": "r-1"}`,
 	`{"candidates": [{"content": {"parts": [{"text": "look."}],"role": "model"},"index": 0}],"modelVersion": "gemini-x","responseId": "r-1"}`,
@@ -93,13 +93,13 @@ const arrayStream = `[{
 ]`
 
 // laterStream is the answer to a re-ask.
-var laterStream = sse(
+var laterStream = eventStream(
 	`{"candidates": [{"content": {"parts": [{"text": "Again: "}],"role": "model"},"index": 0}],"responseId": "r-2"}`,
 	`{"candidates": [{"content": {"parts": [{"functionCall": {"name": "wind","args": {"city": "Tromsø"}}}],"role": "model"},"finishReason": "STOP","index": 0}],"usageMetadata": {"promptTokenCount": 30,"candidatesTokenCount": 8},"responseId": "r-2"}`,
 )
 
 // partialStream has a call whose arguments come in pieces.
-var partialStream = sse(
+var partialStream = eventStream(
 	`{"candidates": [{"content": {"role": "model","parts": [{"functionCall": {"name": "wind","willContinue": true},"thoughtSignature": "c2ln"}]}}],"responseId": "r-1"}`,
 	`{"candidates": [{"content": {"role": "model","parts": [{"functionCall": {"partialArgs": [{"jsonPath": "$.place.city","stringValue": "Ber","willContinue": true}],"willContinue": true}}]}}],"responseId": "r-1"}`,
 	`{"candidates": [{"content": {"role": "model","parts": [{"functionCall": {"partialArgs": [{"jsonPath": "$.place.city","stringValue": "gen"},{"jsonPath": "$.days[0]","numberValue": 3},{"jsonPath": "$['a b']","boolValue": true}],"willContinue": true}}]}}],"responseId": "r-1"}`,

@@ -49,25 +49,25 @@ func TestFreshRequest(t *testing.T) {
 		"generationConfig":{"topK":4,"temperature":1.0,"maxOutputTokens":50,"stopSequences":["END"]},
 		"safetySettings":[],
 		"tool_config":{"includeServerSideToolInvocations":true,"functionCallingConfig":{"mode":"ANY","allowedFunctionNames":["wind"]}}
-	}`, written(t, req))
+	}`, encodeRequest(t, req))
 }
 
 // Items that came from this wire keep their own form in a fresh request.
 func TestFreshFromNative(t *testing.T) {
 	t.Parallel()
-	old := request(t, fullRequest)
+	old := decodeRequest(t, fullRequest)
 	req := &middleware.Request{Messages: old.Messages, Tools: old.Tools}
-	body := written(t, req)
+	body := encodeRequest(t, req)
 	for _, want := range []string{`"thoughtSignature": "c2ln"`, `"thought": true`, `"thoughtSignature": "dHdv"`, `"nullable": true`, `{"googleSearch":{}}`, `12345678901234567890`} {
 		require.Contains(t, body, want)
 	}
-	again := request(t, body)
-	require.Equal(t, bare(old.Messages), bare(again.Messages))
+	again := decodeRequest(t, body)
+	require.Equal(t, withoutNative(old.Messages), withoutNative(again.Messages))
 	require.Len(t, again.Tools, 2)
 
 	alone := &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleAssistant, Parts: old.Messages[2].Parts[:1], ToolCalls: old.Messages[2].ToolCalls[:1]}}}
 	require.JSONEq(t, `{"contents":[{"role":"model","parts":[{"text":"thinking","thought":true},`+
-		`{"functionCall":{"name":"wind","args":{"city":"Bergen","n":12345678901234567890}},"thoughtSignature":"c2ln"}]}]}`, written(t, alone))
+		`{"functionCall":{"name":"wind","args":{"city":"Bergen","n":12345678901234567890}},"thoughtSignature":"c2ln"}]}]}`, encodeRequest(t, alone))
 }
 
 func TestFreshRefuses(t *testing.T) {
@@ -84,23 +84,23 @@ func TestFreshRefuses(t *testing.T) {
 		"a hosted tool":     {Messages: user, Tools: []middleware.Tool{{Name: "web_search", Kind: middleware.KindHosted}}},
 		"a schema, no JSON": {Messages: user, Tools: []middleware.Tool{{Name: "a", Parameters: []byte(`{`)}}},
 	} {
-		_, err := wire.EncodeRequest(req)
+		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
 }
 
 func TestEmptyMessages(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, `{"contents":[{"role":"model","parts":[{"text":""}]}]}`, written(t, &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleAssistant}}}),
+	require.Equal(t, `{"contents":[{"role":"model","parts":[{"text":""}]}]}`, encodeRequest(t, &middleware.Request{Messages: []middleware.Message{{Role: middleware.RoleAssistant}}}),
 		"the server refuses a content without parts")
 }
 
 func TestAuthorize(t *testing.T) {
 	t.Parallel()
 	h := http.Header{}
-	wire.Authorize(h, "")
+	format.Authorize(h, "")
 	require.Empty(t, h)
-	wire.Authorize(h, "k")
+	format.Authorize(h, "k")
 	require.Equal(t, http.Header{"X-Goog-Api-Key": {"k"}}, h)
 }
 
@@ -113,14 +113,14 @@ func TestToolsInSeveralElements(t *testing.T) {
 		}
 		return out
 	}
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	require.Equal(t, []string{"urlContext", "a", "b"}, names(req))
 	req.Tools = append(req.Tools[1:], middleware.Tool{Name: "c"})
-	require.Equal(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"a"}]},{"function_declarations":[{"name":"b"},{"name":"c"}]}]}`, written(t, req))
+	require.Equal(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"a"}]},{"function_declarations":[{"name":"b"},{"name":"c"}]}]}`, encodeRequest(t, req))
 	req.Tools = nil
-	require.Equal(t, `{"contents":[]}`, written(t, req))
+	require.Equal(t, `{"contents":[]}`, encodeRequest(t, req))
 	req.Tools = []middleware.Tool{{Name: "c"}}
-	require.Equal(t, []string{"c"}, names(request(t, written(t, req))))
+	require.Equal(t, []string{"c"}, names(decodeRequest(t, encodeRequest(t, req))))
 }
 
 func TestSchemas(t *testing.T) {
@@ -142,13 +142,13 @@ func TestSchemas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + c.own + `}]}]}`
-			req := request(t, body)
+			req := decodeRequest(t, body)
 			require.Equal(t, c.want, string(req.Tools[0].Parameters))
 			req.Tools[0].Description = "d"
-			require.Contains(t, written(t, req), c.own, "the wire keeps its own form")
+			require.Contains(t, encodeRequest(t, req), c.own, "the wire keeps its own form")
 		})
 	}
-	req := request(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f"},{"name":"g","parameters_json_schema":{"type": "object"}}]}]}`)
+	req := decodeRequest(t, `{"contents":[],"tools":[{"functionDeclarations":[{"name":"f"},{"name":"g","parameters_json_schema":{"type": "object"}}]}]}`)
 	require.Nil(t, req.Tools[0].Parameters)
 	require.Equal(t, `{"type": "object"}`, string(req.Tools[1].Parameters))
 }

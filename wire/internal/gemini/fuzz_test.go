@@ -22,61 +22,62 @@ func FuzzRequest(f *testing.F) {
 		`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":{"type":"ARRAY","items":{"any_of":[{"type":6}]},"min_items":"2","nullable":true}}],"computerUse":{}}]}`} {
 		f.Add([]byte(body))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) { keepsRequest(t, string(body)) })
+	f.Fuzz(func(t *testing.T, body []byte) { requireRequestLaws(t, string(body)) })
 }
 
-func keepsRequest(t require.TestingT, body string) {
-	req, err := wire.DecodeRequest([]byte(body))
+// requireRequestLaws holds body to the laws of FuzzRequest.
+func requireRequestLaws(t require.TestingT, body string) {
+	req, err := format.DecodeRequest([]byte(body))
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrShape)
 		return
 	}
-	out, err := wire.EncodeRequest(req)
+	out, err := format.EncodeRequest(req)
 	require.NoError(t, err)
 	require.Equal(t, body, string(out))
 	for i, m := range req.Messages {
 		for j := range m.ToolCalls {
 			edited := req.Clone()
 			edited.Messages[i].ToolCalls[j].Arguments = otherArguments
-			requestIs(t, edited)
+			requireRequestReadBack(t, edited)
 		}
 		if i < 5 && len(m.Parts) > 0 {
 			edited := req.Clone()
 			edited.Messages[i].Parts[0].Text = "other"
-			requestIs(t, edited)
+			requireRequestReadBack(t, edited)
 		}
 	}
-	requestIs(t, req.With(middleware.User("more"), middleware.Assistant("so", middleware.ToolCall{ID: "c", Name: "n", Arguments: "{}"}),
+	requireRequestReadBack(t, req.With(middleware.User("more"), middleware.Assistant("so", middleware.ToolCall{ID: "c", Name: "n", Arguments: "{}"}),
 		middleware.ToolReply(middleware.ToolCall{ID: "c", Name: "n"}, "done")))
 	edited := req.Clone()
 	edited.MaxTokens, edited.Stop, edited.ToolChoice = 77, []string{"."}, middleware.ToolChoice{Name: "n"}
 	edited.Tools = append(edited.Tools, middleware.Tool{Name: "n"})
-	requestIs(t, edited)
+	requireRequestReadBack(t, edited)
 	if len(req.Messages) > 0 {
 		edited := req.Clone()
 		edited.Messages = edited.Messages[1:]
-		_, err := wire.EncodeRequest(edited)
+		_, err := format.EncodeRequest(edited)
 		require.True(t, err == nil || errors.Is(err, codec.ErrUnencodable), "%v", err)
 	}
 }
 
-// requestIs writes req, reads it again and wants to see the same.
-func requestIs(t require.TestingT, req *middleware.Request) {
-	body, err := wire.EncodeRequest(req)
+// requireRequestReadBack requires that what is written of req is read as req.
+func requireRequestReadBack(t require.TestingT, req *middleware.Request) {
+	body, err := format.EncodeRequest(req)
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got, err := wire.DecodeRequest(body)
+	got, err := format.DecodeRequest(body)
 	require.NoError(t, err, "%s", body)
-	require.Equal(t, bare(req.Messages), bare(got.Messages), "%s", body)
+	require.Equal(t, withoutNative(req.Messages), withoutNative(got.Messages), "%s", body)
 	require.Equal(t, []any{len(req.Tools), req.MaxTokens, req.Stop, req.ToolChoice},
 		[]any{len(got.Tools), got.MaxTokens, got.Stop, got.ToolChoice}, "%s", body)
 }
 
-// bare returns messages without what the provider wrote. Which calls are
+// withoutNative returns messages without what the provider wrote. Which calls are
 // builtin is known from the tools, not from the call.
-func bare(messages []middleware.Message) []middleware.Message {
+func withoutNative(messages []middleware.Message) []middleware.Message {
 	out := make([]middleware.Message, len(messages))
 	for i, m := range messages {
 		m = m.Clone()
@@ -112,13 +113,14 @@ func FuzzAnswer(f *testing.F) {
 		"data: {\"candidates\":[{\"content\":{\"parts\":{\"text\":\"a\"}}}]}\n\n{\"error\":{\"message\":\"late\"}}\n"} {
 		f.Add([]byte(body), uint16(7))
 	}
-	f.Fuzz(func(t *testing.T, body []byte, cut uint16) { keepsAnswer(t, string(body), int(cut)) })
+	f.Fuzz(func(t *testing.T, body []byte, cut uint16) { requireAnswerLaws(t, string(body), int(cut)) })
 }
 
-func keepsAnswer(t require.TestingT, text string, cut int) {
+// requireAnswerLaws holds text to the laws of FuzzAnswer.
+func requireAnswerLaws(t require.TestingT, text string, cut int) {
 	body := []byte(text)
-	resp, err := wire.DecodeResponse(nil, body)
-	s := wire.NewStream(nil, nil)
+	resp, err := format.DecodeResponse(nil, body)
+	s := format.NewStream(nil, nil)
 	safe := 0
 	for rest := body; len(rest) > 0; {
 		n := min(len(rest), 1+cut)
@@ -135,9 +137,9 @@ func keepsAnswer(t require.TestingT, text string, cut int) {
 		require.True(t, errors.Is(err, codec.ErrShape) || errors.Is(err, codec.ErrIncomplete) || errors.As(err, &refused), "%v", err)
 		return
 	}
-	require.Equal(t, bare([]middleware.Message{resp.Message}), bare([]middleware.Message{again.Message}))
+	require.Equal(t, withoutNative([]middleware.Message{resp.Message}), withoutNative([]middleware.Message{again.Message}))
 	require.Equal(t, resp.Usage, again.Usage)
-	out, err := wire.EncodeResponse(resp)
+	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	require.Equal(t, string(body), string(out))
 	tail, err := s.Rest(safe, again)
@@ -146,37 +148,38 @@ func keepsAnswer(t require.TestingT, text string, cut int) {
 	for i := range resp.Message.ToolCalls {
 		edited := resp.Clone()
 		edited.Message.ToolCalls[i].Arguments = otherArguments
-		answerIs(t, edited)
+		requireAnswerReadBack(t, edited)
 	}
 	edited := resp.Clone()
 	edited.Message.ToolCalls = append(edited.Message.ToolCalls, middleware.ToolCall{ID: "new", Name: "n", Arguments: "{}"})
-	answerIs(t, edited)
-	if tail, err := s.Rest(safe, later(t)); err == nil {
-		_, err := wire.DecodeResponse(nil, append(body[:safe:safe], tail...))
+	requireAnswerReadBack(t, edited)
+	if tail, err := s.Rest(safe, decodeLaterStream(t)); err == nil {
+		_, err := format.DecodeResponse(nil, append(body[:safe:safe], tail...))
 		require.NoError(t, err, "%q %q", body[:safe], tail)
 	}
 }
 
-func later(t require.TestingT) *middleware.Response {
-	resp, err := wire.DecodeResponse(nil, []byte(laterStream))
+// decodeLaterStream returns the answer to a re-ask.
+func decodeLaterStream(t require.TestingT) *middleware.Response {
+	resp, err := format.DecodeResponse(nil, []byte(laterStream))
 	require.NoError(t, err)
 	return resp
 }
 
-// answerIs writes resp, reads it again and wants to see the same.
-func answerIs(t require.TestingT, resp *middleware.Response) {
-	body, err := wire.EncodeResponse(resp)
+// requireAnswerReadBack requires that what is written of resp is read as resp.
+func requireAnswerReadBack(t require.TestingT, resp *middleware.Response) {
+	body, err := format.EncodeResponse(resp)
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	got, err := wire.DecodeResponse(nil, body)
+	got, err := format.DecodeResponse(nil, body)
 	require.NoError(t, err, "%s", body)
-	want := bare([]middleware.Message{resp.Message})
+	want := withoutNative([]middleware.Message{resp.Message})
 	for i, c := range want[0].ToolCalls { // on one line where an event must be
 		want[0].ToolCalls[i].Arguments = codec.OneLine(c.Arguments)
 	}
-	have := bare([]middleware.Message{got.Message})
+	have := withoutNative([]middleware.Message{got.Message})
 	for i, c := range have[0].ToolCalls {
 		have[0].ToolCalls[i].Arguments = codec.OneLine(c.Arguments)
 	}
@@ -191,7 +194,7 @@ func FuzzSchema(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, schema string) {
-		req, err := wire.DecodeRequest([]byte(`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + schema + `}]}]}`))
+		req, err := format.DecodeRequest([]byte(`{"contents":[],"tools":[{"functionDeclarations":[{"name":"f","parameters":` + schema + `}]}]}`))
 		if err != nil || len(req.Tools) != 1 || req.Tools[0].Parameters == nil {
 			return
 		}

@@ -9,25 +9,26 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // A result that is an object stays one as long as its text is one.
 func TestWholeResponses(t *testing.T) {
 	t.Parallel()
 	const body = `{"contents":[{"parts":[{"functionResponse":{"name":"a","response":{"n": 1, "m":"x"}}},{"functionResponse":{"name":"b","response":{}}}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	require.Equal(t, `{"n": 1, "m":"x"}`, req.Messages[0].Text())
 	require.Empty(t, req.Messages[1].Parts)
 	req.Messages[0].Parts[0].Text = `{"n":2}`
-	require.Equal(t, strings.Replace(body, `{"n": 1, "m":"x"}`, `{"n":2}`, 1), written(t, req))
+	require.Equal(t, strings.Replace(body, `{"n": 1, "m":"x"}`, `{"n":2}`, 1), encodeRequest(t, req))
 	req.Messages[0].Parts[0].Text = `two`
-	require.Equal(t, strings.Replace(body, `{"n": 1, "m":"x"}`, `{"output":"two"}`, 1), written(t, req))
+	require.Equal(t, strings.Replace(body, `{"n": 1, "m":"x"}`, `{"output":"two"}`, 1), encodeRequest(t, req))
 }
 
 // What the provider runs itself, and what stands where it does not belong.
 func TestOpaqueParts(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"contents":[{"role":"model","parts":[{"executableCode":{"code":"1"}},{"toolCall":{"id":"t"}},{"functionResponse":{"name":"x"}},{"thoughtSignature":"c2ln"}]},`+
+	req := decodeRequest(t, `{"contents":[{"role":"model","parts":[{"executableCode":{"code":"1"}},{"toolCall":{"id":"t"}},{"functionResponse":{"name":"x"}},{"thoughtSignature":"c2ln"}]},`+
 		`{"parts":[{"functionCall":{"name":"x"}},{"inlineData":{"data":"%"}}]}]}`)
 	require.Len(t, req.Messages, 2)
 	for _, m := range req.Messages {
@@ -41,9 +42,9 @@ func TestOpaqueParts(t *testing.T) {
 // Calls that no declaration has are the computer's, where there is one.
 func TestComputerUse(t *testing.T) {
 	t.Parallel()
-	req := request(t, `{"contents":[],"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}},{"functionDeclarations":[{"name":"wind"}]}]}`)
+	req := decodeRequest(t, `{"contents":[],"tools":[{"computerUse":{"environment":"ENVIRONMENT_BROWSER"}},{"functionDeclarations":[{"name":"wind"}]}]}`)
 	require.Equal(t, middleware.KindBuiltin, req.Tools[0].Kind)
-	resp, err := wire.DecodeResponse(req, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
+	resp, err := format.DecodeResponse(req, []byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"wind"}},{"functionCall":{"name":"click_at"}}]},"finishReason":"STOP"}]}`))
 	require.NoError(t, err)
 	require.Equal(t, middleware.KindFunction, resp.Message.ToolCalls[0].Kind)
 	require.Equal(t, middleware.KindBuiltin, resp.Message.ToolCalls[1].Kind)
@@ -54,28 +55,26 @@ func TestComputerUse(t *testing.T) {
 func TestStoredRequest(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{plainRequest, fullRequest, snakeRequest} {
-		b, err := json.Marshal(request(t, body))
-		require.NoError(t, err)
-		stored := new(middleware.Request)
-		require.NoError(t, json.Unmarshal(b, stored))
-		require.Equal(t, body, written(t, stored))
-		if body == fullRequest {
-			stored.Messages[2].ToolCalls[1].Arguments = `{"city":"Ås"}`
-			stored.Tools[1].Description = "Air."
-			want := strings.NewReplacer(`{"city":"Oslo"}`, `{"city":"Ås"}`, `"Wind."`, `"Air."`).Replace(body)
-			require.Equal(t, want, written(t, stored))
-		}
+		require.Equal(t, body, encodeRequest(t, throughJSON(t, decodeRequest(t, body))))
 	}
+}
+
+func TestStoredRequestIsEdited(t *testing.T) {
+	t.Parallel()
+	req := throughJSON(t, decodeRequest(t, codectest.Body(t, "before")))
+	req.Messages[2].ToolCalls[1].Arguments = `{"city":"Ås"}`
+	req.Tools[1].Description = "Air."
+	codectest.Expect(t, "after", encodeRequest(t, req))
 }
 
 // Whoever edits in place what was handed out, edits: the snapshot is the
 // codec's own.
 func TestRudeEdits(t *testing.T) {
 	t.Parallel()
-	req := request(t, fullRequest)
+	req := decodeRequest(t, fullRequest)
 	parts, data := req.Messages[1].Parts, req.Messages[1].Parts[1].Data
 	data[0], parts[0].Text = 'x', "changed"
-	body := written(t, req)
+	body := encodeRequest(t, req)
 	require.Contains(t, body, `"changed"`)
 	require.Contains(t, body, `"eFBORw=="`)
 }
@@ -85,48 +84,48 @@ func TestRudeEdits(t *testing.T) {
 func TestResultsInALongContent(t *testing.T) {
 	t.Parallel()
 	body := `{"contents":[{"note":"` + strings.Repeat("x", 300) + `","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}},{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	for _, m := range req.Messages {
 		require.Less(t, len(m.Native.Raw), 150)
 	}
-	require.Equal(t, body, written(t, req))
+	require.Equal(t, body, encodeRequest(t, req))
 	alone := &middleware.Request{Messages: req.Messages}
 	require.JSONEq(t, `{"contents":[{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"output":"1"}}},{"functionResponse":{"name":"b","response":{"output":"2"}}}]}]}`,
-		written(t, alone), "all results in one content")
+		encodeRequest(t, alone), "all results in one content")
 }
 
 // Text beside a result is none of it: the result is in its response.
 func TestTextInsideAResult(t *testing.T) {
 	t.Parallel()
 	const body = `{"contents":[{"parts":[{"functionResponse":{"name":"a","response":{"output":"1"},"parts":[{"text":"x"},{"functionCall":{"name":"y"}}]}}]}]}`
-	req := request(t, body)
+	req := decodeRequest(t, body)
 	require.Equal(t, "1", req.Messages[0].Text())
 	req.Messages[0].Parts = req.Messages[0].Parts[:2]
-	require.Equal(t, strings.Replace(body, `{"text":"x"},{"functionCall":{"name":"y"}}`, `{"text":"x"}`, 1), written(t, req))
+	require.Equal(t, strings.Replace(body, `{"text":"x"},{"functionCall":{"name":"y"}}`, `{"text":"x"}`, 1), encodeRequest(t, req))
 	req.Messages[0].Parts = req.Messages[0].Parts[:1]
-	require.Equal(t, strings.Replace(body, `,"parts":[{"text":"x"},{"functionCall":{"name":"y"}}]`, ``, 1), written(t, req))
+	require.Equal(t, strings.Replace(body, `,"parts":[{"text":"x"},{"functionCall":{"name":"y"}}]`, ``, 1), encodeRequest(t, req))
 }
 
 func TestMedia(t *testing.T) {
 	t.Parallel()
-	const body = `{"contents":[{"parts":[{"fileData":{"fileUri":"gs://b/x"},"videoMetadata":{"fps":1}},{"inlineData":{"mimeType":"a/b","data":"-_8"}}]}]}`
-	req := request(t, body)
+	body := codectest.Body(t, "before")
+	req := decodeRequest(t, body)
 	parts := req.Messages[0].Parts
 	require.Equal(t, "gs://b/x", parts[0].URL)
 	require.Equal(t, []byte{0xfb, 0xff}, parts[1].Data)
 	parts[0].URL, parts[0].MediaType, parts[1].MediaType = "gs://b/y", "v/w", "c/d"
-	require.Equal(t, strings.NewReplacer(`"gs://b/x"`, `"gs://b/y","mimeType":"v/w"`, `a/b`, `c/d`).Replace(body), written(t, req))
+	codectest.Expect(t, "after", encodeRequest(t, req))
 	parts[1].Data = []byte{0xfb}
-	require.Contains(t, written(t, req), `"data":"+w=="`)
+	require.Contains(t, encodeRequest(t, req), `"data":"+w=="`)
 	for _, swap := range []func(*middleware.Part, *middleware.Part){
 		func(file, _ *middleware.Part) { file.URL, file.Data = "", []byte{1} },
 		func(_, data *middleware.Part) { data.URL, data.Data = "gs://b/z", nil },
 		func(_, data *middleware.Part) { data.URL = "gs://b/z" },
 		func(_, data *middleware.Part) { data.Text = "x" },
 	} {
-		req := request(t, body)
+		req := decodeRequest(t, body)
 		swap(&req.Messages[0].Parts[0], &req.Messages[0].Parts[1])
-		_, err := wire.EncodeRequest(req)
+		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 	}
 }
@@ -134,16 +133,16 @@ func TestMedia(t *testing.T) {
 // Tools that were stored are taken into another request as they are.
 func TestStoredTools(t *testing.T) {
 	t.Parallel()
-	b, err := json.Marshal(request(t, fullRequest).Tools)
+	b, err := json.Marshal(decodeRequest(t, fullRequest).Tools)
 	require.NoError(t, err)
 	var tools []middleware.Tool
 	require.NoError(t, json.Unmarshal(b, &tools))
-	req := request(t, plainRequest)
+	req := decodeRequest(t, plainRequest)
 	req.Tools = tools
-	require.Contains(t, written(t, req), `"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name": "wind", "description": "Wind.", "parameters": {"type": "OBJECT"`)
+	require.Contains(t, encodeRequest(t, req), `"tools":[{"googleSearch":{}},{"functionDeclarations":[{"name": "wind", "description": "Wind.", "parameters": {"type": "OBJECT"`)
 	for _, raw := range []string{"x", `{"name":"a","parameters":1}`} {
-		req.Tools = []middleware.Tool{{Name: "a", Native: &middleware.Native{Dialect: wire.Dialect(), Raw: raw}}}
-		_, err := wire.EncodeRequest(req)
+		req.Tools = []middleware.Tool{{Name: "a", Native: &middleware.Native{Dialect: format.Dialect(), Raw: raw}}}
+		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable, raw)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// stored returns req after storage.
-func stored[T any](t *testing.T, v *T) *T {
+// throughJSON returns v as a program reads it back that keeps conversations.
+func throughJSON[T any](t *testing.T, v *T) *T {
 	t.Helper()
 	b, err := json.Marshal(v)
 	require.NoError(t, err)
@@ -32,16 +32,16 @@ func TestCutHistoryOfEqualTurns(t *testing.T) {
 	body := func(contents ...string) string { return `{"contents":[` + strings.Join(contents, ",") + `]}` }
 	for cut := range len(contents) - 1 {
 		for _, isStored := range []bool{false, true} {
-			req := request(t, body(contents...))
+			req := decodeRequest(t, body(contents...))
 			if isStored {
-				req = stored(t, req)
+				req = throughJSON(t, req)
 			}
 			req.Messages = req.Messages[1+3*cut:]
 			req = req.With(middleware.User("more"))
 			left := append(contents[1+cut:len(contents):len(contents)], `{"role":"user","parts":[{"text":"more"}]}`)
-			require.Equal(t, body(left...), written(t, req), "cut %d, stored %t", cut, isStored)
+			require.Equal(t, body(left...), encodeRequest(t, req), "cut %d, stored %t", cut, isStored)
 			again := req.Messages[len(req.Messages)-4 : len(req.Messages)-1]
-			require.Equal(t, body(append(left, turn("3"))...), written(t, req.With(again...)), "with the last turn once more")
+			require.Equal(t, body(append(left, turn("3"))...), encodeRequest(t, req.With(again...)), "with the last turn once more")
 		}
 	}
 }
@@ -51,11 +51,11 @@ func TestSwappedResults(t *testing.T) {
 	t.Parallel()
 	const calls = `{"role":"model","parts":[{"functionCall":{"name":"a","args":{}}},{"functionCall":{"name":"b","args":{}}}]}`
 	results := []string{`{"functionResponse":{"name":"a","response":{"output":"1"}}}`, `{"functionResponse":{"name":"b","response":{"output":"2"}}}`}
-	req := request(t, `{"contents":[`+calls+`,{"parts":[`+results[0]+` , `+results[1]+`]}]}`)
-	for _, req := range []*middleware.Request{req.Clone(), stored(t, req)} {
+	req := decodeRequest(t, `{"contents":[`+calls+`,{"parts":[`+results[0]+` , `+results[1]+`]}]}`)
+	for _, req := range []*middleware.Request{req.Clone(), throughJSON(t, req)} {
 		m := req.Messages
 		m[1], m[2] = m[2], m[1]
-		require.Equal(t, `{"contents":[`+calls+`,{"parts":[`+results[1]+` , `+results[0]+`]}]}`, written(t, req))
+		require.Equal(t, `{"contents":[`+calls+`,{"parts":[`+results[1]+` , `+results[0]+`]}]}`, encodeRequest(t, req))
 	}
 }
 
@@ -64,8 +64,8 @@ func TestSwappedResults(t *testing.T) {
 func TestStoredRefusedCall(t *testing.T) {
 	t.Parallel()
 	const body = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"sea","args":{}}}]},"finishReason":"UNEXPECTED_TOOL_CALL"}]}`
-	resp, err := wire.DecodeResponse(request(t, fullRequest), []byte(body))
+	resp, err := format.DecodeResponse(decodeRequest(t, fullRequest), []byte(body))
 	require.NoError(t, err)
 	require.Equal(t, "toolmend_3", resp.Message.ToolCalls[0].ID)
-	require.Equal(t, body, answered(t, stored(t, resp)))
+	require.Equal(t, body, encodeResponse(t, throughJSON(t, resp)))
 }

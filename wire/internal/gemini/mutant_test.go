@@ -12,9 +12,9 @@ import (
 // scalars are what a mutation puts in the place of a value.
 var scalars = []string{`null`, `"x"`, `""`, `7`, `-1.5e3`, `true`, `{}`, `[]`, `[{}]`, `{"functionCall":{"name":"m"}}`, `{"text":"m"}`}
 
-// mutated changes a JSON text in one place and leaves it JSON: a value is
+// mutateValue changes a JSON text in one place and leaves it JSON: a value is
 // replaced by another one, taken out, or put in a second time.
-func mutated(t *rapid.T, text string) string {
+func mutateValue(t *rapid.T, text string) string {
 	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: -1, Depth: -1})
 	if err != nil {
 		return text
@@ -62,28 +62,28 @@ func TestMutants(t *testing.T) {
 	t.Run("requests", rapid.MakeCheck(func(t *rapid.T) {
 		body := rapid.SampledFrom([]string{plainRequest, fullRequest, snakeRequest}).Draw(t, "body")
 		for range rapid.IntRange(1, 3).Draw(t, "mutations") {
-			body = mutated(t, body)
+			body = mutateValue(t, body)
 		}
-		keepsRequest(t, body)
+		requireRequestLaws(t, body)
 	}))
 	t.Run("answers", rapid.MakeCheck(func(t *rapid.T) {
 		body := rapid.SampledFrom([]string{callAnswer, callStream, arrayStream, laterStream, partialStream}).Draw(t, "body")
 		for range rapid.IntRange(1, 3).Draw(t, "mutations") {
-			body = mutatedAnswer(t, body)
+			body = mutateAnswer(t, body)
 		}
-		keepsAnswer(t, body, rapid.IntRange(0, 300).Draw(t, "cut"))
+		requireAnswerLaws(t, body, rapid.IntRange(0, 300).Draw(t, "cut"))
 	}))
 }
 
-// mutatedAnswer mutates one event of a stream.
-func mutatedAnswer(t *rapid.T, body string) string {
+// mutateAnswer mutates one event of a stream.
+func mutateAnswer(t *rapid.T, body string) string {
 	if !strings.HasPrefix(body, "data: ") {
-		return mutated(t, body)
+		return mutateValue(t, body)
 	}
 	events := strings.SplitAfter(body, "\r\n\r\n")
 	i := rapid.IntRange(0, len(events)-1).Draw(t, "event")
 	if data, ok := strings.CutPrefix(events[i], "data: "); ok {
-		events[i] = "data: " + mutated(t, strings.TrimSpace(data)) + "\r\n\r\n"
+		events[i] = "data: " + mutateValue(t, strings.TrimSpace(data)) + "\r\n\r\n"
 	}
 	return strings.Join(events, "")
 }

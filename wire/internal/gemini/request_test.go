@@ -1,7 +1,7 @@
 package gemini_test
 
 import (
-	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,21 +10,22 @@ import (
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 	"github.com/toolmend/toolmend/wire/internal/gemini"
 )
 
-var wire = gemini.Format{}
+var format = gemini.Format{}
 
-func request(t testing.TB, body string) *middleware.Request {
+func decodeRequest(t testing.TB, body string) *middleware.Request {
 	t.Helper()
-	req, err := wire.DecodeRequest([]byte(body))
+	req, err := format.DecodeRequest([]byte(body))
 	require.NoError(t, err)
 	return req
 }
 
-func written(t testing.TB, req *middleware.Request) string {
+func encodeRequest(t testing.TB, req *middleware.Request) string {
 	t.Helper()
-	body, err := wire.EncodeRequest(req)
+	body, err := format.EncodeRequest(req)
 	require.NoError(t, err)
 	return string(body)
 }
@@ -40,22 +41,22 @@ func TestMatch(t *testing.T) {
 		"/v1/projects/p/locations/l/publishers/anthropic/models/claude:rawPredict":                     false,
 		"/v1beta/models/gemini-x:embedContent?next=/v1beta/models/gemini-x:generateContent&alt=sse&a=": false,
 	} {
-		require.Equal(t, want, wire.Match(path, []byte(plainRequest)), path)
+		require.Equal(t, want, format.Match(path, []byte(plainRequest)), path)
 	}
-	require.False(t, wire.Match("/v1beta/models/gemini-x:generateContent", []byte("grant_type=x")))
+	require.False(t, format.Match("/v1beta/models/gemini-x:generateContent", []byte("grant_type=x")))
 }
 
 func TestURL(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:generateContent", wire.URL("", "gemini-x", false))
-	require.Equal(t, "https://gw.example/v1/models/gemini-x:streamGenerateContent?alt=sse", wire.URL("https://gw.example/v1/", "models/gemini-x", true))
-	require.Equal(t, "https://gw.example/v1/tunedModels/mine:generateContent", wire.URL("https://gw.example/v1", "tunedModels/mine", false))
-	require.Equal(t, "https://gw.example/models/a%3Fb%23c:generateContent", wire.URL("https://gw.example", "a?b#c", false))
+	require.Equal(t, "https://generativelanguage.googleapis.com/v1beta/models/gemini-x:generateContent", format.URL("", "gemini-x", false))
+	require.Equal(t, "https://gw.example/v1/models/gemini-x:streamGenerateContent?alt=sse", format.URL("https://gw.example/v1/", "models/gemini-x", true))
+	require.Equal(t, "https://gw.example/v1/tunedModels/mine:generateContent", format.URL("https://gw.example/v1", "tunedModels/mine", false))
+	require.Equal(t, "https://gw.example/models/a%3Fb%23c:generateContent", format.URL("https://gw.example", "a?b#c", false))
 }
 
 func TestRequestView(t *testing.T) {
 	t.Parallel()
-	req := request(t, fullRequest)
+	req := decodeRequest(t, fullRequest)
 	require.Empty(t, req.Model)
 	want := []middleware.Message{
 		middleware.System("Be kind."),
@@ -70,7 +71,7 @@ func TestRequestView(t *testing.T) {
 		{Role: middleware.RoleTool, ToolCallID: "toolmend_2", ToolName: "wind", IsError: true, Parts: []middleware.Part{{Text: "no such place"}}},
 		middleware.User("So?"),
 	}
-	require.Equal(t, want, bare(req.Messages))
+	require.Equal(t, want, withoutNative(req.Messages))
 	for _, m := range req.Messages {
 		require.NotNil(t, m.Native)
 		require.NotContains(t, m.Native.Raw, "googleSearch")
@@ -86,23 +87,21 @@ func TestRequestView(t *testing.T) {
 
 func TestSnakeCase(t *testing.T) {
 	t.Parallel()
-	req := request(t, snakeRequest)
+	req := decodeRequest(t, codectest.Body(t, "before"))
 	require.Equal(t, []middleware.Message{
 		middleware.System("Short."),
 		middleware.User("Go"),
 		{Role: middleware.RoleAssistant, ToolCalls: []middleware.ToolCall{{ID: "a1", Name: "wind", Arguments: "{}"}}},
 		{Role: middleware.RoleTool, ToolCallID: "a1", ToolName: "wind", Parts: []middleware.Part{
 			{Text: "calm"}, {Kind: middleware.PartMedia, MediaType: "image/png", Data: []byte("\x89PNG")}}},
-	}, bare(req.Messages))
+	}, withoutNative(req.Messages))
 	require.Equal(t, 5, req.MaxTokens)
 	require.Equal(t, middleware.ToolNone, req.ToolChoice.Mode)
 	req.MaxTokens, req.ToolChoice = 9, middleware.ToolChoice{Name: "wind"}
 	req.Messages[2].ToolCalls[0].Arguments = `{"a":1}`
 	req.Messages[3].Parts[0].Text = "storm"
 	req.Messages[3].Parts[1].Data = []byte("\x89")
-	want := strings.NewReplacer(`"max_output_tokens":5`, `"max_output_tokens":9`, `"args":{}`, `"args":{"a":1}`, `"calm"`, `"storm"`, `iVBORw`, `iQ==`,
-		`"mode":"none"`, `"mode":"ANY","allowedFunctionNames":["wind"]`).Replace(snakeRequest)
-	require.Equal(t, want, written(t, req))
+	codectest.Expect(t, "after", encodeRequest(t, req))
 }
 
 func TestNotARequest(t *testing.T) {
@@ -129,7 +128,7 @@ func TestNotARequest(t *testing.T) {
 		"calling config":      `{"contents":[],"toolConfig":{"functionCallingConfig":1}}`,
 		"deeper than allowed": `{"contents":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}`,
 	} {
-		_, err := wire.DecodeRequest([]byte(body))
+		_, err := format.DecodeRequest([]byte(body))
 		require.ErrorIs(t, err, codec.ErrShape, name)
 	}
 }
@@ -162,7 +161,7 @@ func TestResultsFindTheirCalls(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got []string
-			for _, m := range request(t, `{"contents":[`+strings.Join(c.contents, ",")+`]}`).Messages {
+			for _, m := range decodeRequest(t, `{"contents":[`+strings.Join(c.contents, ",")+`]}`).Messages {
 				if m.Role == middleware.RoleTool {
 					got = append(got, m.ToolCallID)
 				}
@@ -220,9 +219,9 @@ func TestRequestEdits(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, fullRequest)
+			req := decodeRequest(t, fullRequest)
 			c.edit(req)
-			require.Equal(t, strings.Replace(fullRequest, c.old, c.new, 1), written(t, req))
+			require.Equal(t, strings.Replace(fullRequest, c.old, c.new, 1), encodeRequest(t, req))
 		})
 	}
 }
@@ -255,9 +254,9 @@ func TestRequestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, fullRequest)
+			req := decodeRequest(t, fullRequest)
 			edit(req)
-			_, err := wire.EncodeRequest(req)
+			_, err := format.EncodeRequest(req)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
 		})
 	}
@@ -268,15 +267,15 @@ func TestRequestRefuses(t *testing.T) {
 		"parts":            `{"contents":[{"role":"model","parts":[],"parts":[{"functionCall":{"name":"a"}}]}]}`,
 		"contents":         `{"contents":[],"contents":[{"role":"model","parts":[{"functionCall":{"name":"a"}}]}]}`,
 	} {
-		req := request(t, body)
+		req := decodeRequest(t, body)
 		req.Messages[0].ToolCalls[0].Arguments = `{"x":1}`
-		_, err := wire.EncodeRequest(req)
+		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable, "%s appears twice", name)
 	}
 }
 
-// refuse answers every call of m with an error, as a re-ask does.
-func refuse(req *middleware.Request, m middleware.Message) []middleware.Message {
+// reaskOf answers every call of m with an error, as a re-ask does.
+func reaskOf(req *middleware.Request, m middleware.Message) []middleware.Message {
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c, Issues: []middleware.Issue{{Code: "required"}}}
@@ -288,46 +287,18 @@ func refuse(req *middleware.Request, m middleware.Message) []middleware.Message 
 // results, with ids only where the calls have some.
 func TestReask(t *testing.T) {
 	t.Parallel()
-	part := `{"functionResponse":{"name":"wind","response":{"error":"wrong"}}}`
-	for name, c := range map[string]struct{ answer, want string }{
-		"an object": {callAnswer, `,{
-        "parts": [
-          {"text": "Let me look."},
-          {
-            "functionCall": {
-              "name": "wind",
-              "args": {"city": "Bergen"}
-            },
-            "thoughtSignature": "c2ln"
-          }
-        ],
-        "role": "model"
-      },{"role":"user","parts":[` + part + `]}`},
-		"a stream": {callStream, `,{"role":"model","parts":[{"text": "hm","thought": true},{"text": "Let me "},{"text": "look."},` +
-			`{"functionCall": {"name": "wind","args": {"city": "Bergen"}},"thoughtSignature": "c2ln"},{"functionCall": {"name": "wind","args": {"city": "Oslo"}}},` +
-			`{"text": "","thoughtSignature": "dHdv"}]},{"role":"user","parts":[` + part + `,` + part + `]}`},
-		"ids": {`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"a","id":"i1","args":{}}},{"functionCall":{"name":"b"}}]},"finishReason":"STOP"}]}`,
-			`,{"role":"model","parts":[{"functionCall":{"name":"a","id":"i1","args":{}}},{"functionCall":{"name":"b","args":{}}}]},{"role":"user","parts":[` +
-				`{"functionResponse":{"id":"i1","name":"a","response":{"error":"wrong"}}},{"functionResponse":{"name":"b","response":{"error":"wrong"}}}]}`},
-		"no role, rubbish": {`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"a","args":[1]}}]},"finishReason":"STOP"}]}`,
-			`,{"parts":[{"functionCall":{"name":"a","args":{}}}],"role":"model"},{"role":"user","parts":[{"functionResponse":{"name":"a","response":{"error":"wrong"}}}]}`},
-		"arguments in pieces": {partialStream, `,{"role":"model","parts":[{"functionCall": {"name": "wind","args":{"place":{"city":"Bergen"},"days":[3],"a b":true}},"thoughtSignature": "c2ln"}]},` +
-			`{"role":"user","parts":[` + part + `]}`},
-	} {
+	cases := []string{"an object", "a stream", "ids", "no role, rubbish", "arguments in pieces"}
+	codectest.EachHasAFile(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := request(t, plainRequest)
-			resp, err := wire.DecodeResponse(req, []byte(c.answer))
+			req := decodeRequest(t, codectest.Body(t, "request"))
+			resp, err := format.DecodeResponse(req, []byte(codectest.Body(t, "answer")))
 			require.NoError(t, err)
-			turn := refuse(req, resp.Message)
-			want := strings.Replace(plainRequest, `"user"}`, `"user"}`+c.want, 1)
-			require.Equal(t, want, written(t, req.With(turn...)))
-
-			b, err := json.Marshal(turn)
-			require.NoError(t, err)
-			var stored []middleware.Message
-			require.NoError(t, json.Unmarshal(b, &stored))
-			require.Equal(t, want, written(t, req.With(stored...)), "after storage")
+			turn := reaskOf(req, resp.Message)
+			body := encodeRequest(t, req.With(turn...))
+			codectest.Expect(t, "reask", body)
+			require.Equal(t, body, encodeRequest(t, req.With(*throughJSON(t, &turn)...)), "after storage")
 		})
 	}
 }
@@ -335,9 +306,9 @@ func TestReask(t *testing.T) {
 // The content of results has the role that the history has for them.
 func TestReaskInTheHistorysRole(t *testing.T) {
 	t.Parallel()
-	req := request(t, snakeRequest)
+	req := decodeRequest(t, snakeRequest)
 	call := middleware.ToolCall{ID: "a2", Name: "wind", Arguments: "{}"}
-	body := written(t, req.With(middleware.Assistant("", call), middleware.ToolReply(call, "calm")))
+	body := encodeRequest(t, req.With(middleware.Assistant("", call), middleware.ToolReply(call, "calm")))
 	require.Contains(t, body, `{"role":"model","parts":[{"functionCall":{"id":"a2","name":"wind","args":{}}}]},`+
 		`{"role":"function","parts":[{"functionResponse":{"id":"a2","name":"wind","response":{"output":"calm"}}}]}]`)
 }

@@ -2,6 +2,7 @@ package gemini_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,12 +10,13 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
-// fed returns a stream that has read body.
-func fed(t testing.TB, body string) codec.Stream {
+// readStream returns a stream that has read body.
+func readStream(t testing.TB, body string) codec.Stream {
 	t.Helper()
-	s := wire.NewStream(request(t, plainRequest), nil)
+	s := format.NewStream(decodeRequest(t, plainRequest), nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	return s
@@ -25,7 +27,7 @@ func TestLiveText(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{callStream, arrayStream} {
 		var got []middleware.Event
-		s := wire.NewStream(nil, func(e middleware.Event) error { got = append(got, e); return nil })
+		s := format.NewStream(nil, func(e middleware.Event) error { got = append(got, e); return nil })
 		call := strings.Index(body, `"functionCall"`)
 		for i := range call {
 			_, err := s.Write([]byte(body[i : i+1]))
@@ -44,14 +46,14 @@ func TestLiveText(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, safe, s.Safe())
 	}
-	require.Zero(t, fed(t, callAnswer).Safe(), "it is not streamed")
-	require.Less(t, fed(t, sse(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`)).Safe(), 80, "nor is the end")
+	require.Zero(t, readStream(t, callAnswer).Safe(), "it is not streamed")
+	require.Less(t, readStream(t, eventStream(`{"candidates":[{"content":{"parts":[{"text":"a"}]}}]}`, `{"candidates":[{"finishReason":"STOP"}]}`)).Safe(), 80, "nor is the end")
 }
 
 func TestSinkEndsTheStream(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("gone")
-	s := wire.NewStream(nil, func(middleware.Event) error { return gone })
+	s := format.NewStream(nil, func(middleware.Event) error { return gone })
 	_, err := s.Write([]byte(callStream))
 	require.ErrorIs(t, err, gone)
 	_, err = s.Write([]byte(callStream))
@@ -62,25 +64,29 @@ func TestSinkEndsTheStream(t *testing.T) {
 
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{callStream, arrayStream} {
-		s := fed(t, body)
-		sent := s.Safe()
-		require.Positive(t, sent)
-		resp, err := s.Close()
-		require.NoError(t, err)
-		resp.Message.ToolCalls[0].Arguments = `{"n":1}`
-		tail, err := s.Rest(sent, resp)
-		require.NoError(t, err)
-		require.Equal(t, strings.Replace(body, `{"city": "Bergen"}`, `{"n":1}`, 1), body[:sent]+string(tail))
+	for _, name := range []string{"events", "array"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := codectest.Body(t, "before")
+			s := readStream(t, body)
+			sent := s.Safe()
+			require.Positive(t, sent)
+			resp, err := s.Close()
+			require.NoError(t, err)
+			resp.Message.ToolCalls[0].Arguments = `{"n":1}`
+			tail, err := s.Rest(sent, resp)
+			require.NoError(t, err)
+			codectest.Expect(t, "after", body[:sent]+string(tail))
 
-		resp.Message.ToolCalls = []middleware.ToolCall{{ID: "toolmend_1", Name: "tide", Arguments: "{}"}}
-		_, err = s.Rest(sent, resp)
-		require.NoError(t, err, "a new call takes the place of those that were held")
-		resp.Message.Parts[len(resp.Message.Parts)/3].Text = "something else"
-		_, err = s.Rest(sent, resp)
-		require.ErrorIs(t, err, codec.ErrUnencodable, "the text was shown")
-		_, err = s.Rest(len(body)+1, resp)
-		require.ErrorIs(t, err, codec.ErrUnencodable)
+			resp.Message.ToolCalls = []middleware.ToolCall{{ID: "toolmend_1", Name: "tide", Arguments: "{}"}}
+			_, err = s.Rest(sent, resp)
+			require.NoError(t, err, "a new call takes the place of those that were held")
+			resp.Message.Parts[len(resp.Message.Parts)/3].Text = "something else"
+			_, err = s.Rest(sent, resp)
+			require.ErrorIs(t, err, codec.ErrUnencodable, "the text was shown")
+			_, err = s.Rest(len(body)+1, resp)
+			require.ErrorIs(t, err, codec.ErrUnencodable)
+		})
 	}
 }
 
@@ -88,27 +94,24 @@ func TestRestOfItsOwn(t *testing.T) {
 // id of the first.
 func TestRestOfALaterAnswer(t *testing.T) {
 	t.Parallel()
-	object := strings.NewReplacer("r-1", "r-3", "Let me look.", "Again: ").Replace(callAnswer)
-	for name, c := range map[string]struct{ first, later string }{
-		"events, events": {callStream, laterStream},
-		"events, array":  {callStream, strings.ReplaceAll(arrayStream, "r-1", "r-2")},
-		"events, object": {callStream, object},
-		"array, events":  {arrayStream, laterStream},
-		"array, object":  {arrayStream, object},
-	} {
+	cases := []string{"events, events", "events, array", "events, object", "array, events", "array, object"}
+	codectest.EachHasAFile(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := fed(t, c.first)
+			first := codectest.Body(t, "first")
+			s := readStream(t, first)
 			sent := s.Safe()
 			_, err := s.Close()
 			require.NoError(t, err)
-			later := answer(t, c.later)
+			later := decodeResponse(t, codectest.Body(t, "later"))
 			later.Message.ToolCalls[0].Arguments = `{"n":1}`
 			later.Usage.Input, later.Usage.Output = 99, 98
 			tail, err := s.Rest(sent, later)
 			require.NoError(t, err)
-			body := c.first[:sent] + string(tail)
-			got := answer(t, body)
+			body := first[:sent] + string(tail)
+			codectest.Expect(t, "spliced", body)
+			got := decodeResponse(t, body)
 			require.Equal(t, "Let me look."+later.Message.Text(), got.Message.Text())
 			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
 			require.Equal(t, `{"n":1}`, got.Message.ToolCalls[0].Arguments)
@@ -121,7 +124,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 
 			whole, err := s.Rest(0, later)
 			require.NoError(t, err)
-			require.Equal(t, answered(t, later), string(whole), "nothing was shown")
+			require.Equal(t, encodeResponse(t, later), string(whole), "nothing was shown")
 		})
 	}
 }

@@ -1,7 +1,6 @@
 package gemini_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,7 +36,8 @@ func TestResultsInAnotherOrder(t *testing.T) {
 	_, err = gemini.Format{}.EncodeRequest(got)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 
-	withIDs := strings.NewReplacer(`"n":1}`, `"n":1},"id":"a"`, `"n":2}`, `"n":2},"id":"b"`).Replace(twoWinds)
+	const withIDs = `{"contents":[{"role":"user","parts":[{"text":"Wind?"}]},{"role":"model","parts":[` +
+		`{"functionCall":{"name":"wind","args":{"n":1},"id":"a"}},{"functionCall":{"name":"wind","args":{"n":2},"id":"b"}}]}]}`
 	req, err = gemini.Format{}.DecodeRequest([]byte(withIDs))
 	require.NoError(t, err)
 	first.ToolCallID, second.ToolCallID = "a", "b"
