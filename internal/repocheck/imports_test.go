@@ -24,7 +24,7 @@ var dependencies = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/": {"internal/schema"},
 	"github.com/invopop/jsonschema":          {"internal/typeschema"},
 	"github.com/cenkalti/backoff/":           {"retry"},
-	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace"},
+	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace", "gateway"},
 	"go.opentelemetry.io/otel/sdk/trace":     {"examples/quickstart"}, // prints spans as an exporter gets them
 }
 
