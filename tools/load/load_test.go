@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -51,8 +52,17 @@ func serveFake(args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	upstream := flags.String("upstream", "", "")
 	listen := flags.String("listen", "", "")
+	config := flags.String("config", "", "")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *config != "" {
+		text, err := os.ReadFile(*config)
+		if err != nil {
+			return err
+		}
+		_, rest, _ := strings.Cut(string(text), "url = \"")
+		*upstream, _, _ = strings.Cut(rest, "\"")
 	}
 	fault := os.Getenv(faultVariable)
 	if fault == broken {
@@ -87,8 +97,10 @@ func serveFake(args []string) error {
 			ended <- server.Close()
 			return
 		}
+		// A stream that has begun has promised a further request on its
+		// connection. The promise is kept until all these have ended.
 		draining.Store(true)
-		time.AfterFunc(100*time.Millisecond, func() { ended <- server.Shutdown(context.Background()) })
+		time.AfterFunc(2*reloadGap, func() { ended <- server.Shutdown(context.Background()) })
 	})
 	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -157,6 +169,21 @@ func TestReload(t *testing.T) {
 			require.NoError(t, err)
 			require.Regexp(t, `^3 reloads and a SIGTERM under load, 2 clients: [1-9]\d* whole answers and [1-9]\d* streams came in full, 0 requests failed\.`, out.String())
 		})
+	}
+}
+
+// TestConfigure: each reload has another mode than the one before.
+func TestConfigure(t *testing.T) {
+	t.Parallel()
+	d := drill{config: filepath.Join(t.TempDir(), "gateway.toml"), upstream: "http://127.0.0.1:1"}
+	var last string
+	for i := range 5 {
+		require.NoError(t, d.configure(i))
+		b, err := os.ReadFile(d.config)
+		require.NoError(t, err)
+		require.Contains(t, string(b), "\n[[upstream]]\nurl = \"http://127.0.0.1:1\"\n")
+		require.NotEqual(t, last, string(b))
+		last = string(b)
 	}
 }
 

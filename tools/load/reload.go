@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http/httptrace"
+	"os"
+	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -22,6 +24,8 @@ const (
 // drill is the state of one run with reloads.
 type drill struct {
 	gateway     *process
+	config      string // its file
+	upstream    string
 	terminated  atomic.Bool // SIGTERM was sent
 	whole       atomic.Int64
 	streams     atomic.Int64
@@ -32,8 +36,8 @@ type drill struct {
 	inTheMiddle atomic.Int64  // requests that were on their way at SIGTERM
 }
 
-// reload keeps the gateway busy, sends it SIGHUP again and again, and then one
-// SIGTERM. It fails if a request failed. Half of the clients send streams.
+// reload keeps the gateway busy, changes its configuration and sends it SIGHUP
+// again and again, and then one SIGTERM. It fails if a request failed. Half of the clients send streams.
 //
 // A request that meets a closed port after SIGTERM was refused, which is not a
 // failure: a load balancer sends it elsewhere. A request that breaks on a
@@ -48,8 +52,18 @@ func reload(ctx context.Context, s settings, out io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, upstream.stop()) }()
-	var d drill
-	if d.gateway, err = start(ctx, gateway(s.gateway, "http://"+upstream.address)); err != nil {
+	dir, err := os.MkdirTemp("", "load-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	d := drill{config: filepath.Join(dir, "gateway.toml"), upstream: "http://" + upstream.address}
+	if err := d.configure(0); err != nil {
+		return err
+	}
+	if d.gateway, err = start(ctx, command{"toolmend serve", s.gateway, func(address string) []string {
+		return []string{"serve", "--config", d.config, "--listen", address}
+	}}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.gateway.stop()) }()
@@ -73,6 +87,18 @@ func reload(ctx context.Context, s settings, out io.Writer) (err error) {
 	return nil
 }
 
+// configure writes the configuration of reload i. Successive ones have different
+// modes, so that a reload changes how the next request is handled.
+func (d *drill) configure(i int) error {
+	modes := []string{"enforce", "repair", "observe"}
+	text := fmt.Sprintf("mode = %q\n\n[[upstream]]\nurl = %q\n", modes[i%len(modes)], d.upstream)
+	// A rename, because the gateway may still read the last one.
+	if err := os.WriteFile(d.config+".new", []byte(text), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(d.config+".new", d.config)
+}
+
 // signals sends all signals, and waits until the gateway has ended.
 func (d *drill) signals(ctx context.Context, reloads int) error {
 	defer d.terminated.Store(true) // so that the clients end, whatever happens
@@ -90,6 +116,8 @@ func (d *drill) signals(ctx context.Context, reloads int) error {
 		if i == reloads {
 			signal = syscall.SIGTERM
 			d.terminated.Store(true)
+		} else if err := d.configure(i + 1); err != nil {
+			return err
 		}
 		if err := d.gateway.cmd.Process.Signal(signal); err != nil {
 			return err
