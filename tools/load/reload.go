@@ -17,7 +17,7 @@ import (
 
 // reloadGap makes streams last longer than the pause between two reloads.
 const (
-	reloadGap   = 200 * time.Millisecond
+	reloadGap   = 100 * time.Millisecond
 	reloadPause = 50 * time.Millisecond
 )
 
