@@ -7,15 +7,22 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read.
+// answer is an answer as it was read. It is what lens remembers behind the Native
+// of a response, and what an edit starts from. One that came whole is
+//
+//	{"id": …, "type": "message", "role": "assistant", "model": …, "content": [block, …],
+//	 "stop_reason": "tool_use", "stop_sequence": null, "usage": {…}}
+//
+// and has whole; one that came as a stream has events. No field of it changes after
+// reading.
 type answer struct {
 	is      middleware.Response // without Native
-	text    string
-	blocks  []block
+	text    string              // the body, of a stream all of its bytes
+	blocks  []block             // in the order in which clients list them
 	figures figures
 	stop    string // the provider's word for the finish reason
 
-	whole *lens.Chunk // of an answer that is no stream
+	whole *lens.Chunk // of an answer that is no stream; nil for a stream
 
 	// of a stream
 	events []event
@@ -25,7 +32,8 @@ type answer struct {
 	counts int  // the last one with figures
 }
 
-// message reads what an answer and message_start have in common.
+// message reads what an answer and message_start have in common. The figures of
+// message_start are those of the beginning: message_delta overwrites them.
 func (a *answer) message(v rawjson.Value) {
 	a.is.Model = codec.Text(v.Get("model"))
 	a.figures = a.figures.over(v.Get("usage"))
@@ -56,6 +64,11 @@ func readAnswered(v rawjson.Value) (block, error) {
 }
 
 // response puts together what was read, sharing nothing that can be changed.
+//
+// The Native of its message is the message as a later request repeats it, which
+// is not always what was received: a block out of shape and an empty text are left
+// out, the provider refuses both, and arguments that are no JSON object are {}.
+// Where nothing of that kind was found, the list of blocks keeps its own bytes.
 func (a *answer) response() *middleware.Response {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
@@ -104,7 +117,9 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return []byte(body), err
 }
 
-// write returns a's body with the changes that resp has.
+// write returns a's body with the changes that resp has. A stream is written by
+// rewrite. In one object each change is set where its value stands, so that all
+// other members, and the blocks that did not change, keep their bytes.
 func (a *answer) write(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.is, resp) {
 		return a.text, nil
@@ -137,7 +152,8 @@ func (a *answer) write(resp *middleware.Response) (string, error) {
 	return lens.ApplyAll(a.text, []*lens.Chunk{&chunk})
 }
 
-// items returns what the answer is to hold, in the order of the wire.
+// items returns what the answer is to hold, in the order of the wire. The format
+// has one choice.
 func (a *answer) items(resp *middleware.Response) ([]item, error) {
 	if len(resp.Choices) > 0 {
 		return nil, codec.Unencodablef("a second choice")
@@ -145,7 +161,8 @@ func (a *answer) items(resp *middleware.Response) ([]item, error) {
 	return arranged(resp.Message, a.blocks), codec.AnswerOnly(resp.Message)
 }
 
-// elements returns items as elements of a list of content.
+// elements returns items as elements of a list of content. A block that did not
+// change is its own text as received, not the text that history has.
 func (a *answer) elements(items []item) ([]string, error) {
 	out := make([]string, len(items))
 	for i, it := range items {
@@ -183,9 +200,10 @@ func (it item) partText() (string, error) {
 	return asBlocks(text)[0], err
 }
 
-// stopNow returns the provider's word for the finish reason of resp. Where
-// calls came or went and nobody said more, it follows them, but for a message
-// that was cut off.
+// stopNow returns the provider's word for the finish reason of resp. A finish
+// reason that a middleware set counts. One that it left alone follows the calls:
+// many clients run calls only if stop_reason says tool_use. A message that was cut off
+// stays cut off, whatever calls it has.
 func (a *answer) stopNow(resp *middleware.Response) string {
 	was, now := len(a.is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
 	switch {
@@ -204,7 +222,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true, Whole: freshAnswer, Stream: freshStream})
 }
 
-// freshAnswer writes a response as one object.
+// freshAnswer writes a response as one object: as a change of an answer without
+// content, so that there is one function that writes blocks.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	a, now, err := begun(resp)
 	if err != nil {

@@ -45,7 +45,8 @@ func (Format) MatchPath(path string) bool {
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
-// URL is part of codec.Format.
+// URL is part of codec.Format. The provider's SDKs take a base without /v1, other
+// clients and gateways one with it: both are understood.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = server
@@ -57,7 +58,8 @@ func (Format) URL(base, _ string, _ bool) string {
 	return base + "/v1/messages"
 }
 
-// Authorize is part of codec.Format.
+// Authorize is part of codec.Format. The provider refuses requests without a
+// version. This is the one that its own SDKs send.
 func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("x-api-key", key)
@@ -67,7 +69,8 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// Opening is part of codec.Format.
+// Opening is part of codec.Format: message_start, which the SDKs demand as the
+// first event. text is safe, so that one with a call in it is not found here.
 func (Format) Opening(text string) int {
 	e, _ := codec.First(text, func(e codec.Event) bool {
 		root, err := codec.ParseObject(e.Data)
@@ -76,8 +79,9 @@ func (Format) Opening(text string) int {
 	return e.End
 }
 
-// KeepAlive is part of codec.Format. Before message_start a ping is unknown to
-// some clients, a comment to none.
+// KeepAlive is part of codec.Format. Behind message_start it is the provider's own
+// event ping, which its servers send while the model thinks. Before message_start a
+// ping is unknown to some clients, a comment to none.
 func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	switch {
 	case !codec.MayBeEvents(text):

@@ -10,7 +10,12 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// building is a block of a stream, of which deltas bring more and more.
+// building is a block of a stream, of which deltas bring more and more:
+//
+//	{"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": …, "name": …, "input": {}}}
+//	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"city\": "}}
+//	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"Oslo\"}"}}
+//	{"type": "content_block_stop", "index": 1}
 type building struct {
 	index     int
 	start     rawjson.Value // as it stands in content_block_start, or in message_start
@@ -19,11 +24,12 @@ type building struct {
 	ended     bool                        // its content_block_stop has come
 	joined    map[string]*strings.Builder // pieces of text, by the member that they are of
 	keys      []string                    // of joined, in order
-	citations []string
+	citations []string                    // each is whole; they follow those of start
 }
 
 // add takes a delta in. Of an unknown kind, its texts are added to the members
-// of the same name, as those of all known ones are.
+// of the same name, as those of all known ones are: so a block of a kind that this
+// package does not know is complete in history. Only text and thinking are shown.
 func (b *building) add(delta rawjson.Value, kind string, show func(middleware.PartKind, string) error) error {
 	if b.isCall && kind != "input_json_delta" {
 		return notOfCall(delta)
@@ -67,12 +73,15 @@ func notOfCall(delta rawjson.Value) error {
 	return nil
 }
 
+// shown joins a piece of a text, and shows it.
 func (b *building) shown(delta rawjson.Value, key string, kind middleware.PartKind, show func(middleware.PartKind, string) error) error {
 	piece := delta.Get(key).Str()
 	b.join(key, piece)
 	return show(kind, piece)
 }
 
+// join adds a piece to the member key. It copies no text that has come before, so
+// that a long answer in short pieces takes linear time.
 func (b *building) join(key, piece string) {
 	if piece == "" {
 		return
@@ -90,7 +99,8 @@ func (b *building) join(key, piece string) {
 }
 
 // block returns the whole block, as it would stand in a request, with what the
-// model wrote as arguments.
+// model wrote as arguments. The arguments are the joined pieces, byte for byte,
+// even if they are no JSON: the validator is to see what was written.
 func (b *building) block() (out block, err error) {
 	if b.isCall && b.joined["input"] != nil && !b.bare() && b.start.Get("input").Raw() != b.joined["input"].String() {
 		// Some clients put deltas in the place of the input, some behind it.
@@ -123,7 +133,8 @@ func (b *building) bare() bool {
 }
 
 // history returns the block's text, and what the model wrote for its input,
-// which a request has no place for unless it is an object.
+// which a request has no place for unless it is an object. input is "" if there
+// was no delta for it.
 func (b *building) history() (text, input string, err error) {
 	var members []lens.Member
 	for _, key := range b.keys {
@@ -146,8 +157,10 @@ func (b *building) history() (text, input string, err error) {
 	return text, input, err
 }
 
-// mayBeCall reports whether a block looks like a call to a client that compares
-// types without case, or takes what has an input for one.
+// mayBeCall reports whether a block that this package does not take for a call
+// looks like one to a client that compares types without case, or that takes a
+// block without a type for a call because it has an input. Such an answer is
+// unreadable: nobody can say which calls will run.
 func mayBeCall(v rawjson.Value) bool {
 	typ := v.Get("type")
 	if typ.Kind() == rawjson.String {

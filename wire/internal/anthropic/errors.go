@@ -20,7 +20,14 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 }
 
 // failure reads an error of the provider, of the cloud that it runs in, or of
-// another server that speaks this format.
+// another server that speaks this format:
+//
+//	{"type": "error", "error": {"type": "overloaded_error", "message": …}}            the provider
+//	{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": …}}            Vertex
+//	{"message": …} or {"Message": …}                                                  Bedrock
+//
+// A code in words says more than a type, a type more than a number, which repeats
+// the status.
 func failure(root rawjson.Value) (codec.Failure, bool) {
 	e := root.Get("error")
 	f := codec.Failure{
@@ -36,6 +43,8 @@ func isFailure(root rawjson.Value) bool {
 	return kind == "error" || kind == "" && root.Get("error").Kind() == rawjson.Object
 }
 
+// fail notes an error that came with a good status. The event of a cloud holds the
+// status that it should have had.
 func (s *stream) fail(root rawjson.Value) {
 	f, ok := failure(root)
 	if !ok {
@@ -65,7 +74,8 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
-// Fail is part of wire.Stream.
+// Fail is part of wire.Stream: an event of the name error, which ends the stream
+// in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
@@ -74,7 +84,8 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 // every usage object names.
 func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, `"tool_use`) }
 
-// codeOf returns the provider's word for a status.
+// codeOf returns the provider's word for a status. 529 is its own number, for a
+// service that is overloaded.
 func codeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:

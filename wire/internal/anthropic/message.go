@@ -28,8 +28,13 @@ func readPrompt(v rawjson.Value) (middleware.Message, error) {
 }
 
 // readMessage reads an element of messages: a message for every tool result, and
-// one for what stands between two of them. names has those of the calls so far,
-// by id.
+// one for what stands between two of them. For example,
+//
+//	{"role": "user", "content": [{"type": "tool_result", …}, {"type": "tool_result", …}, {"type": "text", …}]}
+//
+// becomes two tool messages and a user message. The messages of one element are
+// found again by lens.History, and written as one element. names has the names of
+// the calls so far, by id, because a result does not repeat the name.
 func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Message, err error) {
 	role := middleware.Role(v.Get("role").Str())
 	switch role {
@@ -76,10 +81,13 @@ func readMessage(v rawjson.Value, names map[string]string) (out []middleware.Mes
 	return out, nil
 }
 
+// isResult reports whether a block is a tool message of its own. Only the client
+// answers calls: a result in a message of the assistant is of a hosted tool.
 func isResult(role middleware.Role, v rawjson.Value) bool {
 	return role == middleware.RoleUser && v.Get("type").Str() == "tool_result"
 }
 
+// add adds a block to the parts or to the calls of m.
 func add(m *middleware.Message, b block) {
 	if b.isCall {
 		m.ToolCalls = append(m.ToolCalls, b.call)
@@ -122,7 +130,9 @@ func readResult(v rawjson.Value, names map[string]string) (m middleware.Message,
 	return m, err
 }
 
-// origin is what a message was.
+// origin is what a message was, when it was read. It is found from the text of the
+// message's Native alone, so that a message that comes from storage, or from another
+// request, is edited in the same way. The zero origin is that of a fresh message.
 type origin struct {
 	v      rawjson.Value // the element of messages, absent for none
 	result rawjson.Value // of a tool message
@@ -162,6 +172,7 @@ func readOrigin(m middleware.Message) (o origin, err error) {
 	return o, stored(err)
 }
 
+// stored makes ErrUnencodable of the error of a text that was stored.
 func stored(err error) error {
 	if err != nil {
 		return codec.Unencodablef("what was stored: %v", err)
@@ -169,7 +180,8 @@ func stored(err error) error {
 	return nil
 }
 
-// contentsOf returns the blocks of m, and its origin. A result is one block.
+// contentsOf returns the blocks of m, and its origin. A result is one block. Each
+// block is a JSON text: an object, or a string for a text with nothing beside it.
 func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 	if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
 		return o, nil, codec.Unencodablef("tool calls that are not the assistant's")
@@ -208,13 +220,14 @@ func historyTexts(m middleware.Message, old []block) (out []string, err error) {
 	return out, nil
 }
 
-// item is a part or a call of a message, in its place.
+// item is a part or a call of a message, in its place. Exactly one of part and call
+// is set.
 type item struct {
 	part *middleware.Part
 	call *middleware.ToolCall
 	own  *block // the block that it was; nil: it is new
-	at   int    // the place of own
-	same bool   // as it was
+	at   int    // the place of own; -1: the message had no block with that text
+	same bool   // as it was, so that its text can be used again
 }
 
 // arranged returns the parts and calls of m, which held old, in the order of the
@@ -260,7 +273,8 @@ func (o origin) resultText(m middleware.Message, contents []string) (string, err
 	return e.Text()
 }
 
-// resultMembers projects a result, but for its content. v is its text.
+// resultMembers projects a result, but for its content. v is its text. A flag
+// that stands there stays, as false too.
 func resultMembers(v rawjson.Value, m middleware.Message) []lens.Member {
 	failed := lens.Flag("is_error", m.IsError)
 	if on.Get(v, "is_error").Exists() {

@@ -12,7 +12,8 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// block is a content block: a part, or a call of the assistant's.
+// block is a content block: a part, or a call of the assistant's. Its Native is its
+// own text, which is how a message that was changed finds its blocks again.
 type block struct {
 	part   middleware.Part
 	call   middleware.ToolCall
@@ -24,6 +25,7 @@ type block struct {
 	early bool          // it stands whole in the start of a stream
 }
 
+// native returns the Native of the part or of the call.
 func (b *block) native() *middleware.Native {
 	if b.isCall {
 		return b.call.Native
@@ -48,7 +50,9 @@ func readBlocks(holder rawjson.Value, key string, role middleware.Role) (blocks 
 }
 
 // readBlock reads a content block of a message of that role. A string stands for
-// a text.
+// a text. Reasoning that the provider has encrypted is a part without a text, so
+// that it is kept, and counts as reasoning. A tool_use of another role than the
+// assistant's is no call: it stays opaque.
 func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
 	p := middleware.Part{Native: on.Native(v.Raw())}
 	if v.Kind() == rawjson.String {
@@ -79,7 +83,11 @@ func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
 }
 
 // readMedia reads what has neutral form into p; a file id or a list of blocks
-// has none, and stays opaque.
+// has none, and stays opaque:
+//
+//	{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": …}}
+//	{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": …}}
+//	{"type": "document", "source": {"type": "url", "url": …}}
 func readMedia(v rawjson.Value, kind string, p *middleware.Part) {
 	source := v.Get("source")
 	media := middleware.Part{Kind: middleware.PartMedia, MediaType: source.Get("media_type").Str(), Native: p.Native}
@@ -123,7 +131,9 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 }
 
 // callText returns c as a tool_use. The provider refuses a history in which
-// arguments are no object: there it is {}, unless it came so from the client.
+// arguments are no object: there it is {}, unless it came so from the client. In an
+// answer such arguments are an error, because {} would be a call that the model did
+// not write.
 func callText(c middleware.ToolCall, history bool) (string, error) {
 	return lens.Rewrite(on, c.Native, c, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
 		switch was := v.Get("input"); {
@@ -186,11 +196,15 @@ func textKey(v rawjson.Value) string {
 	return ""
 }
 
+// withText returns p with another text. It serves to find out whether the text is
+// all that differs.
 func withText(p middleware.Part, text string) middleware.Part {
 	p.Text = text
 	return p
 }
 
+// freshPart returns a part that is not of this format; "" for reasoning, which no
+// provider takes from another one.
 func freshPart(p middleware.Part) (string, error) {
 	switch p.Kind {
 	case middleware.PartText:
@@ -204,7 +218,10 @@ func freshPart(p middleware.Part) (string, error) {
 	return "", codec.Unencodablef("a part that only its own provider knows")
 }
 
-// mediaMembers projects the type of the block that holds p, and its source.
+// mediaMembers projects the type of the block that holds p, and its source. The
+// provider takes images in any form, PDF by data or address, and plain text by its
+// data. Media without a type are taken for an image, the only kind whose type it
+// finds out itself.
 func mediaMembers(p middleware.Part) ([]lens.Member, error) {
 	image, pdf := strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "application/pdf"
 	kind := "document"
@@ -235,7 +252,8 @@ func asBlocks(contents ...string) []string {
 	return out
 }
 
-// freshContent returns contents as a value of its own: a single text as a string.
+// freshContent returns contents as a value of its own: a single text as a string,
+// as most clients write it.
 func freshContent(contents []string) string {
 	switch {
 	case len(contents) == 0:

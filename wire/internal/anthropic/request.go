@@ -9,7 +9,12 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as it was read.
+// request is a body as it was read:
+//
+//	{"model": …, "max_tokens": 1024, "system": text or [block, …], "messages": [{"role": …, "content": …}, …],
+//	 "tools": [tool, …], "tool_choice": {…}, "temperature": …, "stop_sequences": […], "stream": …}
+//
+// Nothing in it changes after reading. The zero request is that behind a fresh one.
 type request struct {
 	doc      *rawjson.Doc
 	is       middleware.Request
@@ -29,6 +34,7 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return req, nil
 }
 
+// readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*request, error) {
 	doc, err := codec.Parse(body)
 	if err != nil {
@@ -127,7 +133,9 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 }
 
 // messages returns the blocks of the system prompt, and the elements of
-// messages.
+// messages. What leads the conversation goes into the prompt, up to the first
+// message that does not belong there. Elements of which nothing changed are their
+// own bytes, on which the provider's prompt cache depends.
 func (h *request) messages(now []middleware.Message) (prompt, elements []string, err error) {
 	leads := true
 	for _, run := range on.History(h.entries, now, joins) {
@@ -171,7 +179,8 @@ func (h *request) leads(run lens.Run) bool {
 	return err == nil && v.Get("role").Str() != string(middleware.RoleSystem)
 }
 
-// joins: tool messages in a row are one message of the wire.
+// joins: tool messages in a row are one message of the wire. The provider demands
+// all results of a turn in the one message that follows it.
 func joins(begun []middleware.Message, m middleware.Message) bool {
 	return begun[len(begun)-1].Role == middleware.RoleTool && m.Role == middleware.RoleTool
 }

@@ -12,7 +12,11 @@ import (
 const maxTokens = 4096
 
 // readSettings reads the model, the bounds of the answer and the tool choice
-// into r.
+// into r:
+//
+//	"tool_choice": {"type": "auto" or "any" or "none"} or {"type": "tool", "name": …}
+//
+// The model is "" where a cloud has it in the path.
 func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	if r.Model, err = on.Text(root, "model"); err != nil {
 		return err
@@ -35,7 +39,7 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 }
 
 // settings projects the model and max_tokens, which come first, and the rest but
-// for the tool choice.
+// for the tool choice. fresh relies on that order.
 func settings(r *middleware.Request) []lens.Member {
 	n := r.MaxTokens
 	if n == 0 {

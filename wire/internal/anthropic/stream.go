@@ -11,7 +11,19 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// stream reads one answer.
+// stream reads one answer: one object, or events in this order:
+//
+//	event: message_start         {"type": …, "message": the answer without content}
+//	event: content_block_start   {"type": …, "index": 0, "content_block": {"type": "text", "text": ""}}
+//	event: content_block_delta   {"type": …, "index": 0, "delta": {"type": "text_delta", "text": "Let me see."}}
+//	event: content_block_stop    {"type": …, "index": 0}
+//	event: message_delta         {"type": …, "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 15}}
+//	event: message_stop          {"type": …}
+//
+// A ping may stand anywhere, an error ends the stream. Clients differ: some go by
+// the name of an event, some by the type in its data; some by the index of a block,
+// some by the order of events. A stream in which that makes a difference for a call
+// is unreadable, which is what most of the fields below are for.
 type stream struct {
 	*codec.Reader
 	sink middleware.Sink
@@ -19,7 +31,7 @@ type stream struct {
 	open []*building // the blocks, in the order in which they start
 	at   map[int]int // where the block of an index stands in open
 
-	stopped bool
+	stopped bool                   // message_stop has come
 	skewed  bool                   // a block has an index that is not its place
 	bare    bool                   // an event that may hold a call has no name
 	typed   bool                   // an event of a call, or one that is held, has its type in the data
@@ -51,6 +63,7 @@ func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Strea
 	return newStream(sink)
 }
 
+// newStream returns a reader at the beginning of an answer. sink may be nil.
 func newStream(sink middleware.Sink) *stream {
 	s := &stream{sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
 	s.Reader = codec.NewReader(codec.NewBuffer(false), s.event, s.response)
@@ -74,7 +87,10 @@ func (s *stream) response() (*middleware.Response, error) {
 	return s.a.response(), nil
 }
 
-// verdict returns why what was read is no answer.
+// verdict returns why what was read is no answer; nil if it is one. What the
+// provider said counts most, because it explains all the rest. An answer that ended
+// early counts before an event that cannot be read, which may be the one that was
+// cut off.
 func (s *stream) verdict() error {
 	switch {
 	case s.Buf.IsArray():
@@ -260,6 +276,8 @@ func (s *stream) started(root rawjson.Value) (hold bool, err error) {
 	return hold, nil
 }
 
+// delta reads a message_delta, of which some servers send several. The last finish
+// reason counts, and a figure that is left out is as it was.
 func (s *stream) delta(root rawjson.Value) error {
 	stop := codec.Text(root.Get("delta").Get("stop_reason"))
 	if stop != "" || s.a.delta < 0 {
@@ -286,6 +304,7 @@ func (s *stream) index(root rawjson.Value) (n, block int, err error) {
 	return n, -1, nil
 }
 
+// blockStart reads the start of a block. From a call on, nothing is shown.
 func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error) {
 	n, i, err := s.index(root)
 	if err != nil {
@@ -309,6 +328,8 @@ func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error
 	return first.isCall, s.show(first.part.Kind, first.part.Text)
 }
 
+// blockDelta reads a piece of a block. One of a block that has not started is
+// forgiven if an error follows: a server that fails may lose events.
 func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
 	n, i, err := s.index(root)
 	if err != nil {
@@ -347,6 +368,8 @@ func (s *stream) fits(i int, kind string) error {
 	return nil
 }
 
+// blockStop reads the end of a block. That of a block which never started ends
+// nothing.
 func (s *stream) blockStop(root rawjson.Value, ev *event) error {
 	n, i, err := s.index(root)
 	ev.index, ev.block = n, i

@@ -17,6 +17,12 @@ import (
 // because a tool that is never called does no harm.
 var hosted = []string{"web_search_", "web_fetch_", "code_execution_", "tool_search_tool_", "mcp_toolset", "advisor_"}
 
+// readTool reads an element of tools: one that the client declares, or one that the
+// provider defines, which has a type with a version in it:
+//
+//	{"name": …, "description": …, "input_schema": schema, "strict": true}
+//	{"type": "bash_20250124", "name": "bash"}
+//	{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())
@@ -38,6 +44,7 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	return t, nil
 }
 
+// toolKind says who runs a tool. The zero value is that of a fresh one.
 func toolKind(v rawjson.Value) middleware.Kind {
 	if slices.ContainsFunc(hosted, func(begin string) bool { return strings.HasPrefix(v.Get("type").Str(), begin) }) {
 		return middleware.KindHosted

@@ -20,7 +20,17 @@ type position struct {
 
 // rewrite returns the events of a with the changes of resp, which is to hold
 // items. Blocks that are as they were, at the index that they had, keep their
-// events; the others are unfolded.
+// events; the others are unfolded. With block 1 of three changed, it is
+//
+//	message_start            its own bytes
+//	events of block 0        their own bytes
+//	events of block 1        a start, one delta, a stop, in the place of the old ones
+//	events of block 2        their own bytes
+//	message_delta            with another stop_reason or other figures, if these changed
+//	message_stop             its own bytes
+//
+// If a block comes or goes, the indices behind it change, and so all blocks behind it
+// are unfolded. Events between them that no block has, such as ping, stay.
 func (a *answer) rewrite(resp *middleware.Response, items []item, p position) (string, error) {
 	edits := map[int]*lens.Edit{}
 	early, err := a.frame(edits, resp, items, p)
@@ -125,7 +135,9 @@ func (a *answer) frame(edits map[int]*lens.Edit, resp *middleware.Response, item
 	return early, nil
 }
 
-// doc returns the data of an event, which was read once.
+// doc returns the data of an event, which was read once. It is parsed again, since
+// only an edit needs it, and an answer of a million events would hold a million
+// documents.
 func (a *answer) doc(i int) *rawjson.Doc {
 	doc, _ := codec.Parse(a.events[i].Data)
 	return doc
@@ -148,11 +160,14 @@ func (a *answer) manner(events string) string {
 	return events
 }
 
+// newEvent writes an event in the provider's manner: its name, and the same word as
+// the type in its data.
 func newEvent(kind string, members ...lens.Member) string {
 	data := on.Object(append([]lens.Member{lens.Text("type", kind)}, members...)...)
 	return "event: " + kind + "\ndata: " + codec.OneLine(data) + "\n\n"
 }
 
+// blockEvent is newEvent for an event of the block of that index.
 func blockEvent(kind string, index int, members ...lens.Member) string {
 	return newEvent(kind, append([]lens.Member{lens.Raw("index", codec.Count(int64(index)))}, members...)...)
 }
@@ -220,7 +235,8 @@ func (it item) text() (string, error) {
 	return callText(*it.call, true)
 }
 
-// asStream writes an answer that came whole as a stream.
+// asStream writes an answer that came whole as a stream: message_start holds all of
+// it but the content and the reason, which come later.
 func (a *answer) asStream(resp *middleware.Response, items []item) (string, error) {
 	start, err := on.Set(a.whole.Root(), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"), lens.Text("model", resp.Model))
 	if err != nil {
@@ -321,7 +337,7 @@ func (s *stream) splice(a *answer, resp *middleware.Response) (string, error) {
 }
 
 // reached returns where the safe part of s ends, and the blocks that have not
-// ended there.
+// ended there. Their indices are taken: a later answer begins behind them.
 func (s *stream) reached() (p position, open []*building) {
 	unended := make([]bool, len(s.open))
 	for _, e := range s.a.events {

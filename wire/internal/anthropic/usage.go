@@ -7,8 +7,15 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// figures are what a usage object counts: input_tokens are those that are
-// neither read from the cache nor written to it.
+// figures are what a usage object counts:
+//
+//	{"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000, "output_tokens": 40,
+//	 "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 0},
+//	 "output_tokens_details": {"thinking_tokens": 12}}
+//
+// input_tokens are those that are neither read from the cache nor written to it, so
+// that the three add up to the neutral Input. The zero figures are those of an
+// answer that says nothing.
 type figures struct {
 	input, write, cached, output, thinking int64
 }
@@ -29,11 +36,14 @@ func (f figures) over(usage rawjson.Value) figures {
 	return f
 }
 
+// usage returns f in neutral form. Add keeps the sums from overflowing.
 func (f figures) usage() middleware.Usage {
 	u := middleware.Usage{Input: f.input, Cached: f.cached, CacheWrite: f.write, Output: f.output, Reasoning: f.thinking}
 	return u.Add(middleware.Usage{Input: f.cached}).Add(middleware.Usage{Input: f.write})
 }
 
+// figuresOf is the reverse of usage. input is negative where u has more tokens in
+// the cache than tokens.
 func figuresOf(u middleware.Usage) figures {
 	return figures{u.Input - u.Cached - u.CacheWrite, u.CacheWrite, u.Cached, u.Output, u.Reasoning}
 }

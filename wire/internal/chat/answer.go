@@ -12,7 +12,11 @@ import (
 )
 
 // answer is an answer as read, which no caller can reach. Of a stream it has no
-// chunks: an edit, which is rare, reads them again.
+// chunks: an edit, which is rare, reads them again. An answer that is no stream is
+//
+//	{"id": …, "object": "chat.completion", "created": …, "model": …,
+//	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
+//	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
 	text string
 	doc  *rawjson.Doc // of one that is no stream
@@ -22,10 +26,12 @@ type answer struct {
 	late bool   // of a stream: its first choice is not number 0
 }
 
-// bom may stand before an answer.
+// bom, a byte order mark, may stand before an answer.
 const bom = "\ufeff"
 
-// whole reads an answer that is one JSON object.
+// whole reads an answer that is one JSON object. One with an error in it, at its
+// root or in a choice, is the error; with a call beside the error it is unreadable,
+// because some clients look at the one and some at the other.
 func (s *stream) whole(text string) (*answer, error) {
 	plain := text
 	if rest, ok := strings.CutPrefix(text, bom); ok {
@@ -110,7 +116,9 @@ func inHistory(choice rawjson.Value) (rawjson.Value, error) {
 }
 
 // read reads messages, as they stand in history, into a. The first one is the
-// message, the others are further choices.
+// message, the others are further choices. A call in the old form has no id on the
+// wire: it is the only one of its message, and takes the next place of the
+// conversation.
 func (s *stream) read(a *answer, messages []rawjson.Value) error {
 	a.is = &middleware.Response{Model: s.model, Usage: s.usage}
 	for i, v := range messages {
@@ -142,7 +150,8 @@ func (s *stream) tell(m middleware.Message) error {
 	return nil
 }
 
-// readAnswer reads an answer again.
+// readAnswer reads an answer again. Without the request a call in the old form is
+// number 1; an id by place is not written, so that this makes no difference.
 func readAnswer(raw string) (*answer, error) {
 	s := newStream()
 	_, err := codec.Decode(s, []byte(raw))
@@ -156,7 +165,8 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 }
 
 // written returns the body of an answer with what differs set in it, and whether
-// that is a stream.
+// that is a stream. Further choices cannot change: a middleware sees them, but
+// nothing says which of them a client takes.
 func written(resp *middleware.Response) (text string, streamed bool, err error) {
 	a, err := lens.Answer(on, resp, readAnswer)
 	switch {
@@ -184,7 +194,8 @@ func written(resp *middleware.Response) (text string, streamed bool, err error) 
 	return text, false, err
 }
 
-// changed returns how the message of an answer has changed.
+// changed returns how the message of an answer has changed, compared with the text
+// that it has in history.
 func changed(was, now middleware.Message) (change, error) {
 	if err := codec.AnswerOnly(now); err != nil {
 		return change{}, err
@@ -203,7 +214,9 @@ func spelled(choice rawjson.Value) bool {
 	return v.Exists() && !v.Empty()
 }
 
-// writeWhole returns the body of an answer that is no stream.
+// writeWhole returns the body of an answer that is no stream. c is the change of the
+// message as it stands in history; the message of the answer takes it as well, since
+// the two differ only in what inHistory sets.
 func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error) {
 	root := on.Edit(a.doc.Root())
 	for v := range a.doc.Root().Get("choices").Each() {
@@ -252,7 +265,8 @@ func wantsUsage(body []byte) bool {
 	return err == nil && v.Get("stream_options").Get("include_usage").Raw() == "true"
 }
 
-// freshAnswer writes a response as one object.
+// freshAnswer writes a response as one object. A response has one finish reason: that
+// of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	choices := make([]string, 0, 1+len(resp.Choices))
 	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {

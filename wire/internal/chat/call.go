@@ -22,7 +22,12 @@ func holderOf(v rawjson.Value, kind middleware.Kind, old bool) (holder rawjson.V
 }
 
 // kindOf tells the kind of a call, whole or a delta's. Mistral leaves the type
-// out, and some servers fill both members.
+// out, and some servers fill both members:
+//
+//	{"id": …, "type": "function", "function": {"name": …, "arguments": text}}
+//	{"id": …, "type": "custom", "custom": {"name": …, "input": text}}
+//
+// A call of any other type is one that the client answers in a form of its own.
 func kindOf(v rawjson.Value) middleware.Kind {
 	function, custom := v.Get("function").Kind() == rawjson.Object, v.Get("custom").Kind() == rawjson.Object
 	switch kind := v.Get("type").Str(); {
@@ -46,7 +51,8 @@ func argumentsOf(v rawjson.Value) string {
 	return v.Raw()
 }
 
-// isText reports whether v is a string or nothing.
+// isText reports whether v is a string or nothing. Clients that are written in a
+// typed language fail at anything else in the place of a text.
 func isText(v rawjson.Value) bool {
 	k := v.Kind()
 	return k == rawjson.String || k == rawjson.Null || k == rawjson.Invalid
@@ -153,7 +159,8 @@ func hasFunction(v rawjson.Value) bool {
 	return f.Get("name").Str() != "" || f.Get("arguments").Str() != ""
 }
 
-// isOldTurn reports whether the call of a message stands in the old form only.
+// isOldTurn reports whether the call of a message stands in the old form only. A
+// message with calls in both forms is read by its tool_calls.
 func isOldTurn(v rawjson.Value) bool {
 	list := v.Get("tool_calls")
 	return (list.Kind() != rawjson.Array || list.Empty()) && hasFunction(v)
@@ -175,7 +182,8 @@ func bothForms(v rawjson.Value) error {
 	return codec.Shapef("calls in both forms that differ")
 }
 
-// isOldCall reports whether v, the text of a call, has the old form.
+// isOldCall reports whether v, the text of a call, has the old form: the name is its
+// own member. It is for a text without its place, such as one that was stored.
 func isOldCall(v rawjson.Value) bool {
 	return v.Get("name").Exists() && !v.Get("function").Exists() && !v.Get("custom").Exists()
 }
@@ -199,7 +207,8 @@ func sameCall(was, now middleware.ToolCall) bool {
 }
 
 // callText writes c as an element of tool_calls or, if old, as a function_call:
-// from its own text where that has the same form and kind.
+// from its own text where that has the same form and kind. A call of another form,
+// or of another kind, is written afresh.
 func callText(c middleware.ToolCall, old bool) (string, error) {
 	return rewrite(c.Native, c, codec.SameCall, form[middleware.ToolCall]{
 		read:    func(v rawjson.Value) (middleware.ToolCall, error) { return readCall(v, isOldCall(v)) },
@@ -208,7 +217,8 @@ func callText(c middleware.ToolCall, old bool) (string, error) {
 	})
 }
 
-// callMembers projects a call.
+// callMembers projects a call. v is the text that is edited, absent for a fresh one.
+// Arguments that stand there as an object, as a few servers send them, stay one.
 func callMembers(v rawjson.Value, c middleware.ToolCall, old bool) ([]lens.Member, error) {
 	holder, at, key := holderOf(v, c.Kind, old)
 	arguments := rawjson.Quote(c.Arguments)

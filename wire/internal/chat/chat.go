@@ -25,7 +25,7 @@ var _ codec.Format = Format{}
 // Dialect is part of wire.Codec.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec.
+// Match is part of wire.Codec. The body is not parsed: DecodeRequest does that.
 func (f Format) Match(p string, body []byte) bool {
 	if !f.MatchPath(p) {
 		return false
@@ -50,7 +50,9 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// The way from an answer, or a chunk of one, to its calls.
+// The way from an answer, or a chunk of one, to its calls. A member in it that
+// appears twice, or in another case, makes the answer unreadable. An answer has
+// message, a chunk has delta, and Perplexity has both.
 var (
 	callEnvelope = codec.Envelope{{Key: "id"}, {Key: "type"}, {Key: "index"},
 		{Key: "function", In: functionEnvelope}, {Key: "custom", In: codec.Envelope{{Key: "name"}, {Key: "input"}}}}
@@ -83,10 +85,12 @@ func (Format) Opening(text string) int {
 	return e.End
 }
 
-// says reports whether a member of a delta says anything.
+// says reports whether a member of a delta says anything: many servers send null or
+// an empty text in each delta for what it does not bring.
 func says(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
 
-// opening returns the first chunk with a choice.
+// opening returns the first chunk with a choice. Azure begins with one that has
+// none, about its filter.
 func opening(text string) (codec.Event, rawjson.Value) {
 	var chunk rawjson.Value
 	e, _ := codec.First(text, func(e codec.Event) bool {

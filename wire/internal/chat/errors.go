@@ -18,9 +18,16 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	})
 }
 
-// readFailure decodes an error body. OpenAI puts an object under "error",
-// Hugging Face a text; Mistral and Cerebras write its members as the body
-// itself, and FastAPI, behind many servers, a "detail".
+// readFailure decodes an error body, which has many forms:
+//
+//	{"error": {"message": …, "type": …, "param": …, "code": …}}   OpenAI and most others
+//	{"error": text}                                               Hugging Face
+//	{"message": …, "type": …, "code": …}                          Mistral, Cerebras
+//	{"detail": text or [{"loc": […], "msg": …}]}                  FastAPI, behind many servers
+//
+// It is false for a body with none of them. OpenRouter wraps the error of the
+// provider behind it: that one is read where it says more, namely that a call or the
+// history was refused.
 func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	if e := v.Get("error"); e.Kind() == rawjson.Object {
 		v = e
@@ -74,7 +81,8 @@ func detailText(v rawjson.Value) string {
 }
 
 // failureIn returns the error that an answer with a good status holds, below
-// v: a body, a chunk or a choice.
+// v: a body, a chunk or a choice. "error": null and "error": {} are none: servers
+// write them in good answers.
 func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
 	e := v.Get("error")
 	if e.Str() == "" && (e.Kind() != rawjson.Object || e.Empty()) {
@@ -83,7 +91,8 @@ func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
 	return modelError(v, e), true
 }
 
-// modelError reads the error in v, whose status may stand in e.
+// modelError reads the error in v, whose status may stand in e. There is one even if
+// nothing in v says what went wrong.
 func modelError(v, e rawjson.Value) *middleware.ModelError {
 	f, ok := readFailure(v)
 	if !ok {

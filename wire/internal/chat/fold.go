@@ -31,13 +31,13 @@ type turn struct {
 	listed  bool // a delta had a list
 	joined  [3]strings.Builder
 	details []*entry
-	audio   string // its id, as JSON
-	more    bag    // members that are not known here
-	calls   []*piecemeal
-	byIndex map[int64]*piecemeal
-	byID    map[string]*piecemeal
-	top     int64      // above every index
-	old     *piecemeal // a function_call
+	audio   string                // its id, as JSON
+	more    bag                   // members that are not known here
+	calls   []*piecemeal          // in the order in which they began
+	byIndex map[int64]*piecemeal  // the last one of each index
+	byID    map[string]*piecemeal // the last one of each id
+	top     int64                 // above every index
+	old     *piecemeal            // a function_call
 }
 
 // joinedKeys are the members of a delta whose texts are joined.
@@ -66,7 +66,8 @@ func (t *turn) add(delta rawjson.Value, a astray, sink middleware.Sink) ([]*piec
 	return t.call(delta, a)
 }
 
-// known reports whether a member of a message is understood here.
+// known reports whether a member of a message is understood here. Members of a
+// message that is no answer's, such as tool_call_id, never get into the bag.
 func known(key string) bool {
 	switch key {
 	case "role", "content", "name", "tool_call_id", "tool_calls", "function_call",
@@ -142,6 +143,7 @@ func (e *entry) set(key, raw string) {
 	}
 }
 
+// get returns what stands beside the text under key, "" for nothing or null.
 func (e *entry) get(key string) string {
 	for _, m := range e.rest {
 		if m.Key == key && m.Raw != "null" {
@@ -220,7 +222,8 @@ func (e *entry) continues(key string, v rawjson.Value) bool {
 	return e.key == key && e.get("index") == index && (e.get("id") == "" || id == "" || e.get("id") == id)
 }
 
-// detailText and itemText differ in the order of their members.
+// detailText returns the entry as an element of reasoning_details. The text comes
+// last, behind the type and the index, as OpenRouter writes it.
 func (e *entry) detailText() string {
 	if e.raw != "" {
 		return e.raw
@@ -228,6 +231,8 @@ func (e *entry) detailText() string {
 	return codec.Object(append(slices.Clone(e.rest), lens.Word(e.key, e.text.String()))...)
 }
 
+// itemText returns the entry as an element of a content list: the type, the text,
+// and what stood beside them.
 func (e *entry) itemText() string {
 	if e.raw != "" {
 		return e.raw
@@ -273,6 +278,7 @@ func (b *bag) add(m rawjson.Value) {
 	}
 }
 
+// members returns what is left of the bag: without labels.
 func (b bag) members() []lens.Member {
 	var out []lens.Member
 	for _, s := range b {
@@ -287,7 +293,8 @@ func (b bag) members() []lens.Member {
 	return out
 }
 
-// raw returns the message, as JSON.
+// raw returns the message, as JSON. Its content is a list if a delta had one, and
+// null if no delta had any, as in an answer that came whole.
 func (t *turn) raw() string {
 	content, details := make([]string, len(t.content)), make([]string, len(t.details))
 	for i, e := range t.content {
@@ -323,7 +330,8 @@ func (t *turn) raw() string {
 	return codec.Object(append(members, lens.List("tool_calls", calls))...)
 }
 
-// sortCalls brings the calls into the order that clients give them.
+// sortCalls brings the calls into the order that clients give them: by index, and
+// calls of one index in the order in which they began.
 func (t *turn) sortCalls() {
 	slices.SortStableFunc(t.calls, func(a, b *piecemeal) int { return cmp.Compare(a.index, b.index) })
 }

@@ -43,7 +43,8 @@ func readMessage(v rawjson.Value) (middleware.Message, error) {
 	return m, err
 }
 
-// list is a list to write, by its elements.
+// list is a list to write, by its elements: content or tool_calls. Elements that the
+// message has already are spliced, so that they keep their bytes.
 type list struct {
 	key   string
 	items []string
@@ -59,6 +60,7 @@ type change struct {
 	said    bool // its parts change
 }
 
+// empty reports whether nothing has to be written.
 func (c *change) empty() bool { return len(c.members) == 0 && len(c.lists) == 0 }
 
 // changeOf returns what makes v, the text that was was read from, say what now
@@ -164,6 +166,7 @@ func itemTexts(have []string, parts []middleware.Part) ([]string, error) {
 	return texts, nil
 }
 
+// samePart reports whether a part is what was decoded.
 func samePart(was, now middleware.Part) bool {
 	return codec.SameNative(was.Native, now.Native) && codec.SamePart(was, now)
 }
@@ -289,7 +292,9 @@ func answersOld(id string, before []middleware.Message) bool {
 	return false
 }
 
-// form is how a thing is written that comes in several forms.
+// form is how a thing is written that comes in several forms, such as a call in
+// tool_calls or in function_call. members projects onto the form that v has or, for
+// a fresh one, onto the form that is wanted.
 type form[T any] struct {
 	read    func(v rawjson.Value) (T, error)
 	fits    func(v rawjson.Value, was T) bool // v, which was is read from, can be edited

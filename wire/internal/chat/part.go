@@ -39,7 +39,8 @@ func readPart(v rawjson.Value) middleware.Part {
 // role.
 func isOwn(v rawjson.Value) bool { return v.Get("role").Exists() && !v.Get("type").Exists() }
 
-// ownPart returns a part that stands in members of the message.
+// ownPart returns a part that stands in members of the message. The role in its
+// Native is what tells it from an element of a list.
 func ownPart(kind middleware.PartKind, text string, members ...lens.Member) middleware.Part {
 	raw := codec.Object(append([]lens.Member{lens.Text("role", "assistant")}, members...)...)
 	return middleware.Part{Kind: kind, Text: text, Native: on.Native(raw)}
@@ -62,8 +63,16 @@ func itemKind(v rawjson.Value) string {
 // urlKinds are the types of elements that hold an address.
 var urlKinds = []string{"image_url", "video_url", "audio_url", "document_url", "file_url"}
 
-// readItem reads an element of a content list. What cannot be told for sure is
-// opaque.
+// readItem reads an element of a content list, such as
+//
+//	{"type": "text", "text": …}
+//	{"type": "thinking", "thinking": [{"type": "text", "text": …}]}           Mistral
+//	{"type": "image_url", "image_url": {"url": address or data}}
+//	{"type": "input_audio", "input_audio": {"data": base64, "format": "wav"}}
+//	{"type": "file", "file": {"filename": …, "file_data": data}}
+//
+// What cannot be told for sure is opaque: a file by its id, an address whose type is
+// not known.
 func readItem(v rawjson.Value) middleware.Part {
 	kind := itemKind(v)
 	switch {
@@ -217,6 +226,7 @@ func audioFormat(mediaType string) string {
 // several says the same in each.
 var reasoningKeys = []string{"reasoning_content", "reasoning", "reasoning_details"}
 
+// hasReasoning reports whether a message has reasoning in any of its members.
 func hasReasoning(v rawjson.Value) bool {
 	return v.Get("reasoning_content").Str() != "" || v.Get("reasoning").Str() != "" ||
 		v.Get("reasoning_details").Kind() == rawjson.Array && !v.Get("reasoning_details").Empty()

@@ -27,8 +27,8 @@ type piecemeal struct {
 	word   string // type as written; "" if it never was
 	old    bool   // a function_call
 	args   strings.Builder
-	own    astray // what a chunk with a piece of it was not
-	astray astray // of all chunks that had a piece of it
+	own    astray // the reasons that some chunk with a piece of it did not have; astrayOdd stands for both
+	astray astray // the reasons that some chunk with a piece of it had
 	more   bag    // members beside those known
 	inner  bag    // the same beside name and arguments
 }
@@ -60,7 +60,7 @@ func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 }
 
 // indexOf returns the index of a choice or a call, which some server may write
-// as a string; false for what is no index, such as the -1 of Z.ai.
+// as a string, or as 1.0; false for what is no index, such as the -1 of Z.ai.
 func indexOf(v rawjson.Value) (int64, bool) {
 	n, err := strconv.ParseInt(codec.Text(v.Get("index")), 10, 64)
 	if err != nil && v.Get("index").Kind() == rawjson.Number { // 1.0
@@ -131,7 +131,15 @@ func (c *piecemeal) next() int64 { return min(c.index, math.MaxInt64-1) + 1 }
 // maxName bounds the name of a tool, which may come in pieces.
 const maxName = 4096
 
-// add reads one delta of the call.
+// add reads one delta of the call:
+//
+//	{"index": 0, "id": "call_1", "type": "function", "function": {"name": "weather", "arguments": ""}}
+//	{"index": 0, "function": {"arguments": "{\"city\": "}}
+//	{"index": 0, "function": {"arguments": "\"Oslo\"}"}}
+//
+// The arguments are joined, and so is a name that comes in pieces. A name that is
+// what the call has already is a repetition, not a piece. The first id counts:
+// place refuses another one.
 func (c *piecemeal) add(v rawjson.Value, a astray) error {
 	c.astray |= a
 	c.own |= ^a | a&astrayOdd
@@ -170,7 +178,8 @@ func (c *piecemeal) add(v rawjson.Value, a astray) error {
 	return nil
 }
 
-// text returns the call as it stands in history.
+// text returns the call as it stands in history: without an index, and with the
+// members that some server has put beside the known ones.
 func (c *piecemeal) text() string {
 	at, word, key := "function", cmp.Or(c.word, "function"), "arguments"
 	if c.kind == middleware.KindCustom {
@@ -196,7 +205,9 @@ const (
 )
 
 // divided returns an error if a client may read a part of a call, or one call
-// from two.
+// from two. A client that leaves out all chunks of a call, or none, is no danger:
+// it reads no call, or the one that was validated. So a reason counts only if some of
+// the chunks have it and some do not.
 func (t *turn) divided() error {
 	if t.old != nil && t.old.astray&t.old.own != 0 || slices.ContainsFunc(t.calls, func(c *piecemeal) bool { return c.astray&c.own != 0 }) {
 		return codec.Shapef("a call in chunks of which clients leave some out")

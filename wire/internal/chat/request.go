@@ -7,8 +7,12 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as read. It is what EncodeRequest compares a request with; no
-// caller can reach it, who gets a clone.
+// request is a body as read:
+//
+//	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
+//
+// It is what EncodeRequest compares a request with; no caller can reach it, who
+// gets a clone.
 type request struct {
 	doc      *rawjson.Doc
 	is       *middleware.Request
@@ -27,6 +31,7 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return req, nil
 }
 
+// readRequest reads a body. The error wraps ErrShape.
 func readRequest(raw string) (*request, error) {
 	doc, err := codec.ParseBody(raw)
 	if err != nil {
@@ -49,6 +54,10 @@ func readRequest(raw string) (*request, error) {
 	return r, nil
 }
 
+// readMessages reads the conversation. Two things do not stand in a message itself:
+// the name of the tool that a result is of, which is that of the call with its id,
+// and which call in the old form a message of the role function answers. Those
+// belong together in order, as neither has an id.
 func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	if list.Kind() != rawjson.Array {
 		return nil, codec.Shapef("no list of messages")
@@ -125,7 +134,9 @@ func messageTexts(old []lens.Entry, messages []middleware.Message) ([]string, er
 	return texts, nil
 }
 
-// freshRequest writes a request that was not decoded from this format.
+// freshRequest writes a request that was not decoded from this format. Params win.
+// max_tokens in them keeps max_completion_tokens out: OpenAI refuses a request that
+// has both.
 func freshRequest(req *middleware.Request) ([]byte, error) {
 	messages, err := messageTexts(nil, req.Messages)
 	if err != nil {

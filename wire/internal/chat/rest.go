@@ -12,7 +12,8 @@ import (
 )
 
 // asEvents writes an answer that is one JSON object as a stream: the message,
-// its calls, the end and, if usage is set, the figures.
+// its calls, the end and, if usage is set, the figures. Each is one chunk, because a
+// client joins chunks of any size.
 func asEvents(v rawjson.Value, usage bool) (string, error) {
 	choices := slices.Collect(v.Get("choices").Each())
 	if len(choices) != 1 {
@@ -48,7 +49,8 @@ func asEvents(v rawjson.Value, usage bool) (string, error) {
 	return out + eventText("[DONE]"), nil
 }
 
-// Rest is part of codec.Stream.
+// Rest is part of codec.Stream. resp is the answer of s, perhaps with changes behind
+// what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	out, streamed, err := written(resp)
 	if err != nil {
@@ -137,8 +139,9 @@ func chunkText(like rawjson.Value, delta, finish string) string {
 	return codec.Object(append(envelope(like), lens.Raw("choices", "["+choice+"]"))...)
 }
 
-// envelope returns what every chunk of a stream repeats: the plain members,
-// but for what pads a chunk.
+// envelope returns what every chunk of a stream repeats: the plain members, such as
+// id, created and model, but for what pads a chunk. OpenAI adds obfuscation, and
+// Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
 func envelope(like rawjson.Value) []lens.Member {
 	var members []lens.Member
 	for m := range like.Each() {

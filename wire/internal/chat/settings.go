@@ -36,7 +36,13 @@ func readSettings(v rawjson.Value, req *middleware.Request) (err error) {
 // limits are the two names of the bound on the answer, the newer one first.
 var limits = []string{"max_completion_tokens", "max_tokens"}
 
-// readChoice reads a choice of tools. "any" is Mistral's word.
+// readChoice reads a choice of tools, in the newer or the old form:
+//
+//	"auto" or "none" or "required" or "any", which is Mistral's word for it
+//	{"type": "function", "function": {"name": …}} or {"name": …}
+//	{"type": "allowed_tools", "allowed_tools": {"mode": …, "tools": […]}}
+//
+// The list of allowed tools has no neutral form: its mode is read.
 func readChoice(v rawjson.Value) middleware.ToolChoice {
 	word := v.Str()
 	if v.Kind() == rawjson.Object {

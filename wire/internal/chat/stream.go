@@ -88,7 +88,10 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	return s.chunk(doc.Root(), e.Name == "error")
 }
 
-// chunk reads a chunk of the answer.
+// chunk reads a chunk of the answer. Servers add chunks without choices: with the
+// figures at the end, with the verdict of a filter at the beginning (Azure), or as a
+// sign of life. An object without choices that is none of those is noted as strange:
+// a stream of nothing else is no answer of this format.
 func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	failed := s.fail(v)
 	hold = s.fail(v.Get("x_groq")) || failed
@@ -204,7 +207,8 @@ func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
 const maxIndex = 1 << 16
 
 // turn returns the turn that a choice belongs to: by its index or, where that is
-// no sensible one, by its place in the list.
+// no sensible one, by its place in the list. Choices may come in any order, and
+// interleaved.
 func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	if choice.Kind() != rawjson.Object {
 		return nil, codec.Shapef("a choice is of kind %s", choice.Kind())

@@ -2,7 +2,6 @@ package chat
 
 import (
 	"encoding/json"
-	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -13,7 +12,9 @@ import (
 // toolLists are the members that hold tools, the second in the old form.
 var toolLists = []string{"tools", "functions"}
 
-// isOld reports whether a request has its tools in the old form only.
+// isOld reports whether a request has its tools in the old form only. Then the tools
+// that a middleware adds are written in the old form as well: a server that knows no
+// tools is why a client writes functions.
 func isOld(v rawjson.Value) bool {
 	return v.Get("functions").Kind() == rawjson.Array && v.Get("tools").Kind() != rawjson.Array
 }
@@ -31,8 +32,12 @@ func readTools(body rawjson.Value) ([]middleware.Tool, error) {
 	return tools, nil
 }
 
-// holderOfTool returns what has the name of a tool;
-// absent if that is the type.
+// holderOfTool returns what has the name of a tool, absent for a type that is not
+// known here:
+//
+//	{"type": "function", "function": {"name": …, "description": …, "parameters": schema, "strict": …}}
+//	{"type": "custom", "custom": {"name": …, "description": …, "format": …}}
+//	{"name": …, "description": …, "parameters": schema}                         old
 func holderOfTool(v rawjson.Value, old bool) rawjson.Value {
 	switch {
 	case old:
@@ -101,7 +106,8 @@ func toolText(t middleware.Tool, old bool) (string, error) {
 	})
 }
 
-// toolMembers projects a tool.
+// toolMembers projects a tool. v is the text that is edited, absent for a fresh one.
+// A tool of the provider has nothing that could be changed here.
 func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, error) {
 	kind := "function"
 	switch {
@@ -129,11 +135,11 @@ func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, e
 		lens.Raw(at+key, string(t.Parameters)), lens.Flag(at+"strict", t.Strict)), nil
 }
 
-// tools puts the tools of req, each into the list of its form.
+// tools puts the tools of req, each into the list of its form. A tool from elsewhere
+// has no form: it goes into the old list only where that is the only one. A list
+// goes with its last tool, because OpenAI refuses an empty one.
 func (r *request) tools(e *lens.Edit, req *middleware.Request) error {
-	if slices.EqualFunc(r.is.Tools, req.Tools, func(a, b middleware.Tool) bool {
-		return codec.SameNative(a.Native, b.Native) && codec.SameTool(a, b)
-	}) {
+	if codec.SameTools(r.is.Tools, req.Tools) {
 		return nil
 	}
 	v := r.doc.Root()

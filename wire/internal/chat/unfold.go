@@ -130,7 +130,9 @@ func (u *unfolding) lay(t *turn, texts []string) error {
 	return nil
 }
 
-// chunk edits one chunk.
+// chunk edits one chunk: the model, what it says of choice 0, and the end. A chunk
+// whose delta loses all of its members goes, unless it says something else, or is the
+// first one, which opens the stream with its id.
 func (u *unfolding) chunk(c *chunk) error {
 	root := c.Root()
 	if choices := root.Get("choices"); choices.Len() > 0 && u.like.Get("choices").Len() == 0 || choices.Exists() && !u.like.Exists() {
@@ -208,7 +210,8 @@ func (u *unfolding) delta(e *lens.Edit, c *chunk) (cut int, err error) {
 	return cut, nil
 }
 
-// laidIn returns the elements that tool_calls of a chunk has to have.
+// laidIn returns the elements that tool_calls of a chunk has to have: pieces of calls
+// that stay, and, at their place, those that are written.
 func (u *unfolding) laidIn(c *chunk) []string {
 	var items []string
 	i := 0
@@ -268,7 +271,8 @@ func (u *unfolding) inserted() []rawjson.Edit {
 	return out
 }
 
-// numbered gives a call the index that a delta has.
+// numbered gives a call the index that a delta has, and that a call in a message
+// does not.
 func numbered(text string, i int64) (string, error) {
 	v, err := codec.ParseObject(text)
 	if err != nil {

@@ -9,8 +9,10 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// The paths at which a count of tokens may stand in a usage object. Of several
-// the first is the one that everybody knows.
+// The paths at which a count of tokens may stand in a usage object. Servers that
+// added a figure before OpenAI did have kept their own place for it beside
+// OpenAI's. All places say the same, so that a change is written to each that is
+// there; the first one is for a figure that has no place yet.
 var (
 	inputPaths  = []string{"prompt_tokens"}
 	outputPaths = []string{"completion_tokens"}
@@ -48,7 +50,8 @@ func count(usage rawjson.Value, paths []string) int64 {
 	return 0
 }
 
-// readUsage reads a usage object.
+// readUsage reads a usage object. Cached and CacheWrite are parts of Input, and
+// Reasoning is one of Output, as in the neutral form. A figure that is missing is 0.
 func readUsage(v rawjson.Value) middleware.Usage {
 	u := middleware.Usage{
 		Input:      count(v, inputPaths),
@@ -97,7 +100,8 @@ func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, err
 }
 
 // usageMembers projects figures onto all places at which v has them, or the
-// first one. The total is v's own with what u has more.
+// first one. The total is v's own with what u has more: some servers count things in
+// it that no other figure has.
 func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	var out []lens.Member
 	put := func(paths []string, n int64) {
@@ -130,7 +134,8 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	return out
 }
 
-// freshUsage writes figures as a usage object.
+// freshUsage writes figures as a usage object, in OpenAI's places. The details are
+// left out where they are 0.
 func freshUsage(u middleware.Usage) string {
 	return on.Object(lens.Raw("prompt_tokens", codec.Count(u.Input)), lens.Raw("completion_tokens", codec.Count(u.Output)),
 		lens.Raw("total_tokens", codec.Count(u.Input+u.Output)),
@@ -155,7 +160,9 @@ func finishOf(word string, calls int) middleware.FinishReason {
 }
 
 // finishWord returns the finish_reason to write; false if word, the one that
-// stands there, is right.
+// stands there, is right. Where calls came or went, and the neutral reason was left
+// as it was, it follows them: many clients run calls only behind tool_calls, and
+// wait for calls behind it.
 func finishWord(word string, was, now *middleware.Response) (string, bool) {
 	had, has := len(was.Message.ToolCalls), len(now.Message.ToolCalls)
 	want := now.FinishReason

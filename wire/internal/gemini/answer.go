@@ -24,30 +24,30 @@ import (
 type answer struct {
 	raw      string
 	chunks   []lens.Chunk
-	speakers []*speaker // the candidates, in order of their index
-	blocked  bool       // the prompt was refused
-	usage    rawjson.Value
-	usageAt  int // the chunk of usage
+	speakers []*speaker    // the candidates, in order of their index
+	blocked  bool          // the prompt was refused
+	usage    rawjson.Value // the last one with a figure; absent for none
+	usageAt  int           // the chunk of usage
 	is       middleware.Response
 }
 
 // speaker is one candidate through all chunks.
 type speaker struct {
 	index    int64
-	pieces   []*piece
-	sections []section
-	finish   string
-	joined   *partial // a call that goes on
-	behind   bool     // a call, or the end, stood in a candidate that was not the first of its chunk
+	pieces   []*piece  // of all sections; a call that came in pieces is one of them
+	sections []section // one for each chunk that has the candidate
+	finish   string    // the word of the last finishReason; "" for none
+	joined   *partial  // a call that goes on; nil: none does
+	behind   bool      // a call, or the end, stood in a candidate that was not the first of its chunk
 }
 
 // section is what one chunk has of a candidate.
 type section struct {
-	chunk   int
+	chunk   int           // its place among the chunks
 	v       rawjson.Value // the candidate
-	content rawjson.Value
-	parts   []string
-	finish  rawjson.Value
+	content rawjson.Value // of it; absent where the chunk brings no parts
+	parts   []string      // the texts of the parts, which rewriter compares
+	finish  rawjson.Value // the finishReason, as it is written; absent for none
 }
 
 // spot is a part of an answer, and the section that it stands in.
@@ -75,7 +75,9 @@ func (a *answer) speaker(index int64) *speaker {
 }
 
 // message returns what the candidate wrote, with the content that it will be in a
-// request. before is how many calls the conversation had.
+// request: that of the answer if it came in one piece, else one with all parts of
+// all chunks. Parts are not joined, because a signature belongs to its own part.
+// before is how many calls the conversation had.
 func (s *speaker) message(before int, builtin func(string) bool) middleware.Message {
 	m, _ := spoken(s.pieces, before, builtin)
 	parts := texts(s.pieces)
@@ -92,7 +94,8 @@ func (s *speaker) message(before int, builtin func(string) bool) middleware.Mess
 	return m
 }
 
-// finishMessage returns what the server says about the end.
+// finishMessage returns what the server says about the end, "" for nothing. Of a
+// refused call, it quotes what the model wrote.
 func (s *speaker) finishMessage() string {
 	for _, sec := range slices.Backward(s.sections) {
 		if m := on.Get(sec.v, "finishMessage").Str(); m != "" {
@@ -134,7 +137,8 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	return []byte(body), err
 }
 
-// rewriter collects edits of an answer in chunks of its own.
+// rewriter collects edits of an answer in chunks of its own, since the answer may be
+// encoded again, with other changes.
 type rewriter struct {
 	was    *answer
 	chunks []*lens.Chunk
@@ -198,7 +202,8 @@ func (s *speaker) spots(it lens.Item, text string) []spot {
 	return []spot{{text, was.at}}
 }
 
-// write returns the edits that make parts those of the section.
+// write returns the edits that make parts those of the section. A candidate may come
+// without content, as one that a filter took: then the content is made.
 func (sec section) write(parts []string) ([]rawjson.Edit, error) {
 	if sec.content.Exists() {
 		return on.Elements(sec.content, "parts", parts)
@@ -246,7 +251,8 @@ func (w *rewriter) model(resp *middleware.Response) error {
 	return nil
 }
 
-// usage writes the figures where the body has them last.
+// usage writes the figures where the body has them last. Earlier ones are those of
+// the moment. A body without figures gets none.
 func (w *rewriter) usage(resp *middleware.Response) error {
 	was, v := w.was.is.Usage, w.was.usage
 	switch u := resp.Usage; {
@@ -272,7 +278,8 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	return codec.EncodeAnswer(f, path, body, resp, w)
 }
 
-// freshAnswer writes a response as one object.
+// freshAnswer writes a response as one object. A response has one finish reason: that
+// of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	var candidates []string
 	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {

@@ -21,7 +21,11 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	})
 }
 
-// isFailure reports whether e is an error of the provider.
+// isFailure reports whether e is an error of the provider:
+//
+//	{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED", "details": [{"@type": …, "retryDelay": "3s"}]}}
+//
+// An empty object is none: clients skip it.
 func isFailure(e rawjson.Value) bool {
 	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
 }

@@ -23,7 +23,7 @@ var _ codec.Format = Format{}
 func (Format) Dialect() string { return dialect }
 
 // Match is part of wire.Codec. Counting tokens and batches have bodies of their
-// own.
+// own, and paths that MatchPath does not know.
 func (f Format) Match(path string, body []byte) bool {
 	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
@@ -53,7 +53,8 @@ func (Format) URL(base, model string, stream bool) string {
 	return to + ":generateContent"
 }
 
-// Authorize is part of codec.Format.
+// Authorize is part of codec.Format. The Developer API takes the key in a header of
+// its own. Vertex wants a bearer token, which the caller sets.
 func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
 		h.Set("x-goog-api-key", key)

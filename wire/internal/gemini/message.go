@@ -17,7 +17,8 @@ type content struct {
 	pieces []*piece
 }
 
-// readContent reads the parts of a content. model says that the model speaks.
+// readContent reads the parts of a content. model says that the model speaks: only
+// then a functionCall is a call, and only otherwise a functionResponse is a result.
 func readContent(v rawjson.Value, model bool) (content, error) {
 	list, err := on.List(v, "parts", rawjson.Object)
 	if err != nil {
@@ -73,8 +74,8 @@ func (c content) framed(parts []string) string {
 	return before + strings.Join(parts, ",") + after
 }
 
-// emptyPart is the part of a content that would have none: the server refuses
-// such a content.
+// emptyPart is the part of a content that would have none, such as that of a message
+// whose only part was taken out: the server refuses such a content.
 const emptyPart = `{"text":""}`
 
 // freshContent returns a content that is not of the request. It has a part at least.
@@ -85,7 +86,9 @@ func freshContent(role string, parts []string) string {
 	return codec.Object(lens.Text("role", role), lens.List("parts", parts))
 }
 
-// reader makes messages of contents, in order.
+// reader makes messages of contents, in order. It counts calls, because those without
+// ids are numbered through the whole conversation. The zero reader is at the beginning
+// of one.
 type reader struct {
 	pairs
 	builtin func(name string) bool // calls that the client answers in a form of its own
@@ -171,9 +174,9 @@ func joins(begun []middleware.Message, m middleware.Message) bool {
 
 // writer writes the contents of a request, in order.
 type writer struct {
-	of    *request // that is edited, or one with nothing in it
-	calls map[string]wireCall
-	pairs // as the server makes them of what was written so far
+	of    *request            // that is edited, or one with nothing in it
+	calls map[string]wireCall // the last one of each neutral id
+	pairs                     // as the server makes them of what was written so far
 }
 
 // content returns the text of a run of messages that makes one content: the content
@@ -214,7 +217,8 @@ func (w *writer) content(run lens.Run) (string, error) {
 	return edit.Text()
 }
 
-// same returns the text of a content that did not change.
+// same returns the text of a content that did not change. Its calls and results are
+// noted all the same: what changed in front of it may have moved the pairs.
 func (w *writer) same(run lens.Run) (string, error) {
 	for i, m := range run.Messages {
 		if m.Role == middleware.RoleTool {
@@ -281,7 +285,8 @@ func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i i
 }
 
 // toldTexts returns what the model is told as texts: results, in their own order,
-// and all other parts where they stood.
+// and all other parts where they stood. To order them like parts and calls, it puts
+// them into one message as such.
 func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
 	var results []string

@@ -16,7 +16,8 @@ type pairs struct {
 	pairing codec.Pairing
 }
 
-// said notes calls. A turn may be cut into several contents.
+// said notes calls. A turn may be cut into several contents: as long as the model goes
+// on, their calls are answered together.
 func (p *pairs) said(calls []middleware.ToolCall, wireIDs bool) {
 	if len(calls) == 0 {
 		return
@@ -45,7 +46,7 @@ func (p *pairs) answered(id, name string) string {
 	return p.open[i].ID
 }
 
-// wireCall is a call as the wire has it.
+// wireCall is a call as the wire has it. id is "" for a call that goes by its place.
 type wireCall struct{ id, name string }
 
 // note notes calls and their ids on the wire, for the results that follow.

@@ -38,7 +38,8 @@ type reply struct {
 }
 
 // textKeys are the members of response that are its text where they stand alone.
-// The server gives a meaning to the first two; clients write the others.
+// The server gives a meaning to the first two; clients write the others. A middleware
+// sees the text alone, so that it can shorten it without knowing about the object.
 var textKeys = []string{"output", "error", "result", "return_value", "response", "content"}
 
 // known are the members of a part that are read, and their kinds.
@@ -92,7 +93,7 @@ func readPart(v rawjson.Value, model bool) (*piece, error) {
 	return p, err
 }
 
-// opaque returns a part without a neutral meaning.
+// opaque returns a part without a neutral meaning, such as executableCode.
 func opaque(v rawjson.Value) middleware.Part {
 	return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
 }
@@ -122,7 +123,8 @@ func (p *piece) readMedia(inline, file rawjson.Value) {
 	p.part = is
 }
 
-// unbase64 reads either alphabet, padded or not, as the server does.
+// unbase64 reads either alphabet, padded or not, as the server does: JSON of protocol
+// buffers may have either.
 func unbase64(s string) ([]byte, error) {
 	s = strings.TrimRight(s, "=")
 	if strings.ContainsAny(s, "-_") {
@@ -197,7 +199,9 @@ func pieceOf(n *middleware.Native) (*piece, error) {
 
 // partText returns a part as a text. It came from was; nil says that its Native
 // tells. The text is "" for the reasoning of another provider, which is left out:
-// none takes what another one thought.
+// none takes what another one thought. A part that became one of another kind, such as
+// an image that a text describes now, is written afresh: what stood beside it, such as
+// its resolution, is about the old one.
 func partText(p middleware.Part, was *piece) (text string, err error) {
 	if was == nil {
 		was, err = pieceOf(p.Native)
@@ -253,7 +257,7 @@ func partMembers(p middleware.Part) ([]lens.Member, error) {
 	return []lens.Member{lens.Text("inlineData/mimeType", p.MediaType), lens.Text("inlineData/data", base64.StdEncoding.EncodeToString(p.Data))}, nil
 }
 
-// appendParts appends the texts of parts.
+// appendParts appends the texts of parts, without those that are left out.
 func appendParts(to []string, parts []middleware.Part) ([]string, error) {
 	for _, p := range parts {
 		text, err := partText(p, nil)
@@ -317,7 +321,8 @@ func callText(c middleware.ToolCall, was *piece, answer bool) (text string, err 
 	return on.Write(was.v, callMembers(*was.call), callMembers(c))
 }
 
-// callMembers projects a call, which has an id only where the wire has one.
+// callMembers projects a call, which has an id only where the wire has one. args that
+// are missing stay missing where they did not change.
 func callMembers(c middleware.ToolCall) []lens.Member {
 	return []lens.Member{
 		lens.Word("functionCall/id", c.ID),
@@ -327,6 +332,7 @@ func callMembers(c middleware.ToolCall) []lens.Member {
 }
 
 // replyOf reads the part behind n, a result, out of the content that is n's text.
+// The Native of a tool message is a content, not a part, so that its role is kept.
 // It is nil if n is nil, of another dialect, or that of no result.
 func replyOf(n *middleware.Native) (*piece, error) {
 	v, err := on.Value(n)

@@ -32,10 +32,10 @@ type node struct {
 	kind  rawjson.Kind // Object, Array, String, or any other for raw
 	raw   string
 	text  *strings.Builder
-	more  bool // the string goes on
-	keys  []string
-	named map[string]*node
-	list  []*node
+	more  bool             // the string goes on
+	keys  []string         // of an object, in the order in which they came
+	named map[string]*node // by their keys
+	list  []*node          // of an array
 }
 
 const signKey = "thoughtSignature"
@@ -163,7 +163,9 @@ func step(path string) (key string, index int, rest string, ok bool) {
 	return "", index, rest, ok && err == nil && index >= 0
 }
 
-// child returns what a step leads to; the next element of a list is made.
+// child returns what a step leads to; the next element of a list is made. It is
+// false for a step into a value of another kind, and for one past the next element: a
+// list with gaps is read in different ways.
 func (n *node) child(key string, index int) (*node, bool) {
 	if index < 0 {
 		if n.kind == rawjson.Invalid {
@@ -190,7 +192,9 @@ func (n *node) child(key string, index int) (*node, bool) {
 	return n.list[index], true
 }
 
-// set gives a place its value; a string may go on where it said so.
+// set gives a place its value; a string may go on where it said so. A second value
+// for a place is no mistake that anybody could correct: one client takes the first,
+// another one the last.
 func (n *node) set(arg rawjson.Value) error {
 	more := on.Get(arg, "willContinue").Raw() == "true"
 	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {
@@ -220,6 +224,8 @@ func (n *node) set(arg rawjson.Value) error {
 	return nil
 }
 
+// hasKey reports whether a member is there, even as null, which on.Get takes for
+// absent.
 func hasKey(object rawjson.Value, camel string) bool {
 	for m := range object.Each() {
 		if isName(m.Key(), camel) {

@@ -9,9 +9,14 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as it was read. The messages in is are those of the system
-// instruction, lead of them, and then those of the contents, of which groups and
-// replyIDs say more. Nothing in it changes after reading: requests share it.
+// request is a body as it was read:
+//
+//	{"systemInstruction": {"parts": […]}, "contents": [content, …], "tools": […], "toolConfig": {…},
+//	 "generationConfig": {"temperature": …, "maxOutputTokens": …, "stopSequences": […]}, …}
+//
+// The messages in is are those of the system instruction, lead of them, and then those
+// of the contents, of which groups and replyIDs say more. Nothing in it changes after
+// reading: requests share it.
 type request struct {
 	doc       *rawjson.Doc
 	is        middleware.Request
@@ -20,7 +25,7 @@ type request struct {
 	contents  []content
 	groups    []int    // the content that each other message stands in
 	replyIDs  []string // the id that the wire has for the call that each of those answers
-	replyRole string   // the role of contents that hold results
+	replyRole string   // the role of contents that hold results: user or, of some clients, function
 }
 
 // DecodeRequest is part of wire.Codec. Tools that the server runs lead the tools,
@@ -205,7 +210,8 @@ func (h *request) messages(now []middleware.Message) (system, contents []string,
 }
 
 // fresh writes a request that is not of this format. Params win, beside the
-// settings too, with which they share two objects.
+// settings too, with which they share two objects: generationConfig and toolConfig.
+// The model and the wish for a stream go into the path, which URL writes.
 func fresh(req *middleware.Request) ([]byte, error) {
 	h := &request{replyRole: "user"}
 	system, contents, err := h.messages(req.Messages)

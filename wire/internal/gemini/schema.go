@@ -11,16 +11,17 @@ import (
 // typeNames are the types of the provider's own schemas by their number.
 var typeNames = map[string]string{"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object", "7": "null"}
 
-// holds is what a keyword holds that is translated.
+// holds is what a keyword holds that is translated. The zero value is that of a
+// keyword that stays as it is, such as description.
 type holds uint8
 
 const (
-	aSchema holds = iota + 1
-	schemas       // in a list
-	named         // schemas by name
-	count         // the provider writes it as a string
-	values
-	typeWord
+	aSchema  holds = iota + 1
+	schemas        // in a list
+	named          // schemas by name
+	count          // a number, which the provider writes as a string: it is an int64
+	values         // of an enum
+	typeWord       // a type, in capital letters or by number
 )
 
 // keywords are those of the provider's own schemas, and some that are taken as
@@ -53,7 +54,11 @@ func jsonSchema(v rawjson.Value) (string, error) {
 	return codec.Within(v, edits)
 }
 
-// translate returns the edits for one schema, and the schemas below it.
+// translate returns the edits for one schema, and the schemas below it. For example,
+//
+//	{"type": "STRING", "nullable": true, "max_length": "10"}
+//
+// becomes {"type": ["string","null"], "maxLength": 10}.
 func translate(s rawjson.Value) (edits []rawjson.Edit, below []rawjson.Value) {
 	name := typeName(on.Get(s, "type"))
 	nullable := on.Get(s, "nullable").Raw() == "true"
@@ -115,10 +120,13 @@ func typeName(v rawjson.Value) string {
 	return strings.ToLower(v.Str())
 }
 
+// isUnspecified reports whether a type is the first value of its enum, which stands
+// for none.
 func isUnspecified(v rawjson.Value) bool {
 	return v.Str() == "TYPE_UNSPECIFIED" || v.Raw() == "0"
 }
 
+// typeText returns the type of a schema, which may allow null as well.
 func typeText(name string, nullable bool) string {
 	if nullable && name != "null" {
 		return codec.Array([]string{rawjson.Quote(name), `"null"`})
@@ -146,6 +154,7 @@ func enumEdits(m rawjson.Value, name string, nullable bool) []rawjson.Edit {
 	return edits
 }
 
+// isNumber reports whether s is a JSON number, and nothing around it.
 func isNumber(s string) bool {
 	doc, err := codec.Parse(s)
 	return err == nil && doc.Root().Kind() == rawjson.Number && doc.Root().Raw() == s

@@ -76,7 +76,8 @@ func settings(r *middleware.Request) []lens.Member {
 }
 
 // choice projects a tool choice. Unlike settings it is written as a whole where it
-// changes: it does not say everything that a mode and a list of names may.
+// changes: the neutral form does not say everything that a mode and a list of names
+// may, so that equal projections of two different ones would hide the change.
 func choice(c middleware.ToolChoice) []lens.Member {
 	mode, allowed := "AUTO", []string(nil)
 	switch {

@@ -17,11 +17,11 @@ type stream struct {
 	*codec.Reader
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
-	calls   int // of the conversation before
-	builtin func(string) bool
-	a       *answer
-	cut     bool  // the last event is not whole
-	failed  error // of the provider
+	calls   int               // of the conversation before
+	builtin func(string) bool // see builtinsOf
+	a       *answer           // as far as it was read
+	cut     bool              // the last event is not whole
+	failed  error             // of the provider
 }
 
 // DecodeResponse is part of wire.Codec.
@@ -55,7 +55,8 @@ var partEnvelope = codec.Envelope{{Key: "text"}, {Key: "functionCall", Other: "f
 		{Key: "jsonPath", Other: "json_path"}, {Key: "willContinue", Other: "will_continue"}, {Key: "stringValue", Other: "string_value"},
 		{Key: "numberValue", Other: "number_value"}, {Key: "boolValue", Other: "bool_value"}, {Key: "nullValue", Other: "null_value"}}}}}}
 
-// event reads one chunk. Nothing from a call, an error or the end on is safe.
+// event reads one chunk. Nothing from a call, an error or the end on is safe. What
+// does not begin an object, in a stream, is skipped as clients do it.
 func (s *stream) event(e codec.Event) (hold bool, err error) {
 	data := e.Data
 	if data == "" {
@@ -100,7 +101,8 @@ const (
 	maxChunks     = 1 << 18
 )
 
-// read takes one chunk. hold says that it must not be shown yet.
+// read takes one chunk. hold says that it must not be shown yet. A candidate without
+// an index has that of its place: the server leaves out 0.
 func (a *answer) read(event codec.Event, doc *rawjson.Doc, show func(middleware.Part) error) (hold bool, err error) {
 	root := doc.Root()
 	at := len(a.chunks)
@@ -181,7 +183,7 @@ func (s *speaker) read(v rawjson.Value, chunk int, first bool, show func(middlew
 	return hold, nil
 }
 
-// show sends a piece of text to the sink.
+// show sends a piece of text to the sink. Media and opaque parts are not shown.
 func (s *stream) show(p middleware.Part) error { return codec.Tell(s.sink, p.Kind, p.Text) }
 
 // response puts the answer together. It is whole when it says why it ended.

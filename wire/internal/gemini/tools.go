@@ -87,7 +87,8 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 }
 
 // builtinsOf returns a function that reports whether a call is one to a tool
-// that declares its functions itself; nil if there is no such tool.
+// that declares its functions itself; nil if there is no such tool. computerUse is
+// one: its calls, such as click_at, have names that no tool of the request has.
 func builtinsOf(tools []middleware.Tool) func(name string) bool {
 	if !slices.ContainsFunc(tools, func(t middleware.Tool) bool { return t.Kind == middleware.KindBuiltin }) {
 		return nil
@@ -99,7 +100,8 @@ func builtinsOf(tools []middleware.Tool) func(name string) bool {
 	return func(name string) bool { return !declared[name] }
 }
 
-// element is an element of tools, and what is to be in it.
+// element is an element of tools, and what is to be in it. It keeps its other text:
+// an edit takes out what is not in it any more, and sets the list of functions.
 type element struct {
 	v         rawjson.Value
 	functions []string
@@ -173,7 +175,7 @@ func (h *request) tools(now []middleware.Tool) ([]string, error) {
 }
 
 // text returns the element with the functions and the tools of the provider that
-// it is to have, "" if nothing is left in it.
+// it is to have, "" if nothing is left in it: an element without a tool is refused.
 func (e element) text() (string, error) {
 	if len(e.functions) == 0 && len(e.hosted) == 0 {
 		return "", nil

@@ -53,7 +53,9 @@ func finishWord(v rawjson.Value, message string) string {
 	return v.Raw()
 }
 
-// finishReason returns the neutral word.
+// finishReason returns the neutral word. The server has no word of its own for an
+// answer with calls. Words without a neutral meaning, such as LANGUAGE, stay as they
+// are.
 func finishReason(word string, calls bool) middleware.FinishReason {
 	switch {
 	case calls && (word == stopWord || slices.Contains(refusalWords, word)):
@@ -81,7 +83,8 @@ func wordFor(f middleware.FinishReason) string {
 	return string(f)
 }
 
-// finishText returns word as the body writes it, by name or by number.
+// finishText returns word as the body writes it, by name or by number. A client that
+// asks for numbers may fail at a name.
 func finishText(old rawjson.Value, word string) (string, error) {
 	if old.Kind() != rawjson.Number {
 		return rawjson.Quote(word), nil
@@ -95,7 +98,12 @@ func finishText(old rawjson.Value, word string) (string, error) {
 }
 
 // The figures of usageMetadata. Prompt and tool results make the input,
-// candidates and thoughts the output.
+// candidates and thoughts the output:
+//
+//	{"promptTokenCount": 10, "cachedContentTokenCount": 8, "candidatesTokenCount": 4, "thoughtsTokenCount": 2, "totalTokenCount": 16}
+//
+// Unlike those of the other formats, the count of the candidates does not contain the
+// thoughts. Tokens written to a cache have no figure.
 const (
 	promptKey  = "promptTokenCount"
 	toolKey    = "toolUsePromptTokenCount"
@@ -123,7 +131,8 @@ func usageOf(v rawjson.Value) middleware.Usage {
 }
 
 // usageMembers projects figures onto usageMetadata, which is v now: of the input,
-// what v has for tool results stays theirs.
+// what v has for tool results stays theirs. A figure of 0 is not added where v does
+// not have it: the server leaves those out.
 func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	tool := codec.Int(on.Get(v, toolKey))
 	if tool > u.Input {

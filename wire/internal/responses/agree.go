@@ -26,7 +26,8 @@ var (
 // enough, because numbers, escapes and duplicate members do not mean the same to
 // every reader.
 
-// errCopies says that the call that was read is not the call of every client.
+// errCopies says that the call that was read is not the call of every client. It
+// wraps ErrShape, so that the answer counts as unreadable.
 var errCopies = codec.Shapef("copies of a call that differ")
 
 // agree compares the call v, as it is read from the stream, with its copies in
@@ -93,7 +94,9 @@ func (l *label) note(v rawjson.Value) {
 // such a client gets nothing.
 func (l *label) divides() bool { return l.same > 0 && l.another > 0 }
 
-// agrees compares a copy of a call with the call.
+// agrees compares a copy of a call with the call. announced says that the copy is
+// that of output_item.added, whose arguments may still be missing. A built-in call
+// has its action there in part.
 func agrees(v rawjson.Value, want middleware.ToolCall, announced bool) error {
 	it, err := answerItem(v)
 	if err != nil {
@@ -123,7 +126,7 @@ func agreesWhole(root, v rawjson.Value, want middleware.ToolCall) error {
 	return nil
 }
 
-// callsIn returns the calls of a response object.
+// callsIn returns the calls of a response object, whatever its status is.
 func callsIn(env rawjson.Value) (found []rawjson.Value, err error) {
 	for v := range env.Get("output").Each() {
 		it, err := answerItem(v)
@@ -149,7 +152,9 @@ func (s *stream) announce(ev event) (found bool, err error) {
 	return len(calls) > 0, err
 }
 
-// agreeEarly compares the calls of the first events with those of the answer.
+// agreeEarly compares the calls of the first events with those of the answer. One
+// that the answer does not have is a difference too: a client that takes it runs
+// what was never validated.
 func (s *stream) agreeEarly(answer []middleware.ToolCall) error {
 	byID := make(map[string]middleware.ToolCall, len(answer))
 	for _, c := range answer {

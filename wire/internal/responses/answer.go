@@ -10,12 +10,14 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read: one object, or the events of a stream.
+// answer is an answer as it was read: one object, or the events of a stream. It is
+// what lens remembers behind the Native of a response, and what an edit starts from.
+// No field of it changes after reading.
 type answer struct {
 	*recording
 	env    rawjson.Value // the response object, of a stream that of the last event
 	is     middleware.Response
-	turn   turn
+	turn   turn  // the message of is, and its items
 	flowOf []int // of the items of a stream: their flow; -1: they are only in env
 }
 
@@ -40,7 +42,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 	return a, nil
 }
 
-// readBody reads an answer again.
+// readBody reads an answer again, as it was read first.
 func readBody(body string) (*answer, error) {
 	s := newStream(nil, nil)
 	_, err := codec.Decode(s, []byte(body))
@@ -192,7 +194,7 @@ func (a *answer) ends(items []written) []string {
 	return raws
 }
 
-// same reports whether an item is as the answer has it.
+// same reports whether an item is as the answer has it. A new one is not.
 func (a *answer) same(o written) bool {
 	return o.from >= 0 && o.raw == a.turn.items[o.from].val.Raw()
 }
@@ -289,7 +291,8 @@ func asEvents(whole string) (string, error) {
 
 // freshAnswer writes a response as one object, with the members that the
 // provider's SDKs demand. Reasoning of another provider is left out: the
-// provider would refuse it in the next request.
+// provider would refuse it in the next request. "store" is false, because the
+// provider does not know the answer: a request cannot go on from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	if err := codec.AnswerOnly(resp.Message); err != nil {
 		return "", err

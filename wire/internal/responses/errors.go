@@ -83,7 +83,9 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 }
 
 // failedResponse returns the response object of an answer that has failed; begun
-// is how it began, absent if nothing of it was sent.
+// is how it began, absent if nothing of it was sent:
+//
+//	{"id": …, "object": "response", "status": "failed", "error": {"code": …, "message": …}, "output": [], …}
 func failedResponse(begun rawjson.Value, code, message string) string {
 	e := lens.Raw("error", on.Object(lens.Text("code", code), lens.Text("message", message)))
 	if begun.Kind() == rawjson.Object {

@@ -27,7 +27,8 @@ type flow struct {
 // isCall reports whether the client runs the item.
 func (f *flow) isCall() bool { return f.sort == isCall }
 
-// latest is the item as it was last seen before the end.
+// latest is the item as it was last seen before the end, announced or done. It is
+// absent for a flow that neither began nor ended with an item.
 func (f *flow) latest() rawjson.Value {
 	if f.done.Exists() {
 		return f.done
@@ -76,7 +77,15 @@ func (f *flow) whole() (rawjson.Value, error) {
 	return codec.ParseObject(raw)
 }
 
-// item takes output_item.added and output_item.done.
+// item takes output_item.added and output_item.done:
+//
+//	{"type": "response.output_item.added", "output_index": 1, "item": {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": …, "arguments": ""}}
+//	{"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc_1", "delta": "{\"city\":"}
+//	{"type": "response.output_item.done", "output_index": 1, "item": {…, "arguments": "{\"city\":\"Oslo\"}"}}
+//
+// An item that is done frees its place: some servers give the next item the same
+// output_index. One in the place of an item that is not done would leave open which
+// of the two the following events are about.
 func (s *stream) item(ev *event, done bool) error {
 	v := ev.root.Get("item")
 	if v.Kind() != rawjson.Object {
@@ -219,7 +228,8 @@ func (s *stream) fold() (*answer, error) {
 	return a, s.agreeEarly(a.is.Message.ToolCalls)
 }
 
-// reorder puts the flows in the order of their output_index.
+// reorder puts the flows in the order of their output_index, which is the order that
+// the output at the end has. Items may come interleaved.
 func (s *stream) reorder() {
 	was := slices.Clone(s.flows)
 	slices.SortStableFunc(s.flows, func(a, b *flow) int { return cmp.Compare(a.index, b.index) })
@@ -234,7 +244,8 @@ func (s *stream) reorder() {
 	}
 }
 
-// about lists the events of each flow, as indexes of events.
+// about lists the events of each flow, as indexes of events. An answer has as many
+// calls as the model likes: to search all events for each would take quadratic time.
 func (s *stream) about() [][]int {
 	about := make([][]int, len(s.flows))
 	for i, ev := range s.events {

@@ -17,7 +17,8 @@ type input struct {
 	calls    map[string]middleware.ToolCall // the last one of each id; see called
 }
 
-// items returns the items of runs.
+// items returns the items of runs. A message that the request had is found by its
+// place there, any other one by the text of its Native.
 func (in *input) items(runs []lens.Run) ([]string, error) {
 	var out []string
 	for _, run := range runs {
@@ -39,7 +40,7 @@ func (in *input) items(runs []lens.Run) ([]string, error) {
 }
 
 // single returns the text of the one message that was the whole input, and still
-// can be.
+// can be. As soon as there is a second message, the input becomes a list.
 func (in *input) single(runs []lens.Run) (string, bool) {
 	if len(runs) != 1 || runs[0].At[0] < 0 || in.turns[runs[0].At[0]].place != asInput {
 		return "", false
@@ -140,7 +141,8 @@ func withoutOrphans(out []written, items []item) []written {
 }
 
 // isReference reports whether a reasoning item is no more than its id and a
-// summary: the provider has the rest.
+// summary: the provider has the rest. One with encrypted_content, which a client asks
+// for, or with its content, as servers of open models write it, holds all of it.
 func isReference(v rawjson.Value) bool {
 	return v.Get("encrypted_content").Str() == "" && v.Get("content").Len() == 0
 }
@@ -176,7 +178,8 @@ func (in *input) result(m, was middleware.Message, v rawjson.Value) (string, err
 	return withContent(v, "output", m.Parts, "input_text")
 }
 
-// called returns the last call of that id.
+// called returns the last call of that id, the zero call if there is none. A fresh
+// result needs its kind, which tells the type of the item.
 func (in *input) called(id string) middleware.ToolCall {
 	if in.calls == nil {
 		in.calls = map[string]middleware.ToolCall{}
@@ -190,7 +193,8 @@ func (in *input) called(id string) middleware.ToolCall {
 }
 
 // fresh writes a message of the client from its neutral fields. That a result
-// is an error is for its text to say.
+// is an error is for its text to say. The result of a built-in call has a form of its
+// own, which neutral fields do not hold: a screenshot, the outcome of a patch.
 func (in *input) fresh(m middleware.Message) (string, error) {
 	switch m.Role {
 	case middleware.RoleTool:

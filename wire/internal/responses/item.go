@@ -24,9 +24,9 @@ const (
 // form says where a call has what.
 type form struct {
 	kind middleware.Kind
-	name string // of calls that have none
-	id   string // the member with the id that the answer repeats
-	args []string
+	name string   // of calls that have none on the wire; "": the item has one
+	id   string   // the member with the id that the answer repeats
+	args []string // the members that may hold the arguments, the usual one first
 }
 
 // calls are the items that the client runs, by their type. The arguments of the
@@ -43,7 +43,8 @@ var calls = map[string]form{
 	"mcp_approval_request": {middleware.KindBuiltin, "mcp_approval_request", "id", []string{"arguments"}},
 }
 
-// outputs names the members that may hold the id of the call.
+// outputs are the items that answer a call, by their type. Each names the members
+// that may hold the id of the call, the usual one first.
 var outputs = map[string][]string{
 	"function_call_output":    {"call_id"},
 	"custom_tool_call_output": {"call_id"},
@@ -214,7 +215,9 @@ func callMembers(v rawjson.Value, f form, c middleware.ToolCall) []lens.Member {
 }
 
 // callText returns c as an item: its own text with what has changed in it, or
-// afresh. In an answer it needs an id, by which its events go.
+// afresh. In an answer it needs an id, by which its events go. Not to be confused
+// with it is call_id, which the output repeats and which is the neutral ID: the id
+// names the item, and stays as it is.
 func callText(c middleware.ToolCall, answer bool) (string, error) {
 	v, err := on.Value(c.Native)
 	if err != nil {

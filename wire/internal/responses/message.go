@@ -32,7 +32,7 @@ type turn struct {
 	items   []item
 	place   place
 	answer  bool // it is that of an answer
-	lost    bool // which the provider did not keep
+	lost    bool // the provider did not keep that answer ("store": false)
 }
 
 // readInstructions reads the member instructions.
@@ -43,7 +43,7 @@ func readInstructions(v rawjson.Value) turn {
 }
 
 // readBareInput reads an input that is one text: as the message that it is
-// short for.
+// short for. So it has the Native of an item, and can be followed by others.
 func readBareInput(v rawjson.Value) (turn, error) {
 	object, err := codec.ParseObject(on.Object(lens.Text("role", "user"), lens.Raw("content", v.Raw())))
 	if err != nil {
@@ -114,7 +114,9 @@ func readTurn(items []item) (turn, error) {
 	return t, nil
 }
 
-// joined makes one message of items that were read.
+// joined makes one message of items that were read. Its parts are in the order of
+// the items, and so are its calls; which call stood behind which part, only the items
+// tell.
 func joined(items []item) turn {
 	t := turn{message: middleware.Message{Role: middleware.RoleAssistant}, items: items}
 	for _, it := range items {
@@ -221,8 +223,8 @@ func again(m middleware.Message) (*turn, error) {
 
 // written is one item as it will stand in the body.
 type written struct {
-	raw  string
-	from int // its place among the items of the turn, -1: it was not there
+	raw  string // a JSON object
+	from int    // its place among the items of the turn, -1: it was not there
 	sort sort
 }
 
@@ -271,7 +273,8 @@ func (t *turn) write(m middleware.Message, answer bool, seed string) ([]written,
 	return w.out, nil
 }
 
-// spot is a part or, second, a call, and the item that it comes from.
+// spot is a part or, second, a call, and the item that it comes from: the i-th of
+// the parts, or of the calls, of the message that is written.
 type spot struct {
 	second bool
 	i      int
@@ -279,7 +282,8 @@ type spot struct {
 }
 
 // places returns the parts and calls of m in the order of the wire: both are
-// found again by their texts, and what is new follows what stands before it.
+// found again by their texts, and what is new follows what stands before it. Several
+// parts may come from one item, as a message has a part for each block.
 func (w *writing) places() []spot {
 	var old []string
 	var of []int
@@ -365,7 +369,8 @@ func (w *writing) item(p middleware.Part, from int) error {
 	return err
 }
 
-// call writes a call: a changed one in its own text, a new one afresh.
+// call writes a call: a changed one in its own text, a new one afresh. One that comes
+// from another message has its text in its Native.
 func (w *writing) call(s spot) error {
 	c := w.m.ToolCalls[s.i]
 	o := written{on.Raw(c.Native), s.from, isCall}

@@ -229,7 +229,9 @@ func editReasoning(p middleware.Part, v rawjson.Value) (string, error) {
 	return codec.Within(v, edits)
 }
 
-// freshPart returns p as a block; text is the type of a text.
+// freshPart returns p as a block; text is the type of a text. An image has one member
+// for an address and for data, a file two. Media without a type are taken for an
+// image.
 func freshPart(p middleware.Part, text string) (string, error) {
 	switch url := mediaURL(p); {
 	case p.Kind == middleware.PartText && text == "output_text":
@@ -252,8 +254,10 @@ func freshPart(p middleware.Part, text string) (string, error) {
 	}
 }
 
-// blocks returns parts as blocks of a message; text is the type of a fresh text.
-// The blocks that stood there before, old, may be of any kind.
+// blocks returns parts as blocks of a message; text is the type of a fresh text:
+// input_text for what the model reads, output_text for what it wrote. The blocks that
+// stood there before, old, may be of any kind. Reasoning of another provider is left
+// out.
 func blocks(parts []middleware.Part, text string, old rawjson.Value) ([]string, error) {
 	known := map[string]bool{}
 	for b := range old.Each() {

@@ -9,13 +9,18 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as it was read.
+// request is a body as it was read:
+//
+//	{"model": …, "instructions": text, "input": text or [item, …], "tools": [tool, …], "tool_choice": …,
+//	 "temperature": …, "max_output_tokens": …, "previous_response_id": …, "store": …, "stream": …, …}
+//
+// No field of it changes after reading. The zero request is that behind a fresh one.
 type request struct {
 	doc     *rawjson.Doc
 	is      middleware.Request
-	turns   []turn // of each message
-	entries []lens.Entry
-	tools   []tool
+	turns   []turn       // of each message
+	entries []lens.Entry // the same: here a message is an element of its own
+	tools   []tool       // of each tool of is
 }
 
 // DecodeRequest is part of wire.Codec.

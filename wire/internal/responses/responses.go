@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// dialect marks what was decoded by this package, in storage too.
+// dialect marks what was decoded by this package, in storage too: it cannot change.
 const dialect = "openai-responses"
 
 // on is how members of this format are read and written.
@@ -24,7 +24,8 @@ var _ codec.Format = Format{}
 // Dialect is part of wire.Codec.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec.
+// Match is part of wire.Codec. The body has to begin an object that names at least
+// one of the members that say what the model is to answer.
 func (f Format) Match(path string, body []byte) bool {
 	if !f.MatchPath(path) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
 		return false
@@ -48,7 +49,8 @@ func (Format) URL(base, _ string, _ bool) string {
 	return codec.Below(base, "/responses")
 }
 
-// Opening is part of codec.Format.
+// Opening is part of codec.Format: the SDKs demand response.created as the first
+// event, and take the response that later events change from it.
 func (Format) Opening(text string) int {
 	e, _ := opening(text)
 	return e.End
@@ -106,7 +108,9 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	return t.out.String(), t.numbered
 }
 
-// Renumber is part of codec.Format.
+// Renumber is part of codec.Format. Events are counted by sequence_number. A client
+// that got n keep-alives in between, each with a number, sees those behind them n
+// higher. Events without a number stay as they are.
 func (Format) Renumber(events string, n int) (string, error) {
 	if n == 0 || events == "" {
 		return events, nil
@@ -136,7 +140,10 @@ func (Format) Renumber(events string, n int) (string, error) {
 // which the provider keeps under its own id.
 const previous = "previous_response_id"
 
-// Renamed is part of wire.Stream.
+// Renamed is part of wire.Stream. It is needed where the client was shown the
+// beginning of one answer and the end of a later one, under the id of the first,
+// while the provider keeps the later one: the next request will name the first. An
+// answer that the provider does not keep cannot be gone on from.
 func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept string) {
 	if s.req != nil {
 		if asked, err := on.Value(s.req.Native); err == nil && asked.Get("store").Raw() == "false" {
@@ -155,7 +162,8 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept strin
 	return given, kept
 }
 
-// RenamePrevious is part of wire.Codec.
+// RenamePrevious is part of wire.Codec. A body that cannot be edited stays as it is,
+// and the provider says what is wrong with it.
 func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if !bytes.Contains(body, []byte(previous)) {
 		return body
@@ -177,7 +185,8 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	return []byte(string(body[:start]) + out + string(body[end:]))
 }
 
-// EndsWith is part of codec.Cursor's Ended.
+// EndsWith is part of codec.Cursor's Ended: the events that end an answer, which no
+// [DONE] follows.
 func (Format) EndsWith(name, _ string) bool {
 	return name == "response.completed" || name == "response.failed" || name == "response.incomplete"
 }

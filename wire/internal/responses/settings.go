@@ -39,10 +39,11 @@ func settings(r *middleware.Request) []lens.Member {
 	}
 }
 
-// provider says what the provider keeps.
+// provider says what the provider keeps of a conversation, and a request need not
+// or must not repeat.
 type provider struct {
-	stored bool // the answers
-	held   bool // the conversation
+	stored bool // the answers ("store", true by default): reasoning may go by its id
+	held   bool // the conversation itself: the answers must not be repeated
 }
 
 // readProvider reads what a request says of it. Answers are kept unless it says

@@ -35,7 +35,17 @@ type recording struct {
 	last   int // the event that ends the answer; -1: none yet, or no stream
 }
 
-// stream reads one answer.
+// stream reads one answer: one object, or events in this order:
+//
+//	response.created              the response object, without output
+//	response.output_item.added    an item, without what follows
+//	response.output_text.delta    a piece of a text, or of arguments
+//	response.output_text.done     the whole text
+//	response.output_item.done     the item, whole
+//	response.completed            the response object, with output and usage
+//
+// Items may be interleaved, and some servers leave out all but deltas and the last
+// event. Text is shown as it comes; from the first event of a call on, nothing is.
 type stream struct {
 	*codec.Reader
 	*recording
@@ -109,7 +119,7 @@ func (s *stream) end() (*answer, error) {
 	return a, err
 }
 
-// showAll shows what came in one piece.
+// showAll shows what came in one piece, to the same sink as deltas.
 func (s *stream) showAll(parts []middleware.Part) error {
 	for _, p := range parts {
 		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
@@ -161,7 +171,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 }
 
 // add keeps an event. What is no JSON, such as comments, is one with what
-// stands before it.
+// stands before it: a line break is an event too, and there may be millions.
 func (s *stream) add(ev event) error {
 	if n := len(s.events); n > 0 && !ev.root.Exists() && !s.events[n-1].root.Exists() {
 		s.events[n-1].End = ev.End
@@ -192,7 +202,8 @@ func (s *stream) strange(e codec.Event) (hold bool) {
 	return s.fault != nil || s.odd != nil
 }
 
-// fail notes the error in v, which ends the answer.
+// fail notes the error in v, which ends the answer. The last one counts: an event of
+// type error may be followed by response.failed, which says more.
 func (s *stream) fail(v rawjson.Value) {
 	f, _ := failure(v)
 	s.fault = inAnswer(f)
@@ -225,7 +236,8 @@ func isArguments(typ string) bool {
 	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
 }
 
-// take reads an event by its type.
+// take reads an event by its type. An event of no known type that names an item is
+// about that item: so it goes with the item where a stream is written again.
 func (s *stream) take(ev *event) (hold bool, err error) {
 	switch {
 	case isHead(ev.typ):
@@ -283,7 +295,7 @@ func (s *stream) finish(ev *event) error {
 	return nil
 }
 
-// showItem shows the text of an item that came without deltas.
+// showItem shows the text of an item that came without deltas, when it is done.
 func (s *stream) showItem(f *flow) error {
 	if !f.done.Exists() || f.shown || f.sort != isMessage && f.sort != isReasoning {
 		return nil

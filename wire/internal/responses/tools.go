@@ -155,7 +155,8 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 }
 
 // toolKind says who runs a tool of that type. Some types are run by the provider
-// or by the client: v, the tool, says by whom.
+// or by the client: v, the tool, says by whom. A type that is not known is hosted: the
+// client cannot have declared it.
 func toolKind(v rawjson.Value, typ string) middleware.Kind {
 	switch typ {
 	case "function":
@@ -217,7 +218,9 @@ func (h *request) toolTexts(req *middleware.Request) ([]string, error) {
 }
 
 // toolText returns a tool, which was that one: its own text with what has changed
-// in it, or afresh. A fresh one always says strict: its default is true here.
+// in it, or afresh. A fresh one always says strict: its default is true here. Of a
+// custom tool the name and the description can change, of a tool of the provider
+// nothing.
 func toolText(t, was middleware.Tool) (string, error) {
 	v, err := on.Value(t.Native)
 	if err != nil {
@@ -246,7 +249,7 @@ func toolText(t, was middleware.Tool) (string, error) {
 }
 
 // toolMembers projects a tool that the client runs. Parameters that are missing
-// are null, which the provider demands.
+// are null: the provider demands the member.
 func toolMembers(t middleware.Tool) ([]lens.Member, error) {
 	m := []lens.Member{lens.Text("type", "function"), lens.Text("name", t.Name), lens.Word("description", t.Description)}
 	if t.Kind == middleware.KindCustom {

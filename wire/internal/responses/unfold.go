@@ -12,7 +12,9 @@ import (
 )
 
 // tape is a stream on its way out: it begins with events of a recording and goes
-// on with events that are written afresh.
+// on with events that are written afresh. The manner of the recording is kept
+// throughout, as a client may go by any of it: whether events have names, numbers and
+// an output_index.
 type tape struct {
 	*recording
 	out      strings.Builder
@@ -112,7 +114,8 @@ func (s *stream) splice(sent int, a *answer, resp *middleware.Response) (string,
 	return t.out.String(), err
 }
 
-// seen takes note of an event that stands on the tape.
+// seen takes note of an event that stands on the tape: of the number and the
+// output_index that come next, and of the items that have begun.
 func (t *tape) seen(ev event) {
 	if ev.head && !t.begun {
 		t.begun, t.head = true, ev.root.Get("response")
@@ -126,7 +129,8 @@ func (t *tape) seen(ev event) {
 	}
 }
 
-// keep copies an event as it is, but for the model's name.
+// keep copies an event as it is, but for the model's name, which stands in the
+// response objects of the first events.
 func (t *tape) keep(ev event, was, model string) error {
 	t.seen(ev)
 	var edits []rawjson.Edit
@@ -178,7 +182,9 @@ func (t *tape) finish(n, end int) error {
 }
 
 // history ends the items that have begun and returns those that belong into
-// history.
+// history. A call cannot be among them, as none is ever shown before it is validated;
+// an item that was announced and that the recording never ends cannot be ended
+// either, because nobody knows the rest of it.
 func (t *tape) history() ([]string, error) {
 	var raws []string
 	var values []rawjson.Value
@@ -291,7 +297,8 @@ func (t *tape) write(typ string, members ...lens.Member) {
 	t.data(typ, on.Object(all...))
 }
 
-// data writes the data of a new event, in the manner of the stream.
+// data writes the data of a new event, in the manner of the stream: with a name line
+// if events have one.
 func (t *tape) data(typ, data string) {
 	if t.named {
 		t.out.WriteString("event: " + typ + "\n")
@@ -336,7 +343,8 @@ func (t *tape) item(raw string) error {
 	return nil
 }
 
-// textOr returns the JSON text of v, if v is a string, else other.
+// textOr returns the JSON text of v, if v is a string, else other, a JSON text as
+// well.
 func textOr(v rawjson.Value, other string) string {
 	if v.Kind() == rawjson.String {
 		return v.Raw()
@@ -344,7 +352,8 @@ func textOr(v rawjson.Value, other string) string {
 	return other
 }
 
-// announced returns an item as it looks before its content has come.
+// announced returns an item as it looks before its content has come: the members
+// that deltas fill are there and empty, as SDKs add to them.
 func announced(v rawjson.Value) (string, error) {
 	var members []lens.Member
 	for m := range v.Each() {
@@ -360,7 +369,10 @@ func announced(v rawjson.Value) (string, error) {
 	return on.Set(v, members...)
 }
 
-// block unfolds one block of a message or of reasoning.
+// block unfolds one block of a message or of reasoning: the part without its text,
+// the text in one delta, the text again, the part with its text. What has no text
+// comes as a part alone. place says of which item the block is, list in which member
+// of it, and i at which index.
 func (t *tape) block(place []lens.Member, list string, i int64, b rawjson.Value) {
 	typ := b.Get("type").Str()
 	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"

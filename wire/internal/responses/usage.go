@@ -10,6 +10,9 @@ import (
 )
 
 // readUsage reads the figures of an answer. One that is missing or no number is 0.
+//
+//	{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
+//	 "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 14}
 func readUsage(v rawjson.Value) middleware.Usage {
 	in, out := v.Get("input_tokens_details"), v.Get("output_tokens_details")
 	return middleware.Usage{
@@ -19,8 +22,8 @@ func readUsage(v rawjson.Value) middleware.Usage {
 }
 
 // usageMembers projects usage onto a response object. Cached and CacheWrite are
-// parts of Input, Reasoning is one of Output, here as in the neutral form. All figures are said: the
-// provider's SDKs demand them.
+// parts of Input, Reasoning is one of Output, here as in the neutral form. Figures of
+// 0 are written too: the provider's SDKs demand them.
 func usageMembers(u middleware.Usage) []lens.Member {
 	figure := func(key string, n int64) lens.Member { return lens.Raw("usage/"+key, codec.Count(n)) }
 	return []lens.Member{
@@ -50,8 +53,9 @@ func usageEdit(env rawjson.Value, was, now middleware.Usage) []lens.Member {
 //
 //	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
 //
-// No status says that the answer ended with calls, so that their number decides. A status without a neutral word,
-// such as that of an answer in the background, is passed on.
+// No status says that the answer ended with calls, so that their number decides. A
+// status without a neutral word, such as that of an answer in the background, is
+// passed on.
 func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	switch status := codec.Text(env.Get("status")); status {
 	case "completed", "":
