@@ -1,9 +1,9 @@
-// Package strip removes empty values from JSON arguments: models write null,
-// {} and [] for what they should leave out. It is a library, not a middleware:
-// argsvalidate applies it.
+// Package strip removes empty values from JSON arguments. Models often write
+// null, {} or [] for an optional property instead of leaving it out. The package
+// is a library, not a middleware: argsvalidate applies it.
 //
-// The text is edited where the empty values stand. Key order, the spelling of
-// numbers and all white space outside of a cut stay as they were.
+// Only the empty values and their separators are cut out of the text. Key order,
+// the spelling of numbers and all other white space stay the same.
 package strip
 
 import (
@@ -17,33 +17,33 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// Mode says which empty values go.
+// Mode selects the empty values to remove.
 type Mode uint8
 
 // The modes.
 const (
-	// Default is Optional, or what the enclosing setting says.
+	// Default inherits the mode of the enclosing settings. Without such
+	// settings it is Optional.
 	Default Mode = iota
-	// Optional removes an empty value of a declared, not required property.
-	// Array elements, members that the schema does not declare, and everything
-	// when there is no schema, stay.
+	// Optional removes the empty values of properties that the schema declares
+	// and does not require. It removes no array elements and no undeclared
+	// members, and nothing at all without a schema.
 	Optional
-	// WhenInvalid removes what Optional does, but only where the property's own
-	// schema refuses the value, as far as type (and nullable), enum, const,
-	// required, minItems and minProperties tell, through $ref, allOf, anyOf and
-	// oneOf. Other keywords count as satisfied.
+	// WhenInvalid removes the values that Optional removes, but only if the
+	// property's own schema rejects the value. It reads the keywords type,
+	// nullable, enum, const, required, minItems and minProperties, and follows
+	// $ref, allOf, anyOf and oneOf. Other keywords count as satisfied.
 	WhenInvalid
-	// All removes every empty value, array elements included, with a schema or
-	// without. The outermost object stays.
+	// All removes every empty value, array elements included, with or without
+	// a schema. It keeps the outermost object.
 	All
-	// Off removes nothing and reads nothing.
+	// Off removes nothing. It does not even parse the arguments.
 	Off
 )
 
 var modeNames = [...]string{"default", "optional", "when_invalid", "all", "off"}
 
-// String returns the mode's name in lower case, and Mode(n) for a value that
-// is none of the constants.
+// String returns the mode's name in lower case, or Mode(n) for an unknown mode.
 func (m Mode) String() string {
 	if int(m) < len(modeNames) {
 		return modeNames[m]
@@ -51,26 +51,26 @@ func (m Mode) String() string {
 	return fmt.Sprintf("Mode(%d)", uint8(m))
 }
 
-// Removal is one value taken out. Where all that a container held was empty
-// and the container went too, there is one Removal, for the container.
+// Removal is one removed value. If a container is removed because all its
+// children are empty, there is one Removal, for the container.
 type Removal struct {
-	Pointer string // JSON Pointer (RFC 6901) into the text as it was given
-	Value   string // the JSON text taken out
+	Pointer string // JSON Pointer (RFC 6901) into the arguments before the removals
+	Value   string // the JSON text of the value
 }
 
-// Options say what a Stripper removes. The zero value is usable.
+// Options configure New. The zero value works.
 type Options struct {
-	// Mode is what goes; Default means Optional.
+	// Mode selects the values to remove; Default means Optional.
 	Mode Mode
-	// Placeholders are strings that also count as empty. White space around
-	// them and the case of letters do not matter, on either side. Nil and empty
-	// mean none. In Optional and WhenInvalid a string stays that an enum or a
-	// const of its property names.
+	// Placeholders are strings that also count as empty; nil means none. They
+	// are compared without regard to letter case and surrounding white space.
+	// Optional and WhenInvalid keep a string that an enum or const of its
+	// property contains.
 	Placeholders []string
 }
 
-// Validate returns what is wrong with o, nil if nothing is: for options read
-// from a file or a flag. New panics with it.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New panics with the same error.
 func (o Options) Validate() error {
 	if int(o.Mode) >= len(modeNames) {
 		return fmt.Errorf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode))
@@ -78,9 +78,9 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// DefaultPlaceholders returns strings that models write for "nothing": none,
-// null, undefined, two double quotes and two single quotes. The slice is the
-// caller's own. Source: the default set of
+// DefaultPlaceholders returns strings that models write for a missing value: none,
+// null, undefined, two double quotes and two single quotes. The caller owns the
+// slice. Source: the default set of
 // langchain-tool-args-validation-middleware.
 func DefaultPlaceholders() []string {
 	return []string{"none", "null", "undefined", `""`, "''"}
@@ -93,8 +93,8 @@ var (
 	// ErrSchema marks a schema that cannot be read: not JSON, neither an object
 	// nor a boolean, longer than 1 MiB, or nested deeper than 128 levels.
 	ErrSchema = errors.New("strip: schema cannot be read")
-	// ErrTooMany marks arguments whose removals would need more than 16 MiB of
-	// pointers: long keys above very many empty values.
+	// ErrTooMany marks arguments whose removals would have more than 16 MiB of
+	// pointers. That takes long keys above very many empty values.
 	ErrTooMany = errors.New("strip: too much to remove")
 )
 
@@ -155,10 +155,10 @@ func (s *Stripper) strip(doc *rawjson.Doc) (string, []Removal, error) {
 	return text, removals, nil
 }
 
-// JSON returns args without the empty values that mode names, key order and
-// number spelling kept, and what was removed. It reads schema each time: for
-// many arguments of one tool, use New. The errors are those of New and of
-// Stripper.JSON; args comes back with them.
+// JSON returns args without the empty values that mode selects, and the removed
+// values. It reads schema each time. For many arguments of one tool, use New.
+// The errors are those of New and of Stripper.JSON; JSON then returns args
+// unchanged.
 func JSON(args string, schema json.RawMessage, mode Mode) (string, []Removal, error) {
 	s, err := New(schema, Options{Mode: mode})
 	if err != nil {

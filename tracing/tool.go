@@ -20,29 +20,31 @@ const (
 	typeTool = "tool_error" // error.type of a result that says it is an error
 )
 
-// ToolOutcome is what the span of a tool says about its end.
+// ToolOutcome is the result of a tool call, for its span.
 type ToolOutcome struct {
 	Text    string // the result, recorded as content
-	IsError bool   // the tool's result is an error to the model
-	Err     error  // what went wrong; nil also for an error that does not count as a failure
+	IsError bool   // the model gets the result as an error
+	Err     error  // the failure; nil if there is none, or if the error does not count as one
 }
 
 // ToolFunc runs one tool call.
 type ToolFunc[R any] = func(ctx context.Context, call middleware.ToolCall) (R, error)
 
-// NewTool returns a middleware for functions that run tool calls: one INTERNAL
-// span for each call, "execute_tool {tool}", after the GenAI conventions. next
-// runs under it. R is the function's result. outcome reads it, and is called only
-// if the span is recorded. If outcome is nil, the error alone counts and no
-// result is recorded.
+// NewTool returns a middleware for functions that run tool calls. It makes one
+// span of kind INTERNAL for each call, "execute_tool {tool}", by the GenAI
+// conventions, and runs next under it. R is the function's result. outcome reads
+// it and is called only if the span is recorded. If outcome is nil, no result is
+// recorded, and an error is a failure.
 //
-// What next returns is returned as it is, and a panic of next goes on. Options
-// mean what they mean in New, but no metric is written, and of logs only that of
-// a panic, which is an exception event of the span too: with its value and
-// stack. Arguments, results and error texts are recorded with Options.Content
-// only. The name of
-// the span comes from the call, so this belongs around tools that are declared.
-// One value serves any number of goroutines.
+// The middleware returns the results of next unchanged, and a panic of next
+// continues. Options have the same meaning as in New. Arguments, results and error
+// texts are recorded only with Options.Content. There are no metrics, and the only
+// log record is that of a panic, which is an exception event of the span too. It
+// contains the panic value and the stack. The middleware is safe for concurrent
+// use.
+//
+// Position: around tools that the request declares. The span takes its name from
+// the call, and a model can invent tool names.
 func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next ToolFunc[R]) ToolFunc[R] {
 	r := newRecorder(o)
 	if outcome == nil {
@@ -136,12 +138,12 @@ const (
 	agentName   = "gen_ai.agent.name"
 )
 
-// NewAgent returns a function that runs an agent under one INTERNAL span,
-// "invoke_agent {name}", after the GenAI conventions, so that the spans of its
-// steps and tools are children of one. name may be empty. paused reports whether
-// an error means that the run waits, for a person for example, and has not
-// failed. If paused is nil, every error is a failure. The error of run is returned
-// unchanged, and a panic goes on. The function is safe for concurrent use.
+// NewAgent returns a function that runs an agent under one span of kind INTERNAL,
+// "invoke_agent {name}", by the GenAI conventions. The spans of the agent's steps
+// and tools are its children. name may be empty. paused reports whether an error
+// means that the run waits, for example for a person, and has not failed. If
+// paused is nil, every error is a failure. The function returns the error of run
+// unchanged, and a panic continues. It is safe for concurrent use.
 //
 //	traced := tracing.NewAgent(o, "support", nil)
 //	err := traced(ctx, func(ctx context.Context) error { return agent.Run(ctx, s) })

@@ -8,37 +8,39 @@ import (
 
 // Fault names a mistake that real models make. The faults are:
 //
-// In the values of the arguments, where the tool's schema has room for it:
-// missing required key, misnamed key, null for optional, empty for optional,
-// number as text, boolean as text, JSON text for array, JSON text for object,
-// scalar for array, wrong enum value, fraction for integer, undeclared key.
+// In the values of the arguments, if the tool's schema makes the fault
+// possible: missing required key, misnamed key, null for optional, empty for
+// optional, number as text, boolean as text, JSON text for array, JSON text
+// for object, scalar for array, wrong enum value, fraction for integer,
+// undeclared key.
 //
-// In the text of the arguments, at most one in a call: duplicate key, truncated
-// (the last call is cut off, and the finish reason is length), unterminated,
-// Python dict, comment, trailing comma, arithmetic, bare word, two objects,
-// empty arguments, null arguments, array or string for object, deep nesting,
-// huge exponent, invalid UTF-8.
+// In the text of the arguments, at most one in a call: duplicate key,
+// truncated (the last call is cut off, and the finish reason is length),
+// unterminated, Python dict, comment, trailing comma, arithmetic, bare word,
+// two objects, empty arguments, null arguments, array or string for object,
+// deep nesting, huge exponent, invalid UTF-8.
 //
 // In the name of a call, at most one: invented name, control token in name,
 // functions. prefix, other letter case.
 //
-// In the id of a call, at most one: missing id, blank id, duplicate id in turn,
-// id of an earlier turn.
+// In the id of a call, at most one: missing id, blank id, duplicate id in
+// turn, id of an earlier turn.
 //
-// In a whole answer: transient (a ModelError with status 429 or 500), no response
-// (and no error), text for call, refusal (a ModelError that wraps
-// middleware.ErrInvalidToolCall, with Output), lost sibling (after a batch that
-// failed in part, only the failed calls are repeated), repeated call.
+// In a whole response: transient (a ModelError with status 429 or 500), no
+// response (and no error), text for call, refusal (a ModelError that wraps
+// middleware.ErrInvalidToolCall, with Output), lost sibling (after a batch
+// that failed in part, only the failed calls are repeated), repeated call.
 type Fault string
 
-// DefaultRates returns how often each fault comes unless FaultOptions.Rates
-// says otherwise: a share of the calls, or of the answers, that have room for
-// it. Every fault is in it. The map is the caller's.
+// DefaultRates returns the rates that apply if FaultOptions.Rates is nil:
+// the share of the calls, or of the responses, in which a fault is possible.
+// The map contains every fault. The caller owns it.
 //
-// The rates keep the order of what was recorded: of 161,216 calls, wrong values
-// in 1.3 %, unknown names in 1.2 %, text that is not JSON in 1.1 %. Within these,
-// each kind is as frequent as it was counted. Each rate is raised 5 to 50 times,
-// the rare ones most, so that some thousand calls show every kind.
+// Of 161,216 recorded calls, 1.3 % have wrong values, 1.2 % have unknown
+// names, and 1.1 % have text that is not JSON. The default rates keep the
+// order of these groups, and of the faults within a group. They are 5 to 50
+// times higher, and the rarest faults are raised most, so that a few
+// thousand calls contain every fault.
 func DefaultRates() map[Fault]float64 {
 	rates := map[Fault]float64{}
 	addRates(rates, valueFaults)

@@ -11,25 +11,26 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// FaultOptions set up a Faulty. The zero value works.
+// FaultOptions configure NewFaulty. The zero value works.
 type FaultOptions struct {
-	// Rates is how often each fault comes, from 0 to 1, where there is room for
-	// it. Nil means DefaultRates. A fault that is not in it never comes, so an
-	// empty map makes a model without faults. Validate refuses unknown names.
+	// Rates are the frequencies of the faults, from 0 to 1: the share of the
+	// calls, or of the responses, in which a fault is possible. nil means
+	// DefaultRates. A fault that is not in the map never occurs, so an empty
+	// map makes a model without faults. Validate refuses unknown names.
 	Rates map[Fault]float64
-	// Calls is how many calls an answer has at most. 0: 3.
+	// Calls is the largest number of calls in a response; 0 means 3.
 	Calls int
-	// AnswerAfter is how many tool messages without an error, after the last
-	// user message, make the model answer in words. 0 means 4; NeverAnswer means
-	// that it never does so by itself.
+	// AnswerAfter is a number of tool messages. After so many of them
+	// without an error since the last user message, the model answers with
+	// text. 0 means 4; NeverAnswer means that the model always calls tools.
 	AnswerAfter int
 }
 
 // NeverAnswer turns FaultOptions.AnswerAfter off.
 const NeverAnswer = -1
 
-// Validate returns what is wrong with o, nil if nothing is. NewFaulty panics
-// with it.
+// Validate returns the first invalid field as an error, or nil. NewFaulty
+// panics with the same error.
 func (o FaultOptions) Validate() error {
 	known := DefaultRates()
 	for f, r := range o.Rates {
@@ -49,14 +50,15 @@ func (o FaultOptions) Validate() error {
 	return nil
 }
 
-// Faulty is a model that calls the tools it is offered, with arguments that their
-// schemas accept, and makes the mistakes that real models make. After tool messages
-// with an error it repeats the turn that they answer. The same seed, options and
-// order of calls give the same answers. It is safe for concurrent use.
+// Faulty is a model that calls the offered tools with valid arguments, and
+// makes the mistakes that real models make. After tool messages with an
+// error it repeats the turn that they answer. The same seed, options and
+// order of calls give the same responses. Faulty is safe for concurrent use.
 //
-// It writes each call from the tool's schema as a tree of values, lets the faults
-// of values change the tree, writes the tree as text, and then lets one fault of
-// the text, of the name and of the id change the call.
+// Faulty makes the arguments of a call as a tree of values, by the schema of
+// the tool. Faults in values change the tree. Then the tree is written as
+// text. At most one fault changes the text, one the name and one the id of
+// the call.
 type Faulty struct {
 	o FaultOptions
 
@@ -90,18 +92,17 @@ func (o FaultOptions) withDefaults() FaultOptions {
 	return o
 }
 
-// Injected returns how often each fault was made so far. The map is the
-// caller's.
+// Injected returns the number of times that each fault was made. The caller
+// owns the map.
 func (f *Faulty) Injected() map[Fault]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return maps.Clone(f.injected)
 }
 
-// Call answers: it is a middleware.ModelCall. Answers cost 10 input and 5
-// output tokens; a sink in req gets the text and the calls, good or bad. Apart
-// from the faults it fails only for a context that is done, and with the sink's
-// error.
+// Call is a middleware.ModelCall. A response has a usage of 10 input and 5
+// output tokens. A sink in req gets the text and the calls, valid or not.
+// Besides the faults, Call fails only if ctx has ended or if the sink fails.
 func (f *Faulty) Call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

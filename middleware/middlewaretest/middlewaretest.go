@@ -1,13 +1,14 @@
 // Package middlewaretest tests middlewares and agents without a model.
 //
-//   - [Run] holds a middleware to the laws that every middleware keeps.
-//   - [NewModel] is a model that plays a script, and fails the test if the
-//     requests do not match the script.
-//   - [NewFaulty] is a model that calls tools as their schemas say, and makes
-//     the mistakes of real models, with rates and a seed that the test sets.
+//   - [Run] checks the laws that every middleware keeps.
+//   - [NewModel] returns a scripted model. It fails the test if the requests
+//     do not match the script.
+//   - [NewFaulty] returns a model that makes valid calls to the offered
+//     tools and the mistakes of real models. The test sets the rates and the
+//     seed.
 //   - [Strict] and [Check] refuse the requests that real providers refuse.
 //
-// A test of a middleware needs no more than
+// The whole test of a middleware can be
 //
 //	func TestLaws(t *testing.T) { middlewaretest.Run(t, mine.New(mine.Options{})) }
 package middlewaretest
@@ -19,31 +20,35 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Run checks mw against the laws that every middleware keeps, each in a subtest
-// named after the law. It puts mw in front of models that answer, fail, answer
-// correctly only after several attempts, make the faults of [NewFaulty], and break
-// their own contract. In all of these cases it checks:
+// Run checks mw against the laws that every middleware keeps. Each law is a
+// subtest with its name. Run puts mw in front of models that answer, fail,
+// answer correctly only after several attempts, make the faults of
+// [NewFaulty], and break their own contract. With each of these models it
+// checks:
 //
-//   - the caller's request is not changed, nor the array behind its slices;
-//   - mw returns a response exactly when there is no error, and does not panic,
-//     even if next returned neither (middleware.Tally.Call makes that
-//     ErrNoResponse); a contract that the model itself broke may stay broken;
-//   - usage is neither lost nor counted twice, in the report and in the response;
+//   - mw does not change the caller's request, nor the arrays behind its
+//     slices;
+//   - mw returns a response exactly when it returns no error. It does not
+//     panic if next breaks this rule, but may then return what next returned.
+//     middleware.Tally.Call turns a missing response into ErrNoResponse;
+//   - no usage is lost or counted twice, in the report and in the response;
 //   - errors.Is and errors.As find a model's error;
-//   - a plain answer and a valid tool call are returned;
-//   - next gets the given context or a child of it; after cancellation no further
-//     model call is made, and the call ends at once;
-//   - a sink sees one attempt at a time, and its error ends the step;
-//   - all providers accept each request that is sent on;
-//   - one value serves many goroutines, many models, and itself in a chain.
+//   - mw returns a plain answer and a valid tool call;
+//   - next gets the given context or a child of it. After a cancellation mw
+//     makes no further model call and returns at once;
+//   - a sink gets the events of one attempt at a time, and an error of the
+//     sink ends the step;
+//   - all providers accept each request that mw sends on;
+//   - one mw can be used by many goroutines, with many models, and twice in
+//     a chain.
 //
-// How often next is called is not a law: a cache does not call it, a retry calls
-// it more than once. mw may add to an answer.
+// The number of calls of next is not a law: a cache calls it less often, a
+// retry more often. mw may add text to an answer.
 //
-// Each law runs in a bubble of [testing/synctest], so that waiting costs no time.
-// Every question is a new one, so that a cache has no answer to it yet. A
-// middleware that waits for goroutines, timers or channels that it made before
-// Run cannot be tested this way. Run with -race.
+// Each law runs in a bubble of [testing/synctest], so waiting takes no time.
+// Every request has another question, so a cache has no stored answer. Run
+// cannot test a middleware that waits for goroutines, timers or channels
+// made before Run. Use the race detector.
 func Run(t *testing.T, mw middleware.Middleware) {
 	t.Helper()
 	if mw == nil {

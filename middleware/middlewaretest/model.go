@@ -12,8 +12,8 @@ import (
 // scriptedUsage is what a turn made by Text or Calls costs.
 var scriptedUsage = middleware.Usage{Input: 10, Output: 5}
 
-// Model is a scripted model. It is safe for concurrent use. Concurrent calls get
-// its turns in an order that is not defined.
+// Model is a scripted model. It is safe for concurrent use. The order in
+// which concurrent calls get its turns is not defined.
 type Model struct {
 	t     testing.TB
 	turns []Turn
@@ -24,10 +24,10 @@ type Model struct {
 	done bool // the test is over: t must not be used any more
 }
 
-// NewModel returns a model that plays turns in order, and fails the test when
-// it is asked more often than it has turns, when turns are left over at the
-// end of the test, and when a request is one that Check(OpenAI, …) refuses.
-// Calls of all turns get ids that are unique in the model: call_1, call_2, …
+// NewModel returns a model that plays turns in order. It fails the test if
+// it is called more often than it has turns, if turns are left over at the
+// end of the test, and if [Check] for OpenAI refuses a request. The calls of
+// all turns get the ids call_1, call_2 and so on.
 func NewModel(t testing.TB, turns ...Turn) *Model {
 	t.Helper()
 	m := &Model{t: t, turns: make([]Turn, len(turns))}
@@ -55,10 +55,10 @@ func NewModel(t testing.TB, turns ...Turn) *Model {
 	return m
 }
 
-// Call plays the next turn: it is a middleware.ModelCall. A sink in req gets the
-// text and then the calls of the answer, and its error is returned. If the context
-// has ended, Call returns its error and plays no turn. An error that fails the test
-// is returned too.
+// Call plays the next turn. It is a middleware.ModelCall. A sink in req gets
+// the text and then the calls of the response, and Call returns its error.
+// If the context has ended, Call returns the context's error and plays no
+// turn. An error that fails the test is also returned.
 func (m *Model) Call(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -105,8 +105,8 @@ func (m *Model) fail(err error) error {
 	return err
 }
 
-// Requests returns the requests to the model, in order, refused ones included. They
-// are deep copies, made at the time of the call.
+// Requests returns deep copies of the requests that the model got, in order,
+// including those that failed the test.
 func (m *Model) Requests() []*middleware.Request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,24 +117,25 @@ func (m *Model) Requests() []*middleware.Request {
 	return out
 }
 
-// Turn is one scripted answer. It may be used in any number of models.
+// Turn is one scripted response. It may be used in any number of models.
 type Turn struct {
 	resp *middleware.Response
 	err  error
 	made bool // by Text or Calls: ids and the model's name are filled in
 }
 
-// Text answers with text, finish reason stop and a usage of 10 input and 5
-// output tokens.
+// Text is a response with text, the finish reason stop and a usage of 10
+// input and 5 output tokens.
 func Text(s string) Turn {
 	return Turn{made: true, resp: &middleware.Response{
 		Message: middleware.Assistant(s), FinishReason: middleware.FinishStop, Usage: scriptedUsage,
 	}}
 }
 
-// Calls answers with tool calls, given as pairs of a name and its arguments,
-// finish reason tool_calls and a usage of 10 input and 5 output tokens. It
-// panics unless there is at least one pair, and nothing over.
+// Calls is a response with tool calls, the finish reason tool_calls and a
+// usage of 10 input and 5 output tokens. nameArgs are pairs of a tool name
+// and its arguments. Calls panics if there is no pair, or if arguments are
+// missing.
 func Calls(nameArgs ...string) Turn {
 	if len(nameArgs) == 0 || len(nameArgs)%2 != 0 {
 		panic(fmt.Sprintf("middlewaretest: Calls: pairs of a name and its arguments are wanted, got %d strings", len(nameArgs)))
@@ -148,7 +149,7 @@ func Calls(nameArgs ...string) Turn {
 	}}
 }
 
-// Fail answers with err. It panics if err is nil.
+// Fail is an error in place of a response. It panics if err is nil.
 func Fail(err error) Turn {
 	if err == nil {
 		panic("middlewaretest: Fail: the error is nil")
@@ -156,8 +157,8 @@ func Fail(err error) Turn {
 	return Turn{err: err}
 }
 
-// Reply answers with a copy of r as it stands, ids and usage included. Nil is a
-// model that breaks its contract: it returns neither a response nor an error.
+// Reply is a copy of r, with its ids and its usage. nil makes the model
+// break its contract: it returns neither a response nor an error.
 func Reply(r *middleware.Response) Turn {
 	if r == nil {
 		return Turn{}

@@ -11,10 +11,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Provider names a model provider whose refusals are imitated.
+// Provider names a model provider whose refusals [Check] and [Strict]
+// imitate.
 type Provider string
 
-// The providers. Servers that copy the interface of one refuse what it does.
+// The providers. A server that copies the interface of a provider refuses the same
+// requests.
 const (
 	OpenAI    Provider = "openai"
 	Anthropic Provider = "anthropic"
@@ -24,9 +26,9 @@ const (
 // ErrRefused marks the error of a request that a provider would refuse.
 var ErrRefused = errors.New("middlewaretest: request refused")
 
-// Strict returns next behind provider p: a request that p would refuse does not
-// reach it, and comes back as Check's error. It is safe for concurrent use
-// where next is. It panics on a provider that it does not know.
+// Strict returns a model call that refuses the requests that p would refuse,
+// with the error of [Check], and calls next for all others. It is safe for
+// concurrent use if next is. It panics if p is unknown.
 func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
 	p.rules()
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
@@ -37,29 +39,37 @@ func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
 	}
 }
 
-// Check returns the error with which p would refuse req, or nil. It is a
-// *middleware.ModelError with status 400 and p's own code, and wraps
-// ErrRefused; its text names the message by its index in req.Messages.
+// Check returns the error with which p would refuse req, or nil. The error
+// is a *middleware.ModelError with status 400 and p's own code. It wraps
+// ErrRefused. Its text gives the index of the message in req.Messages.
 //
-// All providers refuse: no messages; a call that is not answered, or twice;
-// replies anywhere but directly after the message with their calls; a reply
-// without a call; a blank id; an id twice in one turn; function arguments that
-// are not one JSON object. An id of an earlier turn may come again: replies
-// belong to the turn that they follow. Replies in another order than the calls
-// are refused as well: no provider does so, this module does, because Gemini
-// pairs them by their place.
+// Every provider refuses:
 //
-// Anthropic also wants a user message first. Gemini wants a tool name on every
-// reply, system messages only at the head, calls directly after a user or tool
-// message, and a user or tool message at the end.
+//   - a request without messages;
+//   - a call without a reply, or with two;
+//   - a reply that is not directly after the message with its call, or that
+//     belongs to no call;
+//   - a blank id, and an id that occurs twice in one turn. An id of an
+//     earlier turn may occur again, because replies belong to the turn
+//     before them;
+//   - arguments of a function call that are not one JSON object.
 //
-// Check does not read the spelling of names, the tools and the settings. It panics
-// on an unknown provider.
+// Check also refuses replies in another order than the calls. Providers
+// accept them, but this module must not send them: Gemini pairs calls and
+// replies by their order.
 //
-// Sources: the providers' answers with status 400 as quoted in
+// Anthropic also requires that the first message is a user message. Gemini
+// requires a tool name on every reply, system messages only at the
+// beginning, calls only directly after a user or tool message, and a user or
+// tool message at the end.
+//
+// Check does not check the spelling of names, the tools and the settings. It
+// panics if p is unknown.
+//
+// Sources: the providers' responses with status 400 as quoted in
 // google-gemini/gemini-cli#11814, songquanpeng/one-api#836,
-// charmbracelet/crush#2720 and #3408; Bedrock's "A conversation must start with
-// a user message".
+// charmbracelet/crush#2720 and #3408; Bedrock's "A conversation must start
+// with a user message".
 func Check(p Provider, req *middleware.Request) error {
 	rules := p.rules()
 	at, why := rules.refuse(req.Messages)
