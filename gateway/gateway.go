@@ -41,6 +41,8 @@ import (
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/toolmend/toolmend/transport"
 )
 
 // ownPath is the path of the gateway's own pages. No upstream is reached below it.
@@ -68,6 +70,7 @@ func (o Options) Validate() error { return nil }
 type Gateway struct {
 	options  Options
 	metrics  *metrics
+	ids      transport.IDs // of all upstreams; a reload keeps them
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex

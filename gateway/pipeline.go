@@ -38,7 +38,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		stack = append(stack, tracing.NewAttempt(spans))
 	}
 	o := s.transport()
-	o.Base, o.Figures = base, true
+	o.Base, o.Figures, o.IDs = base, true, &g.ids
 	return &pipeline{u.name(), s, transport.New(o, stack...).Handler(to), observers}
 }
 

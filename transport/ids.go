@@ -13,16 +13,17 @@ const mostIDs = 4096
 // fewer than a hundred bytes each.
 const longestIDs = 2048
 
-// ids maps the id that a client got to the id under which the provider stores
+// IDs maps the id that a client got to the id under which the provider stores
 // the accepted response. The two differ if a stream began with the id of an
-// earlier attempt. The oldest entry is removed first.
-type ids struct {
+// earlier attempt. The oldest entry is removed first. The zero IDs is empty and
+// ready to use. It is safe for concurrent use.
+type IDs struct {
 	mu    sync.Mutex
 	kept  map[string]string // by the id that the client was given
 	order []string          // the keys of kept, the oldest first
 }
 
-func (m *ids) keep(given, kept string) {
+func (m *IDs) keep(given, kept string) {
 	if given == "" || len(given)+len(kept) > longestIDs {
 		return
 	}
@@ -42,7 +43,7 @@ func (m *ids) keep(given, kept string) {
 }
 
 // of returns the provider's id for an id that a client sends.
-func (m *ids) of(id string) string {
+func (m *IDs) of(id string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if kept, ok := m.kept[id]; ok {
@@ -51,7 +52,7 @@ func (m *ids) of(id string) string {
 	return id
 }
 
-func (m *ids) empty() bool {
+func (m *IDs) empty() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return len(m.kept) == 0
@@ -59,7 +60,7 @@ func (m *ids) empty() bool {
 
 // addressed returns req with the provider's ids in its path: a client may
 // fetch or delete a response by its id. A signed request stays unchanged.
-func (m *ids) addressed(req *http.Request) *http.Request {
+func (m *IDs) addressed(req *http.Request) *http.Request {
 	if req.URL == nil || m.empty() || signed(req) {
 		return req
 	}

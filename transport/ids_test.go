@@ -11,7 +11,7 @@ import (
 
 func TestIDsAreBounded(t *testing.T) {
 	t.Parallel()
-	var m ids
+	var m IDs
 	require.True(t, m.empty())
 	m.keep("", "")
 	require.True(t, m.empty())
@@ -35,7 +35,7 @@ func TestIDsAreBounded(t *testing.T) {
 // TestIDsKeepNoAnswer: an id is a view of the answer that it stands in.
 func TestIDsKeepNoAnswer(t *testing.T) {
 	t.Parallel()
-	var m ids
+	var m IDs
 	given, kept := "the first answer"[4:9], "the second answer"[4:10]
 	m.keep(given, kept)
 	require.NotSame(t, unsafe.StringData(kept), unsafe.StringData(m.of(given)))

@@ -161,6 +161,10 @@ type Options struct {
 	// the repaired calls of the response; and X-Toolmend-Overhead-Ms, the time
 	// that was not spent on model calls. In streams they are trailers.
 	Figures bool
+	// IDs remembers the ids of re-asked streams; see "One identity" in the
+	// documentation of the package. Several Transports may share one. nil means
+	// one of its own.
+	IDs *IDs
 	// Base sends the requests of a Handler. It must not follow redirects. nil
 	// means http.DefaultTransport.
 	Base http.RoundTripper
@@ -197,6 +201,9 @@ func (o Options) withDefaults() Options {
 	if o.Codecs == nil {
 		o.Codecs = wire.Codecs()
 	}
+	if o.IDs == nil {
+		o.IDs = &IDs{}
+	}
 	if o.Base == nil {
 		o.Base = http.DefaultTransport
 	}
@@ -214,7 +221,7 @@ func (o Options) withDefaults() Options {
 type Transport struct {
 	options Options
 	call    middleware.ModelCall // the chain, applied once
-	ids     ids
+	ids     *IDs
 }
 
 // New returns a Transport that uses Chain(mws...). It panics with the error of
@@ -230,7 +237,8 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 	if err := o.Validate(); err != nil {
 		panic(err)
 	}
-	return &Transport{options: o.withDefaults(), call: middleware.Chain(mws...)(model)}
+	o = o.withDefaults()
+	return &Transport{options: o, ids: o.IDs, call: middleware.Chain(mws...)(model)}
 }
 
 // Hook sends one request through the chain. It calls next for each model call,
