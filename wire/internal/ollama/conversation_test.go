@@ -36,7 +36,7 @@ func TestResultsBelongToCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"messages":[` + c.messages + `]}`
-			req := decode(t, body)
+			req := decodeRequest(t, body)
 			var got []result
 			for _, m := range req.Messages {
 				if m.Role == middleware.RoleTool {
@@ -44,8 +44,8 @@ func TestResultsBelongToCalls(t *testing.T) {
 				}
 			}
 			require.Equal(t, c.want, got)
-			require.Equal(t, body, encode(t, req))
-			require.Equal(t, body, encode(t, stored(t, req)), "after storage")
+			require.Equal(t, body, encodeRequest(t, req))
+			require.Equal(t, body, encodeRequest(t, throughJSON(t, req)), "after storage")
 		})
 	}
 }
@@ -62,17 +62,17 @@ func TestReaskIsOneInsertion(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			req := decode(t, before+after)
+			req := decodeRequest(t, before+after)
 			resp, err := format.DecodeResponse(req, []byte(`{"model":"m","message":{"role":"assistant","content":"","new":[1],"tool_calls":[`+c.call+`]},"done":true,"done_reason":"stop"}`))
 			require.NoError(t, err)
 			verdicts := []middleware.Verdict{{Call: resp.Message.ToolCalls[0], Issues: []middleware.Issue{{Code: "type"}}}}
 			turn := batch.Turn(batch.FixIDs(req.Messages, resp.Message), req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
 			want := before + `,{"role":"assistant","content":"","new":[1],"tool_calls":[` + c.echo + `]},{"role":"tool","content":"no",` + c.reply + `}` + after
-			require.Equal(t, want, encode(t, req.With(turn...)))
+			require.Equal(t, want, encodeRequest(t, req.With(turn...)))
 
 			kept := middleware.Request{Messages: turn}
-			require.Equal(t, want, encode(t, req.With(stored(t, &kept).Messages...)), "after storage")
-			require.Equal(t, before+after, encode(t, req), "the request itself is as it was")
+			require.Equal(t, want, encodeRequest(t, req.With(throughJSON(t, &kept).Messages...)), "after storage")
+			require.Equal(t, before+after, encodeRequest(t, req), "the request itself is as it was")
 		})
 	}
 }
@@ -81,7 +81,7 @@ func TestReaskIsOneInsertion(t *testing.T) {
 // and in the replies.
 func TestDuplicateIDsAreMended(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[]}`)
+	req := decodeRequest(t, `{"messages":[]}`)
 	const call = `{"id":"same","function":{"name":"f","arguments":{}}}`
 	resp, err := format.DecodeResponse(req, []byte(`{"message":{"role":"assistant","tool_calls":[`+call+`,`+call+`]},"done":true}`))
 	require.NoError(t, err)
@@ -89,7 +89,7 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 	require.Equal(t, codec.PlaceID(2), m.ToolCalls[1].ID)
 	req = req.With(m, middleware.ToolReply(m.ToolCalls[0], "1"), middleware.ToolReply(m.ToolCalls[1], "2"))
 	require.Equal(t, `{"messages":[{"role":"assistant","tool_calls":[`+call+`,{"id":"toolmend_2","function":{"name":"f","arguments":{}}}]},`+
-		`{"role":"tool","content":"1","tool_name":"f","tool_call_id":"same"},{"role":"tool","content":"2","tool_name":"f","tool_call_id":"toolmend_2"}]}`, encode(t, req))
+		`{"role":"tool","content":"1","tool_name":"f","tool_call_id":"same"},{"role":"tool","content":"2","tool_name":"f","tool_call_id":"toolmend_2"}]}`, encodeRequest(t, req))
 }
 
 // A result that belonged to its call by its place gets the id when another one
@@ -97,39 +97,39 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 func TestResultsThatMoveUp(t *testing.T) {
 	t.Parallel()
 	const head, tail = `{"messages":[{"tool_calls":[{"id":"c1","function":{"name":"f"}},{"id":"c2","function":{"name":"f"}}]}, `, `]}`
-	req := decode(t, head+`{"role":"tool","content":"1"}, {"role":"tool","content":"2"}`+tail)
+	req := decodeRequest(t, head+`{"role":"tool","content":"1"}, {"role":"tool","content":"2"}`+tail)
 	req.Messages = append(req.Messages[:1], req.Messages[2])
 	want := head + `{"role":"tool","content":"2","tool_call_id":"c2"}` + tail
-	require.Equal(t, want, encode(t, req))
-	require.Equal(t, want, encode(t, stored(t, req)))
+	require.Equal(t, want, encodeRequest(t, req))
+	require.Equal(t, want, encodeRequest(t, throughJSON(t, req)))
 }
 
 // A result whose call is gone keeps its bytes.
 func TestResultWithoutItsCall(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[{"tool_calls":[{"function":{"name":"f"}}]}, {"role":"tool","content":"1"}]}`)
+	req := decodeRequest(t, `{"messages":[{"tool_calls":[{"function":{"name":"f"}}]}, {"role":"tool","content":"1"}]}`)
 	require.Equal(t, "f", req.Messages[1].ToolName)
 	req.Messages = req.Messages[1:]
 	const want = `{"messages":[{"role":"tool","content":"1"}]}`
-	require.Equal(t, want, encode(t, req))
-	require.Equal(t, want, encode(t, stored(t, req)))
+	require.Equal(t, want, encodeRequest(t, req))
+	require.Equal(t, want, encodeRequest(t, throughJSON(t, req)))
 }
 
 // Arguments that are written as a string stay one.
 func TestEncodedArguments(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]}]}`)
+	req := decodeRequest(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 1}"}}]}]}`)
 	require.Equal(t, `{"a": 1}`, req.Messages[0].ToolCalls[0].Arguments)
 	req.Messages[0].ToolCalls[0].Arguments = `{"a": 2}`
-	require.Equal(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 2}"}}]}]}`, encode(t, req))
+	require.Equal(t, `{"messages":[{"tool_calls":[{"function":{"name":"f","arguments":"{\"a\": 2}"}}]}]}`, encodeRequest(t, req))
 }
 
 // A client that writes the name as other providers have it keeps its way.
 func TestResultNameKeepsItsMember(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[{"role":"tool","content":"r","name":"a"}]}`)
+	req := decodeRequest(t, `{"messages":[{"role":"tool","content":"r","name":"a"}]}`)
 	req.Messages[0].ToolName = "b"
-	require.Equal(t, `{"messages":[{"role":"tool","content":"r","name":"b"}]}`, encode(t, req))
+	require.Equal(t, `{"messages":[{"role":"tool","content":"r","name":"b"}]}`, encodeRequest(t, req))
 }
 
 func TestFreshRequest(t *testing.T) {
@@ -175,8 +175,8 @@ func TestFreshRequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, encode(t, &c.req))
-			decode(t, c.want)
+			require.Equal(t, c.want, encodeRequest(t, &c.req))
+			decodeRequest(t, c.want)
 		})
 	}
 	_, err := format.EncodeRequest(&middleware.Request{Params: []byte(`[]`)})

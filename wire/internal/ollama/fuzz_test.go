@@ -15,8 +15,8 @@ import (
 
 const mended = `{"mended": 12345678901234567890, "n":1.50}`
 
-// calls are all calls of a list of messages, without their Native.
-func calls(messages ...middleware.Message) []middleware.ToolCall {
+// callsOf returns all calls of a list of messages, without their Native.
+func callsOf(messages ...middleware.Message) []middleware.ToolCall {
 	var out []middleware.ToolCall
 	for _, m := range messages {
 		for _, c := range m.ToolCalls {
@@ -35,23 +35,24 @@ func FuzzRequest(f *testing.F) {
 		`{"options":{},"options":{"stop":[]},"tools":[{"type":"x"}]}`, `{"messages":[{"tool_calls":[{"function":{"name":"a","name":"b"}}],"content":null}]}`} {
 		f.Add([]byte(body))
 	}
-	f.Fuzz(func(t *testing.T, body []byte) { checkRequest(t, body) })
+	f.Fuzz(func(t *testing.T, body []byte) { requireRequestLaws(t, body) })
 }
 
-func checkRequest(t require.TestingT, body []byte) {
+// requireRequestLaws holds body to the laws of FuzzRequest.
+func requireRequestLaws(t require.TestingT, body []byte) {
 	format.Match("/api/chat", body)
 	req, err := format.DecodeRequest(body)
 	if err != nil {
 		require.ErrorIs(t, err, codec.ErrShape)
 		return
 	}
-	require.Equal(t, string(body), encode(t, req))
+	require.Equal(t, string(body), encodeRequest(t, req))
 	if utf8.Valid(body) { // JSON has no place for other bytes
-		require.Equal(t, string(body), encode(t, stored(t, req)))
+		require.Equal(t, string(body), encodeRequest(t, throughJSON(t, req)))
 	}
 	edited := req.With(middleware.User("more"))
 	edited.MaxTokens, edited.Model = 77, "other"
-	if all := calls(req.Messages...); len(all) > 0 {
+	if all := callsOf(req.Messages...); len(all) > 0 {
 		for i := range edited.Messages {
 			for j := range edited.Messages[i].ToolCalls {
 				edited.Messages[i].ToolCalls[j].Arguments = mended
@@ -63,8 +64,8 @@ func checkRequest(t require.TestingT, body []byte) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	again := decode(t, string(out))
-	require.Equal(t, calls(edited.Messages...), calls(again.Messages...))
+	again := decodeRequest(t, string(out))
+	require.Equal(t, callsOf(edited.Messages...), callsOf(again.Messages...))
 	require.Len(t, again.Messages, len(edited.Messages))
 	for i, m := range edited.Messages {
 		require.Equal(t, m.Text(), again.Messages[i].Text())
@@ -86,10 +87,11 @@ func FuzzAnswer(f *testing.F) {
 	}
 	f.Add([]byte(`{"error":"error parsing tool call: raw='', err="}`), uint16(3), uint8(0))
 	f.Add([]byte("\n{\"message\":null,\"done\":true,\"eval_count\":1e3}\n[]\n{"), uint16(3), uint8(1))
-	f.Fuzz(func(t *testing.T, body []byte, n uint16, edit uint8) { checkAnswer(t, body, int(n)+1, int(edit)) })
+	f.Fuzz(func(t *testing.T, body []byte, n uint16, edit uint8) { requireAnswerLaws(t, body, int(n)+1, int(edit)) })
 }
 
-func checkAnswer(t require.TestingT, body []byte, n, edit int) {
+// requireAnswerLaws holds body, in pieces of n bytes, to the laws of FuzzAnswer.
+func requireAnswerLaws(t require.TestingT, body []byte, n, edit int) {
 	format.DecodeError(500, nil, body)
 	resp, err := format.DecodeResponse(nil, body)
 	s := format.NewStream(nil, nil)
@@ -104,9 +106,9 @@ func checkAnswer(t require.TestingT, body []byte, n, edit int) {
 	if err != nil {
 		return
 	}
-	require.Equal(t, calls(resp.Message), calls(pieced.Message))
+	require.Equal(t, callsOf(resp.Message), callsOf(pieced.Message))
 	require.Equal(t, resp.Message.Text(), pieced.Message.Text())
-	require.Equal(t, string(body), written(t, resp))
+	require.Equal(t, string(body), encodeResponse(t, resp))
 	rest, err := s.Rest(s.Safe(), pieced)
 	require.NoError(t, err)
 	require.Equal(t, string(body[s.Safe():]), string(rest))
@@ -125,16 +127,16 @@ func checkAnswer(t require.TestingT, body []byte, n, edit int) {
 		require.ErrorIs(t, err, codec.ErrUnencodable)
 		return
 	}
-	again := answer(t, string(out))
-	require.Equal(t, withoutIDs(calls(changed.Message)), withoutIDs(calls(again.Message)))
+	again := decodeResponse(t, string(out))
+	require.Equal(t, withoutPlaceIDs(callsOf(changed.Message)), withoutPlaceIDs(callsOf(again.Message)))
 	require.Equal(t, changed.Message.Text(), again.Message.Text())
 	require.Equal(t, changed.Usage, again.Usage)
 	require.Equal(t, changed.Model, again.Model)
 }
 
-// withoutIDs leaves out ids that are places, and the line breaks that a line
+// withoutPlaceIDs leaves out ids that are places, and the line breaks that a line
 // cannot hold.
-func withoutIDs(calls []middleware.ToolCall) []middleware.ToolCall {
+func withoutPlaceIDs(calls []middleware.ToolCall) []middleware.ToolCall {
 	for i, c := range calls {
 		if codec.IsPlaceID(c.ID) {
 			calls[i].ID = ""
@@ -144,9 +146,9 @@ func withoutIDs(calls []middleware.ToolCall) []middleware.ToolCall {
 	return calls
 }
 
-// mutate puts values of other kinds in some places of a JSON text, and some
+// mutateValues puts values of other kinds in some places of a JSON text, and some
 // members twice.
-func mutate(t *rapid.T, text string) string {
+func mutateValues(t *rapid.T, text string) string {
 	for range rapid.IntRange(1, 3).Draw(t, "mutations") {
 		root, err := codec.Parse(text)
 		if err != nil {
@@ -177,7 +179,7 @@ func mutate(t *rapid.T, text string) string {
 
 func TestMutatedRequest(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(r *rapid.T) { checkRequest(r, []byte(mutate(r, withPicture(asked)))) })
+	rapid.Check(t, func(r *rapid.T) { requireRequestLaws(r, []byte(mutateValues(r, withPicture(asked)))) })
 }
 
 func TestMutatedAnswer(t *testing.T) {
@@ -186,10 +188,10 @@ func TestMutatedAnswer(t *testing.T) {
 		var body strings.Builder
 		for _, line := range rapid.SampledFrom([][]string{{unary}, {pretty}, strings.Split(strings.TrimSpace(stream), "\n")}).Draw(r, "form") {
 			if rapid.IntRange(0, 2).Draw(r, "mutate") == 0 {
-				line = mutate(r, line)
+				line = mutateValues(r, line)
 			}
 			body.WriteString(line + "\n")
 		}
-		checkAnswer(r, []byte(body.String()), rapid.IntRange(1, 99).Draw(r, "n"), rapid.IntRange(0, 8).Draw(r, "edit"))
+		requireAnswerLaws(r, []byte(body.String()), rapid.IntRange(1, 99).Draw(r, "n"), rapid.IntRange(0, 8).Draw(r, "edit"))
 	})
 }

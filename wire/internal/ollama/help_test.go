@@ -15,8 +15,8 @@ func replace(s, old, new string) string {
 	return strings.Replace(s, old, new, 1)
 }
 
-// stored sends v through JSON, as a program does that keeps a conversation.
-func stored[T any](t require.TestingT, v *T) *T {
+// throughJSON returns v as a program reads it back that keeps conversations.
+func throughJSON[T any](t require.TestingT, v *T) *T {
 	b, err := json.Marshal(v)
 	require.NoError(t, err)
 	out := new(T)

@@ -19,13 +19,13 @@ const pixel = "\x89PNG\x0d\x0a\x1a\x0a"
 
 var pixel64 = base64.StdEncoding.EncodeToString([]byte(pixel))
 
-func decode(t require.TestingT, body string) *middleware.Request {
+func decodeRequest(t require.TestingT, body string) *middleware.Request {
 	req, err := format.DecodeRequest([]byte(body))
 	require.NoError(t, err)
 	return req
 }
 
-func encode(t require.TestingT, req *middleware.Request) string {
+func encodeRequest(t require.TestingT, req *middleware.Request) string {
 	body, err := format.EncodeRequest(req)
 	require.NoError(t, err)
 	return string(body)
@@ -43,7 +43,7 @@ func withPicture(body string) string {
 
 func TestDecodeRequest(t *testing.T) {
 	t.Parallel()
-	req := decode(t, withPicture(asked))
+	req := decodeRequest(t, withPicture(asked))
 	require.Equal(t, "m1", req.Model)
 	require.InDelta(t, 0.5, *req.Temperature, 0)
 	require.Equal(t, 64, req.MaxTokens)
@@ -118,9 +118,9 @@ func TestDecodeRequestOddities(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			req := decode(t, c.body)
+			req := decodeRequest(t, c.body)
 			c.check(t, req)
-			require.Equal(t, c.body, encode(t, req))
+			require.Equal(t, c.body, encodeRequest(t, req))
 		})
 	}
 }
@@ -205,10 +205,10 @@ func TestEncodeRequestEdits(t *testing.T) {
 			t.Parallel()
 			body := withPicture(asked)
 			want := replace(body, withPicture(c.old), withPicture(c.new))
-			req := decode(t, body)
+			req := decodeRequest(t, body)
 			c.edit(req)
-			require.Equal(t, want, encode(t, req))
-			require.Equal(t, want, encode(t, stored(t, req)), "after storage")
+			require.Equal(t, want, encodeRequest(t, req))
+			require.Equal(t, want, encodeRequest(t, throughJSON(t, req)), "after storage")
 		})
 	}
 }
@@ -254,7 +254,7 @@ func TestEncodeRequestRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := decode(t, withPicture(asked))
+			req := decodeRequest(t, withPicture(asked))
 			edit(req)
 			_, err := format.EncodeRequest(req)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -284,8 +284,8 @@ func TestEncodeRequestDuplicates(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := decode(t, c.body)
-			require.Equal(t, c.body, encode(t, req))
+			req := decodeRequest(t, c.body)
+			require.Equal(t, c.body, encodeRequest(t, req))
 			c.edit(req)
 			_, err := format.EncodeRequest(req)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -296,12 +296,12 @@ func TestEncodeRequestDuplicates(t *testing.T) {
 // Some clients give a tool's name twice: both copies change.
 func TestEncodeRequestToolNameCopies(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"tools":[{"type":"function","name":"f","function":{"name":"f"}}]}`)
+	req := decodeRequest(t, `{"tools":[{"type":"function","name":"f","function":{"name":"f"}}]}`)
 	req.Tools[0].Name = "g"
-	require.Equal(t, `{"tools":[{"type":"function","name":"g","function":{"name":"g"}}]}`, encode(t, req))
-	req = decode(t, `{"tools":[{"function":{}}]}`)
+	require.Equal(t, `{"tools":[{"type":"function","name":"g","function":{"name":"g"}}]}`, encodeRequest(t, req))
+	req = decodeRequest(t, `{"tools":[{"function":{}}]}`)
 	req.Tools[0].Name = "g"
-	require.Equal(t, `{"tools":[{"function":{"name":"g"}}]}`, encode(t, req), "one place is enough")
+	require.Equal(t, `{"tools":[{"function":{"name":"g"}}]}`, encodeRequest(t, req), "one place is enough")
 }
 
 func TestMatchAndAddress(t *testing.T) {

@@ -1,12 +1,15 @@
 package ollama_test
 
 import (
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -30,13 +33,13 @@ const (
 // forms are one answer in all its forms.
 var forms = map[string]string{"unary": unary, "stream": stream, "pretty": pretty}
 
-func answer(t require.TestingT, body string) *middleware.Response {
+func decodeResponse(t require.TestingT, body string) *middleware.Response {
 	resp, err := format.DecodeResponse(nil, []byte(body))
 	require.NoError(t, err, body)
 	return resp
 }
 
-func written(t require.TestingT, resp *middleware.Response) string {
+func encodeResponse(t require.TestingT, resp *middleware.Response) string {
 	body, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	return string(body)
@@ -47,7 +50,7 @@ func TestDecodeResponse(t *testing.T) {
 	for name, body := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, body)
+			resp := decodeResponse(t, body)
 			require.Equal(t, "m", resp.Model)
 			require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 			require.Equal(t, middleware.Usage{Input: 10, Output: 4}, resp.Usage)
@@ -63,8 +66,8 @@ func TestDecodeResponse(t *testing.T) {
 			require.Equal(t, call1, m.ToolCalls[1].Native.Raw)
 			require.JSONEq(t, `{"role":"assistant","content":"Well.","thinking":"Hm.","tool_calls":[`+call0+`,`+call1+`]}`, m.Native.Raw)
 			require.Equal(t, body, resp.Native.Raw)
-			require.Equal(t, body, written(t, resp))
-			require.Equal(t, body, written(t, stored(t, resp)))
+			require.Equal(t, body, encodeResponse(t, resp))
+			require.Equal(t, body, encodeResponse(t, throughJSON(t, resp)))
 		})
 	}
 }
@@ -85,10 +88,10 @@ func TestDecodeResponseFinish(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"message":` + c.message + `,"done":true` + c.end + `}`
-			resp := answer(t, body)
+			resp := decodeResponse(t, body)
 			require.Equal(t, c.want, resp.FinishReason)
 			require.Equal(t, middleware.RoleAssistant, resp.Message.Role)
-			require.Equal(t, body, written(t, resp))
+			require.Equal(t, body, encodeResponse(t, resp))
 		})
 	}
 }
@@ -97,7 +100,7 @@ func TestDecodeResponseFinish(t *testing.T) {
 // history too, each with its last value.
 func TestDecodeResponseKeepsWhatIsNew(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, `{"message":{"role":"assistant","content":"a","sig":1,"images":["`+pixel64+`"]}}
+	resp := decodeResponse(t, `{"message":{"role":"assistant","content":"a","sig":1,"images":["`+pixel64+`"]}}
 {"message":{"content":"b","sig":2,"more":[ ]},"done":true}`)
 	require.Equal(t, `{"role":"assistant","content":"ab","images":["`+pixel64+`"],"sig":2,"more":[ ]}`, resp.Message.Native.Raw)
 	require.Equal(t, middleware.PartMedia, resp.Message.Parts[1].Kind)
@@ -105,14 +108,14 @@ func TestDecodeResponseKeepsWhatIsNew(t *testing.T) {
 
 func TestDecodeResponsePlaces(t *testing.T) {
 	t.Parallel()
-	req := decode(t, `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool"}]}`)
+	req := decodeRequest(t, `{"messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool"}]}`)
 	const body = `{"message":{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":{}}},` + call0 + `]},"done":true}`
 	resp, err := format.DecodeResponse(req, []byte(body))
 	require.NoError(t, err)
 	require.Equal(t, codec.PlaceID(2), resp.Message.ToolCalls[0].ID)
 	require.Equal(t, "c0", resp.Message.ToolCalls[1].ID)
 	resp.Message.ToolCalls[0].ID = codec.PlaceID(7)
-	require.Equal(t, body, written(t, resp), "never written")
+	require.Equal(t, body, encodeResponse(t, resp), "never written")
 }
 
 func TestDecodeResponseRefuses(t *testing.T) {
@@ -154,74 +157,48 @@ func TestDecodeResponseRefuses(t *testing.T) {
 func TestDecodeResponseIgnores(t *testing.T) {
 	t.Parallel()
 	const body = "{\"done\":false}\n\n[1]\nkeep-alive\n{\"note\":1}\r\n{\"message\":{\"content\":\"x\"},\"done\":true}\n{\"mess"
-	resp := answer(t, body)
+	resp := decodeResponse(t, body)
 	require.Equal(t, "x", resp.Message.Text())
-	require.Equal(t, body, written(t, resp))
+	require.Equal(t, body, encodeResponse(t, resp))
 	resp.Message.Parts[0].Text = "y"
-	require.Equal(t, replace(body, `"x"`, `"y"`), written(t, resp))
+	require.Equal(t, replace(body, `"x"`, `"y"`), encodeResponse(t, resp))
 }
 
+// Each edit changes what it has to and nothing else, in an answer that is one
+// object and in a stream: see the files of testdata/TestEncodeResponseEdits.
 func TestEncodeResponseEdits(t *testing.T) {
 	t.Parallel()
-	const (
-		t3, t4 = `"content":"We"`, `"content":"ll."`
-		freshA = `{"id":"n","function":{"name":"h","arguments":{"x":1}}}`
-	)
-	fresh := middleware.ToolCall{ID: "n", Name: "h", Arguments: `{"x":1}`}
-	moved := answer(t, `{"message":{"role":"assistant","tool_calls":[{"id":"m0","function":{"index":5,"name":"f","arguments":{}}}]},"done":true}`).Message.ToolCalls[0]
-	const movedTo = `{"id":"m0","function":{"index":0,"name":"f","arguments":{}}}`
-	for _, c := range []struct {
-		name   string
-		edit   func(r *middleware.Response)
-		unary  []string // old, new, old, new, …
-		stream []string
-	}{
-		{"arguments", func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"b":2.50}` },
-			[]string{`{"a": 1.0}`, `{"b":2.50}`}, []string{`{"a": 1.0}`, `{"b":2.50}`}},
-		{"name and id", func(r *middleware.Response) { r.Message.ToolCalls[1].Name, r.Message.ToolCalls[1].ID = "h", "d" },
-			[]string{`"g"`, `"h"`, `"c1"`, `"d"`}, []string{`"g"`, `"h"`, `"c1"`, `"d"`}},
-		{"no id", func(r *middleware.Response) { r.Message.ToolCalls[1].ID = "" },
-			[]string{`"id":"c1",`, ``}, []string{`"id":"c1",`, ``}},
-		{"text", func(r *middleware.Response) { r.Message.Parts[1].Text = "So\n" },
-			[]string{`"Well."`, `"So\n"`}, []string{t3, `"content":"So\n"`, t4, `"content":""`}},
-		{"no text", func(r *middleware.Response) { r.Message.Parts = r.Message.Parts[:1] },
-			[]string{`"Well."`, `""`}, []string{t3, `"content":""`, t4, `"content":""`}},
-		{"reasoning", func(r *middleware.Response) { r.Message.Parts[0].Text = "Aha." },
-			[]string{`"Hm."`, `"Aha."`}, []string{`"H"`, `"Aha."`, `"m."`, `""`}},
-		{"a call less", func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[:1] },
-			[]string{`,` + call1, ``}, []string{`,"tool_calls":[` + call1 + `]`, ``}},
-		{"the first call less, and indices follow", func(r *middleware.Response) { r.Message.ToolCalls = r.Message.ToolCalls[1:] },
-			[]string{call0 + `,` + call1, replace(call1, `"index":1`, `"index":0`)},
-			[]string{call0, replace(call1, `"index":1`, `"index":0`), `,"tool_calls":[` + call1 + `]`, ``}},
-		{"no calls", func(r *middleware.Response) { r.Message.ToolCalls = nil },
-			[]string{`,"tool_calls":[` + call0 + `,` + call1 + `]`, ``}, []string{`,"tool_calls":[` + call0 + `]`, ``, `,"tool_calls":[` + call1 + `]`, ``}},
-		{"a call more", func(r *middleware.Response) { r.Message.ToolCalls = append(r.Message.ToolCalls, fresh) },
-			[]string{call1, call1 + `,` + freshA}, []string{call0, call0 + `,` + call1 + `,` + freshA, `,"tool_calls":[` + call1 + `]`, ``}},
-		{"a call of another answer", func(r *middleware.Response) { r.Message.ToolCalls[0] = moved },
-			[]string{call0, movedTo}, []string{call0, movedTo + `,` + call1, `,"tool_calls":[` + call1 + `]`, ``}},
-		{"the finish reason", func(r *middleware.Response) { r.FinishReason = middleware.FinishLength },
-			[]string{`"stop"`, `"length"`}, []string{`"stop"`, `"length"`}},
-		{"usage", func(r *middleware.Response) { r.Usage = middleware.Usage{Input: 30, Output: 5, Cached: 1} },
-			[]string{`"prompt_eval_count":10,"eval_count":4`, `"prompt_eval_count":30,"eval_count":5`},
-			[]string{`"prompt_eval_count":10,"eval_count":4`, `"prompt_eval_count":30,"eval_count":5`}},
-		{"the model", func(r *middleware.Response) { r.Model = "n" }, []string{`"model":"m"`, `"model":"n"`}, nil},
+	type resp = *middleware.Response
+	moved := decodeResponse(t, `{"message":{"role":"assistant","tool_calls":[{"id":"m0","function":{"index":5,"name":"f","arguments":{}}}]},"done":true}`).Message.ToolCalls[0]
+	edits := map[string]func(resp){}
+	for name, edit := range map[string]func(resp){
+		"arguments":   func(r resp) { r.Message.ToolCalls[0].Arguments = `{"b":2.50}` },
+		"name and id": func(r resp) { r.Message.ToolCalls[1].Name, r.Message.ToolCalls[1].ID = "h", "d" },
+		"no id":       func(r resp) { r.Message.ToolCalls[1].ID = "" },
+		"text":        func(r resp) { r.Message.Parts[1].Text = "So\n" },
+		"no text":     func(r resp) { r.Message.Parts = r.Message.Parts[:1] },
+		"reasoning":   func(r resp) { r.Message.Parts[0].Text = "Aha." },
+		"a call less": func(r resp) { r.Message.ToolCalls = r.Message.ToolCalls[:1] },
+		"the first call less, and indices follow": func(r resp) { r.Message.ToolCalls = r.Message.ToolCalls[1:] },
+		"no calls": func(r resp) { r.Message.ToolCalls = nil },
+		"a call more": func(r resp) {
+			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "n", Name: "h", Arguments: `{"x":1}`})
+		},
+		"a call of another answer": func(r resp) { r.Message.ToolCalls[0] = moved },
+		"the finish reason":        func(r resp) { r.FinishReason = middleware.FinishLength },
+		"usage":                    func(r resp) { r.Usage = middleware.Usage{Input: 30, Output: 5, Cached: 1} },
 	} {
-		t.Run(c.name, func(t *testing.T) {
+		edits[name+", unary"], edits[name+", stream"] = edit, edit
+	}
+	edits["the model, unary"] = func(r resp) { r.Model = "n" }
+	codectest.EachHasAFile(t, maps.Keys(edits))
+	for name, edit := range edits {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for name, edits := range map[string][]string{"unary": c.unary, "stream": c.stream} {
-				if edits == nil {
-					continue
-				}
-				want := forms[name]
-				for i := 0; i < len(edits); i += 2 {
-					require.Contains(t, want, edits[i])
-					want = replace(want, edits[i], edits[i+1])
-				}
-				resp := answer(t, forms[name])
-				c.edit(resp)
-				require.Equal(t, want, written(t, resp), name)
-				require.Equal(t, want, written(t, stored(t, resp)), name)
-			}
+			resp := decodeResponse(t, codectest.Body(t, "before"))
+			edit(resp)
+			codectest.Expect(t, "after", encodeResponse(t, resp))
+			codectest.Expect(t, "after", encodeResponse(t, throughJSON(t, resp)))
 		})
 	}
 }
@@ -233,12 +210,12 @@ func TestEncodeResponseIsRead(t *testing.T) {
 	for name, body := range forms {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, body)
+			resp := decodeResponse(t, body)
 			resp.Model = "n"
 			resp.Message.Parts[1].Text = "Other"
 			resp.Message.ToolCalls = []middleware.ToolCall{fresh, resp.Message.ToolCalls[0]}
 			resp.Usage.Output = 7
-			got := answer(t, written(t, resp))
+			got := decodeResponse(t, encodeResponse(t, resp))
 			require.Equal(t, "n", got.Model)
 			require.Equal(t, "Other", got.Message.Text())
 			require.Equal(t, int64(7), got.Usage.Output)
@@ -253,25 +230,17 @@ func TestEncodeResponseIsRead(t *testing.T) {
 // Calls that come to an answer without any, and text to one that had none.
 func TestEncodeResponseAdds(t *testing.T) {
 	t.Parallel()
-	fresh := middleware.ToolCall{Name: "h", Arguments: `{}`}
-	const raw = `{"function":{"name":"h","arguments":{}}}`
-	for _, c := range []struct{ name, body, want string }{
-		{"unary", `{"message":{"role":"assistant","content":""},"done":true,"done_reason":"stop"}`,
-			`{"message":{"role":"assistant","content":"Hi","tool_calls":[` + raw + `]},"done":true,"done_reason":"stop"}`},
-		{"an empty list", `{"message":{"role":"assistant","content":"","tool_calls":[]},"done":true}`,
-			`{"message":{"role":"assistant","content":"Hi","tool_calls":[` + raw + `]},"done":true}`},
-		{"a stream", `{"message":{"role":"assistant","content":""},"done":false}` + "\n" + `{"model":"m","created_at":"t","message":{"role":"assistant","content":""},"done":true}`,
-			`{"message":{"role":"assistant","content":""},"done":false}` + "\n" +
-				`{"model":"m","created_at":"t","message":{"role":"assistant","content":"","tool_calls":[` + raw + `]},"done":false}` + "\n" +
-				`{"model":"m","created_at":"t","message":{"role":"assistant","content":"Hi"},"done":true}`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	cases := []string{"unary", "an empty list", "a stream"}
+	codectest.EachHasAFile(t, slices.Values(cases))
+	for _, name := range cases {
+		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, c.body)
+			resp := decodeResponse(t, codectest.Body(t, "before"))
 			resp.Message.Parts = []middleware.Part{{Text: "Hi"}}
-			resp.Message.ToolCalls = []middleware.ToolCall{fresh}
-			require.Equal(t, c.want, written(t, resp))
-			require.Equal(t, middleware.FinishToolCalls, answer(t, replace(c.want, `"done":true`, `"done":true,"done_reason":"stop"`)).FinishReason)
+			resp.Message.ToolCalls = []middleware.ToolCall{{Name: "h", Arguments: `{}`}}
+			body := encodeResponse(t, resp)
+			codectest.Expect(t, "after", body)
+			require.Equal(t, middleware.FinishToolCalls, decodeResponse(t, replace(body, `"done":true`, `"done":true,"done_reason":"stop"`)).FinishReason)
 		})
 	}
 }
@@ -279,12 +248,10 @@ func TestEncodeResponseAdds(t *testing.T) {
 // A line that is put in speaks of the model as the others then do.
 func TestEncodeResponseAddsALineOfTheModel(t *testing.T) {
 	t.Parallel()
-	resp := answer(t, `{"model":"m","message":{"role":"assistant","content":"a"},"done":false}`+"\n"+`{"model":"m","message":{"role":"assistant","content":""},"done":true}`)
+	resp := decodeResponse(t, codectest.Body(t, "before"))
 	resp.Model = "n"
 	resp.Message.ToolCalls = []middleware.ToolCall{{Name: "h", Arguments: `{}`}}
-	require.Equal(t, `{"model":"n","message":{"role":"assistant","content":"a"},"done":false}`+"\n"+
-		`{"model":"n","message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"h","arguments":{}}}]},"done":false}`+"\n"+
-		`{"model":"n","message":{"role":"assistant","content":""},"done":true}`, written(t, resp))
+	codectest.Expect(t, "after", encodeResponse(t, resp))
 }
 
 // Usage is written where there are figures, a missing one beside the other,
@@ -296,9 +263,9 @@ func TestEncodeResponseUsage(t *testing.T) {
 		`{"done":true,"eval_count":4}`:        `{"done":true,"eval_count":5,"prompt_eval_count":9}`,
 		`{"done":true,"prompt_eval_count":0}`: `{"done":true,"prompt_eval_count":9,"eval_count":5}`,
 	} {
-		resp := answer(t, body)
+		resp := decodeResponse(t, body)
 		resp.Usage = middleware.Usage{Input: 9, Output: 5}
-		require.Equal(t, want, written(t, resp))
+		require.Equal(t, want, encodeResponse(t, resp))
 	}
 }
 
@@ -322,7 +289,7 @@ func TestEncodeResponseRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, unary)
+			resp := decodeResponse(t, unary)
 			edit(resp)
 			_, err := format.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
@@ -333,8 +300,8 @@ func TestEncodeResponseRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := answer(t, body)
-			require.Equal(t, body, written(t, resp))
+			resp := decodeResponse(t, body)
+			require.Equal(t, body, encodeResponse(t, resp))
 			for _, m := range []middleware.Message{middleware.Assistant("c"), middleware.Assistant("", middleware.ToolCall{Name: "f", Arguments: "{}"})} {
 				resp.Message = m
 				_, err := format.EncodeResponse(resp)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 func TestStreamShows(t *testing.T) {
@@ -90,8 +91,8 @@ func TestStreamStops(t *testing.T) {
 	require.Same(t, first, again)
 }
 
-// opened reads body, and returns how much of it was shown.
-func opened(t require.TestingT, body string) (codec.Stream, int, *middleware.Response) {
+// readStream reads body, and returns how much of it was shown.
+func readStream(t require.TestingT, body string) (codec.Stream, int, *middleware.Response) {
 	s := format.NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
@@ -102,13 +103,14 @@ func opened(t require.TestingT, body string) (codec.Stream, int, *middleware.Res
 
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	s, safe, resp := opened(t, stream)
+	stream := codectest.Body(t, "before")
+	s, safe, resp := readStream(t, stream)
 	for _, sent := range []int{0, safe} {
 		rest, err := s.Rest(sent, resp)
 		require.NoError(t, err)
 		require.Equal(t, stream, stream[:sent]+string(rest))
 
-		rest, err = s.Rest(sent, stored(t, resp))
+		rest, err = s.Rest(sent, throughJSON(t, resp))
 		require.NoError(t, err)
 		require.Equal(t, stream, stream[:sent]+string(rest), "after storage")
 
@@ -117,7 +119,7 @@ func TestRestOfItsOwn(t *testing.T) {
 		mended.Usage.Output = 8
 		rest, err = s.Rest(sent, mended)
 		require.NoError(t, err)
-		require.Equal(t, replace(replace(stream, `{"a": 1.0}`, `{"b":2}`), `"eval_count":4`, `"eval_count":8`), stream[:sent]+string(rest))
+		codectest.Expect(t, "after", stream[:sent]+string(rest))
 	}
 	retold := resp.Clone()
 	retold.Message.Parts[1].Text = "x"
@@ -146,9 +148,9 @@ func TestRestOfALaterAnswer(t *testing.T) {
 		for form, later := range forms {
 			t.Run(name+", "+form, func(t *testing.T) {
 				t.Parallel()
-				s, safe, _ := opened(t, first)
+				s, safe, _ := readStream(t, first)
 				require.Equal(t, len(shown), safe)
-				resp := answer(t, later)
+				resp := decodeResponse(t, later)
 				resp.Usage.Input += 5
 				rest, err := s.Rest(safe, resp)
 				require.NoError(t, err)
@@ -157,12 +159,12 @@ func TestRestOfALaterAnswer(t *testing.T) {
 					require.True(t, codec.IsObject(line), "a line each: %s", line)
 					require.True(t, strings.HasSuffix(line, "\n") || form == "unary")
 				}
-				got := answer(t, body)
+				got := decodeResponse(t, body)
 				require.Equal(t, "One. Well.", got.Message.Text())
 				require.Len(t, got.Message.ToolCalls, 2)
 				require.Equal(t, int64(15), got.Usage.Input)
 
-				rest, err = s.Rest(0, answer(t, later))
+				rest, err = s.Rest(0, decodeResponse(t, later))
 				require.NoError(t, err)
 				require.Equal(t, later, string(rest), "nothing was shown: it is the answer itself")
 			})
@@ -173,8 +175,8 @@ func TestRestOfALaterAnswer(t *testing.T) {
 // The same bytes twice say the same: the client reads them once.
 func TestRestOfTheSameBytes(t *testing.T) {
 	t.Parallel()
-	s, safe, _ := opened(t, stream)
-	rest, err := s.Rest(safe, answer(t, stream))
+	s, safe, _ := readStream(t, stream)
+	rest, err := s.Rest(safe, decodeResponse(t, stream))
 	require.NoError(t, err)
 	require.Equal(t, stream[safe:], string(rest))
 }
