@@ -8,7 +8,14 @@ import (
 
 // Admin returns the handler of Config.AdminListen: the gateway's own pages.
 func (g *Gateway) Admin() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.ownPages(w, r, true) })
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		in, refused := g.state.Load().admin.admit(r)
+		if refused != nil {
+			refused.write(w, r)
+			return
+		}
+		g.ownPages(w, in, true)
+	})
 }
 
 // ownPages serves the paths below ownPath. The probes say nothing but ok or not,

@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,8 +14,8 @@ import (
 // (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE).
 func newBase(t Timeouts) *http.Transport {
 	d := dialer{
-		dial:    (&net.Dialer{Timeout: time.Duration(cmp.Or(t.Connect, Duration(5*time.Second))), KeepAlive: 30 * time.Second}).DialContext,
-		refused: time.Duration(cmp.Or(t.Refused, Duration(10*time.Second))),
+		dial:    (&net.Dialer{Timeout: t.Connect.or(5 * time.Second), KeepAlive: 30 * time.Second}).DialContext,
+		refused: t.Refused.or(10 * time.Second),
 	}
 	return &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
@@ -27,7 +26,8 @@ func newBase(t Timeouts) *http.Transport {
 		MaxIdleConnsPerHost:   256,
 		IdleConnTimeout:       90 * time.Second,
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: time.Duration(cmp.Or(t.Header, Duration(10*time.Minute))),
+		ExpectContinueTimeout: time.Second,
+		ResponseHeaderTimeout: t.Header.or(10 * time.Minute),
 	}
 }
 
@@ -53,26 +53,4 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 			return nil, err
 		}
 	}
-}
-
-// headerRules applies the header rules of an upstream.
-type headerRules struct {
-	rules HeaderRules
-	base  http.RoundTripper
-}
-
-// RoundTrip is part of http.RoundTripper.
-func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
-	if len(h.rules.Set)+len(h.rules.Remove) > 0 {
-		out := r.WithContext(r.Context())
-		out.Header = r.Header.Clone()
-		for _, k := range h.rules.Remove {
-			out.Header.Del(k)
-		}
-		for k, v := range h.rules.Set {
-			out.Header.Set(k, v)
-		}
-		r = out
-	}
-	return h.base.RoundTrip(r)
 }

@@ -110,8 +110,8 @@ type ToolRule struct {
 }
 
 // HeaderRules change the headers of requests to an upstream. In a value,
-// ${NAME} stands for the environment variable NAME; New returns an error if it
-// is not set.
+// ${NAME} stands for the environment variable NAME without the white space around
+// it; New returns an error if nothing is left. Remove comes before Set.
 type HeaderRules struct {
 	Set    map[string]string `toml:"set,omitempty"`
 	Remove []string          `toml:"remove,omitempty"`
@@ -127,6 +127,16 @@ type Timeouts struct {
 	Idle    Duration `toml:"idle,omitempty"`   // between two reads of a response; default 5m
 }
 
+// validate returns the first invalid field as an error that begins with its key.
+func (t Timeouts) validate() error {
+	for i, d := range []Duration{t.Connect, t.Refused, t.Header, t.Idle} {
+		if d < 0 && d != Off {
+			return fmt.Errorf("timeouts: %s: must not be negative, got %s", []string{"connect", "refused", "header", "idle"}[i], d)
+		}
+	}
+	return nil
+}
+
 // Access says who may use the gateway. The zero Access is for loopback only.
 type Access struct {
 	// ClientKeyFile is a file with the key that clients must send. The
@@ -135,7 +145,8 @@ type Access struct {
 	// KeyHeaderOnly accepts the key only in the header X-Toolmend-Key, so that
 	// the client's own credential goes to the upstream. Otherwise a client may
 	// also send the key where it sends its API key. Then each upstream needs a
-	// header rule with a credential.
+	// header rule that sets its credential, or removes one to say that it needs
+	// none.
 	KeyHeaderOnly bool     `toml:"key_header_only,omitempty"`
 	AllowHosts    []string `toml:"allow_hosts,omitempty"`   // further values of Host on a loopback listener, without a port
 	AllowOrigins  []string `toml:"allow_origins,omitempty"` // values of Origin of allowed browser requests
@@ -240,6 +251,17 @@ type Duration time.Duration
 
 // Off is the Duration that turns something off.
 const Off Duration = -1
+
+// or returns d, or what 0 means. It returns 0 for Off.
+func (d Duration) or(zero time.Duration) time.Duration {
+	switch d {
+	case 0:
+		return zero
+	case Off:
+		return 0
+	}
+	return time.Duration(d)
+}
 
 // UnmarshalText is part of encoding.TextUnmarshaler.
 func (d *Duration) UnmarshalText(text []byte) error {

@@ -125,11 +125,16 @@ func (g *Gateway) Close() error {
 // ServeHTTP is part of http.Handler.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
-	if r.URL.Path == ownPath || strings.HasPrefix(r.URL.Path, ownPath+"/") {
-		g.ownPages(w, r, s.adminHere)
+	in, refused := s.guard.admit(r)
+	if refused != nil {
+		refused.write(w, r)
 		return
 	}
-	route, r, err := s.route(r)
+	if r.URL.Path == ownPath || strings.HasPrefix(r.URL.Path, ownPath+"/") {
+		g.ownPages(w, in, s.adminHere)
+		return
+	}
+	route, r, err := s.route(in)
 	var gone *bodyError
 	switch {
 	case errors.As(err, &gone): // of the client's connection: there is nobody to answer

@@ -18,6 +18,8 @@ import (
 
 // state is a configuration that is ready to serve.
 type state struct {
+	guard     *guard
+	admin     *guard      // of the listener for the metrics
 	upstreams []*upstream // the longest prefix first
 	fallback  *upstream   // for models that no other upstream serves; may be nil
 	recorder  *recorder   // nil if nothing is recorded
@@ -43,13 +45,16 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	s := &state{adminHere: c.AdminListen == "" && isLoopback(cmp.Or(c.Listen, defaultListen))}
+	guard, err := newGuard(c)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{guard: guard, admin: c.adminGuard(), adminHere: c.AdminListen == "" && guard.loopback}
 	observers := []observer{g.metrics}
 	if g.options.Logger != nil {
 		observers = append(observers, logger{g.options.Logger})
 	}
 	if c.Record.File != "" {
-		var err error
 		if s.recorder, err = g.newRecorder(c.Record, old); err != nil {
 			return nil, fmt.Errorf("gateway: record: %w", err)
 		}

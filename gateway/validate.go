@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 )
@@ -27,6 +25,9 @@ func (c Config) Validate() error {
 		if _, _, err := net.SplitHostPort(addr.value); err != nil && addr.value != "" {
 			return fmt.Errorf("gateway: %s: %w", addr.key, err)
 		}
+	}
+	if err := c.Access.validate(); err != nil {
+		return fmt.Errorf("gateway: %w", err)
 	}
 	names, defaults := map[string]bool{}, 0
 	for i, u := range c.Upstreams {
@@ -68,6 +69,12 @@ func (u Upstream) validate(base Settings) error {
 	case u.MaxConcurrent < 0:
 		return fmt.Errorf("max_concurrent: must not be negative, got %d", u.MaxConcurrent)
 	}
+	if err := u.Headers.validate(); err != nil {
+		return err
+	}
+	if err := u.Timeouts.validate(); err != nil {
+		return err
+	}
 	if err := u.Settings.over(base).validate(); err != nil {
 		return err
 	}
@@ -102,28 +109,6 @@ func (u Upstream) name() string {
 		return ""
 	}
 	return to.Host + u.Prefix
-}
-
-// header returns the rules with the values of the environment in them.
-func (r HeaderRules) expand() (HeaderRules, error) {
-	out := HeaderRules{Set: map[string]string{}, Remove: r.Remove}
-	for _, k := range slices.Sorted(maps.Keys(r.Set)) {
-		var missing string
-		out.Set[k] = os.Expand(r.Set[k], func(name string) string {
-			v, ok := os.LookupEnv(name)
-			if !ok {
-				missing = name
-			}
-			return v
-		})
-		if missing != "" {
-			return out, fmt.Errorf("headers: %s: the environment variable %s is not set", k, missing)
-		}
-		if strings.ContainsAny(out.Set[k], "\r\n\x00") || strings.TrimSpace(k) != k || k == "" {
-			return out, fmt.Errorf("headers: %q: not a valid header", k)
-		}
-	}
-	return out, nil
 }
 
 // isLoopback reports whether only programs on this machine reach addr.

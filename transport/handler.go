@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 
@@ -42,7 +43,7 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	}
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(&to) },
+		Rewrite:       func(r *httputil.ProxyRequest) { untouched(r); r.SetURL(&to) },
 		Transport:     &proxied{t, &upstreamTransport{t.options.Base}},
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
@@ -75,6 +76,19 @@ func (b *buffers) Get() []byte {
 
 // Put is part of httputil.BufferPool.
 func (b *buffers) Put(buf []byte) { b.pool.Put((*[32 << 10]byte)(buf)) }
+
+// untouched takes back what httputil removes from requests: the parts of a query
+// that Go cannot parse, the headers of other proxies, and the values of trailers,
+// which arrive after the body.
+func untouched(r *httputil.ProxyRequest) {
+	r.Out.URL.RawQuery = r.In.URL.RawQuery
+	for _, k := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := r.In.Header[k]; ok {
+			r.Out.Header[k] = slices.Clone(v)
+		}
+	}
+	r.Out.Trailer = r.In.Trailer // the server adds the values to this map
+}
 
 // proxied is the RoundTripper of a Handler.
 type proxied struct {

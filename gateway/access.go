@@ -1,0 +1,259 @@
+package gateway
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"crypto/subtle"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+)
+
+const (
+	clientKeyVariable = "TOOLMEND_CLIENT_KEY"
+	keyHeader         = "X-Toolmend-Key"
+	minKey            = 16 // characters of a client key
+)
+
+// credentialHeaders are the headers in which clients send their API key.
+var credentialHeaders = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}
+
+// guard decides which requests the gateway serves.
+type guard struct {
+	loopback   bool
+	key        *[sha256.Size]byte // of the client key; nil if none is demanded
+	headerOnly bool
+	hosts      []string
+	origins    []string
+}
+
+// adminGuard returns the guard of Config.AdminListen. Its pages need no key.
+func (c Config) adminGuard() *guard {
+	return &guard{loopback: isLoopback(c.AdminListen), hosts: c.Access.AllowHosts, origins: c.Access.AllowOrigins}
+}
+
+// refusal is the answer to a request that is not served.
+type refusal struct {
+	status        int
+	code, message string
+}
+
+// write answers r, in the format of its path.
+func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
+	refuse(w, r, f.status, f.code, f.message)
+}
+
+// newGuard reads the client key. The error says what is missing for a safe
+// start, and what to do about it. It never contains a key.
+func newGuard(c Config) (*guard, error) {
+	g := &guard{
+		loopback:   isLoopback(cmp.Or(c.Listen, defaultListen)),
+		headerOnly: c.Access.KeyHeaderOnly,
+		hosts:      c.Access.AllowHosts,
+		origins:    c.Access.AllowOrigins,
+	}
+	key, err := c.Access.clientKey()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("gateway: %w", err)
+	case key == "" && !g.loopback:
+		return nil, fmt.Errorf("gateway: listen: other machines can reach %s, so clients need a key: put one of at least %d characters into %s or into the file that access.client_key_file names, or listen on 127.0.0.1",
+			c.Listen, minKey, clientKeyVariable)
+	case key == "":
+		return g, nil
+	}
+	sum := sha256.Sum256([]byte(key))
+	g.key = &sum
+	for _, u := range c.Upstreams {
+		if !g.headerOnly && !u.Headers.decidesCredential() {
+			return nil, fmt.Errorf("gateway: upstream %q: headers: the clients' key is not sent on, so the upstream needs a key of its own: set Authorization, x-api-key, api-key or x-goog-api-key; if the upstream needs none, remove Authorization; or set access.key_header_only, with which clients send their own API keys and add %s",
+				u.name(), keyHeader)
+		}
+	}
+	return g, nil
+}
+
+// clientKey returns the key that clients must send, or "".
+func (a Access) clientKey() (string, error) {
+	from, key := clientKeyVariable, os.Getenv(clientKeyVariable)
+	if _, set := os.LookupEnv(clientKeyVariable); !set && a.ClientKeyFile == "" {
+		return "", nil
+	}
+	if a.ClientKeyFile != "" {
+		f, err := os.Open(a.ClientKeyFile)
+		if err != nil {
+			return "", fmt.Errorf("access: client_key_file: %w", err)
+		}
+		defer f.Close()
+		text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+		if err != nil {
+			return "", fmt.Errorf("access: client_key_file: %w", err)
+		}
+		from, key = a.ClientKeyFile, string(text)
+	}
+	key = strings.TrimSpace(key)
+	switch {
+	case key == "":
+		return "", fmt.Errorf("access: %s: the client key is empty", from)
+	case len(key) < minKey:
+		return "", fmt.Errorf("access: %s: the client key has fewer than %d characters", from, minKey)
+	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", fmt.Errorf("access: %s: the client key must be one line of printable ASCII without spaces", from)
+	}
+	return key, nil
+}
+
+// decidesCredential reports whether the rules set the credential of the
+// upstream, or say that it gets none.
+func (r HeaderRules) decidesCredential() bool {
+	names := slices.Clone(r.Remove)
+	for k := range r.Set {
+		names = append(names, k)
+	}
+	return slices.ContainsFunc(names, isAPIKey)
+}
+
+// isAPIKey reports whether clients send their API key in a header of this name.
+func isAPIKey(name string) bool {
+	return slices.Contains(credentialHeaders, http.CanonicalHeaderKey(name))
+}
+
+// validate returns the first invalid field as an error that begins with its key.
+func (a Access) validate() error {
+	for _, h := range a.AllowHosts {
+		if h == "" || strings.ContainsAny(h, "/* ") || hostOf(h) != h {
+			return fmt.Errorf("access: allow_hosts: must be host names without a port, got %q", h)
+		}
+	}
+	for _, o := range a.AllowOrigins {
+		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.Contains(o, "*") {
+			return fmt.Errorf("access: allow_origins: must be origins such as \"https://example.com\", got %q", o)
+		}
+	}
+	return nil
+}
+
+// admit returns r without the client key, or says why r is refused. Nothing of
+// the request has been forwarded by then.
+func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
+	known := g.loopback && g.serves(hostOf(r.Host))
+	if whole := r.URL.Scheme != "" || r.URL.Host != ""; whole && !known { // RFC 9112, section 3.2.2: a server accepts its own URL
+		return nil, &refusal{http.StatusMisdirectedRequest, "not_a_proxy",
+			"Toolmend is no forward proxy; use its address as the base URL of the provider, not as HTTP_PROXY"}
+	}
+	if g.loopback {
+		if !known {
+			return nil, &refusal{http.StatusMisdirectedRequest, "host_not_allowed",
+				"this address serves only requests to localhost or 127.0.0.1; to serve another host name, add it to access.allow_hosts"}
+		}
+		if g.crossSite(r) {
+			return nil, &refusal{http.StatusForbidden, "cross_site",
+				"web pages of other sites may not use this address; to allow one, add its origin to access.allow_origins"}
+		}
+	}
+	if r.URL.Path == ownPath+"/healthz" || r.URL.Path == ownPath+"/readyz" { // probes have no key
+		return r, nil
+	}
+	return g.withoutKey(r)
+}
+
+// serves reports whether a loopback listener serves a host of this name.
+func (g *guard) serves(host string) bool {
+	return isLoopback(host) || slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
+}
+
+// crossSite reports whether a browser sent r for a page of another origin.
+// Origin is missing in simple requests of some browsers, and Sec-Fetch-Site in
+// older ones, so both are checked. Source: the Fetch Metadata specification,
+// and net/http.CrossOriginProtection, which lets safe methods pass.
+func (g *guard) crossSite(r *http.Request) bool {
+	origins := r.Header["Origin"]
+	for _, o := range origins {
+		if slices.Contains(g.origins, o) {
+			continue
+		}
+		if u, err := url.Parse(o); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+			return true
+		}
+	}
+	if len(origins) > 0 && slices.Contains(g.origins, origins[0]) {
+		return false
+	}
+	return slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(s string) bool { return s != "same-origin" && s != "none" })
+}
+
+// withoutKey returns r without the client key, wherever it stands in it. If a
+// key is demanded and r does not have it in a place where it counts, r is
+// refused.
+func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
+	inHeader := g.key != nil && slices.ContainsFunc(r.Header[keyHeader], g.isKey)
+	out := r.WithContext(r.Context())
+	out.Header = r.Header.Clone()
+	out.Header.Del(keyHeader) // also without a demand: it is for nobody else
+	if g.key == nil {
+		return out, nil
+	}
+	elsewhere := false
+	for _, name := range credentialHeaders {
+		values := slices.DeleteFunc(out.Header[name], func(v string) bool { return g.isKey(bearer(v)) })
+		elsewhere = elsewhere || len(values) < len(r.Header[name])
+		if out.Header[name] = values; len(values) == 0 {
+			delete(out.Header, name)
+		}
+	}
+	query, removed := g.queryWithoutKey(r.URL.RawQuery)
+	if removed {
+		to := *r.URL
+		to.RawQuery, elsewhere = query, true
+		out.URL = &to
+		out.RequestURI = to.RequestURI()
+	}
+	switch {
+	case inHeader || elsewhere && !g.headerOnly:
+		return out, nil
+	case g.headerOnly:
+		return nil, &refusal{http.StatusUnauthorized, "client_key", "this gateway needs its client key in the header " + keyHeader}
+	}
+	return nil, &refusal{http.StatusUnauthorized, "client_key",
+		"this gateway needs its client key; send it in place of the provider's API key, or in the header " + keyHeader}
+}
+
+// queryWithoutKey removes the client key from a query. All other bytes stay.
+func (g *guard) queryWithoutKey(query string) (rest string, removed bool) {
+	parts := strings.Split(query, "&")
+	kept := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
+		name, value, _ := strings.Cut(part, "=")
+		n, errName := url.QueryUnescape(name)
+		v, errValue := url.QueryUnescape(value)
+		return errName == nil && errValue == nil && n == "key" && g.isKey(v)
+	})
+	return strings.Join(kept, "&"), len(kept) < len(parts)
+}
+
+// isKey compares in a time that does not depend on either text.
+func (g *guard) isKey(text string) bool {
+	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
+	return subtle.ConstantTimeCompare(sum[:], g.key[:]) == 1
+}
+
+// bearer returns a credential without its scheme.
+func bearer(credential string) string {
+	const scheme = "bearer "
+	if len(credential) > len(scheme) && strings.EqualFold(credential[:len(scheme)], scheme) {
+		return credential[len(scheme):]
+	}
+	return credential
+}
+
+// hostOf returns a Host without its port.
+func hostOf(host string) string {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		return h
+	}
+	return strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
+}

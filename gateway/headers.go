@@ -1,0 +1,98 @@
+package gateway
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// framing are the headers that belong to a connection or to a body.
+var framing = []string{"Host", "Connection", "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade", "Keep-Alive", "Expect"}
+
+var (
+	headerName = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$") // token of RFC 9110, section 5.6.2
+	variable   = regexp.MustCompile(`\$\{([^}]*)\}`)
+)
+
+// validate returns the first invalid rule as an error. It never shows a value.
+func (r HeaderRules) validate() error {
+	names := slices.Sorted(maps.Keys(r.Set))
+	for _, k := range append(names, r.Remove...) {
+		if !headerName.MatchString(k) {
+			return fmt.Errorf("headers: %q: not a valid name", k)
+		}
+		if slices.Contains(framing, http.CanonicalHeaderKey(k)) {
+			return fmt.Errorf("headers: %s: is set by HTTP itself", k)
+		}
+	}
+	for _, k := range names {
+		if err := validValue(r.Set[k]); err != nil {
+			return fmt.Errorf("headers: %s: %w", k, err)
+		}
+	}
+	return nil
+}
+
+// expand returns the rules with the values of the environment in them. White
+// space around a variable's value is removed: files and shells add line ends.
+func (r HeaderRules) expand() (HeaderRules, error) {
+	out := HeaderRules{Set: map[string]string{}, Remove: r.Remove}
+	for _, k := range slices.Sorted(maps.Keys(r.Set)) {
+		var missing string
+		value := variable.ReplaceAllStringFunc(r.Set[k], func(ref string) string {
+			name := variable.FindStringSubmatch(ref)[1]
+			v := strings.TrimSpace(os.Getenv(name))
+			if v == "" {
+				missing = name
+			}
+			return v
+		})
+		if missing != "" {
+			return out, fmt.Errorf("headers: %s: the environment variable %s is not set, or empty", k, missing)
+		}
+		if err := validValue(value); err != nil {
+			return out, fmt.Errorf("headers: %s: %w", k, err)
+		}
+		out.Set[k] = value
+	}
+	return out, nil
+}
+
+// validValue refuses control characters, with which a value could end its line.
+func validValue(v string) error {
+	if strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+		return errors.New("the value has control characters")
+	}
+	return nil
+}
+
+// headerRules applies the header rules of an upstream, and removes the headers
+// for the gateway itself. The rules reach this upstream alone: a RoundTripper
+// follows no redirect.
+type headerRules struct {
+	rules HeaderRules
+	base  http.RoundTripper
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
+	out := r.WithContext(r.Context())
+	out.Header = r.Header.Clone()
+	for k := range out.Header {
+		if strings.HasPrefix(k, "X-Toolmend-") {
+			delete(out.Header, k)
+		}
+	}
+	for _, k := range h.rules.Remove {
+		out.Header.Del(k)
+	}
+	for k, v := range h.rules.Set {
+		out.Header.Set(k, v)
+	}
+	return h.base.RoundTrip(out)
+}
