@@ -8,43 +8,42 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// OnExhausted says what happens to a text that cannot be used when no attempt
-// is left.
+// OnExhausted selects what the step returns if the text of the last attempt
+// cannot be used.
 type OnExhausted uint8
 
-// What may happen.
+// The settings.
 const (
-	// Pass returns the message as it was sent, with a note. If the text could
-	// not be read, Report.Status is middleware.Invalid and the sink does not get
-	// the text: it is not an answer. A text that can be read, but uses no tool or
-	// another one where Request demanded a tool, passes as what it says.
+	// Pass returns the last message as it was sent, with a note. If its text
+	// cannot be read, Report.Status is middleware.Invalid and the sink does not
+	// get the text. If the text can be read, but does not use the tool that the
+	// request demands, the call or the answer in it is returned.
 	Pass OnExhausted = iota
 	// Raise returns an *Error.
 	Raise
 )
 
-// Why a step has failed.
+// Reasons why a step failed.
 var (
-	// ErrExhausted: the model wrote no text that can be used in MaxAttempts.
+	// ErrExhausted: the model wrote no usable text in MaxAttempts attempts.
 	ErrExhausted = errors.New("textcall: attempts exhausted")
-	// ErrRepeated: three texts in a row brought nothing that had not failed
-	// before. Failures of earlier steps of an agent's run count. It comes with
-	// ErrExhausted.
+	// ErrRepeated: three texts in a row repeated earlier failures, so no further
+	// attempt was made. Failures of earlier steps of an agent's run count. It
+	// comes with ErrExhausted.
 	ErrRepeated = errors.New("textcall: the same text again")
 )
 
-// Error is why a step gave no response under Raise. errors.Is finds
-// ErrExhausted and ErrRepeated in it. The ledger of the step is in
-// middleware.ReportOf(nil, err).
+// Error reports why a step has no response. errors.Is finds ErrExhausted and
+// ErrRepeated in it. middleware.ReportOf(nil, err) returns the report of the step.
 type Error struct {
-	Response *middleware.Response // the last one, as sent
-	Replies  []middleware.Message // what the model would be told next: one message
+	Response *middleware.Response // the last response, as sent
+	Replies  []middleware.Message // the reply that a re-ask would send: one message
 	wrong    string
 	attempts int
 	repeated bool
 }
 
-// Error says what is wrong with the last text, without quoting it.
+// Error says what is wrong with the last text. It does not quote the text.
 func (e *Error) Error() string {
 	text := fmt.Sprintf("%v after %d: the last text could not be used: %s", ErrExhausted, e.attempts, e.wrong)
 	if e.repeated {
@@ -61,11 +60,10 @@ func (e *Error) Unwrap() []error {
 	return []error{ErrExhausted}
 }
 
-// ErrorType returns a word of low cardinality for labels and clients:
-// invalid_tool_call.
+// ErrorType returns a word for metric labels and clients: invalid_tool_call.
 func (e *Error) ErrorType() string { return "invalid_tool_call" }
 
-// ClientMessage returns a sentence for the user of a client.
+// ClientMessage returns one sentence for the user of the agent.
 func (e *Error) ClientMessage() string {
 	return fmt.Sprintf("the model wrote neither a tool call that can be read nor an answer, in %d attempts", e.attempts)
 }

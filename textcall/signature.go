@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// Bounds of what the model is told of one tool's arguments.
+// Limits of the description of one tool's arguments.
 const (
 	maxSignature  = 4 << 10 // bytes of all lines; also of a schema that stays JSON
 	maxProperties = 64      // of one object

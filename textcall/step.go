@@ -111,7 +111,7 @@ func (s *step) reply(what string) middleware.Message {
 // emptyText stands in the history for a text of nothing but white space.
 const emptyText = "(empty)"
 
-// feedbackLead starts what a model is told about a text of its own.
+// feedbackLead starts the reply to a text that cannot be used.
 const feedbackLead = "Your last message could not be used: "
 
 // finish makes the response, shows it to the sink and closes the ledger.

@@ -5,49 +5,57 @@
 //		textcall.New(textcall.Options{}),
 //	)(model) // a chat model without tools
 //
-// The function tools of a request are described in a system message, the calls
-// and results in its history become text, and what the model writes is read
-// back: a response has tool calls, or the final answer as text, as if the
-// model had tools of its own. Two forms are known, [ReAct] and [JSONAction].
+// The middleware describes the function tools of a request in a system
+// message, and turns the calls and results of the history into text. It
+// reads the model's text back: the response has tool calls, or the final
+// answer as text. There are two forms for that text, [ReAct] and
+// [JSONAction].
 //
-// A text that cannot be read goes back to the model in the same step, with what
-// is wrong and the form that is wanted. After the last attempt, or when three
-// texts in a row brought nothing new, the step ends as Options.OnExhausted says:
-// such a text is never an answer.
+// If a text cannot be read, the model is called again in the same step. A
+// user message then says what is wrong and shows the expected form. After
+// the last attempt, or after three texts in a row that repeat earlier
+// failures, Options.OnExhausted decides. A text that cannot be read is never
+// returned as an answer.
 //
 // # How a text is read
 //
-// Small models do not keep to the form exactly. textcall accepts these departures,
-// each of which has one meaning:
+// Small models deviate from the form. textcall accepts these deviations,
+// each of which has only one meaning:
 //
-//   - letter case, numbers and markdown around the markers;
-//   - quoted inputs, inputs of several lines, code fences or none, prose around
-//     the action;
-//   - a tool name in quotes or brackets, or as "one of [name]", which small models
-//     copy from prompts;
-//   - in JSON blocks the keys tool or name for action, tool_input or arguments for
-//     action_input, and an action named Final Answer for the answer.
+//   - other letter case, numbers and Markdown around the markers;
+//   - quoted inputs, inputs of several lines, code fences or none, and prose
+//     around the action;
+//   - a tool name in quotes or brackets, or as "one of [name]", which small
+//     models copy from prompts;
+//   - in JSON blocks, the keys tool or name for action, tool_input or
+//     arguments for action_input, and an action named Final Answer for the
+//     answer.
 //
-// A text with no sign of a form is the final answer. A leading <think>…</think> is
-// skipped.
+// A text without any marker of a form is the final answer. A leading
+// <think>…</think> is skipped.
 //
-// These are faults: two actions, an action beside a final answer, an action without
-// its input (or with it on the same line), a JSON block that is not JSON, a json code
-// block with words in it, and an action in the form that is not Options.Format. The
-// last one is detected so that an action is never returned as the answer. The exact names of the tools count; a call to a name that is not
-// declared is a call nevertheless, which argsvalidate answers.
+// These texts cannot be read:
 //
-// In the report, an attempt whose text could not be used has one issue: of code
-// unreadable, or of code tool_choice where the request demanded a tool and the
-// text used none, or another one.
+//   - two actions, or an action next to a final answer;
+//   - an action without an input, or with the input on the same line;
+//   - a JSON block that is not JSON, or a json code block with prose in it;
+//   - an action in the form that is not Options.Format. It is detected so
+//     that an action is never returned as the answer.
+//
+// The name of a tool must match exactly. A call to an undeclared tool is
+// returned as a call, and argsvalidate rejects it.
+//
+// In the report, an attempt with an unusable text has one issue. Its code is
+// unreadable, or tool_choice if the request demanded a tool and the text
+// uses none or another one.
 //
 // # Arguments
 //
-// ToolCall.Arguments is the action's input as the model wrote it, JSON or not.
-// Whether it satisfies the schema is for argsvalidate to say. There is one
-// exception, because plain text is the form's own convention: for a tool with
-// exactly one property, a string, text that is no JSON object becomes
-// {"property": "text"}.
+// ToolCall.Arguments is the action's input as the model wrote it, JSON or
+// not. argsvalidate validates it. There is one exception: if the tool has
+// exactly one property, and that is a string, then an input that is not a
+// JSON object becomes {"property": "input"}. Plain text is the convention of
+// ReAct.
 package textcall
 
 import (
@@ -71,11 +79,11 @@ const (
 	JSONAction
 )
 
-// Options are the settings. The zero value is ReAct with at most three
-// attempts, and fails open.
+// Options configure New and Model. The zero value uses ReAct, makes at most three
+// attempts, and returns the last text if all of them fail.
 type Options struct {
 	Format      Format
-	MaxAttempts int // model calls of a step, the first one included, until its text can be used; 0 means 3, 1 never asks again
+	MaxAttempts int // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
 	OnExhausted OnExhausted
 }
 
@@ -91,8 +99,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Validate returns what is wrong with o, nil if nothing is: for options read
-// from a file or a flag. New and Model panic with it.
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New and Model panic with the same
+// error.
 func (o Options) Validate() error {
 	if o.Format > JSONAction {
 		return fmt.Errorf("textcall: Format: must be one of the constants, got %d", o.Format)
@@ -106,35 +115,35 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// New returns the middleware for chat models without tool calling. It panics if
-// o.Validate fails. It is safe for concurrent use.
+// New returns the middleware for chat models without tool calling. It panics
+// if o.Validate fails. It is safe for concurrent use.
 //
-// The request that is sent on has no function tools, and no calls or replies of
-// such in its history; its Native and those of the messages that were rewritten
-// are nil. Other tools and their calls stay. A ToolChoice that demands a call is
-// said in words, and an answer that does not obey it is a fault; under ToolNone
-// no tool is described. A request without function tools and calls is passed on as
-// it is, and so is an answer with native tool calls: they are the model's own.
+// The request that is sent on has no function tools, and no calls or replies
+// to calls of function tools in its history. Its Native and those of the
+// rewritten messages are nil. Other tools and their calls stay. If
+// ToolChoice demands a call, the system message says so, and a text without
+// that call is unusable. With ToolNone no tool is described. A request
+// without function tools and calls is passed on unchanged. A response with
+// native tool calls is returned unchanged.
 //
-// A call gets the id textcall_n, where it is the n-th of the conversation. The
-// model's thought is the message's text. The text behind a JSON block, or from an
-// invented Observation on, is cut: the model cannot know the result.
-// FinishReason is tool_calls, but stays length
-// where the input may be cut off. Response.Native is nil where the message is
-// not the model's own. The report has every text as it was written.
+// The n-th call of the conversation gets the id textcall_n. The model's
+// thought is the text of the message. Text after a JSON block, and text from
+// an invented Observation on, is cut off, because the model cannot know the
+// result. FinishReason is tool_calls, or stays length if the input may be
+// cut off. Response.Native is nil if the message differs from the model's
+// own. The report has every text as the model wrote it.
 //
-// With ReAct, a stop word at the start of a line, "\nObservation:", joins
-// Request.Stop where that has room (OpenAI takes four), and the text is cut
-// there in any case.
+// With ReAct, "\nObservation:" is added to Request.Stop if there is room
+// (OpenAI accepts four stop words). The text is cut there in any case.
 //
-// Text is not streamed while it may be an action. A sink gets reasoning as it
-// arrives, the answer once it is read, and only native calls.
+// Text is not streamed while it may be an action. A sink gets reasoning as
+// it arrives, and the answer once it is read. It gets only native calls.
 //
-// The error is an *Error under Raise, else that of the model call, of the sink,
-// or of the context that ended between two attempts.
+// The error is an *Error with Raise. Otherwise it is the error of the model
+// call or of the sink, or that of a context that ended between two attempts.
 //
-// Position: innermost, inside argsvalidate and retry. Further out, the layers
-// below it see texts where they look for calls.
+// Position: innermost, inside argsvalidate and retry. Middlewares inside it
+// see texts instead of calls.
 func New(o Options) middleware.Middleware {
 	c := newConfig(o)
 	return func(next middleware.ModelCall) middleware.ModelCall {
@@ -150,18 +159,17 @@ func New(o Options) middleware.Middleware {
 	}
 }
 
-// Model returns a model call over a completion model: [New] over a plain
-// prompt. It panics if o.Validate fails or complete is nil.
+// Model returns a model call that uses a completion model, as [New] uses a
+// chat model. It panics if o.Validate fails or complete is nil.
 //
-// complete gets the whole conversation as one text, which ends where the model
-// goes on, and the texts to stop at; its answer is cut at the first of these.
-// It is called from any number of goroutines, and its error is returned as it
-// is. Settings such as the temperature are its own affair, and no usage is
-// counted. A conversation with media in it is an error: a prompt cannot hold
-// them.
+// complete gets the whole conversation as one prompt, and the texts to stop
+// at. Its result is cut at the first of these. It must be safe for
+// concurrent use. Its error is returned unchanged. Settings such as the
+// temperature belong to complete, and no usage is recorded. A conversation
+// with media is an error, because a prompt cannot contain them.
 //
-// The prompt asks for a thought first, so that a ReAct text without any marker
-// is a thought, and not the final answer as with New.
+// With ReAct the prompt ends in "Thought:". So a text without any marker is a
+// thought, and not the final answer as with New.
 func Model(o Options, complete func(ctx context.Context, prompt string, stop []string) (string, error)) middleware.ModelCall {
 	c := newConfig(o)
 	if complete == nil {
@@ -232,5 +240,5 @@ const (
 	isFault
 )
 
-// fault is a reading that the model is told of: "it has …".
+// fault is a reading that the model gets an error reply for: "it has …".
 func fault(what string) reading { return reading{kind: isFault, text: what} }
