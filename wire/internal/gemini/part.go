@@ -123,8 +123,7 @@ func (p *piece) readMedia(inline, file rawjson.Value) {
 	p.part = is
 }
 
-// unbase64 reads either alphabet, padded or not, as the server does: JSON of protocol
-// buffers may have either.
+// unbase64 reads either alphabet, padded or not, as JSON of protocol buffers allows.
 func unbase64(s string) ([]byte, error) {
 	s = strings.TrimRight(s, "=")
 	if strings.ContainsAny(s, "-_") {
@@ -321,8 +320,7 @@ func callText(c middleware.ToolCall, was *piece, answer bool) (text string, err 
 	return on.Write(was.v, callMembers(*was.call), callMembers(c))
 }
 
-// callMembers projects a call, which has an id only where the wire has one. args that
-// are missing stay missing where they did not change.
+// callMembers projects a call. An id or args that were missing stay missing if unchanged.
 func callMembers(c middleware.ToolCall) []lens.Member {
 	return []lens.Member{
 		lens.Word("functionCall/id", c.ID),
