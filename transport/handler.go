@@ -2,18 +2,12 @@ package transport
 
 import (
 	"context"
-	"errors"
 	"io"
-	"log"
 	"net/http"
-	"net/http/httputil"
 	"net/url"
-	"os"
 	"runtime/debug"
-	"slices"
-	"strings"
-	"sync"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -34,6 +28,10 @@ import (
 // digests are removed. A changed body of a signed request is refused by the
 // provider.
 //
+// All other requests and their responses pass through as they are, except for
+// hop-by-hop headers and Host. Handler adds no forwarding header, and does not
+// remove those of the client.
+//
 // Handler sends its requests by Options.Base. For a proxy with other needs, use
 // an httputil.ReverseProxy with RoundTripper as its Transport and FlushInterval
 // -1. Package gateway is a whole gateway over Handler.
@@ -41,53 +39,13 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	if upstream == nil || upstream.Scheme == "" || upstream.Host == "" {
 		panic("transport: Handler: upstream must be an absolute URL")
 	}
-	to := *upstream
-	proxy := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { untouched(r); r.SetURL(&to) },
-		Transport:     &proxied{t, &upstreamTransport{t.options.Base}},
-		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0),
-		ErrorHandler:  unreachable,
-		BufferPool:    &buffers{},
-	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.Method == http.MethodConnect:
-			refuse(w, nil, http.StatusMethodNotAllowed, "method_not_allowed", "transport: CONNECT is not forwarded")
-			return
-		case climbs(r.URL.Path):
-			refuse(w, nil, http.StatusBadRequest, "invalid_path", "transport: the path has a segment that leaves the upstream's path")
-			return
-		}
-		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
+	base := &proxied{t, &upstreamTransport{t.options.Base}}
+	h := proxy.New(upstream, base, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+		refuse(w, *clientCodec(r), status, code, "transport: "+message)
 	})
-}
-
-// buffers keeps the buffers through which a Handler copies response bodies.
-type buffers struct{ pool sync.Pool }
-
-// Get is part of httputil.BufferPool.
-func (b *buffers) Get() []byte {
-	if buf, ok := b.pool.Get().(*[32 << 10]byte); ok {
-		return buf[:]
-	}
-	return make([]byte, 32<<10)
-}
-
-// Put is part of httputil.BufferPool.
-func (b *buffers) Put(buf []byte) { b.pool.Put((*[32 << 10]byte)(buf)) }
-
-// untouched takes back what httputil removes from requests: the parts of a query
-// that Go cannot parse, the headers of other proxies, and the values of trailers,
-// which arrive after the body.
-func untouched(r *httputil.ProxyRequest) {
-	r.Out.URL.RawQuery = r.In.URL.RawQuery
-	for _, k := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
-		if v, ok := r.In.Header[k]; ok {
-			r.Out.Header[k] = slices.Clone(v)
-		}
-	}
-	r.Out.Trailer = r.In.Trailer // the server adds the values to this map
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
+	})
 }
 
 // proxied is the RoundTripper of a Handler.
@@ -130,16 +88,6 @@ func note(req *http.Request, c wire.Codec) {
 	}
 }
 
-// unreachable responds for an upstream that did not respond. It leaves out the
-// error, which may contain the URL and with it a key.
-func unreachable(w http.ResponseWriter, r *http.Request, err error) {
-	status, code, message := http.StatusBadGateway, "upstream_unreachable", "transport: the upstream did not answer"
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-		status, code = http.StatusGatewayTimeout, "upstream_timeout"
-	}
-	refuse(w, *clientCodec(r), status, code, message)
-}
-
 // refuse writes an error in the format of c; nil means an unknown format.
 func refuse(w http.ResponseWriter, c wire.Codec, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -152,26 +100,6 @@ func encodeError(c wire.Codec, status int, code, message string) []byte {
 		return []byte(`{"error":{"code":` + rawjson.Quote(code) + `,"message":` + rawjson.Quote(message) + `}}`)
 	}
 	return c.EncodeError(status, code, message)
-}
-
-// climbs reports whether a server may read a segment of path as "..": with
-// backslashes for slashes, with parameters after it, or with one more escape.
-func climbs(path string) bool {
-	const layers = 4 // of escapes
-	for range layers {
-		for _, seg := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
-			seg, _, _ = strings.Cut(seg, ";")
-			if strings.Trim(seg, " \t") == ".." {
-				return true
-			}
-		}
-		plain, err := url.PathUnescape(path)
-		if err != nil || plain == path {
-			return false
-		}
-		path = plain
-	}
-	return true
 }
 
 // upstreamTransport removes the headers and trailers of this package from the

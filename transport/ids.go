@@ -75,7 +75,7 @@ func (m *IDs) addressed(req *http.Request) *http.Request {
 	}
 	out := req.WithContext(req.Context())
 	to := *req.URL
-	to.Path, to.RawPath = strings.Join(parts, "/"), ""
+	to.Path, to.RawPath, to.Opaque = strings.Join(parts, "/"), "", ""
 	out.URL = &to
 	return out
 }

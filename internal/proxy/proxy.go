@@ -1,0 +1,183 @@
+// Package proxy is a reverse proxy that passes requests and responses on as they
+// are. It removes hop-by-hop headers (RFC 9110, section 7.6.1) and replaces the
+// Host, and changes nothing else that net/http lets it keep. net/http writes
+// header names in their canonical case and in the order of the alphabet, writes
+// its own reason phrases, frames bodies anew, and drops trailers of a request
+// that were not announced.
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Refuse writes a response of the proxy itself. code is a word for programs,
+// and message a text for people. It holds nothing of the request.
+type Refuse func(w http.ResponseWriter, r *http.Request, status int, code, message string)
+
+// New returns a proxy that appends the path of a request to that of upstream,
+// and sends the request by base. Responses are flushed as they arrive. If a
+// response breaks off, the client's connection is closed.
+//
+// refuse responds if the upstream cannot be reached (502 or 504), to CONNECT
+// (405), and to a path with a ".." segment in any spelling (400).
+func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler {
+	to := *upstream
+	proxy := &httputil.ReverseProxy{
+		Rewrite:       func(r *httputil.ProxyRequest) { rewrite(r, &to) },
+		Transport:     base,
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			unreachable(w.(*writer).ResponseWriter, r, err, refuse)
+		},
+		BufferPool: &buffers{},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodConnect:
+			refuse(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "CONNECT is not forwarded")
+		case climbs(r.URL.Path):
+			refuse(w, r, http.StatusBadRequest, "invalid_path", "the path has a segment that leaves the upstream's path")
+		default:
+			own := &writer{ResponseWriter: w, continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
+			proxy.ServeHTTP(own, r)
+			own.end()
+		}
+	})
+}
+
+// unreachable responds for an upstream that did not respond. It leaves out the
+// error, which may contain the URL and with it a key.
+func unreachable(w http.ResponseWriter, r *http.Request, err error, refuse Refuse) {
+	status, code := http.StatusBadGateway, "upstream_unreachable"
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		status, code = http.StatusGatewayTimeout, "upstream_timeout"
+	}
+	refuse(w, r, status, code, "the upstream did not answer")
+}
+
+// forwarding are the headers that ReverseProxy removes before Rewrite.
+var forwarding = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"}
+
+// rewrite undoes what ReverseProxy changes, and sends the request to the URL to.
+func rewrite(r *httputil.ProxyRequest, to *url.URL) {
+	r.Out.URL.RawQuery = r.In.URL.RawQuery // also the parameters that net/url cannot parse
+	r.SetURL(to)
+	r.Out.URL.Opaque = spelled(r.In.URL, to)
+	r.Out.Trailer = r.In.Trailer // this map gets the values after the body
+	for _, k := range forwarding {
+		if values, ok := r.In.Header[k]; ok && !ofConnection(r.In.Header, k) {
+			r.Out.Header[k] = values
+		}
+	}
+}
+
+// spelled returns the whole path for the upstream as the client spelled it, if
+// net/url would spell it in another way. That is so for characters that belong
+// percent-encoded into a URL, such as "|", if the client did not encode them.
+func spelled(in, to *url.URL) string {
+	raw := in.RawPath
+	if raw == "" || raw == in.EscapedPath() {
+		return ""
+	}
+	if plain, err := url.PathUnescape(raw); err != nil || plain != in.Path {
+		return "" // not the path that was checked
+	}
+	path := strings.TrimSuffix(to.EscapedPath(), "/") + "/" + strings.TrimPrefix(raw, "/")
+	if strings.HasPrefix(path, "//") {
+		return "" // net/url would take it for a host
+	}
+	return path
+}
+
+// ofConnection reports whether the header Connection names k as a hop-by-hop
+// header.
+func ofConnection(h http.Header, k string) bool {
+	return slices.ContainsFunc(strings.Split(strings.Join(h["Connection"], ","), ","), func(name string) bool {
+		return strings.EqualFold(strings.TrimSpace(name), k)
+	})
+}
+
+// writer keeps net/http from adding headers to the upstream's response.
+type writer struct {
+	http.ResponseWriter
+	continues bool // the client waits for the status 100, which net/http sends by itself
+	bare      bool // the headers have no length, and no body has followed
+}
+
+// WriteHeader is part of http.ResponseWriter.
+func (w *writer) WriteHeader(status int) {
+	if status == http.StatusContinue && w.continues {
+		return
+	}
+	if h := w.Header(); status >= http.StatusOK {
+		for _, k := range []string{"Content-Type", "Date"} {
+			if _, ok := h[k]; !ok {
+				h[k] = nil // so net/http does not write its own
+			}
+		}
+		w.bare = h.Get("Content-Length") == ""
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write is part of http.ResponseWriter.
+func (w *writer) Write(p []byte) (int, error) {
+	w.bare = false
+	return w.ResponseWriter.Write(p)
+}
+
+// end sends the headers of a response without a body, before net/http could add
+// a Content-Length of 0.
+func (w *writer) end() {
+	if w.bare {
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+	}
+}
+
+// Unwrap is for http.ResponseController.
+func (w *writer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// climbs reports whether a server may read a segment of path as "..": with
+// backslashes for slashes, with parameters after it, or with one more escape.
+func climbs(path string) bool {
+	const layers = 4 // of escapes
+	for range layers {
+		for _, seg := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+			seg, _, _ = strings.Cut(seg, ";")
+			if strings.Trim(seg, " \t") == ".." {
+				return true
+			}
+		}
+		plain, err := url.PathUnescape(path)
+		if err != nil || plain == path {
+			return false
+		}
+		path = plain
+	}
+	return true
+}
+
+// buffers keeps the buffers through which response bodies are copied.
+type buffers struct{ pool sync.Pool }
+
+// Get is part of httputil.BufferPool.
+func (b *buffers) Get() []byte {
+	if buf, ok := b.pool.Get().(*[32 << 10]byte); ok {
+		return buf[:]
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put is part of httputil.BufferPool.
+func (b *buffers) Put(buf []byte) { b.pool.Put((*[32 << 10]byte)(buf)) }

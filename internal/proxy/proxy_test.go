@@ -1,0 +1,169 @@
+package proxy_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/proxy"
+)
+
+// through sends a request to a proxy to h as it stands, with CRLF for each
+// newline, and returns the response as it came.
+func through(t *testing.T, path string, h http.HandlerFunc, request string) string {
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	to, err := url.Parse(s.URL + path)
+	require.NoError(t, err)
+	base := &http.Transport{DisableCompression: true}
+	t.Cleanup(base.CloseIdleConnections)
+	return sent(t, to, base, request)
+}
+
+// sent does it for a proxy that sends its requests by base.
+func sent(t *testing.T, to *url.URL, base http.RoundTripper, request string) string {
+	front := httptest.NewServer(proxy.New(to, base, func(w http.ResponseWriter, _ *http.Request, status int, code, message string) {
+		http.Error(w, code+": "+message, status)
+	}))
+	t.Cleanup(front.Close)
+	conn, err := net.Dial("tcp", strings.TrimPrefix(front.URL, "http://"))
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, strings.ReplaceAll(request, "\n", "\r\n"))
+	require.NoError(t, err)
+	got, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	return strings.ReplaceAll(string(got), "\r\n", "\n")
+}
+
+const end = "HTTP/1.1\nHost: x\nConnection: close\n\n"
+
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"", "/", "/base"} {
+		for _, target := range []string{"/", "/a%2Fb", "/a|b", "/a%2Fb|c\"", "/ä^`{}", "/a//b/", "//a", "/x?a=1&b;c=%zz&=&&", "/x?", "/x??", "/50%25"} {
+			var got string
+			through(t, path, func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI }, "GET "+target+" "+end)
+			want := strings.TrimSuffix(path, "/") + target
+			if path == "/" && target == "//a" {
+				want = target
+			}
+			require.Equal(t, want, got)
+		}
+	}
+	var got string
+	at := func(_ http.ResponseWriter, r *http.Request) { got = r.RequestURI }
+	through(t, "", at, "GET //a|b "+end)
+	require.Equal(t, "//a%7Cb", got, "net/url has no other form for it")
+
+	s := httptest.NewServer(http.HandlerFunc(at))
+	t.Cleanup(s.Close)
+	to, err := url.Parse(s.URL)
+	require.NoError(t, err)
+	r := httptest.NewRequest(http.MethodGet, "/a", nil)
+	r.URL.RawPath = "/../|"
+	proxy.New(to, http.DefaultTransport, nil).ServeHTTP(httptest.NewRecorder(), r)
+	require.Equal(t, "/a", got, "the path that was checked")
+}
+
+// Only hop-by-hop headers are removed, and those that Connection names.
+func TestRequestHeaders(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	through(t, "", func(_ http.ResponseWriter, r *http.Request) { got = r.Header },
+		"GET / HTTP/1.1\nHost: x\nForwarded: for=1.2.3.4\nX-Forwarded-For: 1.2.3.4\nX-Forwarded-Host: h\nX-Forwarded-Proto: https\n"+
+			"X-Two: 1\nX-Two: 2\nX-None:\nX-Hop: 1\nKeep-Alive: 5\nConnection: close, x-hop, X-Forwarded-Host\n\n")
+	require.Equal(t, http.Header{
+		"Forwarded": {"for=1.2.3.4"}, "X-Forwarded-For": {"1.2.3.4"}, "X-Forwarded-Proto": {"https"}, "X-Two": {"1", "2"}, "X-None": {""},
+	}, got)
+}
+
+func TestTrailersOfARequest(t *testing.T) {
+	t.Parallel()
+	var got http.Header
+	through(t, "", func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		got = r.Trailer
+	}, "POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nTrailer: X-Sum\nConnection: close\n\n1\na\n0\nX-Sum: 7\n\n")
+	require.Equal(t, http.Header{"X-Sum": {"7"}}, got)
+}
+
+// Nothing is added to a response.
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		play http.HandlerFunc
+		want string
+	}{
+		"no date and no type": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
+			w.Header().Set("Content-Length", "2")
+			_, _ = io.WriteString(w, "hi")
+		}, "HTTP/1.1 200 OK\nContent-Length: 2\nConnection: close\n\nhi"},
+		"early hints": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", "</a>")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Del("Link")
+			w.Header()["Date"] = nil
+			w.WriteHeader(http.StatusNoContent)
+		}, "HTTP/1.1 103 Early Hints\nLink: </a>\n\nHTTP/1.1 204 No Content\nConnection: close\n\n"},
+		"trailers": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Date"], w.Header()["Content-Type"] = nil, nil
+			w.Header().Set("Trailer", "X-Sum")
+			_, _ = io.WriteString(w, "hi")
+			w.Header().Set("X-Sum", "7")
+		}, "HTTP/1.1 200 OK\nTrailer: X-Sum\nConnection: close\nTransfer-Encoding: chunked\n\n2\nhi\n0\nX-Sum: 7\n\n"},
+	} {
+		require.Equal(t, c.want, through(t, "", c.play, "GET / "+end), name)
+	}
+}
+
+// A response without a length and a body gets no length. ReverseProxy flushes its
+// headers only if a timer is fast enough.
+func TestNoLength(t *testing.T) {
+	t.Parallel()
+	base := roundTrip(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: http.NoBody, ContentLength: -1, Header: http.Header{}, Request: r}, nil
+	})
+	for range 20 {
+		require.Equal(t, "HTTP/1.1 200 OK\nConnection: close\nTransfer-Encoding: chunked\n\n0\n\n",
+			sent(t, &url.URL{Scheme: "http", Host: "x"}, base, "GET / "+end))
+	}
+}
+
+type roundTrip func(*http.Request) (*http.Response, error)
+
+func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// The client gets the status 100 once: from the proxy, which reads the body.
+func TestContinue(t *testing.T) {
+	t.Parallel()
+	got := through(t, "", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}, "POST / HTTP/1.1\nHost: x\nExpect: 100-continue\nContent-Length: 2\nConnection: close\n\nhi")
+	require.Equal(t, 1, strings.Count(got, "100 Continue"), got)
+	require.True(t, strings.HasSuffix(got, "\n\nhi"), got)
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	never := func(http.ResponseWriter, *http.Request) { t.Error("the upstream got a request") }
+	for request, want := range map[string]string{
+		"CONNECT a:1 " + end:       "405 Method Not Allowed",
+		"GET /a/../b " + end:       "400 Bad Request",
+		"GET /%252e%252e/| " + end: "400 Bad Request",
+	} {
+		require.Contains(t, through(t, "", never, request), want)
+	}
+	gone := through(t, "", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, fmt.Sprintf("GET /%s %s", "x", end))
+	require.Contains(t, gone, "502 Bad Gateway")
+	require.Contains(t, gone, "\nDate: ", "the proxy's own responses have one")
+	require.Contains(t, gone, "upstream_unreachable: the upstream did not answer")
+}
