@@ -8,6 +8,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -18,22 +19,26 @@ const (
 	messageEnd = `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`
 )
 
-func startOf(content string) string {
+// messageStart returns the first event of a stream of Anthropic Messages.
+func messageStart(content string) string {
 	return `{"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m-1","content":[` + content + `],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`
 }
 
 // messageStream is a stream of Anthropic Messages whose message starts with
 // content.
 func messageStream(content string, events ...string) string {
-	return eventStream(append(append([]string{startOf(content)}, events...), messageEnd, `{"type":"message_stop"}`)...)
+	return eventStream(append(append([]string{messageStart(content)}, events...), messageEnd, `{"type":"message_stop"}`)...)
 }
 
-func at(index, event string) string { return strings.Replace(event, `"index":0`, `"index":`+index, 1) }
+// atIndex returns an event of the block 0 as one of another block.
+func atIndex(index, event string) string {
+	return strings.Replace(event, `"index":0`, `"index":`+index, 1)
+}
 
 // Calls that stand whole in message_start are read, changed and taken out there.
 func TestAnthropicContentInTheStart(t *testing.T) {
 	t.Parallel()
-	body := messageStream(`{"type":"text","text":"Hi."},`+payBlock, `{"type":"ping"}`)
+	body := codectest.Body(t, "before")
 	s := wire.Anthropic().NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
@@ -45,15 +50,15 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 	changed.Message.ToolCalls[0].Arguments = `{"amount":6}`
 	out, err := wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
-	require.Equal(t, strings.Replace(body, `"amount":5`, `"amount":6`, 1), string(out))
+	codectest.Expect(t, "changed", string(out))
 
 	changed.Message.ToolCalls = nil
 	out, err = wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "call_1")
-	require.Contains(t, string(out), `"content":[{"type":"text","text":"Hi."}]`)
+	codectest.Expect(t, "taken out", string(out))
 
-	two := messageStream(payBlock, at("1", strings.Replace(payOpen, "call_1", "call_2", 1)), at("1", payDelta), at("1", payStop))
+	two := messageStream(payBlock, atIndex("1", edited(t, payOpen, "call_1", "call_2")), atIndex("1", payDelta), atIndex("1", payStop))
 	resp, err = wire.Anthropic().DecodeResponse(nil, []byte(two))
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 2)
@@ -65,7 +70,7 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 	require.Equal(t, "call_2", got.Message.ToolCalls[0].ID)
 	require.Contains(t, string(out), `"type":"content_block_start","index":0`)
 
-	text := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Let me see."}}`, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop))
+	text := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Let me see."}}`, payStop, atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop))
 	s = wire.Anthropic().NewStream(nil, nil)
 	_, err = s.Write([]byte(text))
 	require.NoError(t, err)
@@ -88,27 +93,27 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 	t.Parallel()
 	requirePay(t, wire.Anthropic(), messageStream("", payOpen, payDelta, payStop))
-	requirePay(t, wire.Anthropic(), messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":5}`, 1), payStop))
-	second := at("1", strings.Replace(payOpen, "call_1", "call_2", 1))
+	requirePay(t, wire.Anthropic(), messageStream("", edited(t, payOpen, `"input":{}`, `"input":{"amount":5}`), payStop))
+	second := atIndex("1", edited(t, payOpen, "call_1", "call_2"))
 	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`
 	for name, body := range map[string]string{
-		"input and deltas":                            messageStream("", strings.Replace(payOpen, `"input":{}`, `"input":{"amount":99999}`, 1), payDelta, payStop),
-		"deltas of the first of two":                  messageStream("", payOpen, second, payDelta, payStop, at("1", payDelta)),
-		"deltas of a text before a call":              messageStream("", text, at("1", payOpen), payDelta),
-		"indices in another order":                    messageStream("", at("1", payOpen), strings.Replace(second, `"index":1`, `"index":0`, 1), payDelta),
-		"an index that leaves one out":                messageStream("", at("1", payOpen), at("1", payDelta)),
+		"input and deltas":                            messageStream("", edited(t, payOpen, `"input":{}`, `"input":{"amount":99999}`), payDelta, payStop),
+		"deltas of the first of two":                  messageStream("", payOpen, second, payDelta, payStop, atIndex("1", payDelta)),
+		"deltas of a text before a call":              messageStream("", text, atIndex("1", payOpen), payDelta),
+		"indices in another order":                    messageStream("", atIndex("1", payOpen), edited(t, second, `"index":1`, `"index":0`), payDelta),
+		"an index that leaves one out":                messageStream("", atIndex("1", payOpen), atIndex("1", payDelta)),
 		"a delta behind the block":                    messageStream("", payOpen, payStop, payDelta),
 		"a delta behind the message":                  messageStream("", payOpen) + eventStream(payDelta),
 		"a block in the place of one that came whole": messageStream(payBlock, payOpen, payDelta),
-		"a delta of one that came whole":              messageStream(strings.Replace(payBlock, `{"amount":5}`, `{}`, 1), payDelta),
+		"a delta of one that came whole":              messageStream(edited(t, payBlock, `{"amount":5}`, `{}`), payDelta),
 		"the stop of one that came whole":             messageStream(payBlock, payStop),
-		"a delta without a type":                      messageStream("", payOpen, strings.Replace(payDelta, `"type":"input_json_delta",`, ``, 1)),
-		"a delta of another type":                     messageStream("", payOpen, strings.Replace(payDelta, `input_json_delta`, `input_delta`, 1)),
+		"a delta without a type":                      messageStream("", payOpen, edited(t, payDelta, `"type":"input_json_delta",`, ``)),
+		"a delta of another type":                     messageStream("", payOpen, edited(t, payDelta, `input_json_delta`, `input_delta`)),
 		"a delta that renames the call":               messageStream("", payOpen, payDelta, `{"type":"content_block_delta","index":0,"delta":{"type":"name_delta","name":"x"}}`),
-		"an event named otherwise":                    eventStream(startOf("")) + "event: content_block_start\n" + strings.Replace(eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`, 1) + eventStream(messageEnd, `{"type":"message_stop"}`),
-		"a delta without the name of the event":       strings.Replace(messageStream("", payOpen, payDelta, payStop), "event: content_block_delta\n", "", 1),
-		"a text that starts without a type":           strings.Replace(messageStream("", text, at("1", payOpen), at("1", payDelta)), `"type":"content_block_start",`, ``, 1),
-		"an event that is no JSON":                    messageStream("", strings.Replace(payOpen, `"index"`, `index`, 1)),
+		"an event named otherwise":                    eventStream(messageStart("")) + "event: content_block_start\n" + edited(t, eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`) + eventStream(messageEnd, `{"type":"message_stop"}`),
+		"a delta without the name of the event":       edited(t, messageStream("", payOpen, payDelta, payStop), "event: content_block_delta\n", ""),
+		"a text that starts without a type":           edited(t, messageStream("", text, atIndex("1", payOpen), atIndex("1", payDelta)), `"type":"content_block_start",`, ``),
+		"an event that is no JSON":                    messageStream("", edited(t, payOpen, `"index"`, `index`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -128,7 +133,7 @@ func TestAnthropicWithoutNames(t *testing.T) {
 		return s
 	}
 	text := `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`
-	body := nameless(messageStream("", text, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop)))
+	body := nameless(messageStream("", text, payStop, atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop)))
 	resp := requirePay(t, wire.Anthropic(), body)
 	resp.Message.ToolCalls[0].Native = nil
 	out, err := wire.Anthropic().EncodeResponse(resp)
@@ -159,7 +164,7 @@ func TestAnthropicWithoutNames(t *testing.T) {
 func TestAnthropicWhiteSpaceBeforeALaterAnswer(t *testing.T) {
 	t.Parallel()
 	s := wire.Anthropic().NewStream(nil, nil)
-	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop, at("1", payOpen), at("1", payStop))
+	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop, atIndex("1", payOpen), atIndex("1", payStop))
 	_, err := s.Write([]byte(first))
 	require.NoError(t, err)
 	require.Contains(t, string(s.Take()), "Hi.")
@@ -189,7 +194,7 @@ func TestAnthropicCallBehindBlocksAfterTheEnd(t *testing.T) {
 	require.Len(t, resp.Message.ToolCalls, 2)
 	require.Equal(t, "ping", resp.Message.ToolCalls[1].Name)
 
-	_, err = added(eventStream(startOf(""), messageEnd, `{"type":"message_stop"}`, payOpen, payDelta, payStop))
+	_, err = added(eventStream(messageStart(""), messageEnd, `{"type":"message_stop"}`, payOpen, payDelta, payStop))
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
 
@@ -199,7 +204,7 @@ func TestAnthropicCallsBehindEventsWithoutNames(t *testing.T) {
 	t.Parallel()
 	s := wire.Anthropic().NewStream(nil, nil)
 	first := messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"Hi."}}`, payStop)
-	_, err := s.Write([]byte(strings.Replace(first, "event: message_start\n", "", 1)))
+	_, err := s.Write([]byte(edited(t, first, "event: message_start\n", "")))
 	require.NoError(t, err)
 	require.Contains(t, string(s.Take()), "Hi.")
 	_, err = s.Close()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
+	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // eventStream writes events, each a JSON object with a type, with their names.
@@ -49,6 +50,13 @@ func payStream() []string {
 	}
 }
 
+// edited returns body with new in the place of the first old, which must be there.
+func edited(t testing.TB, body, old, new string) string {
+	t.Helper()
+	require.Contains(t, body, old)
+	return strings.Replace(body, old, new, 1)
+}
+
 // requirePay requires that body holds one call: pay with 5.
 func requirePay(t *testing.T, c wire.Codec, body string) *middleware.Response {
 	t.Helper()
@@ -70,8 +78,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 	requirePay(t, wire.OpenAIResponses(), eventStream(payStream()...))
 	swap := func(i int, old, new string) func([]string) []string {
 		return func(s []string) []string {
-			require.Contains(t, s[i], old)
-			s[i] = strings.Replace(s[i], old, new, 1)
+			s[i] = edited(t, s[i], old, new)
 			return s
 		}
 	}
@@ -81,7 +88,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 	for name, change := range map[string]func([]string) []string{
 		"created":                      swap(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
 		"in progress":                  swap(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
-		"a call that only created has": swap(0, `"output":[]`, `"output":[`+strings.Replace(payCall(bad), "call_1", "call_2", 1)+`]`),
+		"a call that only created has": swap(0, `"output":[]`, `"output":[`+edited(t, payCall(bad), "call_1", "call_2")+`]`),
 		"added":                        swap(2, `"arguments":""`, `"arguments":"`+bad+`"`),
 		"the deltas":                   swap(4, `5}`, `99999}`),
 		"arguments.done":               swap(5, good, bad),
@@ -105,7 +112,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 		"arguments of a message":          insert(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`),
 		"an id and an index of two calls": insert(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
 		"an event whose name says another": func(s []string) []string {
-			return []string{"", "event: response.output_item.done\ndata: " + strings.Replace(s[6], `"type":"response.output_item.done"`, `"type":"ping"`, 1) + "\n\n"}
+			return []string{"", "event: response.output_item.done\ndata: " + edited(t, s[6], `"type":"response.output_item.done"`, `"type":"ping"`) + "\n\n"}
 		},
 		"an event that is no JSON": swap(6, `"status"`, `status`),
 	} {
@@ -149,7 +156,7 @@ func TestResponsesCustomCopies(t *testing.T) {
 func TestResponsesEarlyCalls(t *testing.T) {
 	t.Parallel()
 	events := payStream()
-	events[0] = strings.Replace(events[0], `"output":[]`, `"output":[`+payCall(good)+`]`, 1)
+	events[0] = edited(t, events[0], `"output":[]`, `"output":[`+payCall(good)+`]`)
 	body := eventStream(events...)
 	s := wire.OpenAIResponses().NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
@@ -164,41 +171,12 @@ func TestResponsesEarlyCalls(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
 
-// bareStream is a stream as llama-server writes it: without output_index,
-// sequence_number, content_index and function_call_arguments.done.
-func bareStream(arguments string) string {
-	quoted := strings.ReplaceAll(arguments, `"`, `\"`)
-	item := `{"id":"fc_1","type":"function_call","status":"completed","arguments":"` + quoted + `","call_id":"call_1","name":"pay"}`
-	second := strings.NewReplacer("fc_1", "fc_2", "call_1", "call_2").Replace(item)
-	message := `{"type":"message","status":"completed","id":"msg_1","content":[{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}],"role":"assistant"}`
-	events := []string{
-		`{"type":"response.created","response":{"id":"resp_1","object":"response","status":"in_progress"}}`,
-		`{"type":"response.in_progress","response":{"id":"resp_1","object":"response","status":"in_progress"}}`,
-		`{"type":"response.output_item.added","item":{"content":[],"id":"msg_1","role":"assistant","status":"in_progress","type":"message"}}`,
-		`{"type":"response.content_part.added","item_id":"msg_1","part":{"type":"output_text","text":""}}`,
-		`{"type":"response.output_text.delta","item_id":"msg_1","delta":"Hel"}`,
-		`{"type":"response.output_text.delta","item_id":"msg_1","delta":"lo."}`,
-		`{"type":"response.output_text.done","item_id":"msg_1","text":"Hello."}`,
-		`{"type":"response.content_part.done","item_id":"msg_1","part":{"type":"output_text","annotations":[],"logprobs":[],"text":"Hello."}}`,
-		`{"type":"response.output_item.added","item":{"id":"fc_1","arguments":"","call_id":"call_1","name":"pay","type":"function_call","status":"in_progress"}}`,
-	}
-	for _, c := range arguments {
-		events = append(events, `{"type":"response.function_call_arguments.delta","delta":"`+strings.ReplaceAll(string(c), `"`, `\"`)+`","item_id":"fc_1"}`)
-	}
-	return eventStream(append(events,
-		`{"type":"response.output_item.added","item":{"id":"fc_2","arguments":"","call_id":"call_2","name":"pay","type":"function_call","status":"in_progress"}}`,
-		`{"type":"response.function_call_arguments.delta","delta":"`+quoted+`","item_id":"fc_2"}`,
-		`{"type":"response.output_item.done","item":`+message+`}`,
-		`{"type":"response.output_item.done","item":`+item+`}`,
-		`{"type":"response.output_item.done","item":`+second+`}`,
-		`{"type":"response.completed","response":{"id":"resp_1","object":"response","created_at":1,"status":"completed","model":"m","output":[`+message+`,`+item+`,`+second+`],"usage":{"input_tokens":3,"output_tokens":4,"total_tokens":7}},"timings":{"cache_n":1}}`)...)
-}
-
-// Items without an output_index are known by their id, in the order in which
-// they were announced.
+// llama-server writes streams without output_index, sequence_number, content_index
+// and function_call_arguments.done. Items are known by their id, in the order in
+// which they were announced.
 func TestResponsesWithoutOutputIndex(t *testing.T) {
 	t.Parallel()
-	body := bareStream(`{"amount":5}`)
+	body := codectest.Body(t, "before")
 	var text string
 	s := wire.OpenAIResponses().NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil })
 	_, err := s.Write([]byte(body))
@@ -219,12 +197,14 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
+	codectest.Expect(t, "the second call changed", string(out))
 	require.Equal(t, 4, strings.Count(string(out), `{\"amount\":6}`), "a delta, the end of the arguments, the item, and the end")
 	require.NotContains(t, string(out), "output_index")
 
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
+	codectest.Expect(t, "the first call taken out", string(out))
 	require.NotContains(t, string(out), "call_1")
 	require.NotContains(t, string(out), "output_index")
 }
@@ -232,27 +212,28 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 // The rest behind text that was shown stays in the form of such a server.
 func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 	t.Parallel()
-	s := wire.OpenAIResponses().NewStream(nil, nil)
-	_, err := s.Write([]byte(bareStream(`{"amount":99999}`)))
-	require.NoError(t, err)
-	shown := string(s.Take())
-	require.Contains(t, shown, "lo.")
-	_, err = s.Close()
-	require.NoError(t, err)
-	for name, answer := range map[string]string{
-		"a stream":  strings.NewReplacer("msg_1", "msg_9", "fc_1", "fc_8", "fc_2", "fc_9").Replace(bareStream(`{"amount":5}`)),
-		"an object": `{"id":"r2","status":"completed","output":[{"type":"message","id":"msg_9","role":"assistant","content":[{"type":"output_text","text":"Hello."}]},` + payCall(good) + `]}`,
-	} {
-		later, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(answer))
-		require.NoError(t, err)
-		rest, err := s.Rest(later)
-		require.NoError(t, err)
-		require.NotContains(t, string(rest), "99999")
-		require.NotContains(t, string(rest), "output_index", name)
-		got, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(shown+string(rest)))
-		require.NoError(t, err)
-		require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
-		require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)
-		require.Equal(t, "Hello.Hello.", got.Message.Text())
+	for _, name := range []string{"a stream", "an object"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := wire.OpenAIResponses().NewStream(nil, nil)
+			_, err := s.Write([]byte(codectest.Body(t, "first")))
+			require.NoError(t, err)
+			shown := string(s.Take())
+			require.Contains(t, shown, "lo.")
+			_, err = s.Close()
+			require.NoError(t, err)
+			later, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(codectest.Body(t, "later")))
+			require.NoError(t, err)
+			rest, err := s.Rest(later)
+			require.NoError(t, err)
+			require.NotContains(t, string(rest), "99999")
+			require.NotContains(t, string(rest), "output_index")
+			codectest.Expect(t, "spliced", shown+string(rest))
+			got, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(shown+string(rest)))
+			require.NoError(t, err)
+			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
+			require.Equal(t, `{"amount":5}`, got.Message.ToolCalls[0].Arguments)
+			require.Equal(t, "Hello.Hello.", got.Message.Text())
+		})
 	}
 }

@@ -31,10 +31,6 @@ func TestDividedCalls(t *testing.T) {
 		old    = `{"index":0,"delta":{"function_call":{"name":"pay","arguments":"{"}}}`
 		older  = `{"index":0,"delta":{"function_call":{"arguments":"\"amount\":5}"}}}`
 	)
-	edit := func(s, from, to string) string {
-		require.Contains(t, s, from)
-		return strings.Replace(s, from, to, 1)
-	}
 	ended := func(events ...string) string {
 		return "data: " + strings.Join(append(events, end, "[DONE]"), "\n\ndata: ") + "\n\n"
 	}
@@ -49,14 +45,14 @@ func TestDividedCalls(t *testing.T) {
 		require.JSONEq(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
 	}
 	for name, body := range map[string]string{
-		"an index in another spelling":         ended(calls(opened), calls(edit(piece, `"index":0`, `"index":"0"`))),
-		"an id that is no text":                ended(calls(opened), calls(edit(piece, `"index":0`, `"index":0,"id":[]`))),
-		"another id":                           ended(calls(opened), calls(edit(piece, `"index":0`, `"index":0,"id":"c2"`))),
+		"an index in another spelling":         ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":"0"`))),
+		"an id that is no text":                ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":0,"id":[]`))),
+		"another id":                           ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":0,"id":"c2"`))),
 		"a delta in front of the last call":    ended(calls(opened), calls(other), calls(piece)),
-		"one index, and arguments of one call": ended(calls(opened), calls(edit(other, `"index":1`, `"index":0`))),
-		"a chunk of another answer":            ended(calls(opened), edit(calls(piece), `"id":"x"`, `"id":"y"`)),
-		"a chunk of another kind":              ended(calls(opened), edit(calls(piece), `chat.completion.chunk`, `chunk`)),
-		"an older call in chunks of two kinds": ended(chunkOf(old), edit(chunkOf(older), `chat.completion.chunk`, `chunk`)),
+		"one index, and arguments of one call": ended(calls(opened), calls(edited(t, other, `"index":1`, `"index":0`))),
+		"a chunk of another answer":            ended(calls(opened), edited(t, calls(piece), `"id":"x"`, `"id":"y"`)),
+		"a chunk of another kind":              ended(calls(opened), edited(t, calls(piece), `chat.completion.chunk`, `chunk`)),
+		"an older call in chunks of two kinds": ended(chunkOf(old), edited(t, chunkOf(older), `chat.completion.chunk`, `chunk`)),
 		"two choices of one index":             ended(chunkOf(`{"index":0,"delta":{"tool_calls":[` + whole + `]}},{"index":0,"delta":{}}`)),
 		"a call in a later choice":             ended(chunkOf(`{"index":1,"delta":{}},{"index":0,"delta":{"tool_calls":[` + whole + `]}}`)),
 		"a call behind the end":                ended() + ended(calls(whole)),

@@ -19,7 +19,6 @@ func TestReadLeniently(t *testing.T) {
 	responses := func(members, items string) string {
 		return `{"id":"r1","object":"response","status":"completed","model":"m","output":[` + items + payCall(good) + `],"usage":{"input_tokens":1,"output_tokens":1}` + members + `}`
 	}
-	swapped := func(body, old, new string) string { return strings.Replace(body, old, new, 1) }
 	streamed := func(change func([]string) []string) string { return eventStream(change(payStream())...) }
 	message := func(content string) string {
 		return `{"id":"m","type":"message","role":"assistant","model":"m-1","content":[` + content + payBlock + `],"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`
@@ -31,10 +30,10 @@ func TestReadLeniently(t *testing.T) {
 		body  string
 		want  string
 	}{
-		"responses, model":                   {wire.OpenAIResponses(), swapped(responses("", ""), `"model":"m"`, `"model":7`), ""},
-		"responses, status":                  {wire.OpenAIResponses(), swapped(responses("", ""), `"status":"completed","model"`, `"status":7,"model"`), ""},
-		"responses, id":                      {wire.OpenAIResponses(), swapped(responses("", ""), `"id":"r1"`, `"id":{}`), ""},
-		"responses, usage":                   {wire.OpenAIResponses(), swapped(responses("", ""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
+		"responses, model":                   {wire.OpenAIResponses(), edited(t, responses("", ""), `"model":"m"`, `"model":7`), ""},
+		"responses, status":                  {wire.OpenAIResponses(), edited(t, responses("", ""), `"status":"completed","model"`, `"status":7,"model"`), ""},
+		"responses, id":                      {wire.OpenAIResponses(), edited(t, responses("", ""), `"id":"r1"`, `"id":{}`), ""},
+		"responses, usage":                   {wire.OpenAIResponses(), edited(t, responses("", ""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
 		"responses, unknown member":          {wire.OpenAIResponses(), responses(`,"later":[{"x":1}]`, ""), ""},
 		"responses, items that are none":     {wire.OpenAIResponses(), responses("", `null,"x",7,[],`), ""},
 		"responses, item without a type":     {wire.OpenAIResponses(), responses("", `{"text":"x"},`), ""},
@@ -46,20 +45,20 @@ func TestReadLeniently(t *testing.T) {
 		"responses, content parts":           {wire.OpenAIResponses(), responses("", `{"type":"message","role":"assistant","content":[7,{"type":"output_text","text":7}]},`), ""},
 		"responses, unknown part":            {wire.OpenAIResponses(), responses("", `{"type":"message","role":"assistant","content":[{"type":"later"}]},`), ""},
 		"responses, reasoning":               {wire.OpenAIResponses(), responses("", `{"type":"reasoning","summary":7},`), ""},
-		"responses, id of a call":            {wire.OpenAIResponses(), swapped(responses("", ""), `"call_id":"call_1"`, `"call_id":7`), ""},
-		"responses, id of an item":           {wire.OpenAIResponses(), swapped(responses("", ""), `"id":"fc_1"`, `"id":7`), ""},
-		"responses, name of a call":          {wire.OpenAIResponses(), swapped(responses("", ""), `"name":"pay"`, `"name":{}`), unread},
-		"responses, arguments":               {wire.OpenAIResponses(), swapped(responses("", ""), `"arguments":"`+good+`"`, `"arguments":7`), unread},
-		"responses, type in another case":    {wire.OpenAIResponses(), responses("", swapped(payCall(bad), "function_call", "Function_Call")+","), unread},
-		"responses, call without a type":     {wire.OpenAIResponses(), responses("", swapped(payCall(bad), `"type":"function_call",`, "")+","), unread},
-		"responses, type of a call":          {wire.OpenAIResponses(), responses("", swapped(payCall(bad), `"function_call"`, "7")+","), unread},
+		"responses, id of a call":            {wire.OpenAIResponses(), edited(t, responses("", ""), `"call_id":"call_1"`, `"call_id":7`), ""},
+		"responses, id of an item":           {wire.OpenAIResponses(), edited(t, responses("", ""), `"id":"fc_1"`, `"id":7`), ""},
+		"responses, name of a call":          {wire.OpenAIResponses(), edited(t, responses("", ""), `"name":"pay"`, `"name":{}`), unread},
+		"responses, arguments":               {wire.OpenAIResponses(), edited(t, responses("", ""), `"arguments":"`+good+`"`, `"arguments":7`), unread},
+		"responses, type in another case":    {wire.OpenAIResponses(), responses("", edited(t, payCall(bad), "function_call", "Function_Call")+","), unread},
+		"responses, call without a type":     {wire.OpenAIResponses(), responses("", edited(t, payCall(bad), `"type":"function_call",`, "")+","), unread},
+		"responses, type of a call":          {wire.OpenAIResponses(), responses("", edited(t, payCall(bad), `"function_call"`, "7")+","), unread},
 		"responses, answered call":           {wire.OpenAIResponses(), responses("", result), unread},
-		"responses stream, answered call":    {wire.OpenAIResponses(), streamed(func(s []string) []string { s[7] = swapped(s[7], `"output":[`, `"output":[`+result); return s }), unread},
+		"responses stream, answered call":    {wire.OpenAIResponses(), streamed(func(s []string) []string { s[7] = edited(t, s[7], `"output":[`, `"output":[`+result); return s }), unread},
 		"responses, answered call elsewhere": {wire.OpenAIResponses(), responses("", strings.NewReplacer("call_1", "call_2", "pay", "search").Replace(payCall(bad)+","+result)), ""},
 		"responses, result without an id":    {wire.OpenAIResponses(), responses("", `{"type":"function_call_output","output":"paid"},`), ""},
-		"responses, neither has an id":       {wire.OpenAIResponses(), swapped(responses("", `{"type":"function_call_output","output":"paid"},`), `"call_id":"call_1",`, ""), ""},
+		"responses, neither has an id":       {wire.OpenAIResponses(), edited(t, responses("", `{"type":"function_call_output","output":"paid"},`), `"call_id":"call_1",`, ""), ""},
 		"responses, output is no list":       {wire.OpenAIResponses(), `{"output":{"0":` + payCall(bad) + `}}`, unread},
-		"responses, failed with a call":      {wire.OpenAIResponses(), swapped(responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
+		"responses, failed with a call":      {wire.OpenAIResponses(), edited(t, responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
 		"responses stream, unknown event": {wire.OpenAIResponses(), streamed(func(s []string) []string {
 			return append([]string{`{"type":"later","item":7}`, `{"type":7}`, `[]`}, s...)
 		}), ""},
@@ -70,40 +69,40 @@ func TestReadLeniently(t *testing.T) {
 		"responses stream, item": {wire.OpenAIResponses(), streamed(func(s []string) []string {
 			return append([]string{`{"type":"response.output_item.added","output_index":5,"item":7}`}, s...)
 		}), ""},
-		"responses stream, odd at the end": {wire.OpenAIResponses(), streamed(func(s []string) []string { s[7] = swapped(s[7], `"output":[`, `"output":[7,`); return s }), ""},
+		"responses stream, odd at the end": {wire.OpenAIResponses(), streamed(func(s []string) []string { s[7] = edited(t, s[7], `"output":[`, `"output":[7,`); return s }), ""},
 		"responses stream, number as text": {wire.OpenAIResponses(), strings.ReplaceAll(eventStream(payStream()...), `"output_index":0`, `"output_index":"0"`), ""},
 		"responses stream, failed": {wire.OpenAIResponses(), streamed(func(s []string) []string {
 			s[7] = strings.NewReplacer("completed\"", "failed\"").Replace(s[7])
 			return s
 		}), unread},
-		"responses, bytes that are no text": {wire.OpenAIResponses(), swapped(responses("", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"`+"\xff"+`"}]},`), `"m"`, "\"\xff\""), ""},
+		"responses, bytes that are no text": {wire.OpenAIResponses(), edited(t, responses("", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"`+"\xff"+`"}]},`), `"m"`, "\"\xff\""), ""},
 		"responses stream, no text": {wire.OpenAIResponses(), streamed(func(s []string) []string {
 			return append([]string{"{\"type\":\"response.output_text.delta\",\"delta\":\"\xff\"}"}, s...)
 		}), ""},
-		"anthropic, bytes that are no text":  {wire.Anthropic(), swapped(message(`{"type":"text","text":"`+"\xff"+`"},`), `"m-1"`, "\"\xff\""), ""},
-		"anthropic stream, no text":          {wire.Anthropic(), messageStream("{\"type\":\"text\",\"text\":\"\xff\"}", at("1", payOpen), at("1", payDelta), at("1", payStop)), ""},
-		"anthropic, model":                   {wire.Anthropic(), swapped(message(""), `"m-1"`, `7`), ""},
-		"anthropic, stop reason":             {wire.Anthropic(), swapped(message(""), `"stop_reason":"tool_use"`, `"stop_reason":7`), ""},
-		"anthropic, unknown stop reason":     {wire.Anthropic(), swapped(message(""), `"stop_reason":"tool_use"`, `"stop_reason":"later"`), ""},
-		"anthropic, role":                    {wire.Anthropic(), swapped(message(""), `"role":"assistant"`, `"role":7`), ""},
-		"anthropic, usage":                   {wire.Anthropic(), swapped(message(""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
+		"anthropic, bytes that are no text":  {wire.Anthropic(), edited(t, message(`{"type":"text","text":"`+"\xff"+`"},`), `"m-1"`, "\"\xff\""), ""},
+		"anthropic stream, no text":          {wire.Anthropic(), messageStream("{\"type\":\"text\",\"text\":\"\xff\"}", atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop)), ""},
+		"anthropic, model":                   {wire.Anthropic(), edited(t, message(""), `"m-1"`, `7`), ""},
+		"anthropic, stop reason":             {wire.Anthropic(), edited(t, message(""), `"stop_reason":"tool_use"`, `"stop_reason":7`), ""},
+		"anthropic, unknown stop reason":     {wire.Anthropic(), edited(t, message(""), `"stop_reason":"tool_use"`, `"stop_reason":"later"`), ""},
+		"anthropic, role":                    {wire.Anthropic(), edited(t, message(""), `"role":"assistant"`, `"role":7`), ""},
+		"anthropic, usage":                   {wire.Anthropic(), edited(t, message(""), `{"input_tokens":1,"output_tokens":1}`, `"none"`), ""},
 		"anthropic, blocks that are none":    {wire.Anthropic(), message(`null,"x",7,[],{},{"type":7},`), ""},
 		"anthropic, unknown block":           {wire.Anthropic(), message(`{"type":"later","input":{}},`), ""},
 		"anthropic, text":                    {wire.Anthropic(), message(`{"type":"text","text":7},`), ""},
 		"anthropic, thinking":                {wire.Anthropic(), message(`{"type":"thinking","thinking":7},`), ""},
-		"anthropic, id of a call":            {wire.Anthropic(), swapped(message(""), `"call_1"`, `7`), ""},
-		"anthropic, name of a call":          {wire.Anthropic(), swapped(message(""), `"pay"`, `{}`), unread},
-		"anthropic, type in another case":    {wire.Anthropic(), message(swapped(payBlock, "tool_use", "Tool_Use") + ","), unread},
-		"anthropic, type of a call":          {wire.Anthropic(), message(swapped(payBlock, `"tool_use"`, "7") + ","), unread},
-		"anthropic, error with a call":       {wire.Anthropic(), swapped(message(""), `"type":"message"`, `"type":"error"`), ""},
+		"anthropic, id of a call":            {wire.Anthropic(), edited(t, message(""), `"call_1"`, `7`), ""},
+		"anthropic, name of a call":          {wire.Anthropic(), edited(t, message(""), `"pay"`, `{}`), unread},
+		"anthropic, type in another case":    {wire.Anthropic(), message(edited(t, payBlock, "tool_use", "Tool_Use") + ","), unread},
+		"anthropic, type of a call":          {wire.Anthropic(), message(edited(t, payBlock, `"tool_use"`, "7") + ","), unread},
+		"anthropic, error with a call":       {wire.Anthropic(), edited(t, message(""), `"type":"message"`, `"type":"error"`), ""},
 		"anthropic stream, model and role":   {wire.Anthropic(), strings.NewReplacer(`"m-1"`, `7`, `"assistant"`, `7`).Replace(messageStream("", payOpen, payDelta, payStop)), ""},
-		"anthropic stream, stop reason":      {wire.Anthropic(), swapped(messageStream("", payOpen, payDelta, payStop), `"stop_reason":"tool_use"`, `"stop_reason":7`), ""},
+		"anthropic stream, stop reason":      {wire.Anthropic(), edited(t, messageStream("", payOpen, payDelta, payStop), `"stop_reason":"tool_use"`, `"stop_reason":7`), ""},
 		"anthropic stream, unknown event":    {wire.Anthropic(), messageStream("", `{"type":"later"}`, `{"type":7}`, `[]`, payOpen, payDelta, payStop), ""},
-		"anthropic stream, odd blocks":       {wire.Anthropic(), messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":7}}`, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop)), ""},
-		"anthropic stream, odd deltas":       {wire.Anthropic(), messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}`, `{"type":"content_block_delta","index":0,"delta":{"type":7}}`, payStop, at("1", payOpen), at("1", payDelta), at("1", payStop)), ""},
+		"anthropic stream, odd blocks":       {wire.Anthropic(), messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":7}}`, payStop, atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop)), ""},
+		"anthropic stream, odd deltas":       {wire.Anthropic(), messageStream("", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":7}}`, `{"type":"content_block_delta","index":0,"delta":{"type":7}}`, payStop, atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop)), ""},
 		"anthropic stream, unknown delta":    {wire.Anthropic(), messageStream("", payOpen, `{"type":"content_block_delta","index":0,"delta":{"type":"later","text":"x"}}`, payDelta, payStop), ""},
-		"anthropic stream, content is text":  {wire.Anthropic(), swapped(messageStream("", payOpen, payDelta, payStop), `"content":[]`, `"content":"x"`), ""},
-		"anthropic stream, odd in the start": {wire.Anthropic(), messageStream(`7`, at("1", payOpen), at("1", payDelta), at("1", payStop)), ""},
+		"anthropic stream, content is text":  {wire.Anthropic(), edited(t, messageStream("", payOpen, payDelta, payStop), `"content":[]`, `"content":"x"`), ""},
+		"anthropic stream, odd in the start": {wire.Anthropic(), messageStream(`7`, atIndex("1", payOpen), atIndex("1", payDelta), atIndex("1", payStop)), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,8 +143,8 @@ func TestArgumentsThatAreNoText(t *testing.T) {
 		"responses":                  {wire.OpenAIResponses(), `{"output":[` + payCall(bad) + `]}`},
 		"responses stream":           {wire.OpenAIResponses(), strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(payStream()...))},
 		"responses stream, in parts": {wire.OpenAIResponses(), strings.NewReplacer(good, bad, "5}", "99999}").Replace(eventStream(append(payStream()[:5], `{"type":"response.completed","response":{"output":[]}}`)...))},
-		"anthropic":                  {wire.Anthropic(), `{"type":"message","content":[` + strings.Replace(payBlock, "5", "\"99999\"", 1) + `]}`},
-		"anthropic stream":           {wire.Anthropic(), strings.Replace(messageStream("", payOpen, payDelta, payStop), "5}", "99999}", 1)},
+		"anthropic":                  {wire.Anthropic(), `{"type":"message","content":[` + edited(t, payBlock, "5", "\"99999\"") + `]}`},
+		"anthropic stream":           {wire.Anthropic(), edited(t, messageStream("", payOpen, payDelta, payStop), "5}", "99999}")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,10 +21,11 @@ type target struct {
 	read, refused [][2]string
 }
 
-func event(lines ...string) string { return "data: " + strings.Join(lines, "\n\ndata: ") + "\n\n" }
+// dataEvents returns events without names.
+func dataEvents(lines ...string) string { return "data: " + strings.Join(lines, "\n\ndata: ") + "\n\n" }
 
-// events are events with names, as Anthropic and Responses have them.
-func events(lines ...string) string {
+// namedEvents returns events with names, as Anthropic and Responses have them.
+func namedEvents(lines ...string) string {
 	var b strings.Builder
 	for _, l := range lines {
 		name, _, _ := strings.Cut(strings.TrimPrefix(l, `{"type":"`), `"`)
@@ -33,14 +34,15 @@ func events(lines ...string) string {
 	return b.String()
 }
 
-func twin(key string) string { return strings.ToUpper(key[:1]) + key[1:] }
+// otherCase returns a key that some readers take for the same.
+func otherCase(key string) string { return strings.ToUpper(key[:1]) + key[1:] }
 
 var targets = map[string]target{
 	"chat": {
 		codec: wire.OpenAIChat(),
 		whole: `{"id":"r","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function",` +
 			`"function":{"name":"pay","arguments":"{\"amount\":5}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`,
-		stream: event(`{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
+		stream: dataEvents(`{"id":"r","model":"m","choices":[{"index":0,"delta":{"role":"assistant","content":null}}]}`,
 			`{"id":"r","model":"m","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c","type":"function","function":{"name":"pay","arguments":"{\"amount\":5}"}}]}}]}`,
 			`{"id":"r","model":"m","choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1}}`, "[DONE]"),
 		arguments: `"arguments":"{\"amount\":5}"`, bad: `"arguments":"{\"amount\":99999}"`,
@@ -74,7 +76,7 @@ var targets = map[string]target{
 		codec: wire.Anthropic(),
 		whole: `{"id":"r","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c","name":"pay","input":{"amount":5}}],` +
 			`"stop_reason":"tool_use","usage":{"input_tokens":1,"output_tokens":1}}`,
-		stream: events(`{"type":"message_start","message":{"id":"r","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
+		stream: namedEvents(`{"type":"message_start","message":{"id":"r","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"usage":{"input_tokens":1,"output_tokens":1}}}`,
 			`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"c","name":"pay","input":{}}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":"{\"amount\":5}"}}`, `{"type":"content_block_stop","index":0}`,
 			`{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":1}}`, `{"type":"message_stop"}`),
@@ -87,7 +89,7 @@ var targets = map[string]target{
 		codec: wire.Gemini(),
 		whole: `{"candidates":[{"content":{"role":"model","parts":[{"text":"x"},{"functionCall":{"name":"pay","args":{"amount":5}}}]},"finishReason":"STOP","index":0}],"modelVersion":"m",` +
 			`"usageMetadata":{"promptTokenCount":1}}`,
-		stream: event(`{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]}}],"modelVersion":"m"}`,
+		stream: dataEvents(`{"candidates":[{"content":{"role":"model","parts":[{"text":"x"}]}}],"modelVersion":"m"}`,
 			`{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"pay","args":{"amount":5}}}]},"finishReason":"STOP","index":0}],"usageMetadata":{"promptTokenCount":1}}`),
 		arguments: `"args":{"amount":5}`, bad: `"args":{"amount":99999}`,
 		read: [][2]string{
@@ -136,7 +138,7 @@ func (c target) spread() (read, refused [][2]string) {
 		key = strings.Trim(key, `"`)
 		bad := strings.TrimPrefix(c.bad, `"`+key)
 		refused = append(refused, [2]string{c.arguments, c.arguments + "," + c.bad}, [2]string{c.arguments, c.bad + "," + c.arguments},
-			[2]string{c.arguments, c.arguments + `,"` + twin(key) + bad}, [2]string{c.arguments, `"` + twin(key) + bad + "," + c.arguments},
+			[2]string{c.arguments, c.arguments + `,"` + otherCase(key) + bad}, [2]string{c.arguments, `"` + otherCase(key) + bad + "," + c.arguments},
 			[2]string{c.arguments, c.arguments + `,"` + strings.ToUpper(key) + bad},
 			[2]string{c.arguments, c.arguments + `,"\u0061` + key[1:] + bad})
 	}
@@ -158,15 +160,15 @@ func TestOutOfShapeIsRead(t *testing.T) {
 				body = strings.ReplaceAll(body, edit[0], edit[1])
 				t.Run(name+" "+edit[1][:min(40, len(edit[1]))], func(t *testing.T) {
 					t.Parallel()
-					pays(t, c.codec, body, `{"amount":5}`)
+					requirePays(t, c.codec, body, `{"amount":5}`)
 				})
 			}
 		}
 	}
 }
 
-// pays checks that body holds the call with those arguments, and can be edited.
-func pays(t *testing.T, c wire.Codec, body, arguments string) {
+// requirePays requires that body holds the call with those arguments, and can be edited.
+func requirePays(t *testing.T, c wire.Codec, body, arguments string) {
 	t.Helper()
 	resp, err := c.DecodeResponse(nil, []byte(body))
 	require.NoError(t, err, body)
@@ -200,14 +202,16 @@ func TestOutOfShapeIsRefused(t *testing.T) {
 				body = strings.ReplaceAll(body, edit[0], edit[1])
 				t.Run(name+" "+edit[1], func(t *testing.T) {
 					t.Parallel()
-					unreadable(t, c.codec, body)
+					requireUnreadable(t, c.codec, body)
 				})
 			}
 		}
 	}
 }
 
-func unreadable(t *testing.T, c wire.Codec, body string) {
+// requireUnreadable requires that body cannot be read, and that nothing of its call
+// was safe to show.
+func requireUnreadable(t *testing.T, c wire.Codec, body string) {
 	t.Helper()
 	for _, size := range []int{1, len(body)} {
 		s := c.NewStream(nil, nil)
@@ -254,14 +258,14 @@ func TestLinesOfAStream(t *testing.T) {
 			})
 		}
 		for how, body := range map[string]string{
-			"a comment that a CR ends": strings.Replace(c.stream, "data: ", ": x\rdata: ", 1),
-			"a CR in the data":         strings.Replace(c.stream, `"pay",`, "\"pay\",\r", 1),
+			"a comment that a CR ends": edited(t, c.stream, "data: ", ": x\rdata: "),
+			"a CR in the data":         edited(t, c.stream, `"pay",`, "\"pay\",\r"),
 			"a CR before the data":     strings.ReplaceAll(c.stream, "data: ", "data: \r"),
 			"a mark before the call":   "\ufeff" + c.stream[strings.LastIndex(c.stream[:strings.Index(c.stream, "pay")], "\n\n")+2:],
 		} {
 			t.Run(name+", "+how, func(t *testing.T) {
 				t.Parallel()
-				unreadable(t, c.codec, body)
+				requireUnreadable(t, c.codec, body)
 			})
 		}
 	}
@@ -279,13 +283,13 @@ func TestIndexOfStreamedCall(t *testing.T) {
 				first := `{"choices":[{"index":0,"delta":{"tool_calls":[{` + index + id + `"type":"function","function":{"name":"pay","arguments":"{\"amount\":"}}]}}]}`
 				more := `{"choices":[{"index":0,"delta":{"tool_calls":[{` + index + `"function":{"arguments":"5}"}}]}}]}`
 				end := `{"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`
-				pays(t, wire.OpenAIChat(), event(head, first, more, end, "[DONE]"), `{"amount":5}`)
-				pays(t, wire.OpenAIChat(), event(first, more, end), `{"amount":5}`)
+				requirePays(t, wire.OpenAIChat(), dataEvents(head, first, more, end, "[DONE]"), `{"amount":5}`)
+				requirePays(t, wire.OpenAIChat(), dataEvents(first, more, end), `{"amount":5}`)
 				if index == `"index":"0",` || index == `"index":70000,` {
 					return
 				}
 				second := strings.NewReplacer(`"c"`, `"d"`, `7`, `8`, `pay`, `rest`).Replace(first)
-				resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(event(head, first, more, second, more, end)))
+				resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(dataEvents(head, first, more, second, more, end)))
 				require.NoError(t, err)
 				require.Len(t, resp.Message.ToolCalls, 2)
 				require.Equal(t, "rest", resp.Message.ToolCalls[1].Name)
@@ -308,18 +312,18 @@ func TestCallsThatSomeClientsDoNotSee(t *testing.T) {
 		codec wire.Codec
 		body  string
 	}{
-		"chat, beside an error":         {chat.codec, strings.Replace(chat.whole, `{"id"`, `{`+failed+`,"id"`, 1)},
+		"chat, beside an error":         {chat.codec, edited(t, chat.whole, `{"id"`, `{`+failed+`,"id"`)},
 		"chat, beside an error, stream": {chat.codec, strings.ReplaceAll(chat.stream, `{"id"`, `{`+failed+`,"id"`)},
-		"chat, behind an error":         {chat.codec, event(`{`+failed+`}`) + chat.stream},
-		"chat, behind the end":          {chat.codec, first + "\n\n" + event("[DONE]") + rest},
-		"ollama, behind the end":        {ollama.codec, strings.Replace(line, `"done":false`, `"done":true`, 1) + "\n" + lines},
+		"chat, behind an error":         {chat.codec, dataEvents(`{`+failed+`}`) + chat.stream},
+		"chat, behind the end":          {chat.codec, first + "\n\n" + dataEvents("[DONE]") + rest},
+		"ollama, behind the end":        {ollama.codec, edited(t, line, `"done":false`, `"done":true`) + "\n" + lines},
 		"ollama, behind an error":       {ollama.codec, `{"error":"x"}` + "\n" + ollama.stream},
 		"ollama, in two lines":          {ollama.codec, line + "\n" + `{"message":{"tool_calls":[{"function":{"name":"pay"}}` + "\n" + `]},"done":true}` + "\n" + lines},
 		"ollama, behind other text":     {ollama.codec, line + "\n" + `x {"message":{"tool_calls":[{"function":{"name":"pay"}}]}}` + "\n" + lines},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			unreadable(t, c.codec, c.body)
+			requireUnreadable(t, c.codec, c.body)
 		})
 	}
 }
@@ -330,7 +334,7 @@ func TestIndexOfStreamedCallAsString(t *testing.T) {
 	delta := func(index, function string) string {
 		return `{"choices":[{"index":0,"delta":{"tool_calls":[{"index":"` + index + `","function":{` + function + `}}]}}]}`
 	}
-	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(event(delta("0", `"name":"pay","arguments":"{"`), delta("0", `"arguments":"\"a\":1}"`),
+	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(dataEvents(delta("0", `"name":"pay","arguments":"{"`), delta("0", `"arguments":"\"a\":1}"`),
 		delta("1", `"name":"rest","arguments":"{"`), delta("1", `"arguments":"\"b\":2}"`), "[DONE]")))
 	require.NoError(t, err)
 	require.Equal(t, `{"a":1}`, resp.Message.ToolCalls[0].Arguments)

@@ -58,7 +58,7 @@ func TestBytesThatAreNotUTF8(t *testing.T) {
 // came with such bytes and did not change keeps them.
 func TestRequestsAreUTF8(t *testing.T) {
 	t.Parallel()
-	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(strings.Replace(targets["chat"].whole, `"content":null`, "\"content\":\"\xff\"", 1)))
+	resp, err := wire.OpenAIChat().DecodeResponse(nil, []byte(edited(t, targets["chat"].whole, `"content":null`, "\"content\":\"\xff\"")))
 	require.NoError(t, err)
 	body := "{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}"
 	req, err := wire.OpenAIChat().DecodeRequest([]byte(body))
