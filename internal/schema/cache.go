@@ -20,6 +20,9 @@ type Cache[T any] struct {
 	held    int // bytes of all entries
 }
 
+// entry is one text and what was made of it. It is in the cache while it is being
+// made, so that others wait for it instead of making it too. Its bytes count from then
+// on.
 type entry[T any] struct {
 	text  string
 	once  sync.Once
@@ -61,6 +64,8 @@ func (c *Cache[T]) made(e *entry[T], bytes int) {
 	}
 }
 
+// entry returns the entry of raw as the most recently used one, a new one if there
+// is none.
 func (c *Cache[T]) entry(raw []byte) *entry[T] {
 	c.mu.Lock()
 	defer c.mu.Unlock()

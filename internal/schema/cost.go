@@ -17,7 +17,10 @@ import (
 
 // jsonschema/v5 takes no context and has inputs on which it takes hours. So
 // its work is counted before it starts: a meter walks schema and value as v5
-// would, adds up what each step costs, and stops at a budget.
+// would, adds up what each step costs, and stops at a budget. Each function below
+// charges for one part of v5's Schema.validate; its constants were fitted to
+// measured times (docs/hostile-input.md). Charging too much is harmless for values
+// of ordinary size, charging too little is not.
 
 // budget is what one value may cost, in units of at most some 150 ns of v5's
 // time: 15 ms, some 15,000 evaluations.
@@ -28,10 +31,10 @@ const maxValues = 100_000
 
 // meter adds up the cost of v5's evaluations.
 type meter struct {
-	left     int
+	left     int                  // units; negative once there were not enough
 	patterns map[string]int       // instructions
 	dynamic  []*jsonschema.Schema // what a dynamic reference may mean
-	seed     maphash.Seed
+	seed     maphash.Seed         // so that nobody can make hashes collide
 }
 
 // scope is where v5 stands: it copies all of this into each error.
@@ -41,6 +44,7 @@ type scope struct {
 	at    int // bytes of the instance location
 }
 
+// into returns the scope of a schema under keyword, with a name of that many bytes.
 func (c scope) into(keyword string, name int) scope {
 	return scope{c.depth + 1, c.path + len(keyword) + name + 1, c.at}
 }
@@ -62,7 +66,10 @@ func (m *meter) spend(n int) bool {
 }
 
 // schema charges for one evaluation, and for those it leads to. It takes every
-// evaluation to fail, and every branch to be tried.
+// evaluation to fail, and every branch to be tried. An evaluation that fails costs some
+// 4 units by itself. Its error is made again by each schema above it, each time with
+// the path of keywords from there: so it grows with the depth, and with the depth times
+// the length of that path. The instance location and the schema's URL are copied once.
 func (m *meter) schema(s *jsonschema.Schema, v any, c scope) bool {
 	if !m.spend(4 + c.depth/2 + c.depth*c.path/2000 + (c.at+len(s.Location))/60) {
 		return false
@@ -95,6 +102,7 @@ func hasType(s *jsonschema.Schema, v any) bool {
 	})
 }
 
+// typeOf names the JSON type of a decoded value. An integer is a number here.
 func typeOf(v any) string {
 	switch v.(type) {
 	case bool:
@@ -112,7 +120,9 @@ func typeOf(v any) string {
 }
 
 // values charges for enum and const: v5 parses both numbers of each comparison,
-// and writes all values into the error. It counts in sixteenths of a unit.
+// and writes all values into the error. It counts in sixteenths of a unit, because
+// comparing two short strings is that cheap, and an enum may hold thousands. Objects
+// and arrays are compared value by value, until one of the two has no more.
 func (m *meter) values(s *jsonschema.Schema, v any) bool {
 	const unit = 16
 	n := 0
@@ -155,6 +165,8 @@ func size(v any) int {
 	return n
 }
 
+// text charges for the keywords of strings. v5 counts characters, and runs the format
+// and the pattern over all of them.
 func (m *meter) text(s *jsonschema.Schema, v string) bool {
 	n := 0
 	if s.MinLength >= 0 || s.MaxLength >= 0 {
@@ -179,6 +191,8 @@ func (m *meter) match(re *regexp.Regexp, n int) int {
 	return 3 + n*min(2+size, maxPattern)/25
 }
 
+// number charges for the keywords of numbers, each of which v5 reads into a big.Rat
+// again. A division, for multipleOf, takes time with the square of the digits.
 func (m *meter) number(s *jsonschema.Schema, v json.Number) bool {
 	digits := len(v) + exponent(v)
 	n := 0
@@ -199,7 +213,8 @@ func (m *meter) number(s *jsonschema.Schema, v json.Number) bool {
 	return m.spend(n)
 }
 
-// parseCost is what reading a number of so many digits into a big.Rat costs.
+// parseCost is what reading a number of so many digits into a big.Rat costs: a
+// constant for the memory, and a square that matters from some thousands of digits on.
 func parseCost(digits int) int {
 	const most = 1 << 24 // keeps the square in range
 	digits = min(digits, most)
@@ -220,6 +235,8 @@ func exponent(v json.Number) int {
 	return 0
 }
 
+// object charges for the members, and for the schemas that apply to each. A name may
+// be declared and match several patterns: then several do.
 func (m *meter) object(s *jsonschema.Schema, v map[string]any, c scope) bool {
 	closed := s.AdditionalProperties == false                       // all unknown keys go into the error
 	if !m.spend(4*len(v) + len(s.Properties)/4 + len(s.Required)) { // v5 quotes each name that is missing
@@ -259,6 +276,8 @@ func (m *meter) object(s *jsonschema.Schema, v map[string]any, c scope) bool {
 	return true
 }
 
+// array charges for the elements, and for the schemas that apply to each, in the words
+// of any draft.
 func (m *meter) array(s *jsonschema.Schema, v []any, c scope) bool {
 	if !m.spend(2*len(v)) || s.UniqueItems && !m.distinct(v) {
 		return false
@@ -289,7 +308,8 @@ func (m *meter) array(s *jsonschema.Schema, v []any, c scope) bool {
 
 // distinct charges for uniqueItems. Up to 20 elements v5 compares all pairs,
 // else those of equal hashes; its hash does not see brackets, so that elements
-// which differ can all have the same one.
+// which differ can all have the same one: [[1],2] and [[1,2]], for example. Each
+// element is charged for the elements before it with the same hash.
 func (m *meter) distinct(v []any) bool {
 	const pairwise = 20
 	if len(v) <= pairwise {
@@ -342,6 +362,9 @@ func flatten(h *maphash.Hash, v any) int {
 	return n
 }
 
+// flattenNumber writes what v5's hash sees of a number, which does not depend on how it
+// is written: 1, 1.0 and 1e0 have one hash. One that is too large to be written out
+// costs the budget.
 func flattenNumber(h *maphash.Hash, v json.Number) int {
 	if i, err := strconv.ParseInt(v.String(), 10, 64); err == nil && i > math.MinInt64 {
 		_, _ = h.Write(new(big.Int).SetInt64(i).Bytes())
@@ -359,7 +382,8 @@ func flattenNumber(h *maphash.Hash, v json.Number) int {
 	return (len(v) + exponent(v)) / 10
 }
 
-// inPlace charges for the schemas that apply to the same value.
+// inPlace charges for the schemas that apply to the same value. What a dynamic
+// reference means depends on the way to it: it is charged for all that it may mean.
 func (m *meter) inPlace(s *jsonschema.Schema, v any, c scope) bool {
 	one := func(sub *jsonschema.Schema) bool { return sub == nil || m.schema(sub, v, c.into("$dynamicRef", 0)) }
 	many := func(subs []*jsonschema.Schema) bool {
@@ -379,7 +403,8 @@ func (m *meter) inPlace(s *jsonschema.Schema, v any, c scope) bool {
 		many(s.AllOf) && many(s.AnyOf) && many(s.OneOf)
 }
 
-// tooMany reports whether v holds more values than may be decoded.
+// tooMany reports whether v holds more values than may be decoded. A short text cannot:
+// each value takes a byte at least.
 func tooMany(v rawjson.Value) bool {
 	if len(v.Raw()) < maxValues {
 		return false

@@ -24,7 +24,12 @@ type description struct {
 }
 
 // describe says in a few words what a schema wants, looking through $ref; ""
-// if it does not say.
+// if it does not say. For example:
+//
+//	{"type": "integer", "minimum": 1, "maximum": 10}        integer from 1 to 10
+//	{"type": "array", "items": {"enum": ["a", "b"]}}        array of one of "a", "b"
+//	{"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
+//	                                                        object {"city": string}
 func (r *reader) describe(s rawjson.Value) string {
 	return r.describeWithin(s, maxNesting, maxReferences)
 }
@@ -48,7 +53,8 @@ func (r *reader) describeWithin(s rawjson.Value, levels, hops int) string {
 	return words
 }
 
-// own says what a schema itself wants, references apart.
+// own says what a schema itself wants, references apart. A value or a list of values
+// says all, so that a type beside it goes unsaid.
 func (r *reader) own(s rawjson.Value, levels int) string {
 	if c := s.Get("const"); c.Exists() {
 		return clip(c.Raw(), maxQuoted)
@@ -86,6 +92,8 @@ func enumOf(s rawjson.Value) []string {
 	return values
 }
 
+// branchWords describes the branches of a schema that names no type itself, each
+// without what is below it.
 func (r *reader) branchWords(s rawjson.Value) string {
 	var forms []string
 	for _, kw := range []string{"anyOf", "oneOf"} {
@@ -101,7 +109,8 @@ func (r *reader) branchWords(s rawjson.Value) string {
 	return listedWith(forms, " or ")
 }
 
-// itemWords names what the elements of an array are.
+// itemWords names what the elements of an array are; "" if they may be anything, or
+// are a tuple.
 func (r *reader) itemWords(s rawjson.Value, levels int) string {
 	items := s.Get("items")
 	if items.Kind() != rawjson.Object {
@@ -120,7 +129,8 @@ func (r *reader) itemWords(s rawjson.Value, levels int) string {
 }
 
 // propertyWords lists the properties of an object, those that are required
-// first: {"name": string, "age"?: integer}.
+// first: {"name": string, "age"?: integer}. A "?" marks one that may be left out, and
+// "…" stands for those past maxDescribed.
 func (r *reader) propertyWords(s rawjson.Value, levels int) string {
 	properties := s.Get("properties")
 	var all []string
@@ -199,7 +209,8 @@ func rangeWords(s rawjson.Value) string {
 	return words + bound("exclusiveMinimum", ", above ") + bound("exclusiveMaximum", ", below ") + bound("multipleOf", ", a multiple of ")
 }
 
-// amount says how many of something are wanted; "" where that is open.
+// amount says how many of something are wanted; "" where that is open. At least 0 is
+// open. least and most are keywords, before stands in front of the words.
 func amount(s rawjson.Value, least, most, before, one, many string) string {
 	low, high := s.Get(least).Raw(), s.Get(most).Raw()
 	if low == "0" {

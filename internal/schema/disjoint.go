@@ -39,6 +39,7 @@ func behindRef(s *jsonschema.Schema) *jsonschema.Schema {
 	return s
 }
 
+// typesOf returns the types that a schema allows: all, if it does not say.
 func typesOf(s *jsonschema.Schema) view.Kinds {
 	if len(s.Types) == 0 {
 		return view.Any
@@ -51,6 +52,7 @@ func typesOf(s *jsonschema.Schema) view.Kinds {
 	return k
 }
 
+// requires reports whether a schema requires that property.
 func requires(s *jsonschema.Schema, name string) bool {
 	for _, r := range s.Required {
 		if r == name {
@@ -61,7 +63,7 @@ func requires(s *jsonschema.Schema, name string) bool {
 }
 
 // otherStrings reports whether a and b each allow certain strings only, none of
-// them the same.
+// them the same: {"const": "circle"} and {"enum": ["square", "box"]}.
 func otherStrings(a, b *jsonschema.Schema) bool {
 	seen := map[string]bool{}
 	for i, s := range []*jsonschema.Schema{a, b} {

@@ -17,8 +17,15 @@ import (
 // the text. It is compiled from what v5 compiled, so that dialects and
 // references mean the same, and knows the keywords that tools use; a value
 // under any other keyword is for v5 to validate.
+//
+// It may say no as often as it likes: that costs time alone. So wherever exactness
+// would be laborious, as for numbers of many digits, strings with escapes under a
+// pattern, or oneOf whose branches overlap, it says no. FuzzFast and the comparison with
+// v5 on random schemas hold it to never saying yes where v5 says no.
 
-// node is one schema of the fast path. A nil node is one that it does not know.
+// node is one schema of the fast path. A nil node is one that it does not know: a value
+// that meets it is for v5. Each group of fields is about values of one type, and says
+// nothing about any other, as in JSON Schema.
 type node struct {
 	types view.Kinds // those that are allowed
 
@@ -60,10 +67,11 @@ type node struct {
 	any  []*node // one must; of oneOf, no two can
 }
 
+// property is a property that a schema declares or requires.
 type property struct {
 	name     string
-	schema   *node
-	declared bool // under "properties", not only required
+	schema   *node // nil: one that the fast path does not know
+	declared bool  // under "properties", not only required
 }
 
 // bound is one end of a range, a decimal of at most 15 digits.
@@ -77,6 +85,8 @@ type bitset [4]uint64
 
 const maxProps = 4 * 64 // an object schema with more is v5's
 
+// set adds property i, has reports whether it is there, and covers whether all of o
+// are.
 func (b *bitset) set(i int)      { b[i>>6] |= 1 << (i & 63) }
 func (b *bitset) has(i int) bool { return b[i>>6]&(1<<(i&63)) != 0 }
 func (b *bitset) covers(o *bitset) bool {
@@ -89,6 +99,8 @@ type fastCompiler struct {
 	sizes map[string]int // of patterns
 }
 
+// compile returns the node of s, nil if the fast path does not know it. A node stands
+// in nodes before its parts are compiled, because s may be among them.
 func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 	if n, ok := c.nodes[s]; ok {
 		return n
@@ -121,7 +133,7 @@ func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 }
 
 // unknownKeywords reports whether s says something that the fast path does not
-// know.
+// know. A version of v5 with a further keyword needs an entry here.
 func unknownKeywords(s *jsonschema.Schema) bool {
 	return s.ContentEncoding != "" || s.ContentMediaType != "" || s.RecursiveRef != nil || s.DynamicRef != nil ||
 		s.Not != nil || s.If != nil || s.PropertyNames != nil ||
@@ -130,7 +142,8 @@ func unknownKeywords(s *jsonschema.Schema) bool {
 }
 
 // onlyOthers reports whether s, which has no unknown keywords, says nothing of
-// its own: all is in $ref, allOf, anyOf and oneOf.
+// its own: all is in $ref, allOf, anyOf and oneOf. Then the value is not read once
+// more for s itself, which matters for chains of references.
 func onlyOthers(s *jsonschema.Schema) bool {
 	return len(s.Types)+len(s.Constant)+len(s.Enum)+len(s.Properties)+len(s.Required)+len(s.PrefixItems) == 0 &&
 		s.MinProperties < 0 && s.MaxProperties < 0 && s.AdditionalProperties == nil && s.MinItems < 0 && s.MaxItems < 0 && !s.UniqueItems &&
@@ -138,6 +151,8 @@ func onlyOthers(s *jsonschema.Schema) bool {
 		s.Minimum == nil && s.ExclusiveMinimum == nil && s.Maximum == nil && s.ExclusiveMaximum == nil && s.MultipleOf == nil
 }
 
+// setBounds reads the bounds of numbers. It is false for one that a float64 cannot
+// stand for exactly, and for a divisor that is no int64.
 func (n *node) setBounds(s *jsonschema.Schema) bool {
 	for _, b := range []struct {
 		limit            *big.Rat
@@ -175,6 +190,7 @@ const unreachable = 1e15
 // decimals of at most so many digits never become the same float64 (DBL_DIG).
 const exactDigits = 15
 
+// digits counts the decimal digits of a number.
 func digits(s string) int {
 	count := 0
 	for _, c := range []byte(s) {
@@ -185,6 +201,8 @@ func digits(s string) int {
 	return count
 }
 
+// setValues reads enum and const. Numbers are compared as they are written: of 1 and
+// 1.0 only one is known here. It is false where both keywords apply.
 func (n *node) setValues(s *jsonschema.Schema) bool {
 	if len(s.Constant) > 0 && len(s.Enum) > 0 {
 		return false
@@ -225,6 +243,9 @@ func (c *fastCompiler) text(n *node, s *jsonschema.Schema) bool {
 	return s.Format != "regex" // which compiles the text
 }
 
+// object reads the keywords of objects. A property that is required and not declared
+// gets an entry too, so that one bitset says which of those that have to be there are
+// missing.
 func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
 	n.others = anything
 	switch a := s.AdditionalProperties.(type) {
@@ -261,6 +282,8 @@ func (c *fastCompiler) object(n *node, s *jsonschema.Schema) bool {
 	return len(n.props) <= maxProps
 }
 
+// array reads the keywords of arrays, in the words of any draft. items nil says that
+// there may be no elements after prefix.
 func (c *fastCompiler) array(n *node, s *jsonschema.Schema) bool {
 	n.items = anything
 	prefix := s.PrefixItems
@@ -287,6 +310,9 @@ func (c *fastCompiler) array(n *node, s *jsonschema.Schema) bool {
 	return true
 }
 
+// several reads the schemas that apply to the same value. All of allOf have to be
+// known. Of alternatives those that are not known are left out: one of the others is
+// enough, and of a oneOf no two may fit, which disjoint shows.
 func (c *fastCompiler) several(n *node, s *jsonschema.Schema) bool {
 	all := s.AllOf
 	if s.Ref != nil {
@@ -324,6 +350,7 @@ func (c *fastCompiler) several(n *node, s *jsonschema.Schema) bool {
 // anything accepts every value.
 var anything = acceptAnything()
 
+// acceptAnything returns a node that leads to itself for whatever is below.
 func acceptAnything() *node {
 	n := &node{types: view.Any, minLength: -1, maxLength: -1, minItems: -1, maxItems: -1, minProps: -1, maxProps: -1}
 	n.others, n.items = n, n

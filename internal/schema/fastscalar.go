@@ -8,6 +8,7 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
+// literal reads true, false or null.
 func (f *fastScan) literal(n *node, at int, word string, kind view.Kinds) (int, bool) {
 	end := at + len(word)
 	ok := end <= len(f.text) && f.text[at:end] == word && n.types&kind != 0 && (!n.enumerated || slices.Contains(n.literals, word))
@@ -76,6 +77,8 @@ func escapeLen(s string) int {
 	return 0
 }
 
+// str reads a string. Where the schema asks for more than the type, one with escapes is
+// for v5: its text would have to be unescaped first.
 func (f *fastScan) str(n *node, at int) (int, bool) {
 	if n.types&view.String == 0 {
 		return 0, false
@@ -108,6 +111,7 @@ func (f *fastScan) str(n *node, at int) (int, bool) {
 	return end, n.format == nil || n.format(s)
 }
 
+// hasValue reports whether s is one of the strings that are allowed.
 func (n *node) hasValue(s string) bool {
 	if n.valueSet != nil {
 		_, ok := n.valueSet[s]
@@ -116,6 +120,8 @@ func (n *node) hasValue(s string) bool {
 	return slices.Contains(n.values, s)
 }
 
+// number reads a number, in the grammar of RFC 8259, section 6. One with an exponent,
+// where the schema asks for more than the type, is for v5.
 func (f *fastScan) number(n *node, at int) (end int, ok bool) {
 	text, i := f.text, at
 	if text[i] == '-' {
@@ -176,6 +182,8 @@ func (f *fastScan) exponent(i int) (end int, ok bool) {
 	return i, i > from
 }
 
+// inRange reports whether a number of at most exactDigits characters is within the
+// bounds. Comparing float64s is exact for those: see exactDigits.
 func (n *node) inRange(number string, integer bool) bool {
 	if len(number) > exactDigits {
 		return false

@@ -58,7 +58,8 @@ const (
 )
 
 // fastScan reads values against nodes. Every method returns where the value
-// ends, and whether it is surely valid.
+// ends, and whether it is surely valid. It checks the JSON as it goes: what it accepts
+// is valid JSON too, since nothing else has read the text before.
 type fastScan struct {
 	text    string
 	limits  rawjson.Limits
@@ -66,6 +67,8 @@ type fastScan struct {
 	work    int // values and bytes of text that may still be read: branches are read again, and multiply
 }
 
+// space returns where the white space at i ends. Long stretches of it cost work, as
+// branches read them again.
 func (f *fastScan) space(i int) int {
 	if i < len(f.text) && f.text[i] > ' ' {
 		return i
@@ -78,6 +81,7 @@ func (f *fastScan) space(i int) int {
 	return i
 }
 
+// value reads the value at a place, in that many containers, against n.
 func (f *fastScan) value(n *node, at, depth int) (end int, ok bool) {
 	if f.work--; n == nil || at >= len(f.text) || f.work < 0 {
 		return 0, false
@@ -140,6 +144,9 @@ func (f *fastScan) several(n *node, at, depth int) (end int, ok bool) {
 // duplicates; with more, or with duplicates, v5 is asked.
 const maxOthers = 16
 
+// object reads an object. A key with escapes is for v5, as it may spell a key without
+// any. Each key may be there once: a duplicate of a declared one is seen in the bitset,
+// of any other one in the list.
 func (f *fastScan) object(n *node, at, depth int) (int, bool) {
 	if n.types&view.Object == 0 || n.enumerated || depth > f.limits.Depth {
 		return 0, false
@@ -208,6 +215,7 @@ func (f *fastScan) next(at int, closer byte) (i int, closed, ok bool) {
 	return f.space(i + 1), false, f.text[i] == ','
 }
 
+// find returns the index of a property, -1 if it is neither declared nor required.
 func (n *node) find(key string) int {
 	if n.index != nil {
 		if i, ok := n.index[key]; ok {
@@ -223,8 +231,8 @@ func (n *node) find(key string) int {
 	return -1
 }
 
-// emptyAt reports whether the value at i may be null, {} or [], or one that
-// becomes so when its own empties go: then the inner one says no first.
+// emptyAt reports whether the value at i is null, {} or [], or cut off. One that becomes
+// empty when its own empties go is not looked at here: the inner one says no first.
 func (f *fastScan) emptyAt(i int) bool {
 	if i >= len(f.text) {
 		return true
@@ -239,6 +247,8 @@ func (f *fastScan) emptyAt(i int) bool {
 	return false
 }
 
+// array reads an array. Of elements that must differ, only up to maxOthers strings are
+// compared.
 func (f *fastScan) array(n *node, at, depth int) (int, bool) {
 	if n.types&view.Array == 0 || n.enumerated || depth > f.limits.Depth {
 		return 0, false

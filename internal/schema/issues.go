@@ -17,7 +17,10 @@ import (
 const MaxIssues = 1000
 
 // fault is a leaf of v5's error tree, told by its pointers: v5's own words
-// come in random order, quote numbers and print limits as floats.
+// come in random order, quote numbers and print limits as floats. For the value
+// {"city": 7} under {"properties": {"city": {"type": "string"}}} it is
+//
+//	keyword "type", where "/properties/city/type", at "/city"
 type fault struct {
 	keyword string   // "" for the schema false
 	where   string   // pointer to the keyword's value in the schema
@@ -27,11 +30,12 @@ type fault struct {
 	twice   bool     // oneOf: more than one branch fits
 }
 
-// reader turns v5's errors into issues.
+// reader turns v5's errors into issues. It is for one value. What it looks up more than
+// once is kept, because a value may have a thousand faults under one keyword.
 type reader struct {
 	most      int // issues
 	s         *Schema
-	instance  rawjson.Value
+	instance  rawjson.Value            // that was validated
 	suggested int                      // how often a suggestion was looked for
 	work      int                      // left for suggestions; see SuggestWithin
 	described map[description]string   // what a schema wants
@@ -54,6 +58,9 @@ func (r *reader) got(at string) rawjson.Value {
 	return r.within.At("/" + last)
 }
 
+// issues reads v5's error tree into at most most issues. They are sorted twice: faults,
+// so that the same ones are made each time even if there are too many; and issues,
+// because one fault, such as required, makes several.
 func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value, most int) []middleware.Issue {
 	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing}
 	faults := r.faults(invalid)
@@ -78,6 +85,8 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value,
 	return issues[:min(len(issues), most)]
 }
 
+// faults returns the leaves below e: the keywords that refused. What stands above them,
+// such as properties or $ref, only led there. Of anyOf and oneOf branches decides.
 func (r *reader) faults(e *jsonschema.ValidationError) []fault {
 	l := parseLocation(e.KeywordLocation)
 	switch {
@@ -93,6 +102,8 @@ func (r *reader) faults(e *jsonschema.ValidationError) []fault {
 	return all
 }
 
+// fault reads one leaf. Its keyword is the one that a reader of the schema would name,
+// which is not always the last of v5's path.
 func (r *reader) fault(e *jsonschema.ValidationError, l location) fault {
 	f := fault{keyword: l.keyword, at: unescapePercent(e.InstanceLocation)}
 	base, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
@@ -113,7 +124,9 @@ func (r *reader) fault(e *jsonschema.ValidationError, l location) fault {
 
 // branches picks what to say about a value that fits no branch of anyOf or
 // oneOf: the faults of the branch that was surely meant, or one fault that
-// names what the branches want.
+// names what the branches want. A branch that wants another type was not meant. Of the
+// others, the one was that has the fewest constants that differ, and then the fewest
+// faults, unless two are equal in both. If all of them list values, the lists are one.
 func (r *reader) branches(e *jsonschema.ValidationError, whole fault) []fault {
 	var meant [][]fault // branches whose type fits
 	var types, values []string
@@ -168,7 +181,8 @@ func (f fault) rules() []string {
 	return []string{f.where}
 }
 
-// finding is a fault with the values that it points to.
+// finding is a fault with the values that it points to. Any of them may be absent: a
+// metaschema's text is not at hand, and what is missing in the instance has no value.
 type finding struct {
 	fault
 	rule   rawjson.Value // the keyword's value
@@ -221,6 +235,8 @@ func (r *reader) read(f fault) []middleware.Issue {
 	return []middleware.Issue{{Code: code, Pointer: rawjson.CutPointer(f.at), Message: clip(r.message(x), maxMessage)}}
 }
 
+// missing is the issue of a property that is required: object is the schema that
+// declares it. It says what the property is to hold, so that the model can send it.
 func (r *reader) missing(x finding, object rawjson.Value, name string) middleware.Issue {
 	msg := "required property is missing"
 	if want := r.describe(object.Get("properties").Get(name)); want != "" {

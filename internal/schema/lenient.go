@@ -45,14 +45,16 @@ func readLeniently(tree any) (any, []string) {
 	return tree, l.changed
 }
 
+// lenient is one reading of a schema. It changes the tree in place.
 type lenient struct {
-	seen    map[string]bool
-	tuples  bool // the dialect has prefixItems, and no list form of items
-	openAPI bool // the document does not say that it is JSON Schema
-	draft4  bool
-	changed []string
+	seen    map[string]bool // pointers of the schemas that were read
+	tuples  bool            // the dialect has prefixItems, and no list form of items
+	openAPI bool            // the document does not say that it is JSON Schema
+	draft4  bool            // the document says that it is of draft 4, whose boolean bounds are valid
+	changed []string        // what was read otherwise, and where
 }
 
+// say notes what was read otherwise.
 func (l *lenient) say(at, what string) {
 	const most = 8 // of the same kind are said; the rest is the same again
 	if len(l.changed) < most {
@@ -82,7 +84,8 @@ func Dialect(name string) (uri string, ok bool) {
 	return "", false
 }
 
-// dialect returns the document's, "" if it names none.
+// dialect returns the document's, "" if it names none. An empty name is none; a short
+// one is written out.
 func (l *lenient) dialect(m map[string]any) string {
 	v, there := m["$schema"]
 	text, ok := v.(string)
@@ -98,6 +101,8 @@ func (l *lenient) dialect(m map[string]any) string {
 	return text
 }
 
+// schema applies the rules to one schema and to all below it. Nulls go first: no other
+// rule has to think of them.
 func (l *lenient) schema(at string, s any) {
 	m, ok := s.(map[string]any)
 	if !ok || l.seen[at] {
@@ -141,6 +146,8 @@ var typeNames = map[string]string{
 	"1": "string", "2": "number", "3": "integer", "4": "boolean", "5": "array", "6": "object",
 }
 
+// types reads the names of types. If one of a list is not known, the list is left
+// alone.
 func (l *lenient) types(at string, m map[string]any) {
 	t, ok := m["type"]
 	if !ok {
@@ -204,7 +211,8 @@ func typeName(v any) (string, bool) {
 	return known, ok
 }
 
-// nullable reads the keyword of OpenAPI 3.0 (Schema Object, 3.0.3).
+// nullable reads the keyword of OpenAPI 3.0 (Schema Object, 3.0.3). Beside a list of
+// types it says nothing: OpenAPI 3.0 has no such lists.
 func (l *lenient) nullable(at string, m map[string]any) {
 	t, ok := m["type"].(string)
 	if !l.openAPI || m["nullable"] != true || !ok || t == "null" {
@@ -264,7 +272,9 @@ func (l *lenient) repeated(at string, m map[string]any) {
 	}
 }
 
-// bounds reads the draft 4 form, a boolean beside the bound.
+// bounds reads the draft 4 form, a boolean beside the bound:
+//
+//	{"minimum": 0, "exclusiveMinimum": true}    {"exclusiveMinimum": 0}
 func (l *lenient) bounds(at string, m map[string]any, exclusive, bound string) {
 	flag, ok := m[exclusive].(bool)
 	if !ok || l.draft4 {
@@ -322,7 +332,8 @@ func (l *lenient) required(at string, m map[string]any) {
 	m["required"] = unique
 }
 
-// tuple reads "items": […], which drafts before 2020-12 had.
+// tuple reads "items": […], which drafts before 2020-12 had. A document without $schema
+// is of 2020-12 here, though its author may have learned an older one.
 func (l *lenient) tuple(at string, m map[string]any) {
 	items, ok := m["items"].([]any)
 	if !ok || !l.tuples {
@@ -356,6 +367,7 @@ func (l *lenient) annotations(at string, m map[string]any) {
 	}
 }
 
+// asList returns v as a list, nil if it is none.
 func asList(v any) []any {
 	l, _ := v.([]any)
 	return l

@@ -13,7 +13,12 @@ import (
 // which are names and indices below one, follows from the keywords alone: a
 // property may have any name.
 
-// location is what a keyword location ends in.
+// location is what a keyword location ends in. For example:
+//
+//	/properties/city/type          keyword type
+//	/anyOf/0                       keyword anyOf, below
+//	/dependentRequired/card/0      keyword dependentRequired, below, listed
+//	/propertyNames/maxLength       keyword maxLength, names
 type location struct {
 	keyword string // the last keyword, "" for the schema as a whole
 	below   bool   // it names one schema of the keyword's list or map
@@ -21,6 +26,8 @@ type location struct {
 	names   bool   // the value is the name of a property
 }
 
+// parseLocation reads a keyword location. For example, /properties/type/enum ends in
+// the keyword enum, since the name type stands below properties.
 func parseLocation(path string) location {
 	var l location
 	for path != "" {
@@ -56,6 +63,8 @@ func localPointer(ref string) (pointer string, ok bool) {
 	return unescapePercent(ref[1:]), true
 }
 
+// unescapePercent decodes the fragment of a URL, which v5 writes its pointers as. What
+// is not encoded that way is returned as it is.
 func unescapePercent(pointer string) string {
 	if p, err := url.PathUnescape(pointer); err == nil {
 		return p
@@ -63,7 +72,8 @@ func unescapePercent(pointer string) string {
 	return pointer
 }
 
-// comparePointers orders by segment, indices by number.
+// comparePointers orders by segment, indices by number, and what encloses before what
+// is in it. It gives issues the order in which a reader meets the places.
 func comparePointers(a, b string) int {
 	for a != "" && b != "" {
 		var x, y string

@@ -48,11 +48,13 @@ func withoutLoops(tree any) (any, []string) {
 // walk through all others.
 const maxLoopParts = 2000
 
+// loops rewrites a tree whose schemas n has collected.
 type loops struct {
 	n       *normalizer
 	changed []string
 }
 
+// say notes what was left out.
 func (l *loops) say(at string) {
 	const most = 8
 	if len(l.changed) < most {
@@ -60,7 +62,8 @@ func (l *loops) say(at string) {
 	}
 }
 
-// part rewrites the loops of one schema.
+// part rewrites the loops of one schema. It never leaves it empty: {"allOf": [D]} in D
+// alone has no certain meaning.
 func (l *loops) part(p *part) {
 	if list, ok := p.m["anyOf"].([]any); ok {
 		if kept := l.alternatives(list, p.at+"/anyOf", p.at); len(kept) > 0 {
@@ -112,7 +115,8 @@ func (l *loops) without(list []any, at, back string) []any {
 	return kept
 }
 
-// alternatives is without for an anyOf and the anyOfs that are its branches.
+// alternatives is without for an anyOf and the anyOfs that are its branches: generators
+// of schemas nest them for unions of unions.
 func (l *loops) alternatives(list []any, at, back string) []any {
 	kept := l.without(list, at, back)
 	for i, s := range kept {
@@ -144,7 +148,8 @@ func says(m map[string]any, besides string) bool {
 // maxHops bounds the references that only follows.
 const maxHops = 256
 
-// only reports whether s is nothing but a way to the schema at back.
+// only reports whether s is nothing but a way to the schema at back: a reference to it,
+// or to what is only a way there, perhaps as the one element of a list.
 func (l *loops) only(s any, back string, hops int) bool {
 	m, ok := s.(map[string]any)
 	if !ok || hops > maxHops {

@@ -19,7 +19,11 @@ const (
 )
 
 // message says what was wanted and what was sent, in words that a model reads
-// as an instruction.
+// as an instruction:
+//
+//	wanted integer from 1 to 10; sent string "5"
+//	wanted one of "red", "green"; did you mean "green"?; sent string "gren"
+//	wanted at least 1 element; sent 0
 func (r *reader) message(x finding) string {
 	sent := "; sent " + Sent(x.got)
 	rule := clip(x.rule.Raw(), maxQuoted)
@@ -70,7 +74,8 @@ func (r *reader) message(x finding) string {
 // bounds names the bound that a draft 4 flag turns exclusive.
 var bounds = map[string]string{"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
-// counted says how many elements or properties were wanted.
+// counted says how many elements or properties were wanted; "" for a keyword that does
+// not count.
 func counted(x finding, rule string) string {
 	sent := fmt.Sprintf("; sent %d", x.got.Len())
 	bound := "wanted at least "
@@ -92,6 +97,7 @@ func counted(x finding, rule string) string {
 	return ""
 }
 
+// plural returns a count with its noun.
 func plural(n, one, many string) string {
 	if n == "1" {
 		return n + " " + one
@@ -121,6 +127,7 @@ func (r *reader) wantedKind(x finding) string {
 	return types
 }
 
+// typesOf returns the names of the types that a fault is about, each once.
 func (r *reader) typesOf(x finding) []string {
 	var types []string
 	for _, where := range x.rules() {
@@ -208,6 +215,8 @@ func unique(names []string) []string {
 	})
 }
 
+// wantedBranches describes the branches of an anyOf or oneOf that no branch of fits. The
+// words are kept: a list may hold thousands of values for which they are the same.
 func (r *reader) wantedBranches(x finding) string {
 	if x.twice {
 		return "fits more than one of the allowed forms, wanted exactly one"
@@ -232,8 +241,10 @@ func (r *reader) wantedBranches(x finding) string {
 	return words
 }
 
+// listed joins values with commas, those past maxListed by their number.
 func listed(values []string) string { return listedWith(values, ", ") }
 
+// listedWith is listed with another separator.
 func listedWith(values []string, sep string) string {
 	if n := len(values) - maxListed; n > 0 {
 		return strings.Join(values[:maxListed], sep) + fmt.Sprintf(" and %d more", n)

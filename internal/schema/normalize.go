@@ -37,26 +37,32 @@ type normalizer struct {
 
 // part is one schema object of the document.
 type part struct {
-	at       string
-	m        map[string]any
-	below    []edge
-	refs     []string // pointers of local references
-	astray   bool     // refers to what cannot be followed here
-	loosened bool     // accepts more than it said, or something that applies within it does
+	at       string         // its pointer
+	m        map[string]any // itself, which is changed in place
+	below    []edge         // the schemas in it, $defs left out: nothing applies there by itself
+	refs     []string       // pointers of local references
+	astray   bool           // refers to what cannot be followed here
+	loosened bool           // accepts more than it said, or something that applies within it does
 }
 
+// edge leads to a schema from the one that holds it under a keyword.
 type edge struct {
 	keyword string
 	to      *part
 }
 
+// latest is the dialect of a document that names none.
 const latest = "https://json-schema.org/draft/2020-12/schema"
 
+// newNormalizer returns a normalizer for one document.
 func newNormalizer(o Options) *normalizer {
 	return &normalizer{formats: o.Formats, read: readPattern, nodes: map[string]*part{},
 		patterns: map[string]*regexp.Regexp{}, sizes: map[string]int{}}
 }
 
+// normalize prepares a document. It collects all schemas first, and refuses what would
+// cost too much; then it changes them. The error is ErrExpensive. Schemas are visited
+// in the same order each time, and so the notes are the same.
 func (n *normalizer) normalize(tree any) error {
 	n.root = tree
 	if m, ok := tree.(map[string]any); ok {
@@ -98,7 +104,8 @@ func isModern(tree any) bool {
 }
 
 // follow visits what a reference points to, which may stand under a keyword
-// that JSON Schema does not know, such as components.
+// that JSON Schema does not know, such as components. v5 reads a schema there, and so
+// it has to be normalized as well.
 func (n *normalizer) follow(pointer string) {
 	parent, last := rawjson.CutLast(pointer)
 	if n.nodes[parent] != nil && (view.Holds(last).Has(view.Map) || last == "const" || last == "default") {
@@ -146,12 +153,15 @@ func eachBelow(at string, m map[string]any, use func(keyword, at string, s any))
 	}
 }
 
+// add notes that p holds below under a keyword.
 func (n *normalizer) add(p *part, kw string, below *part) {
 	if below != nil && kw != "$defs" && kw != "definitions" {
 		p.below = append(p.below, edge{kw, below})
 	}
 }
 
+// references notes where a schema leads. What cannot be followed here, such as an
+// anchor, may lead to any schema: loosen takes it for the worst.
 func (n *normalizer) references(p *part) {
 	_, id := p.m["$id"].(string)
 	n.ids = n.ids || id && p.at != ""
@@ -218,13 +228,15 @@ func (n *normalizer) clean(m map[string]any) {
 	}
 }
 
+// count returns a number as a float64, which is exact enough to compare with a bound.
 func count(n json.Number) float64 {
 	f, _ := strconv.ParseFloat(n.String(), 64)
 	return f
 }
 
 // readPatterns replaces the patterns of one schema by what v5 can compile. It
-// reports whether one had to be dropped.
+// reports whether one had to be dropped. A pattern that is split into a pattern and
+// two lengths cannot name properties, which have no lengths: there it is dropped.
 func (n *normalizer) readPatterns(p *part) (dropped bool) {
 	if text, ok := p.m["pattern"].(string); ok {
 		pat, ok := n.pattern(p.at+"/pattern", text)
@@ -257,7 +269,8 @@ func (n *normalizer) readPatterns(p *part) (dropped bool) {
 	return dropped
 }
 
-// addLengths adds the lengths of a pattern that was split.
+// addLengths adds the lengths of a pattern that was split; the narrower bound wins. It
+// is false where a length stands there that is no number.
 func addLengths(m map[string]any, pat pattern) bool {
 	for kw, n := range map[string]int{"minLength": pat.min, "maxLength": pat.max} {
 		if n < 0 || kw == "minLength" && n == 0 {
@@ -277,6 +290,8 @@ func addLengths(m map[string]any, pat pattern) bool {
 	return true
 }
 
+// pattern reads one pattern, and notes one that is not checked: of a kind that Go cannot
+// match, or past the bound on all patterns of a schema.
 func (n *normalizer) pattern(at, text string) (pattern, bool) {
 	pat, ok := n.read(text)
 	if ok && n.size+pat.size <= maxPatterns {
@@ -295,7 +310,14 @@ func (n *normalizer) pattern(at, text string) (pattern, bool) {
 }
 
 // loosen makes sure that no schema became stricter because others accept more:
-// a keyword that negates is dropped where a loosened schema stands under it.
+// a keyword that negates is dropped where a loosened schema stands under it. For
+// example,
+//
+//	{"not": {"pattern": "(?=x)y"}}
+//
+// would become {"not": {}}, which refuses everything, once the pattern is dropped. A
+// schema that is not checked in full must accept more than it says, never less: the
+// caller was told in a note that it does.
 func (n *normalizer) loosen() {
 	for _, p := range n.order { // what counts as evaluated is not certain any more
 		for _, kw := range []string{"unevaluatedItems", "unevaluatedProperties"} {
@@ -315,7 +337,8 @@ func (n *normalizer) loosen() {
 	}
 }
 
-// spread marks every schema that contains or refers to a loosened one.
+// spread marks every schema that contains or refers to a loosened one. A schema whose
+// references cannot be followed here counts as loosened: it may refer to one.
 func (n *normalizer) spread() {
 	users := map[*part][]*part{}
 	var todo []*part
@@ -346,7 +369,8 @@ func (n *normalizer) spread() {
 }
 
 // negate drops or weakens a keyword that accepts less when what stands under
-// it accepts more.
+// it accepts more. Of a oneOf the requirement that some branch fits stays; that no
+// second one does cannot be checked any more. Of contains the upper bound goes.
 func negate(m map[string]any, kw string) {
 	switch kw {
 	case "not":

@@ -39,6 +39,7 @@ func readPattern(p string) (pattern, bool) {
 	return longRepetition(translated)
 }
 
+// compilePattern compiles p as RE2, unless its program would be too large.
 func compilePattern(p string) (pattern, bool) {
 	parsed, err := syntax.Parse(p, syntax.Perl)
 	if err != nil {
@@ -74,6 +75,13 @@ const ecmaSpace = `\t-\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}
 
 // translate rewrites what ECMAScript (with the u flag, as JSON Schema says) and
 // RE2 spell differently. It gives up where the meaning is not certain.
+//
+//	\uXXXX, \u{X}, \cX    \x{X}
+//	\s, \S                the white space of ECMAScript, and its complement
+//	.                     all but the four line ends of ECMAScript
+//	[^], []               any character, none
+//
+// What RE2 does not have at all, such as (?=x) and \1, stays, and does not compile.
 func translate(p string) (string, bool) {
 	var b strings.Builder
 	class := false
@@ -187,6 +195,7 @@ func longRepetition(p string) (pattern, bool) {
 	return pat, ok && (pat.max < 0 || pat.min <= pat.max)
 }
 
+// oneCharacter reports whether re matches exactly one character, whatever the text is.
 func oneCharacter(re *syntax.Regexp) bool {
 	switch re.Op {
 	case syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:

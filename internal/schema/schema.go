@@ -22,6 +22,18 @@
 // for a schema that allows no value, "dependentRequired" for the list form of
 // dependencies too, "type" and "enum" for an anyOf or oneOf whose branches all
 // want other types or values, "unchecked" for what could not be validated.
+//
+// # Files
+//
+// A schema passes through normalize.go (what v5 would take the wrong way), pattern.go
+// (patterns), and, if v5 refuses it, loops.go and lenient.go. compilecost.go bounds what
+// that may cost, cost.go what validating a value may cost.
+//
+// A value is read by the fast path (fast.go, fastscan.go, fastscalar.go, disjoint.go),
+// and by v5 if the fast path cannot tell. v5's errors become issues in issues.go;
+// location.go reads their places, message.go, describe.go and words.go find the words,
+// and suggest.go the names that were probably meant. undeclared.go makes issues of its
+// own, cache.go keeps what was compiled.
 package schema
 
 import (
@@ -50,7 +62,11 @@ type Options struct {
 // compilecost.go.
 var Limits = rawjson.Limits{Bytes: 1 << 20, Depth: 128}
 
-// Schema is a compiled schema. Nothing changes what it accepts; it is safe for concurrent use.
+// Schema is a compiled schema. Nothing changes what it accepts; it is safe for
+// concurrent use. There are three readings of the schema in it: the text as it was
+// given, which says what is declared (view); the text that was compiled, after
+// normalize and the lenient rules, which says what an issue wanted (words); and what
+// v5 made of that (compiled, fast).
 type Schema struct {
 	view     func() *view.View // of the schema as it was given, read when it is asked for
 	words    rawjson.Value     // what was compiled, for the words of an issue
@@ -79,6 +95,8 @@ type extras struct {
 	read    func(string) (pattern, bool) // instead of readPattern
 }
 
+// compileWith is Compile with what tests need. The lenient rules come last: a schema
+// that v5 takes means what JSON Schema says, whatever its author had in mind.
 func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	doc, err := rawjson.Parse(string(raw), Limits)
 	if err != nil {
@@ -134,6 +152,13 @@ func unreadable(err error) error {
 	return fmt.Errorf("schema is not JSON: %w", err)
 }
 
+// compile makes a Schema of a tree, which it changes:
+//
+//	tree ── normalize ──▶ text ── v5 ──▶ compiled ── survey ──▶ not too expensive
+//	                        └──▶ words          └── fastCompiler ──▶ fast
+//
+// v5 reads text, not the tree, because it keeps numbers exact only then. A panic of v5
+// is an error like any other.
 func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -180,8 +205,12 @@ func marshal(tree any) (string, error) {
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")
 
+// documentURL is the base of a document without an $id. It is not shown: messages have
+// the pointer behind it alone.
 const documentURL = "toolmend:///schema.json"
 
+// compileV5 hands the normalized text to v5. References to other documents, which
+// LoadURL would fetch, fail. v5 has the official metaschemas itself.
 func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler() // one for each schema: a compiler is not safe for concurrent use
 	c.AssertFormat = o.Formats
@@ -205,7 +234,8 @@ func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
 }
 
 // explain keeps the first fault of a schema that its metaschema refuses: v5
-// prints the rest as a tree in random order.
+// prints the rest as a tree in random order. Of other errors it keeps v5's words,
+// without the made-up URL of the document. The text goes to operators, not to models.
 func explain(err error) error {
 	var invalid *jsonschema.ValidationError
 	var loop jsonschema.InfiniteLoopError
@@ -261,7 +291,8 @@ func (s *Schema) Validate(v rawjson.Value) []middleware.Issue {
 }
 
 // Budget is what several values, such as the arguments of all calls of one
-// message, may cost together.
+// message, may cost together. A message may hold thousands of calls that are each
+// just affordable.
 type Budget struct {
 	Work   int // in units of at most some 150 ns; what the fast path accepts costs nothing
 	Issues int // how many may be made; past that each value still gets a few
@@ -278,6 +309,7 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middlew
 			issues = unchecked()
 		}
 	}()
+	// The fast path spares a large value that is valid the cost of decoding it.
 	const small = 4 << 10 // bytes: jsonschema/v5 reads them about as fast
 	if len(v.Raw()) > small && s.surelyValid(v.Raw()) {
 		return nil

@@ -121,7 +121,8 @@ func lettersOf(name string) string {
 	}, name)
 }
 
-// held is 1 for equal texts, less where one holds enough of the other, else 0.
+// held is 1 for equal texts, 0.7 to 1 where one holds the other and is long enough, as
+// SuggestTool says, else 0.
 func held(a, b string) float64 {
 	if a == b {
 		return 1
@@ -136,6 +137,8 @@ func held(a, b string) float64 {
 	return 0.7 + 0.3*float64(len(short))/float64(len(long))
 }
 
+// minToolJaro is the Jaro similarity from which two names of tools are close. It is
+// higher than for properties, because the tools of one server are named alike.
 const minToolJaro = 0.9
 
 // mayBeClose reports whether texts of these lengths can be as similar as
@@ -144,6 +147,7 @@ func mayBeClose(a, b int) bool {
 	return (2+float64(min(a, b))/float64(max(a, b)))/3 >= minToolJaro
 }
 
+// closeJaro is jaro, and 0 for names that are not close.
 func closeJaro(a, b string) float64 {
 	if s := jaro(a, b); s >= minToolJaro {
 		return s
@@ -151,6 +155,8 @@ func closeJaro(a, b string) float64 {
 	return 0
 }
 
+// similarity scores two names in lower case, as Suggest says; 0 for names that are not
+// alike.
 func similarity(a, b string) float64 {
 	if a == b {
 		return 1
@@ -169,7 +175,8 @@ func similarity(a, b string) float64 {
 }
 
 // jaro is the Jaro similarity over bytes (M. A. Jaro, 1989), 0 for texts too
-// long to be names.
+// long to be names. Bytes match that are equal and not further apart than window;
+// matching bytes in another order count half. It needs no memory but the two arrays.
 func jaro(a, b string) float64 {
 	if a == "" || b == "" || len(a) > longest || len(b) > longest {
 		return 0

@@ -18,10 +18,11 @@ func Undeclared(schema *view.View, instance rawjson.Value, code string) []middle
 	return u.issues
 }
 
+// undeclaredWalk goes through an instance, with the schema of each place beside it.
 type undeclaredWalk struct {
 	code   string
 	issues []middleware.Issue
-	known  map[*view.Node]*properties
+	known  map[*view.Node]*properties // what each schema says, read once for all elements of a list
 }
 
 // properties is what an object schema says about its properties.
@@ -43,7 +44,8 @@ func (p *properties) step(seg string) *view.Node {
 	return next
 }
 
-// value visits v, which the schema s describes.
+// value visits v, which the schema s describes; nil: no schema does, and nothing below
+// can be undeclared. What is below a property that is not declared is not visited.
 func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 	if s == nil {
 		return
@@ -76,6 +78,8 @@ func (u *undeclaredWalk) value(v rawjson.Value, s *view.Node, pointer string) {
 	}
 }
 
+// say adds an issue. Only the first few have a suggestion, which costs more than the
+// rest of it.
 func (u *undeclaredWalk) say(at, name string, free []string) {
 	msg := "this property is not declared"
 	if len(u.issues) < maxSuggestions {
@@ -86,6 +90,8 @@ func (u *undeclaredWalk) say(at, name string, free []string) {
 	u.issues = append(u.issues, middleware.Issue{Code: u.code, Pointer: at, Message: msg})
 }
 
+// properties reads what a schema says about properties. It is open only if none of the
+// schemas that apply says anything about others.
 func (u *undeclaredWalk) properties(s *view.Node) *properties {
 	p := u.known[s]
 	if p == nil {

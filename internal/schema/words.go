@@ -30,6 +30,7 @@ func wantedText(x finding) string {
 	return "text " + patternText(pattern)
 }
 
+// patternText says what a pattern takes in words, or quotes it.
 func patternText(pattern string) string {
 	if words := patternWords(pattern); words != "" {
 		return "of the form " + words
@@ -65,7 +66,7 @@ func patternWords(pattern string) string {
 }
 
 // partWords says what one part of a sequence takes, "" for what has no short
-// name.
+// name: "3 letters A-Z" for [A-Z]{3}, "1 or more digits" for [0-9]+.
 func partWords(re *syntax.Regexp) string {
 	if re.Flags&syntax.FoldCase != 0 {
 		return ""
@@ -107,7 +108,9 @@ func partWords(re *syntax.Regexp) string {
 	return low + " to " + high + " " + class
 }
 
-// classWords names the characters of a class, given by its ranges.
+// classWords names the characters of a class, given by its ranges: a low and a high
+// rune of each. It is "" for a class that would take too many words, such as a negated
+// one.
 func classWords(ranges []rune) string {
 	const maxRanges = 6
 	if len(ranges) > 2*maxRanges {
@@ -134,7 +137,9 @@ func classWords(ranges []rune) string {
 	return text
 }
 
-// instead names what was sent in the place of a value: its text, or its schema.
+// instead names what was sent in the place of a value: its text, or its schema. Both
+// are mistakes that models make often, and repeat if they are told the type alone. ""
+// for any other value.
 func (r *reader) instead(x finding) string {
 	wanted := r.typesOf(x)
 	switch x.got.Kind() {
