@@ -1,43 +1,51 @@
-// Package agentloop runs tools and asks the model again until it is done.
+// Package agentloop runs an agent: it calls the model, runs the tools that
+// the model calls, and repeats both until the model answers.
 //
 //	agent, err := agentloop.New(call, agentloop.Options{Tools: tools})
 //	s := agentloop.NewState(middleware.User("How is the weather in Oslo?"))
 //	err = agent.Run(ctx, s)
 //	fmt.Println(s.Answer())
 //
-// A run is a [State]: the conversation, the calls in hand and the usage. A State
-// can be saved as JSON at every step, so a run can stop for a person's decision
-// and go on in another process days later. A tool is a Go function over a struct
-// ([NewTool]). It is called only with arguments that satisfy its schema and
-// decode.
+// A run is a [State]: the conversation, the calls that wait for results, and
+// the usage. A State can be saved as JSON after every step, so a run can
+// stop for a person's decision and continue in another process days later. A
+// tool is a Go function with a struct as its parameter ([NewTool]). It is
+// called only with arguments that satisfy its schema and decode into the
+// struct.
 //
-// # What happens in a run
+// # Steps
 //
-// One step is a model call, or the tools of the turn that it opened. Invalid calls
-// are not run: the model receives error responses for its turn instead. Tools run
-// concurrently, and results are in call order. A tool that fails, panics, times
-// out or does not exist gives the model an error result. Cancellation ends the run
-// and is never sent to the model.
+// A step is one model call, or the tools that the model called. If a call is
+// invalid, no tool of that turn runs, and the model gets error replies.
+// Tools run concurrently. Their results are in the order of the calls. If a
+// tool fails, panics, times out or does not exist, the model gets an error
+// result. A cancellation ends the run and is never sent to the model.
 //
 // # How attempts multiply
 //
-// Three layers may ask the model again, and each one counts for itself.
-// Options.MaxFailures bounds the turns in a row whose calls are invalid (3).
-// Within a turn, argsvalidate.Options.MaxAttempts bounds the answers (3); for
-// each answer, retry.Options.MaxAttempts bounds the model calls (4). So one turn
-// of the conversation costs at most 3 × 4 = 12 model calls, and a model that
-// never manages a valid call costs 3 × 3 × 4 = 36 before Run returns
-// ErrFailures. A model that sends the same invalid call again and again costs 4
-// answers: the steps of a run know what failed in the steps before, and a run
-// ends after the fourth answer in a row that brings nothing new. A provider's
-// Retry-After may add a wait before each of them.
-// Options.MaxSteps bounds the turns of a run. Package budget bounds model calls
-// and tokens across all layers, if budget.New is in the chain that the agent
-// calls. A deadline of the context bounds the time.
+// Three layers may call the model again, and each has its own limit:
 //
-// The loop itself is deterministic: it has no clock, no random number and, but
-// for the tools of a turn, no goroutine. What it does to the world is a model
-// call, a batch of tools and a checkpoint.
+//   - Options.MaxFailures is the number of turns in a row whose calls are
+//     invalid (3).
+//   - argsvalidate.Options.MaxAttempts is the number of responses in one
+//     step (3).
+//   - retry.Options.MaxAttempts is the number of model calls for one
+//     response (4).
+//
+// So one step takes at most 3 × 4 = 12 model calls. A model that never makes
+// a valid call takes 3 × 3 × 4 = 36 model calls before Run returns
+// ErrFailures. A model that repeats the same invalid call takes 4 responses,
+// because the steps of a run share their failures: the run ends after the
+// fourth response in a row that only repeats failures. A provider's
+// Retry-After may add a wait before each model call.
+//
+// Options.MaxSteps limits the steps of a run. Package budget limits model
+// calls and tokens across all layers, if budget.New is in the chain that the
+// agent calls. A deadline of the context limits the time.
+//
+// The loop is deterministic. It uses no clock and no random numbers, and no
+// goroutines except for tools. Its only effects are the model call, the
+// tools and the checkpoint.
 package agentloop
 
 import (
@@ -53,38 +61,40 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Options configure an Agent. The zero value runs until the model answers, at
-// most 25 steps.
+// Options configure New. The zero value runs at most 25 model steps, without tools.
 type Options struct {
 	Tools []Tool
-	// Source gives further tools, which may come and go, such as those of an MCP
-	// server. Nil: there are none.
+	// Source returns further tools that may change during a run, such as those
+	// of an MCP server; nil means none.
 	Source Source
-	// Request is the template for each model call: model, leading system
-	// messages, temperature. Its tools are sent along; nothing runs them here.
+	// Request is the template for each model call: the model, leading system
+	// messages, the temperature. The model also gets its tools, but the agent
+	// cannot run them.
 	Request  *middleware.Request
-	StopWhen StopCondition // called after every step; nil: never. An answer without tool calls ends every run
+	StopWhen StopCondition // ends the run after a step; nil means never. An answer without tool calls always ends it
 	MaxSteps int           // model steps of one Run; 0 means 25
-	// MaxFailures is how many turns in a row may hold invalid calls, or a text
-	// that a layer such as textcall could not read; 0 means 3. Tools that fail do
-	// not count.
+	// MaxFailures is the number of failed turns in a row that ends the run. A
+	// turn failed if it has an invalid call, or a text that a middleware such as
+	// textcall could not read. A failed tool does not count. 0 means 3.
 	MaxFailures    int
-	Parallel       int // tools of one run at once; 0 means 8
+	Parallel       int // tools of one run that run concurrently; 0 means 8
 	ToolMiddleware ToolMiddleware
-	// Validator validates every call before it runs, unless the step has
-	// validated those very bytes: after an approval or an edit, and when a state
-	// goes on in another process. Build the chain from the same one, by
-	// Validator.Middleware, so that its rules hold for a person's edits too; Run
-	// returns ErrValidator for a chain with others only. It is required as soon as
-	// a tool needs approval. Nil: the default rules, and no edit is accepted.
+	// Validator validates the calls that the model step has not validated in
+	// exactly that form: after an approval or an edit, and when a state
+	// continues in another process. Use the Validator whose Middleware is in the
+	// chain, so that the same rules apply to a person's edits. Run returns
+	// ErrValidator if the chain has only other ones. Validator is required if a
+	// tool needs approval. nil means the default options, and edits are refused.
 	Validator *argsvalidate.Validator
-	// Checkpoint saves s: before tools run, after each result while other calls
-	// of the turn run or have yet to begin, and after each step, also one that
-	// failed or was cut off by the end of the context (then under a context
-	// that has not ended). It must not change s. A process that goes on from
-	// the last save runs only those calls again that were running then. An
-	// error ends the run: no further call begins, those that run are waited
-	// for, and s has their results. It stands beside another error of the step.
+	// Checkpoint saves s. It is called before tools run, after each result of a
+	// turn except the last, and after each step, also after a failed one. If the
+	// context has ended, Checkpoint gets a context that has not. It must not
+	// change s.
+	//
+	// A process that continues from the last saved state runs only those calls
+	// again that were running at that time. An error of Checkpoint ends the run:
+	// no further tool starts, and s gets the results of those that are running.
+	// The error is joined with the error of the step, if there is one.
 	Checkpoint func(ctx context.Context, s *State) error
 }
 
@@ -95,8 +105,8 @@ const (
 	maxNameLength      = 64
 )
 
-// Agent runs conversations. It is safe for concurrent use; each run has its
-// own State.
+// Agent runs conversations. It is safe for concurrent use. Each run needs a State
+// of its own.
 type Agent struct {
 	o     Options
 	call  middleware.ModelCall
@@ -107,8 +117,9 @@ type Agent struct {
 	validated bool // Options.Validator was set
 }
 
-// Validate returns what is wrong with the bounds of o, nil if nothing is: for
-// options read from a file or a flag. New returns it, and checks the tools, too.
+// Validate returns the first number of o that is invalid as an error, or nil. Use
+// it for options read from a file or a flag. New returns the same error, and also
+// checks the tools.
 func (o Options) Validate() error {
 	for _, n := range []struct {
 		field string
@@ -121,10 +132,10 @@ func (o Options) Validate() error {
 	return nil
 }
 
-// New returns an agent that asks call. It fails with the error of o.Validate,
-// and on tools that cannot be told apart or run: a name that is missing, longer
-// than 64 bytes or taken, one without a function, one that needs approval where
-// Options.Validator is nil.
+// New returns an agent that uses call as its model. It returns the error of
+// o.Validate, or an error for a tool: its name is missing, longer than 64 bytes or
+// that of another tool, it has no function, its Timeout is negative, or it needs
+// approval and Options.Validator is nil.
 func New(call middleware.ModelCall, o Options) (*Agent, error) {
 	if call == nil {
 		return nil, errors.New("agentloop: the model call is nil")
@@ -187,16 +198,16 @@ func (a *Agent) add(t Tool) error {
 // names returns the names of the agent's tools, sorted.
 func (a *Agent) names() []string { return slices.Sorted(maps.Keys(a.tools)) }
 
-// Source returns tools that may change while a program runs. A run calls it when
-// it starts and before each further model step. The calls of that step are
-// validated and run with the tools that it returned. It must be safe for
-// concurrent use.
+// Source returns tools that may change while a program runs. A run calls it
+// at its start and before each further model step. The calls of that step
+// are validated and run with these tools. A Source must be safe for
+// concurrent use. An error ends the run.
 //
-// Source returns the same slice as before if nothing has changed. For another
-// slice Options.ToolMiddleware is applied again, so a cache is empty then. A tool
-// that New would refuse is left out: a tool without a function, one whose name is
-// missing, too long, or taken by one of Options.Tools or by an earlier one, and
-// one that needs approval where Options.Validator is nil. An error ends the run.
+// If nothing has changed, Source must return the same slice as before. For
+// another slice, Options.ToolMiddleware is applied again, so the cache of
+// CacheTools is then empty. Tools that New would refuse are left out. Of two
+// tools with the same name, the one in Options.Tools or the earlier one is
+// used.
 type Source func(ctx context.Context) ([]Tool, error)
 
 // given is what a Source returned last, and the agent that has those tools.

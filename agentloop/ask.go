@@ -96,7 +96,7 @@ func (s *State) void() error {
 }
 
 // failed handles a model step without a response. If the model sent no valid
-// message, it is told so and gets another turn. Any other error ends the run.
+// message, it gets a reply that says so, and another turn. Any other error ends the run.
 func (a *Agent) failed(ctx context.Context, s *State, record StepRecord, err error) error {
 	if ctx.Err() != nil {
 		if errors.Is(err, ctx.Err()) {

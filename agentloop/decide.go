@@ -8,12 +8,12 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Pending is a valid call that waits.
+// Pending is a valid call that waits for a decision.
 type Pending struct {
 	Call    middleware.ToolCall // what runs if it is approved, byte for byte
-	Reason  string              // "approval", or what the tool said when it suspended itself
-	Problem string              // why the decision before could not be carried out; "": there was none
-	Notes   []string            // what rules remarked on the call, such as "only 5 left"
+	Reason  string              // "approval", or the reason that the tool gave to Suspend
+	Problem string              // why an earlier decision failed; "" if there was none
+	Notes   []string            // remarks of rules on the call, such as "only 5 left"
 }
 
 const (
@@ -50,21 +50,24 @@ func (s *State) decide(callID string, to callStatus) (*turnCall, error) {
 	return c, nil
 }
 
-// Approve lets a pending call run; one that its tool has suspended runs again.
-// Where the tools have changed since and the call is not valid any more, the
-// model is told so instead. The errors are ErrUnknownCall and ErrDecided, of
-// this method and of the others that decide. A call that could not run, because
-// a rule could not decide or the process ended, may be decided again.
+// Approve lets a pending call run. If the tool has suspended the call, it
+// runs again. If the tools have changed and the call is no longer valid, the
+// model gets an error reply instead.
+//
+// The error is ErrUnknownCall or ErrDecided, as for Edit, Reject and
+// Resolve. A decided call may be decided again if it could not run, because
+// a rule could not decide or the process ended.
 func (s *State) Approve(callID string) error {
 	_, err := s.decide(callID, callReady)
 	return err
 }
 
-// Edit lets a pending call run with other arguments. They are validated when
-// the run goes on. Invalid ones are taken back: the call waits again as it was,
-// Pending.Problem says why, and the run returns ErrPending with an
-// *argsvalidate.Error of that call beside it. So is an edit that makes another
-// call of the turn invalid. What runs stands in the history.
+// Edit lets a pending call run with other arguments. The next Run validates
+// them. If they are invalid, the call waits again with its old arguments,
+// Pending.Problem gives the reason, and Run returns ErrPending together with
+// an *argsvalidate.Error of that call. The same happens if the edit makes
+// another call of the turn invalid. The history contains the edited
+// arguments.
 func (s *State) Edit(callID, arguments string) error {
 	c, err := s.decide(callID, callReady)
 	if err != nil {
@@ -76,8 +79,8 @@ func (s *State) Edit(callID, arguments string) error {
 	return nil
 }
 
-// Reject answers a pending call with a reason, which may be empty. To the
-// model that is a result, not an error.
+// Reject answers a pending call with a reason, which may be empty. The model
+// gets a result that is not an error.
 func (s *State) Reject(callID, reason string) error {
 	c, err := s.decide(callID, callDone)
 	if err != nil {
@@ -91,11 +94,11 @@ func (s *State) Reject(callID, reason string) error {
 	return nil
 }
 
-// Cancel ends the turn in hand: each of its calls that has no result is answered
-// as cancelled, with a reason, which may be empty. Then Append takes the next
-// message, and Run asks the model. Any state accepts it; without a turn in hand
-// it changes nothing. Whether a call that was running has had its effect is not
-// known.
+// Cancel ends the current turn. Each of its calls without a result gets the
+// result that it was cancelled, with the reason, which may be empty. After
+// that, Append accepts the next message, and Run calls the model. Cancel
+// works in every state; without a current turn it changes nothing. A call
+// that was running may have had its effect.
 func (s *State) Cancel(reason string) {
 	if n := len(s.Messages); len(s.turn) == 0 && n > 0 { // the calls could not be validated
 		m := batch.FixIDs(s.Messages[:n-1], s.Messages[n-1])
@@ -118,7 +121,7 @@ func (s *State) Cancel(reason string) {
 	s.close(func(string) bool { return false })
 }
 
-// Resolve answers a pending call with a result made elsewhere.
+// Resolve sets the result of a pending call that the program ran itself.
 func (s *State) Resolve(callID string, r Result) error {
 	c, err := s.decide(callID, callDone)
 	if err != nil {

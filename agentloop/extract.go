@@ -7,7 +7,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ErrNoAnswer is what Extract returns for a model that did not call its tool.
+// ErrNoAnswer is the error of Extract if the model did not call the tool.
 var ErrNoAnswer = errors.New("agentloop: the model gave no structured answer")
 
 const (
@@ -15,15 +15,15 @@ const (
 	extractSteps = 3
 )
 
-// Extract makes a tool from the struct T, has the model call it, and returns
-// its first valid arguments: a structured answer, validated and asked for again
-// by the rules of any other call, in at most 3 model steps. The State holds the
-// conversation and the usage, on failure too; it is never nil. The errors are
-// those of Agent.Run, and ErrNoAnswer. It panics if T is not a struct that
-// NewTool takes.
+// Extract returns a structured answer. It makes a tool from the struct T,
+// and returns the first valid arguments with which the model calls the tool.
+// Calls are validated and re-asked as in any other run, in at most 3 model
+// steps. The State holds the conversation and the usage. It is never nil.
+// The errors are those of Agent.Run, and ErrNoAnswer. Extract panics if
+// NewTool cannot make a tool from T.
 //
-// A text that the model writes instead of calling the tool is not asked for
-// again: package answer does that, for answers that are text.
+// If the model writes a text instead of a call, Extract does not re-ask. Use
+// package answer for answers that are text.
 func Extract[T any](ctx context.Context, call middleware.ModelCall, msgs ...middleware.Message) (T, *State, error) {
 	s := NewState(msgs...)
 	if s.done() { // the conversation ends with an answer, to another question

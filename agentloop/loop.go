@@ -11,20 +11,22 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Step is one step of a run: the model answered, or tools ran.
+// Step is one step of a run: a model call, or the tools of a turn.
 type Step struct {
 	Response *middleware.Response // the model's, nil after tools
 	Results  []ToolResult         // of the whole turn, in call order, once it is over
 	Pending  []Pending            // calls that wait
 }
 
-// Run drives s until the model answers without a tool call, the stop condition
-// holds, calls wait for a decision (ErrPending) or an error ends it. s is up to
-// date in any case, and Run may be called again with it: no tool runs twice
-// whose result s records. A state that ends with an answer is done already.
+// Run continues s until the model answers without a tool call, the stop
+// condition holds, calls wait for a decision (ErrPending), or an error
+// occurs. s is up to date in each of these cases, and Run may be called with
+// it again. A tool does not run again if s has its result. If s already ends
+// with an answer, Run returns nil.
 //
 // The errors are those of this package, of the model call, of a tool that
-// aborts, of Checkpoint, of a rule that could not decide, and of the context.
+// aborts, of Checkpoint, of a rule that could not decide, and of the
+// context.
 func (a *Agent) Run(ctx context.Context, s *State) error {
 	for _, err := range a.Steps(ctx, s) {
 		if err != nil {
@@ -34,9 +36,9 @@ func (a *Agent) Run(ctx context.Context, s *State) error {
 	return nil
 }
 
-// Steps is Run, one step at a time. You may break at any step and resume later with
-// the same State, or decide on pending calls inside the loop. An error is the last
-// value that it yields, with a zero Step.
+// Steps does the same as Run and yields each step. The caller may break at
+// any step and continue later with the same State, or decide on pending
+// calls inside the loop. An error is the last value, with a zero Step.
 //
 //	for step, err := range agent.Steps(ctx, s) { … }
 func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
@@ -163,18 +165,20 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	}
 	if last := s.Messages[len(s.Messages)-1]; len(s.turn) == 0 && len(last.ToolCalls) > 0 {
 		if err := a.open(ctx, s, last, nil); err != nil {
-			return a.saved(ctx, s, err) // such as a failed turn, which the model is told of when the run goes on
+			return a.saved(ctx, s, err) // such as a failed turn, for which the model gets error replies when the run continues
 		}
 	}
 	return nil
 }
 
-// StopCondition is asked after every step; true ends the run without an error.
-// Run may be called again, to go on. It must not change s.
+// StopCondition is called after every step. If it returns true, the run ends
+// without an error. A later Run continues. A StopCondition must not change
+// s.
 type StopCondition func(s *State) bool
 
-// ToolUsed stops once one of the named tools was called and answered since the
-// last user message, whatever came of it. It panics without a name.
+// ToolUsed returns a condition that holds if one of the named tools was
+// called since the last user message and the call has a result, whatever the
+// result is. It panics without a name.
 func ToolUsed(names ...string) StopCondition {
 	if len(names) == 0 {
 		panic("agentloop: ToolUsed: no tool is named")
@@ -182,14 +186,14 @@ func ToolUsed(names ...string) StopCondition {
 	return answered(names, func(ToolResult) bool { return true })
 }
 
-// ToolSucceeded stops once one of the named tools gave a result without error
-// since the last user message; without a name any tool will do. A call that a
-// person rejected is no success.
+// ToolSucceeded returns a condition that holds if one of the named tools
+// returned a result without an error since the last user message. Without
+// names, every tool counts. A call that a person rejected does not count.
 func ToolSucceeded(names ...string) StopCondition {
 	return answered(names, func(r ToolResult) bool { return !r.IsError && !r.Rejected })
 }
 
-// AnyOf stops when one of the conditions holds.
+// AnyOf returns a condition that holds if one of the conditions holds.
 func AnyOf(conditions ...StopCondition) StopCondition {
 	conditions = slices.Clone(conditions)
 	return func(s *State) bool {

@@ -24,7 +24,7 @@ const (
 	ObjectParam  ParamType = "object"
 )
 
-// Param is one parameter of a tool that is put together at run time.
+// Param is one parameter of a tool that is defined at run time.
 //
 // Source: LangChain for Elixir, LangChain.FunctionParam.
 type Param struct {
@@ -37,9 +37,9 @@ type Param struct {
 	Properties  []Param   // of objects and of arrays of objects: at least one
 }
 
-// Parameters returns the JSON Schema of an object with those properties, in
-// order, and no others, for RawTool. The error names the parameter that makes
-// no sense.
+// Parameters returns the JSON Schema of an object with exactly these
+// properties, in order, for RawTool. The error names the parameter that is
+// invalid.
 func Parameters(params ...Param) (json.RawMessage, error) {
 	s, err := objectSchema("", params)
 	if err != nil {

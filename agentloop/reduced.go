@@ -9,11 +9,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Provider names the rules that SendReduced writes a schema by.
+// Provider names the schema rules that SendReduced follows.
 type Provider uint8
 
-// The providers. Anthropic's rules without strict are also those of OpenAI
-// without strict.
+// The providers. For OpenAI without strict mode use Anthropic.
 const (
 	OpenAIStrict Provider = iota
 	Anthropic
@@ -21,14 +20,15 @@ const (
 	Gemini
 )
 
-// SendReduced returns a middleware that sends each function tool's schema in the
-// form that a provider takes. Every layer around it sees the full schema. For a
-// strict provider it sets Tool.Strict too, unless the schema has no strict form,
-// such as a schema with a map. A schema that cannot be sent at all is an error of
-// the step.
+// SendReduced returns a middleware that reduces the schema of each function
+// tool to the keywords that a provider accepts. Middlewares outside of it
+// see the full schema. For a strict provider it also sets Tool.Strict,
+// unless the schema has no strict form, such as a schema with a map. If a
+// schema cannot be sent at all, the step ends with an error.
 //
-// Position: innermost, inside argsvalidate, which validates with the full schema
-// and removes the nulls that stand for absent properties under OpenAIStrict.
+// Position: innermost, inside argsvalidate, which validates with the full
+// schema. Under OpenAIStrict, models send null for absent properties;
+// argsvalidate removes these nulls.
 func SendReduced(p Provider) middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {

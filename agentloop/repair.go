@@ -6,15 +6,19 @@ import (
 
 const interrupted = "This call was interrupted: whether it ran is not known. Call the tool again if its result is still needed."
 
-// Repair returns a history in which calls and results pair up as every
-// provider demands: a call without a result gets one that says it was
-// interrupted; a result without a call, or a second one, goes; results stand in
-// call order, right after their calls. An assistant message that holds nothing
-// at all goes too, since providers refuse it later on.
+// Repair returns a history in which calls and results match, as every
+// provider requires:
 //
-// The other messages are the same values, so that a provider's prompt cache
-// holds, and msgs itself comes back if nothing needs repair. The result is the
-// same every time, and repairing twice changes nothing.
+//   - A call without a result gets a result that says that it was
+//     interrupted.
+//   - A result without a call is removed, and so is a second result of a
+//     call.
+//   - Results follow their calls directly, in the order of the calls.
+//   - An assistant message without any content is removed.
+//
+// All other messages stay the same, so a provider's prompt cache remains
+// valid. If there is nothing to repair, Repair returns msgs itself. The same
+// history always has the same result, and a second Repair changes nothing.
 func Repair(msgs []middleware.Message) []middleware.Message {
 	if sound(msgs) {
 		return msgs

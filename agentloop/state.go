@@ -15,24 +15,25 @@ const (
 	stateVersion = 2
 )
 
-// State is a run: the conversation, the turn in hand, and what was spent. Its
-// JSON form keeps all but Sink and the side values of results, so a run can go
-// on in another process. A State belongs to one run at a time.
+// State is a run: the conversation, the calls that wait for results, and the
+// usage. Its JSON form contains all of that, so a run can continue in
+// another process. It does not contain Sink and the side values of results.
+// A State belongs to one run at a time.
 //
-// The JSON form is opaque: store it and read it back through this type, and do
-// not read or edit its members. It has a version. Reading a form of a newer
-// version than this package knows fails with ErrVersion.
+// The JSON form is opaque: store it and read it back through this type, and
+// do not read or edit its members. It has a version. If a newer version of
+// this package wrote it, reading it fails with ErrVersion.
 type State struct {
 	Version  int                  `json:"version"`
-	RunID    string               `json:"run_id"` // part of every idempotency key; "" makes them unique within the run only
+	RunID    string               `json:"run_id"` // part of every idempotency key; with "" the keys are unique only within the run
 	Messages []middleware.Message `json:"messages"`
 	Steps    []StepRecord         `json:"steps,omitzero"`
-	Results  []ToolResult         `json:"results,omitzero"`  // of every call that was answered, in order
+	Results  []ToolResult         `json:"results,omitzero"`  // of every call that has one, in order
 	Failures int                  `json:"failures,omitzero"` // failed turns in a row
-	Failed   []string             `json:"failed,omitzero"`   // hashes of their invalid calls, to notice a model that makes no progress
+	Failed   []string             `json:"failed,omitzero"`   // hashes of their invalid calls, to detect a model that makes no progress
 	Usage    middleware.Usage     `json:"usage,omitzero"`    // of every model call, hidden ones included
-	// Sink gets the events of every model step, with the step's number from 1.
-	// A model step that is made again after an error resets what it streamed. Nil
+	// Sink gets the events of every model step, with the number of the step from
+	// 1. If a model step is repeated after an error, EventReset comes first. nil
 	// means that nothing is streamed.
 	Sink middleware.Sink `json:"-"`
 
@@ -40,8 +41,8 @@ type State struct {
 	shown int        // the model step of the last event
 }
 
-// StepRecord is what one model step took. A step that ended the run with an
-// error has none; its usage is in State.Usage.
+// StepRecord describes one model step. A step that ended the run with an error has
+// no record; its usage is in State.Usage.
 type StepRecord struct {
 	Model    string            `json:"model,omitzero"`
 	Attempts int               `json:"attempts"` // model calls, hidden ones included
@@ -81,19 +82,20 @@ type ToolResult struct {
 	Call    middleware.ToolCall `json:"call"` // as it ran
 	Raw     string              `json:"raw"`  // the arguments as the model wrote them
 	Changes []middleware.Change `json:"changes,omitzero"`
-	Turn    int                 `json:"turn"` // the model step that asked for it, from 1; 0: it stood in the messages given
-	// Rejected: a person rejected the call. To the model that is a result.
+	Turn    int                 `json:"turn"` // the model step with the call, from 1; 0 for a call in the messages that the run started with
+	// Rejected means that a person rejected the call. The result is then not an
+	// error.
 	Rejected bool `json:"rejected,omitzero"`
 	Result
 }
 
-// NewState starts a conversation under a random RunID.
+// NewState returns a State with these messages and a random RunID.
 func NewState(msgs ...middleware.Message) *State {
 	return &State{Version: stateVersion, RunID: rand.Text(), Messages: slices.Clone(msgs)}
 }
 
-// Append adds messages, such as the next question of a person. While calls
-// want their results first it changes nothing, and returns ErrPending.
+// Append adds messages, such as the next question of a person. If calls wait
+// for results, it changes nothing and returns ErrPending.
 func (s *State) Append(msgs ...middleware.Message) error {
 	if n := len(s.Messages); len(s.turn) > 0 || n > 0 && len(s.Messages[n-1].ToolCalls) > 0 {
 		return ErrPending
@@ -102,8 +104,9 @@ func (s *State) Append(msgs ...middleware.Message) error {
 	return nil
 }
 
-// Answer returns the text of the last assistant message, "" if there is none.
-// Texts of failed turns, which a layer could not read, do not count.
+// Answer returns the text of the last assistant message, or "" if there is
+// none. It skips the texts of failed turns, which a middleware such as
+// textcall could not read.
 func (s *State) Answer() string {
 	failed := s.Failures
 	for i, m := range slices.Backward(s.Messages) {
@@ -119,7 +122,7 @@ func (s *State) Answer() string {
 	return ""
 }
 
-// Value returns the last side value of type T in s.
+// Value returns the last side value of type T in the results of s.
 func Value[T any](s *State) (T, bool) {
 	for _, r := range slices.Backward(s.Results) {
 		if v, ok := r.Value.(T); ok {

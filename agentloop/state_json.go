@@ -13,9 +13,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// MarshalJSON writes the state. Where Messages hold a result's call and text, a
-// reference to the answering message stands in their place: each result is
-// stored once.
+// MarshalJSON writes the state. A result whose call and text are in Messages
+// is written as a reference to that message, so each result is stored once.
 func (s State) MarshalJSON() ([]byte, error) {
 	type plain State
 	if s.Version == 0 || s.Version == firstVersion { // the form in memory is the same
@@ -48,10 +47,10 @@ func (s State) MarshalJSON() ([]byte, error) {
 	return json.Marshal(v)
 }
 
-// UnmarshalJSON reads what MarshalJSON writes, and states of version 1. The
-// error wraps ErrVersion for a state of a newer version, and ErrState where a
-// result refers to a message that answers no call, or two refer to the same.
-// Sink is kept.
+// UnmarshalJSON reads what MarshalJSON writes, and states of version 1. It
+// keeps Sink. The error wraps ErrVersion for a state of a newer version. It
+// wraps ErrState if a result refers to a message that answers no call, or if
+// two results refer to the same message.
 func (s *State) UnmarshalJSON(b []byte) error {
 	type plain State
 	var head struct {
@@ -233,11 +232,12 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	return err
 }
 
-// SaveFile writes s as JSON to the file name, with mode 0600. It writes a new
-// file beside it, syncs it, renames it and syncs the folder, so that a crash
-// leaves the old state or the new one, and a power cut after SaveFile the new
-// one. One process at a time may write a file. Options.Checkpoint
-// may be func(_ context.Context, s *State) error { return SaveFile(name, s) }.
+// SaveFile writes s as JSON to a file with mode 0600. It writes a new file
+// in the same folder, syncs it, renames it and syncs the folder. After a
+// crash the file has either the old or the new state. After a power failure
+// that follows SaveFile it has the new one. Only one process at a time may
+// write a file. Options.Checkpoint may be func(_ context.Context, s *State)
+// error { return SaveFile(name, s) }.
 func SaveFile(name string, s *State) error {
 	b, err := json.Marshal(s)
 	if err != nil {
@@ -272,8 +272,8 @@ func syncFolder(name string) error {
 }
 
 // LoadFile reads a state that SaveFile wrote. The error wraps fs.ErrNotExist
-// where there is no such file, and ErrVersion or ErrState for a state that
-// cannot go on.
+// if there is no such file, and ErrVersion or ErrState if the state cannot
+// continue.
 func LoadFile(name string) (*State, error) {
 	b, err := os.ReadFile(name)
 	if err != nil {

@@ -12,29 +12,30 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Tool is a tool that can run: made by NewTool, or by hand from a raw schema.
+// Tool is a tool with its function. NewTool, ParsedTool and RawTool make one.
 type Tool struct {
 	Def          middleware.Tool
 	Func         ToolFunc
 	Approval     bool          // each call waits for State.Approve
-	Serial       bool          // never beside other tools
-	ReturnDirect bool          // its result is the answer and ends the run; an error never is
-	Timeout      time.Duration // 0: none besides the context's
-	Title        string        // for people, while it runs; "": its name
+	Serial       bool          // never runs concurrently with other tools
+	ReturnDirect bool          // its result is the answer and ends the run, unless it is an error
+	Timeout      time.Duration // 0 means no limit except the context's
+	Title        string        // for people, while it runs; "" means its name
 }
 
-// ToolFunc runs a tool. The call's arguments are valid. An error is told to the
-// model by its text, followed by the text of the Result, unless it is made by
-// Abort or Suspend, or the context is done.
+// ToolFunc runs a tool. The arguments of the call are valid. If it returns
+// an error, the model gets the text of the error, followed by the text of
+// the Result. That does not hold for the errors of Abort and Suspend, and
+// after the context has ended.
 type ToolFunc func(ctx context.Context, call middleware.ToolCall) (Result, error)
 
-// ToolMiddleware wraps every tool of an Agent: retry, limits, caching, tracing.
-// It is called once for each tool, when the Agent is made, and once for each
-// tool of a new slice of Options.Source.
+// ToolMiddleware wraps the tools of an Agent, for retries, limits, caching
+// or tracing. It is called once for each tool when the Agent is made, and
+// once for each tool of a new slice of Options.Source.
 type ToolMiddleware func(next ToolFunc) ToolFunc
 
 // ChainTools returns one ToolMiddleware: ChainTools(a, b)(f) behaves as
-// a(b(f)), by the rules of middleware.Chain.
+// a(b(f)). The rules are those of middleware.Chain.
 func ChainTools(mws ...ToolMiddleware) ToolMiddleware {
 	layers := slices.DeleteFunc(slices.Clone(mws), func(mw ToolMiddleware) bool { return mw == nil })
 	return func(f ToolFunc) ToolFunc {
@@ -45,21 +46,22 @@ func ChainTools(mws ...ToolMiddleware) ToolMiddleware {
 	}
 }
 
-// Result is what a tool gives back. Text that is not UTF-8 is made so.
+// Result is the result of a tool. Bytes of Text that are not UTF-8 are
+// replaced by U+FFFD.
 type Result struct {
 	Text    string `json:"text"`
-	Value   any    `json:"-"` // for the program: never sent, never stored
+	Value   any    `json:"-"` // for the program: it is not sent to the model and not stored
 	IsError bool   `json:"is_error,omitzero"`
-	// Err is why the tool failed, for the program: never sent, never stored. It is
-	// context.DeadlineExceeded where the tool timed out, and a
-	// *middleware.PanicError where it panicked.
+	// Err is the error with which the tool failed. It is for the program: it is
+	// not sent to the model and not stored. It wraps context.DeadlineExceeded
+	// if the tool timed out, and is a *middleware.PanicError if it panicked.
 	Err error `json:"-"`
 }
 
-// Text returns a result of text alone.
+// Text returns a result that has only a text.
 func Text(text string) Result { return Result{Text: text} }
 
-// NeedsApproval returns t so that each call waits for a decision.
+// NeedsApproval returns a copy of t whose calls wait for a decision.
 func (t Tool) NeedsApproval() Tool {
 	t.Approval = true
 	return t
@@ -73,33 +75,34 @@ func (t Tool) title() string {
 	return t.Def.Name
 }
 
-// CallInfo says which call a tool is serving.
+// CallInfo describes the call that a tool is running for.
 type CallInfo struct {
 	Call        middleware.ToolCall
 	Title       string // of the tool, for people
 	Description string // of the tool, for the model
-	// Key is the same whenever this call runs: run, turn and call, never the
-	// attempt. A call that was running when the process was killed runs again
-	// under the same key; a call whose result was saved does not. Use it for
-	// idempotency.
+	// Key is the idempotency key of the call, made of the run, the turn and the
+	// call's id. It is the same for every attempt. If the process ends while a
+	// call runs, the call runs again with the same key.
 	Key string
 }
 
 type callKey struct{}
 
-// CallFrom returns the call that the context of a tool belongs to.
+// CallFrom returns the call that a tool is running for, from the context of
+// the tool.
 func CallFrom(ctx context.Context) (CallInfo, bool) {
 	info, ok := ctx.Value(callKey{}).(CallInfo)
 	return info, ok
 }
 
-// NewTool makes a tool from a function over a struct; the JSON Schema comes
-// from A, its field names and its tags (json, jsonschema,
-// jsonschema_description). fn is called with arguments that satisfy the schema
-// and decode; 5.0 decodes into an int, as the schema says it is one.
+// NewTool makes a tool from a function whose parameter is the struct A. The
+// JSON Schema comes from the fields of A and their tags (json, jsonschema,
+// jsonschema_description). fn gets arguments that satisfy the schema and
+// decode into A. A number such as 5.0 decodes into an int, because JSON
+// Schema counts it as an integer.
 //
-// It panics if A is not a struct, or holds what has no JSON form that decodes
-// again, and says which field.
+// NewTool panics with the name of the field if A has a field whose JSON form
+// does not decode again. It also panics if A is not a struct.
 func NewTool[A any](name, description string, fn func(ctx context.Context, args A) (Result, error)) Tool {
 	parameters, err := typeschema.For(reflect.TypeFor[A]())
 	if err != nil {
@@ -112,12 +115,14 @@ func NewTool[A any](name, description string, fn func(ctx context.Context, args 
 	}, fn)
 }
 
-// ParsedTool makes a tool whose arguments a function of yours reads, such as
-// one that turns two dates into a range, and refuses what the schema cannot
-// express: its error makes the call invalid, and the model is sent its text, or
-// its issues with their places (see middleware.Tool.Decode). parse is called
-// when the call is validated and again when it runs, so it must not have side
-// effects. def.Parameters may be nil: then only parse validates.
+// ParsedTool makes a tool whose arguments are read by parse. Use it for
+// types that encoding/json cannot read, and for conditions that a schema
+// cannot express, such as two dates that form a range. An error of parse
+// makes the call invalid. The model gets the text of the error, or its
+// issues with their places (see middleware.Tool.Decode). parse is called
+// when the call is validated and again when it runs, so it must not have
+// side effects. If def.Parameters is nil, only parse validates the
+// arguments.
 func ParsedTool[A any](def middleware.Tool, parse func(arguments string) (A, error), fn func(ctx context.Context, args A) (Result, error)) Tool {
 	if parse == nil || fn == nil {
 		panic(fmt.Sprintf("agentloop: tool %q: parse and the function must not be nil", def.Name))
@@ -136,8 +141,8 @@ func ParsedTool[A any](def middleware.Tool, parse func(arguments string) (A, err
 	return Tool{Def: def, Func: run}
 }
 
-// RawTool makes a tool from a raw JSON Schema, such as one that came over the
-// wire or from Parameters.
+// RawTool makes a tool from a JSON Schema, such as one that a server sent or
+// that Parameters returned.
 func RawTool(name, description string, parameters json.RawMessage, fn ToolFunc) Tool {
 	return Tool{Def: middleware.Tool{Name: name, Description: description, Parameters: parameters}, Func: fn}
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/toolmend/toolmend/retry"
 )
 
-// CacheTools answers a call that was answered before, to the same tool with the
-// same arguments byte for byte, with the same result, side value included. Of
-// each tool it keeps the last n results, over all runs of the agent; errors and
-// error results are not kept. It panics if n is not positive.
+// CacheTools returns a ToolMiddleware that stores results. A call to the
+// same tool with the same arguments, byte for byte, gets the stored result,
+// with its side value. CacheTools stores the last n results of each tool,
+// over all runs of the agent. It does not store errors and error results. It
+// panics if n is not positive.
 //
-// It is for tools that only look something up. To cache some of them, give the
-// others to an agent's Options without it, or wrap Tool.Func.
+// Use it for tools that only read. To cache only some of the tools, wrap
+// their Tool.Func instead.
 //
-// Position: outside RetryTools and LimitTools, so that a known answer waits for
-// neither; inside tooltrace.New, to see it.
+// Position: outside RetryTools and LimitTools, so that a stored result does
+// not wait. Inside tooltrace.New, so that the span covers it.
 func CacheTools(n int) ToolMiddleware {
 	if n <= 0 {
 		panic(fmt.Sprintf("agentloop: CacheTools: n must be positive, got %d", n))
@@ -79,13 +80,14 @@ func (c *toolCache) put(key string, r Result) {
 	}
 }
 
-// LimitTools returns a ToolMiddleware that lets at most n calls to one tool run
-// at once, over all runs of the Agent: for what cannot take more, such as a
-// database. The others wait for their turn, as long as their context allows.
-// Options.Parallel limits the tools of one run. It panics if n is less than 1.
+// LimitTools returns a ToolMiddleware that runs at most n calls to one tool
+// concurrently, over all runs of the Agent. Other calls wait until their
+// context ends. Use it for a tool whose backend, such as a database, takes
+// only so many calls. Options.Parallel limits the tools of one run.
+// LimitTools panics if n is not positive.
 //
-// Position: Tool.Timeout covers the wait. Inside RetryTools a place is given
-// back between attempts.
+// Position: inside RetryTools, so that a call does not occupy its place
+// between attempts. Tool.Timeout includes the wait.
 func LimitTools(n int) ToolMiddleware {
 	if n < 1 {
 		panic(fmt.Sprintf("agentloop: LimitTools: n must be at least 1, got %d", n))
@@ -104,17 +106,18 @@ func LimitTools(n int) ToolMiddleware {
 	}
 }
 
-// RetryTools returns a ToolMiddleware that runs a tool again when it failed
-// with a transient error, by the rules of package retry: Options.If, Transient
-// unless set. Never repeated are the errors of Abort and Suspend, a Result with
-// IsError, and what comes once the context has ended. When no attempt is left,
-// the model is told the last error of the tool. It panics if o.Validate fails.
+// RetryTools returns a ToolMiddleware that retries a tool after a transient
+// error, as package retry retries a model call. Options.If decides which
+// errors are retried; nil means retry.Transient. The errors of Abort and
+// Suspend, a Result with IsError, and errors after the end of the context
+// are never retried. After the last attempt the model gets the tool's last
+// error. RetryTools panics if o.Validate fails.
 //
-// Only tools that may run twice belong under it; each run has the same
-// CallInfo.Key.
+// Use it only for tools that may run twice. All attempts of a call have the
+// same CallInfo.Key.
 //
-// Position: Tool.Timeout covers all attempts together. Inside
-// tooltrace.New, one span does too.
+// Position: inside tooltrace.New, so that one span covers all attempts.
+// Tool.Timeout includes all attempts.
 func RetryTools(o retry.Options) ToolMiddleware {
 	transient := o.If
 	if transient == nil {

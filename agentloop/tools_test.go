@@ -29,7 +29,7 @@ func takes(name string, d time.Duration) agentloop.Tool {
 	})
 }
 
-// Tools run beside each other up to the bound, and their results stand in call
+// Tools run concurrently up to the limit, and their results stand in call
 // order.
 func TestParallel(t *testing.T) {
 	t.Parallel()
