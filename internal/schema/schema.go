@@ -25,9 +25,9 @@
 //
 // # Files
 //
-// A schema passes through normalize.go (what v5 would take the wrong way), pattern.go
+// A schema passes through normalize.go and loosen.go (what v5 would take the wrong way), pattern.go
 // (patterns), and, if v5 refuses it, loops.go and lenient.go. compilecost.go bounds what
-// that may cost, cost.go what validating a value may cost.
+// that may cost, cost.go and costdistinct.go what validating a value may cost.
 //
 // A value is read by the fast path (fast.go, fastscan.go, fastscalar.go, disjoint.go),
 // and by v5 if the fast path cannot tell. v5's errors become issues in issues.go;
