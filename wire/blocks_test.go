@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -38,7 +38,7 @@ func atIndex(index, event string) string {
 // Calls that stand whole in message_start are read, changed and taken out there.
 func TestAnthropicContentInTheStart(t *testing.T) {
 	t.Parallel()
-	body := codectest.Body(t, "before")
+	body := casefile.Body(t, "before")
 	s := wire.Anthropic().NewStream(nil, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
@@ -50,13 +50,13 @@ func TestAnthropicContentInTheStart(t *testing.T) {
 	changed.Message.ToolCalls[0].Arguments = `{"amount":6}`
 	out, err := wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
-	codectest.Expect(t, "changed", string(out))
+	casefile.Expect(t, "changed", string(out))
 
 	changed.Message.ToolCalls = nil
 	out, err = wire.Anthropic().EncodeResponse(changed)
 	require.NoError(t, err)
 	require.NotContains(t, string(out), "call_1")
-	codectest.Expect(t, "taken out", string(out))
+	casefile.Expect(t, "taken out", string(out))
 
 	two := messageStream(payBlock, atIndex("1", edited(t, payOpen, "call_1", "call_2")), atIndex("1", payDelta), atIndex("1", payStop))
 	resp, err = wire.Anthropic().DecodeResponse(nil, []byte(two))

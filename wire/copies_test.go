@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // eventStream writes events, each a JSON object with a type, with their names.
@@ -176,7 +176,7 @@ func TestResponsesEarlyCalls(t *testing.T) {
 // which they were announced.
 func TestResponsesWithoutOutputIndex(t *testing.T) {
 	t.Parallel()
-	body := codectest.Body(t, "before")
+	body := casefile.Body(t, "before")
 	var text string
 	s := wire.OpenAIResponses().NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil })
 	_, err := s.Write([]byte(body))
@@ -197,14 +197,14 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
-	codectest.Expect(t, "the second call changed", string(out))
+	casefile.Expect(t, "the second call changed", string(out))
 	require.Equal(t, 4, strings.Count(string(out), `{\"amount\":6}`), "a delta, the end of the arguments, the item, and the end")
 	require.NotContains(t, string(out), "output_index")
 
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
-	codectest.Expect(t, "the first call taken out", string(out))
+	casefile.Expect(t, "the first call taken out", string(out))
 	require.NotContains(t, string(out), "call_1")
 	require.NotContains(t, string(out), "output_index")
 }
@@ -216,19 +216,19 @@ func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := wire.OpenAIResponses().NewStream(nil, nil)
-			_, err := s.Write([]byte(codectest.Body(t, "first")))
+			_, err := s.Write([]byte(casefile.Body(t, "first")))
 			require.NoError(t, err)
 			shown := string(s.Take())
 			require.Contains(t, shown, "lo.")
 			_, err = s.Close()
 			require.NoError(t, err)
-			later, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(codectest.Body(t, "later")))
+			later, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(casefile.Body(t, "later")))
 			require.NoError(t, err)
 			rest, err := s.Rest(later)
 			require.NoError(t, err)
 			require.NotContains(t, string(rest), "99999")
 			require.NotContains(t, string(rest), "output_index")
-			codectest.Expect(t, "spliced", shown+string(rest))
+			casefile.Expect(t, "spliced", shown+string(rest))
 			got, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(shown+string(rest)))
 			require.NoError(t, err)
 			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))

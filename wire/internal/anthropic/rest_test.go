@@ -6,9 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // readAndClose feeds body to a stream and closes it.
@@ -61,15 +61,15 @@ var later = messageStreamOf("msg_2", textBlockStart(0), textDelta(0, "Now."), bl
 // figures stand at the end.
 func TestSplice(t *testing.T) {
 	t.Parallel()
-	first := codectest.Body(t, "first")
+	first := casefile.Body(t, "first")
 	s, _, err := readAndClose(t, first)
 	require.NoError(t, err)
-	second := decodeResponse(t, codectest.Body(t, "later"))
+	second := decodeResponse(t, casefile.Body(t, "later"))
 	second.Usage = second.Usage.Add(middleware.Usage{Input: 14, Cached: 4, Output: 20})
 	sent := s.Safe()
 	for _, n := range []int{sent, sent - 40} { // shown so far, or a little less
 		body := first[:n] + restOf(t, s, n, second)
-		codectest.Expect(t, "spliced", body)
+		casefile.Expect(t, "spliced", body)
 		require.Equal(t, 1, strings.Count(body, `"type":"message_start"`))
 		require.NotContains(t, body, "msg_2")
 		got := decodeResponse(t, body)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // event returns an event with spaces at the end of its data, as the provider pads
@@ -116,11 +116,11 @@ func TestServerRunCalls(t *testing.T) {
 // of "before" end with spaces, and so "after" shows which of them were written anew.
 func requireEdit(t *testing.T, edit func(*middleware.Response)) {
 	t.Helper()
-	resp := decodeResponse(t, codectest.Body(t, "before"))
+	resp := decodeResponse(t, casefile.Body(t, "before"))
 	again := throughJSON(t, resp)
 	edit(resp)
 	body := encodeResponse(t, resp)
-	codectest.Expect(t, "after", body)
+	casefile.Expect(t, "after", body)
 	require.Equal(t, body, encodeResponse(t, decodeResponse(t, body)))
 	edit(again)
 	require.Equal(t, body, encodeResponse(t, again), "after storage")
@@ -145,7 +145,7 @@ func TestStreamEdits(t *testing.T) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{ID: "t3", Name: "c", Arguments: "{\"x\":\n1}"})
 		},
 	}
-	codectest.EachHasAFile(t, maps.Keys(edits))
+	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -169,12 +169,12 @@ func TestReorderedStream(t *testing.T) {
 func TestStreamInputAtOnce(t *testing.T) {
 	t.Parallel()
 	arguments := map[string]string{"without deltas": `{"m":2}`, "an empty delta": `rubbish`, "and once more": `{"m":2}`, "only of nothing": `{"m":2}`}
-	codectest.EachHasAFile(t, maps.Keys(arguments))
+	casefile.OneForEach(t, maps.Keys(arguments))
 	for name, now := range arguments {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			requireEdit(t, func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = now })
-			require.Equal(t, now, decodeResponse(t, codectest.Body(t, "after")).Message.ToolCalls[0].Arguments)
+			require.Equal(t, now, decodeResponse(t, casefile.Body(t, "after")).Message.ToolCalls[0].Arguments)
 		})
 	}
 }
@@ -184,13 +184,13 @@ func TestStreamInputAtOnce(t *testing.T) {
 func TestStreamTextAtOnce(t *testing.T) {
 	t.Parallel()
 	texts := map[string]string{"without deltas": "a", "and a delta": "ab"}
-	codectest.EachHasAFile(t, maps.Keys(texts))
+	casefile.OneForEach(t, maps.Keys(texts))
 	for name, text := range texts {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, text, decodeResponse(t, codectest.Body(t, "before")).Message.Text())
+			require.Equal(t, text, decodeResponse(t, casefile.Body(t, "before")).Message.Text())
 			requireEdit(t, func(r *middleware.Response) { r.Message.Parts[0].Text = "new" })
-			require.Equal(t, "new", decodeResponse(t, codectest.Body(t, "after")).Message.Text())
+			require.Equal(t, "new", decodeResponse(t, casefile.Body(t, "after")).Message.Text())
 		})
 	}
 }
@@ -210,7 +210,7 @@ func TestInterleavedBlocks(t *testing.T) {
 // Data may be folded into lines between members.
 func TestFoldedEvents(t *testing.T) {
 	t.Parallel()
-	body := codectest.Body(t, "before")
+	body := casefile.Body(t, "before")
 	resp := decodeResponse(t, body)
 	require.Equal(t, `{"n": 1.0}`, resp.Message.ToolCalls[0].Arguments)
 	require.Equal(t, body, encodeResponse(t, resp))
@@ -326,7 +326,7 @@ func TestStreamShape(t *testing.T) {
 // Comments, events of unknown kinds and [DONE] stay, changed blocks or not.
 func TestUnknownEventsStay(t *testing.T) {
 	t.Parallel()
-	odd := codectest.Body(t, "before")
+	odd := casefile.Body(t, "before")
 	require.Equal(t, odd, encodeResponse(t, decodeResponse(t, odd)))
 	requireEdit(t, func(r *middleware.Response) { r.Message.Parts[0].Text = "b" })
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 func decodeResponse(t testing.TB, body string) *middleware.Response {
@@ -175,16 +175,16 @@ func TestEditResponse(t *testing.T) {
 		"stream usage, reasoning apart": outputTokens,
 		"stream, old form":              func(r resp) { r.Message.ToolCalls[0].Name, r.Message.ToolCalls[0].Arguments = "x", "1" },
 	}
-	codectest.EachHasAFile(t, maps.Keys(edits))
+	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := decodeResponse(t, codectest.Body(t, "before"))
+			resp := decodeResponse(t, casefile.Body(t, "before"))
 			stored := throughJSON(t, resp)
 			edit(resp)
 			got, err := chat.Format{}.EncodeResponse(resp)
 			require.NoError(t, err)
-			codectest.Expect(t, "after", string(got))
+			casefile.Expect(t, "after", string(got))
 
 			edit(stored)
 			again, err := chat.Format{}.EncodeResponse(stored)

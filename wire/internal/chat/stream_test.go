@@ -8,10 +8,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/chat"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // What is safe to show ends where a call, an error or the end begins.
@@ -191,17 +191,17 @@ func TestRest(t *testing.T) {
 			_, err = s.Close()
 			require.NoError(t, err)
 
-			later := decodeResponse(t, codectest.Body(t, "later"))
+			later := decodeResponse(t, casefile.Body(t, "later"))
 			got, err := s.Rest(len(shown), later)
 			require.NoError(t, err)
-			codectest.Expect(t, "rest", string(got)) // with the first answer's id, and no role
+			casefile.Expect(t, "rest", string(got)) // with the first answer's id, and no role
 			whole := decodeResponse(t, shown+string(got))
 			require.Equal(t, "First. "+later.Message.Text(), whole.Message.Text())
 			require.Equal(t, withoutNative(later.Message).ToolCalls, withoutNative(whole.Message).ToolCalls)
 
 			got, err = s.Rest(0, later)
 			require.NoError(t, err)
-			require.Equal(t, codectest.Body(t, "later"), string(got))
+			require.Equal(t, casefile.Body(t, "later"), string(got))
 		})
 	}
 }

@@ -1,7 +1,6 @@
-// Package codectest reads what tests of wire formats need from files: recorded
-// exchanges with real providers, and bodies before and after an edit. Its own tests
-// hold every wire format to the same laws on the recordings: see laws_test.go for
-// the laws and formats_test.go for the list of formats.
+// Package codectest reads recorded exchanges with real providers. Its own tests
+// hold every wire format to the same laws on them: see laws_test.go for the laws
+// and formats_test.go for the list of formats.
 //
 // The recordings are not part of the repository: they stand beside it, in
 // ../shared/data/wire. Without them the tests that need them are skipped.

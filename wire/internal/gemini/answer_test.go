@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 func decodeResponse(t testing.TB, body string) *middleware.Response {
@@ -205,13 +205,13 @@ func TestAnswerEdits(t *testing.T) {
 		"reasoning figure":  func(r resp) { r.Usage.Output += 2; r.Usage.Reasoning += 2 },
 		"no figures":        func(r resp) { r.Usage.Input = 5 },
 	}
-	codectest.EachHasAFile(t, maps.Keys(edits))
+	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := decodeResponse(t, codectest.Body(t, "before"))
+			resp := decodeResponse(t, casefile.Body(t, "before"))
 			edit(resp)
-			codectest.Expect(t, "after", encodeResponse(t, resp))
+			casefile.Expect(t, "after", encodeResponse(t, resp))
 		})
 	}
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // A result that is an object stays one as long as its text is one.
@@ -61,10 +61,10 @@ func TestStoredRequest(t *testing.T) {
 
 func TestStoredRequestIsEdited(t *testing.T) {
 	t.Parallel()
-	req := throughJSON(t, decodeRequest(t, codectest.Body(t, "before")))
+	req := throughJSON(t, decodeRequest(t, casefile.Body(t, "before")))
 	req.Messages[2].ToolCalls[1].Arguments = `{"city":"Ås"}`
 	req.Tools[1].Description = "Air."
-	codectest.Expect(t, "after", encodeRequest(t, req))
+	casefile.Expect(t, "after", encodeRequest(t, req))
 }
 
 // Whoever edits in place what was handed out, edits: the snapshot is the
@@ -108,13 +108,13 @@ func TestTextInsideAResult(t *testing.T) {
 
 func TestMedia(t *testing.T) {
 	t.Parallel()
-	body := codectest.Body(t, "before")
+	body := casefile.Body(t, "before")
 	req := decodeRequest(t, body)
 	parts := req.Messages[0].Parts
 	require.Equal(t, "gs://b/x", parts[0].URL)
 	require.Equal(t, []byte{0xfb, 0xff}, parts[1].Data)
 	parts[0].URL, parts[0].MediaType, parts[1].MediaType = "gs://b/y", "v/w", "c/d"
-	codectest.Expect(t, "after", encodeRequest(t, req))
+	casefile.Expect(t, "after", encodeRequest(t, req))
 	parts[1].Data = []byte{0xfb}
 	require.Contains(t, encodeRequest(t, req), `"data":"+w=="`)
 	for _, swap := range []func(*middleware.Part, *middleware.Part){

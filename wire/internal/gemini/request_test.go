@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 	"github.com/toolmend/toolmend/wire/internal/gemini"
 )
 
@@ -87,7 +87,7 @@ func TestRequestView(t *testing.T) {
 
 func TestSnakeCase(t *testing.T) {
 	t.Parallel()
-	req := decodeRequest(t, codectest.Body(t, "before"))
+	req := decodeRequest(t, casefile.Body(t, "before"))
 	require.Equal(t, []middleware.Message{
 		middleware.System("Short."),
 		middleware.User("Go"),
@@ -101,7 +101,7 @@ func TestSnakeCase(t *testing.T) {
 	req.Messages[2].ToolCalls[0].Arguments = `{"a":1}`
 	req.Messages[3].Parts[0].Text = "storm"
 	req.Messages[3].Parts[1].Data = []byte("\x89")
-	codectest.Expect(t, "after", encodeRequest(t, req))
+	casefile.Expect(t, "after", encodeRequest(t, req))
 }
 
 func TestNotARequest(t *testing.T) {
@@ -288,16 +288,16 @@ func reaskOf(req *middleware.Request, m middleware.Message) []middleware.Message
 func TestReask(t *testing.T) {
 	t.Parallel()
 	cases := []string{"an object", "a stream", "ids", "no role, rubbish", "arguments in pieces"}
-	codectest.EachHasAFile(t, slices.Values(cases))
+	casefile.OneForEach(t, slices.Values(cases))
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			req := decodeRequest(t, codectest.Body(t, "request"))
-			resp, err := format.DecodeResponse(req, []byte(codectest.Body(t, "answer")))
+			req := decodeRequest(t, casefile.Body(t, "request"))
+			resp, err := format.DecodeResponse(req, []byte(casefile.Body(t, "answer")))
 			require.NoError(t, err)
 			turn := reaskOf(req, resp.Message)
 			body := encodeRequest(t, req.With(turn...))
-			codectest.Expect(t, "reask", body)
+			casefile.Expect(t, "reask", body)
 			require.Equal(t, body, encodeRequest(t, req.With(*throughJSON(t, &turn)...)), "after storage")
 		})
 	}

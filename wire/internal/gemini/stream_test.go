@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // readStream returns a stream that has read body.
@@ -67,7 +67,7 @@ func TestRestOfItsOwn(t *testing.T) {
 	for _, name := range []string{"events", "array"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body := codectest.Body(t, "before")
+			body := casefile.Body(t, "before")
 			s := readStream(t, body)
 			sent := s.Safe()
 			require.Positive(t, sent)
@@ -76,7 +76,7 @@ func TestRestOfItsOwn(t *testing.T) {
 			resp.Message.ToolCalls[0].Arguments = `{"n":1}`
 			tail, err := s.Rest(sent, resp)
 			require.NoError(t, err)
-			codectest.Expect(t, "after", body[:sent]+string(tail))
+			casefile.Expect(t, "after", body[:sent]+string(tail))
 
 			resp.Message.ToolCalls = []middleware.ToolCall{{ID: "toolmend_1", Name: "tide", Arguments: "{}"}}
 			_, err = s.Rest(sent, resp)
@@ -95,22 +95,22 @@ func TestRestOfItsOwn(t *testing.T) {
 func TestRestOfALaterAnswer(t *testing.T) {
 	t.Parallel()
 	cases := []string{"events, events", "events, array", "events, object", "array, events", "array, object"}
-	codectest.EachHasAFile(t, slices.Values(cases))
+	casefile.OneForEach(t, slices.Values(cases))
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			first := codectest.Body(t, "first")
+			first := casefile.Body(t, "first")
 			s := readStream(t, first)
 			sent := s.Safe()
 			_, err := s.Close()
 			require.NoError(t, err)
-			later := decodeResponse(t, codectest.Body(t, "later"))
+			later := decodeResponse(t, casefile.Body(t, "later"))
 			later.Message.ToolCalls[0].Arguments = `{"n":1}`
 			later.Usage.Input, later.Usage.Output = 99, 98
 			tail, err := s.Rest(sent, later)
 			require.NoError(t, err)
 			body := first[:sent] + string(tail)
-			codectest.Expect(t, "spliced", body)
+			casefile.Expect(t, "spliced", body)
 			got := decodeResponse(t, body)
 			require.Equal(t, "Let me look."+later.Message.Text(), got.Message.Text())
 			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))

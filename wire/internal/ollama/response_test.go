@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -191,14 +191,14 @@ func TestEncodeResponseEdits(t *testing.T) {
 		edits[name+", unary"], edits[name+", stream"] = edit, edit
 	}
 	edits["the model, unary"] = func(r resp) { r.Model = "n" }
-	codectest.EachHasAFile(t, maps.Keys(edits))
+	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := decodeResponse(t, codectest.Body(t, "before"))
+			resp := decodeResponse(t, casefile.Body(t, "before"))
 			edit(resp)
-			codectest.Expect(t, "after", encodeResponse(t, resp))
-			codectest.Expect(t, "after", encodeResponse(t, throughJSON(t, resp)))
+			casefile.Expect(t, "after", encodeResponse(t, resp))
+			casefile.Expect(t, "after", encodeResponse(t, throughJSON(t, resp)))
 		})
 	}
 }
@@ -231,15 +231,15 @@ func TestEncodeResponseIsRead(t *testing.T) {
 func TestEncodeResponseAdds(t *testing.T) {
 	t.Parallel()
 	cases := []string{"unary", "an empty list", "a stream"}
-	codectest.EachHasAFile(t, slices.Values(cases))
+	casefile.OneForEach(t, slices.Values(cases))
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := decodeResponse(t, codectest.Body(t, "before"))
+			resp := decodeResponse(t, casefile.Body(t, "before"))
 			resp.Message.Parts = []middleware.Part{{Text: "Hi"}}
 			resp.Message.ToolCalls = []middleware.ToolCall{{Name: "h", Arguments: `{}`}}
 			body := encodeResponse(t, resp)
-			codectest.Expect(t, "after", body)
+			casefile.Expect(t, "after", body)
 			require.Equal(t, middleware.FinishToolCalls, decodeResponse(t, replace(body, `"done":true`, `"done":true,"done_reason":"stop"`)).FinishReason)
 		})
 	}
@@ -248,10 +248,10 @@ func TestEncodeResponseAdds(t *testing.T) {
 // A line that is put in speaks of the model as the others then do.
 func TestEncodeResponseAddsALineOfTheModel(t *testing.T) {
 	t.Parallel()
-	resp := decodeResponse(t, codectest.Body(t, "before"))
+	resp := decodeResponse(t, casefile.Body(t, "before"))
 	resp.Model = "n"
 	resp.Message.ToolCalls = []middleware.ToolCall{{Name: "h", Arguments: `{}`}}
-	codectest.Expect(t, "after", encodeResponse(t, resp))
+	casefile.Expect(t, "after", encodeResponse(t, resp))
 }
 
 // Usage is written where there are figures, a missing one beside the other,

@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 func TestStreamShows(t *testing.T) {
@@ -103,7 +103,7 @@ func readStream(t require.TestingT, body string) (codec.Stream, int, *middleware
 
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	stream := codectest.Body(t, "before")
+	stream := casefile.Body(t, "before")
 	s, safe, resp := readStream(t, stream)
 	for _, sent := range []int{0, safe} {
 		rest, err := s.Rest(sent, resp)
@@ -119,7 +119,7 @@ func TestRestOfItsOwn(t *testing.T) {
 		mended.Usage.Output = 8
 		rest, err = s.Rest(sent, mended)
 		require.NoError(t, err)
-		codectest.Expect(t, "after", stream[:sent]+string(rest))
+		casefile.Expect(t, "after", stream[:sent]+string(rest))
 	}
 	retold := resp.Clone()
 	retold.Message.Parts[1].Text = "x"

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const plainMessage = `{"id":"msg","type":"message","role":"assistant","status":"completed","content":[{"type":"output_text","text":"Hi.","annotations":[],"logprobs":[{"token":"Hi."}]}]}`
@@ -101,15 +101,15 @@ func TestEditedAnswers(t *testing.T) {
 		"filtered no more":         func(r resp) { r.FinishReason = middleware.FinishStop },
 		"filtered now":             func(r resp) { r.FinishReason = middleware.FinishFilter },
 	}
-	codectest.EachHasAFile(t, maps.Keys(edits))
+	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			resp := decodeResponse(t, codectest.Body(t, "before"))
+			resp := decodeResponse(t, casefile.Body(t, "before"))
 			edit(resp)
 			out, err := format.EncodeResponse(resp)
 			require.NoError(t, err)
-			codectest.Expect(t, "after", string(out))
+			casefile.Expect(t, "after", string(out))
 			again, err := format.EncodeResponse(throughJSON(t, resp))
 			require.NoError(t, err)
 			require.Equal(t, string(out), string(again), "stored in between")

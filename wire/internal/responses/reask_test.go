@@ -7,9 +7,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 const (
@@ -46,13 +46,13 @@ func TestReask(t *testing.T) {
 		"reasoning that nobody kept", "reasoning that the provider says it did not keep", "reasoning that was given away",
 		"reasoning in the open", "reasoning in the request itself",
 	}
-	codectest.EachHasAFile(t, slices.Values(cases))
+	casefile.OneForEach(t, slices.Values(cases))
 	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := encodeReask(t, codectest.Body(t, "request"), decodeResponse(t, codectest.Body(t, "answer")))
+			out, err := encodeReask(t, casefile.Body(t, "request"), decodeResponse(t, casefile.Body(t, "answer")))
 			require.NoError(t, err)
-			codectest.Expect(t, "reask", out)
+			casefile.Expect(t, "reask", out)
 			again, err := editRequest(t, out, func(*middleware.Request) {})
 			require.NoError(t, err)
 			require.Equal(t, out, again)

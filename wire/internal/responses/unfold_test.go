@@ -6,8 +6,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/wire/internal/codectest"
 )
 
 // The end of some streams names only some of the items. After a change it names
@@ -36,11 +36,11 @@ func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
 // or goes before it.
 func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
 	t.Parallel()
-	resp := decodeResponse(t, codectest.Body(t, "before"))
+	resp := decodeResponse(t, casefile.Body(t, "before"))
 	resp.Usage.Input = 11
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
-	codectest.Expect(t, "after", string(out))
+	casefile.Expect(t, "after", string(out))
 }
 
 // The events of one item may stand among those of another. The first ones are

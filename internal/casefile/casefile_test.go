@@ -1,4 +1,4 @@
-package codectest
+package casefile
 
 import (
 	"os"
@@ -30,7 +30,7 @@ func TestCaseFile(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, file, string(written))
 	})
-	EachHasAFile(t, slices.Values([]string{"every: body"}))
+	OneForEach(t, slices.Values([]string{"every: body"}))
 
 	require.NoError(t, os.Rename(path, filepath.Join(dir, "testdata", t.Name()+".txtar")))
 	for name, body := range bodies {

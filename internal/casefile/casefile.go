@@ -1,4 +1,27 @@
-package codectest
+// Package casefile keeps what a test reads, and what it expects, in a file for each
+// of its cases: testdata/TestEdit/no-calls.txtar for "TestEdit/no calls". A reader
+// sees the whole stream before and after an edit, and a diff of the file is a diff
+// of what the code writes.
+//
+//	resp := decode(casefile.Body(t, "before"))
+//	edit(resp)
+//	casefile.Expect(t, "after", encode(resp))
+//
+// A file has the form of txtar:
+//
+//	-- before --
+//	data: {"id":"r1"}
+//
+//	-- after --
+//	data: {"id":"r2"}
+//
+// The line end in front of a header, and the last one, do not belong to a body.
+// What an editor does not show has a symbol: ␍ is a carriage return, and ␠ is the
+// last space of a line that ends with spaces.
+//
+// A new case is an edit in the test and a file with "before"; go test -update
+// writes "after". It is for tests only.
+package casefile
 
 import (
 	"flag"
@@ -13,17 +36,6 @@ import (
 
 var update = flag.Bool("update", false, "write the expected bodies in testdata anew")
 
-// The bodies of a test stand in a file of its own, in the form of txtar:
-//
-//	-- before --
-//	data: {"id":"r1"}
-//
-//	-- after --
-//	data: {"id":"r2"}
-//
-// The line end in front of a header, and the last one, do not belong to a body.
-// What an editor does not show has a symbol: ␍ is a carriage return, and ␠ is the
-// last space of a line that ends with spaces.
 var (
 	header      = regexp.MustCompile(`(?m)^-- (.+) --\n`)
 	toSymbols   = strings.NewReplacer("\r", "␍", " \n", "␠\n")
@@ -31,8 +43,7 @@ var (
 	notInNames  = regexp.MustCompile(`[^A-Za-z0-9]+`)
 )
 
-// path returns the file of a test: testdata/TestEdit/no-calls.txtar for
-// "TestEdit/no calls".
+// path returns the file of a test.
 func path(test string) string {
 	test, name, _ := strings.Cut(test, "/")
 	return filepath.Join("testdata", test, notInNames.ReplaceAllString(name, "-")) + ".txtar"
@@ -72,9 +83,9 @@ func Expect(t testing.TB, name, got string) {
 	}
 }
 
-// EachHasAFile fails the test if its folder does not hold one file for each of
+// OneForEach fails the test if its folder does not hold one file for each of
 // the cases, and no other.
-func EachHasAFile(t testing.TB, cases iter.Seq[string]) {
+func OneForEach(t testing.TB, cases iter.Seq[string]) {
 	t.Helper()
 	files, _ := filepath.Glob(filepath.Join("testdata", t.Name(), "*"))
 	for c := range cases {
