@@ -1,5 +1,9 @@
 // Command toolmend validates and repairs the tool calls of language models.
 //
+//	toolmend serve --upstream https://api.anthropic.com
+//
+// runs a gateway between agents and a provider, and
+//
 //	toolmend check calls.jsonl
 //
 // prints how many of the calls in a log are valid, and what is wrong with the
@@ -28,21 +32,18 @@ const help = `toolmend validates and repairs the tool calls of language models.
 
 usage:
 
+  toolmend serve --upstream URL    run the gateway between agents and a provider
   toolmend check [flags] FILE...   validate the calls in recorded turns
   toolmend version                 show the version
-  toolmend help                    show this text
-  toolmend check -h                show the flags of check
+  toolmend help [COMMAND]          show this text, or that of a command
 
-To validate and repair calls while your program runs, use the library:
+To validate and repair calls inside a Go program, use the library:
 https://pkg.go.dev/github.com/toolmend/toolmend
 `
 
-// main handles interrupts and the exit code. Tests call run.
+// main handles the exit code. Tests call run.
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	code := run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
 // run is the whole program. It returns the exit code.
@@ -52,17 +53,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return exitFailed
 	}
 	switch args[0] {
+	case "serve":
+		return runServe(ctx, args[1:], stdout, stderr)
 	case "check":
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
 		return runCheck(ctx, args[1:], stdin, stdout, stderr)
+	case "version", "-version", "--version":
+		fmt.Fprintln(stdout, version())
+		return exitOK
 	case "help", "-h", "-help", "--help":
-		if len(args) > 1 && args[1] == "check" {
-			return runCheck(ctx, []string{"-h"}, stdin, stdout, stderr)
+		if len(args) > 1 && args[1] != "help" && args[1] != "version" {
+			return run(ctx, []string{args[1], "-h"}, stdin, stdout, stderr)
 		}
 		fmt.Fprint(stdout, help)
-		return exitOK
-	}
-	if args[0] == "version" || args[0] == "-version" || args[0] == "--version" {
-		fmt.Fprintln(stdout, version())
 		return exitOK
 	}
 	fmt.Fprintf(stderr, "toolmend: unknown command %q\n\n%s", args[0], help)

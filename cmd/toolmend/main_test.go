@@ -99,6 +99,7 @@ func TestGolden(t *testing.T) {
 		"calls.jsonl":   {"check", "-json", "@/log.jsonl"},
 		"help.txt":      {"help"},
 		"checkhelp.txt": {"check", "-h"},
+		"servehelp.txt": {"help", "serve"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// Defaults of what the gateway leaves to its server.
+const (
+	defaultListen = "127.0.0.1:7777"
+	defaultDrain  = gateway.Duration(30 * time.Second)
+)
+
+// config is the configuration file: that of the gateway, and what its server
+// needs.
+type config struct {
+	gateway.Config
+
+	// TLSCert and TLSKey are files in PEM form. Both or none are set. They are
+	// read again with the configuration.
+	TLSCert string `toml:"tls_cert,omitempty"`
+	TLSKey  string `toml:"tls_key,omitempty"`
+	// DrainTimeout limits how long requests that have begun may take after the
+	// signal to stop. "off" waits for all of them.
+	DrainTimeout gateway.Duration `toml:"drain_timeout,omitempty"`
+	LogLevel     string           `toml:"log_level,omitempty"` // debug, info, warn or error; default info
+}
+
+// setDefaults fills in what has no other default.
+func (c *config) setDefaults() {
+	c.Listen = cmp.Or(c.Listen, defaultListen)
+	c.Mode = cmp.Or(c.Mode, gateway.Enforce)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, defaultDrain)
+	c.LogLevel = cmp.Or(c.LogLevel, "info")
+}
+
+// validate returns the first invalid field as an error that begins with its key.
+func (c *config) validate() error {
+	if err := c.Validate(); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), "gateway: "))
+	}
+	if _, ok := levels[c.LogLevel]; !ok {
+		return fmt.Errorf("log_level: must be debug, info, warn or error, got %q", c.LogLevel)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return errors.New("tls_cert: tls_cert and tls_key need each other")
+	}
+	if c.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+			return fmt.Errorf("tls_cert: %w", err)
+		}
+	}
+	return nil
+}
+
+// readConfig reads a file. A key that config does not have is an error. The
+// second result is the text of the file.
+func readConfig(path string) (config, []byte, error) {
+	var c config
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	err = toml.NewDecoder(bytes.NewReader(doc)).DisallowUnknownFields().Decode(&c)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		var all []error
+		for i := range unknown.Errors {
+			e := &unknown.Errors[i]
+			row, column := e.Position()
+			all = append(all, fmt.Errorf("%s:%d:%d: unknown key %s", path, row, column, strings.Join(e.Key(), ".")))
+		}
+		return c, doc, errors.Join(all...)
+	case errors.As(err, &wrong):
+		row, column := wrong.Position()
+		return c, doc, fmt.Errorf("%s:%d:%d: %s%s", path, row, column, prefixed(wrong.Key()), strings.TrimPrefix(wrong.Error(), "toml: "))
+	case err != nil:
+		return c, doc, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, doc, nil
+}
+
+func prefixed(key toml.Key) string {
+	if len(key) == 0 {
+		return ""
+	}
+	return strings.Join(key, ".") + ": "
+}
+
+// reference is a part of a header value that holds no secret: the name of an
+// environment variable, or of a scheme in front of it.
+var reference = regexp.MustCompile(`^([A-Za-z]+ )?\$\{[^}]+\}$`)
+
+// hidden takes the place of a header value that may be a secret. A file with it
+// does not start, because no such variable is set.
+const hidden = "${HIDDEN_VALUE}"
+
+// printConfig writes c as TOML, without secrets.
+func printConfig(w io.Writer, c config) error {
+	c.Upstreams = append([]gateway.Upstream(nil), c.Upstreams...)
+	for i := range c.Upstreams {
+		set := map[string]string{}
+		for name, value := range c.Upstreams[i].Headers.Set {
+			if !reference.MatchString(value) {
+				value = hidden
+			}
+			set[name] = value
+		}
+		c.Upstreams[i].Headers.Set = set
+	}
+	return toml.NewEncoder(w).Encode(c)
+}

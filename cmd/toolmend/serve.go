@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// levels are the values of log_level.
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// runServe is `toolmend serve`. It stops when ctx ends, as it does at SIGTERM.
+func runServe(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	code, err := serve(ctx, args, stdout, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, serveHelp)
+		return exitOK
+	case err != nil:
+		text := strings.ReplaceAll(err.Error(), "\n", "\ntoolmend serve: ") // one error a line
+		fmt.Fprintf(stderr, "toolmend serve: %s\n", strings.TrimPrefix(text, "gateway: "))
+		var usage *usageError
+		if errors.As(err, &usage) {
+			fmt.Fprintln(stderr, "See toolmend serve -h.")
+		}
+	}
+	return code
+}
+
+// usageError is the error of a wrong command line.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// serve returns the exit code, and the error because of which the gateway did
+// not start or stopped.
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	f, err := parseServe(args)
+	if err != nil {
+		return exitFailed, &usageError{err}
+	}
+	c, err := f.load()
+	switch {
+	case err != nil:
+		return exitFailed, err
+	case f.print:
+		if err := printConfig(stdout, c); err != nil {
+			return exitFailed, err
+		}
+		return exitOK, nil
+	case f.check:
+		fmt.Fprintln(stdout, "the configuration is valid")
+		return exitOK, nil
+	}
+	signals, stop := listenForSignals()
+	defer stop()
+	level := new(slog.LevelVar)
+	level.Set(levels[c.LogLevel])
+	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	g, err := gateway.New(c.Config, gateway.Options{Logger: log})
+	if err != nil {
+		return exitFailed, err
+	}
+	defer g.Close()
+	listener, err := listen("listen", c.Listen)
+	if err != nil {
+		return exitFailed, err
+	}
+	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
+	writeStart(stderr, c, listener.Addr())
+	if !s.run(ctx, listener) {
+		return exitInvalid, nil
+	}
+	return exitOK, nil
+}
+
+// listen opens the address of the key. Its error says what to do.
+func listen(key, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, addressInUse):
+		return nil, fmt.Errorf("%s: another program listens on %s; stop it, or choose another port", key, addr)
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s: not allowed to listen on %s; choose a port above 1023", key, addr)
+	}
+	return nil, fmt.Errorf("%s: %w; choose an address of this machine, such as %s", key, err, defaultListen)
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lines is a writer that a test reads while the program writes to it.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+	more chan struct{} // gets a value after each write
+}
+
+func newLines() *lines { return &lines{more: make(chan struct{}, 1)} }
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.more <- struct{}{}:
+	default:
+	}
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// await returns what was written when it contains text for the nth time.
+func (l *lines) await(t *testing.T, text string, n int) string {
+	t.Helper()
+	limit := time.After(30 * time.Second)
+	for {
+		if s := l.String(); strings.Count(s, text) >= n {
+			return s
+		}
+		select {
+		case <-l.more:
+		case <-limit:
+			require.Fail(t, "not written in time", "%q in\n%s", text, l.String())
+		}
+	}
+}
+
+// address returns the address of the log line "ready".
+func (l *lines) address(t *testing.T) string {
+	t.Helper()
+	out := l.await(t, `"msg":"ready"`, 1)
+	for line := range strings.Lines(out) {
+		var record struct{ Msg, Address string }
+		if json.Unmarshal([]byte(line), &record) == nil && record.Msg == "ready" {
+			return record.Address
+		}
+	}
+	require.Fail(t, "no address", out)
+	return ""
+}
+
+// serving is a gateway in this process.
+type serving struct {
+	address string
+	stderr  *lines
+	stop    context.CancelFunc
+	code    chan int
+}
+
+// startServe starts `toolmend serve` on a free port. It stops with the test.
+func startServe(t *testing.T, args ...string) *serving {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	s := &serving{stderr: newLines(), stop: stop, code: make(chan int, 1)}
+	go func() {
+		s.code <- run(ctx, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...), strings.NewReader(""), io.Discard, s.stderr)
+		close(s.code)
+	}()
+	t.Cleanup(func() {
+		stop()
+		<-s.code
+	})
+	s.address = s.stderr.address(t)
+	return s
+}
+
+// upstreamSaying returns a server that answers every request with text.
+func upstreamSaying(t *testing.T, text string) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, text+" "+r.Method+" "+r.URL.Path)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+func get(t *testing.T, c *http.Client, url string) string {
+	t.Helper()
+	resp, err := c.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return string(body)
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	s := startServe(t, "--upstream", upstreamSaying(t, "upstream")+"/v1/", "-mode", "observe")
+	require.Equal(t, "upstream GET /v1/models", get(t, http.DefaultClient, "http://"+s.address+"/v1/models"))
+	s.stop()
+	require.Equal(t, exitOK, <-s.code)
+}
+
+// TestStartMessage holds what a new user reads.
+func TestStartMessage(t *testing.T) {
+	t.Parallel()
+	for name, args := range map[string][]string{
+		"start.txt":     {"--upstream", "https://api.example.com/v1", "--mode", "repair"},
+		"startfile.txt": {"--config", filepath.Join("testdata", "start.toml")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startServe(t, args...)
+			text, _, _ := strings.Cut(s.stderr.String(), "{")
+			_, port, err := net.SplitHostPort(s.address)
+			require.NoError(t, err)
+			golden(t, name, strings.ReplaceAll(text, port, "7777"))
+		})
+	}
+}
+
+func TestServeErrors(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = taken.Close() }) // after the parallel cases
+	const url = "https://api.example.com"
+	for name, c := range map[string]struct {
+		args []string
+		want string
+	}{
+		"no upstream":       {nil, "no upstream; say where requests go, such as --upstream https://api.anthropic.com, or name a file with --config\nSee toolmend serve -h."},
+		"argument":          {[]string{url}, `unexpected argument "https://api.example.com"; the provider is --upstream URL`},
+		"flag":              {[]string{"--port", "1"}, "flag provided but not defined: -port"},
+		"address in use":    {[]string{"--upstream", url, "--listen", taken.Addr().String()}, "another program listens on " + taken.Addr().String() + "; stop it, or choose another port"},
+		"address of nobody": {[]string{"--upstream", url, "--listen", "127.0.0.1:99999"}, "invalid port; choose an address of this machine, such as 127.0.0.1:7777"},
+		"no port":           {[]string{"--upstream", url, "--listen", "localhost"}, "listen: address localhost: missing port in address"},
+		"mode":              {[]string{"--upstream", url, "--mode", "strict"}, `mode: must be one of "enforce", "observe", "repair", got "strict"`},
+		"url":               {[]string{"--upstream", "api.example.com"}, "url: must be absolute, with http or https"},
+		"no file":           {[]string{"--config", "@/none.toml"}, "cannot read the configuration: open @/none.toml: "},
+		"both":              {[]string{"--config", "testdata/start.toml", "--upstream", url}, "testdata/start.toml has upstreams already; leave out the flag, or the tables [[upstream]]"},
+		"environment":       {[]string{"--config", "testdata/serve.toml"}, "the environment variable PROVIDER_KEY is not set"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := exec(t, t.TempDir(), "", append([]string{"serve"}, c.args...)...)
+			require.Equal(t, exitFailed, got.code)
+			require.Contains(t, got.errOut, c.want)
+			require.True(t, strings.HasPrefix(got.errOut, "toolmend serve: "), got.errOut)
+			require.NotContains(t, got.errOut, "gateway: ")
+		})
+	}
+}
+
+// TestServeHTTP2 holds that clients may speak HTTP/2 with and without TLS, and
+// HTTP/1.1.
+func TestServeHTTP2(t *testing.T) {
+	t.Parallel()
+	upstream := upstreamSaying(t, "u")
+	cert, key, roots := certificate(t)
+	file := filepath.Join(t.TempDir(), "tls.toml")
+	require.NoError(t, os.WriteFile(file, []byte("tls_cert = '"+cert+"'\ntls_key = '"+key+"'\n[[upstream]]\nurl = '"+upstream+"'\n"), 0o600))
+	plain, secure := startServe(t, "--upstream", upstream), startServe(t, "--config", file)
+	require.Contains(t, secure.stderr.String(), "https://127.0.0.1:")
+	for name, c := range map[string]struct {
+		base  string
+		allow func(*http.Protocols)
+		want  int
+	}{
+		"HTTP/1.1":          {"http://" + plain.address, func(p *http.Protocols) { p.SetHTTP1(true) }, 1},
+		"HTTP/2":            {"http://" + plain.address, func(p *http.Protocols) { p.SetUnencryptedHTTP2(true) }, 2},
+		"HTTP/1.1 over TLS": {"https://" + secure.address, func(p *http.Protocols) { p.SetHTTP1(true) }, 1},
+		"HTTP/2 over TLS":   {"https://" + secure.address, func(p *http.Protocols) { p.SetHTTP2(true) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := &http.Transport{Protocols: new(http.Protocols), TLSClientConfig: &tls.Config{RootCAs: roots}}
+			defer tr.CloseIdleConnections()
+			c.allow(tr.Protocols)
+			resp, err := (&http.Client{Transport: tr}).Get(c.base + "/x")
+			require.NoError(t, err)
+			defer resp.Body.Close()
+			require.Equal(t, c.want, resp.ProtoMajor)
+			require.Equal(t, http.StatusOK, resp.StatusCode)
+		})
+	}
+}

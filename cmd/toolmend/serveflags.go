@@ -1,0 +1,141 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+const serveHelp = `usage: toolmend serve --upstream URL [flags]
+       toolmend serve --config FILE [flags]
+
+Runs a gateway between agents and a provider. An agent uses it by its base URL.
+The gateway validates each tool call against the schema that the agent sent,
+repairs mistakes that have only one possible fix, and asks the model again about
+the rest. All other requests pass unchanged.
+
+flags:
+
+  --upstream URL   the provider or server, such as https://api.anthropic.com.
+                   A final /v1 is left out, because clients send it
+  --listen ADDR    the address to listen on (default: 127.0.0.1:7777)
+  --mode MODE      what happens to model calls, for upstreams and models for
+                   which the file sets no mode:
+                     enforce   validate, repair, ask the model again (default)
+                     repair    validate and repair, without a second model call
+                     observe   change nothing, count what the others would do
+  --record FILE    write the answers of the upstream to FILE, in the form that
+                   toolmend check reads
+  --config FILE    the configuration, in TOML. Flags replace its values
+  --check-config   validate the configuration and exit
+  --print-config   print the configuration in force as TOML and exit. Header
+                   values that are not taken from the environment are hidden
+
+signals:
+
+  SIGTERM, SIGINT  stop: finish the requests that have begun, for at most
+                   drain_timeout (default: 30s). A second signal stops at once
+  SIGHUP           read the configuration again. Requests that have begun keep the
+                   one that they began with. On Windows the gateway reads the file
+                   again when it changes
+
+exit code:
+
+  0   stopped after the last request, or the configuration is valid
+  1   stopped, and requests were cut off
+  2   could not start, or the configuration or the command line is wrong
+
+example:
+
+  toolmend serve --upstream https://api.anthropic.com
+  ANTHROPIC_BASE_URL=http://127.0.0.1:7777 claude
+`
+
+// serveFlags is the command line of serve.
+type serveFlags struct {
+	upstream, listen, mode, record string // "" means not given
+	config                         string // path; "" means no file
+	check, print                   bool
+}
+
+// parseServe reads the command line. The error is flag.ErrHelp if help was
+// requested.
+func parseServe(args []string) (serveFlags, error) {
+	var f serveFlags
+	fs := newFlags("serve")
+	fs.StringVar(&f.upstream, "upstream", "", "")
+	fs.StringVar(&f.listen, "listen", "", "")
+	fs.StringVar(&f.mode, "mode", "", "")
+	fs.StringVar(&f.record, "record", "", "")
+	fs.StringVar(&f.config, "config", "", "")
+	fs.BoolVar(&f.check, "check-config", false, "")
+	fs.BoolVar(&f.print, "print-config", false, "")
+	if err := fs.Parse(args); err != nil {
+		return f, err
+	}
+	switch {
+	case fs.NArg() > 0:
+		return f, fmt.Errorf("unexpected argument %q; the provider is --upstream URL", fs.Arg(0))
+	case f.upstream == "" && f.config == "":
+		return f, errors.New("no upstream; say where requests go, such as --upstream https://api.anthropic.com, or name a file with --config")
+	}
+	return f, nil
+}
+
+// newFlags returns a set of flags that prints nothing.
+func newFlags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	return fs
+}
+
+// load returns the configuration of the file and the flags, valid.
+func (f serveFlags) load() (config, error) {
+	var c config
+	var doc []byte
+	if f.config != "" {
+		var err error
+		if c, doc, err = readConfig(f.config); err != nil {
+			return c, err
+		}
+	}
+	if err := f.apply(&c); err != nil {
+		return c, err
+	}
+	if err := c.validate(); err != nil {
+		return c, located(f.config, doc, err)
+	}
+	return c, nil
+}
+
+// apply puts the values of the flags into c, and the defaults of what serve
+// itself needs.
+func (f serveFlags) apply(c *config) error {
+	if f.upstream != "" {
+		if len(c.Upstreams) > 0 {
+			return fmt.Errorf("--upstream %s: %s has upstreams already; leave out the flag, or the tables [[upstream]]", f.upstream, f.config)
+		}
+		c.Upstreams = []gateway.Upstream{{URL: withoutV1(f.upstream)}}
+	}
+	for _, v := range []struct {
+		flag string
+		to   *string
+	}{{f.listen, &c.Listen}, {f.mode, (*string)(&c.Mode)}, {f.record, &c.Record.File}} {
+		if v.flag != "" {
+			*v.to = v.flag
+		}
+	}
+	c.setDefaults()
+	return nil
+}
+
+// withoutV1 returns a provider's URL without the part of the path that clients
+// send.
+func withoutV1(url string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimRight(url, "/"), "/v1"), "/")
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// Limits on clients. A request and its answer may take as long as they need.
+const (
+	headerTimeout  = 10 * time.Second // from the first byte of a connection or a request to the end of the headers
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// server is a running `toolmend serve`.
+type server struct {
+	flags   serveFlags
+	config  config // that of the start
+	gateway *gateway.Gateway
+	log     *slog.Logger
+	level   *slog.LevelVar
+	signals <-chan os.Signal
+	cert    atomic.Pointer[tls.Certificate]
+}
+
+// run serves until ctx ends or a signal stops it. It returns whether all
+// requests that had begun were finished.
+func (s *server) run(ctx context.Context, l net.Listener) bool {
+	failed := make(chan error, 1)
+	srv := s.newServer(s.gateway)
+	if s.config.TLSCert == "" {
+		go func() { failed <- srv.Serve(l) }()
+	} else {
+		if err := s.loadCert(s.config); err != nil {
+			s.log.Error("stopped: cannot read the certificate", "error", err)
+			return false
+		}
+		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.cert.Load(), nil }}
+		go func() { failed <- srv.ServeTLS(l, "", "") }()
+	}
+	s.log.Info("ready", "address", l.Addr().String())
+	changed, stop := watchConfig(s.flags.config)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return s.drain(srv)
+		case err := <-failed:
+			s.log.Error("stopped: the listener failed", "error", err)
+			return false
+		case <-changed:
+			s.reload()
+		case signal := <-s.signals:
+			if !isReload(signal) {
+				return s.drain(srv)
+			}
+			s.reload()
+		}
+	}
+}
+
+// newServer returns a server with the limits on clients.
+func (s *server) newServer(h http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+}
+
+// loadCert reads the certificate of c.
+func (s *server) loadCert(c config) error {
+	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err == nil {
+		s.cert.Store(&cert)
+	}
+	return err
+}
+
+// reload reads the configuration again. After an error the gateway keeps the
+// one that it has.
+func (s *server) reload() {
+	c, err := s.flags.load()
+	if err == nil {
+		err = s.gateway.Reload(c.Config)
+	}
+	if err == nil && c.TLSCert != "" && s.config.TLSCert != "" {
+		err = s.loadCert(c)
+	}
+	if err != nil {
+		s.log.Error("configuration not reloaded: the previous one stays in force", "error", err)
+		return
+	}
+	s.level.Set(levels[c.LogLevel])
+	for _, k := range []struct{ key, old, now string }{
+		{"listen", s.config.Listen, c.Listen},
+		{"admin_listen", s.config.AdminListen, c.AdminListen},
+		{"tls_cert", s.config.TLSCert, c.TLSCert},
+	} {
+		if k.old != k.now && (k.key != "tls_cert" || (k.old == "") != (k.now == "")) {
+			s.log.Warn("a changed key needs a restart", "key", k.key, "in_force", k.old, "file", k.now)
+		}
+	}
+	s.log.Info("configuration reloaded", "file", s.flags.config)
+}
+
+// drain stops the server: no new requests, and time for those that have begun.
+// It returns whether they were finished. A further signal that is not a reload
+// ends them.
+func (s *server) drain(srv *http.Server) bool {
+	limit := time.Duration(s.config.DrainTimeout)
+	ctx, cancel := context.WithCancel(context.Background())
+	if s.config.DrainTimeout != gateway.Off {
+		ctx, cancel = context.WithTimeout(context.Background(), limit)
+	}
+	defer cancel()
+	s.log.Info("stopping: waiting for the requests that have begun", "limit", s.config.DrainTimeout.String())
+	done := make(chan error, 1)
+	go func() { done <- srv.Shutdown(ctx) }()
+	for {
+		select {
+		case err := <-done:
+			if err == nil {
+				s.log.Info("stopped")
+				return true
+			}
+			_ = srv.Close()
+			s.log.Warn("stopped: requests were cut off")
+			return false
+		case signal := <-s.signals:
+			if !isReload(signal) {
+				cancel()
+			}
+		}
+	}
+}

@@ -1,0 +1,150 @@
+//go:build !windows
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// asProgram makes the test binary run main instead of the tests.
+const asProgram = "TOOLMEND_TEST_AS_PROGRAM"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+// program is `toolmend serve` as a process of its own, which gets real signals.
+type program struct {
+	*osexec.Cmd
+	address string
+	stderr  *lines
+}
+
+// startProgram starts the program. It ends with the test.
+func startProgram(t *testing.T, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: osexec.CommandContext(t.Context(), os.Args[0], append([]string{"serve"}, args...)...), stderr: newLines()}
+	p.Env = append(os.Environ(), asProgram+"=1")
+	p.Stderr = p.stderr
+	require.NoError(t, p.Start())
+	t.Cleanup(func() {
+		if p.ProcessState == nil {
+			_ = p.Process.Kill()
+			_ = p.Wait()
+		}
+	})
+	p.address = p.stderr.address(t)
+	return p
+}
+
+// end returns the exit code.
+func (p *program) end(t *testing.T) int {
+	t.Helper()
+	err := p.Wait()
+	if p.ProcessState.Exited() {
+		return p.ProcessState.ExitCode()
+	}
+	require.NoError(t, err)
+	return -1
+}
+
+// writeFile replaces a file as editors and tools do.
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(path+".new", []byte(text), 0o600))
+	require.NoError(t, os.Rename(path+".new", path))
+}
+
+func TestReload(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "c.toml")
+	file := func(listen, upstream string) string {
+		return fmt.Sprintf("listen = %q\n[[upstream]]\nurl = %q\n", listen, upstream)
+	}
+	one, two := upstreamSaying(t, "one"), upstreamSaying(t, "two")
+	writeFile(t, path, file("127.0.0.1:0", one))
+	p := startProgram(t, "--config", path)
+	ask := func() string { return get(t, http.DefaultClient, "http://"+p.address+"/x") }
+	require.Equal(t, "one GET /x", ask())
+
+	writeFile(t, path, file("127.0.0.1:0", two))
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	p.stderr.await(t, `"msg":"configuration reloaded"`, 1)
+	require.Equal(t, "two GET /x", ask())
+
+	writeFile(t, path, "listen = 1\n")
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	out := p.stderr.await(t, `"msg":"configuration not reloaded: the previous one stays in force"`, 1)
+	require.Contains(t, out, path+":1:10: listen: ")
+	require.Equal(t, "two GET /x", ask())
+
+	writeFile(t, path, file("127.0.0.1:1", one))
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	out = p.stderr.await(t, `"msg":"configuration reloaded"`, 2)
+	require.Contains(t, out, `"msg":"a changed key needs a restart","key":"listen"`)
+	require.Equal(t, "one GET /x", ask())
+
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, p.end(t))
+}
+
+// TestDrain holds that the first signal waits for requests that have begun and
+// takes no new ones, and that the second one cuts them off.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	for _, second := range []bool{false, true} {
+		t.Run(fmt.Sprintf("second=%v", second), func(t *testing.T) {
+			t.Parallel()
+			begun, release := make(chan struct{}), make(chan struct{})
+			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				close(begun)
+				select {
+				case <-release:
+				case <-r.Context().Done():
+				}
+				_, _ = io.WriteString(w, "whole")
+			}))
+			defer up.Close()
+			p := startProgram(t, "--upstream", up.URL, "--listen", "127.0.0.1:0")
+			answer := make(chan string, 1)
+			go func() {
+				resp, err := http.Get("http://" + p.address + "/slow")
+				if err != nil {
+					answer <- "cut off"
+					return
+				}
+				defer resp.Body.Close()
+				var body bytes.Buffer
+				_, _ = body.ReadFrom(resp.Body)
+				answer <- body.String()
+			}()
+			<-begun
+			require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+			p.stderr.await(t, `"msg":"stopping: waiting for the requests that have begun"`, 1)
+			if second {
+				require.NoError(t, p.Process.Signal(os.Interrupt))
+				require.Equal(t, exitInvalid, p.end(t))
+				require.Equal(t, "cut off", <-answer)
+				require.Contains(t, p.stderr.String(), "requests were cut off")
+				return
+			}
+			close(release)
+			require.Equal(t, exitOK, p.end(t))
+			require.Equal(t, "whole", <-answer)
+		})
+	}
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// modeSays are the modes in words.
+var modeSays = map[gateway.Mode]string{
+	gateway.Enforce: "validates and repairs tool calls, and asks the model again",
+	gateway.Repair:  "validates and repairs tool calls, without a second model call",
+	gateway.Observe: "changes nothing, and counts what the other modes would do",
+}
+
+// writeStart tells the user what to set in the agent.
+func writeStart(w io.Writer, c config, addr net.Addr) {
+	base := baseURL(c, addr)
+	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
+	for _, u := range c.Upstreams {
+		to := u.URL
+		if u.Mode != "" {
+			to += " (mode " + string(u.Mode) + ")"
+		}
+		fmt.Fprintf(t, "  %s%s\tto %s\n", base, u.Prefix, to)
+	}
+	t.Flush()
+	var others []string
+	for _, m := range []gateway.Mode{gateway.Enforce, gateway.Repair, gateway.Observe} {
+		if m != c.Mode {
+			others = append(others, "--mode "+string(m))
+		}
+	}
+	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeSays[c.Mode], strings.Join(others, " or "))
+	fmt.Fprint(w, "\nSet in the agent:\n\n")
+	at := base + first(c.Upstreams).Prefix
+	for _, a := range [][2]string{
+		{"Claude Code", "ANTHROPIC_BASE_URL=" + at + " claude"},
+		{"qwen-code", "OPENAI_BASE_URL=" + at + "/v1 qwen --auth-type openai"},
+		{"OpenAI SDKs", "OPENAI_BASE_URL=" + at + "/v1"},
+		{"Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
+	} {
+		fmt.Fprintf(t, "  %s\t%s\n", a[0], a[1])
+	}
+	t.Flush()
+	fmt.Fprintln(w)
+}
+
+// first returns the upstream that the start message uses as the example.
+func first(upstreams []gateway.Upstream) gateway.Upstream {
+	for _, u := range upstreams {
+		if u.Default {
+			return u
+		}
+	}
+	return upstreams[0]
+}
+
+// baseURL returns the address for clients on this machine.
+func baseURL(c config, addr net.Addr) string {
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	host, port, _ := net.SplitHostPort(addr.String())
+	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, port)
+}
