@@ -16,28 +16,29 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Endpoint is where a model is served. The zero Endpoint is the provider's own
-// address, without a key.
+// Endpoint is the address of a model. The zero value is the provider's own address,
+// without a key.
 type Endpoint struct {
-	// URL is the address below which the provider's paths begin, such as
-	// https://gateway.example/v1; "" is the provider's own.
+	// URL is the address to which the provider's paths are appended, such as
+	// https://gateway.example/v1. "" means the provider's own.
 	URL string
-	// Key is sent as the provider wants it, in a header; "" sends none.
+	// Key is sent in the header that the provider expects; "" sends none.
 	Key string
-	// Model is for requests that name none: one that names a model asks every
-	// Endpoint for that, a fallback's too.
+	// Model is the model for requests that name none. A model that the request
+	// names is used instead, also by the Endpoint of a fallback.
 	Model string
-	// Client sends the requests; nil is http.DefaultClient. Its redirect
+	// Client sends the requests; nil means http.DefaultClient. Its redirect
 	// policy and cookies are not used.
 	Client *http.Client
-	// Silence is how long the server may send nothing before the call ends with
-	// an error that wraps os.ErrDeadlineExceeded; 0 is 5 minutes,
-	// middleware.Unlimited no bound but that of the context and the client. Other
-	// negative values are an error.
+	// Silence is the longest time without a byte from the server. After it the
+	// call ends with an error that wraps os.ErrDeadlineExceeded. 0 means 5
+	// minutes. middleware.Unlimited means no limit except those of the context
+	// and the client. Other negative values are an error.
 	Silence time.Duration
 }
 
-// Validate returns what is wrong with the endpoint. Codec.Model panics with it.
+// Validate returns the first invalid field as an error, or nil. Codec.Model panics
+// with the same error.
 func (e Endpoint) Validate() error {
 	if e.Silence < 0 && e.Silence != middleware.Unlimited {
 		return fmt.Errorf("wire: Endpoint.Silence: must not be negative, unless it is middleware.Unlimited, got %s", e.Silence)
