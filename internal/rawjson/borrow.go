@@ -2,6 +2,8 @@ package rawjson
 
 import "sync"
 
+// borrowed holds documents whose memory is used again. One that grew large is let go
+// of, so that a single large text does not hold its memory for good.
 var borrowed = sync.Pool{New: func() any { return &Doc{} }}
 
 // Borrow is Parse for a document that is needed for a moment: use must not keep

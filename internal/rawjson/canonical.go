@@ -24,6 +24,8 @@ func (d *Doc) Canonical() string {
 	return b.String()
 }
 
+// canonical writes v. Duplicate keys keep their order, because readers differ on which
+// of them counts. It recurses, within the depth of Limits.
 func canonical(b *strings.Builder, v Value) {
 	switch v.Kind() {
 	case Object:

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Edit replaces text[Start:End] by Text.
+// Edit replaces text[Start:End] by Text. With Start equal to End it inserts Text there;
+// with Text "" it deletes.
 type Edit struct {
 	Start, End int
 	Text       string

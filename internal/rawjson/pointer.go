@@ -87,7 +87,8 @@ type element struct {
 	index int
 }
 
-// Of returns the pointer of v.
+// Of returns the pointer of v. A value before the last one of its array is counted for
+// from the start again.
 func (p *Pointers) Of(v Value) string {
 	parent := v.Parent()
 	if !parent.Exists() {

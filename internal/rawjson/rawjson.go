@@ -3,8 +3,17 @@
 // white space and the spelling of numbers stay as they were.
 //
 // It refuses what [encoding/json.Valid] refuses, and more: text that is not
-// UTF-8, unless Limits.AnyBytes is set, and whatever is past the [Limits]. It never recurses, so depth costs
-// memory only.
+// UTF-8, unless Limits.AnyBytes is set, and whatever is past the [Limits]. The scan
+// does not recurse, so that depth costs memory only.
+//
+// For example, the text {"a": [1, 2.50]} has the values
+//
+//	{"a": [1, 2.50]}    the root
+//	[1, 2.50]           its member a
+//	1, 2.50             the elements
+//
+// A [Value] is a span of the text. What a program changes becomes a list of [Edit]s,
+// which [Apply] makes at once: 2.50 is written again only if it is replaced.
 package rawjson
 
 import "iter"
@@ -31,9 +40,9 @@ func (k Kind) String() string {
 // Doc is a scanned text. It is immutable and safe for concurrent use.
 type Doc struct {
 	text  string
-	nodes []node // in text order: a container, then what it holds
-	dups  []int32
-	index *index // nil: none; see Indexed
+	nodes []node  // in text order: a container, then what it holds
+	dups  []int32 // nodes of members whose key stands earlier in the same object
+	index *index  // nil: none; see Indexed
 }
 
 // node is one value. Offsets are int32: Parse refuses longer texts.
@@ -47,7 +56,9 @@ type node struct {
 	next             int32 // the node after this one and all it holds
 }
 
-// Value is a value in a Doc. The zero Value is absent: its Kind is Invalid.
+// Value is a value in a Doc. The zero Value is absent: its Kind is Invalid. Each method
+// may be called on an absent Value, and returns the zero of its result: so a path of Gets
+// needs one look at its end. Two Values are equal if they are the same place of one Doc.
 type Value struct {
 	doc *Doc
 	i   int32
@@ -83,6 +94,7 @@ func (d *Doc) HoldsEmpty() bool {
 // absent is the node of the zero Value.
 var absent = node{parent: -1}
 
+// node returns what was scanned of v.
 func (v Value) node() *node {
 	if v.doc == nil {
 		return &absent

@@ -34,6 +34,8 @@ func most(text string) int {
 // text may be one long string.
 const maxAhead = 1 << 16
 
+// scanner is one scan of a text. It keeps no stack: the open containers are linked by
+// their parents in the nodes.
 type scanner struct {
 	text   string
 	pos    int
@@ -157,6 +159,7 @@ func (s *scanner) after() (ended bool, err error) {
 	return false, s.unexpected(`"," or "]"`)
 }
 
+// close ends the innermost open container, at its closing bracket.
 func (s *scanner) close() {
 	s.pos++
 	s.depth--
@@ -169,6 +172,8 @@ func (s *scanner) close() {
 	s.open = s.doc.nodes[i].parent
 }
 
+// findDuplicates notes the members of an object whose key stood before. It looks at the
+// object when it has ended, so that it can use one small array for most objects.
 func (s *scanner) findDuplicates(object Value) {
 	const pairwise = 8 // members up to which comparing all pairs is cheaper than a map
 	var first [pairwise]string
@@ -196,6 +201,7 @@ func (s *scanner) findDuplicates(object Value) {
 	}
 }
 
+// key reads the key of a member, up to its value.
 func (s *scanner) key(n *node) error {
 	if s.pos >= len(s.text) || s.text[s.pos] != '"' {
 		return s.unexpected("a property name in double quotes")
@@ -215,6 +221,7 @@ func (s *scanner) key(n *node) error {
 	return nil
 }
 
+// space skips the white space of JSON (RFC 8259, section 2).
 func (s *scanner) space() {
 	for s.pos < len(s.text) {
 		switch s.text[s.pos] {
@@ -234,6 +241,9 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
+// plainEnd returns where the bytes that stand for themselves end, from i on. It is a
+// function of its own so that the compiler keeps its loop tight: most of most texts is
+// read here.
 func plainEnd(text string, i int) int {
 	for i < len(text) && plain[text[i]] {
 		i++
@@ -241,6 +251,8 @@ func plainEnd(text string, i int) int {
 	return i
 }
 
+// str reads a string. escaped says that it has escapes, so that its text is not simply
+// what stands between the quotes.
 func (s *scanner) str() (escaped bool, err error) {
 	for s.pos++; s.pos < len(s.text); {
 		switch c := s.text[s.pos]; {
@@ -267,6 +279,8 @@ func (s *scanner) str() (escaped bool, err error) {
 	return false, &Error{Code: Syntax, Offset: s.pos, What: "the text ends inside a string", AtEnd: true}
 }
 
+// escape reads one escape. A pair of surrogates is two of them: whether they belong
+// together only matters to whoever wants the text.
 func (s *scanner) escape() error {
 	rest := s.text[s.pos+1:]
 	if rest == "" {
@@ -293,10 +307,14 @@ func (s *scanner) escape() error {
 	return &Error{Code: Syntax, Offset: s.pos, What: "an escape that JSON does not have"}
 }
 
+// isHex reports whether c is a hexadecimal digit, in either case.
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
+// number reads a number (RFC 8259, section 6). The limits on digits and exponent are
+// for those who will calculate with it: 1e1000000 is short, and takes a megabyte as an
+// integer.
 func (s *scanner) number() error {
 	start := s.pos
 	if s.text[s.pos] == '-' {
@@ -337,6 +355,7 @@ func (s *scanner) number() error {
 	return nil
 }
 
+// digits skips digits, and returns how many there were.
 func (s *scanner) digits() int {
 	from := s.pos
 	for s.pos < len(s.text) && '0' <= s.text[s.pos] && s.text[s.pos] <= '9' {
@@ -348,6 +367,8 @@ func (s *scanner) digits() int {
 // noWord is what is wrong with a bare word.
 const noWord = "a word other than true, false and null, without double quotes"
 
+// literal reads true, false or null. A text that ends within the word is cut off; any
+// other letters are a word that JSON does not have, such as None.
 func (s *scanner) literal(word string) error {
 	for i := range len(word) {
 		if s.pos+i >= len(s.text) || s.text[s.pos+i] != word[i] {
@@ -362,6 +383,8 @@ func (s *scanner) literal(word string) error {
 	return nil
 }
 
+// unexpected is the error of a character in the place of what was wanted. AtEnd is set
+// where the text ends there: a longer one might be valid.
 func (s *scanner) unexpected(wanted string) error {
 	if s.pos >= len(s.text) {
 		return &Error{Code: Syntax, Offset: len(s.text), What: "the text ends where " + wanted + " should be", AtEnd: true}

@@ -34,7 +34,8 @@ func Quote(s string) string {
 }
 
 // unquote returns what a valid JSON string stands for. A lone surrogate
-// becomes U+FFFD, as in encoding/json.
+// becomes U+FFFD, as in encoding/json. A string without escapes is a piece of the text
+// and takes no memory.
 func unquote(quoted string, escaped bool) string {
 	s := quoted[1 : len(quoted)-1]
 	if !escaped {
@@ -77,6 +78,7 @@ func unquote(quoted string, escaped bool) string {
 	return string(b)
 }
 
+// hex4 returns the number that four hexadecimal digits are; s was scanned.
 func hex4(s string) rune {
 	n, _ := strconv.ParseUint(s[:4], 16, 32)
 	return rune(n)
@@ -129,7 +131,8 @@ func Segments(pointer string) []string {
 	return segs
 }
 
-// Pointer returns the JSON Pointer of v.
+// Pointer returns the JSON Pointer of v; "" for the root and for an absent v. It counts
+// the elements before v: for many values of one document use Pointers.
 func (v Value) Pointer() string {
 	if !v.Exists() {
 		return ""
@@ -166,6 +169,8 @@ func (v Value) At(pointer string) Value {
 	return v
 }
 
+// element returns the element of an array at the index that seg is; absent if there is
+// none.
 func (v Value) element(seg string) Value {
 	n := Index(seg)
 	if n < 0 {
