@@ -21,8 +21,9 @@ type pipeline struct {
 	observers []observer
 }
 
-// newPipeline returns a pipeline to the URL to of u. base sends the requests.
-func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, observers []observer) *pipeline {
+// newPipeline returns a pipeline to the URL to of u. base sends the requests,
+// when they have a place.
+func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
 	s.Mode = cmp.Or(s.Mode, Enforce)
 	stack := []middleware.Middleware{captured}
 	spans := tracing.Options{TracerProvider: g.options.TracerProvider, MeterProvider: g.options.MeterProvider}
@@ -39,7 +40,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	}
 	o := s.transport()
 	o.Base, o.Figures, o.IDs = base, true, &g.ids
-	return &pipeline{u.name(), s, transport.New(o, stack...).Handler(to), observers}
+	return &pipeline{u.name(), s, slots.around(transport.New(o, stack...).Handler(to)), observers}
 }
 
 // ServeHTTP is part of http.Handler.

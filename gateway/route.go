@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
@@ -86,10 +87,11 @@ func (g *Gateway) newUpstream(u Upstream, base Settings, observers []observer) (
 		return nil, err
 	}
 	up := &upstream{config: u, base: newBase(u.Timeouts), settings: u.Settings.over(base)}
-	sends := &headerRules{headers, up.base}
-	up.own = g.newPipeline(u, to, up.settings, sends, observers)
+	sends := &headerRules{headers, &idleLimit{u.Timeouts.Idle.or(5 * time.Minute), up.base}}
+	slots := newPlaces(u.MaxConcurrent)
+	up.own = g.newPipeline(u, to, up.settings, sends, slots, observers)
 	for _, r := range u.ModelRules {
-		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, observers)})
+		up.rules = append(up.rules, modelRule{r.Match, g.newPipeline(u, to, r.Settings.over(up.settings), sends, slots, observers)})
 	}
 	return up, nil
 }

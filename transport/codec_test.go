@@ -136,6 +136,8 @@ func (toy) DecodeError(status int, header http.Header, body []byte) *middleware.
 	return e
 }
 
+func (toy) UnavailableStatus(status int) int { return status }
+
 func (toy) EncodeError(status int, code, message string) []byte {
 	b, _ := json.Marshal(map[string]any{"error": map[string]any{"status": status, "code": code, "message": message}})
 	return b

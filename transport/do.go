@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -87,10 +86,21 @@ func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, e
 
 // onPath reports whether req has a body and the path of one of the formats.
 func (t *Transport) onPath(req *http.Request) bool {
-	if req.Method != http.MethodPost || req.URL == nil || req.Body == nil || req.Body == http.NoBody {
-		return false
+	return req.Body != nil && req.Body != http.NoBody && t.codecOf(req) != nil
+}
+
+// codecOf returns the first codec that has requests like req, going by its
+// method and path, or nil.
+func (t *Transport) codecOf(req *http.Request) wire.Codec {
+	if req.Method != http.MethodPost || req.URL == nil {
+		return nil
 	}
-	return slices.ContainsFunc(t.options.Codecs, func(c wire.Codec) bool { return c.MatchPath(req.URL.Path) })
+	for _, c := range t.options.Codecs {
+		if c.MatchPath(req.URL.Path) {
+			return c
+		}
+	}
+	return nil
 }
 
 // mayChange reports whether the body of req can be read and rewritten. For a

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -16,17 +17,19 @@ import (
 // base URL. It sends requests to upstream; their path is appended to
 // upstream's path. Model calls go through the chain. Responses are flushed as
 // they arrive. If the upstream cannot be reached, the client gets the status
-// 502 or 504 with an error in the format's own form. If a response breaks off,
-// the client's connection is closed, so that the client does not take the
-// response for complete. Handler logs nothing. It panics if upstream is not an
-// absolute URL.
+// 502 or 504 with an error in the format's own form. If the upstream refuses
+// connections, the error has X-Should-Retry: false and the status of
+// Codec.UnavailableStatus. If a response breaks off, the client's connection is
+// closed, so that the client does not take the response for complete. Handler
+// logs nothing. It panics if upstream is not an absolute URL.
 //
 // A path with a ".." segment in any spelling gets the status 400, and CONNECT
-// gets 405. Unlike a Hook, a Handler also validates requests that are signed,
-// digested or sent with trailers, because a client's headers must not turn
-// validation off. If the chain changes a request body, as in a re-ask, its
-// digests are removed. A changed body of a signed request is refused by the
-// provider.
+// gets 405. A POST request on the path of a model call cannot upgrade its
+// connection; other requests can. Unlike a Hook, a Handler also validates
+// requests that are signed, digested or sent with trailers, because a client's
+// headers must not turn validation off. If the chain changes a request body, as
+// in a re-ask, its digests are removed. A changed body of a signed request is
+// refused by the provider.
 //
 // All other requests and their responses pass through as they are, except for
 // hop-by-hop headers and Host. Handler adds no forwarding header, and does not
@@ -41,7 +44,11 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 	}
 	base := &proxied{t, &upstreamTransport{t.options.Base}}
 	h := proxy.New(upstream, base, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-		refuse(w, *clientCodec(r), status, code, "transport: "+message)
+		c := *clientCodec(r)
+		if c != nil && code == proxy.Refused {
+			status = c.UnavailableStatus(status)
+		}
+		refuse(w, c, status, code, "transport: "+message)
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
@@ -66,6 +73,14 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 			resp, err = s.raised(&Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
+	if c := p.t.codecOf(req); c != nil {
+		note(req, c)
+		if req.Header.Get("Upgrade") != "" { // behind it the calls could not be validated; a server may ignore it
+			req = req.Clone(req.Context())
+			req.Header.Del("Upgrade")
+			req.Header.Del("Connection")
+		}
+	}
 	return p.t.do(req, p.base.RoundTrip)
 }
 
@@ -102,6 +117,8 @@ func encodeError(c wire.Codec, status int, code, message string) []byte {
 	return c.EncodeError(status, code, message)
 }
 
+var errSwitched = errors.New("transport: the upstream switched protocols without being asked")
+
 // upstreamTransport removes the headers and trailers of this package from the
 // upstream's responses, so that a client of the Handler gets only those that
 // this package sets.
@@ -112,6 +129,10 @@ func (u *upstreamTransport) RoundTrip(req *http.Request) (*http.Response, error)
 	resp, err := u.RoundTripper.RoundTrip(req)
 	if err != nil {
 		return nil, err
+	}
+	if resp.StatusCode == http.StatusSwitchingProtocols && req.Header.Get("Upgrade") == "" {
+		_ = resp.Body.Close()
+		return nil, errSwitched
 	}
 	withoutOurs(resp.Header)
 	withoutOurs(resp.Trailer)

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,15 +82,114 @@ func TestHandlerWithoutUpstream(t *testing.T) {
 	at := proxy(t, toys(), address)
 	client := &http.Client{Transport: &http.Transport{}}
 	defer client.CloseIdleConnections()
-	for body, want := range map[string]string{
-		ask(false): `{"error":{"code":"upstream_unreachable","message":"transport: the upstream did not answer","status":502}}`,
-		"hello":    `{"error":{"code":"upstream_unreachable","message":"transport: the upstream did not answer"}}`,
-	} {
+	for _, body := range []string{ask(false), "hello"} {
 		resp, err := client.Do(post(t, t.Context(), at, body))
 		require.NoError(t, err)
 		require.Equal(t, http.StatusBadGateway, resp.StatusCode)
 		require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
-		require.Equal(t, want, read(t, resp), "in the client's format, and without the address")
+		require.Equal(t, "false", resp.Header.Get("X-Should-Retry"))
+		require.Equal(t, `{"error":{"code":"upstream_refused","message":"transport: the upstream refuses connections; check that it runs, and its address","status":502}}`,
+			read(t, resp), "in the client's format, and without the address")
+	}
+	resp, err := client.Get(at + "/other")
+	require.NoError(t, err)
+	require.Equal(t, http.StatusBadGateway, resp.StatusCode)
+	require.Equal(t, `{"error":{"code":"upstream_refused","message":"transport: the upstream refuses connections; check that it runs, and its address"}}`, read(t, resp))
+}
+
+// TestHandlerUnavailableStatus: Codex repeats a 5xx thirty times, so the format
+// chooses the status. After another network error the client may try again.
+func TestHandlerUnavailableStatus(t *testing.T) {
+	t.Parallel()
+	to := &url.URL{Scheme: "http", Host: "upstream.invalid"}
+	for _, c := range []struct {
+		path, body string
+		err        error
+		status     int
+		retry      string
+	}{
+		{"/v1/responses", `{"model":"m","input":"Hello."}`, syscall.ECONNREFUSED, http.StatusBadRequest, "false"},
+		{"/v1/responses", `not read`, syscall.ECONNREFUSED, http.StatusBadRequest, "false"},
+		{"/v1/responses", `{"model":"m","input":"Hello."}`, io.ErrUnexpectedEOF, http.StatusBadGateway, ""},
+		{"/v1/responses", `{"model":"m","input":"Hello."}`, os.ErrDeadlineExceeded, http.StatusGatewayTimeout, ""},
+		{"/v1/messages", `{"model":"m","messages":[]}`, syscall.ECONNREFUSED, http.StatusBadGateway, "false"},
+		{"/v1/messages", `{"model":"m","messages":[]}`, syscall.ECONNRESET, http.StatusBadGateway, ""},
+		{"/v1/models", ``, syscall.ECONNREFUSED, http.StatusBadGateway, "false"},
+	} {
+		h := transport.New(transport.Options{Base: doer(func(*http.Request) (*http.Response, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: c.err}
+		})}).Handler(to)
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, c.path, strings.NewReader(c.body)))
+		require.Equal(t, c.status, w.Code, c.path)
+		require.Equal(t, c.retry, w.Header().Get("X-Should-Retry"), c.path)
+		require.Contains(t, w.Body.String(), `"error"`)
+		require.NotContains(t, w.Body.String(), "upstream.invalid")
+	}
+}
+
+// RoundTrip is part of http.RoundTripper.
+func (d doer) RoundTrip(r *http.Request) (*http.Response, error) { return d(r) }
+
+// TestHandlerForwardsUntouched: httputil removes parts of a query that Go cannot
+// parse, the headers of other proxies, and the values of trailers.
+func TestHandlerForwardsUntouched(t *testing.T) {
+	t.Parallel()
+	var got *http.Request
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		got = r
+	}))
+	t.Cleanup(s.Close)
+	at := proxy(t, toys(), s.URL)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+"/upload?a;b&%zz=%&&c=1", io.NopCloser(strings.NewReader("body")))
+	require.NoError(t, err)
+	req.Header.Set("X-Forwarded-For", "192.0.2.1")
+	req.Header.Set("Forwarded", "for=192.0.2.1")
+	req.Trailer = http.Header{"X-Sum": {"1"}}
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	read(t, resp)
+	require.Equal(t, "a;b&%zz=%&&c=1", got.URL.RawQuery)
+	require.Equal(t, "192.0.2.1", got.Header.Get("X-Forwarded-For"))
+	require.Equal(t, "for=192.0.2.1", got.Header.Get("Forwarded"))
+	require.Equal(t, "1", got.Trailer.Get("X-Sum"))
+}
+
+// TestHandlerUpgrade: behind an upgrade no call could be validated. So a model
+// call is sent without one, as Java's client asks for h2c with each request, and
+// an upstream that switches all the same is refused.
+func TestHandlerUpgrade(t *testing.T) {
+	t.Parallel()
+	var asked string
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Header.Get("Upgrade")
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\nunchecked")
+	}))
+	t.Cleanup(s.Close)
+	at := proxy(t, toys(), s.URL)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	for _, c := range []struct {
+		path   string
+		asked  string
+		status int
+	}{{"/v1/toy", "", http.StatusBadGateway}, {"/other", "h2c", http.StatusSwitchingProtocols}} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, at+c.path, strings.NewReader(ask(false)))
+		require.NoError(t, err)
+		req.Header.Set("Connection", "Upgrade")
+		req.Header.Set("Upgrade", "h2c")
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		text := read(t, resp)
+		require.Equal(t, c.status, resp.StatusCode, text)
+		require.Equal(t, c.asked, asked)
+		require.Equal(t, c.path == "/other", strings.Contains(text, "unchecked"))
 	}
 }
 

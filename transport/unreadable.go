@@ -146,7 +146,7 @@ func (t *Transport) refused(req *http.Request, c wire.Codec) *http.Response {
 	return s.raised(errRequest)
 }
 
-var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; Options.PassUnreadable passes it on"}
+var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
 // unread marks a response that was not read.
 func unread(resp *http.Response, err error) (*http.Response, error) {

@@ -157,6 +157,12 @@ type Codec interface {
 	// code for the status is used.
 	EncodeError(status int, code, message string) []byte
 
+	// UnavailableStatus returns the status with which a proxy says that it
+	// cannot connect to the provider: status, or another one if clients of
+	// the format repeat such requests too often. Codex repeats a 5xx thirty
+	// times.
+	UnavailableStatus(status int) int
+
 	// MayHoldCall reports whether body may contain a tool call: whether one
 	// of the format's words for calls occurs in it, in any spelling that a
 	// JSON reader accepts for the word. It is for bodies that the codec
@@ -265,6 +271,15 @@ func (f format) RenamePrevious(body []byte, rename func(id string) string) []byt
 		return r.RenamePrevious(body, rename)
 	}
 	return body
+}
+
+// UnavailableStatus is part of Codec. A format whose clients repeat a 5xx too
+// often has the method.
+func (f format) UnavailableStatus(status int) int {
+	if u, ok := f.Format.(interface{ UnavailableStatus(status int) int }); ok {
+		return u.UnavailableStatus(status)
+	}
+	return status
 }
 
 // NewStream puts the cursor around the format's reader.

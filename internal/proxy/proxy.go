@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // Refuse writes a response of the proxy itself. code is a word for programs,
@@ -28,8 +29,8 @@ type Refuse func(w http.ResponseWriter, r *http.Request, status int, code, messa
 // and sends the request by base. Responses are flushed as they arrive. If a
 // response breaks off, the client's connection is closed.
 //
-// refuse responds if the upstream cannot be reached (502 or 504), to CONNECT
-// (405), and to a path with a ".." segment in any spelling (400).
+// refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
+// CONNECT (405), and to a path with a ".." segment in any spelling (400).
 func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler {
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
@@ -56,14 +57,30 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 	})
 }
 
+// Refused is the code of the response if the upstream refuses connections. The
+// response then has X-Should-Retry: false. After other network errors the client
+// may try again.
+const Refused = "upstream_refused"
+
 // unreachable responds for an upstream that did not respond. It leaves out the
 // error, which may contain the URL and with it a key.
 func unreachable(w http.ResponseWriter, r *http.Request, err error, refuse Refuse) {
-	status, code := http.StatusBadGateway, "upstream_unreachable"
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
-		status, code = http.StatusGatewayTimeout, "upstream_timeout"
+	switch {
+	case isRefused(err):
+		w.Header().Set("X-Should-Retry", "false")
+		refuse(w, r, http.StatusBadGateway, Refused, "the upstream refuses connections; check that it runs, and its address")
+	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
+		refuse(w, r, http.StatusGatewayTimeout, "upstream_timeout", "the upstream did not answer in time")
+	default:
+		refuse(w, r, http.StatusBadGateway, "upstream_unreachable", "the upstream did not answer")
 	}
-	refuse(w, r, status, code, "the upstream did not answer")
+}
+
+// isRefused reports whether the other side refused a connection. The number is
+// the error of Windows, which package syscall does not translate.
+func isRefused(err error) bool {
+	const windows = syscall.Errno(10061)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
 
 // forwarding are the headers that ReverseProxy removes before Rewrite.

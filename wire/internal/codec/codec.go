@@ -37,8 +37,8 @@ const (
 
 // Format is one wire format. A Format holds no state and is safe for
 // concurrent use; what it says of each method is in package wire. Two methods are
-// optional, with a default for a format without them: EndsWith (ending.go) and
-// RenamePrevious (package wire).
+// optional, with a default for a format without them: EndsWith (ending.go),
+// RenamePrevious and UnavailableStatus (package wire).
 type Format interface {
 	Dialect() string
 	Match(path string, body []byte) bool

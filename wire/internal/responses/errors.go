@@ -48,6 +48,10 @@ func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
 }
 
+// UnavailableStatus is part of wire.Codec. Codex makes thirty attempts after a
+// 5xx, and one after a 400, of which it shows the message.
+func (Format) UnavailableStatus(int) int { return http.StatusBadRequest }
+
 // Fail is part of wire.Stream: response.failed, with the response of the event
 // that began the answer. Codex ends its turn at the code invalid_prompt; at any
 // other, and at an event of type error, it starts the turn again.
