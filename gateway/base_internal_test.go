@@ -1,0 +1,206 @@
+package gateway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRefusedConnections: the other side may be restarting, and nothing has been
+// sent. Other errors end the attempt at once.
+func TestRefusedConnections(t *testing.T) {
+	t.Parallel()
+	refused := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for name, c := range map[string]struct {
+		limit  time.Duration
+		err    error
+		up     time.Duration // when the other side accepts; 0 means never
+		cancel time.Duration
+		min    time.Duration
+		max    time.Duration
+		ok     bool
+	}{
+		"comes up":         {10 * time.Second, refused, 3 * time.Second, 0, 3 * time.Second, 4 * time.Second, true},
+		"stays down":       {10 * time.Second, refused, 0, 0, 9 * time.Second, 10 * time.Second, false},
+		"on Windows":       {10 * time.Second, syscall.Errno(10061), 0, 0, 9 * time.Second, 10 * time.Second, false},
+		"off":              {0, refused, time.Second, 0, 0, 0, false},
+		"unreachable":      {10 * time.Second, syscall.EHOSTUNREACH, time.Second, 0, 0, 0, false},
+		"the client hangs": {10 * time.Second, refused, 0, 2 * time.Second, 2 * time.Second, 2 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin := time.Now()
+				d := dialer{refused: c.limit, dial: func(context.Context, string, string) (net.Conn, error) {
+					if c.up > 0 && time.Since(begin) >= c.up {
+						conn, _ := net.Pipe()
+						return conn, nil
+					}
+					return nil, c.err
+				}}
+				ctx := t.Context()
+				if c.cancel > 0 {
+					limited, cancel := context.WithTimeout(ctx, c.cancel)
+					defer cancel()
+					ctx = limited
+				}
+				conn, err := d.DialContext(ctx, "tcp", "x:1")
+				require.Equal(t, c.ok, conn != nil)
+				if !c.ok {
+					require.ErrorIs(t, err, c.err)
+				}
+				require.GreaterOrEqual(t, time.Since(begin), c.min)
+				require.LessOrEqual(t, time.Since(begin), c.max)
+			})
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// TestIdle: only the time counts in which the upstream is silent.
+func TestIdle(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		in, out := io.Pipe()
+		var ctx context.Context
+		base := roundTripper(func(r *http.Request) (*http.Response, error) {
+			ctx = r.Context()
+			context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Canceled) })
+			return &http.Response{StatusCode: 200, Body: in}, nil
+		})
+		resp, err := (&idleLimit{time.Minute, base}).RoundTrip(httptest.NewRequest("GET", "/", nil))
+		require.NoError(t, err)
+		go func() {
+			for range 3 {
+				time.Sleep(59 * time.Second) // virtual
+				_, _ = out.Write([]byte("x"))
+			}
+		}()
+		buf := make([]byte, 1)
+		for range 3 {
+			_, err = resp.Body.Read(buf)
+			require.NoError(t, err)
+		}
+		time.Sleep(time.Hour) // of the client
+		begin := time.Now()
+		_, err = resp.Body.Read(buf)
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.ErrorContains(t, err, "timeouts.idle")
+		require.Equal(t, time.Minute, time.Since(begin))
+		require.NoError(t, resp.Body.Close())
+		require.Error(t, ctx.Err())
+	})
+}
+
+// TestIdleEnds: the context of a request is released whatever the response is,
+// and an error of the client's is not called a timeout.
+func TestIdleEnds(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		resp *http.Response
+		err  error
+		off  bool
+		want bool // released at once
+	}{
+		"an error":      {nil, io.ErrUnexpectedEOF, false, true},
+		"no body":       {&http.Response{StatusCode: 204, Body: http.NoBody}, nil, false, true},
+		"an upgrade":    {&http.Response{StatusCode: 101, Body: http.NoBody}, nil, false, false},
+		"without limit": {&http.Response{StatusCode: 200, Body: http.NoBody}, nil, true, false},
+	} {
+		var ctx context.Context
+		l := &idleLimit{time.Minute, roundTripper(func(r *http.Request) (*http.Response, error) { ctx = r.Context(); return c.resp, c.err })}
+		if c.off {
+			l.limit = Off.or(time.Minute)
+		}
+		resp, err := l.RoundTrip(httptest.NewRequest("GET", "/", nil))
+		require.Equal(t, c.resp, resp, name)
+		require.Equal(t, c.err, err, name)
+		require.Equal(t, c.want, ctx.Err() != nil, name)
+	}
+	broken := errors.New("broken")
+	l := &idleLimit{time.Minute, roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Body: io.NopCloser(iotestErr{broken})}, nil
+	})}
+	resp, err := l.RoundTrip(httptest.NewRequest("GET", "/", nil))
+	require.NoError(t, err)
+	_, err = resp.Body.Read(make([]byte, 1))
+	require.Equal(t, broken, err)
+}
+
+type iotestErr struct{ err error }
+
+func (e iotestErr) Read([]byte) (int, error) { return 0, e.err }
+
+// TestPlaces: a request waits 5 s for a place, then gets 429 in its format. A
+// place is free again after the response, also if the handler panicked.
+func TestPlaces(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var most, now atomic.Int32
+		h := newPlaces(2).around(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			d, _ := time.ParseDuration(r.Header.Get("Takes"))
+			time.Sleep(d)
+			if r.Header.Get("Panics") != "" {
+				panic(http.ErrAbortHandler)
+			}
+		}))
+		ask := func(ctx context.Context, takes string, panics bool) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(ctx, "POST", "/v1/messages", nil)
+			r.Header.Set("Takes", takes)
+			if panics {
+				r.Header.Set("Panics", "1")
+			}
+			w := httptest.NewRecorder()
+			func() {
+				defer func() { _ = recover() }()
+				h.ServeHTTP(w, r)
+			}()
+			return w
+		}
+		for range 2 {
+			go ask(t.Context(), "7s", true)
+		}
+		synctest.Wait()
+		gone, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		begin := time.Now()
+		require.Empty(t, ask(gone, "0s", false).Body.String(), "a client that has gone gets nothing")
+		require.Equal(t, time.Second, time.Since(begin))
+		w := ask(t.Context(), "0s", false)
+		require.Equal(t, 6*time.Second, time.Since(begin))
+		require.Equal(t, http.StatusTooManyRequests, w.Code)
+		require.Equal(t, "5", w.Header().Get("Retry-After"))
+		require.Contains(t, w.Body.String(), `"type":"rate_limit_error"`)
+		require.Contains(t, w.Body.String(), "max_concurrent")
+		w = ask(t.Context(), "0s", false)
+		require.Equal(t, 7*time.Second, time.Since(begin), "waits until the first two end")
+		require.Equal(t, http.StatusOK, w.Code)
+		require.EqualValues(t, 2, most.Load())
+	})
+}
+
+// TestDurations: off is no limit, 0 the default.
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, time.Second, Duration(0).or(time.Second))
+	require.Equal(t, time.Duration(0), Off.or(time.Second))
+	require.Equal(t, time.Minute, Duration(time.Minute).or(time.Second))
+	b := newBase(Timeouts{Header: Off})
+	require.Zero(t, b.ResponseHeaderTimeout)
+	require.EqualError(t, Timeouts{Idle: -5}.validate(), "timeouts: idle: must not be negative, got -5ns")
+}
