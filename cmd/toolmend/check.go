@@ -53,9 +53,9 @@ type check struct {
 	stderr   io.Writer
 	sum      *summary // of all files
 	progress *progress
-	failed   int // number of messages, printed or not
-	ofFile   int // number of messages about lines of the current file
-	shown    int
+	failed   int // number of errors, printed or not
+	ofFile   int // number of errors about lines of the current file
+	shown    int // number of messages, printed or not: one may stand for many errors
 }
 
 // run reads all files. An error in one file does not stop the run.
@@ -101,7 +101,8 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 }
 
 // toolsets returns the toolsets for a file, or nil if there are none. Only turns
-// with a tools_ref need them.
+// with a tools_ref need them, so that a file without any is no error here: it is one
+// where a turn refers to it. Standard input has no file beside it.
 func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 	path := c.tools
 	if path == "" && name != "-" {
@@ -120,7 +121,9 @@ type found struct {
 	err   error     // a recorded.Skipped, or the error of the line
 }
 
-// read validates one line. It runs concurrently.
+// look validates one line. It runs concurrently, and so it changes nothing in c. -model
+// and -tool select what is counted, not what is validated: the rules look at the other
+// calls of a turn.
 func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) found {
 	turns, err := l.Turns(sets)
 	f := found{err: err}
@@ -144,7 +147,9 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 	return f
 }
 
-// take counts and prints results, in the order of the lines.
+// take counts and prints results, in the order of the lines. It does not run
+// concurrently. A log of another kind has an error in each line: past maxOfFile they
+// count, and are not printed.
 func (c *check) take(f found) {
 	var skipped recorded.Skipped
 	switch {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -14,67 +15,9 @@ import (
 
 // checkHelp is written by hand, because the flag package sorts the flags by
 // name and leaves no room for explanations.
-const checkHelp = `usage: toolmend check [flags] FILE...
-
-Validates recorded tool calls. Each call gets two verdicts: as sent, and final,
-after the repairs of -strip and -mend. Prints tables, or with -json one object
-for each call. "-" reads standard input.
-
-A file holds one turn in each line, or a JSON array of turns. It may be compressed
-with gzip. A turn has one of these forms, and a file may mix them:
-
-  recorded turn   {"model", "id", "source", "tool_calls": [{"id", "name", "arguments"}],
-                   "tools": [{"name", "parameters"}]}, or "tools_ref", the "ref" of
-                   a line {"ref", "source", "tools"} in the file of toolsets
-  exchange        {"request", "response", "path"}: each side an object or a string,
-                   streamed or not; OpenAI chat completions and Responses,
-                   Anthropic, Gemini or Ollama. The request's path decides, or
-                   without a path the response
-
-flags:
-
-  -tools FILE     toolsets for tools_ref
-                  (default: toolsets.jsonl.gz or toolsets.jsonl next to the input)
-  -strip MODE     empty values to remove before the final verdict:
-                    off            none
-                    optional       null, {} and [] of declared properties that
-                                   are not required (default)
-                    when-invalid   as optional, if the schema rejects them
-                    all            every null, {} and []
-  -mend RULES     repairs before the final verdict: off, all, or default, the
-                  rules that made no wrong repair on recorded calls
-  -unknown WHAT   calls to undeclared tools: reject (default) or pass
-  -model TEXT     only turns of models with TEXT in their name, ignoring case
-  -tool TEXT      only calls to tools with TEXT in their name, ignoring case
-  -top N          number of rows in each table, worst first, and of invalid calls,
-                  in the order of the log; 0 shows all (default 15)
-  -gate VERDICT   the verdict that decides the exit code: sent (default) or final
-  -json           print one JSON object per line for each call, and a summary
-
-verdicts:
-
-  ok            valid
-  invalid       it violates the schema or a limit, or has a duplicate key
-  bad_json      the arguments are not JSON
-  not_object    the arguments are JSON, but not an object
-  unknown_tool  the tool is not declared
-  truncated     the response was cut off in this call
-  no_schema     not validated: the tool has no schema
-  bad_schema    not validated: the tool's schema cannot be used; a note says why
-
-Empty arguments and null are read as {}.
-
-exit code, by the verdict of -gate:
-
-  0   every call is ok or no_schema
-  1   at least one call has another verdict
-  2   an input could not be read, the output could not be written, or the command
-      line is wrong (takes precedence over 1)
-
-example:
-
-  toolmend check -json calls.jsonl | grep '"as_sent":"invalid"'
-`
+//
+//go:embed check.txt
+var checkHelp string
 
 // settings is the validated command line of check.
 type settings struct {

@@ -42,7 +42,8 @@ func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(
 	}
 }
 
-// feed sends each line to queue, in order, and to a worker.
+// feed sends each line to queue, in order, and to a worker. It goes to the queue first:
+// the queue is bounded, and so it is what holds the reader back when a line takes long.
 func feed(ctx context.Context, next func() (recorded.Line, error), work, queue chan<- job) {
 	defer close(queue)
 	defer close(work)

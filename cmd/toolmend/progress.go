@@ -58,7 +58,8 @@ func (c countingReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// show draws the bar, at most ten times a second.
+// show draws the bar, at most ten times a second: it is called for each line, and a
+// terminal is slow.
 func (p *progress) show(calls int) {
 	if p.w == nil || time.Since(p.last) < 100*time.Millisecond {
 		return

@@ -53,7 +53,8 @@ func newSummary() *summary {
 	}
 }
 
-// place is a bad call and its place in the log.
+// place is a bad call and its place in the log. It holds no arguments: a summary may be
+// shown to people who must not see them.
 type place struct {
 	file          string
 	line          int
@@ -142,7 +143,7 @@ func at[V any](m map[string]*V, key string) *V {
 }
 
 // sorted returns the keys of m, sorted by how in descending order, then by
-// name.
+// name, so that the output of two runs is the same.
 func sorted[V any](m map[string]*V, how ...func(*V) int) []string {
 	return slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		for _, f := range how {

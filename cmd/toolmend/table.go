@@ -127,7 +127,8 @@ func cut(keys []string, top int, more *int) []string {
 	return keys
 }
 
-// write prints the table after a blank line.
+// write prints the table after a blank line. Widths are counted in characters, which is
+// not exact for those that take two columns, or none.
 func (t table) write(w io.Writer) {
 	widths := make([]int, len(t.rows[0]))
 	for _, row := range t.rows {
@@ -194,7 +195,8 @@ func shorten(name string) string {
 	return name
 }
 
-// clean replaces the characters that move a terminal's cursor.
+// clean replaces the characters that move a terminal's cursor, and those that reverse
+// its direction: a name is what a model wrote.
 func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -55,7 +55,8 @@ func newChecker(s settings) *checker {
 	return &checker{sent: argsvalidate.NewValidator(sent), final: argsvalidate.NewValidator(final)}
 }
 
-// turn validates the calls of one turn.
+// turn validates the calls of one turn, with both Validators. The second one does not
+// start from what the first one left: as sent means as sent.
 func (j *checker) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) ([]checked, error) {
 	sent, err := verdicts(ctx, j.sent, t)
 	if err != nil {
@@ -79,7 +80,9 @@ func (j *checker) turn(ctx context.Context, l recorded.Line, t *recorded.Turn) (
 }
 
 // verdicts calls a Validator. The Validator does not see the response: if the
-// response was cut off, verdicts marks its last call as truncated.
+// response was cut off, verdicts marks its last call as truncated. That call may be
+// valid JSON by chance, but it is not known to be what the model wanted to write. A call
+// in a form of its own is text, and cannot be told from a whole one.
 func verdicts(ctx context.Context, v *argsvalidate.Validator, t *recorded.Turn) ([]middleware.Verdict, error) {
 	got, err := v.Validate(ctx, t.Tools, t.Calls...)
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
