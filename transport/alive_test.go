@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -37,8 +38,8 @@ func TestKeepAlive(t *testing.T) {
 		if name != "ollama" {
 			odd = "data: " + odd + "\n"
 		}
-		good := parts(s.stream("two", `{"n":2}`))
-		bad := parts(s.stream("", `{}`))
+		good := eventsOf(s.stream("two", `{"n":2}`))
+		bad := eventsOf(s.stream("", `{}`))
 		for _, c := range []struct {
 			name    string
 			options transport.Options
@@ -54,7 +55,7 @@ func TestKeepAlive(t *testing.T) {
 			{"slow re-ask answered as one object", transport.Options{}, validate(),
 				[]played{{pieces: bad}, {before: 30 * time.Second, pieces: []string{s.whole("two", `{"n":2}`)}}}},
 			{"slow re-ask after text", transport.Options{}, validate(),
-				[]played{{pieces: parts(s.stream("one ", `{}`))}, {before: 30 * time.Second, pieces: good}}},
+				[]played{{pieces: eventsOf(s.stream("one ", `{}`))}, {before: 30 * time.Second, pieces: good}}},
 			{"back-off after a broken answer", transport.Options{}, again,
 				[]played{{pieces: bad[:1], pauses: []time.Duration{time.Second}, end: broken}, {pieces: good, pauses: []time.Duration{0, time.Second}}}},
 			{"back-off after an unreadable answer", transport.Options{}, again,
@@ -103,43 +104,18 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestKeepAliveForms: what is sent, and where.
+// What a keep-alive is in each format, and where it is sent: see the files of
+// testdata/TestKeepAliveForms. Anthropic and Responses need the first event before.
 func TestKeepAliveForms(t *testing.T) {
 	t.Parallel()
-	want := map[string]string{
-		"chat":      ": keep-alive\n\n",
-		"anthropic": "event: ping\ndata: {\"type\": \"ping\"}\n\n",
-		"responses": "event: response.in_progress\ndata: {\"type\":\"response.in_progress\",\"sequence_number\":%d,\"response\":{\"id\":\"x\",\"object\":\"response\",\"status\":\"in_progress\",\"model\":\"m\",\"output\":[]}}\n\n",
-		"gemini":    "\n\n",
-		"ollama":    `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant","content":""},"done":false}` + "\n",
-	}
-	opened := map[string]int{"anthropic": 1, "responses": 1} // events that a keep-alive needs
 	for name, s := range speeches() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				sent := parts(s.stream("two", `{"n":2}`))
-				slow := played{kind: s.kind, pieces: sent, pauses: []time.Duration{0, 0, 17 * time.Second, 0}}
+				slow := played{kind: s.kind, pieces: eventsOf(casefile.Body(t, "sent")), pauses: []time.Duration{0, 0, 17 * time.Second, 0}}
 				resp, err := transport.New(transport.Options{Hold: true}, validate()).Hook(s.streamRequest(t), play(slow))
 				require.NoError(t, err)
-				body := read(t, resp)
-				n := opened[name]
-				var expected strings.Builder
-				expected.WriteString(strings.Join(sent[:n], ""))
-				for i := range 2 {
-					if strings.Contains(want[name], "%d") {
-						fmt.Fprintf(&expected, want[name], i+1)
-					} else {
-						expected.WriteString(want[name])
-					}
-				}
-				rest := strings.Join(sent[n:], "")
-				if name == "responses" {
-					for i := len(sent); i > 0; i-- {
-						rest = strings.Replace(rest, fmt.Sprintf(`"sequence_number":%d,`, i), fmt.Sprintf(`"sequence_number":%d,`, i+2), 1)
-					}
-				}
-				require.Equal(t, expected.String()+rest, body)
+				casefile.Expect(t, "received", read(t, resp))
 			})
 		})
 	}
@@ -150,7 +126,7 @@ func TestNoKeepAlive(t *testing.T) {
 	for name, s := range speeches() {
 		sent := s.stream("two", `{"n":2}`)
 		slow := func() played {
-			return played{kind: s.kind, pieces: parts(sent), pauses: []time.Duration{0, 30 * time.Second}}
+			return played{kind: s.kind, pieces: eventsOf(sent), pauses: []time.Duration{0, 30 * time.Second}}
 		}
 		for _, c := range []struct {
 			name    string
@@ -162,8 +138,8 @@ func TestNoKeepAlive(t *testing.T) {
 		}{
 			{"turned off", transport.Options{KeepAlive: transport.NoKeepAlive}, slow(), 200, sent, 30 * time.Second},
 			{"turned off, held", transport.Options{KeepAlive: transport.NoKeepAlive, Hold: true}, slow(), 200, sent, 30 * time.Second},
-			{"fast", transport.Options{}, played{kind: s.kind, pieces: parts(sent), pauses: []time.Duration{0, time.Second / 4}}, 200, sent, 0},
-			{"before the headers", transport.Options{}, played{kind: s.kind, before: time.Minute, pieces: parts(sent)}, 200, sent, time.Minute},
+			{"fast", transport.Options{}, played{kind: s.kind, pieces: eventsOf(sent), pauses: []time.Duration{0, time.Second / 4}}, 200, sent, 0},
+			{"before the headers", transport.Options{}, played{kind: s.kind, before: time.Minute, pieces: eventsOf(sent)}, 200, sent, time.Minute},
 			{"an error after a minute", transport.Options{}, played{kind: "application/json", before: time.Minute, status: 429, pieces: []string{`{"error":{"message":"slow down"}}`}}, 429, `{"error":{"message":"slow down"}}`, time.Minute},
 			{"the body of an error", transport.Options{}, played{kind: "application/json", status: 503, pieces: []string{`{"error":{"message":"busy"}}`}, pauses: []time.Duration{time.Minute}}, 503, `{"error":{"message":"busy"}}`, time.Minute},
 			{"a whole answer", transport.Options{}, played{kind: "application/json", pieces: []string{s.whole("two", `{"n":2}`)}, pauses: []time.Duration{time.Minute}}, 200, s.whole("two", `{"n":2}`), time.Minute},
@@ -204,9 +180,9 @@ func TestKeepAliveThenError(t *testing.T) {
 			name    string
 			answers []played
 		}{
-			{"raised", []played{{pieces: parts(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second}}}},
+			{"raised", []played{{pieces: eventsOf(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second}}}},
 			{"refused by the provider", []played{
-				{pieces: parts(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second}},
+				{pieces: eventsOf(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second}},
 				{status: 429, pieces: []string{string(s.codec.EncodeError(429, "rate_limit_exceeded", "slow down"))}},
 			}},
 		} {
@@ -239,7 +215,7 @@ func TestKeepAliveClients(t *testing.T) {
 	t.Parallel()
 	for name, s := range speeches() {
 		answer := func() played {
-			return played{kind: s.kind, pieces: parts(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0, 0, time.Hour, 0}}
+			return played{kind: s.kind, pieces: eventsOf(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0, 0, time.Hour, 0}}
 		}
 		t.Run(name+"/slow", func(t *testing.T) {
 			t.Parallel()

@@ -19,11 +19,11 @@ import (
 func TestProvidersErrorBehindKeepAlives(t *testing.T) {
 	t.Parallel()
 	s := responses()
-	failed := sse("response.failed", `{"type":"response.failed","sequence_number":1,"response":{"id":"x","object":"response","status":"failed",`+
+	failed := namedEvent("response.failed", `{"type":"response.failed","sequence_number":1,"response":{"id":"x","object":"response","status":"failed",`+
 		`"model":"m","output":[],"error":{"code":"server_error","message":"out of order"}}}`)
-	opened := parts(s.stream("", `{}`))[:1]
+	opened := eventsOf(s.stream("", `{}`))[:1]
 	slow := played{kind: s.kind, pieces: append(opened, failed), pauses: []time.Duration{0, 20 * time.Second}}
-	invalid := played{kind: s.kind, pieces: parts(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second, 0}}
+	invalid := played{kind: s.kind, pieces: eventsOf(s.stream("", `{}`)), pauses: []time.Duration{0, 9 * time.Second, 0}}
 	other := played{kind: s.kind, pieces: []string{strings.ReplaceAll(opened[0]+failed, `"id":"x"`, `"id":"y"`)}}
 	for name, c := range map[string]struct {
 		tools   bool
@@ -77,7 +77,7 @@ func TestMarkBehindKeepAlive(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					sent := played{kind: s.kind, pieces: parts(mark + s.stream("two", `{"n":2}`)), pauses: []time.Duration{20 * time.Second, 0}}
+					sent := played{kind: s.kind, pieces: eventsOf(mark + s.stream("two", `{"n":2}`)), pauses: []time.Duration{20 * time.Second, 0}}
 					resp, err := transport.New(options, validate()).Hook(s.streamRequest(t), play(sent))
 					require.NoError(t, err)
 					body := read(t, resp)

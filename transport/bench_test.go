@@ -63,8 +63,8 @@ func quartile(d []time.Duration) float64 {
 // prose makes an answer of about 2 KB.
 var prose = strings.Repeat("Weather is what happens outside. ", 55)
 
-// spoken returns the events of an answer that comes word by word.
-func spoken(s speech) (events []string) {
+// wordByWord returns the events of an answer that comes word by word.
+func wordByWord(s speech) (events []string) {
 	for word := range strings.SplitAfterSeq(prose[:len(prose)/8], " ") {
 		events = append(events, strings.SplitAfter(s.stream(word), "\n\n")[0])
 	}
@@ -72,9 +72,9 @@ func spoken(s speech) (events []string) {
 	return append(events, last[:len(last)-1]...)
 }
 
-// asking returns a request as SDKs write it: without stream if it is not
+// sdkRequest returns a request as SDKs write it: without stream if it is not
 // wanted.
-func asking(s speech, stream bool) string {
+func sdkRequest(s speech, stream bool) string {
 	return strings.Replace(s.request(stream), `"stream":false,`, "", 1)
 }
 
@@ -86,7 +86,7 @@ func BenchmarkHook(b *testing.B) {
 	for _, stream := range []bool{false, true} {
 		name, pieces, kind := "unary", []string{s.whole(prose, `{"n":1}`)}, "application/json"
 		if stream {
-			name, pieces, kind = "streamed", spoken(s), s.kind
+			name, pieces, kind = "streamed", wordByWord(s), s.kind
 		}
 		b.Run(name, func(b *testing.B) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -105,8 +105,8 @@ func BenchmarkHook(b *testing.B) {
 			defer client.CloseIdleConnections()
 			tr := transport.New(transport.Options{}, validate())
 			at := server.URL + s.path
-			bare := &exchanger{do: client.Do, url: at, body: asking(s, stream)}
-			hook := &exchanger{do: func(r *http.Request) (*http.Response, error) { return tr.Hook(r, client.Do) }, url: at, body: asking(s, stream)}
+			bare := &exchanger{do: client.Do, url: at, body: sdkRequest(s, stream)}
+			hook := &exchanger{do: func(r *http.Request) (*http.Response, error) { return tr.Hook(r, client.Do) }, url: at, body: sdkRequest(s, stream)}
 			buf := make([]byte, 64<<10)
 			b.ReportAllocs()
 			for b.Loop() {
@@ -130,7 +130,7 @@ func BenchmarkHookAlone(b *testing.B) {
 	for _, stream := range []bool{false, true} {
 		name, pieces := "unary", []string{s.whole(prose, `{"n":1}`)}
 		if stream {
-			name, pieces = "streamed", spoken(s)
+			name, pieces = "streamed", wordByWord(s)
 		}
 		b.Run(name, func(b *testing.B) {
 			tr := transport.New(transport.Options{}, validate())
@@ -141,7 +141,7 @@ func BenchmarkHookAlone(b *testing.B) {
 				}
 				return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, ContentLength: length, Body: io.NopCloser(&piecewise{pieces: pieces}), Request: r}, nil
 			}
-			body := asking(s, stream)
+			body := sdkRequest(s, stream)
 			b.ReportAllocs()
 			for b.Loop() {
 				req, _ := http.NewRequest(http.MethodPost, "http://127.0.0.1:1"+s.path, strings.NewReader(body))

@@ -111,13 +111,13 @@ func TestStreamsOfResponsesThatFail(t *testing.T) {
 	t.Parallel()
 	s := responses()
 	for name, end := range map[string]string{
-		"failed":     sse("response.failed", `{"type":"response.failed","sequence_number":7,"response":{"id":"x","object":"response","status":"failed","model":"m","output":[],"error":{"code":"server_error","message":"m"}}}`),
-		"incomplete": sse("response.incomplete", `{"type":"response.incomplete","sequence_number":7,"response":{"id":"x","object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"model":"m","output":[]}}`),
+		"failed":     namedEvent("response.failed", `{"type":"response.failed","sequence_number":7,"response":{"id":"x","object":"response","status":"failed","model":"m","output":[],"error":{"code":"server_error","message":"m"}}}`),
+		"incomplete": namedEvent("response.incomplete", `{"type":"response.incomplete","sequence_number":7,"response":{"id":"x","object":"response","status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},"model":"m","output":[]}}`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				body := sse("response.created", `{"type":"response.created","sequence_number":0,"response":{"id":"x","object":"response","status":"in_progress","model":"m","output":[]}}`) + end
+				body := namedEvent("response.created", `{"type":"response.created","sequence_number":0,"response":{"id":"x","object":"response","status":"in_progress","model":"m","output":[]}}`) + end
 				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1"+s.path, strings.NewReader(s.request(true)))
 				require.NoError(t, err)
 				start := time.Now()

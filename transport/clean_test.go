@@ -22,9 +22,9 @@ const (
 	refusedCall  = `{"error":{"code":%d,"message":"Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 18: syntax error while parsing object key","type":"server_error"}}`
 )
 
-// poisoned returns a chat-completions request with those arguments in its
+// requestWithHistory returns a chat-completions request with those arguments in its
 // history, once alone and once beside good ones.
-func poisoned(arguments string) string {
+func requestWithHistory(arguments string) string {
 	call := func(id, arguments string) string {
 		return fmt.Sprintf(`{"id":%q, "type":"function","function":{"name":"get.weather", "arguments":%q},"x":1}`, id, arguments)
 	}
@@ -53,7 +53,7 @@ func newLlama(t *testing.T, status int) *llama {
 		l.mu.Unlock()
 		switch bad := strings.Contains(body, `"arguments":"{\"city\": \"Oslo\", \""`) || strings.Contains(body, `"arguments":""`); {
 		case bad && status == http.StatusOK:
-			events(sse("", refusedCall, 500))(w, r)
+			events(namedEvent("", refusedCall, 500))(w, r)
 		case bad:
 			answer(status, fmt.Sprintf(refusedCall, status))(w, r)
 		default:
@@ -72,14 +72,14 @@ func (l *llama) ask(t *testing.T, ctx context.Context, tr *transport.Transport, 
 	return resp, read(t, resp)
 }
 
-// cleanedRequest is poisoned(arguments) after cleaning: what had arrived whole
+// cleanedRequest is requestWithHistory(arguments) after cleaning: what had arrived whole
 // stays.
 func cleanedRequest(arguments string) string {
 	clean := "{}"
 	if arguments == cutArguments {
 		clean = `{"city": "Oslo"}`
 	}
-	return strings.ReplaceAll(poisoned(arguments), fmt.Sprintf(`"arguments":%q`, arguments), fmt.Sprintf(`"arguments":%q`, clean))
+	return requestWithHistory(clean)
 }
 
 func TestCleanHistory(t *testing.T) {
@@ -102,7 +102,7 @@ func TestCleanHistory(t *testing.T) {
 				l := newLlama(t, status)
 				ctx, watched := transport.Watch(t.Context())
 				tr := transport.New(transport.Options{CleanHistory: c.how}, validate(), retry.New(retry.Options{}))
-				body := poisoned(c.arguments)
+				body := requestWithHistory(c.arguments)
 				resp, got := l.ask(t, ctx, tr, body)
 				require.Len(t, l.sent, c.sent, "the request is not retried otherwise")
 				if c.sent == 2 || !c.cleaned {
@@ -138,7 +138,7 @@ func TestCleanHistoryOnceInAStep(t *testing.T) {
 		}
 		return next(ctx, req)
 	})
-	body := poisoned(cutArguments)
+	body := requestWithHistory(cutArguments)
 	_, got := l.ask(t, t.Context(), transport.New(transport.Options{}, twice), body)
 	require.Contains(t, got, "It rains.")
 	require.Equal(t, []string{body, cleanedRequest(cutArguments), cleanedRequest(cutArguments)}, l.sent)
@@ -149,14 +149,14 @@ func TestCleanHistoryOnceInAStep(t *testing.T) {
 func TestCleanHistoryHasItsLimits(t *testing.T) {
 	t.Parallel()
 	u := serve(t, answer(http.StatusInternalServerError, fmt.Sprintf(refusedCall, 500)))
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+"/v1/chat/completions", strings.NewReader(poisoned(`{}`)))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+"/v1/chat/completions", strings.NewReader(requestWithHistory(`{}`)))
 	require.NoError(t, err)
 	resp, err := hooked(t, transport.New(transport.Options{}, retry.New(retry.Options{})))(req)
 	require.NoError(t, err)
 	require.Equal(t, fmt.Sprintf(refusedCall, 500), read(t, resp))
 
 	l := newLlama(t, http.StatusInternalServerError)
-	resp, got := l.ask(t, t.Context(), transport.New(transport.Options{MaxModelCalls: 1}), poisoned(cutArguments))
+	resp, got := l.ask(t, t.Context(), transport.New(transport.Options{MaxModelCalls: 1}), requestWithHistory(cutArguments))
 	require.Equal(t, http.StatusInternalServerError, resp.StatusCode)
 	require.Equal(t, fmt.Sprintf(refusedCall, 500), got)
 	require.Len(t, l.sent, 1)

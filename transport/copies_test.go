@@ -24,11 +24,11 @@ func TestStreamsOfTwoReadings(t *testing.T) {
 	swap := func(place int) string {
 		parts := strings.SplitAfter(responses().stream("", fine), quoted(fine))
 		require.Len(t, parts, 5)
-		parts[place] = strings.Replace(parts[place], quoted(fine), quoted(evil), 1)
+		parts[place] = edited(t, parts[place], quoted(fine), quoted(evil))
 		return strings.Join(parts, "")
 	}
 	early := func() string {
-		return strings.Replace(responses().stream("", fine), `"output":[]}}`, `"output":[{"type":"function_call","id":"f","call_id":"c9","name":"add","arguments":"`+quoted(evil)+`"}]}}`, 1)
+		return edited(t, responses().stream("", fine), `"output":[]}}`, `"output":[{"type":"function_call","id":"f","call_id":"c9","name":"add","arguments":"`+quoted(evil)+`"}]}}`)
 	}
 	bare := func(text, arguments string) string {
 		s := responses().stream(text, arguments)
@@ -37,11 +37,7 @@ func TestStreamsOfTwoReadings(t *testing.T) {
 		}
 		return s
 	}
-	block := func(old, new string) string {
-		s := anthropic().stream("", fine)
-		require.Contains(t, s, old)
-		return strings.Replace(s, old, new, 1)
-	}
+	block := func(old, new string) string { return edited(t, anthropic().stream("", fine), old, new) }
 	odd := strings.NewReplacer(`"model":"m"`, `"model":7`, `"status":"completed","model"`, `"status":7,"model"`)
 	for name, c := range map[string]struct {
 		speech speech
@@ -60,7 +56,7 @@ func TestStreamsOfTwoReadings(t *testing.T) {
 		"anthropic, input":          {anthropic(), block(`"input":{}`, `"input":`+evil)},
 		"anthropic, index":          {anthropic(), strings.ReplaceAll(anthropic().stream("", evil), `"index":1`, `"index":4`)},
 		"anthropic, model":          {anthropic(), strings.ReplaceAll(anthropic().stream("", evil), `"model":"m"`, `"model":7`)},
-		"anthropic, whole start":    {anthropic(), sse("message_start", `{"type":"message_start","message":{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c9","name":"add","input":%s}],"usage":{"input_tokens":1,"output_tokens":1}}}`, evil) + sse("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`) + sse("message_stop", `{"type":"message_stop"}`)},
+		"anthropic, whole start":    {anthropic(), namedEvent("message_start", `{"type":"message_start","message":{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"tool_use","id":"c9","name":"add","input":%s}],"usage":{"input_tokens":1,"output_tokens":1}}}`, evil) + namedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}`) + namedEvent("message_stop", `{"type":"message_stop"}`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

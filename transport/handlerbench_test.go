@@ -40,7 +40,7 @@ func BenchmarkHandler(b *testing.B) {
 	through := func(h http.Handler) *exchanger {
 		front := httptest.NewServer(h)
 		b.Cleanup(front.Close)
-		return &exchanger{do: client.Do, url: front.URL + s.path, body: asking(s, false)}
+		return &exchanger{do: client.Do, url: front.URL + s.path, body: sdkRequest(s, false)}
 	}
 	bare := through(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(at) }, FlushInterval: -1})
 	handler := through(transport.New(transport.Options{}, validate()).Handler(at))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -212,4 +213,11 @@ func limited(d time.Duration) middleware.Middleware {
 		defer cancel()
 		return next(ctx, req)
 	})
+}
+
+// edited returns body with new in the place of the first old, which must be there.
+func edited(t testing.TB, body, old, new string) string {
+	t.Helper()
+	require.Contains(t, body, old)
+	return strings.Replace(body, old, new, 1)
 }

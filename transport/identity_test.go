@@ -15,9 +15,9 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// as returns a stream of a speech under another id, with the time at which a
+// underID returns a stream of a speech under another id, with the time at which a
 // provider began it.
-func as(id, stream string) string {
+func underID(id, stream string) string {
 	stream = strings.ReplaceAll(stream, `"id":"x","object":"response"`, `"id":"`+id+`","object":"response","created_at":`+strings.TrimPrefix(id, "resp_"))
 	stream = strings.ReplaceAll(stream, `"id":"x"`, `"id":"`+id+`"`)
 	stream = strings.ReplaceAll(stream, `"modelVersion":"m"`, `"modelVersion":"m","responseId":"`+id+`"`)
@@ -27,8 +27,8 @@ func as(id, stream string) string {
 	return stream
 }
 
-// datas returns the JSON objects of a stream.
-func datas(t *testing.T, body string) (all []map[string]any) {
+// dataObjects returns the JSON objects of a stream.
+func dataObjects(t *testing.T, body string) (all []map[string]any) {
 	for line := range strings.Lines(body) {
 		line = strings.TrimSpace(strings.TrimPrefix(line, "data:"))
 		if !strings.HasPrefix(line, "{") {
@@ -41,10 +41,10 @@ func datas(t *testing.T, body string) (all []map[string]any) {
 	return all
 }
 
-// lifecycle fails where openai-python's responses.stream() (3.54,
+// requireLifecycle fails where openai-python's responses.stream() (3.54,
 // ResponseStreamState) or openai-node's (6.49, accumulateResponse) does, and
 // where numbers or the time change.
-func lifecycle(t *testing.T, events []map[string]any) {
+func requireLifecycle(t *testing.T, events []map[string]any) {
 	require.Equal(t, "response.created", events[0]["type"])
 	first := events[0]["response"].(map[string]any)
 	added, done, identities := map[float64]string{}, map[float64]string{}, map[string]float64{}
@@ -103,12 +103,12 @@ func TestOneIdentity(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
 					resp, err := transport.New(transport.Options{}, validate()).Hook(s.streamRequest(t), play(
-						played{kind: s.kind, pieces: parts(as("resp_1", s.stream(c.text, `{}`)))},
-						played{kind: s.kind, before: c.before, pieces: parts(as("resp_2", s.stream("two", `{"n":2}`)))}))
+						played{kind: s.kind, pieces: eventsOf(underID("resp_1", s.stream(c.text, `{}`)))},
+						played{kind: s.kind, before: c.before, pieces: eventsOf(underID("resp_2", s.stream("two", `{"n":2}`)))}))
 					require.NoError(t, err)
 					body := read(t, resp)
 					require.Len(t, s.decode(t, body).Message.ToolCalls, 1)
-					events := datas(t, body)
+					events := dataObjects(t, body)
 					var ids []string
 					for _, e := range events {
 						for _, id := range []any{e["id"], e["responseId"]} {
@@ -123,7 +123,7 @@ func TestOneIdentity(t *testing.T) {
 					given := c.given
 					switch {
 					case name == "responses":
-						lifecycle(t, events)
+						requireLifecycle(t, events)
 						ids = append(ids, events[0]["response"].(map[string]any)["id"].(string))
 					case name == "gemini" && c.text == "":
 						given = "resp_2" // of the first answer nothing was given but empty events
@@ -150,8 +150,8 @@ func TestChaining(t *testing.T) {
 		req.Body = io.NopCloser(strings.NewReader(body))
 		req.ContentLength = int64(len(body))
 		resp, err := tr.Hook(req, play(
-			played{kind: s.kind, pieces: parts(as(given, s.stream("one ", `{}`)))},
-			played{kind: s.kind, pieces: parts(as(kept, s.stream("two", `{"n":2}`)))}))
+			played{kind: s.kind, pieces: eventsOf(underID(given, s.stream("one ", `{}`)))},
+			played{kind: s.kind, pieces: eventsOf(underID(kept, s.stream("two", `{"n":2}`)))}))
 		require.NoError(t, err)
 		require.NotContains(t, read(t, resp), `"id":"`+kept+`"`)
 		return tr
@@ -170,7 +170,7 @@ func TestChaining(t *testing.T) {
 		read(t, resp)
 		return asked, to
 	}
-	stored := strings.Replace(s.request(true), `"store":false,`, "", 1)
+	stored := edited(t, s.request(true), `"store":false,`, "")
 	follow := func(id string) string { return `{"model":"m", "previous_response_id" : "` + id + `","input":"and?"}` }
 
 	t.Run("body", func(t *testing.T) {

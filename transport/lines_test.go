@@ -34,8 +34,8 @@ func TestLinesOfAStream(t *testing.T) {
 		"CR":                      strings.ReplaceAll(hello+call+end, "\n", "\r"),
 		"a comment that CR ends":  hello + ": c\r" + strings.TrimSuffix(call, "\n\n") + "\r\r\n" + stop,
 		"a name that CR ends":     hello + "event: x\r\r" + strings.TrimSuffix(call, "\n\n") + "\r\r\n" + stop,
-		"CR before the data":      hello + strings.Replace(call, "data: ", "data: \r", 1) + stop,
-		"members in another case": hello + strings.Replace(call, "tool_calls", "Tool_calls", 1) + stop,
+		"CR before the data":      hello + edited(t, call, "data: ", "data: \r") + stop,
+		"members in another case": hello + edited(t, call, "tool_calls", "Tool_calls") + stop,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -75,7 +75,7 @@ func TestPanicsOfACodec(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				pieces := append(parts(s.stream("one", `{"n":1}`))[:1], parts(s.stream("two", `{"n":2}`))...)
+				pieces := append(eventsOf(s.stream("one", `{"n":1}`))[:1], eventsOf(s.stream("two", `{"n":2}`))...)
 				tr := transport.New(transport.Options{Codecs: []wire.Codec{brittle{s.codec, name}}, Hold: strings.Contains(name, "held")}, validate())
 				ctx, watched := transport.Watch(t.Context())
 				hook := func() (string, error) {

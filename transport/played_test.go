@@ -74,8 +74,8 @@ func play(answers ...played) func(*http.Request) (*http.Response, error) {
 	}
 }
 
-// parts cuts a stream into its events.
-func parts(body string) []string {
+// eventsOf cuts a stream into its events.
+func eventsOf(body string) []string {
 	all := strings.SplitAfter(body, "\n")
 	var out []string
 	for _, line := range all {

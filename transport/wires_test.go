@@ -28,7 +28,8 @@ type speech struct {
 
 const schema = `{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`
 
-func sse(name, format string, args ...any) string {
+// namedEvent returns an event of that name, or one without a name.
+func namedEvent(name, format string, args ...any) string {
 	if name != "" {
 		name = "event: " + name + "\n"
 	}
@@ -61,10 +62,10 @@ func chat() speech {
 		},
 		stream: func(text string, arguments ...string) string {
 			head := `{"id":"x","object":"chat.completion.chunk","model":"m","choices":`
-			return sse("", `%s[{"index":0,"delta":{"role":"assistant","content":%q}}]}`, head, text) +
-				sse("", `%s[{"index":0,"delta":{"tool_calls":%s}}]}`, head, calls(true, arguments)) +
-				sse("", `%s[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, head) +
-				sse("", `%s[],%s}`, head, usage) + sse("", "[DONE]")
+			return namedEvent("", `%s[{"index":0,"delta":{"role":"assistant","content":%q}}]}`, head, text) +
+				namedEvent("", `%s[{"index":0,"delta":{"tool_calls":%s}}]}`, head, calls(true, arguments)) +
+				namedEvent("", `%s[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, head) +
+				namedEvent("", `%s[],%s}`, head, usage) + namedEvent("", "[DONE]")
 		}}
 }
 
@@ -81,17 +82,17 @@ func anthropic() speech {
 			return `{"id":"x","type":"message","role":"assistant","model":"m","content":[` + blocks + `],"stop_reason":"tool_use","stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":5}}`
 		},
 		stream: func(text string, arguments ...string) string {
-			s := sse("message_start", `{"type":"message_start","message":{"id":"x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`) +
-				sse("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) +
-				sse("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text) +
-				sse("content_block_stop", `{"type":"content_block_stop","index":0}`)
+			s := namedEvent("message_start", `{"type":"message_start","message":{"id":"x","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":10,"output_tokens":1}}}`) +
+				namedEvent("content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`) +
+				namedEvent("content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":%q}}`, text) +
+				namedEvent("content_block_stop", `{"type":"content_block_stop","index":0}`)
 			for i, a := range arguments {
-				s += sse("content_block_start", `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":"add","input":{}}}`, i+1, i) +
-					sse("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i+1, a) +
-					sse("content_block_stop", `{"type":"content_block_stop","index":%d}`, i+1)
+				s += namedEvent("content_block_start", `{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":"c%d","name":"add","input":{}}}`, i+1, i) +
+					namedEvent("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i+1, a) +
+					namedEvent("content_block_stop", `{"type":"content_block_stop","index":%d}`, i+1)
 			}
-			return s + sse("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":5}}`) +
-				sse("message_stop", `{"type":"message_stop"}`)
+			return s + namedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":5}}`) +
+				namedEvent("message_stop", `{"type":"message_stop"}`)
 		}}
 }
 
@@ -118,7 +119,7 @@ func responses() speech {
 			n := -1
 			ev := func(name, format string, args ...any) string {
 				n++
-				return sse(name, `{"type":%q,"sequence_number":%d,%s}`, name, n, fmt.Sprintf(format, args...))
+				return namedEvent(name, `{"type":%q,"sequence_number":%d,%s}`, name, n, fmt.Sprintf(format, args...))
 			}
 			s := ev("response.created", `"response":{"id":"x","object":"response","status":"in_progress","model":"m","output":[]}`) +
 				ev("response.output_item.added", `"output_index":0,"item":{"id":"m1","type":"message","status":"in_progress","role":"assistant","content":[]}`) +
@@ -154,11 +155,11 @@ func gemini() speech {
 			return `{"candidates":[{"content":{"role":"model","parts":[` + parts(text, arguments) + `]},"finishReason":"STOP","index":0}],` + usage + `}`
 		},
 		stream: func(text string, arguments ...string) string {
-			s := sse("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"index":0}],"modelVersion":"m"}`, parts(text, nil))
+			s := namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"index":0}],"modelVersion":"m"}`, parts(text, nil))
 			for _, a := range arguments {
-				s += sse("", `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"add","args":%s}}]},"index":0}],"modelVersion":"m"}`, a)
+				s += namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"add","args":%s}}]},"index":0}],"modelVersion":"m"}`, a)
 			}
-			return s + sse("", `{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP","index":0}],%s}`, usage)
+			return s + namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP","index":0}],%s}`, usage)
 		}}
 }
 
