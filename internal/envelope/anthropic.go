@@ -2,16 +2,19 @@ package envelope
 
 import "strconv"
 
+// anthropicBlock is a content block, of which clients read no more than a call has.
 type anthropicBlock struct {
 	Type  text `json:"type"`
 	Name  text `json:"name"`
 	Input text `json:"input"`
 }
 
+// anthropicMessage is a message with its blocks.
 type anthropicMessage struct {
 	Content []anthropicBlock `json:"content"`
 }
 
+// calls returns the blocks that are calls.
 func (m anthropicMessage) calls() (out []Call) {
 	for _, b := range m.Content {
 		if b.Type == "tool_use" {
@@ -21,6 +24,7 @@ func (m anthropicMessage) calls() (out []Call) {
 	return out
 }
 
+// anthropicEvent has what the events of all types hold.
 type anthropicEvent struct {
 	Type    text             `json:"type"`
 	Index   text             `json:"index"`
@@ -32,6 +36,7 @@ type anthropicEvent struct {
 	} `json:"delta"`
 }
 
+// anthropicWhole reads an answer that is no stream.
 func anthropicWhole(events []event) []Call {
 	return whole(events, anthropicMessage.calls)
 }
@@ -56,13 +61,15 @@ var anthropicStyles = map[string]anthropicStyle{
 	"last":               {find: func(blocks []anthropicBuilding, _ text) int { return len(blocks) - 1 }},
 }
 
+// anthropicBuilding is a block of a stream as a client has it so far.
 type anthropicBuilding struct {
-	index text
+	index text // as its start says
 	block anthropicBlock
 	json  text // the partial JSON so far; it replaces the input
 	ended bool
 }
 
+// blockByIndex returns the last block that started with that index, -1 for none.
 func blockByIndex(blocks []anthropicBuilding, index text) int {
 	for i := len(blocks) - 1; i >= 0; i-- {
 		if blocks[i].index == index {
@@ -85,6 +92,8 @@ func blockByPlace(blocks []anthropicBuilding, index text) int {
 	return i
 }
 
+// anthropicDeltas reads a stream in that style. Deltas take the place of the input that
+// stands in the start of a block, as all clients have it: the provider sends {} there.
 func anthropicDeltas(events []event, style anthropicStyle) (calls []Call) {
 	var blocks []anthropicBuilding
 	for _, e := range events {

@@ -9,6 +9,7 @@ import (
 	"strings"
 )
 
+// chatMessage is a message, or a delta of one, with calls in either form.
 type chatMessage struct {
 	ToolCalls []struct {
 		Index    json.RawMessage `json:"index"`
@@ -18,6 +19,7 @@ type chatMessage struct {
 	FunctionCall *function `json:"function_call"`
 }
 
+// chatBody is an answer, or a chunk of one.
 type chatBody struct {
 	ID      text `json:"id"`
 	Object  text `json:"object"`
@@ -32,6 +34,8 @@ func chatWhole(events []event) (calls []Call) {
 	return whole(events, chatBody.calls)
 }
 
+// calls returns the calls of the first choice, those in the old form last. A program
+// may look at one form only: then it runs some of them.
 func (body chatBody) calls() (calls []Call) {
 	if len(body.Choices) == 0 {
 		return nil
@@ -75,6 +79,7 @@ func rawIndex(index json.RawMessage) text {
 	return text(index)
 }
 
+// textIndex: in JavaScript the keys 0 and "0" of an object are the same.
 func textIndex(index json.RawMessage) text {
 	key := rawIndex(index)
 	if key[0] == '"' {

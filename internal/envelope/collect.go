@@ -40,7 +40,8 @@ func collectors(format string, stream bool) map[string]collector {
 	return map[string]collector{"messages": ollamaMessages}
 }
 
-// whole reads an answer that is no stream.
+// whole reads an answer that is no stream. What a typed client cannot decode counts as
+// far as it was decoded: some programs do not look at the error.
 func whole[T any](events []event, calls func(T) []Call) []Call {
 	if len(events) == 0 {
 		return nil
@@ -65,6 +66,7 @@ func add(calls []building, key text, name, arguments text) []building {
 	return calls
 }
 
+// add adds a piece. A later name counts; null says nothing.
 func (b *building) add(name, arguments text) {
 	if name != "" && name != "null" {
 		b.call.Name = string(name)
@@ -74,6 +76,7 @@ func (b *building) add(name, arguments text) {
 	}
 }
 
+// built returns the calls that were put together, in the order in which they began.
 func built(calls []building) (out []Call) {
 	for _, b := range calls {
 		out = append(out, b.call)
@@ -81,11 +84,13 @@ func built(calls []building) (out []Call) {
 	return out
 }
 
+// function is the name and the arguments of a call, in the words of two formats.
 type function struct {
 	Name      text `json:"name"`
 	Arguments text `json:"arguments"`
 }
 
+// responsesItemJSON is an item of the output.
 type responsesItemJSON struct {
 	ID        text `json:"id"`
 	Type      text `json:"type"`
@@ -93,10 +98,12 @@ type responsesItemJSON struct {
 	Arguments text `json:"arguments"`
 }
 
+// responsesBody is a response object.
 type responsesBody struct {
 	Output []responsesItemJSON `json:"output"`
 }
 
+// calls returns the items that are calls of functions.
 func (r responsesBody) calls() (out []Call) {
 	for _, item := range r.Output {
 		if item.Type == "function_call" {
@@ -106,6 +113,8 @@ func (r responsesBody) calls() (out []Call) {
 	return out
 }
 
+// responsesEvent has what the events of all types hold. A client looks at the copies of
+// a call that it needs: hence the several collectors below.
 type responsesEvent struct {
 	Type          text              `json:"type"`
 	Item          responsesItemJSON `json:"item"`
@@ -116,10 +125,12 @@ type responsesEvent struct {
 	responsesBody                   // of an answer that is no stream
 }
 
+// responsesUnary reads an answer that is no stream.
 func responsesUnary(events []event) []Call {
 	return whole(events, responsesBody.calls)
 }
 
+// eachResponsesEvent calls f for each event that a client can read.
 func eachResponsesEvent(events []event, f func(responsesEvent)) {
 	for _, e := range events {
 		if v, ok := decode[responsesEvent](e.data); ok {
@@ -195,6 +206,7 @@ func responsesPieces(events []event, kind text, piece func(responsesEvent) text)
 	return built(slices.DeleteFunc(calls, func(b building) bool { return !ended && !done[b.key] }))
 }
 
+// geminiBody is an answer, or a chunk of one.
 type geminiBody struct {
 	Candidates []struct {
 		Content struct {
@@ -224,6 +236,7 @@ func geminiParts(events []event) (calls []Call) {
 	return calls
 }
 
+// ollamaBody is an answer, or a line of one.
 type ollamaBody struct {
 	Message struct {
 		ToolCalls []struct {
@@ -232,6 +245,7 @@ type ollamaBody struct {
 	} `json:"message"`
 }
 
+// ollamaMessages takes the calls of every line: those come whole.
 func ollamaMessages(events []event) (calls []Call) {
 	for _, e := range events {
 		v, ok := decode[ollamaBody](e.data)

@@ -101,6 +101,8 @@ func (n *node) prune(holders map[string]byte) {
 var known = strings.Fields(`id object model choices index message delta role content tool_calls function_call type function name arguments finish_reason
 	content_block partial_json input stop_reason response item item_id output_index output call_id status candidates parts text functionCall args done data`)
 
+// thin leaves one member of each key: the first or the last one. A key that differs from
+// a known one in case goes, because an exact reader does not look at it.
 func (n *node) thin(first bool) {
 	var kept []member
 	for _, m := range n.members {
@@ -147,6 +149,8 @@ func trimmed(body string) []event {
 	return lineFeed(strings.Join(lines, "\n"))
 }
 
+// serverSent reads events from lines that end with LF. Data in several lines is joined
+// with line feeds; an event without data is none.
 func serverSent(body string) []event {
 	var out []event
 	var e event
@@ -175,6 +179,7 @@ func serverSent(body string) []event {
 	return out
 }
 
+// jsonLines reads an event from each line that is not blank.
 func jsonLines(body string) []event {
 	var out []event
 	for line := range strings.SplitSeq(body, "\n") {
@@ -197,17 +202,20 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
+// unquote returns the text that a JSON string stands for, "" if it is none.
 func unquote(raw string) string {
 	var s string
 	_ = json.Unmarshal([]byte(raw), &s)
 	return s
 }
 
+// fits reports whether a typed client can decode data.
 func fits[T any](data string) bool {
 	_, ok := decode[T](data)
 	return ok
 }
 
+// decode decodes data as a typed client does. v is what was decoded before an error.
 func decode[T any](data string) (v T, ok bool) {
 	return v, json.Unmarshal([]byte(data), &v) == nil
 }

@@ -22,6 +22,7 @@ type Exchange struct {
 	Pause   time.Duration // before the answer's body, and in its middle
 }
 
+// exchange returns a request of the format, and what surrounds a good answer to it.
 func (f Format) exchange(stream bool) Exchange {
 	x := Exchange{Kind: "application/json", Request: strings.ReplaceAll(f.request, "%t", fmt.Sprint(stream))}
 	unary, streamed, other := strings.Cut(f.path, " ")
@@ -112,6 +113,8 @@ type slow struct {
 	n     int // reads so far
 }
 
+// Read is part of io.Reader. It pauses before the first byte and in the middle, so that
+// a client that waits is sent keep-alives at both places.
 func (s *slow) Read(p []byte) (int, error) {
 	if s.body == "" {
 		return 0, io.EOF

@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// The tools that a request offers: one whose arguments are easy to get wrong, and one
+// that takes none.
 const (
 	payTool  = `{"name":"pay","parameters":` + Schema + `}`
 	pingTool = `{"name":"ping","parameters":` + Empty + `}`
@@ -28,6 +30,8 @@ func (c said) object() string {
 	return c.Arguments
 }
 
+// chat is the format of OpenAI Chat Completions. A call begins with its name and no
+// arguments, as OpenAI sends it.
 var chat = Format{
 	Name: "chat", path: "/v1/chat/completions",
 	request: `{"model":"m","stream":%t,"messages":[{"role":"user","content":"?"}],` + nested + `}`,
@@ -54,6 +58,8 @@ var chat = Format{
 	},
 }
 
+// anthropic is the format of Anthropic Messages. A text stands before the calls, so that
+// the index of a block is not that of its call.
 var anthropic = Format{
 	Name: "anthropic", path: "/v1/messages",
 	request: `{"model":"m","max_tokens":9,"stream":%t,"messages":[{"role":"user","content":"?"}],"tools":[{"name":"pay","input_schema":` + Schema +
@@ -85,6 +91,8 @@ var anthropic = Format{
 	},
 }
 
+// responses is the format of OpenAI Responses, with all copies of a call: in the item as
+// it is added and done, in deltas, in the finished arguments, and in the last response.
 var responses = Format{
 	Name: "responses", path: "/v1/responses",
 	request: `{"model":"m","stream":%t,"store":false,"input":[{"role":"user","content":"?"}],"tools":[{"type":"function",` + payTool[1:] + `,{"type":"function",` + pingTool[1:] + `]}`,
@@ -110,15 +118,18 @@ var responses = Format{
 	},
 }
 
+// responsesItem returns a call as a finished item.
 func responsesItem(i int, c said) string {
 	return fmt.Sprintf(`{"id":"fc%d","type":"function_call","status":"completed","call_id":"c%d","name":%q,"arguments":%s}`, i+1, i+1, c.Name, quote(c.Arguments))
 }
 
+// responsesWhole returns a finished response object.
 func responsesWhole(calls []said) string {
 	return `{"id":"x","object":"response","status":"completed","model":"m","output":[` + each(calls, responsesItem) +
 		`],"usage":{"input_tokens":1,"output_tokens":1,"total_tokens":2}}`
 }
 
+// gemini is the format of Gemini, on the Developer API. Calls come whole.
 var gemini = Format{
 	Name: "gemini", path: "/v1beta/models/m:generateContent /v1beta/models/m:streamGenerateContent?alt=sse",
 	request: `{"contents":[{"role":"user","parts":[{"text":"?"}]}],"tools":[{"functionDeclarations":[{"name":"pay","parametersJsonSchema":` + Schema +
@@ -134,14 +145,17 @@ var gemini = Format{
 	},
 }
 
+// geminiPart returns a call as a part. %q writes names as JSON, since ours are ASCII.
 func geminiPart(_ int, c said) string {
 	return fmt.Sprintf(`{"functionCall":{"name":%q,"args":%s}}`, c.Name, c.object())
 }
 
+// geminiChunk returns a chunk that ends the answer.
 func geminiChunk(parts string) string {
 	return `{"candidates":[{"content":{"role":"model","parts":[` + parts + `]},"finishReason":"STOP","index":0}],"modelVersion":"m"}`
 }
 
+// ollama is the format of Ollama chat. Its arguments are objects.
 var ollama = Format{
 	Name: "ollama", path: "/api/chat", lines: true,
 	request: `{"model":"m","stream":%t,"messages":[{"role":"user","content":"?"}],` + nested + `}`,
@@ -159,10 +173,12 @@ var ollama = Format{
 	},
 }
 
+// ollamaCall returns a call. Older servers give it no id.
 func ollamaCall(_ int, c said) string {
 	return fmt.Sprintf(`{"function":{"name":%q,"arguments":%s}}`, c.Name, c.object())
 }
 
+// ollamaLine returns a line of an answer, or all of one that is not streamed.
 func ollamaLine(message, done string) string {
 	return `{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{"role":"assistant",` + message + `},"done":` + done + `}`
 }

@@ -16,7 +16,7 @@ type mutator struct {
 // place is an object of an answer, and the object at that place of its twin.
 type place struct{ object, twin *node }
 
-// mutate makes one change.
+// mutate makes one change. Each draw has a label, so that a failing case can be read.
 func (m *mutator) mutate() {
 	if len(m.good) > 1 && m.draw("of the events", 4) == 0 {
 		m.mutateEvents()
@@ -84,7 +84,8 @@ func (m *mutator) mutateEvents() {
 	}
 }
 
-// mutateObject changes one member of an object.
+// mutateObject changes one member of an object: it comes again, is spelled otherwise,
+// is replaced, removed or moved, each with a value that the evil twin may have.
 func (m *mutator) mutateObject(p place) {
 	i := m.draw("member", len(p.object.members))
 	old := p.object.members[i]

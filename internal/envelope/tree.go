@@ -36,6 +36,7 @@ func parse(text string) *node {
 	return read(d)
 }
 
+// read reads the next value. The text is valid, so that there are no errors.
 func read(d *json.Decoder) *node {
 	token, _ := d.Token()
 	n := &node{}
@@ -67,6 +68,7 @@ func (n *node) String() string {
 	return b.String()
 }
 
+// write writes n without white space.
 func (n *node) write(b *strings.Builder) {
 	switch n.open {
 	case '{':
