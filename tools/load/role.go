@@ -96,8 +96,8 @@ func keepConnections() {
 }
 
 // exactly returns body without what a reader may ask for past its declared
-// length. Without it the ReverseProxy breaks off a few of ten thousand streams
-// whose upstream answers at once: the server closes the request's body as soon
+// length. Without it the ReverseProxy breaks off about one stream in a hundred
+// if the upstream answers at once: the server closes the request's body as soon
 // as the response begins, and the transport looks once more whether the body has
 // ended (go.dev/issue/40747).
 func exactly(body io.ReadCloser, length int64) io.ReadCloser {
