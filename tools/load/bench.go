@@ -113,23 +113,29 @@ func (b *bench) checkCalls(ctx context.Context) error {
 			send  func() error
 			again bool
 		}{{"a valid call", whole, false}, {"a valid call in a stream", stream, false}, {"an invalid call", invalid, t.validates}} {
-			before, err := b.control(ctx, callsPath)
+			calls, err := b.modelCalls(ctx, check.send)
 			if err != nil {
-				return err
-			}
-			if err := check.send(); err != nil {
 				return fmt.Errorf("%s, %s: %w", t.name, check.name, err)
 			}
-			after, err := b.control(ctx, callsPath)
-			if err != nil {
-				return err
-			}
-			if again := after-before > 1; again != check.again {
-				return fmt.Errorf("%s: the upstream got %d requests for %s; a re-ask is expected: %t", t.name, after-before, check.name, check.again)
+			if calls > 1 != check.again {
+				return fmt.Errorf("%s: the upstream got %d requests for %s; a re-ask is expected: %t", t.name, calls, check.name, check.again)
 			}
 		}
 	}
 	return nil
+}
+
+// modelCalls returns how many model calls of the mock send causes.
+func (b *bench) modelCalls(ctx context.Context, send func() error) (int, error) {
+	before, err := b.control(ctx, callsPath)
+	if err != nil {
+		return 0, err
+	}
+	if err := send(); err != nil {
+		return 0, err
+	}
+	after, err := b.control(ctx, callsPath)
+	return after - before, err
 }
 
 // control sends a request to the mock and returns the number in its answer, if
