@@ -129,3 +129,22 @@ func TestDemandedCallUnderKeepValid(t *testing.T) {
 	require.Equal(t, []string{goodNote}, out.arguments())
 	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
 }
+
+// The report of an error has the status of the calls that the error holds, which
+// are not those of the last attempt.
+func TestStatusOfAnErrorUnderKeepValid(t *testing.T) {
+	t.Parallel()
+	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	first := middlewaretest.Calls("note", goodNote, "weather", badWeather)
+	two := middlewaretest.Calls("weather", badWeather, "note", "{}")
+	for name, out := range map[string]outcome{
+		"no call in the end":         run(t, o, demanding(""), first, middlewaretest.Text("never mind"), middlewaretest.Text("never mind")),
+		"half of them in the end":    run(t, o, demanding(""), two, two, middlewaretest.Calls("note", goodNote)),
+		"half of them, not demanded": run(t, o, request(), two, two, middlewaretest.Calls("note", goodNote)),
+	} {
+		require.ErrorIs(t, out.err, argsvalidate.ErrExhausted, name)
+		require.Len(t, failure(t, out.err).Verdicts, 2, name)
+		require.Equal(t, middleware.Invalid, out.report.Status, name)
+		require.Contains(t, out.report.String(), "invalid, 3 model calls", name)
+	}
+}

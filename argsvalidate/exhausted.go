@@ -49,7 +49,8 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 		e := whole.failure(reasons...)
 		e.Response, e.attempts = s.answer(), s.attempt
 		e.Replies = s.v.replies(ctx, whole, s.attempt, s.failures.Same() > 1)
-		s.noteAll(whole) // the replies may have added notes
+		s.tally.SetStatus(middleware.StatusOf(whole.verdicts)) // under KeepValid the last attempt may hold fewer calls, or none
+		s.noteAll(whole)                                       // the replies may have added notes
 		return nil, e
 	}
 	out.Report.Status = middleware.Invalid

@@ -135,6 +135,11 @@ func (t *Tally) SetIssues(issues []Issue, changes []Change, replies []Message) {
 	}
 }
 
+// SetStatus sets the status of the report that Finish puts into an error. Without
+// it that is the status of the last outcome, which does not fit an error about
+// calls of several attempts. The report of a response has the response's status.
+func (t *Tally) SetStatus(s Status) { t.report.Status = s }
+
 // Limits on the notes of one step.
 const (
 	maxNotes = 128

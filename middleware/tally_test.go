@@ -352,3 +352,17 @@ func TestSetVerdictsAfterAnOddReport(t *testing.T) {
 		})
 	}
 }
+
+// SetStatus decides for an error, and the response's own status for a response.
+func TestSetStatus(t *testing.T) {
+	t.Parallel()
+	var tally middleware.Tally
+	resp, err := tally.Call(t.Context(), scripted(says("so", middleware.Usage{})), &middleware.Request{})
+	require.NoError(t, err)
+	tally.SetStatus(middleware.Invalid)
+	_, failed := tally.Finish(nil, errors.New("no"))
+	require.Equal(t, middleware.Invalid, middleware.ReportOf(nil, failed).Status)
+	finished, err := tally.Finish(resp, nil)
+	require.NoError(t, err)
+	require.Equal(t, middleware.NoCalls, finished.Report.Status)
+}

@@ -126,20 +126,58 @@ func (r *reducer) findCycles() error {
 		next[ref] = refsIn(target)
 		todo = append(todo, next[ref]...)
 	}
-	// A reference is part of a cycle if it is among those that it leads to.
-	r.cycles = map[string]bool{}
-	for start := range next {
-		seen := map[string]bool{}
-		for todo := slices.Clone(next[start]); len(todo) > 0; todo = todo[1:] {
-			if ref := todo[0]; !seen[ref] {
-				seen[ref] = true
-				todo = append(todo, next[ref]...)
-			}
-		}
-		r.cycles[start] = seen[start]
-	}
+	r.cycles = inCycles(next)
 	r.prune(next)
 	return nil
+}
+
+// inCycles returns the nodes of a graph from which a path leads back to them:
+// those with an edge to themselves, and those of a strongly connected component
+// of several nodes. Its time is linear in the edges.
+//
+// Source: Tarjan, Depth-first search and linear graph algorithms, 1972.
+func inCycles(next map[string][]string) map[string]bool {
+	cycles := map[string]bool{}
+	number := map[string]int{} // of a node, in the order of the visits, from 1
+	low := map[string]int{}    // the lowest number on the stack that a node reaches
+	open := map[string]bool{}  // the nodes on the stack
+	var stack []string         // visited nodes whose component is not complete
+	var visit func(node string)
+	visit = func(node string) {
+		number[node] = len(number) + 1
+		low[node] = number[node]
+		stack, open[node] = append(stack, node), true
+		bottom := len(stack) - 1
+		for _, to := range next[node] {
+			switch {
+			case number[to] == 0:
+				visit(to)
+				low[node] = min(low[node], low[to])
+			case open[to]:
+				low[node] = min(low[node], number[to])
+			}
+			if to == node {
+				cycles[node] = true
+			}
+		}
+		if low[node] < number[node] {
+			return
+		}
+		component := stack[bottom:] // node is its first one
+		for _, member := range component {
+			open[member] = false
+			if len(component) > 1 {
+				cycles[member] = true
+			}
+		}
+		stack = stack[:bottom]
+	}
+	for node := range next {
+		if number[node] == 0 {
+			visit(node)
+		}
+	}
+	return cycles
 }
 
 // prune drops the definitions that no reference of the map leads to. The map is
