@@ -15,7 +15,7 @@ func anthropicMessage(id, stop string, content ...any) m {
 }
 
 func anthropicStop(a answer) string {
-	if a.call != nil {
+	if len(a.calls) > 0 {
 		return "tool_use"
 	}
 	return "end_turn"
@@ -23,8 +23,8 @@ func anthropicStop(a answer) string {
 
 func anthropicWhole(a answer, id string) string {
 	content := []any{m{"type": "text", "text": a.text}}
-	if a.call != nil {
-		content = append(content, m{"type": "tool_use", "id": "toolu_" + id, "name": a.call.name, "input": raw(a.call.args)})
+	for i, c := range a.calls {
+		content = append(content, m{"type": "tool_use", "id": callID("toolu", id, i), "name": c.name, "input": raw(c.args)})
 	}
 	return text(anthropicMessage(id, anthropicStop(a), content...))
 }
@@ -42,16 +42,16 @@ func anthropicFrames(a answer, id string) []frame {
 		event("content_block_delta", m{"index": 0, "delta": m{"type": "text_delta", "text": a.text}}),
 		event("content_block_stop", m{"index": 0}),
 	}
-	if a.call != nil {
-		frames = append(frames, event("content_block_start", m{"index": 1, "content_block": m{
-			"type": "tool_use", "id": "toolu_" + id, "name": a.call.name, "input": m{},
+	for i, c := range a.calls {
+		frames = append(frames, event("content_block_start", m{"index": 1 + i, "content_block": m{
+			"type": "tool_use", "id": callID("toolu", id, i), "name": c.name, "input": m{},
 		}}))
-		for _, part := range split(a.call.args) {
-			f := event("content_block_delta", m{"index": 1, "delta": m{"type": "input_json_delta", "partial_json": part}})
+		for _, part := range split(c.args) {
+			f := event("content_block_delta", m{"index": 1 + i, "delta": m{"type": "input_json_delta", "partial_json": part}})
 			f.args = true
 			frames = append(frames, f)
 		}
-		frames = append(frames, event("content_block_stop", m{"index": 1}))
+		frames = append(frames, event("content_block_stop", m{"index": 1 + i}))
 	}
 	return append(frames,
 		event("message_delta", m{"delta": m{"stop_reason": anthropicStop(a), "stop_sequence": nil}, "usage": m{"output_tokens": 5}}),

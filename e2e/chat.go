@@ -4,7 +4,7 @@ package e2e
 var chat = format{name: "Chat", path: "/chat/completions", frames: chatFrames, whole: chatWhole}
 
 func chatStop(a answer) string {
-	if a.call != nil {
+	if len(a.calls) > 0 {
 		return "tool_calls"
 	}
 	return "stop"
@@ -21,10 +21,12 @@ func chatUsage() m { return m{"prompt_tokens": 10, "completion_tokens": 5, "tota
 
 func chatWhole(a answer, id string) string {
 	message := m{"role": "assistant", "content": a.text}
-	if a.call != nil {
-		message["tool_calls"] = []any{m{
-			"id": "call_" + id, "type": "function", "function": m{"name": a.call.name, "arguments": a.call.args},
-		}}
+	if len(a.calls) > 0 {
+		var calls []any
+		for i, c := range a.calls {
+			calls = append(calls, m{"id": callID("call", id, i), "type": "function", "function": m{"name": c.name, "arguments": c.args}})
+		}
+		message["tool_calls"] = calls
 	}
 	whole := chatEnvelope(id, "chat.completion", m{"index": 0, "message": message, "finish_reason": chatStop(a)})
 	whole["usage"] = chatUsage()
@@ -36,12 +38,12 @@ func chatFrames(a answer, id string) []frame {
 		return sse("", chatEnvelope(id, "chat.completion.chunk", m{"index": 0, "delta": delta, "finish_reason": finish}))
 	}
 	frames := []frame{chunk(m{"role": "assistant", "content": ""}, nil), chunk(m{"content": a.text}, nil)}
-	if a.call != nil {
+	for i, c := range a.calls {
 		frames = append(frames, chunk(m{"tool_calls": []any{m{
-			"index": 0, "id": "call_" + id, "type": "function", "function": m{"name": a.call.name, "arguments": ""},
+			"index": i, "id": callID("call", id, i), "type": "function", "function": m{"name": c.name, "arguments": ""},
 		}}}, nil))
-		for _, part := range split(a.call.args) {
-			f := chunk(m{"tool_calls": []any{m{"index": 0, "function": m{"arguments": part}}}}, nil)
+		for _, part := range split(c.args) {
+			f := chunk(m{"tool_calls": []any{m{"index": i, "function": m{"arguments": part}}}}, nil)
 			f.args = true
 			frames = append(frames, f)
 		}

@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,7 @@ type command struct {
 }
 
 // clients are in the order of the table's rows.
-func clients() []client { return append(agents, pythons...) }
+func clients() []client { return slices.Concat(agents, sdks) }
 
 // packages are what has to be installed.
 func packages() []pkg {
@@ -44,10 +45,17 @@ func packages() []pkg {
 	for _, c := range clients() {
 		out = append(out, c.pkg)
 	}
+	out = append(out, pkg{pip, "langchain-openai"})
 	for _, d := range decoders {
 		out = append(out, d.pkgs...)
 	}
 	return out
+}
+
+// task returns the calls of the client's tool.
+func (c client) task(p place) task {
+	good := p.fill(c.good)
+	return task{call{c.tool, good}, call{c.tool, p.fill(c.bad)}, call{c.tool, good[:len(good)-2]}}
 }
 
 // fill puts the path of the file into arguments.

@@ -38,7 +38,17 @@ func TestClients(t *testing.T) {
 			})
 		}
 	})
-	if len(results) < len(clients())*len(scenarios)*len(fronts) {
+	cells := 0
+	for _, c := range clients() {
+		for _, s := range scenarios {
+			for _, f := range fronts {
+				if s.runs(c, f) {
+					cells++
+				}
+			}
+		}
+	}
+	if len(results) < cells {
 		t.Log("clients or scenarios were left out: the table is not written")
 		return
 	}
@@ -55,6 +65,9 @@ func TestClients(t *testing.T) {
 func runAll(t *testing.T, root string, c client, s scenario) []result {
 	var results []result
 	for i, f := range fronts {
+		if !s.runs(c, f) {
+			continue
+		}
 		r, err := run(t.Context(), root, t.TempDir(), c, s, f)
 		require.NoError(t, err)
 		t.Logf("%s: %s; longest silence %s, exit code %d", f.name, r.cell(), r.silence, r.output.code)
@@ -63,7 +76,7 @@ func runAll(t *testing.T, root string, c client, s scenario) []result {
 		if i > 0 {
 			problems = r.worse(results[0])
 		}
-		if f.validates {
+		if f.validates && s.expect != nil {
 			problems = append(problems, s.expect(r)...)
 		}
 		for _, p := range problems {

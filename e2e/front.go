@@ -4,11 +4,8 @@ import (
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"time"
 
-	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/retry"
-	"github.com/toolmend/toolmend/transport"
+	"github.com/toolmend/toolmend/gateway"
 )
 
 // front is what stands between a client and the upstream.
@@ -16,22 +13,28 @@ type front struct {
 	name      string
 	title     string // in the table
 	validates bool   // the expectations of the scenarios hold behind it
+	raises    bool   // a call that stays invalid is an error; only scenarios about that run through it
 	// open returns what the client talks to.
-	open func(upstream *url.URL) http.Handler
+	open func(upstream *url.URL) (http.Handler, error)
 }
 
 // fronts are in the order of the table's columns; the first is the one that all
 // others are compared with.
 var fronts = []front{
-	{name: "direct", title: "directly", open: func(upstream *url.URL) http.Handler {
+	{name: "direct", title: "directly", open: func(upstream *url.URL) (http.Handler, error) {
 		proxy := httputil.NewSingleHostReverseProxy(upstream)
 		proxy.FlushInterval = -1
-		return proxy
+		return proxy, nil
 	}},
-	{name: "handler", title: "through `transport.Handler`", validates: true, open: func(upstream *url.URL) http.Handler {
-		return transport.Handler(upstream,
-			argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}),
-			retry.New(retry.Options{MinDelay: 50 * time.Millisecond}),
-		)
-	}},
+	{name: "observe", title: "`observe`", open: serve(gateway.Settings{Mode: gateway.Observe})},
+	{name: "repair", title: "`repair`", open: serve(gateway.Settings{Mode: gateway.Repair})},
+	{name: "enforce", title: "`enforce`", validates: true, open: serve(gateway.Settings{})},
+	{name: "raise", title: "`enforce`, `on_exhausted = \"raise\"`", validates: true, raises: true, open: serve(gateway.Settings{OnExhausted: gateway.Raise})},
+}
+
+// serve returns the opener of a gateway, as `toolmend serve` runs it.
+func serve(s gateway.Settings) func(upstream *url.URL) (http.Handler, error) {
+	return func(upstream *url.URL) (http.Handler, error) {
+		return gateway.New(gateway.Config{Settings: s, Upstreams: []gateway.Upstream{{URL: upstream.String()}}}, gateway.Options{})
+	}
 }

@@ -34,14 +34,14 @@ func responsesMessage(id, status string, content ...any) m {
 	return m{"id": "msg_" + id, "type": "message", "status": status, "role": "assistant", "content": content}
 }
 
-func responsesCall(id, status, name, args string) m {
-	return m{"id": "fc_" + id, "type": "function_call", "status": status, "call_id": "call_" + id, "name": name, "arguments": args}
+func responsesCall(id string, i int, status, name, args string) m {
+	return m{"id": callID("fc", id, i), "type": "function_call", "status": status, "call_id": callID("call", id, i), "name": name, "arguments": args}
 }
 
 func responsesOutput(a answer, id string) []any {
 	items := []any{responsesMessage(id, "completed", responsesText(a.text))}
-	if a.call != nil {
-		items = append(items, responsesCall(id, "completed", a.call.name, a.call.args))
+	for i, c := range a.calls {
+		items = append(items, responsesCall(id, i, "completed", c.name, c.args))
 	}
 	return items
 }
@@ -75,16 +75,16 @@ func responsesFrames(a answer, id string) []frame {
 	event("content_part.done", with(m{"part": responsesText(a.text)}))
 	event("output_item.done", m{"output_index": 0, "item": items[0]})
 
-	if a.call != nil {
-		event("output_item.added", m{"output_index": 1, "item": responsesCall(id, "in_progress", a.call.name, "")})
-		for _, piece := range split(a.call.args) {
-			event("function_call_arguments.delta", m{"item_id": "fc_" + id, "output_index": 1, "delta": piece})
+	for i, c := range a.calls {
+		event("output_item.added", m{"output_index": 1 + i, "item": responsesCall(id, i, "in_progress", c.name, "")})
+		for _, piece := range split(c.args) {
+			event("function_call_arguments.delta", m{"item_id": callID("fc", id, i), "output_index": 1 + i, "delta": piece})
 			frames[len(frames)-1].args = true
 		}
 		event("function_call_arguments.done", m{
-			"item_id": "fc_" + id, "output_index": 1, "name": a.call.name, "arguments": a.call.args,
+			"item_id": callID("fc", id, i), "output_index": 1 + i, "name": c.name, "arguments": c.args,
 		})
-		event("output_item.done", m{"output_index": 1, "item": items[1]})
+		event("output_item.done", m{"output_index": 1 + i, "item": items[1+i]})
 	}
 	event("completed", m{"response": responsesEnvelope(id, "completed", items...)})
 	return frames

@@ -39,14 +39,18 @@ func (r result) done() bool { return r.ended == endedDone }
 // the clients are installed, temp an empty folder.
 func run(ctx context.Context, root, temp string, c client, s scenario, f front) (result, error) {
 	p := place{root: root, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
-	up := &upstream{format: c.format, good: call{c.tool, p.fill(c.good)}, bad: call{c.tool, p.fill(c.bad)}, say: s.say}
+	up := &upstream{format: c.format, task: c.task(p), say: s.say}
 	provider := httptest.NewServer(up)
 	defer provider.Close()
 	at, err := url.Parse(provider.URL)
 	if err != nil {
 		return result{}, err
 	}
-	seen := &meter{next: f.open(at), format: c.format, tool: c.tool}
+	next, err := f.open(at)
+	if err != nil {
+		return result{}, err
+	}
+	seen := &meter{next: next, format: c.format, tool: c.tool}
 	server := httptest.NewServer(seen)
 	defer server.Close()
 	defer server.CloseClientConnections() // a client that was killed in an answer

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -17,14 +18,19 @@ func table(results map[string]result, versions map[string]string) string {
 	var b strings.Builder
 	for _, s := range scenarios {
 		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| client | version |", s.title, s.about)
-		for _, f := range fronts {
+		columns := slices.DeleteFunc(slices.Clone(fronts), func(f front) bool { return f.raises && !s.raises })
+		for _, f := range columns {
 			fmt.Fprintf(&b, " %s |", f.title)
 		}
-		b.WriteString("\n|---|---|" + strings.Repeat("---|", len(fronts)) + "\n")
+		b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
 		for _, c := range clients() {
 			fmt.Fprintf(&b, "| %s | %s |", c.title, versions[c.pkg.name])
-			for _, f := range fronts {
-				fmt.Fprintf(&b, " %s |", results[key(c, s, f)].cell())
+			for _, f := range columns {
+				cell := "n/a"
+				if r, ok := results[key(c, s, f)]; ok {
+					cell = r.cell()
+				}
+				fmt.Fprintf(&b, " %s |", cell)
 			}
 			b.WriteString("\n")
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -12,19 +13,30 @@ import (
 )
 
 // answer is what the upstream says to one model call: a sentence, and then
-// perhaps a tool call.
+// perhaps tool calls.
 type answer struct {
-	text  string
-	call  *call
-	slow  time.Duration // the call's arguments are streamed over this time
-	broke bool          // the connection ends in the middle of the call
+	text    string
+	calls   []call
+	slow    time.Duration // the arguments of each call are streamed over this time
+	broke   bool          // the connection ends in the middle of the first call
+	limited bool          // status 429 instead of an answer
 }
 
 // call is a tool call.
 type call struct {
 	name string
-	args string // a JSON object
+	args string
 }
+
+// task holds the calls of one client's tool that a scenario chooses from.
+type task struct {
+	good call
+	bad  call // valid JSON, with a key that the tool does not have
+	cut  call // the good one without its end
+}
+
+// callID is the id of the i-th call of the answer with this id.
+func callID(prefix, id string, i int) string { return fmt.Sprintf("%s_%s%d", prefix, id, i) }
 
 // frame is a piece of a streamed answer.
 type frame struct {
@@ -77,9 +89,9 @@ type m = map[string]any
 
 // upstream plays a scenario to one run of a client.
 type upstream struct {
-	format    format
-	good, bad call
-	say       func(good, bad call, n int) answer
+	format format
+	task   task
+	say    func(t task, n int) answer
 
 	mu    sync.Mutex
 	calls int      // model calls that offered the client's tool
@@ -106,6 +118,13 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	a, id := u.answer(r, req, body)
+	if a.limited {
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(http.StatusTooManyRequests)
+		_, _ = io.WriteString(w, `{"type":"error","error":{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"Slow down."}}`)
+		return
+	}
 	if !req.Stream {
 		u.whole(w, r, a, id)
 		return
@@ -134,7 +153,7 @@ func (r request) offers(tool string) bool {
 // answer chooses what is said. A request that holds the content of the file has
 // the result of the right call in it.
 func (u *upstream) answer(r *http.Request, req request, body []byte) (answer, string) {
-	if !req.offers(u.good.name) {
+	if !req.offers(u.task.good.name) {
 		u.note(r)
 		return answer{text: "Reading a note"}, "side"
 	}
@@ -146,7 +165,7 @@ func (u *upstream) answer(r *http.Request, req request, body []byte) (answer, st
 	if bytes.Contains(body, []byte(secret)) {
 		return answer{text: done}, id
 	}
-	return u.say(u.good, u.bad, n), id
+	return u.say(u.task, n), id
 }
 
 func (u *upstream) note(r *http.Request) {

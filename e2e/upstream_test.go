@@ -51,7 +51,7 @@ func send(t *testing.T, address string, f format, stream bool) (*http.Response, 
 // codecs.
 func TestAnswers(t *testing.T) {
 	t.Parallel()
-	want := answer{text: opening, call: &call{"read", `{"path":"a \"quoted\" file"}`}}
+	want := answer{text: opening, calls: []call{{"read", `{"path":"a \"quoted\" file"}`}, {"read", `{"path":"b"}`}}}
 	for _, f := range []format{anthropic, chat, responses} {
 		t.Run(f.name, func(t *testing.T) {
 			t.Parallel()
@@ -64,7 +64,7 @@ func TestAnswers(t *testing.T) {
 					deltas++
 				}
 			}
-			require.Equal(t, pieces, deltas)
+			require.Equal(t, 2*pieces, deltas)
 			s := codec.NewStream(&middleware.Request{}, nil)
 			_, err := s.Write([]byte(stream.String()))
 			require.NoError(t, err)
@@ -74,9 +74,11 @@ func TestAnswers(t *testing.T) {
 			require.NoError(t, err)
 			for _, r := range []*middleware.Response{streamed, whole} {
 				require.Equal(t, want.text, r.Message.Text())
-				require.Len(t, r.Message.ToolCalls, 1)
-				require.Equal(t, want.call.name, r.Message.ToolCalls[0].Name)
-				require.JSONEq(t, want.call.args, r.Message.ToolCalls[0].Arguments)
+				require.Len(t, r.Message.ToolCalls, len(want.calls))
+				for i, c := range want.calls {
+					require.Equal(t, c.name, r.Message.ToolCalls[i].Name)
+					require.JSONEq(t, c.args, r.Message.ToolCalls[i].Arguments)
+				}
 			}
 		})
 	}
@@ -91,13 +93,15 @@ func TestRunsOfOneCall(t *testing.T) {
 				t.Run(name(f.name+"/"+fr.name, stream), func(t *testing.T) {
 					t.Parallel()
 					up := &upstream{
-						format: f, good: call{"read", `{"path":"a"}`}, bad: call{"read", `{"wrong":"a"}`}, say: scenarios[0].say,
+						format: f, task: task{good: call{"read", `{"path":"a"}`}, bad: call{"read", `{"wrong":"a"}`}}, say: scenarios[0].say,
 					}
 					provider := httptest.NewServer(up)
 					t.Cleanup(provider.Close)
 					at, err := url.Parse(provider.URL)
 					require.NoError(t, err)
-					seen := &meter{next: fr.open(at), format: f, tool: "read"}
+					next, err := fr.open(at)
+					require.NoError(t, err)
+					seen := &meter{next: next, format: f, tool: "read"}
 					server := httptest.NewServer(seen)
 					t.Cleanup(server.Close)
 
@@ -112,10 +116,10 @@ func TestRunsOfOneCall(t *testing.T) {
 					require.Len(t, got.Message.ToolCalls, 1)
 					if fr.validates {
 						require.Equal(t, 2, up.calls)
-						require.JSONEq(t, up.good.args, got.Message.ToolCalls[0].Arguments)
+						require.JSONEq(t, up.task.good.args, got.Message.ToolCalls[0].Arguments)
 					} else {
 						require.Equal(t, 1, up.calls)
-						require.JSONEq(t, up.bad.args, got.Message.ToolCalls[0].Arguments)
+						require.JSONEq(t, up.task.bad.args, got.Message.ToolCalls[0].Arguments)
 					}
 				})
 			}
@@ -129,8 +133,8 @@ func TestBrokenAnswers(t *testing.T) {
 		for _, stream := range []bool{false, true} {
 			t.Run(name(f.name, stream), func(t *testing.T) {
 				t.Parallel()
-				up := &upstream{format: f, good: call{"read", `{"path":"a"}`}, say: func(good, _ call, _ int) answer {
-					return answer{text: opening, call: &good, broke: true}
+				up := &upstream{format: f, task: task{good: call{"read", `{"path":"a"}`}}, say: func(t task, _ int) answer {
+					return answer{text: opening, calls: []call{t.good}, broke: true}
 				}}
 				provider := httptest.NewServer(up)
 				t.Cleanup(provider.Close)
