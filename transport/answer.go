@@ -127,9 +127,9 @@ func (s *step) verbatim(a *attempt) *http.Response {
 }
 
 // refusal returns the provider's own error response for an error of the chain.
-// It asks the client not to retry in three cases: MaxModelCalls is used up, the
-// chain has already re-asked because the provider refused the model's call, or
-// the provider refused the history.
+// It asks the client not to retry in three cases: the chain used up
+// MaxModelCalls by calls of its own, it has already re-asked because the provider
+// refused the model's call, or the provider refused the history.
 func (s *step) refusal(a *attempt, err error) *http.Response {
 	r := a.response()
 	switch {
@@ -148,7 +148,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 	refused := errors.Is(err, middleware.ErrInvalidToolCall) && a.n > 0 || errors.Is(err, middleware.ErrInvalidHistory)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if refused || s.usedUp() {
+	if refused || s.usedUp() && len(s.attempts) > 1 {
 		r.Header.Set("X-Should-Retry", "false")
 	}
 	return r

@@ -33,13 +33,14 @@ func try(t *testing.T, n int, body string) *http.Request {
 }
 
 // TestBudgetOfOneRequest: each try of the client has the whole budget. Where a
-// provider's error used it up, the client is told not to try again.
+// provider's error used it up, the client is told not to try again, unless the chain
+// made no call of its own.
 func TestBudgetOfOneRequest(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int]struct {
 		calls int
 		retry string
-	}{4: {4, "false"}, 5: {4, ""}, 3: {3, "false"}, middleware.Unlimited: {4, ""}} {
+	}{4: {4, "false"}, 5: {4, ""}, 3: {3, "false"}, 1: {1, ""}, middleware.Unlimited: {4, ""}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := &provider{status: 529, body: `{"error":"busy"}`}
 			tr := toysWith(transport.Options{MaxModelCalls: most}, quick(4))

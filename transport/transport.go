@@ -142,8 +142,8 @@ type Options struct {
 	KeepAlive time.Duration
 	// MaxModelCalls limits the model calls for one request of the client. A retry
 	// of the client is a new request: an SDK that makes three attempts may cause
-	// three times as many model calls. If the last call that is left ends in the
-	// provider's error, the response has the header X-Should-Retry: false, which
+	// three times as many model calls. If the last of several calls that were
+	// allowed ends in the provider's error, the response has the header X-Should-Retry: false, which
 	// the SDKs of OpenAI and Anthropic obey. 0 means 10; middleware.Unlimited means
 	// no limit; other negative values are an error.
 	MaxModelCalls int
