@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -108,6 +109,7 @@ func TestKeepAlive(t *testing.T) {
 // testdata/TestKeepAliveForms. Anthropic and Responses need the first event before.
 func TestKeepAliveForms(t *testing.T) {
 	t.Parallel()
+	casefile.OneForEach(t, maps.Keys(speeches()))
 	for name, s := range speeches() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -212,7 +213,9 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 // The rest behind text that was shown stays in the form of such a server.
 func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"a stream", "an object"} {
+	cases := []string{"a stream", "an object"}
+	casefile.OneForEach(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := wire.OpenAIResponses().NewStream(nil, nil)

@@ -68,6 +68,30 @@ func words(t testing.TB, all tree) []string {
 	return problems
 }
 
+// caseFiles finds files of package casefile whose test is gone.
+func caseFiles(t testing.TB, all tree) []string {
+	var problems []string
+	known := map[string]bool{} // folder and test
+	for _, file := range all.files {
+		dir, name, ok := strings.Cut(file, "/testdata/")
+		if !ok || path.Ext(file) != ".txtar" {
+			continue
+		}
+		test, _, _ := strings.Cut(strings.TrimSuffix(name, ".txtar"), "/")
+		there, seen := known[dir+test]
+		if !seen {
+			there = slices.ContainsFunc(all.files, func(f string) bool {
+				return path.Dir(f) == dir && isTest(f) && strings.Contains(all.read(t, f), "\nfunc "+test+"(")
+			})
+			known[dir+test] = there
+		}
+		if !there {
+			problems = append(problems, problem(file, 0, "is of %s, which is no test of %s", test, dir))
+		}
+	}
+	return problems
+}
+
 // decisionName is the form of a decision note's file name.
 var decisionName = regexp.MustCompile(`^(\d{4})-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
 

@@ -2,6 +2,7 @@ package chat_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -181,7 +182,9 @@ func TestRest(t *testing.T) {
 	t.Parallel()
 	shown := eventStream(`{"id":"one","object":"chat.completion.chunk","model":"m-1","choices":[{"index":0,"delta":{"role":"assistant","content":"First. "},"finish_reason":null}]}`)
 	first := shown + eventStream(`{"id":"one","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"x","function":{"name":"bad"}}]},"finish_reason":"tool_calls"}]}`, "[DONE]")
-	for _, name := range []string{"stream", "no ids", "JSON", "JSON with an object"} {
+	cases := []string{"stream", "no ids", "JSON", "JSON with an object"}
+	casefile.OneForEach(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := chat.Format{}.NewStream(nil, nil)

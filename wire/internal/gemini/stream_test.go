@@ -64,7 +64,9 @@ func TestSinkEndsTheStream(t *testing.T) {
 
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"events", "array"} {
+	cases := []string{"events", "array"}
+	casefile.OneForEach(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := casefile.Body(t, "before")
