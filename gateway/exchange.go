@@ -137,6 +137,9 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		x.duration = time.Since(x.start)
 		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()
+		if x.code == http.StatusSwitchingProtocols {
+			x.status = "unchecked"
+		}
 		if x.err == nil && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}

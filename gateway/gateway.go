@@ -74,6 +74,8 @@ type Gateway struct {
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex
+
+	listen, adminListen string // of the Config of New
 }
 
 // New returns a Gateway. The error is that of c.Validate, or says which file or
@@ -86,7 +88,7 @@ func New(c Config, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
 	}
-	g := &Gateway{options: o, metrics: m}
+	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m}
 	if err := g.Reload(c); err != nil {
 		return nil, err
 	}
@@ -94,7 +96,9 @@ func New(c Config, o Options) (*Gateway, error) {
 }
 
 // Reload replaces the configuration. Requests that have begun keep the one that
-// they began with. After an error the Gateway keeps its configuration.
+// they began with. After an error the Gateway keeps its configuration. The
+// listeners are still those of New, so Listen and AdminListen have no effect:
+// otherwise a new Listen could lift the demand for a key on a public address.
 func (g *Gateway) Reload(c Config) error {
 	g.reload.Lock()
 	defer g.reload.Unlock()

@@ -46,11 +46,14 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 // ServeHTTP is part of http.Handler.
 func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	format := formatOf(r)
-	if format == nil || r.Method != http.MethodPost {
+	switch {
+	case format != nil && asksForUpgrade(r):
+		p.upgrade(w, r, format.Dialect())
+	case format == nil || r.Method != http.MethodPost:
 		p.handler.ServeHTTP(w, r)
-		return
+	default:
+		p.watched(p.handler, w, r, format.Dialect())
 	}
-	p.watched(p.handler, w, r, format.Dialect())
 }
 
 // refuse writes an error of the gateway's own, in the format of the path of r.

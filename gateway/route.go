@@ -46,6 +46,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	c.Listen, c.AdminListen = g.listen, g.adminListen
 	guard, err := newGuard(c)
 	if err != nil {
 		return nil, err
