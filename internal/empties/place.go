@@ -14,11 +14,16 @@ import (
 const maxWork = 1 << 18
 
 // place is a location in the arguments: what all subschemas that apply there
-// say together. It may contain itself.
+// say together. It may contain itself. For the schema
+//
+//	{"properties": {"note": {"type": "string"}, "city": {}}, "required": ["city"]}
+//
+// the root has the props note, which may go, and city, which stays. Nothing in it
+// changes after compile: one place serves all calls.
 type place struct {
-	unknown bool   // no more was worked out: what is here stays
-	admits  probes // empty values that no subschema refuses
-	names   map[string]struct{}
+	unknown bool                // no more was worked out: what is here stays
+	admits  probes              // empty values that no subschema refuses
+	names   map[string]struct{} // placeholders that an enum or const lists here: those are values
 	props   map[string]property // the declared ones
 	prefix  []*place            // elements by index; nil entries are not described
 	items   *place              // the elements after prefix
@@ -92,6 +97,8 @@ type job struct {
 	starts []start
 }
 
+// compile works out all places of a schema once, so that stripping is one walk through
+// the arguments with the place of each value at hand.
 func compile(root *view.Node, p placeholders) *place {
 	c := &compiler{placeholders: p, places: map[string]*place{}, facts: map[*view.Node]*facts{}}
 	first := c.place([]start{{root, declares | requires}})
@@ -139,7 +146,8 @@ func (c *compiler) place(starts []start) *place {
 }
 
 // build works out what starts say about a place. Children matter only where the
-// value may be an object or an array at all.
+// value may be an object or an array at all. Branches are followed anew for each of the
+// two kinds: of a union of an object and a string, one branch is left for an object.
 func (c *compiler) build(p *place, starts []start) {
 	p.admits = allProbes
 	for _, s := range starts {
@@ -166,7 +174,8 @@ func (c *compiler) build(p *place, starts []start) {
 }
 
 // reach returns every subschema that starts lead to for a value like kind,
-// each once with all its roles.
+// each once with all its roles. A subschema that gets a further role is followed again,
+// because those that it leads to get it too.
 func (c *compiler) reach(starts []start, kind probes) []start {
 	var found []start
 	at := map[*view.Node]int{}
@@ -191,7 +200,10 @@ func (c *compiler) reach(starts []start, kind probes) []start {
 	return found
 }
 
-// lead appends the subschemas that apply to the same value as n.
+// lead appends the subschemas that apply to the same value as n. Through $ref and allOf
+// they apply for certain, and so does the only branch that can take the value. Any other
+// branch may apply: what it declares is no declaration. Under not and if, and in a oneOf,
+// a property that goes could turn the result around: what they speak of stays.
 func (c *compiler) lead(n *view.Node, todo []start, r role, kind probes) []start {
 	add := func(r role, nodes ...*view.Node) {
 		for _, other := range nodes {
@@ -264,7 +276,9 @@ func (c *compiler) object(p *place, all []start) {
 	}
 }
 
-// property returns the subschemas that apply to the property of that name.
+// property returns the subschemas that apply to the property of that name. Those under
+// patternProperties and additionalProperties say what it must be, but declare nothing:
+// the caller may have meant the key as data.
 func (c *compiler) property(all []start, name string) []start {
 	var starts []start
 	for _, s := range all {
@@ -301,7 +315,8 @@ func (c *compiler) array(p *place, all []start) {
 	p.items = c.place(c.element(all, longest))
 }
 
-// element returns the subschemas that apply to the element at i.
+// element returns the subschemas that apply to the element at i. Some of the elements
+// must satisfy contains, and any of them may be one: it declares nothing.
 func (c *compiler) element(all []start, i int) []start {
 	var starts []start
 	for _, s := range all {

@@ -7,7 +7,8 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// probes is a set of the values that a schema is asked about.
+// probes is a set of the values that a schema is asked about. Each stands for a kind of
+// value: whether a schema admits it is worked out from its keywords, without validating.
 type probes uint8
 
 const (

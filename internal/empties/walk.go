@@ -14,6 +14,7 @@ const maxPointers = 16 << 20
 // placeholders are strings that count as empty.
 type placeholders []string
 
+// has reports whether s is one of them, whatever its case and the space around it.
 func (p placeholders) has(s string) bool {
 	s = strings.TrimSpace(s)
 	for _, candidate := range p {
@@ -40,6 +41,8 @@ type step struct {
 	index int
 }
 
+// newWalker notes the objects with duplicate keys, which stay as they are: which of two
+// members counts is for validation to refuse.
 func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	w := &walker{Stripper: s}
 	for _, d := range doc.Duplicates() {
@@ -51,7 +54,8 @@ func newWalker(s *Stripper, doc *rawjson.Doc) *walker {
 	return w
 }
 
-// empty cleans what v holds, then reports whether v is empty.
+// empty cleans what v holds, then reports whether v is empty: so {"a": {"b": null}} is
+// empty as a whole.
 func (w *walker) empty(v rawjson.Value, p *place) bool {
 	switch v.Kind() {
 	case rawjson.String:
@@ -62,6 +66,8 @@ func (w *walker) empty(v rawjson.Value, p *place) bool {
 	return v.Empty()
 }
 
+// isPlaceholder reports whether s counts as empty at p. A string that an enum lists there
+// does not, except in mode All, which asks no schema.
 func (w *walker) isPlaceholder(s string, p *place) bool {
 	if w.mode != All {
 		if _, named := p.names[s]; named {
@@ -93,7 +99,8 @@ func (w *walker) clean(v rawjson.Value, p *place) bool {
 }
 
 // gone cleans a child of the value at p and reports whether the child goes.
-// What was taken out of it then counts no more: it goes as a whole.
+// What was taken out of it then counts no more: it goes as a whole, with one removal
+// that has its text as it was sent.
 func (w *walker) gone(child rawjson.Value, index int, p *place) bool {
 	var below *place
 	stays := false

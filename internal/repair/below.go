@@ -16,7 +16,11 @@ const (
 // below returns the fixes of values whose type no branch of a union of objects
 // accepts. Validation names the whole union there, or takes one branch for the
 // one that was meant. It is asked where no place has a fix. A value of the wrong
-// type without exactly one fix leaves nothing certain.
+// type without exactly one fix leaves nothing certain. For example, with
+//
+//	{"anyOf": [{"properties": {"n": {"type": "integer"}}}, {"properties": {"n": {"type": "null"}}}]}
+//
+// and {"n": "5"}, the issue is at the object, and the fix at n.
 func (m *mender) below(doc *rawjson.Doc) []fix {
 	var fixes []fix
 	var pointers rawjson.Pointers

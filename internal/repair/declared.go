@@ -23,6 +23,9 @@ func (m *mender) fill(o *object) (fix, bool) {
 	return *o.filled, len(o.filled.edits) > 0
 }
 
+// newFill is fill for an object that was not looked at yet. A stray member that may be
+// meant for a missing one keeps it from being filled: a renaming would be right there,
+// and a default would hide what was sent.
 func (m *mender) newFill(o *object) (f fix) {
 	if !m.on(FillDefaults) {
 		return f
@@ -96,7 +99,8 @@ func (m *mender) declared(object *view.Node, names []string) map[string][]string
 }
 
 // declaredValue returns the value that a schema declares for a property that is
-// absent, if it does.
+// absent, if it does: {"default": 10}, {"const": "v1"} or {"enum": ["metric"]}. The
+// default comes first, because it is meant for that.
 func declaredValue(s rawjson.Value) rawjson.Value {
 	for _, keyword := range []string{"default", "const"} {
 		if v := s.Get(keyword); v.Exists() {

@@ -10,7 +10,8 @@ import (
 // maxEnum is the longest string that Enum takes for a variant, in bytes.
 const maxEnum = 512
 
-// enumerated returns the one value of an enum or const that s is a variant of.
+// enumerated returns the one value of an enum or const that s is a variant of: "In
+// Progress" of in_progress. Two values that fold to the same as s are none.
 func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false
@@ -50,7 +51,8 @@ func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
 const maxEnumWords = 256
 
 // spoken returns the one value of an enum all words of which stand in s, one
-// after the other. A word that may turn the meaning around is not passed over.
+// after the other: "high priority" is high. A word that may turn the meaning around is
+// not passed over: "not urgent" is not urgent.
 func (m *mender) spoken(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false

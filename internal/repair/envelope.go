@@ -31,14 +31,16 @@ func (m *mender) envelope(o *object) (string, bool) {
 }
 
 // echoed returns the value that v, an object of a type and a value, is a schema
-// around.
+// around: {"type": "string", "value": "Oslo"}. Models write it that repeat the schema
+// that they were shown.
 func echoed(v rawjson.Value) (string, bool) {
 	inner := v.Get("value")
 	return inner.Raw(), inner.Exists() && v.Len() == 2 && namesType(v.Get("type"))
 }
 
 // echoedArguments returns the arguments that stand where a schema has its
-// properties. Properties that are schemas themselves are no arguments.
+// properties: {"type": "object", "properties": {"city": "Oslo"}}. Properties that are
+// schemas themselves are no arguments.
 func echoedArguments(o *object) (string, bool) {
 	if len(o.strays) > 3 || o.value.Parent().Exists() {
 		return "", false

@@ -63,6 +63,7 @@ func (m *mender) object(doc *rawjson.Doc, pointer string) *object {
 	return o
 }
 
+// newObject is object for a place that was not looked at yet.
 func (m *mender) newObject(v rawjson.Value, s *view.Node) *object {
 	o := &object{value: v, schema: s, declared: m.schema.Declared(s), there: map[string]bool{}}
 	for member := range v.Each() {
@@ -91,7 +92,9 @@ func foldKey(key string) string {
 }
 
 // keyFixes returns what Rename, DropUnknown, Unwrap, Echo and FillDefaults
-// propose for a key that is missing, or one that is not wanted.
+// propose for a key that is missing, or one that is not wanted. The pointer of a missing
+// key is that which it would have. A key is renamed rather than dropped, and dropped only
+// if no declared key can be meant: what is dropped is lost.
 func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 	parent, key, ok := cutLast(p.pointer)
 	if !ok {
@@ -198,7 +201,8 @@ func (m *mender) meant(o *object, key string) (names []string, rule Rule, sure b
 }
 
 // alike reports whether two names are close enough where nothing else can be
-// meant: one has all words of the other, or their letters are similar.
+// meant: one has all words of the other, as file_path and path, or their letters are
+// similar, as patern and pattern.
 func alike(a string, wordsOfA []string, b string) bool {
 	x, y := wordsOfA, words(b)
 	if len(x) > len(y) {
@@ -210,7 +214,8 @@ func alike(a string, wordsOfA []string, b string) bool {
 	return schema.Suggest(a, []string{b}) != ""
 }
 
-// rename is the fix that writes another key before a member's value.
+// rename is the fix that writes another key before a member's value, which keeps its
+// place and its bytes.
 func rename(rule Rule, member rawjson.Value, name string) fix {
 	start, end := member.KeySpan()
 	return fix{

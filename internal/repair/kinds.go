@@ -27,4 +27,5 @@ func refusedType(s *view.Node, pointer string, v rawjson.Value) bool {
 	return s.Types != 0 && !s.Types.Has(view.KindsOf(v.Kind()))
 }
 
+// refers reports whether other schemas than s itself may say what a value there is.
 func refers(s *view.Node) bool { return s.Ref != nil || s.Lost }

@@ -79,7 +79,8 @@ func afterPrefix(name string) string {
 	return strings.TrimLeft(name[i:], ".:/")
 }
 
-// fold returns name without letter case and separators.
+// fold returns name without letter case and separators: getUser, get_user and Get-User
+// fold to the same.
 func fold(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '_' || r == '-' || r == '.' || unicode.IsSpace(r) {

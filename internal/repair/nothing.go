@@ -9,7 +9,8 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// nothing reports whether s is a word for no value at all.
+// nothing reports whether s is a word for no value at all. It keeps such words from
+// becoming a list or an object; leaving out the property is for omit.
 func nothing(s string) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "", "null", "none", "nil", "undefined", "n/a", "na", "nan", "any", "all", "dontcare", "-":

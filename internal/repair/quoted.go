@@ -7,7 +7,8 @@ import (
 )
 
 // double reads a string in double quotes. Raw control characters are escaped,
-// \' loses its backslash; escapes that JSON does not have are refused.
+// \' loses its backslash; escapes that JSON does not have, as in "C:\dir", are refused:
+// the backslash may have been meant as one.
 func (r *repairer) double() bool {
 	for r.pos++; r.pos < r.end; {
 		switch c := r.text[r.pos]; {
@@ -120,7 +121,9 @@ func escapeLen(s string) int {
 	return 0
 }
 
-// single reads a string in single quotes and writes it in double ones.
+// single reads a string in single quotes and writes it in double ones. A quote in the
+// middle of a word, as in 'don't', is not followed by what may follow a string: then the
+// text is refused.
 func (r *repairer) single() bool {
 	start := r.pos
 	var b strings.Builder

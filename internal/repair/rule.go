@@ -5,7 +5,26 @@ import "fmt"
 // Rule is a repair. Package mend documents the rules.
 type Rule uint8
 
-// The rules, with the numbers of those of package mend.
+// The rules, with the numbers of those of package mend. Each is proposed by one function:
+//
+//	Coerce         coerce             "5"                          5
+//	Unwrap         container          "[1, 2]"                     [1, 2]
+//	               envelope           {"arguments": {"a": 1}}      {"a": 1}
+//	Wrap           valueFixes         "x"                          ["x"]
+//	               wrapWord           Oslo                         {"city": "Oslo"}
+//	Rename         sentFor, meant     {"userId": 1}                {"user_id": 1}
+//	RenameClose    sentFor, meant     {"file_path": "a"}           {"path": "a"}
+//	DropUnknown    keyFixes           {"a": 1, "b": 2}             {"a": 1}
+//	Syntax, Close  repair             {'a': [1, 2                  {"a": [1, 2]}
+//	ToolName       Names.Meant        functions.getUser            get_user
+//	Enum           enumerated         "In Progress"                "in_progress"
+//	EnumWords      spoken             "high priority"              "high"
+//	Encode         valueFixes         {"a": 1} for a string        "{\"a\": 1}"
+//	Omit           omit               {"a": 1, "b": "None"}        {"a": 1}
+//	Duplicates     duplicates         {"a": 1, "a": 1}             {"a": 1}
+//	Echo           echoed             {"type": "int", "value": 4}  4
+//	Split          split              "a, b"                       ["a", "b"]
+//	FillDefaults   newFill            {}                           {"limit": 10}
 const (
 	Coerce Rule = iota + 1
 	Unwrap

@@ -24,7 +24,9 @@ const (
 // unlimited reads what in.Validate has accepted or validates next.
 var unlimited = rawjson.Limits{Bytes: -1, Depth: 512, Number: -1, Exponent: -1}
 
-// mender looks for a mend of one call.
+// mender looks for a repair of one call. It is not safe for concurrent use. What it
+// reads of the arguments is kept until the next text, what it reads of the schema for
+// good: a round asks about the same object for each of its faults.
 type mender struct {
 	rules  Set
 	in     Input
@@ -76,9 +78,9 @@ func ReadSchema(parameters []byte) *view.View {
 // fix is one change that a rule proposes: to one value, to one key.
 type fix struct {
 	rule    Rule
-	edits   []rawjson.Edit
-	changes []middleware.Change
-	needed  bool // without it the arguments are surely invalid
+	edits   []rawjson.Edit      // of the text that the rule looked at
+	changes []middleware.Change // the same, as a report tells it
+	needed  bool                // without it the arguments are surely invalid
 }
 
 // replace is the fix that writes text in place of v.
@@ -95,7 +97,7 @@ func replace(rule Rule, v rawjson.Value, text string) fix {
 func (f fix) equal(g fix) bool { return f.rule == g.rule && slices.Equal(f.edits, g.edits) }
 
 // candidate is a text on the way, what led to it, and what is still wrong with
-// it.
+// it. The number of its changes is its size, by which search compares candidates.
 type candidate struct {
 	text    string
 	changes []middleware.Change
@@ -122,7 +124,8 @@ func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
 // search goes round by round. In each, every place that validation found fault
 // with is fixed where there is one way to; where there are several, each is
 // followed. The smallest valid result wins, and two that are equally small are
-// none.
+// none. If the budget ran out, another result may be as small: then there is none
+// either.
 func (m *mender) search(start candidate) (candidate, bool) {
 	var best candidate
 	found, tie := false, false

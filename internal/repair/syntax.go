@@ -39,6 +39,11 @@ func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 
 // repairer reads what models write in place of JSON: what JavaScript and
 // Python would read as the same value.
+//
+//	{'city': 'Oslo', }            single quotes, a trailing comma
+//	{city: True} // the city      a bare key, a literal of Python, a comment
+//	```json {"a": 1}```           a Markdown fence
+//	{"a": [1, {"b": "c"}          missing ends, which are told apart: see Close
 type repairer struct {
 	text     string
 	pos, end int // end: where the value must have ended

@@ -57,7 +57,8 @@ func (m *mender) valueFixes(doc *rawjson.Doc, p place, v rawjson.Value) []fix {
 	return fixes
 }
 
-// coerce returns the JSON text of another type that says exactly what v says.
+// coerce returns the JSON text of another type that says exactly what v says: 5 for "5",
+// "5" for 5, true for "True". A string with space around a number says something else.
 func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 	switch v.Kind() {
 	case rawjson.Number, rawjson.Bool:
@@ -86,7 +87,7 @@ func coerce(v rawjson.Value, want view.Kinds) (string, bool) {
 }
 
 // container returns the array or object whose text s is, where one is wanted
-// and no string is.
+// and no string is: [1, 2] for "[1, 2]". It must be the text as a whole.
 func (m *mender) container(s string, want view.Kinds) (string, bool) {
 	s = strings.TrimSpace(s)
 	if want.Has(view.String) || !strings.HasPrefix(s, "[") && !strings.HasPrefix(s, "{") {
@@ -109,7 +110,8 @@ func (m *mender) container(s string, want view.Kinds) (string, bool) {
 }
 
 // single reports whether v is surely one value, and not a list in one string
-// or a word for none.
+// or a word for none: "Oslo" becomes ["Oslo"], but "Oslo, Bergen" does not become a list
+// of one.
 func single(v rawjson.Value) bool {
 	switch v.Kind() {
 	case rawjson.Array, rawjson.Null:
@@ -158,7 +160,8 @@ func (m *mender) onlyProperty(s *view.Node) (string, bool) {
 	return "", false
 }
 
-// wrapWord takes arguments that are one bare word for the only property.
+// wrapWord takes arguments that are one bare word for the only property: Oslo, of a tool
+// that wants {"city": …}. A word with spaces may be a sentence to the user.
 func (m *mender) wrapWord(text string) (fix, bool) {
 	const longest = 256
 	word := strings.TrimSpace(text)
