@@ -77,53 +77,45 @@ func requirePay(t *testing.T, c wire.Codec, body string) *middleware.Response {
 func TestResponsesCopiesThatDiffer(t *testing.T) {
 	t.Parallel()
 	requirePay(t, wire.OpenAIResponses(), eventStream(payStream()...))
-	swap := func(i int, old, new string) func([]string) []string {
-		return func(s []string) []string {
-			s[i] = edited(t, s[i], old, new)
-			return s
-		}
+	changed := func(i int, old, new string) string { // payStream with a change of its event i
+		events := payStream()
+		events[i] = edited(t, events[i], old, new)
+		return eventStream(events...)
 	}
-	insert := func(i int, events ...string) func([]string) []string {
-		return func(s []string) []string { return append(append(append([]string{}, s[:i]...), events...), s[i:]...) }
+	inserted := func(i int, events ...string) string { // payStream with events in front of its event i
+		return eventStream(slices.Insert(payStream(), i, events...)...)
 	}
-	for name, change := range map[string]func([]string) []string{
-		"created":                      swap(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
-		"in progress":                  swap(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
-		"a call that only created has": swap(0, `"output":[]`, `"output":[`+edited(t, payCall(bad), "call_1", "call_2")+`]`),
-		"added":                        swap(2, `"arguments":""`, `"arguments":"`+bad+`"`),
-		"the deltas":                   swap(4, `5}`, `99999}`),
-		"arguments.done":               swap(5, good, bad),
-		"item.done":                    swap(6, good, bad),
-		"completed":                    swap(7, good, bad),
-		"incomplete": func(s []string) []string {
-			return swap(7, "response.completed", "response.incomplete")(swap(7, good, bad)(s))
-		},
-		"another spelling":                swap(7, good, `{ \"amount\":5}`),
-		"no arguments in item.done":       swap(6, good, ``),
-		"no arguments at the end":         swap(7, good, ``),
-		"the name in added":               swap(2, `"pay"`, `"steal"`),
-		"the name in arguments.done":      swap(5, `"pay"`, `"steal"`),
-		"the name in item.done":           swap(6, `"pay"`, `"steal"`),
-		"the name at the end":             swap(7, `"pay"`, `"steal"`),
-		"the id in item.done":             swap(6, `call_1`, `call_2`),
-		"the id at the end":               swap(7, `call_1`, `call_2`),
-		"the kind at the end":             swap(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`),
-		"a delta after the item":          insert(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`),
-		"arguments.done after the item":   insert(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`),
-		"arguments of a message":          insert(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`),
-		"an id and an index of two calls": insert(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
-		"an event whose name says another": func(s []string) []string {
-			return []string{"", "event: response.output_item.done\ndata: " + edited(t, s[6], `"type":"response.output_item.done"`, `"type":"ping"`) + "\n\n"}
-		},
-		"an event that is no JSON": swap(6, `"status"`, `status`),
+	for name, body := range map[string]string{
+		"created":                         changed(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
+		"in progress":                     changed(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
+		"a call that only created has":    changed(0, `"output":[]`, `"output":[`+edited(t, payCall(bad), "call_1", "call_2")+`]`),
+		"added":                           changed(2, `"arguments":""`, `"arguments":"`+bad+`"`),
+		"the deltas":                      changed(4, `5}`, `99999}`),
+		"arguments.done":                  changed(5, good, bad),
+		"item.done":                       changed(6, good, bad),
+		"completed":                       changed(7, good, bad),
+		"incomplete":                      edited(t, edited(t, changed(7, good, bad), "event: response.completed", "event: response.incomplete"), `"response.completed"`, `"response.incomplete"`),
+		"another spelling":                changed(7, good, `{ \"amount\":5}`),
+		"no arguments in item.done":       changed(6, good, ``),
+		"no arguments at the end":         changed(7, good, ``),
+		"the name in added":               changed(2, `"pay"`, `"steal"`),
+		"the name in arguments.done":      changed(5, `"pay"`, `"steal"`),
+		"the name in item.done":           changed(6, `"pay"`, `"steal"`),
+		"the name at the end":             changed(7, `"pay"`, `"steal"`),
+		"the id in item.done":             changed(6, `call_1`, `call_2`),
+		"the id at the end":               changed(7, `call_1`, `call_2`),
+		"the kind at the end":             changed(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`),
+		"a delta after the item":          inserted(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`),
+		"arguments.done after the item":   inserted(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`),
+		"arguments of a message":          inserted(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`),
+		"an id and an index of two calls": inserted(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
+		"an event whose name says another": eventStream(payStream()[:2]...) +
+			"event: response.output_item.done\ndata: " + edited(t, payStream()[6], `"response.output_item.done"`, `"ping"`) + "\n\n" +
+			eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`),
+		"an event that is no JSON": changed(6, `"status"`, `status`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			events := change(payStream())
-			body := eventStream(events...)
-			if events[0] == "" {
-				body = eventStream(payStream()[:2]...) + events[1] + eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`)
-			}
 			_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
 			require.ErrorIs(t, err, wire.ErrShape)
 		})

@@ -78,8 +78,13 @@ func Expect(t testing.TB, name, got string) {
 			t.Fatal(err)
 		}
 	}
-	if got != Body(t, name) {
-		t.Fatalf("not section %q of %s; -update shows the difference:\n%s", name, path(t.Name()), got)
+	if want := Body(t, name); got != want {
+		w, g, i := strings.Split(want, "\n"), strings.Split(got, "\n"), 0
+		for i < min(len(w), len(g))-1 && w[i] == g[i] {
+			i++
+		}
+		t.Fatalf("%s, section %q of %d lines, line %d:\n%q\nis, of %d lines:\n%q\nThe test with -update writes the file: read its diff.",
+			path(t.Name()), name, len(w), i+1, w[i], len(g), g[i])
 	}
 }
 
