@@ -133,6 +133,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	x := &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now()}
 	ctx, call := transport.Watch(context.WithValue(r.Context(), exchangeKey{}, x))
 	code := &statusWriter{ResponseWriter: w}
+	whole := false
 	defer func() { // also if the handler panics: ReverseProxy does so if a response breaks off
 		x.duration = time.Since(x.start)
 		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
@@ -140,7 +141,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		if x.code == http.StatusSwitchingProtocols {
 			x.status = "unchecked"
 		}
-		if x.err == nil && r.Context().Err() != nil { // the client has gone; the chain ends a little later
+		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}
 		for _, o := range p.observers {
@@ -148,6 +149,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		}
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
+	whole = code.status < http.StatusInternalServerError // the client may go after the response
 }
 
 // statusWriter keeps the status of a response.
