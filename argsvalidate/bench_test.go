@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/stretchr/testify/require"
+
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/internal/ratio"
@@ -59,4 +61,18 @@ func stepOf(b *testing.B, req *middleware.Request, call middleware.ModelCall) fu
 		_, err := call(b.Context(), req)
 		return err
 	}
+}
+
+// TestAllocations holds what a valid call costs at most, with room for other
+// versions of Go. Not parallel: AllocsPerRun counts what other tests allocate.
+func TestAllocations(t *testing.T) {
+	tools := []middleware.Tool{{Name: "f", Parameters: []byte(`{"type":"object","properties":{"n":{"type":"integer"}}}`)}}
+	call := middleware.ToolCall{ID: "call_1", Name: "f", Arguments: `{"n":1}`}
+	validator := argsvalidate.NewValidator(argsvalidate.Options{})
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = validator.Validate(t.Context(), tools, call) }), 10.0)
+	req := &middleware.Request{Tools: tools}
+	step := validator.Middleware()(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{Message: middleware.Assistant("", call)}, nil
+	})
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = step(t.Context(), req) }), 20.0)
 }

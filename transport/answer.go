@@ -92,7 +92,8 @@ func withoutDigests(h http.Header) {
 	}
 }
 
-// setBody sets the body of r, and its length unless it is a stream.
+// setBody sets the body of r, and its length unless it is a stream or has
+// trailers.
 func setBody(r *http.Response, body []byte, streamed bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	r.TransferEncoding = nil
@@ -101,7 +102,7 @@ func setBody(r *http.Response, body []byte, streamed bool) {
 	case streamed:
 		r.Header.Del("Content-Length")
 		r.ContentLength = -1
-	case r.Header.Get("Content-Length") != "":
+	case len(r.Trailer) == 0 || r.Header.Get("Content-Length") != "": // a server sends a body of known length in one piece
 		r.Header.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 }

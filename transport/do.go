@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,10 +128,8 @@ func signed(req *http.Request) bool {
 	if scheme == "SIGNATURE" || strings.HasPrefix(scheme, "AWS4-") || strings.Contains(scheme, "HMAC-SHA") {
 		return true
 	}
-	for _, k := range append([]string{"Signature"}, digests...) {
-		if req.Header.Get(k) != "" {
-			return true
-		}
+	if req.Header.Get("Signature") != "" || slices.ContainsFunc(digests, func(k string) bool { return req.Header.Get(k) != "" }) {
+		return true
 	}
 	for k := range req.Header {
 		if strings.HasSuffix(http.CanonicalHeaderKey(k), "Content-Sha256") {

@@ -73,6 +73,26 @@ func TestHandlerForwards(t *testing.T) {
 	require.Equal(t, "/below/v1/toy", u.got[1].URL.Path)
 }
 
+// A whole answer that came in chunks is sent in one piece, with its length.
+func TestHandlerSendsTheLength(t *testing.T) {
+	t.Parallel()
+	s := chat()
+	body := s.whole(strings.Repeat("Hello. ", 1000), `{"n":1}`)
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		send(w, body[:100])
+		send(w, body[100:])
+	}))
+	t.Cleanup(upstream.Close)
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	at := proxy(t, transport.New(transport.Options{}, validate()), upstream.URL)
+	resp, err := client.Post(at+s.path, "application/json", strings.NewReader(s.request(false)))
+	require.NoError(t, err)
+	require.Equal(t, body, read(t, resp))
+	require.EqualValues(t, len(body), resp.ContentLength)
+	require.Empty(t, resp.TransferEncoding)
+}
+
 func TestHandlerWithoutUpstream(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -83,3 +83,10 @@ func BenchmarkPointers(b *testing.B) {
 		})
 	}
 }
+
+// Not parallel: AllocsPerRun counts what other tests allocate as well.
+func TestAtAllocatesNothing(t *testing.T) {
+	doc, err := rawjson.Parse(`{"a":[{"b":1}]}`, rawjson.Limits{})
+	require.NoError(t, err)
+	require.Zero(t, testing.AllocsPerRun(10, func() { doc.Root().At("/a/0/b") }))
+}

@@ -117,7 +117,12 @@ var pointerUnescape = strings.NewReplacer("~1", "/", "~0", "~")
 func Escape(key string) string { return pointerEscape.Replace(key) }
 
 // Unescape returns the key that a segment of a JSON Pointer stands for.
-func Unescape(seg string) string { return pointerUnescape.Replace(seg) }
+func Unescape(seg string) string {
+	if strings.IndexByte(seg, '~') < 0 { // Replace allocates
+		return seg
+	}
+	return pointerUnescape.Replace(seg)
+}
 
 // Segments returns the unescaped segments of a JSON Pointer; none for "".
 func Segments(pointer string) []string {
@@ -126,7 +131,7 @@ func Segments(pointer string) []string {
 	}
 	segs := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	for i := range segs {
-		segs[i] = pointerUnescape.Replace(segs[i])
+		segs[i] = Unescape(segs[i])
 	}
 	return segs
 }
@@ -156,10 +161,12 @@ func (v Value) Pointer() string {
 
 // At returns the value at a JSON Pointer below v; absent if there is none.
 func (v Value) At(pointer string) Value {
-	for _, seg := range Segments(pointer) {
+	for pointer != "" {
+		var seg string
+		seg, pointer = CutFirst(pointer)
 		switch v.Kind() {
 		case Object:
-			v = v.Get(seg)
+			v = v.Get(Unescape(seg))
 		case Array:
 			v = v.element(seg)
 		default:

@@ -141,7 +141,6 @@ func classWords(ranges []rune) string {
 // are mistakes that models make often, and repeat if they are told the type alone. ""
 // for any other value.
 func (r *reader) instead(x finding) string {
-	wanted := r.typesOf(x)
 	switch x.got.Kind() {
 	case rawjson.String:
 		text := strings.TrimSpace(x.got.Str())
@@ -149,6 +148,7 @@ func (r *reader) instead(x finding) string {
 			return ""
 		}
 		name := map[byte]string{'{': "object", '[': "array"}[text[0]]
+		wanted := r.typesOf(x)
 		if !slices.Contains(wanted, name) || slices.Contains(wanted, "string") {
 			return ""
 		}
@@ -157,7 +157,7 @@ func (r *reader) instead(x finding) string {
 		}
 		return ": send the " + name + " itself, not its text"
 	case rawjson.Object:
-		if t := x.got.Get("type").Str(); t != "" && slices.Contains(wanted, t) {
+		if t := x.got.Get("type").Str(); t != "" && slices.Contains(r.typesOf(x), t) {
 			return ": that is the schema, send a value"
 		}
 	}

@@ -51,7 +51,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 }
 
 func newStream() *stream {
-	s := &stream{turns: map[int64]*turn{}}
+	s := &stream{}
 	s.Reader = codec.NewReader(codec.NewBuffer(false), s.event, s.response)
 	return s
 }
@@ -223,6 +223,9 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	t := s.turns[n]
 	if t == nil {
 		t = &turn{index: n}
+		if s.turns == nil {
+			s.turns = map[int64]*turn{}
+		}
 		s.turns[n] = t
 	}
 	return t, nil

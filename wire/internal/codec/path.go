@@ -7,6 +7,9 @@ import "strings"
 // parameters behind ";" and spaces at the end of a segment, and with
 // backslashes as slashes. Servers take such spellings for the same path.
 func Path(path string) string {
+	if isPlain(path) {
+		return path
+	}
 	path, _, _ = strings.Cut(path, "?")
 	path = strings.ReplaceAll(strings.ToLower(path), `\`, "/")
 	var b strings.Builder
@@ -17,6 +20,13 @@ func Path(path string) string {
 		}
 	}
 	return b.String()
+}
+
+// isPlain reports whether Path would return path itself, as for the paths that
+// SDKs use. False is not certain.
+func isPlain(path string) bool {
+	return strings.HasPrefix(path, "/") && !strings.HasSuffix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path, "/.") &&
+		!strings.ContainsAny(path, "?\\; \t") && strings.ToLower(path) == path
 }
 
 // PathEnds reports whether the Path of path ends with one of ends, which are in
