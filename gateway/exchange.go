@@ -31,6 +31,12 @@ type exchange struct {
 	status  string              // valid, invalid, unchecked, or "" without a call
 	code    int                 // the HTTP status that the client got
 	err     error               // with which the chain ended; it may be a *transport.Panic
+
+	// In the mode Observe the fields above say what the mode Enforce would have
+	// seen. report has the one attempt, and its verdicts have the repaired calls.
+	would   would
+	dropped string // why the exchange was not validated, such as droppedQueue, or ""
+	unread  bool   // the request or the answer could not be read, so no call was validated; also of a WebSocket
 }
 
 // overhead returns the time that the gateway added.
@@ -113,7 +119,7 @@ func clientLabel(r *http.Request) string {
 }
 
 // observer is told about each exchange after its end. It must return fast: the
-// client's connection waits for it.
+// client's connection waits for it, or in the mode Observe the next exchange.
 type observer interface{ observed(*exchange) }
 
 type exchangeKey struct{}
@@ -130,7 +136,7 @@ func captured(next middleware.ModelCall) middleware.ModelCall {
 
 // watched serves r by h and tells the observers about the exchange.
 func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Request, dialect string) {
-	x := &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now()}
+	x := p.newExchange(r, dialect)
 	ctx, call := transport.Watch(context.WithValue(r.Context(), exchangeKey{}, x))
 	code := &statusWriter{ResponseWriter: w}
 	whole := false
@@ -139,17 +145,26 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()
 		if x.code == http.StatusSwitchingProtocols {
-			x.status = "unchecked"
+			x.status, x.unread = "unchecked", true
 		}
 		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}
-		for _, o := range p.observers {
-			o.observed(x)
-		}
+		p.tell(x)
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
 	whole = code.status < http.StatusInternalServerError // the client may go after the response
+}
+
+func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
+	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now()}
+}
+
+// tell tells the observers about an exchange.
+func (p *pipeline) tell(x *exchange) {
+	for _, o := range p.observers {
+		o.observed(x)
+	}
 }
 
 // statusWriter keeps the status of a response.

@@ -70,6 +70,7 @@ func (o Options) Validate() error { return nil }
 type Gateway struct {
 	options  Options
 	metrics  *metrics
+	copies   *copies       // of the mode Observe; a reload keeps them
 	ids      transport.IDs // of all upstreams; a reload keeps them
 	state    atomic.Pointer[state]
 	draining atomic.Bool
@@ -88,7 +89,7 @@ func New(c Config, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
 	}
-	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m}
+	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger)}
 	if err := g.Reload(c); err != nil {
 		return nil, err
 	}
@@ -117,9 +118,11 @@ func (g *Gateway) Reload(c Config) error {
 // that a load balancer sends them elsewhere. Requests are still served.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
-// Close writes what is left to record and releases what the Gateway holds open.
-// Call it when no request is served any more.
+// Close validates what is left to observe, writes what is left to record, and
+// releases what the Gateway holds open. It waits a few seconds at most. Call it
+// when no request is served any more.
 func (g *Gateway) Close() error {
+	g.copies.close()
 	g.reload.Lock()
 	defer g.reload.Unlock()
 	g.state.Load().retire(nil)

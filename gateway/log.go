@@ -28,6 +28,12 @@ func (l logger) observed(x *exchange) {
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", errorCode(x.err)))
 	}
+	if x.mode == Observe {
+		attrs = append(attrs, slog.String("would", string(x.would)), slog.Bool("unread", x.unread))
+	}
+	if x.dropped != "" {
+		attrs = append(attrs, slog.String("not_validated", x.dropped))
+	}
 	var broken *transport.Panic
 	if errors.As(x.err, &broken) {
 		level = slog.LevelError

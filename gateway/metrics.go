@@ -21,6 +21,7 @@ type metrics struct {
 	invalid  metric.Int64Counter     // calls, by the code of their first issue
 	panics   metric.Int64Counter
 	dropped  metric.Int64Counter // by what was dropped
+	outcomes metric.Int64Counter // of the mode Observe, by what would have happened
 }
 
 // newMetrics returns the instruments of a provider; nil means none.
@@ -30,7 +31,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	var m metrics
-	var errs [7]error
+	var errs [8]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
 	m.overhead, errs[2] = meter.Float64Histogram("toolmend.gateway.overhead", metric.WithUnit("s"),
@@ -38,13 +39,19 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
 	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
-	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records and copies that were dropped because a queue was full"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records and copies that were dropped because there was no room for them"))
+	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	return &m, errors.Join(errs[:]...)
+}
+
+// where returns the labels that all counters of an exchange have.
+func (x *exchange) where() metric.MeasurementOption {
+	return metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect)))
 }
 
 func (m *metrics) observed(x *exchange) {
 	ctx := context.Background()
-	where := metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect)))
+	where := x.where()
 	m.requests.Add(ctx, 1, where, metric.WithAttributes(attribute.Int("http_status", x.code), attribute.String("status", x.status)))
 	m.duration.Record(ctx, x.duration.Seconds(), where)
 	m.overhead.Record(ctx, x.overhead().Seconds(), where)
@@ -54,10 +61,18 @@ func (m *metrics) observed(x *exchange) {
 	for code, n := range x.issues() {
 		m.invalid.Add(ctx, int64(n), where, metric.WithAttributes(attribute.String("code", code)))
 	}
+	if x.would != "" {
+		m.outcomes.Add(ctx, 1, where, metric.WithAttributes(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))
+	}
 	var broken *transport.Panic
 	if errors.As(x.err, &broken) {
-		m.panics.Add(ctx, 1, where)
+		m.panicked(x)
 	}
+}
+
+// panicked counts a panic.
+func (m *metrics) panicked(x *exchange) {
+	m.panics.Add(context.Background(), 1, x.where())
 }
 
 // drop counts something that was dropped.

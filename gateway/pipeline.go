@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
@@ -19,12 +20,17 @@ type pipeline struct {
 	settings  Settings
 	handler   http.Handler
 	observers []observer
+	copies    *copies              // in the mode Observe
+	replayer  *transport.Transport // in the mode Observe
 }
 
 // newPipeline returns a pipeline to the URL to of u. base sends the requests,
 // when they have a place.
 func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
 	s.Mode = cmp.Or(s.Mode, Enforce)
+	if s.Mode == Observe {
+		return g.newObserving(u, to, s, base, slots, observers)
+	}
 	stack := []middleware.Middleware{captured}
 	spans := tracing.Options{TracerProvider: g.options.TracerProvider, MeterProvider: g.options.MeterProvider}
 	traced := g.options.TracerProvider != nil || g.options.MeterProvider != nil
@@ -40,7 +46,24 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	}
 	o := s.transport()
 	o.Base, o.Figures, o.IDs = base, true, &g.ids
-	return &pipeline{u.name(), s, slots.around(transport.New(o, stack...).Handler(to)), observers}
+	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers}
+}
+
+// newObserving returns a pipeline for the mode Observe. Its handler changes
+// nothing, and its replayer has the settings of the mode Enforce.
+func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
+	enforced := s
+	enforced.Mode = Enforce
+	return &pipeline{
+		upstream: u.name(), settings: s, observers: observers, copies: g.copies,
+		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+			if c := formatOf(r); c != nil && code == proxy.Refused {
+				status = c.UnavailableStatus(status)
+			}
+			refuse(w, r, status, code, message)
+		})),
+		replayer: newReplayer(s, argsvalidate.New(enforced.validator(u.ToolRules))),
+	}
 }
 
 // ServeHTTP is part of http.Handler.
@@ -51,6 +74,8 @@ func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.upgrade(w, r, format.Dialect())
 	case format == nil || r.Method != http.MethodPost:
 		p.handler.ServeHTTP(w, r)
+	case p.settings.Mode == Observe:
+		p.observe(w, r, format.Dialect())
 	default:
 		p.watched(p.handler, w, r, format.Dialect())
 	}

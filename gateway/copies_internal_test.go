@@ -1,0 +1,211 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/transport"
+)
+
+// replayedBy sets the middleware that validates.
+func (v *observing) replayedBy(m middleware.Middleware) {
+	v.pipeline.replayer = newReplayer(v.pipeline.settings, m)
+}
+
+// before runs f before a response is validated.
+func before(f func()) middleware.Middleware {
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		next = argsvalidate.New(argsvalidate.Options{})(next)
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			f()
+			return next(ctx, req)
+		}
+	}
+}
+
+// TestObservedBehind: while the workers are stuck, clients get their answers, and
+// what the queue has no room for is dropped.
+func TestObservedBehind(t *testing.T) {
+	t.Parallel()
+	v := observe(t, Settings{}, answering(200, "application/json", calls(validCall)), Options{})
+	stuck, running := make(chan struct{}), make(chan struct{}, copyWorkers)
+	v.replayedBy(before(func() { running <- struct{}{}; <-stuck }))
+	client := &http.Client{Transport: &http.Transport{}}
+	defer client.CloseIdleConnections()
+	post := func() {
+		resp, err := client.Post(v.URL+"/v1/chat/completions", "application/json", strings.NewReader(askedModel))
+		require.NoError(t, err)
+		b, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, calls(validCall), string(b))
+	}
+	for range copyWorkers {
+		post()
+		<-running
+	}
+	for range queuedCopies + 3 {
+		post()
+	}
+	v.Server.Close() // every handler has returned
+	require.Positive(t, v.copies.held.Load())
+	require.Len(t, v.all, 3, "reported at once")
+	go func() {
+		for range running { // for the rest
+		}
+	}()
+	close(stuck)
+	all := v.ends(t)
+	close(running)
+	dropped := 0
+	for _, x := range all {
+		if x.dropped != "" {
+			require.Equal(t, droppedQueue, x.dropped)
+			require.Equal(t, 200, x.code)
+			dropped++
+			continue
+		}
+		require.Equal(t, "valid", x.status)
+	}
+	require.Equal(t, 3, dropped)
+	require.Len(t, all, copyWorkers+queuedCopies+3)
+}
+
+// TestObservedPanic: a panic of a rule is the error of the exchange, and a panic
+// of an observer is logged. The client gets its answer, and the next one is
+// validated.
+func TestObservedPanic(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{calls(validCall), streamed(validCall)} {
+		kind := "application/json"
+		if strings.HasPrefix(body, "data") {
+			kind = "text/event-stream"
+		}
+		v := observe(t, Settings{}, answering(200, kind, body), Options{})
+		v.stream = kind == "text/event-stream"
+		sick := true
+		v.replayedBy(before(func() {
+			if sick {
+				sick = false
+				panic("a rule")
+			}
+		}))
+		for range 2 {
+			_, got := v.ask(t)
+			require.Equal(t, body, got)
+			require.Eventually(t, func() bool { v.mu.Lock(); defer v.mu.Unlock(); return len(v.all) > 0 }, 10*time.Second, time.Millisecond)
+		}
+		all := v.ends(t)
+		var broken *transport.Panic
+		require.ErrorAs(t, all[0].err, &broken)
+		require.Equal(t, "a rule", broken.Value)
+		require.Contains(t, string(broken.Stack), "copies_internal_test.go")
+		require.NoError(t, all[1].err)
+		require.Equal(t, "valid", all[1].status)
+	}
+}
+
+func TestObserverPanic(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	v := observe(t, Settings{}, answering(200, "application/json", calls(validCall)), Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	v.pipeline.observers = []observer{sick{}}
+	for range 2 {
+		_, got := v.ask(t)
+		require.Equal(t, calls(validCall), got)
+	}
+	v.ends(t)
+	require.Equal(t, 2, strings.Count(log.String(), "panic=sick"))
+	require.Contains(t, log.String(), "stack=")
+}
+
+type sick struct{}
+
+func (sick) observed(*exchange) { panic("sick") }
+
+// TestObservedMemory: a copy that is too long, alone or together with others, is
+// dropped while the client gets its answer.
+func TestObservedMemory(t *testing.T) {
+	t.Parallel()
+	long := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	for want, limit := range map[string]func(v *observing){
+		droppedMemory: func(v *observing) { v.copies.most = 100 << 10 },
+		droppedSize:   func(v *observing) { v.pipeline.settings.MaxBody = 100 << 10 },
+	} {
+		v := observe(t, Settings{}, answering(200, "application/json", long), Options{})
+		limit(v)
+		most := int64(0)
+		v.pipeline.handler = func(h http.Handler) http.HandlerFunc {
+			return func(w http.ResponseWriter, r *http.Request) {
+				h.ServeHTTP(readingHeld{w, v.copies, &most}, r)
+			}
+		}(v.pipeline.handler)
+		_, got := v.ask(t)
+		require.Equal(t, long, got)
+		x := v.ends(t)[0]
+		require.Equal(t, want, x.dropped)
+		require.Nil(t, x.request)
+		require.Positive(t, most)
+		require.LessOrEqual(t, most, int64(110<<10))
+	}
+}
+
+// readingHeld keeps the most memory that was held at a write.
+type readingHeld struct {
+	http.ResponseWriter
+	copies *copies
+	most   *int64
+}
+
+func (w readingHeld) Write(p []byte) (int, error) {
+	*w.most = max(*w.most, w.copies.held.Load())
+	return w.ResponseWriter.Write(p)
+}
+
+func (w readingHeld) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestObservedClose: Close waits for what is queued, but not for ever.
+func TestObservedClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, err := newMetrics(nil)
+		require.NoError(t, err)
+		seen := &noted{}
+		stuck := make(chan struct{})
+		p := &pipeline{observers: []observer{seen}, replayer: newReplayer(Settings{}, before(func() { <-stuck }))}
+		s := newCopies(m, nil)
+		for range copyWorkers + 1 {
+			c := s.begin(&exchange{path: "/v1/chat/completions", mode: Observe, header: http.Header{}}, 0)
+			c.sent, c.status, c.header = time.Now(), 200, http.Header{"Content-Type": {"application/json"}}
+			c.add(&c.request, []byte(askedModel), io.EOF)
+			c.add(&c.answer, []byte(calls(validCall)), io.EOF)
+			c.finish(nil)
+			s.queue(c, p)
+		}
+		start := time.Now()
+		s.close()
+		require.Equal(t, copyCloseWait, time.Since(start))
+		require.Len(t, seen.all, 1)
+		require.Equal(t, droppedQueue, seen.all[0].dropped)
+		s.close() // once more does nothing
+		close(stuck)
+		synctest.Wait()
+		require.Len(t, seen.all, copyWorkers+1)
+		require.Zero(t, s.held.Load())
+		for _, x := range seen.all[1:] {
+			require.True(t, errors.Is(x.err, context.Canceled) || x.status == "valid")
+		}
+	})
+}
