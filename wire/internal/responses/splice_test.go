@@ -2,11 +2,13 @@ package responses_test
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/codectest"
@@ -43,19 +45,22 @@ func readStream(t *testing.T, body string) (string, codec.Stream) {
 func TestRestAfterARejectedTurn(t *testing.T) {
 	t.Parallel()
 	f := responses.Format{}
-	for name, body := range map[string]string{"a stream": laterStream, "an object": laterObject} {
+	cases := []string{"a stream", "an object"}
+	casefile.OneForEach(t, slices.Values(cases))
+	for _, name := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			shown, s := readStream(t, talkative)
+			shown, s := readStream(t, casefile.Body(t, "first"))
 			require.Contains(t, shown, `"id":"rs_1b"`, "reasoning flows")
 			require.NotContains(t, shown, "function_call")
 			_, err := s.Close()
 			require.NoError(t, err)
-			resp, err := f.DecodeResponse(nil, []byte(body))
+			resp, err := f.DecodeResponse(nil, []byte(casefile.Body(t, "later")))
 			require.NoError(t, err)
 			resp.Usage = resp.Usage.Add(middleware.Usage{Input: 100})
 			rest, err := s.Rest(len(shown), resp)
 			require.NoError(t, err)
+			casefile.Expect(t, "spliced", shown+string(rest))
 			p, err := play(shown + string(rest))
 			require.NoError(t, err, shown+string(rest))
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/casefile"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
@@ -72,18 +73,20 @@ func TestTextWithoutDeltasIsShown(t *testing.T) {
 // A changed call is changed in each of the places that hold a copy of it.
 func TestEveryCopyOfACallIsChanged(t *testing.T) {
 	t.Parallel()
-	resp := decodeResponse(t, talkative)
+	body := casefile.Body(t, "before")
+	resp := decodeResponse(t, body)
 	c := &resp.Message.ToolCalls[0]
 	c.ID, c.Name, c.Arguments = "call_x", "forecast", `{"city":"Oslo"}`
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
+	casefile.Expect(t, "after", string(out))
 	require.NotContains(t, string(out), "call_1")
 	require.NotContains(t, string(out), `"weather"`)
 	require.NotContains(t, string(out), `city\":7`)
 	require.Equal(t, 4, strings.Count(string(out), `{\"city\":\"Oslo\"}`))
 	require.Equal(t, 3, strings.Count(string(out), `"call_x"`))
 	require.Equal(t, 3, strings.Count(string(out), `"forecast"`))
-	before, _, _ := strings.Cut(talkative, `event: response.output_item.added
+	before, _, _ := strings.Cut(body, `event: response.output_item.added
 data: {"type":"response.output_item.added","sequence_number":14`)
 	require.True(t, strings.HasPrefix(string(out), before), "what stands before the call")
 	_, err = play(string(out))
@@ -94,7 +97,7 @@ data: {"type":"response.output_item.added","sequence_number":14`)
 	c.ID, c.Name, c.Arguments = "call_1", "weather", `{"city":7}`
 	undone, err := format.EncodeResponse(&middleware.Response{Message: resp.Message, FinishReason: back.FinishReason, Model: back.Model, Usage: back.Usage, Native: back.Native})
 	require.NoError(t, err)
-	require.Equal(t, decodeResponse(t, talkative).Message.ToolCalls[0].Arguments, decodeResponse(t, string(undone)).Message.ToolCalls[0].Arguments)
+	require.Equal(t, decodeResponse(t, body).Message.ToolCalls[0].Arguments, decodeResponse(t, string(undone)).Message.ToolCalls[0].Arguments)
 }
 
 func TestStreamsThatAreNotComplete(t *testing.T) {
@@ -191,10 +194,11 @@ data: [DONE]
 
 func TestChangedEndOfAStream(t *testing.T) {
 	t.Parallel()
-	resp := decodeResponse(t, talkative)
+	resp := decodeResponse(t, casefile.Body(t, "before"))
 	resp.FinishReason, resp.Model = middleware.FinishLength, "n"
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
+	casefile.Expect(t, "after", string(out))
 	require.Contains(t, string(out), "event: response.incomplete\ndata: {\"type\":\"response.incomplete\"")
 	require.NotContains(t, string(out), `"model":"m"`)
 	p, err := play(string(out))
