@@ -7,6 +7,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -171,6 +173,16 @@ func TestProc(t *testing.T) {
 	require.Error(t, err)
 	require.Equal(t, 1500*time.Millisecond, processorTimeIn([]byte("1 (a (b) c) S 2 3 4 5 6 7 8 9 10 11 120 30 13 14 20 0")))
 	require.Zero(t, processorTimeIn(nil))
+}
+
+func TestMachine(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "cpuinfo")
+	require.NoError(t, os.WriteFile(file, []byte("processor\t: 0\nmodel name\t: Some CPU @ 2 GHz\n"), 0o600))
+	require.Equal(t, "Some CPU @ 2 GHz", processorIn(file))
+	require.Equal(t, "unknown CPU", processorIn(file+"none"))
+	require.Equal(t, ", load average before the run 0.01", loadIn("0.01"))
+	require.Contains(t, loadIn("999.5"), "the machine was busy")
 }
 
 func TestTable(t *testing.T) {
