@@ -16,7 +16,7 @@ import (
 // checkHelp is written by hand, because the flag package sorts the flags by
 // name and leaves no room for explanations.
 //
-//go:embed check.txt
+//go:embed help/check.txt
 var checkHelp string
 
 // settings is the validated command line of check.

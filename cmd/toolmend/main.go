@@ -17,7 +17,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"runtime/debug"
 )
 
 // Exit codes.
@@ -33,6 +32,8 @@ const help = `toolmend validates and repairs the tool calls of language models.
 usage:
 
   toolmend serve --upstream URL    run the gateway between agents and a provider
+  toolmend env AGENT               show how to point an agent at the gateway
+  toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
   toolmend version                 show the version
   toolmend help [COMMAND]          show this text, or that of a command
@@ -55,6 +56,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	switch args[0] {
 	case "serve":
 		return runServe(ctx, args[1:], stdout, stderr)
+	case "env":
+		return runEnv(args[1:], stdout, stderr)
+	case "health":
+		return runHealth(ctx, args[1:], stdout, stderr)
 	case "check":
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
@@ -75,9 +80,5 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 // version returns the version of the module, the Go version and the platform.
 func version() string {
-	v := "(devel)"
-	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
-		v = info.Main.Version
-	}
-	return fmt.Sprintf("toolmend %s %s %s/%s", v, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("toolmend %s %s %s/%s", moduleVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

@@ -100,6 +100,7 @@ func TestGolden(t *testing.T) {
 		"help.txt":      {"help"},
 		"checkhelp.txt": {"check", "-h"},
 		"servehelp.txt": {"help", "serve"},
+		"envhelp.txt":   {"env", "-h"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -68,21 +68,36 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	level := new(slog.LevelVar)
 	level.Set(levels[c.LogLevel])
 	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
-	g, err := gateway.New(c.Config, gateway.Options{Logger: log})
+	t, err := newTelemetry(ctx, log)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer func() {
+		if err := t.close(); err != nil {
+			log.Warn("telemetry", "error", err)
+		}
+	}()
+	g, err := gateway.New(c.Config, t.options(log))
 	if err != nil {
 		return exitFailed, err
 	}
 	defer g.Close()
-	listener, err := listen("listen", c.Listen)
-	if err != nil {
+	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
+	if err := s.listen(); err != nil {
 		return exitFailed, err
 	}
-	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
-	writeStart(stderr, c, listener.Addr())
-	if !s.run(ctx, listener) {
+	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin))
+	if !s.run(ctx) {
 		return exitInvalid, nil
 	}
 	return exitOK, nil
+}
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
 }
 
 // listen opens the address of the key. Its error says what to do.

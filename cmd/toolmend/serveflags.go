@@ -1,6 +1,7 @@
 package main
 
 import (
+	_ "embed"
 	"errors"
 	"flag"
 	"fmt"
@@ -10,50 +11,8 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 )
 
-const serveHelp = `usage: toolmend serve --upstream URL [flags]
-       toolmend serve --config FILE [flags]
-
-Runs a gateway between agents and a provider. An agent uses it by its base URL.
-The gateway validates each tool call against the schema that the agent sent,
-repairs mistakes that have only one possible fix, and asks the model again about
-the rest. All other requests pass unchanged.
-
-flags:
-
-  --upstream URL   the provider or server, such as https://api.anthropic.com.
-                   A final /v1 is left out, because clients send it
-  --listen ADDR    the address to listen on (default: 127.0.0.1:7777)
-  --mode MODE      what happens to model calls, for upstreams and models for
-                   which the file sets no mode:
-                     enforce   validate, repair, ask the model again (default)
-                     repair    validate and repair, without a second model call
-                     observe   change nothing, count what the others would do
-  --record FILE    write the answers of the upstream to FILE, in the form that
-                   toolmend check reads
-  --config FILE    the configuration, in TOML. Flags replace its values
-  --check-config   validate the configuration and exit
-  --print-config   print the configuration in force as TOML and exit. Header
-                   values that are not taken from the environment are hidden
-
-signals:
-
-  SIGTERM, SIGINT  stop: finish the requests that have begun, for at most
-                   drain_timeout (default: 30s). A second signal stops at once
-  SIGHUP           read the configuration again. Requests that have begun keep the
-                   one that they began with. On Windows the gateway reads the file
-                   again when it changes
-
-exit code:
-
-  0   stopped after the last request, or the configuration is valid
-  1   stopped, and requests were cut off
-  2   could not start, or the configuration or the command line is wrong
-
-example:
-
-  toolmend serve --upstream https://api.anthropic.com
-  ANTHROPIC_BASE_URL=http://127.0.0.1:7777 claude
-`
+//go:embed help/serve.txt
+var serveHelp string
 
 // serveFlags is the command line of serve.
 type serveFlags struct {

@@ -29,24 +29,43 @@ type server struct {
 	level   *slog.LevelVar
 	signals <-chan os.Signal
 	cert    atomic.Pointer[tls.Certificate]
+
+	listener, admin net.Listener // admin is nil without admin_listen
+}
+
+// listen opens the listeners and reads the certificate.
+func (s *server) listen() (err error) {
+	if s.config.TLSCert != "" {
+		if err = s.loadCert(s.config); err != nil {
+			return err
+		}
+	}
+	if s.listener, err = listen("listen", s.config.Listen); err != nil || s.config.AdminListen == "" {
+		return err
+	}
+	if s.admin, err = listen("admin_listen", s.config.AdminListen); err != nil {
+		_ = s.listener.Close()
+	}
+	return err
 }
 
 // run serves until ctx ends or a signal stops it. It returns whether all
 // requests that had begun were finished.
-func (s *server) run(ctx context.Context, l net.Listener) bool {
-	failed := make(chan error, 1)
+func (s *server) run(ctx context.Context) bool {
+	failed := make(chan error, 2)
 	srv := s.newServer(s.gateway)
 	if s.config.TLSCert == "" {
-		go func() { failed <- srv.Serve(l) }()
+		go func() { failed <- srv.Serve(s.listener) }()
 	} else {
-		if err := s.loadCert(s.config); err != nil {
-			s.log.Error("stopped: cannot read the certificate", "error", err)
-			return false
-		}
 		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.cert.Load(), nil }}
-		go func() { failed <- srv.ServeTLS(l, "", "") }()
+		go func() { failed <- srv.ServeTLS(s.listener, "", "") }()
 	}
-	s.log.Info("ready", "address", l.Addr().String())
+	if s.admin != nil {
+		admin := s.newServer(s.gateway.Admin())
+		defer admin.Close() // after the drain, so that readyz answers until then
+		go func() { failed <- admin.Serve(s.admin) }()
+	}
+	s.log.Info("ready", "address", s.listener.Addr().String())
 	changed, stop := watchConfig(s.flags.config)
 	defer stop()
 	for {
@@ -54,7 +73,8 @@ func (s *server) run(ctx context.Context, l net.Listener) bool {
 		case <-ctx.Done():
 			return s.drain(srv)
 		case err := <-failed:
-			s.log.Error("stopped: the listener failed", "error", err)
+			s.log.Error("stopped: a listener failed", "error", err)
+			_ = srv.Close()
 			return false
 		case <-changed:
 			s.reload()
@@ -129,6 +149,7 @@ func (s *server) drain(srv *http.Server) bool {
 		ctx, cancel = context.WithTimeout(context.Background(), limit)
 	}
 	defer cancel()
+	s.gateway.Drain()
 	s.log.Info("stopping: waiting for the requests that have begun", "limit", s.config.DrainTimeout.String())
 	done := make(chan error, 1)
 	go func() { done <- srv.Shutdown(ctx) }()

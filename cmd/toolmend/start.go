@@ -17,8 +17,9 @@ var modeSays = map[gateway.Mode]string{
 	gateway.Observe: "changes nothing, and counts what the other modes would do",
 }
 
-// writeStart tells the user what to set in the agent.
-func writeStart(w io.Writer, c config, addr net.Addr) {
+// writeStart tells the user what to set in the agent. admin is nil without
+// admin_listen.
+func writeStart(w io.Writer, c config, addr, admin net.Addr) {
 	base := baseURL(c, addr)
 	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -39,8 +40,14 @@ func writeStart(w io.Writer, c config, addr net.Addr) {
 	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeSays[c.Mode], strings.Join(others, " or "))
 	fmt.Fprint(w, "\nSet in the agent:\n\n")
 	at := base + first(c.Upstreams).Prefix
+	env := "toolmend env "
+	if at != "http://"+defaultListen {
+		env += "--url " + at + " "
+	}
 	for _, a := range [][2]string{
 		{"Claude Code", "ANTHROPIC_BASE_URL=" + at + " claude"},
+		{"Codex", "see " + env + "codex"},
+		{"opencode", "see " + env + "opencode"},
 		{"qwen-code", "OPENAI_BASE_URL=" + at + "/v1 qwen --auth-type openai"},
 		{"OpenAI SDKs", "OPENAI_BASE_URL=" + at + "/v1"},
 		{"Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
@@ -49,6 +56,22 @@ func writeStart(w io.Writer, c config, addr net.Addr) {
 	}
 	t.Flush()
 	fmt.Fprintln(w)
+	if own := adminURL(c, addr, admin); own != "" {
+		fmt.Fprintf(w, "Metrics: %s/_toolmend/metrics\n\n", own)
+	}
+}
+
+// adminURL returns the address of the gateway's own pages, or "": without
+// admin_listen they are on the main listener only if other machines cannot reach
+// that.
+func adminURL(c config, addr, admin net.Addr) string {
+	if admin != nil {
+		return baseURL(config{}, admin)
+	}
+	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
+		return baseURL(c, addr)
+	}
+	return ""
 }
 
 // first returns the upstream that the start message uses as the example.

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	osexec "os/exec"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func none(string) string { return "" }
+
+// TestGuides holds what each agent's user reads.
+func TestGuides(t *testing.T) {
+	t.Parallel()
+	var all strings.Builder
+	for _, agent := range agentNames() {
+		text, err := guide([]string{"--shell", "sh", "--url", "http://127.0.0.1:8000/v1/", agent}, none)
+		require.NoError(t, err)
+		require.NotContains(t, text, "{{")
+		require.Contains(t, text, "http://127.0.0.1:8000")
+		all.WriteString("== " + agent + "\n" + text)
+	}
+	golden(t, "guides.txt", all.String())
+	for _, agent := range agentNames() {
+		require.Contains(t, envHelp, agent)
+	}
+}
+
+// TestGuideIsForEval holds that a shell that evaluates the output has the
+// variables, with those for a proxy.
+func TestGuideIsForEval(t *testing.T) {
+	t.Parallel()
+	if _, err := osexec.LookPath("sh"); err != nil {
+		t.Skip("there is no sh on this machine")
+	}
+	proxied := func(name string) string {
+		return map[string]string{"HTTPS_PROXY": "http://proxy:1", "no_proxy": "internal"}[name]
+	}
+	for agent, want := range map[string]string{
+		"claude":        "http://127.0.0.1:7777||127.0.0.1,localhost,internal|127.0.0.1,localhost,internal",
+		"qwen":          "|http://127.0.0.1:7777/v1|127.0.0.1,localhost,internal|127.0.0.1,localhost,internal",
+		"openai-python": "|http://127.0.0.1:7777/v1|127.0.0.1,localhost,internal|127.0.0.1,localhost,internal",
+	} {
+		text, err := guide([]string{"--shell", "sh", agent}, proxied)
+		require.NoError(t, err)
+		sh := osexec.CommandContext(t.Context(), "sh", "-c", `eval "$1"; printf %s "$ANTHROPIC_BASE_URL|$OPENAI_BASE_URL|$NO_PROXY|$no_proxy"`, "sh", text)
+		sh.Env = []string{}
+		got, err := sh.CombinedOutput()
+		require.NoError(t, err)
+		require.Equal(t, want, string(got), agent)
+	}
+}
+
+func TestGuideShells(t *testing.T) {
+	t.Parallel()
+	for shell, want := range map[string]string{
+		"sh": "export ANTHROPIC_BASE_URL='http://127.0.0.1:7777'\n", "fish": "set -gx ANTHROPIC_BASE_URL 'http://127.0.0.1:7777'\n",
+		"powershell": "$env:ANTHROPIC_BASE_URL = 'http://127.0.0.1:7777'\n",
+	} {
+		text, err := guide([]string{"--shell", shell, "claude"}, none)
+		require.NoError(t, err)
+		require.Contains(t, text, want)
+	}
+}
+
+func TestEnvErrors(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"":                            "name one agent: anthropic-python, claude, ",
+		"claude codex":                "name one agent: ",
+		"cursor":                      `unknown agent "cursor"; the agents are anthropic-python, claude, `,
+		"../env":                      "unknown agent",
+		"--shell csh claude":          `--shell is sh, fish or powershell, not "csh"`,
+		"--url 127.0.0.1:1 claude":    "--url is the gateway's address, such as http://127.0.0.1:7777, not",
+		"--url http://a/$(id) claude": "--url is the gateway's address",
+	} {
+		got := exec(t, t.TempDir(), "", append([]string{"env"}, strings.Fields(args)...)...)
+		require.Equal(t, exitFailed, got.code)
+		require.Contains(t, got.errOut, want)
+		require.Empty(t, got.out)
+	}
+}
+
+func TestHealth(t *testing.T) {
+	t.Parallel()
+	s := startServe(t, "--upstream", upstreamSaying(t, "u"))
+	sick := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(sick.Close)
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		err  string
+	}{
+		"alive":    {[]string{"--url", "http://" + s.address}, exitOK, ""},
+		"ready":    {[]string{"-ready", "--url", "http://" + s.address + "/"}, exitOK, ""},
+		"status":   {[]string{"--url", sick.URL}, exitInvalid, "/_toolmend/healthz has status 404"},
+		"no one":   {[]string{"--url", gone.URL}, exitInvalid, "no gateway answers at " + gone.URL},
+		"argument": {[]string{"now"}, exitFailed, `unexpected argument "now"`},
+		"url":      {[]string{"--url", "x"}, exitFailed, "--url is the gateway's address"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := exec(t, t.TempDir(), "", append([]string{"health"}, c.args...)...)
+			require.Equal(t, c.code, got.code, got.errOut)
+			require.Contains(t, got.errOut, c.err)
+			require.Equal(t, c.code == exitOK, got.out == "ok\n")
+		})
+	}
+}
