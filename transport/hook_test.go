@@ -196,7 +196,29 @@ func TestRefusedToolCall(t *testing.T) {
 		require.Equal(t, `{"error":"refused"}`, read(t, resp))
 		require.Equal(t, "false", resp.Header.Get("X-Should-Retry"))
 	})
-	t.Run("in an answer, put right by a re-ask", func(t *testing.T) {
+	t.Run("in a stream whose text the client has", func(t *testing.T) {
+		t.Parallel()
+		text := event(toyAnswer{Text: "Let me see."})
+		seen := make(chan struct{})
+		refuse := func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			send(w, text)
+			<-seen
+			send(w, event(toyAnswer{Fail: "MALFORMED", Refuse: true}))
+		}
+		u := serve(t, refuse, events(event(call("c2", `{"n":1}`))+event(usage(3, 4))))
+		resp, err := hooked(t, toys(validate()))(post(t, t.Context(), u.URL, ask(true, addTool)))
+		require.NoError(t, err)
+		first := make([]byte, len(text))
+		_, err = io.ReadFull(resp.Body, first)
+		require.NoError(t, err)
+		close(seen)
+		got := read(t, resp)
+		require.Equal(t, text, string(first))
+		require.Contains(t, got, `"c2"`, "the re-ask's answer follows")
+		require.NotContains(t, got, "MALFORMED")
+	})
+	t.Run("in an answer that a re-ask corrects", func(t *testing.T) {
 		t.Parallel()
 		u := serve(t, answer(http.StatusOK, `{"fail":"MALFORMED","refuse":true}`), answer(http.StatusOK, goodCall))
 		resp, err := hooked(t, toys(validate()))(post(t, t.Context(), u.URL, ask(false, addTool)))
