@@ -10,7 +10,7 @@
 // one valid message, and a report of what that took:
 //
 //	call := middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, ask again
+//		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, re-ask
 //		retry.New(retry.Options{}),               // 429, 5xx, timeouts
 //	)(model) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
 //

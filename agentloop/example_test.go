@@ -25,7 +25,7 @@ type payment struct {
 	Amount int    `json:"amount" jsonschema:"minimum=1"`
 }
 
-var pay = agentloop.NewTool("pay", "Pays somebody.", func(_ context.Context, p payment) (agentloop.Result, error) {
+var pay = agentloop.NewTool("pay", "Pays a person.", func(_ context.Context, p payment) (agentloop.Result, error) {
 	return agentloop.Text(fmt.Sprintf("paid %d to %s", p.Amount, p.To)), nil
 })
 
@@ -34,7 +34,7 @@ func ExampleNew() {
 		middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "pay", Arguments: `{"to": "Ann", "amount": 0}`}),
 		middleware.Assistant("", middleware.ToolCall{ID: "2", Name: "pay", Arguments: `{"to": "Ann", "amount": 5.0}`}),
 		middleware.Assistant("Ann has her money."))
-	call := argsvalidate.New(argsvalidate.Options{})(model) // asks again about the first one
+	call := argsvalidate.New(argsvalidate.Options{})(model) // re-asks because of the first one
 	agent, err := agentloop.New(call, agentloop.Options{Tools: []agentloop.Tool{pay}})
 	if err != nil {
 		panic(err)

@@ -86,7 +86,7 @@ func (s *State) writeBack() {
 // Options.Parallel at once, and puts each result into s as it comes in. While
 // other calls run or have yet to begin, it then saves s, before it begins the
 // next call: a call begins only after the results before it are saved. Calls that
-// the end of the context cut off stay ready, and so do the calls after one that
+// the context cut off stay ready, and so do the calls after one that
 // ends the run.
 //
 // The error is the context's, what a tool gave to Abort, or Checkpoint's. After

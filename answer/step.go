@@ -163,7 +163,7 @@ func (s *step) ended(err error) error {
 	return fmt.Errorf("answer: ended after attempt %d: %w: %w", s.attempt, err, s.wrong())
 }
 
-// cut does the same if the end of the context interrupted a model call.
+// cut does the same if the context interrupted a model call.
 func (s *step) cut(ctx context.Context, err error) error {
 	if s.last == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err

@@ -122,7 +122,7 @@ func (s *step) ended(ctx context.Context) error {
 }
 
 // cut adds the issues of the last response to the error of a model call that
-// the end of the context has interrupted.
+// the context interrupted.
 func (s *step) cut(ctx context.Context, err error) error {
 	if s.attempt == 1 || ctx.Err() == nil || !errors.Is(err, ctx.Err()) {
 		return err

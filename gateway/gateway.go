@@ -144,7 +144,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route, r, err := s.route(in)
 	var gone *bodyError
 	switch {
-	case errors.As(err, &gone): // of the client's connection: there is nobody to answer
+	case errors.As(err, &gone): // of the client's connection: no response can be sent
 		panic(http.ErrAbortHandler)
 	case err != nil:
 		refuse(w, r, http.StatusNotFound, "unknown_upstream", err.Error())

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestStandardLibraryOnly: whoever imports the vocabulary takes nothing else
+// TestStandardLibraryOnly: an import of the package brings no dependency
 // along.
 func TestStandardLibraryOnly(t *testing.T) {
 	t.Parallel()

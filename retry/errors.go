@@ -26,7 +26,7 @@ type Error struct {
 	// the context's deadline. If the request's sink failed and the model did
 	// not return the sink's error, Reason is that error.
 	Reason error
-	// Last is the last failure. A failure caused by the end of the context
+	// Last is the last failure. A failure caused by a context that ended
 	// counts only if there was no earlier one. The Last of a Fallback holds
 	// the failures of all models. It is nil if no attempt was made.
 	Last error

@@ -13,7 +13,7 @@ type step struct {
 	req      *middleware.Request
 	again    func(error) bool
 	attempts int
-	last     error // the last failure other than the end of the context; nil if there is none
+	last     error // the last failure that the context did not cause; nil if there is none
 	sunk     error // the error that the request's sink returned
 }
 
@@ -53,7 +53,7 @@ func (s *step) ask(ctx context.Context, next middleware.ModelCall) (resp *middle
 	case s.sunk != nil:
 		s.last = err
 		return nil, true, s.fail(s.sunk)
-	case ended != nil && errors.Is(err, ended): // keep the failure before the end of the context: it says more
+	case ended != nil && errors.Is(err, ended): // keep the failure before the context ended: it says more
 		if s.last == nil {
 			s.last = err
 		}

@@ -151,8 +151,8 @@ func (t toolset) schema(name string) (rawjson.Value, bool) {
 var anySize = rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1}
 
 // arguments returns what the input text of a call to a tool means: {"p": text}
-// where the tool has only the string property p; the text itself where nobody
-// says what its arguments are; else written, the text as it stood in the answer.
+// where the tool has only the string property p; the text itself if the tool
+// is not declared or has no schema; else written, the text as it stood in the answer.
 func (t toolset) arguments(name, text, written string) string {
 	if !utf8.ValidString(text) {
 		return written

@@ -148,7 +148,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			defer late.Stop()
 		}
 		if readErr == nil {
-			readErr = ctx.Err() // a body need not report the end of the context
+			readErr = ctx.Err() // a body need not report that the context ended
 		}
 		if readErr != nil {
 			return s.closeAnswer(ctx, a, body, readErr)

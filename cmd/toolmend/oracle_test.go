@@ -30,14 +30,14 @@ var oracleFiles = []string{
 // knownDifferences is how often the two validators differ, by reason.
 var knownDifferences = map[string]int{
 	unknownAndBadJSON: 65,
-	keyStandsTwice:    6,
+	duplicateKey:      6,
 	emptyIsObject:     15,
 }
 
 // Why the validators may differ.
 const (
 	unknownAndBadJSON = "a call to an unknown tool whose arguments are not JSON either"
-	keyStandsTwice    = "a key stands twice"
+	duplicateKey      = "a duplicate key"
 	emptyIsObject     = "empty arguments are read as {}"
 	unusableSchema    = "a schema that cannot be used"
 )
@@ -111,7 +111,7 @@ func whyDifferent(c checked, o opinion) string {
 	case o.V == "bad_json" && c.asSent == unknownTool:
 		return unknownAndBadJSON
 	case o.V == "ok" && len(o.Dup) > 0 && has(c.issues, "duplicate_key"):
-		return keyStandsTwice
+		return duplicateKey
 	case len(o.SchemaProblem) > 0 && c.asSent == badSchema:
 		return unusableSchema
 	}

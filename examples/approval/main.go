@@ -1,4 +1,4 @@
-// Command approval asks a person before it pays. Nobody is shown a payment that
+// Command approval asks a person before it pays. A person never sees a payment that
 // is not valid, what was shown is what is paid, and the person's own edits are
 // validated, too. With -state the run is a file: leave at any question (end of
 // input), and start the program again, even on another machine, to go on.
@@ -34,7 +34,7 @@ type payment struct {
 }
 
 func run(ctx context.Context, in io.Reader, out io.Writer, file string) error {
-	pay := agentloop.NewTool("pay", "Pays somebody.", func(_ context.Context, p payment) (agentloop.Result, error) {
+	pay := agentloop.NewTool("pay", "Pays a person.", func(_ context.Context, p payment) (agentloop.Result, error) {
 		// A bank would get the Key of agentloop.CallFrom, so that not even a crash pays twice.
 		fmt.Fprintf(out, "*** %d euros go to %s\n", p.Euros, p.To)
 		return agentloop.Text(fmt.Sprintf("paid %d to %s", p.Euros, p.To)), nil

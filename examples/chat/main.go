@@ -1,7 +1,7 @@
 // Command chat answers questions on a terminal or from a pipe, with a
 // calculator and a search. It is langchain-mini grown up: follow-ups are
 // rewritten into questions that stand alone, arguments are validated, what goes
-// wrong is told to the model, and nothing runs for ever.
+// wrong is an error reply to the model, and nothing runs for ever.
 //
 //	printf 'How high is Mont Blanc?\nAnd in feet?\n' | go run .
 //
@@ -48,7 +48,7 @@ func main() {
 
 type chat struct {
 	out  io.Writer
-	echo bool // nobody sees what is typed: questions come from a pipe
+	echo bool // the input is not shown: questions come from a pipe
 }
 
 const remembered = 5 // questions and answers that a follow-up may be about

@@ -1,6 +1,6 @@
 // Command click shows two local fixes. Models call the tool click with
 // {"element": …} where {"selector": …} is declared, or with the bare string.
-// Both are put right without asking the model again, because the program says
+// Both are repaired without another model call, because the program says
 // what they mean.
 package main
 
@@ -67,7 +67,7 @@ func run(ctx context.Context, out io.Writer) error {
 	return nil
 }
 
-// model plays one that clicks with the given arguments, whatever it is told.
+// model plays one that clicks with the given arguments, whatever the replies say.
 func model(arguments string) middleware.ModelCall {
 	return func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		call := middleware.ToolCall{ID: "call_1", Name: "click", Arguments: arguments}

@@ -89,7 +89,7 @@ func show(out io.Writer, step agentloop.Step) {
 	}
 }
 
-// model plays one that reads too fast, and reads again when it is told what is
+// model plays one that reads too fast, and reads again when the reply says what is
 // wrong.
 func model() middleware.ModelCall {
 	calls := 0

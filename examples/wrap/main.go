@@ -32,7 +32,7 @@ func run(ctx context.Context, out io.Writer) error {
 
 	// region: wrap
 	call := middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, ask again; at most 3 attempts
+		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, re-ask; at most 3 attempts
 		retry.New(retry.Options{}), // 429, 5xx, timeouts: exponential backoff
 	)(myModel) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
 

@@ -48,7 +48,7 @@ func Isolated[T any](ctx context.Context, timeout time.Duration, f func(context.
 		defer cancel()
 	}
 	done := make(chan result[T], 1)
-	var claimed atomic.Bool // by f, which begins, or by the end of the context before it
+	var claimed atomic.Bool // by f, which begins, or by the context that ended before it
 	go func() {
 		if claimed.CompareAndSwap(false, true) {
 			call(limited, f, done)

@@ -124,7 +124,7 @@ func (c *fastCompiler) compile(s *jsonschema.Schema) *node {
 	c.nodes[s] = n
 	ok := n.setBounds(s) && n.setValues(s) && c.text(n, s) && c.object(n, s) && c.array(n, s) && c.several(n, s)
 	if !ok {
-		// Whoever met n on the way here holds a node that accepts nothing.
+		// The caller that met n on the way here holds a node that accepts nothing.
 		*n = node{}
 		c.nodes[s] = nil
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// decodeLimits are wide: whoever validates has limits of his own. They keep
+// decodeLimits are wide, because the validation before has limits of its own. They keep
 // numbers from taking seconds.
 var decodeLimits = rawjson.Limits{Bytes: -1, Depth: 9_999, Number: 10_000, Exponent: 4_000}
 

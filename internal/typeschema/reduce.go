@@ -27,7 +27,7 @@ var ErrReduce = errors.New("schema cannot be reduced")
 // Reduce returns the schema to send for a full one, which may come from [For]
 // or from elsewhere: nothing that p refuses, no $schema or $id, no patterns that
 // only say which Go type is behind a string. The order of properties
-// is kept. What was dropped and matters to the model is told in the
+// is kept. What was dropped and matters to the model is stated in the
 // description.
 //
 // A value of the full schema is one of the reduced schema, but that under

@@ -161,7 +161,7 @@ type scene struct {
 }
 
 // scenes are the ways that every middleware meets. Those that end well after a
-// first failure are for the layers that ask again.
+// first failure are for the layers that re-ask.
 var scenes = []scene{
 	{"answers", true, always(says(words))},
 	{"calls tools", true, always(says(goodCalls))},

@@ -215,5 +215,5 @@ func Unasked(req *middleware.Request, dialect string, resp *middleware.Response,
 	if Int(v) > 1 {
 		return nil
 	}
-	return Shapef("a call in a choice that nobody asked for")
+	return Shapef("a call in a choice that the request does not ask for")
 }

@@ -141,7 +141,7 @@ func spoken(pieces []*piece, before int, builtin func(string) bool) (m middlewar
 	return m, wireIDs
 }
 
-// told returns what the model is told: results, and a message of all other parts,
+// told returns the messages for the model: results, and a message of all other parts,
 // which is there also for a content without parts. ids has the id that stands on the
 // wire for each of the messages.
 func (r *reader) told(c content) (out []middleware.Message, ids []string) {
@@ -284,7 +284,7 @@ func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i i
 	return out, items, nil
 }
 
-// toldTexts returns what the model is told as texts: results, in their own order,
+// toldTexts returns the texts for the model: results, in their own order,
 // and all other parts where they stood. To order them like parts and calls, it puts
 // them into one message as such.
 func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {

@@ -10,7 +10,7 @@ import (
 )
 
 // memory has what decoding the text of a Native again would give, as long as
-// somebody holds that Native. It saves time and nothing else: without it every
+// the program holds that Native. It saves time and nothing else: without it every
 // result is the same.
 var memory sync.Map // of weak.Pointer[middleware.Native] to remembered
 

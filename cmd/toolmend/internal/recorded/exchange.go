@@ -17,9 +17,9 @@ import (
 // one, as far as answers were recorded.
 var codecs = wire.Codecs()
 
-// errForeign is the error of another format's response. It is no Skipped: a log
+// errFormat is the error of a response in another format. It is not a Skipped: a log
 // that is silently passed over looks like one without faults.
-var errForeign = errors.New("response: neither a whole answer nor an error in a format that is read: " +
+var errFormat = errors.New("response: neither a whole answer nor an error in a format that is read: " +
 	"OpenAI chat completions and Responses, Anthropic, Gemini, Ollama")
 
 // exchange returns a turn for each choice with calls.
@@ -77,7 +77,7 @@ func (v line) codec() (wire.Codec, error) {
 			return c, err
 		}
 	}
-	return nil, errForeign
+	return nil, errFormat
 }
 
 // answer decodes a response. A chat stream without an end is read as far as it

@@ -1,4 +1,4 @@
-// Package recorded reads tool calls out of logs: turns that somebody recorded,
+// Package recorded reads tool calls out of logs: turns that were recorded,
 // one a line, and exchanges with a model provider, one request and response a
 // line, in any format of package wire. What a line is, is seen line by line, and
 // gzip is seen from the first bytes.
@@ -128,7 +128,7 @@ func (l Line) turns(sets *Toolsets) ([]Turn, error) {
 	return nil, SkippedNoCalls
 }
 
-// explain makes the messages of encoding/json fit for somebody who did not
+// explain makes the messages of encoding/json fit for a reader who did not
 // write this program.
 func explain(err error) error {
 	var syntax *json.SyntaxError
