@@ -28,7 +28,8 @@ type Removal struct {
 }
 
 // Stripper removes the empty values of one tool's arguments. It is immutable
-// and safe for concurrent use.
+// and safe for concurrent use. It holds what was worked out from the schema, so make one
+// for each tool and not for each call.
 type Stripper struct {
 	mode         Mode
 	placeholders placeholders

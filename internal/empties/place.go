@@ -236,13 +236,14 @@ func (c *compiler) lead(n *view.Node, todo []start, r role, kind probes) []start
 	return todo
 }
 
-// fixed reports whether nothing below may be changed.
+// fixed reports whether nothing below may be changed: a reference could not be followed,
+// or an enum lists the whole value.
 func (c *compiler) fixed(all []start) bool {
 	return slices.ContainsFunc(all, func(s start) bool { return s.node.Lost || c.of(s.node).literal })
 }
 
 // object works out the properties of a place from all subschemas that apply to
-// it. A property goes only if one of them declares it for certain; it stays if
+// it, in the order of their names. A property goes only if one of them declares it for certain; it stays if
 // any of them may require it, or would hold or fail because of it.
 func (c *compiler) object(p *place, all []start) {
 	if c.fixed(all) || c.work > maxWork {

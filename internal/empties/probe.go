@@ -22,7 +22,8 @@ const (
 	anyValue  = probes(0) // in reach: no branch is left out, also none that only lists strings
 )
 
-// probeOf returns the probe for an empty value of that kind.
+// probeOf returns the probe for an empty value of that kind. A string is empty as a
+// placeholder.
 func probeOf(k rawjson.Kind) probes {
 	switch k {
 	case rawjson.Null:
@@ -93,7 +94,8 @@ func (c *compiler) read(f *facts, n *view.Node) {
 	}
 }
 
-// typeProbes returns what the named types let through.
+// typeProbes returns what the named types let through. Numbers and booleans are never
+// empty.
 func typeProbes(types view.Kinds) (p probes) {
 	for kind, probe := range map[view.Kinds]probes{view.Null: aNull, view.Object: emptyObject | anObject, view.Array: emptyArray | anArray, view.String: aText} {
 		if types.Has(kind) {
@@ -103,7 +105,9 @@ func typeProbes(types view.Kinds) (p probes) {
 	return p
 }
 
-// listed is what an enum or const lets through that names v.
+// listed is what an enum or const lets through that names v. It also notes what stands in
+// v: below a literal object nothing may be changed, or the value would not be the one that
+// is listed.
 func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 	switch v.Kind() {
 	case rawjson.Null:
@@ -125,7 +129,8 @@ func (c *compiler) listed(f *facts, v rawjson.Value) probes {
 	return 0
 }
 
-// positive reports whether v is a number above 0.
+// positive reports whether v is a number above 0. It is false for anything that is no
+// number, and for one that is not there.
 func positive(v rawjson.Value) bool {
 	if v.Kind() != rawjson.Number {
 		return false

@@ -57,5 +57,5 @@ func canonical(b *strings.Builder, v Value) {
 }
 
 // maxDigits is how long an integer may get that Canonical writes without its
-// exponent.
+// exponent. 1e1000000 would be a megabyte.
 const maxDigits = 32

@@ -280,7 +280,7 @@ func (s *scanner) str() (escaped bool, err error) {
 }
 
 // escape reads one escape. A pair of surrogates is two of them: whether they belong
-// together only matters to whoever wants the text.
+// together matters to unquote only.
 func (s *scanner) escape() error {
 	rest := s.text[s.pos+1:]
 	if rest == "" {
@@ -364,7 +364,8 @@ func (s *scanner) digits() int {
 	return s.pos - from
 }
 
-// noWord is what is wrong with a bare word.
+// noWord is what is wrong with a bare word, such as None or True, which models write for
+// null and true.
 const noWord = "a word other than true, false and null, without double quotes"
 
 // literal reads true, false or null. A text that ends within the word is cut off; any

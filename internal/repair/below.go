@@ -68,7 +68,7 @@ func describing(schemas []*view.Node, pointer string) []*view.Node {
 }
 
 // refusedByAll reports whether there are schemas, and all of them refuse the
-// type of v.
+// type of v. A value that no schema describes is not refused.
 func refusedByAll(v rawjson.Value, schemas []*view.Node) bool {
 	for _, s := range schemas {
 		if s.Wants().Has(view.KindsOf(v.Kind())) {

@@ -74,7 +74,8 @@ func (m *mender) newFill(o *object) (f fix) {
 
 // declared returns the JSON texts of the values that the schema of an object
 // declares for each of names: the default, the const or the only value of an
-// enum.
+// enum. Branches of a union may declare different ones: of more than one text, two
+// are returned, which is enough to know that none is certain.
 func (m *mender) declared(object *view.Node, names []string) map[string][]string {
 	found := map[string][]string{}
 	for _, a := range object.Alternatives() {

@@ -89,14 +89,16 @@ func run(whole, part []string) bool {
 	return false
 }
 
-// turns reports whether a word may turn the meaning of those beside it around.
+// turns reports whether a word may turn the meaning of those beside it around, or says
+// that there is more than one.
 func turns(word string) bool {
 	return slices.Contains([]string{"no", "non", "not", "never", "neither", "nor", "or", "but", "except", "without", "than"}, word)
 }
 
 // values returns the JSON text of each string among the enum and the const of
 // a schema, by what it folds to; of several that fold to the same, two. Each
-// schema is read once.
+// schema is read once: an enum may have thousands of values, and a call as many strings
+// that are to be one of them.
 func (m *mender) values(s *view.Node) map[string][]string {
 	if !s.Get("enum").Exists() && !s.Get("const").Exists() {
 		return nil

@@ -65,7 +65,8 @@ func echoedArguments(o *object) (string, bool) {
 // otherTypes are names of types beside those of JSON Schema.
 var otherTypes = []string{"any", "bool", "date", "dict", "double", "enum", "float", "int", "list", "long", "map", "str", "text", "tuple"}
 
-// namesType reports whether v is the name of a type.
+// namesType reports whether v is the name of a type, of JSON Schema or of a programming
+// language.
 func namesType(v rawjson.Value) bool {
 	name := strings.ToLower(v.Str())
 	_, ok := view.KindNamed(name)

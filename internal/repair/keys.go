@@ -15,7 +15,8 @@ const (
 	maxComparing = 1 << 23 // bytes compared with bytes, in search of names that are alike
 )
 
-// object is an object and what its schema says about its keys.
+// object is an object and what its schema says about its keys. Most rules need the one
+// beside the other: whether a key is missing, and whether a stray one may stand for it.
 type object struct {
 	value    rawjson.Value
 	schema   *view.Node
@@ -136,7 +137,7 @@ func (m *mender) keyFixes(doc *rawjson.Doc, p place) []fix {
 
 // sentFor returns the stray member that stands for a missing one, and the rule
 // that says so: the only variant of its name, or the only stray for the only
-// missing key.
+// missing key. A schema with a use for undeclared keys may want the stray as it is.
 func (m *mender) sentFor(o *object, name string) (rawjson.Value, Rule) {
 	if len(name) > maxKey {
 		return rawjson.Value{}, 0

@@ -12,7 +12,8 @@ const maxPrefixes = 4
 const longestName = 512
 
 // Names are the names of available tools, read once for any number of calls.
-// They are immutable and safe for concurrent use.
+// They are immutable and safe for concurrent use. An agent may have a thousand tools, and
+// a message as many calls.
 type Names struct {
 	available map[string]bool
 	spelled   map[string]spelling // by what they fold to
@@ -91,7 +92,7 @@ func fold(name string) string {
 }
 
 // words returns the words of a name, in lower case: paymentId and payment_id
-// have two.
+// have two. Letters in a row that are all upper case are one word.
 func words(name string) []string {
 	var b strings.Builder
 	lower := false

@@ -37,7 +37,8 @@ func (m *mender) omit(doc *rawjson.Doc, p place, v rawjson.Value, want view.Kind
 }
 
 // noValue reports whether s is an empty string, or a word for no value at a
-// place that wants no string but an enumerated one.
+// place that wants no string but an enumerated one. Where any string is allowed, "none"
+// may be a name, or an answer.
 func noValue(s string, p place, want view.Kinds) bool {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "":
@@ -50,7 +51,8 @@ func noValue(s string, p place, want view.Kinds) bool {
 	return false
 }
 
-// cut is the fix that takes a member out of object, with a comma.
+// cut is the fix that takes a member out of object, with a comma. The report has its text
+// before, and nothing after.
 func cut(rule Rule, object, member rawjson.Value) fix {
 	return fix{
 		rule:    rule,

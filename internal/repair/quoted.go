@@ -63,7 +63,8 @@ func (r *repairer) rest() bool {
 	return false
 }
 
-// unescape writes the escape of n bytes that comes next, as JSON has it.
+// unescape writes the escape of n bytes that comes next, as JSON has it, and passes over
+// it.
 func (r *repairer) unescape(b *strings.Builder, n int) {
 	if r.text[r.pos+1] == '\'' {
 		b.WriteByte('\'')
@@ -73,7 +74,7 @@ func (r *repairer) unescape(b *strings.Builder, n int) {
 	r.pos += n
 }
 
-// escapes are those of the control characters.
+// escapes are those of the control characters, as rawjson.Quote writes them.
 var escapes = func() (t [' ']string) {
 	for c := range t {
 		quoted := rawjson.Quote(string(rune(c)))

@@ -68,7 +68,8 @@ func repairable(i middleware.Issue) bool {
 	return i.Code != "unchecked" && i.Code != "size" && i.Code != "depth"
 }
 
-// parsed returns JSON in place of text that is not.
+// parsed returns JSON in place of text that is not. What Close adds counts as a fix of
+// its own, since it may be off while Syntax is on.
 func (m *mender) parsed(c candidate) (candidate, bool) {
 	if edits, closers, ok := m.repair(c.text); ok && len(edits)+len(closers) > 0 && (len(edits) == 0 || m.on(Syntax)) {
 		var fixes []fix
@@ -94,7 +95,7 @@ func (m *mender) repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	return edits, closers, ok && (len(closers) == 0 || m.on(Close))
 }
 
-// hasCode reports whether any of issues has that code.
+// hasCode reports whether any of issues has that code, wherever it points.
 func hasCode(issues []middleware.Issue, code string) bool {
 	for _, i := range issues {
 		if i.Code == code {

@@ -54,7 +54,8 @@ func newMender(in Input) *mender {
 }
 
 // rulesFor returns the rules of a call. The arguments of a destructive tool must
-// not come from a text that may have been cut off, or from a schema.
+// not come from a text that may have been cut off, or from a schema: deleting a
+// thing that was not named is worse than asking the model again.
 func rulesFor(in Input) Set {
 	if in.Tool.Destructive {
 		return in.Rules &^ SetOf(Close, FillDefaults)
@@ -93,7 +94,8 @@ func replace(rule Rule, v rawjson.Value, text string) fix {
 	}
 }
 
-// equal reports whether two fixes do the same.
+// equal reports whether two fixes do the same. Two issues at one place, such as a wrong
+// type under two branches, propose equal ones.
 func (f fix) equal(g fix) bool { return f.rule == g.rule && slices.Equal(f.edits, g.edits) }
 
 // candidate is a text on the way, what led to it, and what is still wrong with
@@ -105,7 +107,7 @@ type candidate struct {
 }
 
 // try returns c with fixes made; false if they collide, or nothing is left of
-// the budget.
+// the budget. Each try takes one validation of the whole call: that is what costs.
 func (m *mender) try(c candidate, fixes []fix) (candidate, bool) {
 	var edits []rawjson.Edit
 	changes := slices.Clone(c.changes)
@@ -202,7 +204,8 @@ func (m *mender) children(c candidate) []candidate {
 }
 
 // strictly makes fixes of which validation named none: together, and without
-// each of them, so that search sees what else may be valid.
+// each of them, so that search sees what else may be valid. Nothing says that all of them
+// are needed, unlike fixes at places where validation found fault.
 func (m *mender) strictly(c candidate, fixes []fix) []candidate {
 	if len(fixes) == 0 || len(fixes) > maxReduced {
 		return nil

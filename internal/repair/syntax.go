@@ -87,7 +87,8 @@ func (r *repairer) fence() {
 }
 
 // emptyBefore takes off an empty object that stands before another one: the
-// start of a call that some servers send before its arguments.
+// start of a call that some servers send before its arguments, and that clients join to
+// them.
 func (r *repairer) emptyBefore() {
 	const white = " \t\r\n"
 	text := r.text[:r.end]
@@ -228,7 +229,8 @@ func (r *repairer) key() bool {
 }
 
 // number reads a JSON number. Anything else, such as 1/6, .5 or 0x10, is not
-// followed by what may follow a value.
+// followed by what may follow a value, or is no number for rawjson. Both languages read
+// some of them, but not as the same number.
 func (r *repairer) number() bool {
 	start := r.pos
 	for r.pos < r.end && strings.IndexByte("+-.eE0123456789", r.text[r.pos]) >= 0 {
@@ -243,7 +245,7 @@ func (r *repairer) number() bool {
 }
 
 // strayQuote takes off a quote right behind the last number, where nothing but
-// closers follows it.
+// closers follows it, as in {"n": 5"}.
 func (r *repairer) strayQuote() {
 	if r.peek() != '"' {
 		return
@@ -257,7 +259,8 @@ func (r *repairer) strayQuote() {
 // literals are the words that stand for a value, in JSON and in Python.
 var literals = map[string]string{"true": "true", "false": "false", "null": "null", "True": "true", "False": "false", "None": "null"}
 
-// literal reads one of the literals, whole.
+// literal reads one of the literals, whole. Other words, such as NaN and undefined, have
+// no value in JSON.
 func (r *repairer) literal() bool {
 	start := r.pos
 	for isLetter(r.peek()) || '0' <= r.peek() && r.peek() <= '9' {
@@ -277,7 +280,8 @@ func isLetter(c byte) bool {
 }
 
 // surplus reads what follows the value: nothing, or closers too many. They
-// hold no value that could get lost.
+// hold no value that could get lost. Anything else may be a second call, or a part of
+// this one.
 func (r *repairer) surplus() bool {
 	rest := r.text[r.pos:r.end]
 	if r.end < len(r.text) {
@@ -296,7 +300,7 @@ func (r *repairer) surplus() bool {
 const mostChanges = 16
 
 // textChanges says what edits do, one change for each as long as that helps a
-// reader.
+// reader. They have no pointer: the text had no places yet.
 func textChanges(rule Rule, text string, edits []rawjson.Edit) []middleware.Change {
 	if len(edits) > mostChanges {
 		fixed, _ := rawjson.Apply(text, edits)

@@ -129,7 +129,8 @@ const (
 )
 
 // split returns the list of strings that s, with commas between, stands for,
-// where a list of strings is wanted and no string is.
+// where a list of strings is wanted and no string is. Quotes and brackets are
+// signs of some notation, of which a comma may be a part.
 func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
 	if !m.on(Split) || want.Has(view.String) || !want.Has(view.Array) || len(s) > maxList ||
 		!strings.Contains(s, ",") || strings.ContainsAny(s, ";\n[]{}()\"'") {
@@ -149,7 +150,8 @@ func (m *mender) split(s string, p place, want view.Kinds) (string, bool) {
 }
 
 // onlyProperty returns the property that a bare value must be meant for: the
-// only required one, or the only one.
+// only required one, or the only one. With two required properties a bare value leaves
+// one of them missing, whichever it is meant for.
 func (m *mender) onlyProperty(s *view.Node) (string, bool) {
 	switch d := m.schema.Declared(s); {
 	case len(d.Required) == 1:

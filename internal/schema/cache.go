@@ -48,7 +48,8 @@ func (c *Cache[T]) Get(raw []byte) T {
 	return e.value
 }
 
-// made counts the bytes of an entry, and lets go of others for it.
+// made counts the bytes of an entry, and lets go of others for it. An entry that is
+// larger than the limit goes itself, last of all.
 func (c *Cache[T]) made(e *entry[T], bytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -62,7 +62,8 @@ func (n *normalizer) affordable() error {
 }
 
 // survey looks at what v5 compiled: it returns the schemas that a dynamic
-// reference may mean, and an error where too many schemas apply to one value.
+// reference may mean, and an error where too many schemas apply to one value. It can
+// only be asked after compiling, because references are resolved then.
 func survey(root *jsonschema.Schema) (dynamic []*jsonschema.Schema, err error) {
 	y := surveyor{costs: map[*jsonschema.Schema]int{}}
 	y.visit(root)

@@ -33,7 +33,7 @@ type meter struct {
 	left     int                  // units; negative once there were not enough
 	patterns map[string]int       // instructions
 	dynamic  []*jsonschema.Schema // what a dynamic reference may mean
-	seed     maphash.Seed         // so that nobody can make hashes collide
+	seed     maphash.Seed         // random, so that hashes cannot be made to collide
 }
 
 // scope is where v5 stands: it copies all of this into each error.
@@ -148,7 +148,7 @@ func (m *meter) values(s *jsonschema.Schema, v any) bool {
 	return n == 0 || m.spend(n/unit)
 }
 
-// size counts the values in v.
+// size counts the values in v, containers included.
 func size(v any) int {
 	n := 1
 	switch v := v.(type) {
@@ -181,7 +181,8 @@ func (m *meter) text(s *jsonschema.Schema, v string) bool {
 }
 
 // match is what matching a text of n bytes costs: RE2 is linear in text times
-// program, and seldom takes more than a few instructions a byte.
+// program, and seldom takes more than a few instructions a byte. A pattern that was not
+// measured counts as one of the largest.
 func (m *meter) match(re *regexp.Regexp, n int) int {
 	size := m.patterns[re.String()]
 	if size == 0 {

@@ -203,7 +203,8 @@ func (f *fastScan) object(n *node, at, depth int) (int, bool) {
 	}
 }
 
-// next reads the comma or the end after an element or a member.
+// next reads the comma or the end after an element or a member. A comma before the end is
+// not seen here: the next value is missing then.
 func (f *fastScan) next(at int, closer byte) (i int, closed, ok bool) {
 	i = f.space(at)
 	if i >= len(f.text) {

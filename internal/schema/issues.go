@@ -161,7 +161,8 @@ func (r *reader) branches(e *jsonschema.ValidationError, whole fault) []fault {
 }
 
 // discriminators counts the faults that say "this is another kind of thing":
-// a constant or an enumerated value that differs.
+// a constant or an enumerated value that differs, such as the type in
+// {"type": "circle", "radius": 2} against a branch for squares.
 func discriminators(faults []fault) int {
 	n := 0
 	for _, f := range faults {
@@ -172,8 +173,9 @@ func discriminators(faults []fault) int {
 	return n
 }
 
-// rules points to the keyword values that the fault is about; none in a
-// metaschema, whose text is not at hand.
+// rules points to the keyword values that the fault is about: one, or those of all
+// branches that were merged into it. There are none in a metaschema, whose text is not
+// at hand.
 func (f fault) rules() []string {
 	if f.merged != nil || f.foreign {
 		return f.merged
@@ -284,7 +286,7 @@ func (r *reader) undeclared(x finding) []middleware.Issue {
 // comparing each of thousands with thousands would be the attack.
 const maxSuggestions = 20
 
-// suggest is Suggest, for the first few names only.
+// suggest is Suggest, for the first few names only, and within the work of all of them.
 func (r *reader) suggest(name string, candidates []string) string {
 	if r.suggested++; r.suggested > maxSuggestions {
 		return ""

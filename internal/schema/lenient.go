@@ -222,7 +222,8 @@ func (l *lenient) nullable(at string, m map[string]any) {
 	l.say(at+"/nullable", "null is allowed too")
 }
 
-// scalars reads numbers and booleans that were written as strings.
+// scalars reads numbers and booleans that were written as strings. A string that is no
+// plain decimal is left alone.
 func (l *lenient) scalars(at string, m map[string]any) {
 	for _, kw := range []string{"exclusiveMaximum", "exclusiveMinimum", "maxItems", "maxLength", "maxProperties", "maximum",
 		"minItems", "minLength", "minProperties", "minimum", "multipleOf"} {
@@ -250,7 +251,8 @@ func (l *lenient) empties(at string, m map[string]any) {
 	}
 }
 
-// repeated drops scalar values that enum names twice: drafts up to 7 forbid it.
+// repeated drops scalar values that enum names twice: drafts up to 7 forbid it. 1 and 1.0
+// are different texts, and stay.
 func (l *lenient) repeated(at string, m map[string]any) {
 	values, _ := m["enum"].([]any)
 	seen := map[any]bool{}

@@ -55,7 +55,7 @@ func parseLocation(path string) location {
 }
 
 // localPointer returns the pointer that a reference into the same document
-// holds.
+// holds. It is false for a reference by anchor or by URL.
 func localPointer(ref string) (pointer string, ok bool) {
 	if ref != "#" && !strings.HasPrefix(ref, "#/") {
 		return "", false

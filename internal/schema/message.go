@@ -181,8 +181,8 @@ func (r *reader) wantedValues(x finding) string {
 	return msg
 }
 
-// values returns the values of one "enum" or "const", which must not be
-// changed. They are read once: one enum often refuses many values, in call after
+// values returns the values of one "enum" or "const", cut to what may be quoted. The
+// slice must not be changed. They are read once: one enum often refuses many values, in call after
 // call.
 func (s *Schema) values(where string) []string {
 	if values, ok := s.listed.Load(where); ok {
@@ -202,7 +202,7 @@ func (s *Schema) values(where string) []string {
 	return values
 }
 
-// unique drops what was there before, and keeps the order.
+// unique drops what was there before, and keeps the order. It changes names.
 func unique(names []string) []string {
 	if len(names) < 2 {
 		return names

@@ -279,7 +279,8 @@ func (s *Schema) Instructions() int {
 	return n
 }
 
-// View returns what the schema says about places, as it was given.
+// View returns what the schema says about places, as it was given. It is read when it is
+// first asked for.
 func (s *Schema) View() *view.View { return s.view() }
 
 // Validate returns what is wrong with v, sorted by pointer, then code, at most

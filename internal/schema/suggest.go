@@ -111,7 +111,8 @@ func (t *ToolNames) Suggest(name string) string {
 	return best
 }
 
-// lettersOf returns the letters and digits of name, in lower case.
+// lettersOf returns the letters and digits of name, in lower case: getWeather and
+// get-weather have the same.
 func lettersOf(name string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {

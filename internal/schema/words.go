@@ -18,7 +18,7 @@ var formatWords = map[string]string{
 }
 
 // wantedText says what a pattern takes. Of a pattern that is too long to be
-// quoted, the format beside it says more.
+// quoted, the format beside it says more: half of a pattern says nothing.
 func wantedText(x finding) string {
 	pattern := x.rule.Str()
 	if format := formatOf(x.schema); len(pattern) > maxQuoted && format != "" {

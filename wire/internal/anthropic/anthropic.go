@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
@@ -72,10 +73,7 @@ func (Format) Authorize(h http.Header, key string) {
 // Opening is part of codec.Format: message_start, which the SDKs demand as the
 // first event. text is safe, so that one with a call in it is not found here.
 func (Format) Opening(text string) int {
-	e, _ := codec.First(text, func(e codec.Event) bool {
-		root, err := codec.ParseObject(e.Data)
-		return err == nil && root.Get("type").Str() == "message_start"
-	})
+	e, _ := codec.First(text, func(root rawjson.Value) bool { return root.Get("type").Str() == "message_start" })
 	return e.End
 }
 

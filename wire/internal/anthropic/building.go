@@ -160,7 +160,7 @@ func (b *building) history() (text, input string, err error) {
 // mayBeCall reports whether a block that this package does not take for a call
 // looks like one to a client that compares types without case, or that takes a
 // block without a type for a call because it has an input. Such an answer is
-// unreadable: nobody can say which calls will run.
+// unreadable, because clients would run different calls.
 func mayBeCall(v rawjson.Value) bool {
 	typ := v.Get("type")
 	if typ.Kind() == rawjson.String {

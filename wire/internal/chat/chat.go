@@ -92,15 +92,9 @@ func says(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != 
 // opening returns the first chunk with a choice. Azure begins with one that has
 // none, about its filter.
 func opening(text string) (codec.Event, rawjson.Value) {
-	var chunk rawjson.Value
-	e, _ := codec.First(text, func(e codec.Event) bool {
-		root, err := codec.ParseObject(e.Data)
-		if err == nil && root.Get("choices").Kind() == rawjson.Array && !root.Get("choices").Empty() {
-			chunk = root
-		}
-		return chunk.Exists()
+	return codec.First(text, func(root rawjson.Value) bool {
+		return root.Get("choices").Kind() == rawjson.Array && !root.Get("choices").Empty()
 	})
-	return e, chunk
 }
 
 // KeepAlive is part of codec.Format. Some clients count chunks, and a comment is

@@ -36,7 +36,7 @@ func readPart(v rawjson.Value) middleware.Part {
 }
 
 // isOwn tells the members of a message from an element of a list, which has no
-// role.
+// role. An element with a role would be taken for a message: readParts refuses it.
 func isOwn(v rawjson.Value) bool { return v.Get("role").Exists() && !v.Get("type").Exists() }
 
 // ownPart returns a part that stands in members of the message. The role in its

@@ -32,7 +32,7 @@ var (
 	}
 )
 
-// figure returns what stands at path.
+// figure returns what stands at path, absent for nothing. A path has one slash at most.
 func figure(usage rawjson.Value, path string) rawjson.Value {
 	if group, key, ok := strings.Cut(path, "/"); ok {
 		return usage.Get(group).Get(key)
@@ -40,7 +40,8 @@ func figure(usage rawjson.Value, path string) rawjson.Value {
 	return usage.Get(path)
 }
 
-// count returns the first figure that is not 0.
+// count returns the first figure that is not 0: a server may fill one place and write 0
+// in another.
 func count(usage rawjson.Value, paths []string) int64 {
 	for _, path := range paths {
 		if n := codec.Int(figure(usage, path)); n > 0 {

@@ -1,6 +1,10 @@
 package codec
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
 
 // Comment is a comment of server-sent events. The clients of OpenAI and
 // Anthropic skip it, in Python, TypeScript and Go.
@@ -22,20 +26,22 @@ func MayBeEvents(text string) bool {
 // IsList reports whether text is the beginning of a JSON array.
 func IsList(text string) bool { return framingOf(text) == array }
 
-// First returns the first of the server-sent events in text that is accepts.
-func First(text string, is func(Event) bool) (found Event, ok bool) {
+// First returns the first of the server-sent events in text whose data is an object
+// that is accepts, and that object; both are zero if there is none. It reads no further
+// than to that event, which mostly is one of the first.
+func First(text string, is func(root rawjson.Value) bool) (found Event, object rawjson.Value) {
 	b := NewBuffer(false)
-	for text != "" && !ok {
+	for text != "" && !object.Exists() {
 		n := min(len(text), sniffed)
 		_ = b.Feed([]byte(text[:n]), func(e Event) (bool, error) {
-			if !ok && is(e) {
-				found, ok = e, true
+			if root, err := ParseObject(e.Data); !object.Exists() && err == nil && is(root) {
+				found, object = e, root
 			}
 			return false, nil
 		})
 		text = text[n:]
 	}
-	return found, ok
+	return found, object
 }
 
 // Each calls f for each of the server-sent events in text.

@@ -79,7 +79,8 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 }
 
 // isName reports whether key is the member camel in one of the two spellings
-// that the server reads.
+// that the server reads: maxOutputTokens or max_output_tokens. It makes no string, as it
+// is asked about each member of a body.
 func isName(key, camel string) bool {
 	if key == camel {
 		return true

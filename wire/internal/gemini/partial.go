@@ -138,7 +138,9 @@ func (n *node) take(arg rawjson.Value) error {
 	return n.set(arg)
 }
 
-// step reads one step of a path: .name, ['name'] or [0], index -1 for a name.
+// step reads one step of a path: .name, ['name'] or [0], index -1 for a name. It is
+// false for anything else that JSONPath has, such as * and filters: those name several
+// places.
 // Source: RFC 9535, of which this is the part that names one place.
 func step(path string) (key string, index int, rest string, ok bool) {
 	if path[0] == '.' {
@@ -193,8 +195,7 @@ func (n *node) child(key string, index int) (*node, bool) {
 }
 
 // set gives a place its value; a string may go on where it said so. A second value
-// for a place is no mistake that anybody could correct: one client takes the first,
-// another one the last.
+// for a place is an error: one client takes the first, another one the last.
 func (n *node) set(arg rawjson.Value) error {
 	more := on.Get(arg, "willContinue").Raw() == "true"
 	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {
@@ -235,7 +236,8 @@ func hasKey(object rawjson.Value, camel string) bool {
 	return false
 }
 
-// json returns n as JSON. It goes no deeper than maxPath.
+// json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they
+// came, so that none is rounded.
 func (n *node) json() string {
 	switch n.kind {
 	case rawjson.Object:

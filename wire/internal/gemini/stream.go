@@ -274,7 +274,8 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	return s.follow(shown[:sent], string(body))
 }
 
-// follow frames the chunks of body as those of s, to stand behind shown.
+// follow frames the chunks of body as those of s, to stand behind shown. Its line ends
+// are those of shown: a client may look for one kind only.
 func (s *stream) follow(shown, body string) ([]byte, error) {
 	later, err := readAnswer(body)
 	if err != nil {

@@ -196,7 +196,8 @@ func (e element) text() (string, error) {
 	return codec.Within(e.v, edits)
 }
 
-// toolText writes a tool: a function, or one of the provider that did not change.
+// toolText writes a tool: a function, or one of the provider that did not change. A
+// fresh function may be strict, which goes unsaid: the format has no word for it.
 func toolText(t middleware.Tool) (string, error) {
 	v, err := on.Value(t.Native)
 	if err != nil {

@@ -128,7 +128,8 @@ func (it item) ofAssistant() bool {
 	return it.sort != isOutput && it.sort != isTools
 }
 
-// read reads what stands in an item of the model's.
+// read reads what stands in an item of the model's: a call, or one or more parts. It may
+// be called again after sort has changed.
 func (it *item) read() (err error) {
 	it.parts, it.call = nil, nil
 	switch it.sort {
@@ -173,7 +174,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	return c, err
 }
 
-// word is Text for an id or a name. Some servers write numbers, which clients
+// word is lens.Text for an id or a name. Some servers write numbers, which clients
 // read as text.
 func word(v rawjson.Value, name string) (string, error) {
 	if n := v.Get(name); n.Kind() == rawjson.Number {

@@ -58,15 +58,10 @@ func (Format) Opening(text string) int {
 
 // opening returns the event that opens a stream, and the response in it.
 func opening(text string) (codec.Event, rawjson.Value) {
-	var response rawjson.Value
-	e, _ := codec.First(text, func(e codec.Event) bool {
-		root, err := codec.ParseObject(e.Data)
-		if err == nil && isHead(root.Get("type").Str()) {
-			response = root.Get("response")
-		}
-		return response.Kind() == rawjson.Object
+	e, root := codec.First(text, func(root rawjson.Value) bool {
+		return isHead(root.Get("type").Str()) && root.Get("response").Kind() == rawjson.Object
 	})
-	return e, response
+	return e, root.Get("response")
 }
 
 // isHead reports whether events of that type say that the answer has begun. They

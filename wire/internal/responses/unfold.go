@@ -184,7 +184,7 @@ func (t *tape) finish(n, end int) error {
 // history ends the items that have begun and returns those that belong into
 // history. A call cannot be among them, as none is ever shown before it is validated;
 // an item that was announced and that the recording never ends cannot be ended
-// either, because nobody knows the rest of it.
+// either, because the rest of it is not known.
 func (t *tape) history() ([]string, error) {
 	var raws []string
 	var values []rawjson.Value
