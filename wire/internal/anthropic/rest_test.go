@@ -131,6 +131,21 @@ func TestSpliceAfterAnError(t *testing.T) {
 	require.Equal(t, withoutNative(whole.Message), withoutNative(got.Message))
 }
 
+// An answer that the reader refused in the middle goes on as one that broke off:
+// Write has returned an error, so that its end was never read.
+func TestSpliceAfterAnUnreadableEvent(t *testing.T) {
+	t.Parallel()
+	head := messageStream(textBlockStart(0), textDelta(0, "Hel"))
+	s := format.NewStream(decodeRequest(t, asked), nil)
+	_, err := s.Write([]byte(head + textBlockStart(0)))
+	require.ErrorIs(t, err, codec.ErrShape, "a block that starts twice")
+	_, err = s.Close()
+	require.ErrorIs(t, err, codec.ErrShape)
+	require.Equal(t, len(head), s.Safe())
+	body := head + restOf(t, s, len(head), decodeResponse(t, later))
+	require.Equal(t, "HelNow.", decodeResponse(t, body).Message.Text())
+}
+
 // What was changed in the later answer stands in the continuation.
 func TestSpliceOfAChangedAnswer(t *testing.T) {
 	t.Parallel()
