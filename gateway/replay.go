@@ -67,7 +67,7 @@ func (p *pipeline) replay(ctx context.Context, c *copied) {
 		refused = transport.Cause(resp) != nil
 	}
 	x.report, x.status, x.err = call.Report(), call.Status(), call.Err()
-	if x.request == nil && err != nil { // the request was not read, and the answer is none
+	if x.request == nil && err != nil { // the request was not read, and there is no answer
 		x.err = err
 	}
 	passed := x.status == "unchecked" && x.err != nil // the error says why the answer was passed on unread

@@ -183,7 +183,7 @@ func (r *renderer) spend(s string) *string {
 }
 
 // arguments stand as JSON where they are JSON, else as text: what the model
-// wrote may be no JSON, and what was cut is none any more.
+// wrote may not be JSON, and a text that was cut is not JSON any more.
 func arguments(s string) any {
 	if json.Valid([]byte(s)) {
 		return json.RawMessage(s)

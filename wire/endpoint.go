@@ -166,7 +166,7 @@ func (f format) read(req *middleware.Request, body io.Reader, watch *silence) (*
 	for {
 		watch.wait()
 		n, err := body.Read(buf)
-		watch.heard() // how long the sink takes is no silence of the server
+		watch.heard() // the time that the sink takes does not count as silence of the server
 		if n > 0 {
 			if _, err := s.Write(buf[:n]); err != nil {
 				return nil, err

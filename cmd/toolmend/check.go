@@ -101,7 +101,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 }
 
 // toolsets returns the toolsets for a file, or nil if there are none. Only turns
-// with a tools_ref need them, so that a file without any is no error here: it is one
+// with a tools_ref need them, so that a file without any is not an error here: it is one
 // where a turn refers to it. Standard input has no file beside it.
 func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 	path := c.tools

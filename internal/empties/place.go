@@ -202,7 +202,7 @@ func (c *compiler) reach(starts []start, kind probes) []start {
 
 // lead appends the subschemas that apply to the same value as n. Through $ref and allOf
 // they apply for certain, and so does the only branch that can take the value. Any other
-// branch may apply: what it declares is no declaration. Under not and if, and in a oneOf,
+// branch may apply: its declarations do not count. Under not and if, and in a oneOf,
 // a property that goes could turn the result around: what they speak of stays.
 func (c *compiler) lead(n *view.Node, todo []start, r role, kind probes) []start {
 	add := func(r role, nodes ...*view.Node) {

@@ -28,7 +28,7 @@ func (m anthropicMessage) calls() (out []Call) {
 type anthropicEvent struct {
 	Type    text             `json:"type"`
 	Index   text             `json:"index"`
-	Content []anthropicBlock `json:"content"` // of an answer that is no stream
+	Content []anthropicBlock `json:"content"` // of an answer that is not a stream
 	Message anthropicMessage `json:"message"`
 	Block   anthropicBlock   `json:"content_block"`
 	Delta   struct {
@@ -36,7 +36,7 @@ type anthropicEvent struct {
 	} `json:"delta"`
 }
 
-// anthropicWhole reads an answer that is no stream.
+// anthropicWhole reads an answer that is not a stream.
 func anthropicWhole(events []event) []Call {
 	return whole(events, anthropicMessage.calls)
 }

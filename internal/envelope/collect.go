@@ -40,7 +40,7 @@ func collectors(format string, stream bool) map[string]collector {
 	return map[string]collector{"messages": ollamaMessages}
 }
 
-// whole reads an answer that is no stream. What a typed client cannot decode counts as
+// whole reads an answer that is not a stream. What a typed client cannot decode counts as
 // far as it was decoded: some programs do not look at the error.
 func whole[T any](events []event, calls func(T) []Call) []Call {
 	if len(events) == 0 {
@@ -122,10 +122,10 @@ type responsesEvent struct {
 	Arguments     text              `json:"arguments"`
 	Delta         text              `json:"delta"`
 	Response      responsesBody     `json:"response"`
-	responsesBody                   // of an answer that is no stream
+	responsesBody                   // of an answer that is not a stream
 }
 
-// responsesUnary reads an answer that is no stream.
+// responsesUnary reads an answer that is not a stream.
 func responsesUnary(events []event) []Call {
 	return whole(events, responsesBody.calls)
 }

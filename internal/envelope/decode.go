@@ -18,7 +18,7 @@ type Reader struct {
 // the first, as it is for most typed clients: they end there. The others take
 // it for absent, as programs in dynamic languages do. The lines of their streams end as the
 // WHATWG specification says, or at LF only. Where a format has copies of a
-// call, a client takes one of them. A call without a name is none: no client
+// call, a client takes one of them. A call without a name does not count: no client
 // can run it.
 func (f Format) Readers(stream bool) []Reader {
 	keys := map[string]func([]event) []event{
@@ -150,7 +150,7 @@ func trimmed(body string) []event {
 }
 
 // serverSent reads events from lines that end with LF. Data in several lines is joined
-// with line feeds; an event without data is none.
+// with line feeds; an event without data does not count.
 func serverSent(body string) []event {
 	var out []event
 	var e event
@@ -202,7 +202,7 @@ func (t *text) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// unquote returns the text that a JSON string stands for, "" if it is none.
+// unquote returns the text that a JSON string stands for, "" if it is not a string.
 func unquote(raw string) string {
 	var s string
 	_ = json.Unmarshal([]byte(raw), &s)

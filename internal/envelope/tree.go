@@ -26,7 +26,7 @@ type member struct {
 	value *node
 }
 
-// parse reads JSON; what is none is a scalar.
+// parse reads JSON. A text that is not JSON is a scalar.
 func parse(text string) *node {
 	if !json.Valid([]byte(text)) {
 		return &node{raw: text}

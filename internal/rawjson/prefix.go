@@ -4,7 +4,7 @@ package rawjson
 // with, as a JSON object with the bytes of text: {"a": 1, "b": 2} for
 // `{"a": 1, "b": 2, "c": `. A member counts if the comma or brace behind its
 // value arrived, since 3 may be the start of 30. The run ends before a key that
-// the object holds already. It is {} if no member counts, or text is no object.
+// the object holds already. It is {} if no member counts, or text is not an object.
 // It has less than limit bytes; but an object of at most whole bytes comes back
 // as it is. Work and memory are linear in the larger of the two.
 func WholeMembers(text string, whole, limit int) string {

@@ -54,7 +54,7 @@ func (m *mender) newFill(o *object) (f fix) {
 	var added []string
 	for _, name := range missing {
 		texts := declared[name]
-		if len(texts) != 1 || meant[name] { // two that differ are none
+		if len(texts) != 1 || meant[name] { // two that differ decide nothing
 			continue
 		}
 		added = append(added, rawjson.Quote(name)+": "+texts[0])

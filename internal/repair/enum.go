@@ -11,7 +11,7 @@ import (
 const maxEnum = 512
 
 // enumerated returns the one value of an enum or const that s is a variant of: "In
-// Progress" of in_progress. Two values that fold to the same as s are none.
+// Progress" of in_progress. If two values fold to the same as s, there is no match.
 func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 	if len(s) > maxEnum {
 		return "", false

@@ -40,7 +40,7 @@ func echoed(v rawjson.Value) (string, bool) {
 
 // echoedArguments returns the arguments that stand where a schema has its
 // properties: {"type": "object", "properties": {"city": "Oslo"}}. Properties that are
-// schemas themselves are no arguments.
+// schemas themselves are not arguments.
 func echoedArguments(o *object) (string, bool) {
 	if len(o.strays) > 3 || o.value.Parent().Exists() {
 		return "", false

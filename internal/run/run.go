@@ -31,7 +31,7 @@ func (t *Timeout) Unwrap() error { return context.DeadlineExceeded }
 // Isolated calls f on a goroutine of its own, so that neither a panic nor a hang
 // of it reaches the caller. It returns what f returns; a *middleware.PanicError
 // if f panicked; a *Timeout if f did not return within timeout; or ErrGone if f
-// ended its goroutine. A timeout of 0 is none.
+// ended its goroutine. A timeout of 0 means no limit.
 //
 // f gets a child of ctx that ends with the timeout. If f ignores it, f keeps
 // its goroutine until it returns. If ctx ends before f returns, the error is

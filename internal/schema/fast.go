@@ -152,7 +152,7 @@ func onlyOthers(s *jsonschema.Schema) bool {
 }
 
 // setBounds reads the bounds of numbers. It is false for one that a float64 cannot
-// stand for exactly, and for a divisor that is no int64.
+// stand for exactly, and for a divisor that is not an int64.
 func (n *node) setBounds(s *jsonschema.Schema) bool {
 	for _, b := range []struct {
 		limit            *big.Rat
@@ -183,7 +183,7 @@ func (n *node) setBounds(s *jsonschema.Schema) bool {
 }
 
 // unreachable is past every number of at most exactDigits digits: the range of
-// an int64 is no more than that they are short.
+// an int64 only means that they are short.
 const unreachable = 1e15
 
 // exactDigits is how many decimal digits a float64 tells apart: two different

@@ -55,7 +55,7 @@ func (f *fastScan) quoted(at int) (end int, simple, ok bool) {
 	return 0, false, false
 }
 
-// escapeLen is the length of the escape that s starts with, 0 if it is none. A pair of
+// escapeLen is the length of the escape that s starts with, 0 if it is not one. A pair of
 // surrogates is two escapes.
 func escapeLen(s string) int {
 	if len(s) < 2 {

@@ -84,7 +84,7 @@ func Dialect(name string) (uri string, ok bool) {
 	return "", false
 }
 
-// dialect returns the document's, "" if it names none. An empty name is none; a short
+// dialect returns the document's, "" if it names none. An empty name counts as none; a short
 // one is written out.
 func (l *lenient) dialect(m map[string]any) string {
 	v, there := m["$schema"]
@@ -369,7 +369,7 @@ func (l *lenient) annotations(at string, m map[string]any) {
 	}
 }
 
-// asList returns v as a list, nil if it is none.
+// asList returns v as a list, nil if it is not one.
 func asList(v any) []any {
 	l, _ := v.([]any)
 	return l

@@ -270,7 +270,7 @@ func (n *normalizer) readPatterns(p *part) (dropped bool) {
 }
 
 // addLengths adds the lengths of a pattern that was split; the narrower bound wins. It
-// is false where a length stands there that is no number.
+// is false if a length there is not a number.
 func addLengths(m map[string]any, pat pattern) bool {
 	for kw, n := range map[string]int{"minLength": pat.min, "maxLength": pat.max} {
 		if n < 0 || kw == "minLength" && n == 0 {

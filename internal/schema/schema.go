@@ -143,7 +143,7 @@ func compileUnlooped(tree func() any, o Options, x extras) (*Schema, error) {
 	return s, err
 }
 
-// unreadable says whether a schema is no JSON, or only too much of it.
+// unreadable says whether a schema is not JSON, or is only too large.
 func unreadable(err error) error {
 	var e *rawjson.Error
 	if errors.As(err, &e) && (e.Code == rawjson.Size || e.Code == rawjson.Depth || e.Code == rawjson.Digits) {

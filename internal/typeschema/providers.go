@@ -83,7 +83,7 @@ type rules struct {
 	limits    limits
 }
 
-// limits are those of a whole schema. Zero is none.
+// limits are those of a whole schema. Zero means no limit.
 type limits struct{ properties, depth, nameChars, enumValues int }
 
 var providers = [4]rules{

@@ -31,7 +31,7 @@ func Report(ctx context.Context, v any) {
 	}
 }
 
-// Other reports whether validators reported themselves, and v is none of them.
+// Other reports whether validators reported themselves, and v is not one of them.
 func (s *Seen) Other(v any) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

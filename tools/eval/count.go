@@ -36,7 +36,7 @@ func setups() []setup {
 // tally counts what a setup did to some calls.
 type tally struct {
 	mended   int
-	invalid  int // of them, calls that the schema refused; the rest is no JSON, or of unknown name
+	invalid  int // of them, calls that the schema refused; the rest is not JSON, or has an unknown name
 	outcomes [outcomes]int
 }
 
@@ -56,7 +56,7 @@ func (t tally) decided() int { return t.right() + t.outcomes[wrong] }
 // distinct counts a fault that many calls share once: tool, properties and
 // kinds of faults.
 type distinct struct {
-	invalid bool  // the schema refused these calls; else they are no JSON, or of unknown name
+	invalid bool  // the schema refused these calls; else they are not JSON, or have an unknown name
 	calls   int   // with this fault
 	mended  []int // of them, by setup
 	right   []int // as tally.right

@@ -22,7 +22,7 @@ type answer struct {
 	figures figures
 	stop    string // the provider's word for the finish reason
 
-	whole *lens.Chunk // of an answer that is no stream; nil for a stream
+	whole *lens.Chunk // of an answer that is not a stream; nil for a stream
 
 	// of a stream
 	events []event
@@ -67,7 +67,7 @@ func readAnswered(v rawjson.Value) (block, error) {
 //
 // The Native of its message is the message as a later request repeats it, which
 // is not always what was received: a block out of shape and an empty text are left
-// out, the provider refuses both, and arguments that are no JSON object are {}.
+// out, the provider refuses both, and arguments that are not a JSON object are {}.
 // Where nothing of that kind was found, the list of blocks keeps its own bytes.
 func (a *answer) response() *middleware.Response {
 	m := middleware.Message{Role: middleware.RoleAssistant}
@@ -233,7 +233,7 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 }
 
 // freshStream writes a response as a stream; whole is its body if it came as one
-// object. A stream takes arguments that are no JSON object, which freshAnswer
+// object. A stream takes arguments that are not a JSON object, which freshAnswer
 // refuses: so it is not unfolded from one.
 func freshStream(resp *middleware.Response, whole string) (string, error) {
 	a, _, err := lens.Again(on, resp.Native, readAnswer)

@@ -29,8 +29,8 @@
 //
 // Cannot be encoded: another text of reasoning that the provider has signed, a
 // change of an opaque part, reasoning of another provider in an answer, sound
-// and video, calls that are not functions, arguments that are no JSON object in
-// an answer that is no stream, and a second choice. A history has {} for such
+// and video, calls that are not functions, arguments that are not a JSON object in
+// an answer that is not a stream, and a second choice. A history has {} for such
 // arguments, and leaves out reasoning of others and empty text.
 //
 // Source: docs.claude.com/en/api/messages, messages-streaming and errors.

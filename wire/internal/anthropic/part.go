@@ -52,7 +52,7 @@ func readBlocks(holder rawjson.Value, key string, role middleware.Role) (blocks 
 // readBlock reads a content block of a message of that role. A string stands for
 // a text. Reasoning that the provider has encrypted is a part without a text, so
 // that it is kept, and counts as reasoning. A tool_use of another role than the
-// assistant's is no call: it stays opaque.
+// assistant's is not a call: it stays opaque.
 func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
 	p := middleware.Part{Native: on.Native(v.Raw())}
 	if v.Kind() == rawjson.String {

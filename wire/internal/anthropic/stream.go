@@ -87,7 +87,7 @@ func (s *stream) response() (*middleware.Response, error) {
 	return s.a.response(), nil
 }
 
-// verdict returns why what was read is no answer; nil if it is one. What the
+// verdict returns why what was read is not an answer; nil if it is one. What the
 // provider said counts most, because it explains all the rest. An answer that ended
 // early counts before an event that cannot be read, which may be the one that was
 // cut off.
@@ -120,7 +120,7 @@ func (s *stream) show(kind middleware.PartKind, text string) error {
 	return codec.Tell(s.sink, kind, text)
 }
 
-// whole reads an answer that is no stream.
+// whole reads an answer that is not a stream.
 func (s *stream) whole(e codec.Event) error {
 	doc, err := codec.Parse(e.Data)
 	switch {

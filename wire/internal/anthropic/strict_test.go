@@ -75,7 +75,7 @@ func TestAnswerThatIsNoAssistants(t *testing.T) {
 	}
 }
 
-// The provider takes no history in which the input of a call is no object,
+// The provider takes no history in which the input of a call is not an object,
 // whatever its model, or a server that copies it, has answered.
 func TestEchoOfInputThatIsNoObject(t *testing.T) {
 	t.Parallel()

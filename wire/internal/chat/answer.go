@@ -12,14 +12,14 @@ import (
 )
 
 // answer is an answer as read, which no caller can reach. Of a stream it has no
-// chunks: an edit, which is rare, reads them again. An answer that is no stream is
+// chunks: an edit, which is rare, reads them again. An answer that is not a stream is
 //
 //	{"id": …, "object": "chat.completion", "created": …, "model": …,
 //	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
 //	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
 	text string
-	doc  *rawjson.Doc // of one that is no stream
+	doc  *rawjson.Doc // of one that is not a stream
 	is   *middleware.Response
 	word string // finish_reason of the message
 	safe int    // of a stream: where what comes can be put in
@@ -140,7 +140,7 @@ func (s *stream) read(a *answer, messages []rawjson.Value) error {
 	return nil
 }
 
-// tell shows what an answer that is no stream says.
+// tell shows what an answer that is not a stream says.
 func (s *stream) tell(m middleware.Message) error {
 	for _, p := range m.Parts {
 		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
@@ -214,7 +214,7 @@ func spelled(choice rawjson.Value) bool {
 	return v.Exists() && !v.Empty()
 }
 
-// writeWhole returns the body of an answer that is no stream. c is the change of the
+// writeWhole returns the body of an answer that is not a stream. c is the change of the
 // message as it stands in history; the message of the answer takes it as well, since
 // the two differ only in what inHistory sets.
 func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error) {

@@ -67,7 +67,7 @@ func (t *turn) add(delta rawjson.Value, a astray, sink middleware.Sink) ([]*piec
 }
 
 // known reports whether a member of a message is understood here. Members of a
-// message that is no answer's, such as tool_call_id, never get into the bag.
+// message that is not an answer's, such as tool_call_id, never get into the bag.
 func known(key string) bool {
 	switch key {
 	case "role", "content", "name", "tool_call_id", "tool_calls", "function_call",

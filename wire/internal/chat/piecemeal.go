@@ -201,7 +201,7 @@ type astray uint8
 const (
 	astrayID astray = 1 << iota
 	astrayObject
-	astrayOdd // its id is no text: clients differ on whether that is another one
+	astrayOdd // its id is not a text: clients differ on whether that is another one
 )
 
 // divided returns an error if a client may read a part of a call, or one call

@@ -91,7 +91,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 // chunk reads a chunk of the answer. Servers add chunks without choices: with the
 // figures at the end, with the verdict of a filter at the beginning (Azure), or as a
 // sign of life. An object without choices that is none of those is noted as strange:
-// a stream of nothing else is no answer of this format.
+// a stream of nothing else is not an answer of this format.
 func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	failed := s.fail(v)
 	hold = s.fail(v.Get("x_groq")) || failed

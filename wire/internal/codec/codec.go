@@ -61,7 +61,7 @@ type Format interface {
 	// KeepAlive returns what tells a client, between two events, that the answer
 	// goes on, and whether that is one more event with a number. Of the answer,
 	// text was received and its first sent bytes were taken, beside n such events.
-	// It is "" where the format has none, and for an answer that is no stream.
+	// It is "" where the format has none, and for an answer that is not a stream.
 	KeepAlive(text string, sent, n int) (alive string, numbered bool)
 	// Renumber returns events that stand behind n numbered keep-alives.
 	Renumber(events string, n int) (string, error)

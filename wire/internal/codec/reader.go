@@ -78,7 +78,7 @@ func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	return sink(middleware.Event{Kind: event, Text: text})
 }
 
-// CutShort reports whether err, of a text that is no JSON, says that only the end
+// CutShort reports whether err, of a text that is not JSON, says that only the end
 // of the text is missing: then the answer is incomplete rather than of another
 // format.
 func CutShort(err error) bool {

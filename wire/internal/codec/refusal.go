@@ -69,7 +69,7 @@ func unparsedByLlama(message string) (output string, ok bool) {
 }
 
 // historyTexts are parts of messages, in lower case, with which servers refuse
-// a request because arguments in its history are no JSON object. Sources:
+// a request because arguments in its history are not a JSON object. Sources:
 // common/chat.cpp (func_args_not_string) of ggml-org/llama.cpp, and SGLang's
 // router after it; ollama/ollama openai/openai.go; Alibaba's Model Studio;
 // Anthropic behind gateways of other formats; Jinja templates in vLLM and SGLang
@@ -90,7 +90,7 @@ var historyTexts = []string{
 var pythonJSON = regexp.MustCompile(`line \d+ column \d+ \(char \d+\)$`)
 
 // RefusesHistory reports whether an error says that arguments in the history of
-// the request are no JSON object. The texts are not certain: a caller that acts
+// the request are not a JSON object. The texts are not certain: a caller that acts
 // on one makes sure that the history has such arguments.
 func RefusesHistory(status int, message string) bool {
 	bad := status == http.StatusBadRequest || status == http.StatusUnprocessableEntity

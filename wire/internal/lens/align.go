@@ -7,7 +7,7 @@ import (
 )
 
 // Align returns, for each text of now, the index of the same text in old. Each
-// index is taken once; -1 means that old has no such text left. "" is no text.
+// index is taken once; -1 means that old has no such text left. "" is not a text.
 //
 // Equal texts are told apart by what stands beside them. A text that both have
 // once is an anchor; equal neighbours of what has its place follow it on both

@@ -123,7 +123,7 @@ func (l Lens) Tools(old, now []middleware.Tool, write func(middleware.Tool) (str
 
 // WithParams returns members and those of params, a JSON object or nothing, as an
 // object. What params says wins, below the same path too; the rest of it follows.
-// It is ErrUnencodable if params is no object, and if it has something else where
+// It is ErrUnencodable if params is not an object, and if it has something else where
 // an object has to hold a member: then the member would be lost.
 func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	if len(params) == 0 {

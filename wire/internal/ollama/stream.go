@@ -63,7 +63,7 @@ func holdsObject(text string) bool {
 }
 
 // parseLine parses the data of an event. It is nil for what is kept and not read:
-// an empty line, one that is no JSON object, one that was cut off. A line that
+// an empty line, one that is not a JSON object, one that was cut off. A line that
 // could be part of an object is ErrShape.
 func parseLine(e codec.Event, whole bool) (*rawjson.Doc, error) {
 	if e.Data == "" {

@@ -16,7 +16,7 @@ const (
 // endKeys are the members that only the last line of a stream has.
 var endKeys = []string{"done_reason", "total_duration", "load_duration", inputKey, "prompt_eval_duration", outputKey, "eval_duration"}
 
-// readUsage reads the figures of the last line. One that is no number leaves u
+// readUsage reads the figures of the last line. One that is not a number leaves u
 // as it is.
 func readUsage(root rawjson.Value, u *middleware.Usage) {
 	if v := root.Get(inputKey); v.Kind() == rawjson.Number {

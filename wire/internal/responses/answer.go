@@ -67,7 +67,7 @@ func (t *turn) answered(req *middleware.Request) error {
 	return nil
 }
 
-// readWhole reads a body that is no stream.
+// readWhole reads a body that is not a stream.
 func (s *stream) readWhole() (*answer, error) {
 	root, err := codec.ParseObject(s.buf.Text())
 	if err == nil {

@@ -184,7 +184,7 @@ func (s *stream) add(ev event) error {
 	return nil
 }
 
-// strange takes an event that is no object: a comment, [DONE], or what nobody
+// strange takes an event that is not an object: a comment, [DONE], or what nobody
 // knows. An error may be a text, or have no field before it. One that is broken
 // is held, as nobody can tell what it begins.
 func (s *stream) strange(e codec.Event) (hold bool) {
@@ -269,7 +269,7 @@ func (s *stream) take(ev *event) (hold bool, err error) {
 	return false, s.showDelta(ev, f)
 }
 
-// finish takes the event that ends the answer. A second one is no event that a
+// finish takes the event that ends the answer. A second one is not an event that a
 // client waits for, and might hold other calls.
 func (s *stream) finish(ev *event) error {
 	env := ev.root.Get("response")

@@ -23,10 +23,10 @@ type Answer struct {
 }
 
 // Call is a tool call. Arguments is the JSON text, or what the model took for
-// it; "" is none at all.
+// it; "" means none.
 type Call struct{ ID, Name, Arguments string }
 
-// Refusal is how the provider itself says that the model's call is no good.
+// Refusal is how the provider itself says that the model's call is bad.
 type Refusal int
 
 // The refusals. Not every provider knows each.

@@ -24,7 +24,7 @@ var Gemini = &Wire{
 	check: checkGemini,
 }
 
-// chunkGemini returns a body with one candidate. finish "" is none yet.
+// chunkGemini returns a body with one candidate. finish "" means that it follows later.
 func chunkGemini(n int, finish string, parts array) object {
 	candidate := object{"index": 0}
 	if parts != nil {
