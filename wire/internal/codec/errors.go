@@ -77,17 +77,11 @@ func ModelError(status int, header http.Header, f Failure) *middleware.ModelErro
 
 // OpenAIError writes an error as OpenAI does, in both of its formats.
 func OpenAIError(status int, code, message string) []byte {
-	kind, codeRaw := "invalid_request_error", "null"
-	switch {
-	case status == http.StatusTooManyRequests:
-		kind = "rate_limit_error"
-	case status >= 500:
-		kind = "server_error"
-	}
+	codeRaw := "null"
 	if code != "" {
 		codeRaw = rawjson.Quote(code)
 	}
-	return []byte(Object(Member{"error", Object(Member{"message", rawjson.Quote(message)}, Member{"type", rawjson.Quote(kind)},
+	return []byte(Object(Member{"error", Object(Member{"message", rawjson.Quote(message)}, Member{"type", rawjson.Quote(FailureType(status))},
 		Member{"param", "null"}, Member{"code", codeRaw})}))
 }
 
