@@ -148,9 +148,12 @@ func (s *Stripper) strip(doc *rawjson.Doc) (string, []Removal, error) {
 	if !ok {
 		return text, nil, ErrTooMany
 	}
-	var removals []Removal
-	for _, r := range removed {
-		removals = append(removals, Removal(r))
+	if len(removed) == 0 {
+		return text, nil, nil
+	}
+	removals := make([]Removal, len(removed))
+	for i, r := range removed {
+		removals[i] = Removal(r)
 	}
 	return text, removals, nil
 }

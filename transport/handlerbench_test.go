@@ -7,12 +7,12 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/ratio"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -48,11 +48,11 @@ func BenchmarkHandler(b *testing.B) {
 	buf := make([]byte, 64<<10)
 	const turn = 20
 	batch := func(x *exchanger) time.Duration {
-		before := processorTime(b)
+		before := ratio.ProcessorTime()
 		for range turn {
 			x.run(b, buf)
 		}
-		return processorTime(b) - before
+		return ratio.ProcessorTime() - before
 	}
 	batch(bare)
 	batch(handler)
@@ -71,13 +71,6 @@ func BenchmarkHandler(b *testing.B) {
 	b.ReportMetric(quantile(handler.all, 0.99)/quantile(bare.all, 0.99), "p99-ratio")
 	b.ReportMetric(quantile(bare.all, 0.5), "bare-p50-ns")
 	b.ReportMetric(handler.allocations(b, buf)-bare.allocations(b, buf), "added-allocs")
-}
-
-// processorTime returns the processor time that the process has used.
-func processorTime(tb testing.TB) time.Duration {
-	var used syscall.Rusage
-	require.NoError(tb, syscall.Getrusage(syscall.RUSAGE_SELF, &used))
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // quantile returns the time that the given part of the exchanges stayed below.

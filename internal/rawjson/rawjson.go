@@ -199,9 +199,10 @@ func (v Value) Get(key string) Value {
 	if m, known := v.member(key); known {
 		return m
 	}
-	for m := range v.Each() {
-		n := m.node()
-		if !n.keyEscaped && m.doc.text[n.keyStart+1:n.keyEnd-1] == key || n.keyEscaped && m.Key() == key {
+	nodes, text := v.doc.nodes, v.doc.text // a loop of its own: every format reads its members here
+	for i := v.i + 1; i < nodes[v.i].next; i = nodes[i].next {
+		n, m := &nodes[i], Value{v.doc, i}
+		if !n.keyEscaped && text[n.keyStart+1:n.keyEnd-1] == key || n.keyEscaped && m.Key() == key {
 			found = m
 		}
 	}
