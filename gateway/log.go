@@ -28,8 +28,11 @@ func (l logger) observed(x *exchange) {
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", errorCode(x.err)))
 	}
-	if x.mode == Observe {
-		attrs = append(attrs, slog.String("would", string(x.would)), slog.Bool("unread", x.unread))
+	if x.would != "" {
+		attrs = append(attrs, slog.String("would", string(x.would)))
+	}
+	if x.unread {
+		attrs = append(attrs, slog.Bool("unread", true))
 	}
 	if x.dropped != "" {
 		attrs = append(attrs, slog.String("not_validated", x.dropped))

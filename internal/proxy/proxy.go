@@ -50,6 +50,14 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 		case climbs(r.URL.Path):
 			refuse(w, r, http.StatusBadRequest, "invalid_path", "the path has a segment that leaves the upstream's path")
 		default:
+			// The upstream may answer before it has read the whole request. Without
+			// this, net/http would then take the rest of the body away from the
+			// upstream. An HTTP/2 connection needs no switch for it.
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			if r.Body != nil && r.Body != http.NoBody {
+				r = r.WithContext(r.Context())
+				r.Body = &endedBody{ReadCloser: r.Body}
+			}
 			own := &writer{ResponseWriter: w, continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
 			proxy.ServeHTTP(own, r)
 			own.end()
@@ -123,6 +131,26 @@ func ofConnection(h http.Header, k string) bool {
 	return slices.ContainsFunc(strings.Split(strings.Join(h["Connection"], ","), ","), func(name string) bool {
 		return strings.EqualFold(strings.TrimSpace(name), k)
 	})
+}
+
+// endedBody returns io.EOF again and again at its end. http.Transport reads once
+// more there, to see that nothing follows. It takes every other error for a broken
+// request and closes the connection while the response is read. Without full
+// duplex, as behind a middleware that hides it, the body of net/http's server
+// returns such an error from the first byte of the response on.
+type endedBody struct {
+	io.ReadCloser
+	ended bool
+}
+
+// Read is part of io.Reader.
+func (b *endedBody) Read(p []byte) (int, error) {
+	if b.ended {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p)
+	b.ended = err == io.EOF
+	return n, err
 }
 
 // writer keeps net/http from adding headers to the upstream's response.

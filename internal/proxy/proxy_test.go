@@ -138,6 +138,60 @@ func TestNoLength(t *testing.T) {
 	}
 }
 
+// readsLate is a response whose body reads the body of the request after its own
+// first bytes have reached the client.
+type readsLate struct {
+	request io.Reader
+	first   bool
+}
+
+func (b *readsLate) Read(p []byte) (int, error) {
+	if !b.first {
+		b.first = true
+		return copy(p, "first "), nil
+	}
+	rest, err := io.ReadAll(b.request)
+	if err != nil {
+		return 0, err
+	}
+	return copy(p, fmt.Sprint(len(rest))), io.EOF
+}
+
+// The upstream may answer before it has read the request, and may look for its
+// end while it answers.
+func TestEarlyAnswers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		read   int64 // bytes before the answer
+		hidden bool  // a middleware around the proxy hides full duplex
+		want   string
+	}{{0, false, "first 6"}, {6, false, "first 0"}, {6, true, "first 0"}} {
+		base := roundTrip(func(r *http.Request) (*http.Response, error) {
+			if _, err := io.CopyN(io.Discard, r.Body, c.read); err != nil {
+				return nil, err
+			}
+			return &http.Response{StatusCode: 200, Body: io.NopCloser(&readsLate{request: r.Body}), ContentLength: 7, Header: http.Header{"Content-Length": {"7"}}, Request: r}, nil
+		})
+		h := proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil)
+		front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if c.hidden {
+				w = struct {
+					http.ResponseWriter
+					http.Flusher
+				}{w, w.(http.Flusher)}
+			}
+			h.ServeHTTP(w, r)
+		}))
+		resp, err := front.Client().Post(front.URL, "", strings.NewReader("upload")) // the connection stays open: else net/http does nothing with the body
+		require.NoError(t, err)
+		got, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, c.want, string(got))
+		front.Close()
+	}
+}
+
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
