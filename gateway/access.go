@@ -191,13 +191,13 @@ func (g *guard) crossSite(r *http.Request) bool {
 // key is demanded and r does not have it in a place where it counts, r is
 // refused.
 func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
-	inHeader := g.key != nil && slices.ContainsFunc(r.Header[keyHeader], g.isKey)
+	if g.key == nil {
+		return r, nil
+	}
+	inHeader := slices.ContainsFunc(r.Header[keyHeader], g.isKey)
 	out := r.WithContext(r.Context())
 	out.Header = r.Header.Clone()
-	out.Header.Del(keyHeader) // also without a demand: it is for nobody else
-	if g.key == nil {
-		return out, nil
-	}
+	out.Header.Del(keyHeader)
 	elsewhere := false
 	for _, name := range credentialHeaders {
 		values := slices.DeleteFunc(out.Header[name], func(v string) bool { return g.isKey(bearer(v)) })

@@ -220,6 +220,34 @@ func TestEndlessAnswers(t *testing.T) {
 	}
 }
 
+// TestEndlessHeaders: headers of more than 1 MiB are no answer.
+func TestEndlessHeaders(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/v1/chat/completions", "/v1/models"} {
+		sent := make(chan int64, 1)
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer conn.Close()
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\n")
+			var n int64
+			for err == nil {
+				var k int
+				k, err = io.WriteString(conn, "X-A: "+strings.Repeat("a", 1000)+"\r\n")
+				n += int64(k)
+			}
+			sent <- n
+		}))
+		url := serve(t, gateway.Config{Upstreams: []gateway.Upstream{{URL: s.URL}}})
+		status, _, _ := post(t, url+path, chatRequest("m"))
+		require.Equal(t, http.StatusBadGateway, status)
+		require.Less(t, <-sent, int64(8<<20)) // with the buffers of the kernel
+		s.Close()
+	}
+}
+
 // TestKeysStaySecret: no credential of a client or an upstream is in the log, the
 // record, a response or its trailers, whatever goes wrong.
 func TestKeysStaySecret(t *testing.T) {

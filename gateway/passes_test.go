@@ -264,6 +264,15 @@ func TestUntouched(t *testing.T) {
 		})
 	}
 
+	t.Run("headers for the gateway", func(t *testing.T) {
+		send(t, "GET", url+"/x", "", "X-Toolmend-Client", "me", "X-Toolmend-Key", "secret", "X-Other", "1")
+		up := <-got
+		require.Equal(t, "1", up.header.Get("X-Other"))
+		for k := range up.header {
+			require.NotContains(t, k, "Toolmend")
+		}
+	})
+
 	t.Run("1xx", func(t *testing.T) {
 		hints := 0
 		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, h textproto.MIMEHeader) error {
