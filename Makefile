@@ -79,7 +79,10 @@ hostile: ## what hostile input costs: the table of docs/hostile-input.md
 release: ## pack VERSION of every module, and install it as a user would
 	@.ci/release "$(VERSION)"
 
+deploy: ## build for every platform, and try what deploy/ holds
+	@.ci/deploy
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load hostile release tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load hostile release deploy tidy
