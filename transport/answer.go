@@ -191,7 +191,6 @@ func (s *step) answer(resp *middleware.Response) (*http.Response, error) {
 		return nil, err
 	}
 	r := newResponse(s.req, http.StatusOK, kind)
-	r.Header.Set("Content-Length", "0")
 	setBody(r, body, s.streams)
 	return r, nil
 }
