@@ -32,6 +32,7 @@ const help = `toolmend validates and repairs the tool calls of language models.
 usage:
 
   toolmend serve --upstream URL    run the gateway between agents and a provider
+  toolmend run AGENT [-- ARGS]     start a coding agent behind a gateway of its own
   toolmend env AGENT               show how to point an agent at the gateway
   toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
@@ -56,6 +57,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	switch args[0] {
 	case "serve":
 		return runServe(ctx, args[1:], stdout, stderr)
+	case "run":
+		return runRun(ctx, args[1:], stdin, stdout, stderr)
 	case "env":
 		return runEnv(args[1:], stdout, stderr)
 	case "health":

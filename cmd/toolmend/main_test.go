@@ -101,6 +101,7 @@ func TestGolden(t *testing.T) {
 		"checkhelp.txt": {"check", "-h"},
 		"servehelp.txt": {"help", "serve"},
 		"envhelp.txt":   {"env", "-h"},
+		"runhelp.txt":   {"help", "run"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,194 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	osexec "os/exec"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+//go:embed help/run.txt
+var runHelp string
+
+// exitNotFound is the exit code of shells for a program that is not installed.
+const exitNotFound = 127
+
+// closeTimeout is how long the gateway finishes requests of an agent that has
+// ended.
+const closeTimeout = time.Second
+
+// runFlags is the command line of run.
+type runFlags struct {
+	mode, record, upstream string // "" means not given
+	agent                  string
+	args                   []string // of the agent
+}
+
+func parseRun(args []string) (runFlags, error) {
+	var f runFlags
+	fs := newFlags("run")
+	fs.StringVar(&f.mode, "mode", "", "")
+	fs.StringVar(&f.record, "record", "", "")
+	fs.StringVar(&f.upstream, "upstream", "", "")
+	if err := fs.Parse(args); err != nil {
+		return f, err
+	}
+	if fs.NArg() == 0 {
+		return f, fmt.Errorf("name an agent: %s", strings.Join(launcherNames(), ", "))
+	}
+	f.agent, f.args = fs.Arg(0), fs.Args()[1:]
+	if len(f.args) > 0 && f.args[0] == "--" {
+		f.args = f.args[1:]
+	}
+	if launchers[f.agent] == nil {
+		return f, fmt.Errorf("unknown agent %q; the agents are %s. For another one: toolmend serve", f.agent, strings.Join(launcherNames(), ", "))
+	}
+	return f, nil
+}
+
+// runRun is `toolmend run`. It returns the exit code of the agent.
+func runRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	f, err := parseRun(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, runHelp)
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "toolmend run: %v\nSee toolmend run -h.\n", err)
+		return exitFailed
+	}
+	program, err := osexec.LookPath(f.agent)
+	if err != nil {
+		fmt.Fprintf(stderr, "toolmend run: %s is not installed, or not in PATH\n", f.agent)
+		return exitNotFound
+	}
+	agent := osexec.CommandContext(ctx, program)
+	agent.Stdin, agent.Stdout, agent.Stderr = stdin, stdout, stderr
+	code, err := f.run(ctx, agent, stderr)
+	if err != nil {
+		fmt.Fprintf(stderr, "toolmend run: %s\n", strings.TrimPrefix(err.Error(), "gateway: "))
+	}
+	return code
+}
+
+// run starts the gateway and then the agent, and stops the gateway when the
+// agent has ended.
+func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) (code int, err error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return exitFailed, err
+	}
+	defer l.Close()
+	how, err := launchers[f.agent](thisMachine(), "http://"+l.Addr().String(), f)
+	if err != nil {
+		return exitFailed, err
+	}
+	c := config{Config: gateway.Config{Listen: l.Addr().String(), Upstreams: how.upstreams}}
+	c.Mode, c.Record.File = gateway.Mode(f.mode), f.record
+	if err := c.Validate(); err != nil {
+		return exitFailed, err
+	}
+	file, err := newRunLog(f.agent)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer file.Close()
+	log := slog.New(slog.NewJSONHandler(file, nil))
+	// The agent sends no client key, and this gateway has no key of a provider.
+	_ = os.Unsetenv("TOOLMEND_CLIENT_KEY")
+	t, err := newTelemetry(ctx, log)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer t.close()
+	g, err := gateway.New(c.Config, t.options(log))
+	if err != nil {
+		return exitFailed, err
+	}
+	defer g.Close()
+	counted := &counter{next: how.handler(g)}
+	s := &server{log: log}
+	srv := s.newServer(counted)
+	go func() { _ = srv.Serve(l) }()
+	defer stopSoon(srv)
+
+	agent.Args = append([]string{f.agent}, how.args...)
+	agent.Env = withEnv(os.Environ(), append(how.env, noProxyEnv()...))
+	log.Info("start", "agent", f.agent, "address", l.Addr().String(), "upstreams", urls(how.upstreams))
+	code, err = wait(agent)
+	if err != nil {
+		return exitFailed, err
+	}
+	if n := counted.requests.Load(); n == 0 {
+		fmt.Fprintf(stderr, "toolmend: no request of %s reached the gateway, so no tool call was validated. It uses another provider than %s, or another way to name it.\n",
+			f.agent, strings.Join(urls(how.upstreams), ", "))
+	}
+	fmt.Fprintf(stderr, "toolmend: the log of the gateway is %s\n", file.Name())
+	return code, nil
+}
+
+// counter counts requests.
+type counter struct {
+	next     http.Handler
+	requests atomic.Int64
+}
+
+// ServeHTTP is part of http.Handler.
+func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.requests.Add(1)
+	c.next.ServeHTTP(w, r)
+}
+
+func stopSoon(srv *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if srv.Shutdown(ctx) != nil {
+		_ = srv.Close()
+	}
+}
+
+func urls(upstreams []gateway.Upstream) []string {
+	var all []string
+	for _, u := range upstreams {
+		all = append(all, u.URL)
+	}
+	return all
+}
+
+// noProxyEnv returns the variables that keep the requests to the gateway away
+// from a proxy.
+func noProxyEnv() []string {
+	var env []string
+	for _, name := range noProxyNames {
+		env = append(env, name+"="+noProxy(os.Getenv))
+	}
+	return env
+}
+
+// withEnv returns an environment with some variables replaced.
+func withEnv(env, changed []string) []string {
+	var out []string
+	for _, pair := range env {
+		name, _, _ := strings.Cut(pair, "=")
+		replaced := false
+		for _, c := range changed {
+			replaced = replaced || strings.HasPrefix(c, name+"=")
+		}
+		if !replaced {
+			out = append(out, pair)
+		}
+	}
+	return append(out, changed...)
+}
