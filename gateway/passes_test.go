@@ -329,53 +329,46 @@ func (c *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestStreamsBothWays: an upload reaches the upstream while it is sent, and a
-// response reaches the client while it is written.
+// TestStreamsBothWays: an upload reaches the upstream while it is sent, and its
+// response the client, also if the response begins before the upload has ended.
 func TestStreamsBothWays(t *testing.T) {
 	t.Parallel()
-	arrived, written := make(chan string), make(chan struct{})
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := http.NewResponseController(w)
+		_ = c.EnableFullDuplex()
+		_ = c.Flush()
 		in := bufio.NewReader(r.Body)
-		for range 3 {
-			line, _ := in.ReadString('\n')
-			arrived <- line
-		}
-		_, _ = io.Copy(io.Discard, in)
-		for i := range 3 {
-			_, _ = fmt.Fprintf(w, "%d\n", i)
-			_ = http.NewResponseController(w).Flush()
-			<-written
+		for {
+			line, err := in.ReadString('\n')
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(w, "echo "+line)
+			_ = c.Flush()
 		}
 	}))
 	t.Cleanup(s.Close)
-	url := serve(t, gateway.Config{Upstreams: []gateway.Upstream{{URL: s.URL}}})
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
-	body, in := io.Pipe()
-	req, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/files", body)
-	require.NoError(t, err)
-	answered := make(chan *http.Response, 1)
-	go func() {
+	for _, mode := range []gateway.Mode{gateway.Enforce, gateway.Observe} {
+		url := serve(t, gateway.Config{Settings: gateway.Settings{Mode: mode}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		body, in := io.Pipe()
+		req, err := http.NewRequestWithContext(ctx, "POST", url+"/v1/files", body)
+		require.NoError(t, err)
+		go func() { _, _ = fmt.Fprintln(in, 0) }()
 		resp, err := http.DefaultTransport.RoundTrip(req)
-		if err == nil {
-			answered <- resp
+		require.NoError(t, err)
+		out := bufio.NewReader(resp.Body)
+		for i := range 3 {
+			line, err := out.ReadString('\n')
+			require.NoError(t, err)
+			require.Equal(t, fmt.Sprintf("echo %d\n", i), line)
+			_, err = fmt.Fprintln(in, i+1)
+			require.NoError(t, err)
 		}
-		close(answered)
-	}()
-	for i := range 3 {
-		_, err = fmt.Fprintf(in, "%d\n", i)
+		require.NoError(t, in.Close())
+		_, err = io.Copy(io.Discard, out)
 		require.NoError(t, err)
-		require.Equal(t, fmt.Sprintf("%d\n", i), <-arrived)
+		require.NoError(t, resp.Body.Close())
+		cancel()
 	}
-	require.NoError(t, in.Close())
-	resp := <-answered
-	require.NotNil(t, resp)
-	out := bufio.NewReader(resp.Body)
-	for i := range 3 {
-		line, err := out.ReadString('\n')
-		require.NoError(t, err)
-		require.Equal(t, fmt.Sprintf("%d\n", i), line)
-		written <- struct{}{}
-	}
-	require.NoError(t, resp.Body.Close())
 }

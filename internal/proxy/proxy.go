@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -30,7 +31,8 @@ type Refuse func(w http.ResponseWriter, r *http.Request, status int, code, messa
 // response breaks off, the client's connection is closed.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
-// CONNECT (405), and to a path with a ".." segment in any spelling (400).
+// CONNECT (405), to a path with a ".." segment in any spelling (400), and to a
+// body that breaks off before the upstream has answered (400).
 func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler {
 	to := *upstream
 	proxy := &httputil.ReverseProxy{
@@ -39,7 +41,12 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 		FlushInterval: -1,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
-			unreachable(w.(*writer).ResponseWriter, r, err, refuse)
+			own := w.(*writer)
+			if own.request != nil && own.request.broken.Load() {
+				refuse(own.ResponseWriter, r, http.StatusBadRequest, "invalid_body", "the request body broke off, or its framing is not valid")
+				return
+			}
+			unreachable(own.ResponseWriter, r, err, refuse)
 		},
 		BufferPool: &buffers{},
 	}
@@ -54,11 +61,12 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 			// this, net/http would then take the rest of the body away from the
 			// upstream. An HTTP/2 connection needs no switch for it.
 			_ = http.NewResponseController(w).EnableFullDuplex()
-			if r.Body != nil && r.Body != http.NoBody {
-				r = r.WithContext(r.Context())
-				r.Body = &endedBody{ReadCloser: r.Body}
-			}
 			own := &writer{ResponseWriter: w, continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
+			if r.Body != nil && r.Body != http.NoBody {
+				own.request = &endedBody{ReadCloser: r.Body}
+				r = r.WithContext(r.Context())
+				r.Body = own.request
+			}
 			proxy.ServeHTTP(own, r)
 			own.end()
 		}
@@ -140,7 +148,8 @@ func ofConnection(h http.Header, k string) bool {
 // returns such an error from the first byte of the response on.
 type endedBody struct {
 	io.ReadCloser
-	ended bool
+	ended  bool
+	broken atomic.Bool // the client's fault
 }
 
 // Read is part of io.Reader.
@@ -150,14 +159,18 @@ func (b *endedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	b.ended = err == io.EOF
+	if err != nil && err != io.EOF {
+		b.broken.Store(true)
+	}
 	return n, err
 }
 
 // writer keeps net/http from adding headers to the upstream's response.
 type writer struct {
 	http.ResponseWriter
-	continues bool // the client waits for the status 100, which net/http sends by itself
-	bare      bool // the headers have no length, and no body has followed
+	request   *endedBody // nil if the request has no body
+	continues bool       // the client waits for the status 100, which net/http sends by itself
+	bare      bool       // the headers have no length, and no body has followed
 }
 
 // WriteHeader is part of http.ResponseWriter.

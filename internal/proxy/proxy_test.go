@@ -95,6 +95,21 @@ func TestTrailersOfARequest(t *testing.T) {
 	require.Equal(t, http.Header{"X-Sum": {"7"}}, got)
 }
 
+// A body that cannot be read is the client's fault, not the upstream's.
+func TestBrokenBodies(t *testing.T) {
+	t.Parallel()
+	read := func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }
+	for name, body := range map[string]string{
+		"no size":      "x\na\n0\n\n",
+		"a wrong size": "1\nab\n0\n\n",
+		"too large":    "10000000000000000\na\n0\n\n",
+	} {
+		got := through(t, "", read, "POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\nConnection: close\n\n"+body)
+		require.True(t, strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\n"), "%s: %s", name, got)
+		require.Contains(t, got, "invalid_body: ")
+	}
+}
+
 // Nothing is added to a response.
 func TestResponses(t *testing.T) {
 	t.Parallel()
