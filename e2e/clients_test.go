@@ -3,6 +3,7 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -111,4 +112,37 @@ func installed(t *testing.T, root string) map[string]string {
 		versions[p.name] = v
 	}
 	return versions
+}
+
+// TestCodexWebSockets: with its own provider Codex begins with a WebSocket. The
+// gateway refuses that, since its calls could not be validated, and Codex falls
+// back to HTTP.
+func TestCodexWebSockets(t *testing.T) {
+	root := os.Getenv("AGENTS")
+	if root == "" {
+		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
+	}
+	installed(t, root)
+	c := agents[slices.IndexFunc(agents, func(c client) bool { return c.name == "codex" })]
+	c.command = func(p place) command {
+		return command{
+			args: []string{
+				p.npm(".bin", "codex"), "exec", "--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox",
+				"-c", `openai_base_url="` + p.url + `/v1"`, "-c", `model="scripted"`, prompt,
+			},
+			env: []string{"CODEX_API_KEY=k"},
+		}
+	}
+	misnamed := scenarios[0]
+	for _, f := range fronts {
+		if !f.validates || f.raises {
+			continue
+		}
+		r, err := run(t.Context(), root, t.TempDir(), c, misnamed, f)
+		require.NoError(t, err)
+		t.Logf("%s: %s", f.name, r.cell())
+		require.Empty(t, misnamed.expect(r), r.output.text)
+		require.NotContains(t, r.output.text, "Reconnecting", "the first refusal must be enough")
+		require.Contains(t, r.output.text, "failed to connect to Responses WebSocket", "it began with one")
+	}
 }
