@@ -31,6 +31,7 @@ type server struct {
 	cert    atomic.Pointer[tls.Certificate]
 
 	listener, admin net.Listener // admin is nil without admin_listen
+	clients         departing
 }
 
 // listen opens the listeners and reads the certificate.
@@ -53,7 +54,7 @@ func (s *server) listen() (err error) {
 // requests that had begun were finished.
 func (s *server) run(ctx context.Context) bool {
 	failed := make(chan error, 2)
-	srv := s.newServer(s.gateway)
+	srv := s.newServer(s.clients.around(s.gateway))
 	if s.config.TLSCert == "" {
 		go func() { failed <- srv.Serve(s.listener) }()
 	} else {
@@ -137,36 +138,4 @@ func (s *server) reload() {
 		}
 	}
 	s.log.Info("configuration reloaded", "file", s.flags.config)
-}
-
-// drain stops the server: no new requests, and time for those that have begun.
-// It returns whether they were finished. A further signal that is not a reload
-// ends them.
-func (s *server) drain(srv *http.Server) bool {
-	limit := time.Duration(s.config.DrainTimeout)
-	ctx, cancel := context.WithCancel(context.Background())
-	if s.config.DrainTimeout != gateway.Off {
-		ctx, cancel = context.WithTimeout(context.Background(), limit)
-	}
-	defer cancel()
-	s.gateway.Drain()
-	s.log.Info("stopping: waiting for the requests that have begun", "limit", s.config.DrainTimeout.String())
-	done := make(chan error, 1)
-	go func() { done <- srv.Shutdown(ctx) }()
-	for {
-		select {
-		case err := <-done:
-			if err == nil {
-				s.log.Info("stopped")
-				return true
-			}
-			_ = srv.Close()
-			s.log.Warn("stopped: requests were cut off")
-			return false
-		case signal := <-s.signals:
-			if !isReload(signal) {
-				cancel()
-			}
-		}
-	}
 }
