@@ -7,10 +7,12 @@
 package proxy
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
@@ -148,18 +150,21 @@ func ofConnection(h http.Header, k string) bool {
 // returns such an error from the first byte of the response on.
 type endedBody struct {
 	io.ReadCloser
-	ended  bool
+	ended  atomic.Bool
 	broken atomic.Bool // the client's fault
 }
 
 // Read is part of io.Reader.
 func (b *endedBody) Read(p []byte) (int, error) {
-	if b.ended {
+	if b.ended.Load() {
 		return 0, io.EOF
 	}
 	n, err := b.ReadCloser.Read(p)
-	b.ended = err == io.EOF
-	if err != nil && err != io.EOF {
+	switch err {
+	case nil:
+	case io.EOF:
+		b.ended.Store(true)
+	default:
 		b.broken.Store(true)
 	}
 	return n, err
@@ -168,6 +173,7 @@ func (b *endedBody) Read(p []byte) (int, error) {
 // writer keeps net/http from adding headers to the upstream's response.
 type writer struct {
 	http.ResponseWriter
+	hijacked  bool
 	request   *endedBody // nil if the request has no body
 	continues bool       // the client waits for the status 100, which net/http sends by itself
 	bare      bool       // the headers have no length, and no body has followed
@@ -196,11 +202,27 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // end sends the headers of a response without a body, before net/http could add
-// a Content-Length of 0.
+// a Content-Length of 0. It also closes a request body of which a part was not
+// read: in full duplex, net/http does so too late, and panics at the next request
+// of the connection ("invalid concurrent Body.Read call").
 func (w *writer) end() {
-	if w.bare {
+	if w.hijacked {
+		return
+	}
+	unread := w.request != nil && !w.request.ended.Load()
+	if w.bare || unread {
 		_ = http.NewResponseController(w.ResponseWriter).Flush()
 	}
+	if unread {
+		_ = w.request.Close()
+	}
+}
+
+// Hijack is part of http.Hijacker. The connection is no longer net/http's.
+func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.hijacked = err == nil
+	return conn, rw, err
 }
 
 // Unwrap is for http.ResponseController.

@@ -110,6 +110,28 @@ func TestBrokenBodies(t *testing.T) {
 	}
 }
 
+// A connection stays usable if the upstream answers, or fails, without reading
+// the request.
+func TestUnreadBodies(t *testing.T) {
+	t.Parallel()
+	to := &url.URL{Scheme: "http", Host: "upstream"}
+	for name, base := range map[string]roundTripper{
+		"an error": func(*http.Request) (*http.Response, error) { return nil, io.ErrUnexpectedEOF },
+		"an answer": func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 502, Body: http.NoBody}, nil
+		},
+	} {
+		for range 20 {
+			got := sent(t, to, base, "POST / HTTP/1.1\nHost: x\nContent-Length: 3\n\nabc"+"POST / HTTP/1.1\nHost: x\nTransfer-Encoding: chunked\n\n1\na\n0\n\n"+"GET / "+end)
+			require.Equal(t, 3, strings.Count(got, "HTTP/1.1 502 Bad Gateway\n"), "%s: %s", name, got)
+		}
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
 // Nothing is added to a response.
 func TestResponses(t *testing.T) {
 	t.Parallel()
