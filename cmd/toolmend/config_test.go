@@ -28,15 +28,17 @@ func TestConfigErrors(t *testing.T) {
 		"duration":              {`"5s"`, `"5"`, `:2:14: keep_alive: must be a positive duration such as "10s", or "off", got "5"`},
 		"word":                  {`keep_alive = "5s"`, `mode = "enforced"`, `:2: mode: must be one of "enforce", "observe", "repair", got "enforced"`},
 		"word of an upstream":   {`mode = "observe"`, `mode = "watch"`, `:29: upstream "127.0.0.1:8080": mode: must be one of`},
-		"word of a model":       {`mode = "repair"`, `mode = "fix"`, `:20: upstream "hosted": model "small*": mode: must be one of`},
-		"word of a tool":        {`"drop"`, `"dropped"`, `:24: upstream "hosted": tool "read": on_exhausted: must be one of`},
-		"listen":                {`"127.0.0.1:0"`, `"7777"`, `:1: listen: address 7777: missing port in address`},
-		"url":                   {"https://api", "api", `:12: upstream "hosted": url: must be absolute, with http or https`},
-		"two defaults":          {"attempts = 4", "default = true", `upstream: more than one is marked default`},
-		"no upstream":           {string(file), "", `upstream: at least one is required`},
-		"one of key and cert":   {"[limits]", "tls_cert = \"a.pem\"\n[limits]", ":4: tls_cert: tls_cert and tls_key need each other"},
-		"no certificate":        {"[limits]", "tls_cert = \"a.pem\"\ntls_key = \"b.pem\"\n[limits]", ":4: tls_cert: open a.pem: "},
-		"log level":             {"[limits]", "log_level = \"all\"\n[limits]", `:4: log_level: must be debug, info, warn or error, got "all"`},
+		"word of a prefix": {`mode = "observe"`, `prefix = "/l"
+mode = "watch"`, `:30: upstream "127.0.0.1:8080/l": mode: must be one of`},
+		"word of a model":     {`mode = "repair"`, `mode = "fix"`, `:20: upstream "hosted": model "small*": mode: must be one of`},
+		"word of a tool":      {`"drop"`, `"dropped"`, `:24: upstream "hosted": tool "read": on_exhausted: must be one of`},
+		"listen":              {`"127.0.0.1:0"`, `"7777"`, `:1: listen: address 7777: missing port in address`},
+		"url":                 {"https://api", "api", `:12: upstream "hosted": url: must be absolute, with http or https`},
+		"two defaults":        {"attempts = 4", "default = true", `upstream: more than one is marked default`},
+		"no upstream":         {string(file), "", `upstream: at least one is required`},
+		"one of key and cert": {"[limits]", "tls_cert = \"a.pem\"\n[limits]", ":4: tls_cert: tls_cert and tls_key need each other"},
+		"no certificate":      {"[limits]", "tls_cert = \"a.pem\"\ntls_key = \"b.pem\"\n[limits]", ":4: tls_cert: open a.pem: "},
+		"log level":           {"[limits]", "log_level = \"all\"\n[limits]", `:4: log_level: must be debug, info, warn or error, got "all"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

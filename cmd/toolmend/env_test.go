@@ -1,9 +1,12 @@
 package main
 
 import (
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	osexec "os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -91,11 +94,26 @@ func TestHealth(t *testing.T) {
 	t.Cleanup(sick.Close)
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
+	_, port, err := net.SplitHostPort(s.address)
+	require.NoError(t, err)
+	cert, key, _ := certificate(t)
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		return path
+	}
+	secure := file("secure.toml", "tls_cert = '"+cert+"'\ntls_key = '"+key+"'\n[[upstream]]\nurl = 'http://127.0.0.1:1'\n")
+	_, securePort, err := net.SplitHostPort(startServe(t, "--config", secure).address)
+	require.NoError(t, err)
 	for name, c := range map[string]struct {
 		args []string
 		code int
 		err  string
 	}{
+		"file":     {[]string{"--config", file("any.toml", "listen = ':"+port+"'")}, exitOK, ""},
+		"TLS":      {[]string{"--config", file("tls.toml", "listen = '[::]:"+securePort+"'\ntls_cert = 'c'")}, exitOK, ""},
+		"no file":  {[]string{"--config", "none.toml"}, exitFailed, "cannot read the configuration: open none.toml"},
 		"alive":    {[]string{"--url", "http://" + s.address}, exitOK, ""},
 		"ready":    {[]string{"-ready", "--url", "http://" + s.address + "/"}, exitOK, ""},
 		"status":   {[]string{"--url", sick.URL}, exitInvalid, "/_toolmend/healthz has status 404"},

@@ -1,8 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -29,10 +29,6 @@ var (
 	// keyPath is the key that an error begins with.
 	keyPath = regexp.MustCompile(`^(\w+): (?:(\w+): )?`)
 )
-
-// names are the keys by which errors name the elements of arrays of tables. The
-// second is used if the first is not set.
-var names = map[string][]string{"upstream": {"name", "url"}, "model": {"match"}, "tool": {"name"}}
 
 // lineOf returns the line that an error of Validate is about, or 0: the line of
 // the key, else the line of the table.
@@ -77,14 +73,23 @@ func isElement(entries []entry, e entry, kind, last, name string) bool {
 	if strings.HasSuffix(e.path, "#"+name) { // its number
 		return true
 	}
-	for _, key := range names[last] {
+	of := func(key string) string {
 		for _, v := range entries {
 			if v.path == e.path+"."+key {
-				return v.value == name || key == "url" && strings.Contains(v.value, "//"+cmp.Or(name, " "))
+				return v.value
 			}
 		}
+		return ""
 	}
-	return false
+	switch {
+	case last == "model":
+		return of("match") == name
+	case last == "tool" || of("name") != "":
+		return of("name") == name
+	}
+	// The name of an upstream without one: see gateway.Upstream.
+	to, err := url.Parse(of("url"))
+	return err == nil && to.Host+of("prefix") == name
 }
 
 func parent(path string) string {

@@ -20,7 +20,7 @@ var modeSays = map[gateway.Mode]string{
 // writeStart tells the user what to set in the agent. admin is nil without
 // admin_listen.
 func writeStart(w io.Writer, c config, addr, admin net.Addr) {
-	base := baseURL(c, addr)
+	base := urlFor(c, addr)
 	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, u := range c.Upstreams {
@@ -66,10 +66,10 @@ func writeStart(w io.Writer, c config, addr, admin net.Addr) {
 // that.
 func adminURL(c config, addr, admin net.Addr) string {
 	if admin != nil {
-		return baseURL(config{}, admin)
+		return urlFor(config{}, admin)
 	}
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsLoopback() {
-		return baseURL(c, addr)
+		return urlFor(c, addr)
 	}
 	return ""
 }
@@ -84,14 +84,19 @@ func first(upstreams []gateway.Upstream) gateway.Upstream {
 	return upstreams[0]
 }
 
-// baseURL returns the address for clients on this machine.
-func baseURL(c config, addr net.Addr) string {
+// urlFor returns the address of a listener for clients on this machine.
+func urlFor(c config, addr net.Addr) string {
+	host, port, _ := net.SplitHostPort(addr.String())
+	return baseURL(c, host, port)
+}
+
+// baseURL returns the URL of an address to listen on.
+func baseURL(c config, host, port string) string {
 	scheme := "http"
 	if c.TLSCert != "" {
 		scheme = "https"
 	}
-	host, port, _ := net.SplitHostPort(addr.String())
-	if ip := net.ParseIP(host); ip == nil || ip.IsUnspecified() {
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	return scheme + "://" + net.JoinHostPort(host, port)
