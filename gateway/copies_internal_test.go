@@ -3,7 +3,6 @@ package gateway
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
@@ -176,36 +177,93 @@ func (w readingHeld) Write(p []byte) (int, error) {
 
 func (w readingHeld) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestObservedClose: Close waits for what is queued, but not for ever.
+// copyOf returns the copy of an exchange that is whole.
+func (s *copies) copyOf(body string) *copied {
+	c := s.begin(&exchange{path: "/v1/chat/completions", mode: Observe, header: http.Header{}}, 0)
+	c.sent, c.status, c.header = time.Now(), 200, http.Header{"Content-Type": {"application/json"}}
+	c.add(&c.request, []byte(askedModel), io.EOF)
+	c.add(&c.answer, []byte(body), io.EOF)
+	c.finish(nil)
+	return c
+}
+
+// validating is a pipeline whose validation takes a time, or until its context
+// ends.
+func validating(to observer, took time.Duration) *pipeline {
+	return &pipeline{observers: []observer{to}, replayer: newReplayer(Settings{}, func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			select {
+			case <-time.After(took):
+				return next(ctx, req)
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+	})}
+}
+
+// TestObservedClose: Close waits for what is queued, but not for ever. Then it
+// drops what waits, and ends what runs.
 func TestObservedClose(t *testing.T) {
 	t.Parallel()
+	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2 * time.Second}, {time.Hour, copyCloseWait}} {
+		synctest.Test(t, func(t *testing.T) {
+			reader := metric.NewManualReader()
+			m, err := newMetrics(metric.NewMeterProvider(metric.WithReader(reader)))
+			require.NoError(t, err)
+			seen := &noted{}
+			s := newCopies(m, nil)
+			for range copyWorkers + 1 {
+				s.queue(s.copyOf(calls(validCall)), validating(seen, c.took))
+			}
+			start := time.Now()
+			s.close()
+			require.Equal(t, c.closed, time.Since(start))
+			s.queue(s.copyOf(calls(validCall)), validating(seen, 0))
+			s.close() // once more does nothing
+			synctest.Wait()
+			require.Len(t, seen.all, copyWorkers+2)
+			require.Zero(t, s.held.Load())
+			dropped := 0
+			for _, x := range seen.all {
+				switch {
+				case x.dropped != "":
+					require.Equal(t, droppedQueue, x.dropped)
+					dropped++
+				case c.took == time.Hour:
+					require.ErrorIs(t, x.err, context.Canceled)
+				default:
+					require.NoError(t, x.err)
+				}
+			}
+			var data metricdata.ResourceMetrics
+			require.NoError(t, reader.Collect(context.Background(), &data))
+			counted := 0
+			for _, v := range data.ScopeMetrics[0].Metrics {
+				if sum, ok := v.Data.(metricdata.Sum[int64]); ok && v.Name == "toolmend.gateway.dropped" {
+					counted += int(sum.DataPoints[0].Value)
+				}
+			}
+			require.Equal(t, dropped, counted)
+			require.Equal(t, map[time.Duration]int{time.Second: 1, time.Hour: 2}[c.took], dropped)
+		})
+	}
+}
+
+// TestObservedEnd: after the end of the answer nothing is copied any more,
+// although the request may still be read.
+func TestObservedEnd(t *testing.T) {
+	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m, err := newMetrics(nil)
-		require.NoError(t, err)
-		seen := &noted{}
-		stuck := make(chan struct{})
-		p := &pipeline{observers: []observer{seen}, replayer: newReplayer(Settings{}, before(func() { <-stuck }))}
-		s := newCopies(m, nil)
-		for range copyWorkers + 1 {
-			c := s.begin(&exchange{path: "/v1/chat/completions", mode: Observe, header: http.Header{}}, 0)
-			c.sent, c.status, c.header = time.Now(), 200, http.Header{"Content-Type": {"application/json"}}
-			c.add(&c.request, []byte(askedModel), io.EOF)
-			c.add(&c.answer, []byte(calls(validCall)), io.EOF)
-			c.finish(nil)
-			s.queue(c, p)
-		}
-		start := time.Now()
-		s.close()
-		require.Equal(t, copyCloseWait, time.Since(start))
-		require.Len(t, seen.all, 1)
-		require.Equal(t, droppedQueue, seen.all[0].dropped)
-		s.close() // once more does nothing
-		close(stuck)
-		synctest.Wait()
-		require.Len(t, seen.all, copyWorkers+1)
+		s := newCopies(nil, nil)
+		c := s.begin(&exchange{}, 0)
+		c.sent = time.Now()
+		time.Sleep(3 * time.Second) // the clock is synctest's
+		c.finish(context.Canceled)
+		require.Equal(t, 3*time.Second, c.x.upstreamTime)
+		c.add(&c.request, []byte("late"), nil)
+		require.Empty(t, c.request)
 		require.Zero(t, s.held.Load())
-		for _, x := range seen.all[1:] {
-			require.True(t, errors.Is(x.err, context.Canceled) || x.status == "valid")
-		}
+		require.ErrorIs(t, c.end, context.Canceled)
 	})
 }
