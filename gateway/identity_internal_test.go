@@ -72,6 +72,7 @@ func (x recordedExchange) answer(zip bool) http.HandlerFunc {
 		h, body := w.Header(), x.Response
 		h.Set("Date", "Sun, 22 Nov 2026 08:00:00 GMT")
 		h.Set("X-Request-Id", "req_1")
+		h.Set("X-Toolmend-Status", "of another gateway")
 		if h["Content-Type"] = nil; x.ContentType != "" {
 			h.Set("Content-Type", x.ContentType)
 		}
