@@ -85,6 +85,17 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 	inserted := func(i int, events ...string) string { // payStream with events in front of its event i
 		return eventStream(slices.Insert(payStream(), i, events...)...)
 	}
+	twice := func(id string, index int) string { // payStream with its call again, as call_2, under another id and output_index
+		events := payStream()
+		for _, e := range events[2:7] {
+			e = strings.ReplaceAll(strings.ReplaceAll(e, "fc_1", id), `"output_index":0`, fmt.Sprintf(`"output_index":%d`, index))
+			events = slices.Insert(events, len(events)-1, strings.ReplaceAll(e, "call_1", "call_2"))
+		}
+		return eventStream(events...)
+	}
+	resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(twice("fc_2", 1)))
+	require.NoError(t, err)
+	require.Len(t, resp.Message.ToolCalls, 2)
 	for name, body := range map[string]string{
 		"created":                         changed(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
 		"in progress":                     changed(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
@@ -112,7 +123,11 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 		"an event whose name says another": eventStream(payStream()[:2]...) +
 			"event: response.output_item.done\ndata: " + edited(t, payStream()[6], `"response.output_item.done"`, `"ping"`) + "\n\n" +
 			eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`),
-		"an event that is no JSON": changed(6, `"status"`, `status`),
+		"an event that is no JSON":               changed(6, `"status"`, `status`),
+		"two calls under one id":                 strings.ReplaceAll(twice("fc_1", 0), `"output_index":0,`, ""),
+		"two calls under one id, once escaped":   strings.ReplaceAll(twice(`\u0066c_1`, 0), `"output_index":0,`, ""),
+		"two calls under one output_index":       twice("fc_2", 0),
+		"arguments under the id of a later call": strings.ReplaceAll(twice("fc_2", 1), `"item_id":"fc_1"`, `"item_id":"fc_2"`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -93,6 +94,61 @@ func (l *label) note(v rawjson.Value) {
 // arguments. Servers exist that give each event another id, or none: from those
 // such a client gets nothing.
 func (l *label) divides() bool { return l.same > 0 && l.another > 0 }
+
+// apart returns an error if two calls share an id or an output_index that
+// arguments came under. A client that joins arguments by it joins those of the
+// two, or gives one the name of the other. Calls that came as whole items may
+// share an id: each copy of them is complete.
+func (s *stream) apart(about [][]int) error {
+	type use struct {
+		flow              int
+		shared, arguments bool
+	}
+	uses := map[string]*use{}
+	for i, f := range s.flows {
+		if !f.isCall() {
+			continue
+		}
+		for _, at := range about[i] {
+			for _, name := range s.events[at].names() {
+				u, ok := uses[name]
+				if !ok {
+					u = &use{flow: i}
+					uses[name] = u
+				}
+				u.shared = u.shared || u.flow != i
+				u.arguments = u.arguments || isArguments(s.events[at].typ)
+				if u.shared && u.arguments {
+					return codec.Shapef("two calls under one id or output_index")
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// names returns what clients know the item of an event by: its id and its
+// output_index, those of the two that are there. Numbers count by their value as
+// JavaScript has it, so that 1.0 is 1.
+func (ev event) names() (names []string) {
+	id, index := ev.root.Get("item").Get("id"), ev.root.Get("output_index")
+	if isArguments(ev.typ) {
+		id = ev.root.Get("item_id")
+	}
+	for _, l := range []struct {
+		kind string
+		rawjson.Value
+	}{{"id ", id}, {"output_index ", index}} {
+		switch l.Kind() {
+		case rawjson.String:
+			names = append(names, l.kind+l.Str())
+		case rawjson.Number:
+			n, _ := strconv.ParseFloat(l.Raw(), 64)
+			names = append(names, l.kind+strconv.FormatFloat(n, 'g', -1, 64))
+		}
+	}
+	return names
+}
 
 // agrees compares a copy of a call with the call. announced says that the copy is
 // that of output_item.added, whose arguments may still be missing. A built-in call

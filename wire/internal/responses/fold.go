@@ -201,6 +201,9 @@ func (s *stream) fold() (*answer, error) {
 	}
 	s.reorder()
 	rest, about := s.pair(ends), s.about()
+	if err := s.apart(about); err != nil {
+		return nil, err
+	}
 	var items []rawjson.Value
 	var flows []int
 	for i, f := range s.flows {
