@@ -239,3 +239,14 @@ func TestOwnPages(t *testing.T) {
 	require.Equal(t, http.StatusOK, code)
 	require.Equal(t, "metrics", body)
 }
+
+// An answer that was passed on unread is no failure.
+func TestLogOfAnUnreadAnswer(t *testing.T) {
+	t.Parallel()
+	var log lines
+	run(t, gateway.Config{}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))}, http.Header{}, "<html>")
+	require.Contains(t, log.String(), `"status":"unchecked"`)
+	require.Contains(t, log.String(), `"unread":true`)
+	require.Contains(t, log.String(), `"level":"INFO"`)
+	require.NotContains(t, log.String(), `"error"`)
+}
