@@ -122,5 +122,10 @@ func printConfig(w io.Writer, c config) error {
 		}
 		c.Upstreams[i].Headers.Set = set
 	}
-	return toml.NewEncoder(w).Encode(c)
+	text, err := toml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(bytes.TrimSpace(text), '\n'))
+	return err
 }

@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,6 +13,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -105,13 +108,61 @@ func TestReload(t *testing.T) {
 	require.Equal(t, exitOK, p.end(t))
 }
 
+// TestReloadUnderLoad holds that no request fails while the configuration is
+// read a hundred times.
+func TestReloadUnderLoad(t *testing.T) {
+	t.Parallel()
+	p := startProgram(t, "--upstream", answering(t), "--listen", "127.0.0.1:0")
+	ctx, stop := context.WithCancel(t.Context())
+	failed, served := make(chan error, 4), make(chan struct{})
+	for range cap(failed) {
+		go func() {
+			for ctx.Err() == nil {
+				resp, err := http.Post("http://"+p.address+"/v1/chat/completions", "application/json", strings.NewReader(modelCall))
+				if err == nil {
+					_, err = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+				if err == nil && resp.StatusCode != http.StatusOK {
+					err = errors.New(resp.Status)
+				}
+				if err != nil {
+					failed <- err
+					return
+				}
+				select {
+				case served <- struct{}{}:
+				default:
+				}
+			}
+			failed <- nil
+		}()
+	}
+	for i := range 100 {
+		require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+		p.stderr.await(t, `"msg":"configuration reloaded"`, i+1)
+		select {
+		case <-served: // one ended, and others are under way
+		case err := <-failed:
+			require.NoError(t, err)
+		}
+	}
+	stop()
+	for range cap(failed) {
+		require.NoError(t, <-failed)
+	}
+}
+
 // TestDrain holds that the first signal waits for requests that have begun and
 // takes no new ones, and that the second one cuts them off.
 func TestDrain(t *testing.T) {
 	t.Parallel()
-	for _, second := range []bool{false, true} {
-		t.Run(fmt.Sprintf("second=%v", second), func(t *testing.T) {
+	for _, c := range []struct{ second, http2 bool }{{false, false}, {true, false}, {false, true}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			t.Parallel()
+			client := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}}
+			client.Transport.(*http.Transport).Protocols.SetHTTP1(!c.http2)
+			client.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(c.http2)
 			begun, release := make(chan struct{}), make(chan struct{})
 			up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				close(begun)
@@ -125,7 +176,7 @@ func TestDrain(t *testing.T) {
 			p := startProgram(t, "--upstream", up.URL, "--listen", "127.0.0.1:0")
 			answer := make(chan string, 1)
 			go func() {
-				resp, err := http.Get("http://" + p.address + "/slow")
+				resp, err := client.Get("http://" + p.address + "/slow")
 				if err != nil {
 					answer <- "cut off"
 					return
@@ -138,7 +189,7 @@ func TestDrain(t *testing.T) {
 			<-begun
 			require.NoError(t, p.Process.Signal(syscall.SIGTERM))
 			p.stderr.await(t, `"msg":"stopping: waiting for the requests that have begun"`, 1)
-			if second {
+			if c.second {
 				require.NoError(t, p.Process.Signal(os.Interrupt))
 				require.Equal(t, exitInvalid, p.end(t))
 				require.Equal(t, "cut off", <-answer)

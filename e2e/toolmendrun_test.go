@@ -1,0 +1,70 @@
+package e2e
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runNames are the names of the agents for `toolmend run`.
+var runNames = map[string]string{"claude-code": "claude", "codex": "codex", "opencode": "opencode", "qwen-code": "qwen"}
+
+// logName is the log file that `toolmend run` names at its end.
+var logName = regexp.MustCompile(`toolmend: the log of the gateway is (\S+)`)
+
+// TestRun starts each coding agent with `toolmend run`, in the home directory
+// of its user: it has the base URL of the provider in a variable or in a file. The
+// agent's requests must go through the gateway to there, and its files stay.
+func TestRun(t *testing.T) {
+	root := os.Getenv("AGENTS")
+	if root == "" {
+		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
+	}
+	for _, c := range agents {
+		if _, err := version(t.Context(), root, c.pkg); err != nil {
+			installed(t, root)
+			break
+		}
+	}
+	bin := t.TempDir()
+	toolmend := filepath.Join(bin, "toolmend")
+	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "cmd", "toolmend"), "-o", toolmend, ".")
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, string(text))
+	for _, c := range agents {
+		t.Run(c.name, func(t *testing.T) {
+			direct, temp := c.command, t.TempDir()
+			var files map[string]string
+			c.command = func(p place) command {
+				d := direct(p)
+				path := filepath.Join(p.home, "bin")
+				require.NoError(t, os.MkdirAll(path, 0o755))
+				require.NoError(t, os.Symlink(d.args[0], filepath.Join(path, runNames[c.name])))
+				d.args = append([]string{toolmend, "run", runNames[c.name], "--"}, d.args[1:]...)
+				d.env = append(d.env, "PATH="+path+":"+os.Getenv("PATH"))
+				files = d.files
+				return d
+			}
+			r, err := run(t.Context(), root, temp, c, scenarios[0], fronts[0]) // the first call has a misnamed argument
+			require.NoError(t, err)
+			require.True(t, r.done(), r.output.text)
+			require.Zero(t, r.output.code)
+
+			named := logName.FindStringSubmatch(r.output.text)
+			require.NotNil(t, named, r.output.text)
+			log, err := os.ReadFile(named[1])
+			require.NoError(t, err)
+			require.Regexp(t, `"msg":"model call".*"status":"valid","attempts":2`, string(log))
+			require.NotContains(t, string(log), `"status":"invalid"`)
+			for name, before := range files {
+				now, err := os.ReadFile(filepath.Join(temp, "home", name))
+				require.NoError(t, err)
+				require.Contains(t, string(now), before[1:], name) // opencode itself puts $schema in front
+			}
+		})
+	}
+}
