@@ -22,15 +22,27 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 )
 
 // Refuse writes a response of the proxy itself. code is a word for programs,
 // and message a text for people. It holds nothing of the request.
 type Refuse func(w http.ResponseWriter, r *http.Request, status int, code, message string)
 
+// flushInterval is how long bytes of a response with a Content-Length may wait for
+// more. Such a response mostly comes in one piece, and to flush its headers apart
+// from its body costs a goroutine and a packet. ReverseProxy does not let
+// event streams and bodies of unknown length wait.
+const flushInterval = 5 * time.Millisecond
+
+// bufferSize is that of the buffers through which bodies are copied. An open
+// stream keeps one. httputil's 32 KiB would be most of what a stream takes.
+const bufferSize = 8 << 10
+
 // New returns a proxy that appends the path of a request to that of upstream,
-// and sends the request by base. Responses are flushed as they arrive. If a
-// response breaks off, the client's connection is closed.
+// and sends the request by base. Event streams and responses of unknown length are
+// flushed as they arrive, and others after a few milliseconds. If a response breaks
+// off, the client's connection is closed.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
 // CONNECT (405), to a path with a ".." segment in any spelling (400), and to a
@@ -40,7 +52,7 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 	proxy := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { rewrite(r, &to) },
 		Transport:     base,
-		FlushInterval: -1,
+		FlushInterval: flushInterval,
 		ErrorLog:      log.New(io.Discard, "", 0),
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
 			own := w.(*writer)
@@ -253,11 +265,11 @@ type buffers struct{ pool sync.Pool }
 
 // Get is part of httputil.BufferPool.
 func (b *buffers) Get() []byte {
-	if buf, ok := b.pool.Get().(*[32 << 10]byte); ok {
+	if buf, ok := b.pool.Get().(*[bufferSize]byte); ok {
 		return buf[:]
 	}
-	return make([]byte, 32<<10)
+	return make([]byte, bufferSize)
 }
 
 // Put is part of httputil.BufferPool.
-func (b *buffers) Put(buf []byte) { b.pool.Put((*[32 << 10]byte)(buf)) }
+func (b *buffers) Put(buf []byte) { b.pool.Put((*[bufferSize]byte)(buf)) }
