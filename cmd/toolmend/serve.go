@@ -63,7 +63,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 		fmt.Fprintln(stdout, "the configuration is valid")
 		return exitOK, nil
 	}
-	signals, stop := listenForSignals()
+	signals, stop := listenForSignals(f.config != "")
 	defer stop()
 	level := new(slog.LevelVar)
 	level.Set(levels[c.LogLevel])

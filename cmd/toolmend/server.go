@@ -83,7 +83,7 @@ func (s *server) run(ctx context.Context) bool {
 		case <-changed:
 			s.reload()
 		case signal := <-s.signals:
-			if !isReload(signal) {
+			if s.stops(signal) {
 				return s.drain(srv)
 			}
 			s.reload()
@@ -106,6 +106,10 @@ func (s *server) newServer(h http.Handler) *http.Server {
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
 	}
 }
+
+// stops reports whether a signal is one to stop. Without a file there is nothing
+// to reload.
+func (s *server) stops(signal os.Signal) bool { return s.flags.config == "" || !isReload(signal) }
 
 // loadCert reads the certificate of c.
 func (s *server) loadCert(c config) error {

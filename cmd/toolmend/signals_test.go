@@ -43,7 +43,13 @@ type program struct {
 // startProgram starts the program. It ends with the test.
 func startProgram(t *testing.T, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: osexec.CommandContext(t.Context(), os.Args[0], append([]string{"serve"}, args...)...), stderr: newLines()}
+	return startUnder(t, "env", args...)
+}
+
+// startUnder starts the program with another one that becomes it.
+func startUnder(t *testing.T, first string, args ...string) *program {
+	t.Helper()
+	p := &program{Cmd: osexec.CommandContext(t.Context(), first, append([]string{os.Args[0], "serve"}, args...)...), stderr: newLines()}
 	p.Env = append(os.Environ(), asProgram+"=1")
 	p.Stderr = p.stderr
 	require.NoError(t, p.Start())
@@ -108,11 +114,29 @@ func TestReload(t *testing.T) {
 	require.Equal(t, exitOK, p.end(t))
 }
 
+// TestHangup holds that a gateway without a file ends with its terminal, and with
+// nohup does not.
+func TestHangup(t *testing.T) {
+	t.Parallel()
+	p := startProgram(t, "--upstream", upstreamSaying(t, "u"), "--listen", "127.0.0.1:0")
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	require.Equal(t, exitOK, p.end(t))
+
+	p = startUnder(t, "nohup", "--upstream", upstreamSaying(t, "u"), "--listen", "127.0.0.1:0")
+	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
+	require.Equal(t, "u GET /x", get(t, http.DefaultClient, "http://"+p.address+"/x"))
+	require.NoError(t, p.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, p.end(t))
+	require.Equal(t, 1, strings.Count(p.stderr.String(), `"msg":"stopping`))
+}
+
 // TestReloadUnderLoad holds that no request fails while the configuration is
 // read a hundred times.
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
-	p := startProgram(t, "--upstream", answering(t), "--listen", "127.0.0.1:0")
+	path := filepath.Join(t.TempDir(), "c.toml")
+	writeFile(t, path, fmt.Sprintf("listen = '127.0.0.1:0'\n[[upstream]]\nurl = %q\n", answering(t)))
+	p := startProgram(t, "--config", path)
 	ctx, stop := context.WithCancel(t.Context())
 	failed, served := make(chan error, 4), make(chan struct{})
 	for range cap(failed) {

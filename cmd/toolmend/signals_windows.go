@@ -13,7 +13,7 @@ const addressInUse = syscall.Errno(10048)
 
 // listenForSignals returns the signals to stop. stop ends this. Windows has no
 // signal to reload.
-func listenForSignals() (signals <-chan os.Signal, stop func()) {
+func listenForSignals(bool) (signals <-chan os.Signal, stop func()) {
 	c := make(chan os.Signal, 8)
 	signal.Notify(c, os.Interrupt, syscall.SIGTERM)
 	return c, func() { signal.Stop(c) }
