@@ -22,7 +22,7 @@ import (
 
 // replayedBy sets the middleware that validates.
 func (v *observing) replayedBy(m middleware.Middleware) {
-	v.pipeline.replayer = newReplayer(v.pipeline.settings, m)
+	v.pipeline.replayer = newReplayer(v.pipeline.settings, nil, m)
 }
 
 // before runs f before a response is validated.
@@ -190,7 +190,7 @@ func (s *copies) copyOf(body string) *copied {
 // validating is a pipeline whose validation takes a time, or until its context
 // ends.
 func validating(to observer, took time.Duration) *pipeline {
-	return &pipeline{observers: []observer{to}, replayer: newReplayer(Settings{}, func(next middleware.ModelCall) middleware.ModelCall {
+	return &pipeline{observers: []observer{to}, replayer: newReplayer(Settings{}, nil, func(next middleware.ModelCall) middleware.ModelCall {
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 			select {
 			case <-time.After(took):

@@ -58,6 +58,9 @@ type Options struct {
 	Logger         *slog.Logger
 	MeterProvider  metric.MeterProvider // nil means no metrics
 	TracerProvider trace.TracerProvider // nil means no spans
+	// Decoders decompress requests, by their Content-Encoding, beside gzip. See
+	// transport.Options.Decoders.
+	Decoders map[string]transport.Decoder
 	// Metrics serves /_toolmend/metrics, as the exporter of MeterProvider does.
 	// nil means that there is no such page.
 	Metrics http.Handler

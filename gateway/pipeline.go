@@ -2,6 +2,9 @@ package gateway
 
 import (
 	"cmp"
+	"compress/gzip"
+	"io"
+	"maps"
 	"net/http"
 	"net/url"
 
@@ -45,7 +48,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		stack = append(stack, tracing.NewAttempt(spans))
 	}
 	o := s.transport()
-	o.Base, o.Figures, o.IDs = base, true, &g.ids
+	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
 	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers}
 }
 
@@ -62,8 +65,15 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 			}
 			refuse(w, r, status, code, message)
 		})),
-		replayer: newReplayer(s, argsvalidate.New(enforced.validator(u.ToolRules))),
+		replayer: newReplayer(s, g.decoders(), argsvalidate.New(enforced.validator(u.ToolRules))),
 	}
+}
+
+// decoders returns Options.Decoders and the one for gzip.
+func (g *Gateway) decoders() map[string]transport.Decoder {
+	all := map[string]transport.Decoder{"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }}
+	maps.Copy(all, g.options.Decoders)
+	return all
 }
 
 // ServeHTTP is part of http.Handler.

@@ -32,10 +32,10 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 // newReplayer returns the Transport through which observed exchanges are
 // replayed. It does with an answer what the mode Enforce does, up to the second
 // model call.
-func newReplayer(s Settings, validate middleware.Middleware) *transport.Transport {
+func newReplayer(s Settings, decoders map[string]transport.Decoder, validate middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport()
-	o.Hold, o.KeepAlive = true, transport.NoKeepAlive
+	o.Hold, o.KeepAlive, o.Decoders = true, transport.NoKeepAlive, decoders
 	o.CleanHistory = transport.CleanNever // what the provider refused is not sent again
 	return transport.New(o, captured, validate)
 }

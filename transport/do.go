@@ -22,14 +22,22 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 		return next(req)
 	}
 	if !t.mayChange(req) {
-		return t.passed(req, req, next)
+		return t.opaque(req, req, next)
 	}
 	body, rest, err := t.take(req)
 	if err != nil {
 		return nil, err
 	}
 	if rest != nil {
-		return t.passed(req, again(req, rest), next)
+		return t.opaque(req, again(req, rest), next)
+	}
+	original := req
+	sent := body
+	if decode := t.decoder(req); decode != nil {
+		if body, err = inflated(decode, sent, t.options.MaxBody); err != nil {
+			return t.opaque(req, again(req, io.NopCloser(bytes.NewReader(sent))), next)
+		}
+		req = uncompressed(req)
 	}
 	for _, c := range t.options.Codecs {
 		if !c.Match(req.URL.Path, body) {
@@ -48,7 +56,46 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 		note(req, c)
 		return t.refused(req, c), nil
 	}
-	return t.passed(req, again(req, io.NopCloser(bytes.NewReader(body))), next)
+	return t.passed(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
+}
+
+// opaque responds to a request whose body cannot be read. A Handler refuses it:
+// a client must not be able to turn validation off.
+func (t *Transport) opaque(req, out *http.Request, next next) (*http.Response, error) {
+	if !isProxied(req) || t.options.PassUnreadable {
+		return t.passed(req, out, next)
+	}
+	c := t.codecOf(req)
+	note(req, c)
+	return t.raised(req, c, errBody), nil
+}
+
+// decoder returns what decompresses the body of req, or nil.
+func (t *Transport) decoder(req *http.Request) Decoder {
+	return t.options.Decoders[strings.ToLower(strings.TrimSpace(req.Header.Get("Content-Encoding")))]
+}
+
+// inflated returns body decompressed. More than most bytes are an error.
+func inflated(decode Decoder, body []byte, most int64) ([]byte, error) {
+	r, err := decode(bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(plain)) > most {
+		err = errBody
+	}
+	return plain, err
+}
+
+// uncompressed returns req without the headers that belong to a compressed body.
+func uncompressed(req *http.Request) *http.Request {
+	out := req.WithContext(req.Context())
+	out.Header = req.Header.Clone()
+	for _, k := range append([]string{"Content-Encoding"}, digests...) {
+		out.Header.Del(k)
+	}
+	return out
 }
 
 // disguised returns the codec of a request that offers tools only to lenient
@@ -116,7 +163,7 @@ func (t *Transport) mayChange(req *http.Request) bool {
 		return false
 	}
 	encoding := req.Header.Get("Content-Encoding")
-	return encoding == "" || strings.EqualFold(encoding, "identity")
+	return encoding == "" || strings.EqualFold(encoding, "identity") || t.decoder(req) != nil
 }
 
 // signed reports whether the request carries a signature or a digest of its

@@ -7,10 +7,11 @@
 // A request is a model call if its path and its body are those of a format in
 // package wire. It goes through the chain. The client sees one call and one
 // response, however often the chain calls the model. Other requests pass
-// through unchanged, byte for byte. So do model calls whose body must not be
-// modified: compressed bodies, bodies of more than MaxBody bytes and, except
-// in a Handler, signed or digested bodies. The responses to such calls are
-// marked as unchecked.
+// through unchanged, byte for byte. So do model calls whose body cannot be read
+// or must not be modified: bodies in an encoding without a Decoder, bodies of more
+// than MaxBody bytes, and signed or digested bodies. The responses to such calls
+// are marked as unchecked. A Handler validates signed and digested requests too,
+// and refuses those that it cannot read.
 //
 // # Answers
 //
@@ -120,6 +121,7 @@ package transport
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
@@ -165,6 +167,11 @@ type Options struct {
 	// documentation of the package. Several Transports may share one. nil means
 	// one of its own.
 	IDs *IDs
+	// Decoders decompress the bodies of model calls, by the Content-Encoding in
+	// lower case. The provider gets such a body decompressed. A Handler refuses
+	// bodies that it cannot read, unless PassUnreadable is set; everywhere else
+	// they bypass the chain.
+	Decoders map[string]Decoder
 	// Base sends the requests of a Handler. It must not follow redirects. nil
 	// means http.DefaultTransport.
 	Base http.RoundTripper
@@ -174,6 +181,9 @@ type Options struct {
 	// Without PassUnreadable the client gets an error.
 	PassUnreadable bool
 }
+
+// Decoder returns a reader of the decompressed bytes of r.
+type Decoder func(r io.Reader) (io.Reader, error)
 
 // maxBody is the largest body that the codecs read.
 const maxBody = 64 << 20

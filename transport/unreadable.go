@@ -142,9 +142,16 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 // refused responds to a request for codec c that cannot be read and may offer
 // tools, because its response could not be validated.
 func (t *Transport) refused(req *http.Request, c wire.Codec) *http.Response {
-	s := &step{t: t, req: req, codec: c}
-	return s.raised(errRequest)
+	return t.raised(req, c, errRequest)
 }
+
+// raised returns the response for an error before the chain.
+func (t *Transport) raised(req *http.Request, c wire.Codec, err error) *http.Response {
+	return (&step{t: t, req: req, codec: c}).raised(err)
+}
+
+// errBody is the error of a Handler for a body that it cannot read.
+var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
 var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 

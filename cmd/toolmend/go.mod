@@ -3,6 +3,7 @@ module github.com/toolmend/toolmend/cmd/toolmend
 go 1.26.0
 
 require (
+	github.com/klauspost/compress v1.20.3
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/prometheus/client_golang v1.25.0
 	github.com/stretchr/testify v1.12.1

@@ -91,7 +91,7 @@ func exports(signal string) bool {
 
 // options returns the options of a gateway that reports to t.
 func (t *telemetry) options(log *slog.Logger) gateway.Options {
-	o := gateway.Options{Logger: log, MeterProvider: t.meters, Metrics: t.page}
+	o := gateway.Options{Logger: log, MeterProvider: t.meters, Metrics: t.page, Decoders: decoders}
 	if t.tracers != nil {
 		o.TracerProvider = t.tracers
 	}
