@@ -1,0 +1,162 @@
+package rescue
+
+import "strings"
+
+// gpt-oss writes an answer as messages. A header names the channel, and the
+// recipient of a call:
+//
+//	<|channel|>analysis<|message|>I need the weather.<|end|>
+//	<|start|>assistant<|channel|>commentary to=functions.get_weather <|constrain|>json<|message|>{"city": "Oslo"}<|call|>
+//
+// The recipient may also stand behind the role: <|start|>assistant
+// to=functions.get_weather<|channel|>commentary. The prompt may have ended in
+// the role.
+//
+// Source: docs/format.md of openai/harmony.
+const (
+	harmonyStart     = "<|start|>"
+	harmonyChannel   = "<|channel|>"
+	harmonyBody      = "<|message|>"
+	harmonyRecipient = "to=functions."
+)
+
+// harmonyEnds are the tokens that end a message.
+var harmonyEnds = []string{"<|end|>", "<|call|>", "<|return|>"}
+
+// readHarmony reads all messages from the first one on. Messages in the channel
+// analysis are reasoning, others without a recipient are text. If there is no
+// call, the messages stay as they are.
+func readHarmony(s *source, at int) reading {
+	r := reading{verdict: whole, end: len(s.text)}
+	var text, thought strings.Builder
+	i := at
+	for s.space(i) < len(s.text) {
+		m := s.harmonyMessage(i)
+		switch {
+		case m.verdict == more && len(r.calls) > 0 && s.final && s.cut:
+			r.half, m.end = true, len(s.text)
+		case m.verdict == more:
+			return waiting(m.named || len(r.calls) > 0)
+		case m.verdict == notCall && len(r.calls) > 0:
+			return brokenBy("unreadable", "a message beside the call cannot be read")
+		case m.verdict == notCall:
+			return reading{verdict: whole, end: len(s.text), text: s.text[at:]}
+		case m.verdict == broken:
+			return m
+		}
+		text.WriteString(m.text)
+		thought.WriteString(m.thought)
+		r.calls, i = append(r.calls, m.calls...), m.end
+	}
+	switch {
+	case !s.final:
+		return waiting(len(r.calls) > 0)
+	case len(r.calls) == 0:
+		r.text = s.text[at:]
+	default:
+		r.text, r.thought = text.String(), thought.String()
+	}
+	return r
+}
+
+// harmonyMessage reads one message.
+func (s *source) harmonyMessage(i int) reading {
+	header, body, v := s.harmonyHeader(i)
+	channel, to, isCall := harmonyFields(header)
+	switch {
+	case v == more && s.final && !isCall:
+		return reading{verdict: whole, end: len(s.text)} // a header without a message says nothing
+	case v != whole:
+		return reading{verdict: v, named: isCall}
+	case !isCall:
+		end, after, v := s.harmonyText(body)
+		r := reading{verdict: v, end: after}
+		if channel == "analysis" {
+			r.thought = s.text[body:max(end, body)]
+		} else {
+			r.text = s.text[body:max(end, body)]
+		}
+		return r
+	}
+	name, ok := s.tools.find(to)
+	if !ok {
+		return reading{verdict: broken, issue: unknown(to)}
+	}
+	r := s.callWith(name, s.space(body), i)
+	if r.verdict != whole {
+		return r
+	}
+	next := s.space(r.end)
+	n, v := s.either(next, append(harmonyEnds, harmonyStart)...)
+	switch {
+	case v == whole && n < len(harmonyEnds):
+		r.end = next + len(harmonyEnds[n])
+	case v == more && next < len(s.text) && !s.final:
+		return waiting(true)
+	case v != whole && next < len(s.text):
+		return brokenBy("unreadable", "text follows the arguments")
+	}
+	return r
+}
+
+// harmonyHeader reads a header up to its message.
+func (s *source) harmonyHeader(i int) (header string, body int, v verdict) {
+	i = s.space(i)
+	window := s.text[i:min(len(s.text), i+2*maxName)]
+	at := strings.Index(window, harmonyBody)
+	if at < 0 {
+		if i+len(window) == len(s.text) {
+			return window, 0, more
+		}
+		return "", 0, notCall
+	}
+	header = window[:at]
+	for _, end := range harmonyEnds {
+		if strings.Contains(header, end) {
+			return "", 0, notCall
+		}
+	}
+	if strings.Count(header, harmonyChannel) > 1 || strings.Count(header, harmonyStart) > 1 {
+		return "", 0, notCall
+	}
+	return header, i + at + len(harmonyBody), whole
+}
+
+// harmonyFields returns the channel and the recipient of a header.
+func harmonyFields(header string) (channel, to string, hasRecipient bool) {
+	word := func(text string) string {
+		if n := strings.IndexAny(text, " \t\r\n<"); n >= 0 {
+			return text[:n]
+		}
+		return text
+	}
+	if _, after, ok := strings.Cut(header, harmonyChannel); ok {
+		channel = word(after)
+	}
+	_, after, ok := strings.Cut(header, harmonyRecipient)
+	return channel, word(after), ok
+}
+
+// harmonyText returns where the text of a message ends: at an end token that the
+// next message or the end of the text follows.
+func (s *source) harmonyText(body int) (end, after int, v verdict) {
+	for at := body; ; at++ {
+		n := strings.Index(s.text[at:], "<|")
+		if n < 0 {
+			break
+		}
+		at += n
+		k, v := s.either(at, harmonyEnds...)
+		if v != whole {
+			continue
+		}
+		after := at + len(harmonyEnds[k])
+		if next := s.space(after); next == len(s.text) && s.final || next < len(s.text) && s.literal(next, harmonyStart) == whole {
+			return at, after, whole
+		}
+	}
+	if s.final {
+		return len(s.text), len(s.text), whole
+	}
+	return 0, 0, more
+}

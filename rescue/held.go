@@ -1,0 +1,151 @@
+package rescue
+
+import (
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Bounds on text that is held and may turn out not to be a call.
+const (
+	maxHeld     = 4 << 10 // bytes
+	maxHeldTime = 2 * time.Second
+)
+
+// held keeps events from a sink while their text may be a call. Events are passed
+// on whole and in order.
+type held struct {
+	sink  middleware.Sink
+	table *table
+	tools *tools
+
+	queue []middleware.Event
+	text  strings.Builder // all text of the attempt
+	sent  int             // bytes of text that the sink has
+	spoke bool            // the sink has an event of the attempt
+	step  int             // Event.Step
+	open  bool            // a tool call has arrived: nothing is held
+	think strings.Builder // all reasoning of the attempt
+	scan  *scanner
+	since time.Time // when the place at which the scanner waits was reached
+}
+
+func newHeld(sink middleware.Sink, t *table, tools *tools) *held {
+	return &held{sink: sink, table: t, tools: tools, scan: newScanner(t, tools)}
+}
+
+// event is the sink that the model gets.
+func (h *held) event(e middleware.Event) error {
+	switch {
+	case e.Kind == middleware.EventReset:
+		spoke := h.spoke
+		*h = *newHeld(h.sink, h.table, h.tools)
+		if spoke {
+			return h.sink(e)
+		}
+		return nil
+	case e.Kind == middleware.EventToolCall:
+		h.open = true
+	case e.Kind == middleware.EventText && !h.open:
+		h.step = e.Step
+		h.text.WriteString(e.Text)
+	case e.Kind == middleware.EventReasoning:
+		h.think.WriteString(e.Text)
+	}
+	h.queue = append(h.queue, e)
+	if h.open {
+		return h.release()
+	}
+	return h.advance()
+}
+
+// advance passes on the events whose text cannot belong to a call.
+func (h *held) advance() error {
+	h.scan.text = h.text.String()
+	at := h.scan.pos
+	h.scan.run()
+	if h.scan.pos != at || h.since.IsZero() {
+		h.since = time.Now()
+	}
+	for h.scan.waits && !h.scan.named && len(h.scan.pieces) == 0 && h.late() {
+		h.scan.pos++ // it is read as text, here
+		h.scan.waits, h.scan.again, h.scan.blank, h.since = false, 0, false, time.Now()
+		h.scan.run()
+	}
+	safe := h.scan.pos
+	switch {
+	case len(h.scan.pieces) > 0:
+		safe = h.scan.pieces[0].start
+	case h.scan.fault != nil && !h.late():
+		safe = h.scan.fault.start
+	}
+	if blank(h.scan.text[:safe]) {
+		safe = 0
+	}
+	return h.pass(safe)
+}
+
+// late reports whether the held text has reached a bound.
+func (h *held) late() bool {
+	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
+}
+
+// pass sends the events that end before safe.
+func (h *held) pass(safe int) error {
+	for len(h.queue) > 0 {
+		e := h.queue[0]
+		n := 0
+		if e.Kind == middleware.EventText {
+			n = len(e.Text)
+		}
+		if n > 0 && h.sent+n > safe {
+			return nil
+		}
+		h.queue = h.queue[1:]
+		h.sent += n
+		h.spoke = true
+		if err := h.sink(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release sends everything that is held.
+func (h *held) release() error { return h.pass(h.sent + h.text.Len() + 1<<30) }
+
+// replace sends what the sink lacks of a message whose calls were rescued. If the
+// sink has text that the message has not, EventReset and the message's text
+// come first.
+func (h *held) replace(m middleware.Message) error {
+	if h.text.Len()+h.think.Len() == 0 {
+		return h.release() // the model did not stream
+	}
+	text, has := m.Text(), h.text.String()[:h.sent]
+	var events []middleware.Event
+	for _, e := range h.queue {
+		if e.Kind != middleware.EventText {
+			events = append(events, e)
+		}
+	}
+	if rest, ok := strings.CutPrefix(text, has); ok && reasoning(m) == h.think.String() {
+		events = append(events, middleware.Event{Kind: middleware.EventText, Step: h.step, Text: rest})
+	} else {
+		events = []middleware.Event{{Kind: middleware.EventReasoning, Step: h.step, Text: reasoning(m)}, {Kind: middleware.EventText, Step: h.step, Text: text}}
+		if h.spoke {
+			if err := h.sink(middleware.Event{Kind: middleware.EventReset, Step: h.step}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range events {
+		if e.Text == "" && (e.Kind == middleware.EventText || e.Kind == middleware.EventReasoning) {
+			continue
+		}
+		if err := h.sink(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package rescue
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// rescued returns a copy of resp with the calls of f, and without their markup
+// in whole, the text of the parts of that kind.
+func (s *step) rescued(resp *middleware.Response, f found, whole string, kind middleware.PartKind) *middleware.Response {
+	out := *resp
+	out.Native, out.Message = nil, resp.Message.Clone()
+	m := &out.Message
+	m.Native, m.Role = nil, cmp.Or(m.Role, middleware.RoleAssistant)
+	text, thought := rest(f, whole)
+	m.Parts = nil
+	if thought != "" {
+		m.Parts = append(m.Parts, middleware.Part{Kind: middleware.PartReasoning, Text: thought})
+	}
+	for _, p := range resp.Message.Parts {
+		if p.Kind == kind {
+			if p.Native = nil; blank(text) {
+				continue
+			}
+			p.Text, text = text, ""
+		}
+		m.Parts = append(m.Parts, p)
+	}
+	next := newIDs(s.req.Messages)
+	for _, p := range f.pieces {
+		for _, c := range p.calls {
+			m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})
+		}
+	}
+	out.FinishReason, out.Report.Status = middleware.FinishToolCalls, middleware.Unchecked
+	return &out
+}
+
+// rest returns what is left of a text without its calls: what stands between
+// them, and the text and the reasoning inside of a markup.
+func rest(f found, whole string) (text, thought string) {
+	var b, t strings.Builder
+	at := 0
+	for _, p := range f.pieces {
+		b.WriteString(whole[at:p.start] + p.text)
+		t.WriteString(p.thought)
+		at = p.end
+	}
+	b.WriteString(whole[at:])
+	return b.String(), t.String()
+}
+
+// changes describes the pieces that were taken out, for the report.
+func changes(f found, whole string) []middleware.Change {
+	var all []middleware.Change
+	for _, p := range f.pieces {
+		var names []string
+		for _, c := range p.calls {
+			names = append(names, c.name)
+		}
+		all = append(all, middleware.Change{By: By + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
+	}
+	return all
+}
+
+// By starts Change.By of the changes that this package makes. The name of the
+// markup follows.
+const By = "rescue/"
+
+// newIDs returns a function that names calls by their place in the conversation.
+func newIDs(history []middleware.Message) func() string {
+	place, taken := 0, map[string]bool{}
+	for _, m := range history {
+		place += len(m.ToolCalls)
+		for _, c := range m.ToolCalls {
+			taken[c.ID] = true
+		}
+	}
+	return func() string {
+		place++
+		for n := place; ; n++ {
+			if id := "rescue_" + strconv.Itoa(n); !taken[id] {
+				taken[id] = true
+				return id
+			}
+		}
+	}
+}
+
+// reasoning returns the readable reasoning of a message.
+func reasoning(m middleware.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartReasoning {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
+}
+
+// blank reports whether there is nothing but white space in s.
+func blank(s string) bool { return strings.TrimSpace(s) == "" }

@@ -1,0 +1,274 @@
+package rescue
+
+import (
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// python reads calls that are written in Python, with keyword arguments that are
+// literals: get_weather(city="Oslo", days=3).
+type python struct {
+	*source
+	i     int
+	depth int
+}
+
+// maxDepth is the deepest nesting of a literal.
+const maxDepth = 64
+
+// call reads a call at i. The verdict is notCall if there is no call at all.
+func (p *python) call() (call, reading) {
+	from := p.i
+	for p.i < len(p.text) && p.i-from <= maxName && identifier(p.text[p.i]) {
+		p.i++
+	}
+	written := p.text[from:p.i]
+	if p.i == len(p.text) {
+		return call{}, waiting(false)
+	}
+	if written == "" || p.text[p.i] != '(' {
+		return call{}, reading{}
+	}
+	name, ok := p.tools.find(written)
+	if !ok { // Gemma calls its tools by a module, Llama its built-in ones by a method
+		name, ok = p.tools.find(strings.TrimSuffix(strings.TrimPrefix(written, "default_api."), ".call"))
+	}
+	p.i = p.space(p.i + 1)
+	var arguments object
+	for {
+		if p.i == len(p.text) {
+			return call{}, waiting(ok)
+		}
+		if p.text[p.i] == ')' {
+			break
+		}
+		start := p.i
+		for p.i < len(p.text) && p.i-start <= maxName && identifier(p.text[p.i]) {
+			p.i++
+		}
+		key := p.text[start:p.i]
+		p.i = p.space(p.i)
+		if p.i == len(p.text) {
+			return call{}, waiting(ok)
+		}
+		if p.text[p.i] != '=' || key == "" {
+			return call{}, brokenBy("unreadable", "an argument has no name")
+		}
+		p.i = p.space(p.i + 1)
+		value, v := p.literalValue()
+		if v == more {
+			return call{}, waiting(ok)
+		}
+		if v != whole {
+			return call{}, brokenBy("unreadable", "an argument is not a literal")
+		}
+		if !arguments.add(key, value) {
+			return call{}, brokenBy("ambiguous", "an argument occurs twice")
+		}
+		if v := p.comma(')'); v == more {
+			return call{}, waiting(ok)
+		} else if v == notCall {
+			return call{}, brokenBy("unreadable", "the arguments are not separated by commas")
+		}
+	}
+	p.i++
+	if !ok {
+		return call{}, reading{verdict: broken, issue: unknown(written)}
+	}
+	return call{name: name, arguments: arguments.text(), body: p.text[from:p.i]}, reading{verdict: whole}
+}
+
+// comma moves behind a comma, or to the closing byte.
+func (p *python) comma(closing byte) verdict {
+	p.i = p.space(p.i)
+	switch {
+	case p.i == len(p.text):
+		return more
+	case p.text[p.i] == ',':
+		p.i = p.space(p.i + 1)
+		return whole
+	case p.text[p.i] == closing:
+		return whole
+	}
+	return notCall
+}
+
+// words are the names of values in Python and in JSON.
+var words = []struct{ python, json string }{
+	{"True", "true"}, {"False", "false"}, {"None", "null"}, {"true", "true"}, {"false", "false"}, {"null", "null"},
+}
+
+// literalValue reads a literal at i, and returns it as JSON.
+func (p *python) literalValue() (string, verdict) {
+	if p.i == len(p.text) {
+		return "", more
+	}
+	if p.depth++; p.depth > maxDepth {
+		return "", broken
+	}
+	defer func() { p.depth-- }()
+	switch c := p.text[p.i]; {
+	case c == '"' || c == '\'':
+		return p.str(c)
+	case c == '[' || c == '(':
+		return p.list(map[byte]byte{'[': ']', '(': ')'}[c])
+	case c == '{':
+		return p.dict()
+	case c == '-' || c == '+' || c == '.' || c >= '0' && c <= '9':
+		return p.number()
+	}
+	for _, w := range words {
+		switch p.literal(p.i, w.python) {
+		case whole:
+			p.i += len(w.python)
+			return w.json, whole
+		case more:
+			return "", more
+		}
+	}
+	return "", broken
+}
+
+func (p *python) number() (string, verdict) {
+	from := p.i
+	for p.i < len(p.text) && strings.IndexByte("+-.eE_0123456789", p.text[p.i]) >= 0 {
+		p.i++
+	}
+	if p.i == len(p.text) {
+		return "", more
+	}
+	text := strings.ReplaceAll(p.text[from:p.i], "_", "")
+	if doc, err := rawjson.Parse(text, anySize); err == nil && doc.Root().Kind() == rawjson.Number {
+		return text, whole
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return "", broken
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64), whole
+}
+
+func (p *python) list(closing byte) (string, verdict) {
+	var b strings.Builder
+	b.WriteByte('[')
+	p.i = p.space(p.i + 1)
+	for n := 0; ; n++ {
+		if p.i == len(p.text) {
+			return "", more
+		}
+		if p.text[p.i] == closing {
+			p.i++
+			b.WriteByte(']')
+			return b.String(), whole
+		}
+		if n > 0 {
+			b.WriteString(", ")
+		}
+		value, v := p.literalValue()
+		if v == whole {
+			b.WriteString(value)
+			v = p.comma(closing)
+		}
+		if v != whole {
+			return "", v
+		}
+	}
+}
+
+func (p *python) dict() (string, verdict) {
+	var o object
+	p.i = p.space(p.i + 1)
+	for {
+		if p.i == len(p.text) {
+			return "", more
+		}
+		if p.text[p.i] == '}' {
+			p.i++
+			return o.text(), whole
+		}
+		if c := p.text[p.i]; c != '"' && c != '\'' {
+			return "", broken
+		}
+		key, v := p.str(p.text[p.i])
+		if v != whole {
+			return "", v
+		}
+		if p.i = p.space(p.i); p.i == len(p.text) {
+			return "", more
+		}
+		if p.text[p.i] != ':' {
+			return "", broken
+		}
+		p.i = p.space(p.i + 1)
+		value, v := p.literalValue()
+		if v != whole {
+			return "", v
+		}
+		doc, err := rawjson.Parse(key, anySize)
+		if err != nil || !o.add(doc.Root().Str(), value) {
+			return "", broken
+		}
+		if v := p.comma('}'); v != whole {
+			return "", v
+		}
+	}
+}
+
+// str reads a string, and returns it as JSON.
+func (p *python) str(quote byte) (string, verdict) {
+	end := string(quote)
+	if strings.HasPrefix(p.text[p.i:], strings.Repeat(end, 3)) {
+		end = strings.Repeat(end, 3)
+	}
+	p.i += len(end)
+	var b strings.Builder
+	for p.i < len(p.text) {
+		switch c := p.text[p.i]; {
+		case strings.HasPrefix(p.text[p.i:], end):
+			p.i += len(end)
+			return rawjson.Quote(b.String()), whole
+		case c == '\n' && len(end) == 1:
+			return "", broken
+		case c != '\\':
+			b.WriteByte(c)
+			p.i++
+		default:
+			if v := p.escape(&b); v != whole {
+				return "", v
+			}
+		}
+	}
+	return "", more
+}
+
+// escapes are those of one letter.
+var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'b': "\b", 'f': "\f", 'a': "\a", 'v': "\v", '0': "\x00", '\n': ""}
+
+func (p *python) escape(b *strings.Builder) verdict {
+	if p.i+1 == len(p.text) {
+		return more
+	}
+	c := p.text[p.i+1]
+	if digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[c]; digits > 0 {
+		if p.i+2+digits > len(p.text) {
+			return more
+		}
+		n, err := strconv.ParseUint(p.text[p.i+2:p.i+2+digits], 16, 32)
+		if err != nil || n > utf8.MaxRune {
+			return broken
+		}
+		b.WriteRune(rune(n))
+		p.i += 2 + digits
+		return whole
+	}
+	if text, ok := escapes[c]; ok {
+		b.WriteString(text)
+	} else {
+		b.WriteString(p.text[p.i : p.i+2])
+	}
+	p.i += 2
+	return whole
+}

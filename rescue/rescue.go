@@ -1,0 +1,192 @@
+// Package rescue reads tool calls that a model wrote as text in its own
+// markup, and makes them tool calls.
+//
+//	call := middleware.Chain(
+//		argsvalidate.New(argsvalidate.Options{}),
+//		rescue.New(rescue.Options{}),
+//		retry.New(retry.Options{}),
+//	)(model) // a model with tools, behind a server that loses some of its calls
+//
+// Open models write a call as text: <tool_call>{"name": …}</tool_call>. The
+// server has to parse it. If the server fails to, the call arrives in the text
+// of the answer, and an agent shows the markup to its user or stops. The
+// middleware reads such a text again, with stricter rules than a server: it
+// prefers to ask the model once more over a call that the model may not have
+// meant. Models that have no tool calls at all need package textcall instead.
+//
+// # What is a call
+//
+// The middleware reads a text only if the request offers function tools and
+// the response has no tool call. Text becomes a call if all of these are true:
+//
+//   - it is complete markup of one of [Markups], with one possible reading;
+//   - it names an offered tool, or exactly one offered tool is meant (mend.Name);
+//   - its arguments are a whole JSON object, or can be written as one;
+//   - it does not stand in a code block, between backticks, behind a quotation
+//     mark, in a quotation or behind words such as "for example";
+//   - it is not in the model's reasoning. There is one exception: the answer
+//     has no text, and the call is the last thing in the reasoning;
+//   - it does not stand in the request. A web page or a file that holds a call
+//     must not be able to make it. Messages of the assistant do not count;
+//   - its tool is not marked as destructive, unless Options.AllowDestructive
+//     is set.
+//
+// [JSONBlock], and the JSON and Python forms of [Llama] without a control
+// token, count only if they are the whole text.
+//
+// # What happens to the rest
+//
+// Text before and behind a call stays as it is. An answer that holds a call
+// which is not certain is sent back to the model once, with a user message that
+// says why. The issue in the report has one of these codes:
+//
+//   - truncated: the length limit cut the call;
+//   - incomplete: the text ends inside the call, for another reason;
+//   - unreadable: the markup, or the arguments in it, cannot be read;
+//   - ambiguous: there are several ways to read it, or several markups in use;
+//   - unknown_tool: no offered tool has the name;
+//   - uncertain: the call may be an example;
+//   - destructive: the tool is destructive.
+//
+// A text that stands in the request is passed on without that, because the
+// model may be quoting it. If the length limit cut the last of several calls,
+// the calls before it are returned.
+//
+// # Streams
+//
+// Text that cannot begin a call is passed to the sink at once. Text that may
+// begin one is held until that is decided, and at most 4 KiB of it, or 2 s
+// until the next piece arrives. A call of an offered tool is held to its end. If a
+// call is found in text that the sink has, EventReset is sent, and the text
+// without the call follows. The result does not depend on how the text was split.
+package rescue
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Markup is a form in which a family of models writes tool calls.
+type Markup string
+
+// The markups.
+const (
+	// Hermes is JSON between <tool_call> tags: Hermes, Qwen 2.5, Qwen 3.
+	Hermes Markup = "hermes"
+	// Qwen3Coder is XML in <function=…> and <parameter=…>: Qwen3-Coder, Qwen 3.5 and later.
+	Qwen3Coder Markup = "qwen3-coder"
+	// GLM is XML in <arg_key> and <arg_value>: GLM 4.5 and later.
+	GLM Markup = "glm"
+	// Mistral is JSON behind [TOOL_CALLS].
+	Mistral Markup = "mistral"
+	// DeepSeek is the tokens of V3, R1 and V3.1, and the XML of V3.2 and later.
+	DeepSeek Markup = "deepseek"
+	// Harmony is the channels of gpt-oss.
+	Harmony Markup = "harmony"
+	// Kimi is the sections of Kimi K2.
+	Kimi Markup = "kimi"
+	// Llama is the JSON, the Python and the tags of Llama 3 and 4.
+	Llama Markup = "llama"
+	// Gemma is tool_code of Gemma 3, and the tokens of FunctionGemma and Gemma 4.
+	Gemma Markup = "gemma"
+	// JSONBlock is one code block with a JSON object that has a name and
+	// arguments.
+	JSONBlock Markup = "json"
+)
+
+// Markups returns all markups.
+func Markups() []Markup {
+	var all []Markup
+	for _, r := range readers {
+		if !slices.Contains(all, r.markup) {
+			all = append(all, r.markup)
+		}
+	}
+	return all
+}
+
+// Options configure New. The zero value reads every markup and re-asks once.
+type Options struct {
+	// Markups are the markups to read; nil means all of them.
+	Markups []Markup
+	// MaxAttempts limits the model calls of a step, the first one included. 0
+	// means 2; 1 turns re-asks off.
+	MaxAttempts int
+	// AllowDestructive makes calls to tools that are marked as destructive too.
+	// Without it the model is asked to call such a tool properly.
+	AllowDestructive bool
+}
+
+// Bounds of Options.
+const (
+	defaultMaxAttempts = 2
+	mostAttempts       = 1000
+)
+
+// withDefaults returns o with its zero fields filled in.
+func (o Options) withDefaults() Options {
+	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
+	if o.Markups == nil {
+		o.Markups = Markups()
+	}
+	return o
+}
+
+// Validate returns the first invalid field as an error, or nil. Use it for
+// options read from a file or a flag: New panics with the same error.
+func (o Options) Validate() error {
+	all := Markups()
+	for _, m := range o.Markups {
+		if !slices.Contains(all, m) {
+			return fmt.Errorf("rescue: Markups: must be among %v, got %q", all, m)
+		}
+	}
+	if o.MaxAttempts < 0 || o.MaxAttempts > mostAttempts {
+		return fmt.Errorf("rescue: MaxAttempts: must be 0 to %d, got %d", mostAttempts, o.MaxAttempts)
+	}
+	return nil
+}
+
+// New returns the middleware. It panics if o.Validate fails. It is safe for
+// concurrent use.
+//
+// A rescued call has a new id, rescue_n for the n-th call of the conversation.
+// The response's finish reason is tool_calls, its status is unchecked, and
+// the Native of the response and of its message is nil. In the report, the
+// attempt has a Change for each piece of markup that was taken out of the
+// text: By is "rescue/" and the markup, Before is the piece, After the name of
+// its tools.
+//
+// If the last attempt still holds a call that is not certain, its response is
+// returned as the model sent it, and its status is invalid; but a text that
+// may be an example keeps its status.
+//
+// The error is that of the model call or of the sink, or that of a context
+// that ended between two attempts.
+//
+// Position: inside argsvalidate, which validates the rescued calls, and outside
+// retry. A middleware that reads the text of answers goes outside.
+func New(o Options) middleware.Middleware {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
+	o = o.withDefaults()
+	table := newTable(o.Markups)
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		if next == nil {
+			panic("rescue: New: the model call is nil")
+		}
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			tools := newTools(req)
+			if len(tools.names) == 0 {
+				return next(ctx, req)
+			}
+			s := &step{o: o, table: table, tools: tools, next: next, req: req, asked: req}
+			return s.run(ctx)
+		}
+	}
+}

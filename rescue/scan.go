@@ -1,0 +1,318 @@
+package rescue
+
+import (
+	"regexp"
+	"strings"
+)
+
+// scanner finds the calls in a text. The text may grow between two runs. Each
+// byte is read a bounded number of times: a reader that finds no call decides
+// that near its opener, and nothing behind any other opener is read twice.
+type scanner struct {
+	source
+	table *table
+
+	pos    int     // everything before is decided
+	again  int     // no reader is asked again before the text has this length
+	waits  bool    // the text at pos may become a call
+	named  bool    // and names an offered tool
+	pieces []piece // in order
+	fault  *fault  // the first call that cannot be made
+	stray  bool    // a closing mark stands outside of a call
+	begin  int     // of the answer, behind reasoning
+	blank  bool    // the answer up to pos is white space
+	think  string  // the mark that ends the reasoning at pos; "" outside
+	fence  int     // length of the fence of the code block at pos; 0 outside
+	inline int     // number of backticks around the code at pos; 0 outside
+
+	thoughts []piece // calls that end a reasoning
+}
+
+// piece is a part of the text that is read as calls.
+type piece struct {
+	reading
+	start  int
+	markup Markup
+}
+
+// fault is a call that cannot be made.
+type fault struct {
+	issue
+	start  int
+	markup Markup
+}
+
+func newScanner(t *table, tools *tools) *scanner {
+	return &scanner{source: source{tools: tools}, table: t, blank: true}
+}
+
+// run reads on until the end of the text, or to a place that cannot be decided
+// yet.
+func (s *scanner) run() {
+	if s.again > len(s.text) && !s.final {
+		return
+	}
+	s.waits, s.named, s.again = false, false, 0
+	for s.pos < len(s.text) && !s.waits {
+		c := s.text[s.pos]
+		if !s.table.stop[c] {
+			s.blank = s.blank && (c == ' ' || c == '\t' || c == '\r')
+			s.pos++
+			continue
+		}
+		if !s.thought() && !s.call() && !s.code() && !s.waits {
+			s.blank = s.blank && strings.IndexByte(" \t\r\n", c) >= 0
+			s.pos++
+		}
+	}
+}
+
+// thought handles the marks of reasoning. A closing mark makes everything
+// before it reasoning.
+func (s *scanner) thought() bool {
+	for _, p := range thinking {
+		if s.think == p.close || s.fence == 0 && s.inline == 0 {
+			switch s.literal(s.pos, p.close) {
+			case whole:
+				s.endThought(p.close)
+				return true
+			case more:
+				s.waits = !s.final
+			}
+		}
+		if s.blank && s.think == "" {
+			switch s.literal(s.pos, p.open) {
+			case whole:
+				s.think, s.blank = p.close, false
+				s.pos += len(p.open)
+				return true
+			case more:
+				s.waits = !s.final
+			}
+		}
+	}
+	return false
+}
+
+func (s *scanner) endThought(mark string) {
+	s.thoughts = nil
+	if n := len(s.pieces); n > 0 && s.fault == nil && s.space(s.pieces[n-1].end) == s.pos {
+		s.thoughts = s.pieces
+	}
+	s.pos += len(mark)
+	s.pieces, s.fault, s.stray, s.think, s.fence, s.inline = nil, nil, false, "", 0, 0
+	s.begin, s.blank = s.pos, true
+}
+
+// call reads a call at pos. It returns true if it moved on.
+func (s *scanner) call() bool {
+	if s.fence > 0 || s.inline > 0 {
+		return false
+	}
+	best, by, waits := reading{}, Markup(""), false
+	for _, r := range s.table.at[s.text[s.pos]] {
+		if r.first && !s.blank {
+			continue
+		}
+		v := s.literal(s.pos, r.opener)
+		if v == more && !s.final {
+			waits = true
+		}
+		if v != whole {
+			continue
+		}
+		if s.quoted() {
+			return false
+		}
+		if got := r.read(&s.source, s.pos); rank[got.verdict] > rank[best.verdict] {
+			got.named = got.named || best.named
+			best, by = got, r.markup
+		}
+	}
+	switch {
+	case best.verdict == whole:
+		s.take(piece{best, s.pos, by})
+		s.pos = best.end
+	case best.verdict == more && !s.final:
+		s.waits, s.named = true, best.named
+		if n := len(s.text) - s.pos; n > 256 {
+			s.again = s.pos + 2*n
+		}
+	case best.verdict == more && s.cut && len(s.pieces) > 0:
+		s.pieces[len(s.pieces)-1].half = true
+		s.take(piece{reading{end: len(s.text)}, s.pos, by})
+		s.jump()
+	case best.verdict == more:
+		s.fail(fault{s.unfinished(), s.pos, by})
+	case best.verdict == broken:
+		s.fail(fault{best.issue, s.pos, by})
+	case waits:
+		s.waits = true
+		return false
+	default:
+		s.closer()
+		return false
+	}
+	s.blank = false
+	return true
+}
+
+// rank orders the verdicts of several markups on one place.
+var rank = [...]int{notCall: 0, broken: 1, more: 2, whole: 3}
+
+func (s *scanner) take(p piece) { s.pieces = append(s.pieces, p) }
+
+// fail records a call that cannot be made. What follows is not read, because
+// it may be a part of that call.
+func (s *scanner) fail(f fault) {
+	if s.fault == nil {
+		s.fault = &f
+	}
+	s.jump()
+}
+
+// jump moves to the end of a reasoning, or else to the end of the text.
+func (s *scanner) jump() {
+	at := len(s.text)
+	for _, p := range thinking {
+		if n := strings.Index(s.text[s.pos:at], p.close); n >= 0 {
+			at = s.pos + n
+		}
+	}
+	s.pos, s.fence, s.inline = at, 0, 0
+}
+
+// closer notes a closing mark outside of a call.
+func (s *scanner) closer() {
+	for _, c := range closers {
+		s.stray = s.stray || strings.HasPrefix(s.text[s.pos:], c)
+	}
+}
+
+// unfinished is the issue of a text that ends inside a call.
+func (s *scanner) unfinished() issue {
+	if s.cut {
+		return issue{"truncated", "the message reached the length limit inside the call"}
+	}
+	return issue{"incomplete", "the message ends inside the call"}
+}
+
+// code follows code blocks and code between backticks. It returns true if it
+// moved on.
+func (s *scanner) code() bool {
+	if s.text[s.pos] == '\n' {
+		s.inline = 0
+		return false
+	}
+	if s.text[s.pos] != '`' {
+		return false
+	}
+	end := s.pos
+	for end < len(s.text) && s.text[end] == '`' {
+		end++
+	}
+	if end == len(s.text) && !s.final {
+		s.waits = true
+		return false
+	}
+	n := end - s.pos
+	begins := strings.TrimSpace(s.line()) == ""
+	switch {
+	case s.fence > 0 && begins && n >= s.fence:
+		s.fence = 0
+	case s.fence > 0:
+	case n >= 3 && begins:
+		s.fence = n
+	case s.inline == n:
+		s.inline = 0
+	case s.inline == 0:
+		s.inline = n
+	}
+	s.pos, s.blank = end, false
+	return true
+}
+
+// line returns what stands before pos on its line; of a long line, the last
+// part.
+func (s *scanner) line() string {
+	before := s.text[max(0, s.pos-maxName):s.pos]
+	return before[strings.LastIndexByte(before, '\n')+1:]
+}
+
+// quoted reports whether the text at pos is quoted: by a mark before it, as a
+// quotation in Markdown, or by its indent.
+func (s *scanner) quoted() bool {
+	line := s.line()
+	for _, mark := range []string{`"`, "'", "“", "‘", "«", "„"} {
+		if strings.HasSuffix(line, mark) {
+			return true
+		}
+	}
+	if strings.TrimSpace(line) == "" {
+		return strings.Contains(line, "    ") || strings.Contains(line, "\t")
+	}
+	return strings.HasPrefix(strings.TrimLeft(line, " "), ">")
+}
+
+// found is what a text holds.
+type found struct {
+	pieces []piece
+	fault  *fault
+}
+
+// maxCalls is the largest number of calls that are read in one text.
+const maxCalls = 128
+
+// finish reads to the end of a text that is complete.
+func (s *scanner) finish() found {
+	s.final = true
+	s.run()
+	f := found{s.pieces, s.fault}
+	if s.think != "" && !s.last() {
+		return found{}
+	}
+	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
+		f.pieces = s.thoughts
+	}
+	if f.fault != nil || len(f.pieces) == 0 {
+		return f
+	}
+	calls := 0
+	for _, p := range f.pieces {
+		if calls += len(p.calls); len(p.calls) > 0 && p.markup != f.pieces[0].markup {
+			return f.doubt("ambiguous", "it mixes two markups")
+		}
+	}
+	switch {
+	case calls == 0:
+		return found{}
+	case s.stray:
+		return f.doubt("ambiguous", "a closing mark is left over")
+	case calls > maxCalls:
+		return f.doubt("ambiguous", "it holds too many calls")
+	case s.shown(f.pieces[0].start):
+		return f.doubt("uncertain", "the call may be an example")
+	}
+	return f
+}
+
+// last reports whether the calls end the text.
+func (s *scanner) last() bool {
+	n := len(s.pieces)
+	return s.fault == nil && n > 0 && s.space(s.pieces[n-1].end) == len(s.text)
+}
+
+// doubt returns a fault at the first call.
+func (f found) doubt(code, what string) found {
+	return found{fault: &fault{issue{code, what}, f.pieces[0].start, f.pieces[0].markup}}
+}
+
+// introduces matches words that introduce an example.
+var introduces = regexp.MustCompile(`(?i)\b(examples?|e\.g|for instance|looks? like|such as|would (be|call|look|write)|syntax|placeholder)\b`)
+
+// shown reports whether the line before a call, or the part of its own line
+// before it, introduces an example.
+func (s *scanner) shown(at int) bool {
+	before := strings.TrimRight(s.text[max(s.begin, at-maxName):at], " \t\r\n")
+	return introduces.MatchString(before[strings.LastIndexByte(before, '\n')+1:])
+}

@@ -1,0 +1,152 @@
+package rescue
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/toolmend/toolmend/internal/run"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// step is one request on its way through the middleware.
+type step struct {
+	o     Options
+	table *table
+	tools *tools
+	next  middleware.ModelCall
+	req   *middleware.Request // the caller's request
+	asked *middleware.Request // with the failed turns appended
+	held  *held               // nil if the response is not streamed
+	tally middleware.Tally
+}
+
+func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+	if s.req.Sink != nil {
+		s.held = newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools)
+	}
+	for attempt := 1; ; attempt++ {
+		asked := *s.asked
+		if s.held != nil {
+			asked.Sink = s.held.event
+		}
+		resp, err := s.tally.Call(ctx, s.next, &asked)
+		if err != nil {
+			return s.tally.Finish(nil, err)
+		}
+		out, again := s.handle(resp, attempt)
+		if !again {
+			return s.finish(resp, out)
+		}
+		if ctx.Err() != nil {
+			return s.tally.Finish(nil, fmt.Errorf("rescue: ended before attempt %d: %w", attempt+1, run.ContextError(ctx)))
+		}
+	}
+}
+
+// readable reports whether a response may hold a lost call.
+func readable(resp *middleware.Response) bool {
+	return len(resp.Message.ToolCalls) == 0 && resp.FinishReason != middleware.FinishFilter &&
+		resp.Report.Status != middleware.Invalid && !resp.Message.Refused()
+}
+
+// handle reads a response. It returns the response with the calls in it, or the
+// response itself. If again is true, the model is asked once more.
+func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.Response, again bool) {
+	if !readable(resp) {
+		return resp, false
+	}
+	kind := middleware.PartText
+	f := s.find(resp, resp.Message.Text())
+	if thought := reasoning(resp.Message); blank(resp.Message.Text()) && thought != "" {
+		kind = middleware.PartReasoning
+		if f = s.find(resp, thought); f.fault != nil && f.fault.code != "truncated" || !ends(f, thought) {
+			f = found{}
+		}
+	}
+	if len(f.pieces) == 0 && f.fault == nil {
+		return resp, false
+	}
+	whole := resp.Message.Text()
+	if kind == middleware.PartReasoning {
+		whole = reasoning(resp.Message)
+	}
+	if stands(s.req, whole, f) {
+		s.tally.Note("rescue: a call in the text was not made, because it stands in the request")
+		return resp, false
+	}
+	if f.fault == nil && !s.o.AllowDestructive {
+		f = s.sparing(f)
+	}
+	if f.fault == nil {
+		out := s.rescued(resp, f, whole, kind)
+		s.tally.SetIssues(nil, changes(f, whole), nil)
+		return out, false
+	}
+	return s.refuse(resp, f.fault, attempt)
+}
+
+// find reads one text of a response.
+func (s *step) find(resp *middleware.Response, text string) found {
+	sc := newScanner(s.table, s.tools)
+	sc.text, sc.cut = text, resp.FinishReason == middleware.FinishLength
+	return sc.finish()
+}
+
+// ends reports whether the calls are the last thing in a text.
+func ends(f found, text string) bool {
+	if f.fault != nil {
+		return true
+	}
+	n := len(f.pieces)
+	return n > 0 && blank(text[f.pieces[n-1].end:])
+}
+
+// sparing turns a call to a destructive tool into a fault.
+func (s *step) sparing(f found) found {
+	for _, p := range f.pieces {
+		for _, c := range p.calls {
+			if s.tools.byName[c.name].Destructive {
+				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.markup}}
+			}
+		}
+	}
+	return f
+}
+
+// refuse asks the model once more, or returns the response as it is.
+func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
+	issues := []middleware.Issue{{Code: f.code, Message: string(f.markup) + ": " + f.what}}
+	if attempt < s.o.MaxAttempts {
+		reply := s.reply(f)
+		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
+		said := resp.Message.Text()
+		if blank(said) {
+			said = emptyText
+		}
+		s.asked = s.asked.With(middleware.Assistant(said), reply)
+		return nil, true
+	}
+	s.tally.SetIssues(issues, nil, nil)
+	if f.code == "uncertain" {
+		return resp, false
+	}
+	out := *resp
+	out.Report.Status = middleware.Invalid
+	return &out, false
+}
+
+// finish sends the rest of the stream and completes the report.
+func (s *step) finish(sent, out *middleware.Response) (*middleware.Response, error) {
+	if s.held != nil {
+		var err error
+		if len(out.Message.ToolCalls) > len(sent.Message.ToolCalls) {
+			err = s.held.replace(out.Message)
+		} else {
+			err = s.held.release()
+		}
+		if err != nil {
+			return s.tally.Finish(nil, err)
+		}
+	}
+	return s.tally.Finish(out, nil)
+}
