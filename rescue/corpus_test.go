@@ -147,20 +147,20 @@ func (f fixture) read(t require.TestingT, pieces []string) (*middleware.Response
 	req.Sink = shown.event
 	resp, err := rescue.New(rescue.Options{MaxAttempts: 1})(model)(context.Background(), req)
 	require.NoError(t, err)
-	return resp, shown.text
+	return resp, string(shown.text)
 }
 
 // screen is what a user sees of a stream.
-type screen struct{ text, thought string }
+type screen struct{ text, thought []byte }
 
 func (s *screen) event(e middleware.Event) error {
 	switch e.Kind {
 	case middleware.EventReset:
 		*s = screen{}
 	case middleware.EventText:
-		s.text += e.Text
+		s.text = append(s.text, e.Text...)
 	case middleware.EventReasoning:
-		s.thought += e.Text
+		s.thought = append(s.thought, e.Text...)
 	}
 	return nil
 }

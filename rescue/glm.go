@@ -23,11 +23,11 @@ const (
 func readGLM(s *source, at int) reading {
 	from := s.space(at + len(toolCallOpen))
 	i := from
-	for i < len(s.text) && i-from <= maxName && s.text[i] != '<' && s.text[i] != '\n' {
+	for i < len(s.text) && i-from <= maxName && identifier(s.text[i]) {
 		i++
 	}
-	written := strings.TrimSpace(s.text[from:i])
-	if strings.ContainsAny(written, "{}[]()\"'`:=,") || i-from > maxName {
+	written := s.text[from:i]
+	if i < len(s.text) && written == "" {
 		return reading{}
 	}
 	i = s.space(i)
@@ -80,17 +80,26 @@ func readGLM(s *source, at int) reading {
 }
 
 // glmLoose accepts a last value without its closing mark, where the call ends
-// and the text or another call follows.
+// and the text or another call of an offered tool follows.
 func (s *source) glmLoose(at int) verdict {
 	if v := s.literal(at, toolCallClose); v != whole {
 		return v
 	}
 	after := s.space(at + len(toolCallClose))
-	if after == len(s.text) {
-		if s.final {
-			return whole
-		}
-		return more
+	if after == len(s.text) && s.final {
+		return whole
 	}
-	return s.literal(after, toolCallOpen)
+	if v := s.literal(after, toolCallOpen); v != whole {
+		return v
+	}
+	from := after + len(toolCallOpen)
+	i := from
+	for i < len(s.text) && i-from <= maxName && identifier(s.text[i]) {
+		i++
+	}
+	_, v := s.either(s.space(i), argKeyOpen, toolCallClose)
+	if _, ok := s.tools.find(s.text[from:i]); v == whole && !ok {
+		return notCall
+	}
+	return v
 }

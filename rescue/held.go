@@ -74,6 +74,9 @@ func (h *held) advance() error {
 		h.scan.run()
 	}
 	safe := h.scan.pos
+	if h.scan.plain {
+		safe = len(h.scan.text)
+	}
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start

@@ -54,3 +54,30 @@ func readHermes(s *source, at int) reading {
 	}
 	return brokenBy("unreadable", "text follows the JSON before "+toolCallClose)
 }
+
+// readHermesTail reads an answer whose opening tag was lost: servers drop it as
+// a control token. The closing tag shows what it was.
+func readHermesTail(s *source, at int) reading {
+	v, end, ok := s.json(at)
+	if ok == more && begins(s.text[at:]) {
+		return waiting(s.tools.mentioned(s.text[at:]))
+	}
+	if ok != whole {
+		return reading{}
+	}
+	calls, wrong := s.tools.inJSON(v)
+	if wrong.code != "" {
+		return reading{}
+	}
+	end = s.space(end)
+	switch s.literal(end, toolCallClose) {
+	case more:
+		if s.final {
+			return reading{}
+		}
+		return waiting(true)
+	case notCall:
+		return reading{}
+	}
+	return reading{verdict: whole, end: end + len(toolCallClose), calls: calls}
+}

@@ -11,8 +11,8 @@ import (
 // escapes of JSON and of HTML do not count, so that a call in a web page or in
 // the JSON of a tool's result is found.
 //
-// The work is linear in the size of the request for each call; the number of
-// calls is limited.
+// For each call the work is linear in the size of the request. maxCalls limits
+// the number of calls.
 func stands(req *middleware.Request, whole string, f found) bool {
 	var wanted []string
 	for _, p := range f.pieces {
@@ -27,26 +27,37 @@ func stands(req *middleware.Request, whole string, f found) bool {
 		}
 	}
 	if f.fault != nil {
-		wanted = append(wanted, plain(whole[f.fault.start:]))
+		if begin := plain(whole[f.fault.inner:min(len(whole), f.fault.inner+1<<10)]); len(begin) >= minQuote {
+			wanted = append(wanted, begin[:min(len(begin), maxQuote)])
+		}
 	}
 	for _, m := range req.Messages {
 		if m.Role == middleware.RoleAssistant {
 			continue
 		}
+		var b strings.Builder // a call may be divided between two parts
 		for _, p := range m.Parts {
-			text := plain(p.Text)
+			b.WriteString(p.Text)
 			if p.Kind == middleware.PartMedia && strings.HasPrefix(p.MediaType, "text/") {
-				text += plain(string(p.Data))
+				b.Write(p.Data)
 			}
-			for _, w := range wanted {
-				if w != "" && strings.Contains(text, w) {
-					return true
-				}
+		}
+		text := plain(b.String())
+		for _, w := range wanted {
+			if w != "" && strings.Contains(text, w) {
+				return true
 			}
 		}
 	}
 	return false
 }
+
+// A call that cannot be made has no certain end. It stands in the request if its
+// beginning does, in bytes of plain text. Less than minQuote holds no argument.
+const (
+	minQuote = 24
+	maxQuote = 64
+)
 
 // entities are the escapes of HTML for the characters that markups use.
 var entities = strings.NewReplacer("&lt;", "<", "&gt;", ">", "&quot;", `"`, "&#34;", `"`, "&#39;", "'", "&apos;", "'", "&amp;", "&",

@@ -15,6 +15,7 @@ type scanner struct {
 	pos    int     // everything before is decided
 	again  int     // no reader is asked again before the text has this length
 	waits  bool    // the text at pos may become a call
+	plain  bool    // no: it waits only for the end of a mark
 	named  bool    // and names an offered tool
 	pieces []piece // in order
 	fault  *fault  // the first call that cannot be made
@@ -39,6 +40,7 @@ type piece struct {
 type fault struct {
 	issue
 	start  int
+	inner  int // the index behind the opener
 	markup Markup
 }
 
@@ -52,7 +54,7 @@ func (s *scanner) run() {
 	if s.again > len(s.text) && !s.final {
 		return
 	}
-	s.waits, s.named, s.again = false, false, 0
+	s.waits, s.named, s.plain, s.again = false, false, false, 0
 	for s.pos < len(s.text) && !s.waits {
 		c := s.text[s.pos]
 		if !s.table.stop[c] {
@@ -109,7 +111,7 @@ func (s *scanner) call() bool {
 	if s.fence > 0 || s.inline > 0 {
 		return false
 	}
-	best, by, waits := reading{}, Markup(""), false
+	best, by, waits := reading{}, reader{}, false
 	for _, r := range s.table.at[s.text[s.pos]] {
 		if r.first && !s.blank {
 			continue
@@ -126,12 +128,12 @@ func (s *scanner) call() bool {
 		}
 		if got := r.read(&s.source, s.pos); rank[got.verdict] > rank[best.verdict] {
 			got.named = got.named || best.named
-			best, by = got, r.markup
+			best, by = got, r
 		}
 	}
 	switch {
 	case best.verdict == whole:
-		s.take(piece{best, s.pos, by})
+		s.take(piece{best, s.pos, by.markup})
 		s.pos = best.end
 	case best.verdict == more && !s.final:
 		s.waits, s.named = true, best.named
@@ -140,12 +142,12 @@ func (s *scanner) call() bool {
 		}
 	case best.verdict == more && s.cut && len(s.pieces) > 0:
 		s.pieces[len(s.pieces)-1].half = true
-		s.take(piece{reading{end: len(s.text)}, s.pos, by})
+		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
 		s.jump()
 	case best.verdict == more:
-		s.fail(fault{s.unfinished(), s.pos, by})
+		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.opener), by.markup})
 	case best.verdict == broken:
-		s.fail(fault{best.issue, s.pos, by})
+		s.fail(fault{best.issue, s.pos, s.pos + len(by.opener), by.markup})
 	case waits:
 		s.waits = true
 		return false
@@ -211,12 +213,12 @@ func (s *scanner) code() bool {
 	for end < len(s.text) && s.text[end] == '`' {
 		end++
 	}
+	begins := strings.TrimSpace(s.line()) == ""
 	if end == len(s.text) && !s.final {
-		s.waits = true
+		s.waits, s.plain = true, !begins
 		return false
 	}
 	n := end - s.pos
-	begins := strings.TrimSpace(s.line()) == ""
 	switch {
 	case s.fence > 0 && begins && n >= s.fence:
 		s.fence = 0
@@ -277,15 +279,16 @@ func (s *scanner) finish() found {
 	if f.fault != nil || len(f.pieces) == 0 {
 		return f
 	}
-	calls := 0
+	calls, mixed := 0, false
 	for _, p := range f.pieces {
-		if calls += len(p.calls); len(p.calls) > 0 && p.markup != f.pieces[0].markup {
-			return f.doubt("ambiguous", "it mixes two markups")
-		}
+		calls += len(p.calls)
+		mixed = mixed || p.markup != f.pieces[0].markup
 	}
 	switch {
 	case calls == 0:
 		return found{}
+	case mixed:
+		return f.doubt("ambiguous", "it mixes two markups")
 	case s.stray:
 		return f.doubt("ambiguous", "a closing mark is left over")
 	case calls > maxCalls:
@@ -304,7 +307,8 @@ func (s *scanner) last() bool {
 
 // doubt returns a fault at the first call.
 func (f found) doubt(code, what string) found {
-	return found{fault: &fault{issue{code, what}, f.pieces[0].start, f.pieces[0].markup}}
+	p := f.pieces[0]
+	return found{fault: &fault{issue{code, what}, p.start, p.start, p.markup}}
 }
 
 // introduces matches words that introduce an example.
@@ -313,6 +317,6 @@ var introduces = regexp.MustCompile(`(?i)\b(examples?|e\.g|for instance|looks? l
 // shown reports whether the line before a call, or the part of its own line
 // before it, introduces an example.
 func (s *scanner) shown(at int) bool {
-	before := strings.TrimRight(s.text[max(s.begin, at-maxName):at], " \t\r\n")
+	before := strings.TrimRight(s.text[max(min(s.begin, at), at-maxName):at], " \t\r\n")
 	return introduces.MatchString(before[strings.LastIndexByte(before, '\n')+1:])
 }

@@ -120,24 +120,31 @@ func (s *source) until(i int, stop string) (found string, after int, v verdict) 
 // limited the text.
 var anySize = rawjson.Limits{Bytes: -1, AnyBytes: true}
 
-// json reads the JSON value at i. The verdict is broken if there is none.
+// json reads the object or the array at i. The verdict is broken if it is none.
+// The text is read in growing pieces, so that the work depends on the value and
+// not on what follows.
 func (s *source) json(i int) (v rawjson.Value, end int, _ verdict) {
-	text := s.text[i:]
-	doc, err := rawjson.Parse(text, anySize)
-	var bad *rawjson.Error
-	switch {
-	case err == nil:
-	case errors.As(err, &bad) && bad.Code == rawjson.Trailing && bad.Offset <= len(text):
-		if doc, err = rawjson.Parse(text[:bad.Offset], anySize); err != nil {
+	for size := 1 << 10; ; size *= 2 {
+		text := s.text[i:min(len(s.text), i+size)]
+		doc, err := rawjson.Parse(text, anySize)
+		var bad *rawjson.Error
+		if errors.As(err, &bad) && bad.Code == rawjson.Trailing {
+			doc, err = rawjson.Parse(text[:bad.Offset], anySize)
+		}
+		if err == nil {
+			_, n := doc.Root().Span()
+			return doc.Root(), i + n, whole
+		}
+		// A piece may end inside of an escape or a word.
+		cut := bad != nil && (bad.AtEnd || bad.Offset+len(`\uD83D\uDE00`) > len(text))
+		switch {
+		case i+size < len(s.text) && cut:
+		case bad != nil && bad.AtEnd:
+			return rawjson.Value{}, 0, more
+		default:
 			return rawjson.Value{}, 0, broken
 		}
-	case errors.As(err, &bad) && bad.AtEnd:
-		return rawjson.Value{}, 0, more
-	default:
-		return rawjson.Value{}, 0, broken
 	}
-	_, n := doc.Root().Span()
-	return doc.Root(), i + n, whole
 }
 
 // value returns where a raw value that starts at i ends. That is the first

@@ -106,7 +106,7 @@ func (s *step) sparing(f found) found {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			if s.tools.byName[c.name].Destructive {
-				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.markup}}
+				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
 			}
 		}
 	}

@@ -13,6 +13,7 @@ type reader struct {
 // readers are the readers of all markups. Several markups have the same opener.
 var readers = []reader{
 	{markup: Hermes, opener: toolCallOpen, read: readHermes},
+	{markup: Hermes, opener: "{", first: true, read: readHermesTail},
 	{markup: Qwen3Coder, opener: toolCallOpen, read: readQwenCoder},
 	{markup: Qwen3Coder, opener: functionOpen, read: readQwenCoder},
 	{markup: GLM, opener: toolCallOpen, read: readGLM},
