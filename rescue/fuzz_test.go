@@ -181,17 +181,17 @@ func TestRawValues(t *testing.T) {
 	}
 }
 
-// TestLinear: half a megabyte of anything takes a moment, in pieces. Quadratic work
+// TestLinear: 128 KiB of anything takes a moment, in pieces. Quadratic work
 // would take minutes.
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	repeated := append([]string{
 		`<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`, `<tool_call>{"a": "`, "<tool_call><function=get_weather><parameter=city>", "<function=get_weather><parameter=city></parameter>x",
 		"<tool_call>get_weather<arg_key>city</arg_key><arg_value></arg_value> ", "[TOOL_CALLS]get_time[ARGS]{}", "<|channel|>analysis<|message|>x<|end|>", "<|start|>assistant<|channel|>x<|message|>",
-		"</think><tool_call>{", "<function=get_weather>{\"a\":", "```tool_code\nget_time()\n", "<|tool_call>call:get_weather{a:{", "[get_weather(a=[[", "<|python_tag|>{\"name\":\"get_time\",\"parameters\":{}};",
+		"</think><tool_call>{", "[/THINK]<tool_call>{", "</think>{\"name\": \"", "</think>[get_time(", "<function=get_weather>{\"a\":", "```tool_code\nget_time()\n", "<|tool_call>call:get_weather{a:{", "[get_weather(a=[[", "<|python_tag|>{\"name\":\"get_time\",\"parameters\":{}};",
 	}, scraps...)
 	for _, r := range repeated {
-		text := strings.Repeat(r, 1<<19/len(r))
+		text := strings.Repeat(r, 1<<17/len(r))
 		var pieces []string
 		for at := 0; at < len(text); at += 64 {
 			pieces = append(pieces, text[at:min(len(text), at+64)])
@@ -199,7 +199,7 @@ func TestLinear(t *testing.T) {
 		start := time.Now()
 		resp, shown := run(t, text, pieces, middleware.FinishStop)
 		require.Equal(t, resp.Message.Text(), shown)
-		require.Less(t, time.Since(start), 20*time.Second, "%q", r)
+		require.Less(t, time.Since(start), 10*time.Second, "%q", r)
 	}
 }
 

@@ -22,6 +22,7 @@ type held struct {
 
 	queue []middleware.Event
 	text  strings.Builder // all text of the attempt
+	lead  int             // length of the white space that the text begins with
 	sent  int             // bytes of text that the sink has
 	spoke bool            // the sink has an event of the attempt
 	step  int             // Event.Step
@@ -68,23 +69,20 @@ func (h *held) advance() error {
 	if h.scan.pos != at || h.since.IsZero() {
 		h.since = time.Now()
 	}
-	for h.scan.waits && !h.scan.named && len(h.scan.pieces) == 0 && h.late() {
+	for h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0 && h.late() {
 		h.scan.pos++ // it is read as text, here
 		h.scan.waits, h.scan.again, h.scan.blank, h.since = false, 0, false, time.Now()
 		h.scan.run()
 	}
-	safe := h.scan.pos
-	if h.scan.plain {
-		safe = len(h.scan.text)
-	}
+	safe := max(h.scan.pos, h.scan.flows)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
 	case h.scan.fault != nil && !h.late():
 		safe = h.scan.fault.start
 	}
-	if blank(h.scan.text[:safe]) {
-		safe = 0
+	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
+		safe = 0 // a text of white space is no answer beside a call
 	}
 	return h.pass(safe)
 }

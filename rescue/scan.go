@@ -15,7 +15,7 @@ type scanner struct {
 	pos    int     // everything before is decided
 	again  int     // no reader is asked again before the text has this length
 	waits  bool    // the text at pos may become a call
-	plain  bool    // no: it waits only for the end of a mark
+	flows  int     // no text before this index can be a part of a call, although pos is before it
 	named  bool    // and names an offered tool
 	pieces []piece // in order
 	fault  *fault  // the first call that cannot be made
@@ -54,7 +54,7 @@ func (s *scanner) run() {
 	if s.again > len(s.text) && !s.final {
 		return
 	}
-	s.waits, s.named, s.plain, s.again = false, false, false, 0
+	s.waits, s.named, s.flows, s.again = false, false, 0, 0
 	for s.pos < len(s.text) && !s.waits {
 		c := s.text[s.pos]
 		if !s.table.stop[c] {
@@ -137,9 +137,7 @@ func (s *scanner) call() bool {
 		s.pos = best.end
 	case best.verdict == more && !s.final:
 		s.waits, s.named = true, best.named
-		if n := len(s.text) - s.pos; n > 256 {
-			s.again = s.pos + 2*n
-		}
+		s.later(len(s.text))
 	case best.verdict == more && s.cut && len(s.pieces) > 0:
 		s.pieces[len(s.pieces)-1].half = true
 		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
@@ -159,6 +157,14 @@ func (s *scanner) call() bool {
 	return true
 }
 
+// later puts off the next look at a long text that ends at end until it has
+// doubled, so that the work stays linear.
+func (s *scanner) later(end int) {
+	if n := end - s.pos; n > maxName {
+		s.again = s.pos + 2*n
+	}
+}
+
 // rank orders the verdicts of several markups on one place.
 var rank = [...]int{notCall: 0, broken: 1, more: 2, whole: 3}
 
@@ -175,13 +181,17 @@ func (s *scanner) fail(f fault) {
 
 // jump moves to the end of a reasoning, or else to the end of the text.
 func (s *scanner) jump() {
-	at := len(s.text)
-	for _, p := range thinking {
-		if n := strings.Index(s.text[s.pos:at], p.close); n >= 0 {
-			at = s.pos + n
+	s.fence, s.inline = 0, 0
+	for ; s.pos < len(s.text); s.pos++ {
+		if c := s.text[s.pos]; c != '<' && c != '[' {
+			continue
+		}
+		for _, p := range thinking {
+			if strings.HasPrefix(s.text[s.pos:], p.close) {
+				return
+			}
 		}
 	}
-	s.pos, s.fence, s.inline = at, 0, 0
 }
 
 // closer notes a closing mark outside of a call.
@@ -215,7 +225,10 @@ func (s *scanner) code() bool {
 	}
 	begins := strings.TrimSpace(s.line()) == ""
 	if end == len(s.text) && !s.final {
-		s.waits, s.plain = true, !begins
+		if s.waits = true; !begins {
+			s.flows = end
+		}
+		s.later(end)
 		return false
 	}
 	n := end - s.pos

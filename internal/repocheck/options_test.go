@@ -20,6 +20,7 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/strip"
 	"github.com/toolmend/toolmend/textcall"
@@ -51,6 +52,7 @@ func setups() []setup {
 			}
 		}},
 		{valid: middlewaretest.FaultOptions{}, build: func(o any) { middlewaretest.NewFaulty(1, o.(middlewaretest.FaultOptions)) }, named: []string{"AnswerAfter"}},
+		{valid: rescue.Options{}, build: func(o any) { rescue.New(o.(rescue.Options)) }},
 		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
 		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},
 		{valid: textcall.Options{}, build: func(o any) { textcall.New(o.(textcall.Options)) }},
