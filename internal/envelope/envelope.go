@@ -6,8 +6,8 @@
 // An answer starts as a well-formed one with one or two calls. Mutations then
 // change members on the path to those calls: duplicates, keys that differ only
 // in case, escaped keys, other types, another order, moved and repeated events,
-// further choices, copies of a call that disagree, and the framing of the
-// stream. The material of a mutation comes from an evil twin of the answer,
+// further choices, copies of a call that disagree, ids and indexes that calls
+// share or lack, and the framing of the stream, or one object in its place. The material of a mutation comes from an evil twin of the answer,
 // whose calls fail the schema.
 package envelope
 
@@ -90,15 +90,19 @@ func Uniform(seed ...byte) Draw {
 func (f Format) Hostile(draw Draw, stream bool) Exchange {
 	good, evil := calls(draw)
 	x := f.exchange(stream)
-	m := &mutator{draw: draw, good: f.trees(good, stream), evil: f.trees(evil, stream)}
+	streamed := stream && draw("one object", 8) > 0 // some servers answer with one object where a stream was asked for
+	if !streamed {
+		x.Kind = "application/json"
+	}
+	m := &mutator{draw: draw, good: f.trees(good, streamed), evil: f.trees(evil, streamed)}
 	m.stock = slices.Concat(m.evil, f.trees(evil, false))
 	for range draw("mutations", 4) {
 		m.mutate()
 	}
-	x.Body = m.cut(m.frame(f, stream))
+	x.Body = m.cut(m.frame(f, streamed))
 	if draw("asked twice", 6) == 0 {
-		first := &mutator{draw: func(string, int) int { return 0 }, good: f.trees(evil, stream)}
-		x.First = first.frame(f, stream)
+		first := &mutator{draw: func(string, int) int { return 0 }, good: f.trees(evil, streamed)}
+		x.First = first.frame(f, streamed)
 	}
 	x.dress(draw)
 	return x

@@ -22,6 +22,10 @@ func (m *mutator) mutate() {
 		m.mutateEvents()
 		return
 	}
+	if m.draw("of the names", 8) == 0 {
+		m.rename(pick(m.draw, "key", `"id"`, `"id"`, `"index"`, `"output_index"`))
+		return
+	}
 	var places []place
 	var lists []*node
 	for i, e := range m.good {
@@ -124,6 +128,37 @@ func (m *mutator) mutateObject(p place) {
 		m.move(p.object)
 	case 10:
 		p.object.members = append(p.object.members, member{`"vendor"`, m.odd()})
+	}
+}
+
+// rename gives whatever has one value of a key another value that the key has,
+// wherever it stands, so that two calls share an id; or it takes all members with
+// that key away.
+func (m *mutator) rename(key string) {
+	var values []string
+	m.each(func(o *node) {
+		if v := o.get(key); v != nil && v.open == 0 {
+			values = append(values, v.raw)
+		}
+	})
+	if len(values) == 0 {
+		return
+	}
+	old, by, away := values[m.draw("old name", len(values))], values[m.draw("new name", len(values))], m.draw("away", 4) == 0
+	m.each(func(o *node) {
+		o.members = slices.DeleteFunc(o.members, func(v member) bool { return away && v.key == key })
+		for _, v := range o.members {
+			if !away && v.value.open == 0 && v.value.raw == old {
+				v.value.raw = by
+			}
+		}
+	})
+}
+
+// each calls f for each object of the answer.
+func (m *mutator) each(f func(object *node)) {
+	for _, e := range m.good {
+		e.data.objects(nil, func(o, _ *node) { f(o) })
 	}
 }
 
