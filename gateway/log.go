@@ -16,14 +16,25 @@ func (l logger) observed(x *exchange) {
 	if x.status == "invalid" || x.err != nil {
 		level = slog.LevelWarn
 	}
+	var broken *transport.Panic
+	if errors.As(x.err, &broken) {
+		level = slog.LevelError
+	}
+	if !l.to.Enabled(context.Background(), level) {
+		return
+	}
 	usage, final := x.report.Usage(), x.final()
-	attrs := []slog.Attr{
+	attrs := append(make([]slog.Attr, 0, 20),
 		slog.String("upstream", x.upstream), slog.String("mode", string(x.mode)), slog.String("format", x.dialect),
 		slog.String("model", x.model()), slog.String("client", x.client), slog.Int("http_status", x.code),
 		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
-		slog.Any("repairs", x.repairs()), slog.Any("issues", x.issues()),
 		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
-		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output),
+		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
+	if n := x.repairs(); len(n) > 0 {
+		attrs = append(attrs, slog.Any("repairs", n))
+	}
+	if n := x.issues(); len(n) > 0 {
+		attrs = append(attrs, slog.Any("issues", n))
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", errorCode(x.err)))
@@ -37,9 +48,7 @@ func (l logger) observed(x *exchange) {
 	if x.dropped != "" {
 		attrs = append(attrs, slog.String("not_validated", x.dropped))
 	}
-	var broken *transport.Panic
-	if errors.As(x.err, &broken) {
-		level = slog.LevelError
+	if broken != nil {
 		attrs = append(attrs, slog.Any("panic", broken.Value), slog.String("stack", string(broken.Stack)))
 	}
 	for _, note := range x.report.Notes {

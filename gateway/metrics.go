@@ -44,25 +44,26 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	return &m, errors.Join(errs[:]...)
 }
 
-// where returns the labels that all counters of an exchange have.
-func (x *exchange) where() metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect)))
+// where returns the labels that all counters of an exchange have, and more.
+func (x *exchange) where(more ...attribute.KeyValue) metric.MeasurementOption {
+	all := append(make([]attribute.KeyValue, 0, 5), attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect))
+	return metric.WithAttributeSet(attribute.NewSet(append(all, more...)...))
 }
 
 func (m *metrics) observed(x *exchange) {
 	ctx := context.Background()
 	where := x.where()
-	m.requests.Add(ctx, 1, where, metric.WithAttributes(attribute.Int("http_status", x.code), attribute.String("status", x.status)))
+	m.requests.Add(ctx, 1, x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status)))
 	m.duration.Record(ctx, x.duration.Seconds(), where)
 	m.overhead.Record(ctx, x.overhead().Seconds(), where)
 	for rule, n := range x.repairs() {
-		m.repairs.Add(ctx, int64(n), where, metric.WithAttributes(attribute.String("rule", rule)))
+		m.repairs.Add(ctx, int64(n), x.where(attribute.String("rule", rule)))
 	}
 	for code, n := range x.issues() {
-		m.invalid.Add(ctx, int64(n), where, metric.WithAttributes(attribute.String("code", code)))
+		m.invalid.Add(ctx, int64(n), x.where(attribute.String("code", code)))
 	}
 	if x.would != "" {
-		m.outcomes.Add(ctx, 1, where, metric.WithAttributes(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))
+		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))
 	}
 	var broken *transport.Panic
 	if errors.As(x.err, &broken) {

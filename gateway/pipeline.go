@@ -8,6 +8,11 @@ import (
 	"net/http"
 	"net/url"
 
+	"go.opentelemetry.io/otel/metric"
+	meternoop "go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/trace"
+	tracenoop "go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -35,8 +40,11 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		return g.newObserving(u, to, s, base, slots, observers)
 	}
 	stack := []middleware.Middleware{captured}
-	spans := tracing.Options{TracerProvider: g.options.TracerProvider, MeterProvider: g.options.MeterProvider}
 	traced := g.options.TracerProvider != nil || g.options.MeterProvider != nil
+	spans := tracing.Options{ // to package tracing, nil means the global providers
+		TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
+		MeterProvider:  cmp.Or[metric.MeterProvider](g.options.MeterProvider, meternoop.NewMeterProvider()),
+	}
 	if traced {
 		stack = append(stack, tracing.New(spans))
 	}

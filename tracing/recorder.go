@@ -52,6 +52,13 @@ func newRecorder(o Options) *recorder {
 	return r
 }
 
+// silent reports whether there are no spans, because the TracerProvider is that
+// of the package noop.
+func (r *recorder) silent() bool {
+	_, ok := r.tracer.(noop.Tracer)
+	return ok
+}
+
 // running is a span between its start and its end. Its methods never panic.
 type running struct {
 	*recorder
@@ -70,6 +77,9 @@ var (
 // begin starts a span under ctx. If the tracer fails, ctx stays as it is.
 func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartOption, kvs ...attribute.KeyValue) running {
 	c := running{recorder: r, ctx: ctx, span: noop.Span{}, begun: time.Now()}
+	if r.silent() {
+		return c
+	}
 	guard("span start", func() {
 		child, span := r.tracer.Start(ctx, name, kind, trace.WithAttributes(kvs...))
 		if child == nil || span == nil {
@@ -84,6 +94,9 @@ func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartO
 // beginModel starts a span that is about the model of a request. The conventions
 // want these attributes at the start, where samplers see them.
 func (r *recorder) beginModel(ctx context.Context, name string, kind trace.SpanStartOption, req *middleware.Request, kvs ...attribute.KeyValue) running {
+	if r.silent() {
+		return r.begin(ctx, name, kind)
+	}
 	all := append(make([]attribute.KeyValue, 0, 3), kvs...)
 	all = append(all, attribute.String(providerName, r.provider))
 	if m := bounded(model(req), maxLabel); m != "" {
