@@ -199,7 +199,7 @@ func (f fixture) parts(m middleware.Message) (content, thought string) {
 			thought += p.Text
 		}
 	}
-	for _, mark := range [][2]string{{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<|channel>thought\n", "<channel|>"}} {
+	for _, mark := range [][2]string{{"<think>", "</think>"}, {"[THINK]", "[/THINK]"}, {"<|channel>thought\n", "<channel|>"}, {"<|open|>think<|sep|>", "<|close|>think<|sep|>"}} {
 		open := strings.HasSuffix(strings.TrimSpace(f.GenerationPrompt), mark[0])
 		if rest, ok := strings.CutPrefix(strings.TrimSpace(content), mark[0]); ok {
 			content, open = rest, true

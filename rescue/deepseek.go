@@ -27,7 +27,7 @@ func readDeepSeek(s *source, at int) reading {
 	for {
 		n, v := s.either(i, deepSeekCallOpen, deepSeekClose)
 		switch {
-		case v == more && len(calls) > 0 && s.ends(i):
+		case v == more && len(calls) > 0 && s.stops(i):
 			return reading{verdict: whole, end: i, calls: calls}
 		case v == more:
 			return s.rest(calls, false)

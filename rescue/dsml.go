@@ -1,7 +1,5 @@
 package rescue
 
-import "strings"
-
 // DeepSeek V3.2 and later write XML with a token before each name. A value is
 // raw text, or JSON with string="false":
 //
@@ -40,7 +38,7 @@ func readDSML(s *source, at int) reading {
 	for {
 		n, v := s.either(i, closing, invoke)
 		switch {
-		case v == more && len(calls) > 0 && s.ends(i):
+		case v == more && len(calls) > 0 && s.stops(i):
 			return reading{verdict: whole, end: i, calls: calls}
 		case v == more:
 			return s.rest(calls, false)
@@ -106,8 +104,11 @@ func (s *source) dsmlInvoke(from, i int, space string) (call, int, reading) {
 			return call{}, 0, waiting(true)
 		}
 		value, ok := quotedOr(s.text[after:end], form == 0)
-		if !ok || !arguments.add(key, value) {
-			return call{}, 0, brokenBy("unreadable", "the parameter "+strings.ToValidUTF8(key, "")+" is not JSON, or occurs twice")
+		if !ok {
+			return call{}, 0, brokenBy("unreadable", "a parameter is not JSON")
+		}
+		if wrong := s.tools.raw(&arguments, name, key, value); wrong.code != "" {
+			return call{}, 0, reading{verdict: broken, issue: wrong}
 		}
 		i = s.space(next)
 	}

@@ -3,6 +3,7 @@ package rescue_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,8 @@ var scraps = []string{
 	"<｜DSML｜function_calls>", `<｜DSML｜invoke name="get_weather">`, `<｜DSML｜parameter name="city" string="true">`, "</｜DSML｜parameter>", "</｜DSML｜invoke>", "</｜DSML｜function_calls>",
 	"<|channel|>commentary to=functions.get_time ", "<|message|>", "<|call|>", "<|end|>", "<|start|>assistant", "<|channel|>analysis", " to=functions.get_time<|channel|>commentary",
 	"<|tool_calls_section_begin|>", "<|tool_call_begin|>functions.get_time:0", "<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tool_calls_section_end|>",
+	"<|open|>response<|sep|>", "<|close|>response<|sep|>", "<|open|>tools<|sep|>", `<|open|>call tool="get_weather" index="1"<|sep|>`, `<|open|>argument key="city" type="string"<|sep|>`,
+	"<|close|>argument<|sep|>", "<|close|>call<|sep|>", "<|close|>tools<|sep|>", "<|close|>message<|sep|>", "<|close|>think<|sep|>",
 	"<|python_tag|>", "<|python_start|>", "<|python_end|>", "[get_time()]", "get_weather(city='Oslo')", "```tool_code\n", "print(", ")",
 	"<start_function_call>", "call:get_weather{", "city:<escape>Oslo<escape>}", "<end_function_call>", "<|tool_call>", `city:<|"|>`, `<|"|>}`, "<tool_call|>",
 	`{"name": "get_time", "arguments": {}}`, `{"name": "get_weather", "arguments": {"city": "O`, `slo"}}`, "{}", "{", "}", "[", "]", "<", "`", `"`, "\n", " ", "\n\n", "> ", "    ",
@@ -56,26 +59,24 @@ func holds(t require.TestingT, text string, resp *middleware.Response, shown str
 		require.Equal(t, text, resp.Message.Text())
 		return
 	}
-	rest, thought := text, ""
-	for _, p := range resp.Message.Parts {
-		if p.Kind == middleware.PartReasoning {
-			thought += p.Text
-		}
-	}
-	names := 0
+	left, names, wraps := len(text), 0, false
 	for _, c := range resp.Report.Attempts[0].Changes {
-		before, after, ok := strings.Cut(rest, c.Before)
-		require.True(t, ok, "taken out: %q", c.Before)
-		if !strings.HasSuffix(c.By, string(rescue.Harmony)) {
-			rest = before + after
-		}
+		require.Contains(t, text, c.Before)
+		left -= len(c.Before)
+		wraps = wraps || slices.Contains([]string{"rescue/harmony", "rescue/kimi"}, c.By) // the text may stand inside
 		if c.After != "" {
 			names += strings.Count(c.After, ", ") + 1
 		}
 	}
 	require.Equal(t, len(resp.Message.ToolCalls), names)
-	if thought == "" && !strings.Contains(resp.Report.Attempts[0].Changes[0].By, "harmony") && strings.TrimSpace(rest) != "" {
-		require.Equal(t, rest, resp.Message.Text())
+	if got := resp.Message.Text(); got != "" && !wraps {
+		require.Len(t, got, left)
+		at := 0
+		for _, b := range []byte(got) {
+			n := strings.IndexByte(text[at:], b)
+			require.GreaterOrEqual(t, n, 0, "%q is not left of %q", got, text)
+			at += n + 1
+		}
 	}
 	for _, c := range resp.Message.ToolCalls {
 		var object map[string]any
@@ -157,6 +158,9 @@ func TestRawValues(t *testing.T) {
 		},
 		"glm": func(c string) string {
 			return "<tool_call>write_file<arg_key>content</arg_key><arg_value>" + c + "</arg_value></tool_call>"
+		},
+		"kimi": func(c string) string {
+			return `<|open|>tools<|sep|><|open|>call tool="write_file" index="1"<|sep|><|open|>argument key="content" type="string"<|sep|>` + c + "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
 		},
 		"dsml": func(c string) string {
 			return "<｜DSML｜function_calls>\n<｜DSML｜invoke name=\"write_file\">\n<｜DSML｜parameter name=\"content\" string=\"true\">" + c + "</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>"

@@ -55,7 +55,7 @@ func readGemma(s *source, at int) reading {
 	case whole:
 		end += len(marks.close)
 	case more:
-		if !s.ends(end) {
+		if !s.stops(end) {
 			return waiting(true)
 		}
 	case notCall:

@@ -59,12 +59,12 @@ func readGLM(s *source, at int) reading {
 		}
 		after += len(argValueOpen)
 		end, i2, v := s.value(after, argValueClose, []string{argKeyOpen, toolCallClose}, s.glmLoose)
-		if v == more {
-			return waiting(true)
+		if v != whole {
+			return s.missing(v, twoEnds, true)
 		}
 		key = strings.TrimSpace(key)
-		if !arguments.add(key, s.tools.argument(name, key, s.text[after:end])) {
-			return brokenBy("ambiguous", "an argument occurs twice")
+		if wrong := s.tools.raw(&arguments, name, key, s.tools.argument(name, key, s.text[after:end])); wrong.code != "" {
+			return reading{verdict: broken, issue: wrong}
 		}
 		i = s.space(i2)
 		if n, v = s.either(i, toolCallClose, argKeyOpen); v != whole {
@@ -86,8 +86,8 @@ func (s *source) glmLoose(at int) verdict {
 		return v
 	}
 	after := s.space(at + len(toolCallClose))
-	if after == len(s.text) && s.final {
-		return whole
+	if after == len(s.text) {
+		return s.closes(at, argValueClose)
 	}
 	if v := s.literal(after, toolCallOpen); v != whole {
 		return v
@@ -101,5 +101,8 @@ func (s *source) glmLoose(at int) verdict {
 	if _, ok := s.tools.find(s.text[from:i]); v == whole && !ok {
 		return notCall
 	}
-	return v
+	if v != whole {
+		return v
+	}
+	return s.closes(at, argValueClose)
 }

@@ -19,7 +19,7 @@ func readHermes(s *source, at int) reading {
 	i := s.space(at + len(toolCallOpen))
 	for {
 		if i == len(s.text) {
-			if len(calls) > 0 && s.ends(i) {
+			if len(calls) > 0 && s.stops(i) {
 				return reading{verdict: whole, end: i, calls: calls}
 			}
 			return waiting(len(calls) > 0)

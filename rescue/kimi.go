@@ -30,7 +30,7 @@ func readKimi(s *source, at int) reading {
 	for {
 		n, v := s.either(i, append(kimiSectionEnds, kimiCall)...)
 		switch {
-		case v == more && len(calls) > 0 && s.ends(i):
+		case v == more && len(calls) > 0 && s.stops(i):
 			return reading{verdict: whole, end: i, calls: calls}
 		case v == more:
 			return s.rest(calls, false)
@@ -72,7 +72,7 @@ func readKimi(s *source, at int) reading {
 		end := s.space(r.end)
 		switch s.literal(end, kimiCallEnd) {
 		case more:
-			if s.ends(end) {
+			if s.stops(end) {
 				return reading{verdict: whole, end: end, calls: append(calls, r.calls...)}
 			}
 			return s.rest(calls, true)

@@ -189,7 +189,7 @@ func readLlamaFunction(s *source, at int) reading {
 	end := s.space(r.end)
 	switch s.literal(end, functionClose) {
 	case more:
-		if s.ends(end) {
+		if s.stops(end) {
 			return r
 		}
 		return waiting(true)

@@ -92,13 +92,13 @@ func (s *source) qwenFunction(at int, wrapped bool) (call, int, reading) {
 		}
 		key = strings.Trim(key, ` "'`)
 		end, after, v := s.value(from, parameterClose, []string{parameterOpen, functionClose, toolCallClose}, s.qwenLoose(name, from))
-		if v == more {
-			return call{}, 0, waiting(true)
+		if v != whole {
+			return call{}, 0, s.missing(v, twoEnds, true)
 		}
 		value := strings.TrimPrefix(s.text[from:max(end, from)], "\n")
 		value = strings.TrimSuffix(value, "\n")
-		if !arguments.add(key, s.tools.argument(name, key, value)) {
-			return call{}, 0, brokenBy("ambiguous", "a parameter occurs twice")
+		if wrong := s.tools.raw(&arguments, name, key, s.tools.argument(name, key, value)); wrong.code != "" {
+			return call{}, 0, reading{verdict: broken, issue: wrong}
 		}
 		i = s.space(after)
 		if n, v = s.either(i, parameterOpen, functionClose, toolCallClose); v != whole {
@@ -138,6 +138,12 @@ func (s *source) qwenLoose(name string, from int) func(at int) verdict {
 		if after == len(s.text) {
 			return more
 		}
-		return s.literal(after, toolCallClose)
+		if v := s.literal(after, toolCallClose); v != whole {
+			return v
+		}
+		return s.closes(at, parameterClose)
 	}
 }
+
+// twoEnds says why a raw value cannot be read.
+const twoEnds = "a value has no closing mark, or holds the end of a call"

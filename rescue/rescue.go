@@ -87,7 +87,7 @@ const (
 	DeepSeek Markup = "deepseek"
 	// Harmony is the channels of gpt-oss.
 	Harmony Markup = "harmony"
-	// Kimi is the sections of Kimi K2.
+	// Kimi is the sections of Kimi K2, and the elements of Kimi K3.
 	Kimi Markup = "kimi"
 	// Llama is the JSON, the Python and the tags of Llama 3 and 4.
 	Llama Markup = "llama"

@@ -81,6 +81,7 @@ func TestMarkups(t *testing.T) {
 		"deepseek":                      {"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{\"city\": \"Oslo\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "", []string{oslo}},
 		"kimi":                          {`<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Oslo"}<|tool_call_end|><|tool_call_begin|>functions.get_time:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>`, "", []string{oslo, "get_time{}"}},
 		"kimi: without a section":       {"Well.\n<|tool_call_begin|>functions.get_weather:0\n<|tool_call_argument_begin|>{\"city\": \"Oslo\"}<|tool_call_end|>", "Well.\n", []string{oslo}},
+		"kimi 3":                        {`<|open|>response<|sep|>Well.<|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|><|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>`, "Well.", []string{oslo}},
 		"llama: JSON":                   {`{"name": "get_weather", "parameters": {"city": "Oslo"}}`, "", []string{oslo}},
 		"llama: several":                {`{"name": "get_weather", "parameters": {"city": "Oslo"}}; {"name": "get_time", "parameters": {}}<|eom_id|>`, "", []string{oslo, "get_time{}"}},
 		"llama: tag":                    {`Now.<|python_tag|>{"name": "get_weather", "parameters": {"city": "Oslo"}}`, "Now.", []string{oslo}},

@@ -109,6 +109,9 @@ func (s *scanner) endThought(mark string) {
 // call reads a call at pos. It returns true if it moved on.
 func (s *scanner) call() bool {
 	if s.fence > 0 || s.inline > 0 {
+		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
+			s.closer()
+		}
 		return false
 	}
 	best, by, waits := reading{}, reader{}, false

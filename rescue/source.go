@@ -13,7 +13,11 @@ type source struct {
 	final bool // nothing follows
 	cut   bool // the length limit ended the text
 	tools *tools
+	ends  map[string]lastMark
 }
+
+// lastMark is where a mark stands last in a text of a length.
+type lastMark struct{ at, length int }
 
 // verdict says what the text at a place is.
 type verdict uint8
@@ -93,8 +97,8 @@ func (s *source) either(i int, lits ...string) (int, verdict) {
 	return -1, notCall
 }
 
-// ends reports whether the text ends at i for good, by the model's will.
-func (s *source) ends(i int) bool { return i == len(s.text) && s.final && !s.cut }
+// stops reports whether the text ends at i for good, by the model's will.
+func (s *source) stops(i int) bool { return i == len(s.text) && s.final && !s.cut }
 
 // maxName is the length in bytes of the longest name of a tool or a parameter.
 const maxName = 256
@@ -150,7 +154,7 @@ func (s *source) json(i int) (v rawjson.Value, end int, _ verdict) {
 // value returns where a raw value that starts at i ends. That is the first
 // closer that one of next follows, with white space between. A value may hold
 // the closer elsewhere. loose may accept an earlier end, for models that forget
-// the closer.
+// the closer, or say that there are two readings: then the verdict is broken.
 func (s *source) value(i int, closer string, next []string, loose func(at int) verdict) (end, after int, v verdict) {
 	for at := i; ; at++ {
 		n := strings.IndexByte(s.text[at:], '<')
@@ -171,11 +175,8 @@ func (s *source) value(i int, closer string, next []string, loose func(at int) v
 			}
 			continue
 		}
-		switch loose(at) {
-		case whole:
-			return at, at, whole
-		case more:
-			return 0, 0, more
+		if v := loose(at); v != notCall {
+			return at, at, v
 		}
 	}
 }
@@ -193,4 +194,24 @@ func (s *source) restOfLine(i int) (found string, after int, v verdict) {
 		return "", 0, more
 	}
 	return "", 0, notCall
+}
+
+// closes accepts at as the end of a value without its closing mark. If that mark
+// follows anywhere, the value may go on to it: the verdict is broken.
+func (s *source) closes(at int, mark string) verdict {
+	last, known := s.ends[mark]
+	if !known || last.length != len(s.text) {
+		if s.ends == nil {
+			s.ends = map[string]lastMark{}
+		}
+		last = lastMark{strings.LastIndex(s.text, mark), len(s.text)}
+		s.ends[mark] = last
+	}
+	switch {
+	case last.at > at:
+		return broken
+	case !s.final:
+		return more
+	}
+	return whole
 }

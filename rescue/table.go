@@ -27,6 +27,9 @@ var readers = []reader{
 	{markup: Kimi, opener: kimiSections[0], read: readKimi},
 	{markup: Kimi, opener: kimiSections[1], read: readKimi},
 	{markup: Kimi, opener: kimiCall, read: readKimi},
+	{markup: Kimi, opener: kimi3ResponseOpen, read: readKimi3},
+	{markup: Kimi, opener: kimi3ResponseClose, read: readKimi3},
+	{markup: Kimi, opener: kimi3ToolsOpen, read: readKimi3},
 	{markup: Llama, opener: llamaTag, read: readLlamaTag},
 	{markup: Llama, opener: llamaStart, read: readLlamaTag},
 	{markup: Llama, opener: functionOpen, read: readLlamaFunction},
@@ -40,7 +43,7 @@ var readers = []reader{
 
 // closers are the closing marks whose content may be any text. One that stands
 // outside of a call shows that a call was closed too early.
-var closers = []string{toolCallClose, functionClose, parameterClose, argKeyClose, argValueClose, dsmlClose}
+var closers = []string{toolCallClose, functionClose, parameterClose, argKeyClose, argValueClose, dsmlClose, kimi3ArgumentClose, kimi3CallClose}
 
 // thinking are the marks around reasoning that a server left in the text. A
 // chat template may have written the first of a pair into the prompt.
@@ -48,6 +51,7 @@ var thinking = []struct{ open, close string }{
 	{"<think>", "</think>"},
 	{"[THINK]", "[/THINK]"},
 	{"<|channel>", "<channel|>"},
+	{"<|open|>think<|sep|>", "<|close|>think<|sep|>"},
 }
 
 // table is the readers of some markups, by the first byte of their openers.

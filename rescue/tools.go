@@ -101,6 +101,20 @@ func (t *tools) argument(name, parameter, raw string) string {
 	return text
 }
 
+// raw adds an argument that the model wrote without quotes. A value may hold
+// markup, so that an argument which the tool does not declare, or which occurs
+// twice, may be a part of another value. A tool that declares nothing takes all.
+func (t *tools) raw(o *object, name, key, value string) issue {
+	v := t.schema(name)
+	switch {
+	case len(v.Declared(v.Root()).Names) > 0 && !v.Declares("/"+rawjson.Escape(key)):
+		return issue{"ambiguous", "it has a parameter that the tool does not declare"}
+	case !o.add(key, value):
+		return issue{"ambiguous", "a parameter occurs twice"}
+	}
+	return issue{}
+}
+
 // object writes arguments as a JSON object.
 type object struct {
 	b    strings.Builder
