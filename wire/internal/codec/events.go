@@ -78,6 +78,8 @@ type Buffer struct {
 	hidden  bool // an object is behind white space, where not every reader sees it
 	safe    int
 	held    bool
+	ended   bool
+	fault   error // of End
 
 	// of an array
 	depth          int
@@ -111,8 +113,16 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 
 // End reads what stands after the last separator as an event of its own. It is
 // not safe: what follows it in a stream would become part of it. The error is
-// each's, or wraps ErrShape where readers differ on the lines of the stream.
+// each's, or wraps ErrShape where readers differ on the lines of the stream. A
+// second End returns the same error.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
+	if !b.ended {
+		b.ended, b.fault = true, b.end(each)
+	}
+	return b.fault
+}
+
+func (b *Buffer) end(each func(Event) (hold bool, err error)) error {
 	b.held = true
 	if e, ok := b.next(true); ok {
 		if err := b.pass(e, each); err != nil {

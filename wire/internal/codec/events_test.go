@@ -335,3 +335,14 @@ func TestEventEditsThatOverlap(t *testing.T) {
 	_, err := e.Edits([]rawjson.Edit{{Start: 0, End: 3}, {Start: 1, End: 2}})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
+
+// An event that matters behind a byte order mark is an error at each End.
+func TestASecondEndReturnsTheSameError(t *testing.T) {
+	t.Parallel()
+	b := codec.NewBuffer(false)
+	each := func(e codec.Event) (bool, error) { return true, nil }
+	require.NoError(t, b.Feed([]byte(bom+`data: {"a":1}`), each))
+	err := b.End(each)
+	require.ErrorIs(t, err, codec.ErrShape)
+	require.Equal(t, err, b.End(each))
+}

@@ -275,3 +275,20 @@ func freshCall(c middleware.ToolCall, answer bool) (string, error) {
 func idOf(prefix, seed string) string {
 	return prefix + strings.TrimPrefix(strings.TrimPrefix(seed, "call"), "_")
 }
+
+// announced returns an item as it looks before its content has come: the members
+// that deltas fill are there and empty, as SDKs add to them.
+func announced(v rawjson.Value) (string, error) {
+	var members []lens.Member
+	for m := range v.Each() {
+		switch {
+		case m.Key() == "status":
+			members = append(members, lens.Text(m.Key(), "in_progress"))
+		case (m.Key() == "content" || m.Key() == "summary") && m.Kind() == rawjson.Array:
+			members = append(members, lens.Raw(m.Key(), "[]"))
+		case (m.Key() == "arguments" || m.Key() == "input") && m.Kind() == rawjson.String:
+			members = append(members, lens.Text(m.Key(), ""))
+		}
+	}
+	return on.Set(v, members...)
+}

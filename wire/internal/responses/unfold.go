@@ -14,7 +14,7 @@ import (
 // tape is a stream on its way out: it begins with events of a recording and goes
 // on with events that are written afresh. The manner of the recording is kept
 // throughout, as a client may go by any of it: whether events have names, numbers and
-// an output_index.
+// an output_index, and whether lines end with carriage returns alone.
 type tape struct {
 	*recording
 	out      strings.Builder
@@ -23,6 +23,7 @@ type tape struct {
 	named    bool          // events have a name line
 	numbered bool          // events have a sequence_number
 	bare     bool          // events of items have no output_index
+	lineEnd  string        // of new events
 	number   int64         // the next one
 	moved    bool          // the numbers of what follows have changed
 	index    int64         // the output_index of the next item
@@ -33,7 +34,10 @@ type tape struct {
 // newTape returns an empty tape for events in the manner of those of r, numbered
 // on from the first of them.
 func newTape(r *recording) *tape {
-	t := &tape{recording: r, has: map[int]bool{}}
+	t := &tape{recording: r, has: map[int]bool{}, lineEnd: "\n"}
+	if len(r.events) > 0 && strings.HasSuffix(r.buf.Text()[:r.events[0].End], "\r") {
+		t.lineEnd = "\r"
+	}
 	for _, ev := range r.events {
 		t.named = t.named || ev.Name != ""
 		t.bare = t.bare || ev.flow >= 0 && !ev.root.Get("output_index").Exists()
@@ -151,8 +155,8 @@ func (t *tape) copy(ev event, text string, edits []rawjson.Edit) error {
 	}
 	out, err := codec.Apply(text[ev.Start:ev.End], codec.Shift(edits, -ev.Start))
 	t.out.WriteString(out)
-	if !strings.HasSuffix(out, "\n\n") && !strings.HasSuffix(out, "\n\r\n") { // the last one may lack its end
-		t.out.WriteString("\n\n")
+	if !strings.HasSuffix(out, t.lineEnd+t.lineEnd) && !strings.HasSuffix(out, "\n\r\n") { // the last one may lack its end
+		t.out.WriteString(t.lineEnd + t.lineEnd)
 	}
 	return err
 }
@@ -301,9 +305,9 @@ func (t *tape) write(typ string, members ...lens.Member) {
 // if events have one.
 func (t *tape) data(typ, data string) {
 	if t.named {
-		t.out.WriteString("event: " + typ + "\n")
+		t.out.WriteString("event: " + typ + t.lineEnd)
 	}
-	t.out.WriteString("data: " + codec.OneLine(data) + "\n\n")
+	t.out.WriteString("data: " + codec.OneLine(data) + t.lineEnd + t.lineEnd)
 }
 
 // item unfolds an item into its events, as the provider does: announced without
@@ -350,23 +354,6 @@ func textOr(v rawjson.Value, other string) string {
 		return v.Raw()
 	}
 	return other
-}
-
-// announced returns an item as it looks before its content has come: the members
-// that deltas fill are there and empty, as SDKs add to them.
-func announced(v rawjson.Value) (string, error) {
-	var members []lens.Member
-	for m := range v.Each() {
-		switch {
-		case m.Key() == "status":
-			members = append(members, lens.Text(m.Key(), "in_progress"))
-		case (m.Key() == "content" || m.Key() == "summary") && m.Kind() == rawjson.Array:
-			members = append(members, lens.Raw(m.Key(), "[]"))
-		case (m.Key() == "arguments" || m.Key() == "input") && m.Kind() == rawjson.String:
-			members = append(members, lens.Text(m.Key(), ""))
-		}
-	}
-	return on.Set(v, members...)
 }
 
 // block unfolds one block of a message or of reasoning: the part without its text,

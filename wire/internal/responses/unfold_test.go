@@ -82,3 +82,21 @@ func TestChangedStreamKeepsEventsOfNoItem(t *testing.T) {
 		require.Equal(t, 1, strings.Count(string(out), kept), kept)
 	}
 }
+
+// New events end their lines as the stream does, also with carriage returns
+// alone: clients that end lines at line feeds only must get nothing of it.
+func TestChangedStreamWithCarriageReturns(t *testing.T) {
+	t.Parallel()
+	body := strings.ReplaceAll(eventStream(
+		`{"type":"response.created","response":{"status":"in_progress","output":[]}}`,
+		`{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`,
+		`{"type":"response.completed","response":{"status":"completed","output":[`+plainCall+`]}}`), "\n", "\r")
+	for _, body := range []string{body, strings.TrimRight(body, "\r")} {
+		resp := decodeResponse(t, body)
+		resp.Message.ToolCalls[0].Arguments = `{"a":1}`
+		out, err := format.EncodeResponse(resp)
+		require.NoError(t, err)
+		require.NotContains(t, string(out), "\n")
+		require.Equal(t, `{"a":1}`, decodeResponse(t, string(out)).Message.ToolCalls[0].Arguments)
+	}
+}
