@@ -56,9 +56,11 @@ func (b *bench) open(ctx context.Context) error {
 	upstream := "http://" + b.targets[direct].address
 	proxy, _ := role(roleProxy, upstream)
 	proxy.name = "httputil.ReverseProxy"
+	plain, _ := role(rolePlain, upstream)
+	plain.name = "the same, 2 idle connections"
 	handler, _ := role(roleHandler, upstream)
 	handler.name = "transport.Handler"
-	b.targets = append(b.targets, &target{command: proxy}, &target{command: handler, validates: true})
+	b.targets = append(b.targets, &target{command: proxy}, &target{command: plain}, &target{command: handler, validates: true})
 	if b.gateway != "" {
 		b.targets = append(b.targets, &target{command: gateway(b.gateway, upstream), validates: true})
 	}

@@ -120,7 +120,7 @@ func TestRun(t *testing.T) {
 	profile := t.TempDir() + "/profile"
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), short("-gateway", self, "-profile", profile), &out))
-	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| transport.Handler |", "| toolmend serve |", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "Machine: "} {
+	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| the same, 2 idle connections |", "| transport.Handler |", "| toolmend serve |", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "Machine: "} {
 		require.Contains(t, out.String(), want)
 	}
 	require.NotContains(t, out.String(), "NaN")

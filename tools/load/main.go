@@ -5,9 +5,9 @@
 //	go run -C tools ./load -gateway ../bin/toolmend
 //
 // Each server is a process of its own, as users run them: a mock upstream, an
-// httputil.ReverseProxy, transport.Handler with argsvalidate, and the gateway.
-// Load starts the first three by running itself with the argument "role". The
-// figures depend on the machine, so none of them makes load fail. A request that
+// httputil.ReverseProxy, the same as httputil gives it (with two idle connections
+// to the upstream), transport.Handler with argsvalidate, and the gateway. Load
+// starts all but the gateway by running itself with the argument "role". The figures depend on the machine, so none of them makes load fail. A request that
 // fails does, and so does an answer that differs from what the mock sent.
 //
 // With -reloads it measures something else: the requests that fail while the

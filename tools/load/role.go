@@ -21,6 +21,7 @@ import (
 const (
 	roleMock    = "mock"    // role mock ADDRESS GAP
 	roleProxy   = "proxy"   // role proxy ADDRESS UPSTREAM
+	rolePlain   = "plain"   // role plain ADDRESS UPSTREAM
 	roleHandler = "handler" // role handler ADDRESS UPSTREAM [PROFILE]
 )
 
@@ -66,12 +67,14 @@ func roleOf(name, arg string) (http.Handler, error) {
 		gap, err := time.ParseDuration(arg)
 		debug.SetGCPercent(lazyGC)
 		return &mock{gap: gap}, err
-	case roleProxy, roleHandler:
+	case roleProxy, rolePlain, roleHandler:
 		upstream, err := url.Parse(arg)
 		if err != nil {
 			return nil, err
 		}
-		keepConnections()
+		if name != rolePlain {
+			keepConnections()
+		}
 		if name == roleHandler {
 			return transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{})).Handler(upstream), nil
 		}
@@ -80,7 +83,7 @@ func roleOf(name, arg string) (http.Handler, error) {
 			r.Out.Body = exactly(r.Out.Body, r.Out.ContentLength)
 		}}, nil
 	}
-	return nil, fmt.Errorf("role %q: want %s, %s or %s", name, roleMock, roleProxy, roleHandler)
+	return nil, fmt.Errorf("role %q: want %s, %s, %s or %s", name, roleMock, roleProxy, rolePlain, roleHandler)
 }
 
 // lazyGC keeps the garbage collector of the mock and of the clients out of the
