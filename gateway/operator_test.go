@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.opentelemetry.io/otel/sdk/metric"
@@ -249,4 +250,36 @@ func TestLogOfAnUnreadAnswer(t *testing.T) {
 	require.Contains(t, log.String(), `"unread":true`)
 	require.Contains(t, log.String(), `"level":"INFO"`)
 	require.NotContains(t, log.String(), `"error"`)
+}
+
+// slowLog is a log that waits until the client has its response.
+type slowLog struct {
+	slog.Handler
+	answered chan struct{}
+}
+
+func (l *slowLog) Handle(context.Context, slog.Record) error {
+	<-l.answered
+	return nil
+}
+
+// TestClientDoesNotWait holds that a client has the whole response before the
+// exchange is logged.
+func TestClientDoesNotWait(t *testing.T) {
+	t.Parallel()
+	to, _ := upstream(t, chatAnswer(mending))
+	log := &slowLog{slog.NewJSONHandler(io.Discard, nil), make(chan struct{})}
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: to}}}, gateway.Options{Logger: slog.New(log)})
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	c := &http.Client{Timeout: 10 * time.Second}
+	resp, err := c.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(chatRequest("m")))
+	if err == nil {
+		_, err = io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+	}
+	close(log.answered)
+	require.NoError(t, err)
+	s.Close()
+	require.NoError(t, g.Close())
 }
