@@ -278,7 +278,7 @@ func asEvents(whole string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := &tape{recording: a.recording, has: map[int]bool{}, named: true, numbered: true, lineEnd: "\n"}
+	t := &tape{recording: a.recording, has: map[int]bool{}, named: true, numbered: true}
 	items, err := a.turn.write(a.is.Message, true, "")
 	if err != nil {
 		return "", err

@@ -23,7 +23,7 @@ type tape struct {
 	named    bool          // events have a name line
 	numbered bool          // events have a sequence_number
 	bare     bool          // events of items have no output_index
-	lineEnd  string        // of new events
+	returns  bool          // lines end with carriage returns alone
 	number   int64         // the next one
 	moved    bool          // the numbers of what follows have changed
 	index    int64         // the output_index of the next item
@@ -34,10 +34,8 @@ type tape struct {
 // newTape returns an empty tape for events in the manner of those of r, numbered
 // on from the first of them.
 func newTape(r *recording) *tape {
-	t := &tape{recording: r, has: map[int]bool{}, lineEnd: "\n"}
-	if len(r.events) > 0 && strings.HasSuffix(r.buf.Text()[:r.events[0].End], "\r") {
-		t.lineEnd = "\r"
-	}
+	t := &tape{recording: r, has: map[int]bool{}}
+	t.returns = len(r.events) > 0 && strings.HasSuffix(r.buf.Text()[:r.events[0].End], "\r")
 	for _, ev := range r.events {
 		t.named = t.named || ev.Name != ""
 		t.bare = t.bare || ev.flow >= 0 && !ev.root.Get("output_index").Exists()
@@ -147,6 +145,14 @@ func (t *tape) keep(ev event, was, model string) error {
 	return t.copy(ev, t.buf.Text(), edits)
 }
 
+// lineEnd returns the end of the lines of new events.
+func (t *tape) lineEnd() string {
+	if t.returns {
+		return "\r"
+	}
+	return "\n"
+}
+
 // copy writes an event of the stream text with edits of its data.
 func (t *tape) copy(ev event, text string, edits []rawjson.Edit) error {
 	edits, err := ev.Edits(edits)
@@ -155,8 +161,8 @@ func (t *tape) copy(ev event, text string, edits []rawjson.Edit) error {
 	}
 	out, err := codec.Apply(text[ev.Start:ev.End], codec.Shift(edits, -ev.Start))
 	t.out.WriteString(out)
-	if !strings.HasSuffix(out, t.lineEnd+t.lineEnd) && !strings.HasSuffix(out, "\n\r\n") { // the last one may lack its end
-		t.out.WriteString(t.lineEnd + t.lineEnd)
+	if !strings.HasSuffix(out, t.lineEnd()+t.lineEnd()) && !strings.HasSuffix(out, "\n\r\n") { // the last one may lack its end
+		t.out.WriteString(t.lineEnd() + t.lineEnd())
 	}
 	return err
 }
@@ -305,9 +311,9 @@ func (t *tape) write(typ string, members ...lens.Member) {
 // if events have one.
 func (t *tape) data(typ, data string) {
 	if t.named {
-		t.out.WriteString("event: " + typ + t.lineEnd)
+		t.out.WriteString("event: " + typ + t.lineEnd())
 	}
-	t.out.WriteString("data: " + codec.OneLine(data) + t.lineEnd + t.lineEnd)
+	t.out.WriteString("data: " + codec.OneLine(data) + t.lineEnd() + t.lineEnd())
 }
 
 // item unfolds an item into its events, as the provider does: announced without
