@@ -17,9 +17,8 @@ type next = func(*http.Request) (*http.Response, error)
 // do sends a model call through the chain, and every other request to next.
 // The response to a model call that bypassed the chain is marked.
 func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
-	req = t.ids.addressed(req)
 	if !t.onPath(req) {
-		return next(req)
+		return next(t.ids.addressed(req))
 	}
 	if !t.mayChange(req) {
 		return t.opaque(req, req, next)

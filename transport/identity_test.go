@@ -18,7 +18,11 @@ import (
 // underID returns a stream of a speech under another id, with the time at which a
 // provider began it.
 func underID(id, stream string) string {
-	stream = strings.ReplaceAll(stream, `"id":"x","object":"response"`, `"id":"`+id+`","object":"response","created_at":`+strings.TrimPrefix(id, "resp_"))
+	began, numbered := strings.CutPrefix(id, "resp_")
+	if !numbered {
+		began = "3"
+	}
+	stream = strings.ReplaceAll(stream, `"id":"x","object":"response"`, `"id":"`+id+`","object":"response","created_at":`+began)
 	stream = strings.ReplaceAll(stream, `"id":"x"`, `"id":"`+id+`"`)
 	stream = strings.ReplaceAll(stream, `"modelVersion":"m"`, `"modelVersion":"m","responseId":"`+id+`"`)
 	for _, item := range []string{"m1", "fc0"} {
@@ -144,7 +148,7 @@ func TestChaining(t *testing.T) {
 	t.Parallel()
 	s := responses()
 	const given, kept = "resp_1", "resp_2"
-	reask := func(t *testing.T, body string) *transport.Transport {
+	reaskAs := func(t *testing.T, body, given, kept string) *transport.Transport {
 		tr := transport.New(transport.Options{}, validate())
 		req := s.streamRequest(t)
 		req.Body = io.NopCloser(strings.NewReader(body))
@@ -156,6 +160,7 @@ func TestChaining(t *testing.T) {
 		require.NotContains(t, read(t, resp), `"id":"`+kept+`"`)
 		return tr
 	}
+	reask := func(t *testing.T, body string) *transport.Transport { return reaskAs(t, body, given, kept) }
 	sent := func(t *testing.T, tr *transport.Transport, method, path, body string) (string, string) {
 		req, err := http.NewRequestWithContext(t.Context(), method, "http://model.invalid"+path, strings.NewReader(body))
 		require.NoError(t, err)
@@ -192,6 +197,20 @@ func TestChaining(t *testing.T) {
 		require.Equal(t, s.path+"/"+kept, to)
 		_, to = sent(t, tr, http.MethodGet, s.path+"/resp_other", "")
 		require.Equal(t, s.path+"/resp_other", to)
+	})
+	t.Run("ids that are words of a path", func(t *testing.T) { // a provider chooses its ids
+		t.Parallel()
+		for _, c := range []struct{ given, kept, method, path string }{
+			{"responses", "answers", http.MethodPost, s.path}, // otherwise no call of a later answer would be validated
+			{"v1", "v2", http.MethodGet, "/v1/models"},
+			{"models", "files", http.MethodGet, "/v1/models"},
+			{"resp_9", "..", http.MethodDelete, s.path + "/resp_9"},
+			{"resp_9", ".", http.MethodDelete, s.path + "/resp_9"},
+			{"resp_9", "../files", http.MethodDelete, s.path + "/resp_9"},
+		} {
+			_, to := sent(t, reaskAs(t, stored, c.given, c.kept), c.method, c.path, `{"model":"m","input":"?"}`)
+			require.Equal(t, c.path, to, "%+v", c)
+		}
 	})
 	t.Run("not stored", func(t *testing.T) {
 		t.Parallel()

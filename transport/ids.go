@@ -58,15 +58,20 @@ func (m *IDs) empty() bool {
 	return len(m.kept) == 0
 }
 
-// addressed returns req with the provider's ids in its path: a client may
-// fetch or delete a response by its id. A signed request stays unchanged.
+// addressed returns req with the provider's id in its path: a client may fetch
+// or delete a response by its id. Only a segment behind "responses" is an id,
+// as in /v1/responses/resp_1/input_items: a provider chooses its ids, and must
+// not be able to lead requests elsewhere. A signed request stays unchanged.
 func (m *IDs) addressed(req *http.Request) *http.Request {
 	if req.URL == nil || m.empty() || signed(req) {
 		return req
 	}
 	parts, changed := strings.Split(req.URL.Path, "/"), false
-	for i, p := range parts {
-		if kept := m.of(p); kept != p {
+	for i := 1; i < len(parts); i++ {
+		if parts[i-1] != "responses" {
+			continue
+		}
+		if kept := m.of(parts[i]); kept != parts[i] && isSegment(kept) {
 			parts[i], changed = kept, true
 		}
 	}
@@ -78,4 +83,12 @@ func (m *IDs) addressed(req *http.Request) *http.Request {
 	to.Path, to.RawPath, to.Opaque = strings.Join(parts, "/"), "", ""
 	out.URL = &to
 	return out
+}
+
+// isSegment reports whether every server takes id for one segment of a path that
+// leads nowhere else.
+func isSegment(id string) bool {
+	return strings.Trim(id, ".") != "" && !strings.ContainsFunc(id, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("-_.~:=", r)
+	})
 }
