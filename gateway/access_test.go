@@ -69,8 +69,8 @@ func TestUnsafeStart(t *testing.T) {
 		want    string // "" means that it starts
 	}{
 		"loopback":                    {"", gateway.Access{}, gateway.HeaderRules{}, ""},
-		"loopback, version 6":         {"[::1]:1", gateway.Access{}, gateway.HeaderRules{}, ""},
-		"loopback, by name":           {"localhost:1", gateway.Access{}, gateway.HeaderRules{}, ""},
+		"loopback, version 6":         {"[::1]:2", gateway.Access{}, gateway.HeaderRules{}, ""},
+		"loopback, by name":           {"localhost:2", gateway.Access{}, gateway.HeaderRules{}, ""},
 		"all addresses":               {":7777", gateway.Access{}, credential, "clients need a key: put one of at least 16 characters into TOOLMEND_CLIENT_KEY or into the file that access.client_key_file names, or listen on 127.0.0.1"},
 		"a public address":            {"192.0.2.1:7777", gateway.Access{}, credential, "other machines can reach 192.0.2.1:7777"},
 		"a name":                      {"example.com:7777", gateway.Access{}, credential, "clients need a key"},

@@ -269,7 +269,9 @@ func TestKeysStaySecret(t *testing.T) {
 			_, _ = io.WriteString(w, chatAnswer(good)[:40])
 			panic(http.ErrAbortHandler)
 		},
-		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", 307) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		},
 		"no HTTP": func(w http.ResponseWriter, _ *http.Request) {
 			c, _, _ := http.NewResponseController(w).Hijack()
 			_, _ = io.WriteString(c, "hello\r\n\r\n")

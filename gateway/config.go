@@ -29,7 +29,7 @@ type Config struct {
 // Upstream is a provider or a server, and the requests that go to it. A request
 // goes to the upstream with the longest Prefix of its path. Of several with that
 // prefix, it goes to the first whose Models match the model that the request
-// names, else to the one marked Default.
+// names, else to the one without Models, else to the one marked Default.
 type Upstream struct {
 	Name string `toml:"name,omitempty"` // for logs and metrics; "" means the host of URL
 	URL  string `toml:"url"`            // absolute; the path of a request is appended to its path

@@ -113,6 +113,8 @@ func TestRouting(t *testing.T) {
 		{Name: "rest", URL: at("rest") + "/base", Default: true},
 		{Name: "local", URL: at("local"), Prefix: "/local"},
 		{Name: "deep", URL: at("deep"), Prefix: "/local/deep"},
+		{Name: "one", URL: at("one"), Prefix: "/two", Models: []string{"one"}},
+		{Name: "two", URL: at("two"), Prefix: "/two"},
 	}})
 	for _, c := range []struct{ path, model, want string }{
 		{"/v1/chat/completions", "gpt-5", "gpt /v1/chat/completions"},
@@ -124,6 +126,8 @@ func TestRouting(t *testing.T) {
 		{"/local", "", "local /"},
 		{"/locale", "", "rest /base/locale"},
 		{"/local/deep/x", "", "deep /x"},
+		{"/two/v1/chat/completions", "gpt-5", "two /v1/chat/completions"}, // serves all that one does not
+		{"/two/v1/chat/completions", "one", "one /v1/chat/completions"},
 	} {
 		body := chatRequest(c.model)
 		if c.model == "" {
@@ -160,7 +164,13 @@ func TestConfigValidate(t *testing.T) {
 		`gateway: upstream "localhost:1": tool "t": attempts: must not be negative, got -1`:             one(gateway.Upstream{ToolRules: []gateway.ToolRule{{Name: "t", Attempts: -1}}}),
 		`gateway: upstream "localhost:1": model "m": strip: must be one of "all", "off", "optional", "when-invalid", got "x"`: one(gateway.Upstream{
 			ModelRules: []gateway.ModelRule{{Match: "m", Settings: gateway.Settings{Strip: "x"}}}}),
-		`gateway: upstream "localhost:1/a/": prefix: must begin with a slash and not end with one, got "/a/"`: one(gateway.Upstream{Prefix: "/a/"}),
+		`gateway: upstream "b": prefix: upstream "a" has the same one, and neither has models: give one of them another prefix, or models`: {Upstreams: []gateway.Upstream{
+			{Name: "a", URL: "http://localhost:1", Default: true}, {Name: "b", URL: "http://localhost:2"}}},
+		`gateway: upstream "x": url: is the gateway's own address; name the provider`:                                                               {Listen: "0.0.0.0:7001", Upstreams: []gateway.Upstream{{Name: "x", URL: "http://127.0.0.1:7001/v1"}}},
+		`gateway: upstream "y": url: is the gateway's own address; name the provider`:                                                               {Upstreams: []gateway.Upstream{{Name: "y", URL: "http://localhost:7777"}}},
+		`gateway: upstream "localhost:1": keep_alive: must be a duration of at least 1 ms, such as "8s"; a number without a unit is in nanoseconds`: one(gateway.Upstream{Settings: gateway.Settings{KeepAlive: 5}}),
+		`gateway: upstream "localhost:1": timeouts: must be durations of at least 1 ms, such as "10s"; a number without a unit is in nanoseconds`:   one(gateway.Upstream{Timeouts: gateway.Timeouts{Connect: 5}}),
+		`gateway: upstream "localhost:1/a/": prefix: must begin with a slash and not end with one, got "/a/"`:                                       one(gateway.Upstream{Prefix: "/a/"}),
 	} {
 		require.EqualError(t, c.Validate(), want)
 	}

@@ -159,7 +159,7 @@ func pick(among []*upstream, model string) *upstream {
 		}
 	}
 	for _, u := range among {
-		if u.config.Models == nil && (u.config.Default || len(among) == 1) {
+		if u.config.Models == nil { // at most one
 			return u
 		}
 	}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,6 +92,8 @@ func (s Settings) validate() error {
 		return oneOf("history", s.History, histories)
 	case !known(sockets, s.WebSockets):
 		return oneOf("websockets", s.WebSockets, sockets)
+	case isTooShort(s.KeepAlive):
+		return errors.New("keep_alive: must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
 	case s.Attempts < 0:
 		return fmt.Errorf("attempts: must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Validate returns the first invalid field as an error that begins with its key
@@ -30,6 +31,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("gateway: %w", err)
 	}
 	names, defaults := map[string]bool{}, 0
+	rest := map[string]string{} // by prefix, the upstream of models that no other one serves
 	for i, u := range c.Upstreams {
 		if err := u.validate(c.Settings); err != nil {
 			return fmt.Errorf("gateway: upstream %q: %w", cmp.Or(u.name(), fmt.Sprint(i+1)), err)
@@ -38,6 +40,17 @@ func (c Config) Validate() error {
 			return fmt.Errorf("gateway: upstream %q: name: another upstream has it", u.name())
 		}
 		names[u.name()] = true
+		if u.Models == nil {
+			if other, ok := rest[u.Prefix]; ok {
+				return fmt.Errorf("gateway: upstream %q: prefix: upstream %q has the same one, and neither has models: give one of them another prefix, or models", u.name(), other)
+			}
+			rest[u.Prefix] = u.name()
+		}
+		for _, addr := range []string{cmp.Or(c.Listen, defaultListen), c.AdminListen} {
+			if sameAddress(u.URL, addr) {
+				return fmt.Errorf("gateway: upstream %q: url: is the gateway's own address; name the provider", u.name())
+			}
+		}
 		if u.Default {
 			defaults++
 		}
@@ -71,6 +84,9 @@ func (u Upstream) validate(base Settings) error {
 	}
 	if err := u.Headers.validate(); err != nil {
 		return err
+	}
+	if d := u.Timeouts; isTooShort(d.Connect) || isTooShort(d.Refused) || isTooShort(d.Header) || isTooShort(d.Idle) {
+		return errors.New("timeouts: must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
 	}
 	if err := u.Timeouts.validate(); err != nil {
 		return err
@@ -109,6 +125,22 @@ func (u Upstream) name() string {
 		return ""
 	}
 	return to.Host + u.Prefix
+}
+
+// isTooShort reports whether d was probably meant to be a number of seconds.
+func isTooShort(d Duration) bool { return 0 < d && d < Duration(time.Millisecond) }
+
+// sameAddress reports whether a URL leads to the listener at addr, going by the
+// words: the same port, and the same host or both on this machine.
+func sameAddress(to, addr string) bool {
+	u, err := url.Parse(to)
+	host, port, splitErr := net.SplitHostPort(addr)
+	if err != nil || splitErr != nil || port == "0" || u.Port() != port {
+		return false
+	}
+	ip := net.ParseIP(host)
+	everywhere := host == "" || ip != nil && ip.IsUnspecified()
+	return strings.EqualFold(u.Hostname(), host) || isLoopback(u.Host) && (everywhere || isLoopback(addr))
 }
 
 // isLoopback reports whether only programs on this machine reach addr.
