@@ -36,7 +36,7 @@ func wait(c *osexec.Cmd) (int, error) {
 				return 0, err
 			}
 			if status, ok := c.ProcessState.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-				return 128 + int(status.Signal()), nil
+				return endedBySignal + int(status.Signal()), nil
 			}
 			return c.ProcessState.ExitCode(), nil
 		}

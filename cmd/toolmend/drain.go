@@ -31,7 +31,7 @@ func (s *server) drain(srv *http.Server) bool {
 	go s.hasten(ctx, cancel)
 	s.gateway.Drain()
 	s.clients.leave.Store(true)
-	s.log.Info("stopping: waiting for the requests that have begun", "limit", s.config.DrainTimeout.String())
+	s.log.Info("stopping: waiting for the requests that have begun; press Ctrl-C again to stop at once", "limit", s.config.DrainTimeout.String())
 	select {
 	case <-time.After(notice):
 	case <-ctx.Done():

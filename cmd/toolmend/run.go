@@ -13,6 +13,7 @@ import (
 	"os"
 	osexec "os/exec"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +25,10 @@ var runHelp string
 
 // exitNotFound is the exit code of shells for a program that is not installed.
 const exitNotFound = 127
+
+// endedBySignal is what is added to the number of the signal that ended a
+// program, for its exit code.
+const endedBySignal = 128
 
 // closeTimeout is how long the gateway finishes requests of an agent that has
 // ended.
@@ -105,7 +110,8 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 		return exitFailed, err
 	}
 	defer file.Close()
-	log := slog.New(slog.NewJSONHandler(file, nil))
+	served := &sums{}
+	log := slog.New(tally{slog.NewJSONHandler(file, nil), served})
 	// The agent sends no client key, and this gateway has no key of a provider.
 	_ = os.Unsetenv("TOOLMEND_CLIENT_KEY")
 	t, err := newTelemetry(ctx, log)
@@ -117,12 +123,14 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	if err != nil {
 		return exitFailed, err
 	}
-	defer g.Close()
+	closeGateway := sync.OnceFunc(func() { _ = g.Close() })
+	defer closeGateway()
 	counted := &counter{next: how.handler(g)}
 	s := &server{log: log}
 	srv := s.newServer(counted)
 	go func() { _ = srv.Serve(l) }()
-	defer stopSoon(srv)
+	stop := sync.OnceFunc(func() { stopSoon(srv) })
+	defer stop()
 
 	agent.Args = append([]string{f.agent}, how.args...)
 	agent.Env = withEnv(os.Environ(), append(how.env, noProxyEnv()...))
@@ -131,7 +139,12 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	if err != nil {
 		return exitFailed, err
 	}
-	if n := counted.requests.Load(); n == 0 {
+	stop()
+	closeGateway() // the last observed answers count too
+	switch n := counted.requests.Load(); {
+	case n > 0:
+		fmt.Fprintf(stderr, "toolmend: %s: %s\n", f.agent, served)
+	case code <= endedBySignal: // else the agent had no time for a request
 		fmt.Fprintf(stderr, "toolmend: no request of %s reached the gateway, so no tool call was validated. It uses another provider than %s, or another way to name it.\n",
 			f.agent, strings.Join(urls(how.upstreams), ", "))
 	}

@@ -127,7 +127,7 @@ func TestRun(t *testing.T) {
 			require.Contains(t, out.String(), `stdin "typed" NO_PROXY 127.0.0.1,localhost,internal`)
 			require.Contains(t, out.String(), "status 200 valid")
 
-			log, ok := strings.CutPrefix(strings.TrimSpace(errOut.String()), "toolmend: the log of the gateway is ")
+			log, ok := strings.CutPrefix(strings.TrimSpace(errOut.String()), "toolmend: "+name+": 1 model call, none needed a repair\ntoolmend: the log of the gateway is ")
 			require.True(t, ok, errOut.String())
 			text, err := os.ReadFile(log)
 			require.NoError(t, err)
@@ -156,7 +156,7 @@ func TestRunEnds(t *testing.T) {
 		err  string
 	}{
 		"no request":    {nil, []string{"claude"}, 5, "toolmend: no request of claude reached the gateway, so no tool call was validated. It uses another provider than https://api.anthropic.com"},
-		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "the log of the gateway is "},
+		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
 		"not installed": {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
 		"no agent":      {nil, nil, 2, "name an agent: claude, codex, opencode, qwen\nSee toolmend run -h."},
 		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, opencode, qwen. For another one: toolmend serve`},
@@ -172,6 +172,7 @@ func TestRunEnds(t *testing.T) {
 			_ = cmd.Run()
 			require.Equal(t, c.code, cmd.ProcessState.ExitCode(), errOut.String())
 			require.Contains(t, errOut.String(), c.err)
+			require.Equal(t, name == "no request" || name == "no cache", strings.Contains(errOut.String(), "no request of"))
 			if _, log, ok := strings.Cut(errOut.String(), "the log of the gateway is "+os.TempDir()); ok && name == "no cache" {
 				_ = os.Remove(os.TempDir() + strings.TrimSpace(log))
 			}

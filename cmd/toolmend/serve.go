@@ -67,7 +67,8 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	defer stop()
 	level := new(slog.LevelVar)
 	level.Set(levels[c.LogLevel])
-	log := slog.New(slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}))
+	served := &sums{}
+	log := slog.New(tally{slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}), served})
 	t, err := newTelemetry(ctx, log)
 	if err != nil {
 		return exitFailed, err
@@ -81,13 +82,16 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	if err != nil {
 		return exitFailed, err
 	}
-	defer g.Close()
 	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
 	if err := s.listen(); err != nil {
+		_ = g.Close()
 		return exitFailed, err
 	}
 	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin))
-	if !s.run(ctx) {
+	whole := s.run(ctx)
+	_ = g.Close() // the last observed answers count too
+	log.Info("served", "summary", served.String())
+	if !whole {
 		return exitInvalid, nil
 	}
 	return exitOK, nil

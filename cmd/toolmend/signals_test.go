@@ -212,7 +212,7 @@ func TestDrain(t *testing.T) {
 			}()
 			<-begun
 			require.NoError(t, p.Process.Signal(syscall.SIGTERM))
-			p.stderr.await(t, `"msg":"stopping: waiting for the requests that have begun"`, 1)
+			p.stderr.await(t, `"msg":"stopping: waiting for the requests that have begun; press Ctrl-C again to stop at once"`, 1)
 			if c.second {
 				require.NoError(t, p.Process.Signal(os.Interrupt))
 				require.Equal(t, exitInvalid, p.end(t))
