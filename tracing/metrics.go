@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"context"
-	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -14,7 +13,8 @@ import (
 
 // meters holds the instruments.
 type meters struct {
-	provider string
+	provider       string
+	ofCall, ofStep labels
 
 	duration  metric.Float64Histogram
 	tokens    metric.Int64Histogram
@@ -75,18 +75,27 @@ func (m *meters) operation(ctx context.Context, request, response, kind string, 
 	if !m.enabled(ctx) {
 		return
 	}
-	kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
-	kvs = appendSet(kvs, requestModel, request)
-	kvs = slices.Clip(appendSet(kvs, responseModel, response)) // the sets below do not share an array
 	if took >= 0 {
-		m.duration.Record(ctx, took.Seconds(), set(appendSet(kvs, errorTypeKey, kind)))
+		m.duration.Record(ctx, took.Seconds(), m.ofCall.of(labelKey{request, response, errorTypeKey, kind}, m.callLabels).record...)
 	}
 	if u.Input > 0 {
-		m.tokens.Record(ctx, u.Input, set(append(kvs, attribute.String(tokenType, tokenInput))))
+		m.tokens.Record(ctx, u.Input, m.ofCall.of(labelKey{request, response, tokenType, tokenInput}, m.callLabels).record...)
 	}
 	if u.Output > 0 {
-		m.tokens.Record(ctx, u.Output, set(append(kvs, attribute.String(tokenType, tokenOutput))))
+		m.tokens.Record(ctx, u.Output, m.ofCall.of(labelKey{request, response, tokenType, tokenOutput}, m.callLabels).record...)
 	}
+}
+
+// callLabels returns the attributes of a model call, by its two models.
+func (m *meters) callLabels(k labelKey) []attribute.KeyValue {
+	kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
+	return appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), k.name, k.value)
+}
+
+// stepLabels returns the attributes of a step, by its status and its model.
+func (m *meters) stepLabels(k labelKey) []attribute.KeyValue {
+	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, k.first)}
+	return appendSet(appendSet(kvs, requestModel, k.second), k.name, k.value)
 }
 
 // step counts one step. declared reports whether the request declares a tool:
@@ -97,12 +106,11 @@ func (m *meters) step(ctx context.Context, request string, s *summary, declared 
 	if !m.enabled(ctx) {
 		return
 	}
-	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, s.status)}
-	labels := set(appendSet(appendSet(kvs, requestModel, request), errorTypeKey, s.outcome.kind))
-	m.steps.Add(ctx, 1, labels)
-	m.attempts.Add(ctx, int64(len(s.report.Attempts)), labels)
+	of := m.ofStep.of(labelKey{s.status, request, errorTypeKey, s.outcome.kind}, m.stepLabels).add
+	m.steps.Add(ctx, 1, of...)
+	m.attempts.Add(ctx, int64(len(s.report.Attempts)), of...)
 	if s.report.Status == middleware.Invalid {
-		m.exhausted.Add(ctx, 1, labels)
+		m.exhausted.Add(ctx, 1, of...)
 	}
 	for _, a := range s.report.Attempts {
 		for _, v := range a.Verdicts {

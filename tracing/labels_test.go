@@ -1,0 +1,36 @@
+package tracing
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+)
+
+// TestLabelsAreKept holds that a set is made once, and that names that clients
+// choose do not fill the memory.
+func TestLabelsAreKept(t *testing.T) {
+	t.Parallel()
+	var l labels
+	made := 0
+	of := func(first string) {
+		l.of(labelKey{first: first}, func(k labelKey) []attribute.KeyValue {
+			made++
+			return []attribute.KeyValue{attribute.String("first", k.first)}
+		})
+	}
+	for range 3 {
+		of("model")
+	}
+	require.Equal(t, 1, made)
+	long := strings.Repeat("x", maxKeptKey+1)
+	of(long)
+	of(long)
+	require.Equal(t, 3, made)
+	for i := range 2 * maxKept {
+		of(fmt.Sprint(i))
+	}
+	require.Len(t, l.kept, maxKept)
+}
