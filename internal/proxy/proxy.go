@@ -45,7 +45,7 @@ const bufferSize = 8 << 10
 // off, the client's connection is closed.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
-// CONNECT (405), to a path with a ".." segment in any spelling (400), and to a
+// CONNECT and TRACE (405), to a path with a ".." segment in any spelling (400), and to a
 // body that breaks off before the upstream has answered (400).
 func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler {
 	to := *upstream
@@ -66,8 +66,8 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method == http.MethodConnect:
-			refuse(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "CONNECT is not forwarded")
+		case r.Method == http.MethodConnect || strings.EqualFold(r.Method, http.MethodTrace): // the response to TRACE has the headers, and with them the upstream's key
+			refuse(w, r, http.StatusMethodNotAllowed, "method_not_allowed", "CONNECT and TRACE are not forwarded")
 		case climbs(r.URL.Path):
 			refuse(w, r, http.StatusBadRequest, "invalid_path", "the path has a segment that leaves the upstream's path")
 		default:

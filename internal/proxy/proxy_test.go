@@ -248,6 +248,8 @@ func TestRefusals(t *testing.T) {
 	never := func(http.ResponseWriter, *http.Request) { t.Error("the upstream got a request") }
 	for request, want := range map[string]string{
 		"CONNECT a:1 " + end:       "405 Method Not Allowed",
+		"TRACE /v1/models " + end:  "405 Method Not Allowed",
+		"trace /v1/models " + end:  "405 Method Not Allowed",
 		"GET /a/../b " + end:       "400 Bad Request",
 		"GET /%252e%252e/| " + end: "400 Bad Request",
 	} {
