@@ -74,12 +74,21 @@ func (x *exchange) issues() map[string]int {
 	return n
 }
 
-// model returns the name of the model that the client asked for, or "".
+// longestModel is how many bytes of a model's name are logged and recorded: the
+// client chooses it.
+const longestModel = 256
+
+// model returns the name of the model that the client asked for, or "". A long
+// name is cut.
 func (x *exchange) model() string {
 	if x.request == nil {
 		return ""
 	}
-	return x.request.Model
+	name := x.request.Model
+	if len(name) > longestModel {
+		name = strings.ToValidUTF8(name[:longestModel], "") + "…"
+	}
+	return name
 }
 
 // errorCode returns a word for an error of a step or an attempt.

@@ -99,6 +99,21 @@ func TestLog(t *testing.T) {
 	require.NotContains(t, log.String(), "a.txt")
 }
 
+// The client chooses the name of the model, and with it the size of a line.
+func TestLongModelNamesAreCut(t *testing.T) {
+	t.Parallel()
+	var log lines
+	to, _ := upstream(t, chatAnswer(good))
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: to}}}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil))})
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	_, _, _ = post(t, s.URL+"/v1/chat/completions", chatRequest(strings.Repeat("m", 100_000)))
+	s.Close()
+	require.NoError(t, g.Close())
+	require.Contains(t, log.String(), strings.Repeat("m", 256)+"…\"")
+	require.Less(t, len(log.String()), 2000)
+}
+
 // An invalid answer that was passed on, and a panic, are logged louder.
 func TestLogLevels(t *testing.T) {
 	t.Parallel()
