@@ -239,6 +239,11 @@ func (s *step) inFormat(resp *middleware.Response) (*middleware.Response, error)
 	if resp.Native != nil && resp.Native.Dialect == s.codec.Dialect() {
 		return resp, nil
 	}
+	return s.written(resp)
+}
+
+// written returns resp as a response in the client's format that no provider sent.
+func (s *step) written(resp *middleware.Response) (*middleware.Response, error) {
 	body, _, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
 	if err != nil {
 		return nil, err

@@ -3,8 +3,11 @@ package transport
 import (
 	"errors"
 	"runtime"
+	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // show sends the client the safe part of a response that is being read. Only
@@ -115,6 +118,11 @@ func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 		return body, err
 	}
 	rest, err := a.stream.Rest(resp)
+	if errors.Is(err, wire.ErrUnencodable) {
+		if b := s.lacking(a, resp); b != nil {
+			rest, err = b, nil
+		}
+	}
 	if err == nil {
 		s.t.ids.keep(a.stream.Renamed(resp))
 	}
@@ -130,4 +138,52 @@ func (a *attempt) cutShort() error {
 		return nil
 	}
 	return a.err
+}
+
+// lacking returns what the client lacks of resp, a change of the response of a, as
+// the bytes of a later response. Formats can continue a stream with such a response
+// where the change has no place in the events that follow. It returns nil if the
+// client would read another message than that of resp.
+func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
+	if s.origin(resp) != a || a.stream.Taken() > len(a.raw) {
+		return nil
+	}
+	shown := map[middleware.EventKind]string{}
+	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
+		shown[e.Kind] += e.Text
+		return nil
+	})
+	if _, err := again.Write(a.raw[:a.stream.Taken()]); err != nil {
+		return nil
+	}
+	text, ok := strings.CutPrefix(resp.Message.Text(), shown[middleware.EventText])
+	if !ok || reasoning(resp.Message) != shown[middleware.EventReasoning] {
+		return nil
+	}
+	left := *resp
+	left.Native, left.Message = nil, middleware.Assistant(text, resp.Message.ToolCalls...)
+	own, err := s.written(&left)
+	if err != nil {
+		return nil
+	}
+	rest, err := a.stream.Rest(own)
+	if err != nil {
+		return nil
+	}
+	read, err := s.codec.DecodeResponse(a.req, slices.Concat(a.raw[:a.stream.Taken()], rest))
+	if err != nil || read.Message.Text() != resp.Message.Text() || len(read.Message.ToolCalls) != len(resp.Message.ToolCalls) {
+		return nil
+	}
+	return rest
+}
+
+// reasoning returns the readable reasoning of a message.
+func reasoning(m middleware.Message) string {
+	var b strings.Builder
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartReasoning {
+			b.WriteString(p.Text)
+		}
+	}
+	return b.String()
 }

@@ -290,7 +290,8 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 		return nil, err
 	}
 	if !strings.HasPrefix(body, shown[:sent]) {
-		return nil, codec.Unencodablef("what was shown cannot be taken back")
+		rest, err := behind(shown, sent, body)
+		return []byte(rest), err
 	}
 	return []byte(body[sent:]), nil
 }

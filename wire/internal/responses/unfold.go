@@ -71,7 +71,7 @@ func (s *stream) rest(sent int, resp *middleware.Response) (string, error) {
 	case err != nil:
 		return "", err
 	case !strings.HasPrefix(out, text[:sent]):
-		return "", codec.Unencodablef("a change of what was shown already")
+		return s.behind(sent, out)
 	}
 	return out[sent:], nil
 }
