@@ -2,11 +2,11 @@ package gateway
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/http"
-	"syscall"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 // newBase returns the transport of an upstream. It decompresses nothing, adds
@@ -45,7 +45,7 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 	end := time.Now().Add(d.refused)
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		conn, err := d.dial(ctx, network, address)
-		if err == nil || !isRefused(err) || time.Now().Add(wait).After(end) {
+		if err == nil || proxy.Cause(err) != "refused" || time.Now().Add(wait).After(end) {
 			return conn, err
 		}
 		select {
@@ -54,11 +54,4 @@ func (d dialer) DialContext(ctx context.Context, network, address string) (net.C
 			return nil, err
 		}
 	}
-}
-
-// isRefused reports whether the other side refused a connection. The number is
-// the error of Windows, which package syscall does not translate.
-func isRefused(err error) bool {
-	const windows = syscall.Errno(10061)
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }

@@ -94,12 +94,12 @@ func TestEnvironment(t *testing.T) {
 		}
 		defer there.Close()
 		w.WriteHeader(http.StatusOK)
-		here, _, err := http.NewResponseController(w).Hijack()
+		here, early, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
 		}
 		defer here.Close()
-		go func() { _, _ = io.Copy(there, here) }()
+		go func() { _, _ = io.Copy(there, early.Reader) }() // it may hold bytes already
 		_, _ = io.Copy(here, there)
 	}))
 	t.Cleanup(proxy.Close)

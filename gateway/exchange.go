@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -91,7 +93,9 @@ func (x *exchange) model() string {
 	return name
 }
 
-// errorCode returns a word for an error of a step or an attempt.
+// errorCode returns a word for an error of a step or an attempt: the status of a
+// response, or such as "timeout". "refused", "dns" and "tls" say why there was no
+// connection, and "network" is any other network error.
 func errorCode(err error) string {
 	var typed interface{ ErrorType() string }
 	var refused *middleware.ModelError
@@ -105,7 +109,7 @@ func errorCode(err error) string {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		return "timeout"
 	}
-	return "network"
+	return cmp.Or(proxy.Cause(err), "network")
 }
 
 // ms returns d in milliseconds.

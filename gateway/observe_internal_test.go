@@ -127,7 +127,9 @@ func TestObservedFailures(t *testing.T) {
 			require.Equal(t, status, resp.StatusCode)
 			require.Equal(t, "false", resp.Header.Get("X-Should-Retry"))
 		}
-		require.Len(t, v.ends(t), 2)
+		ends := v.ends(t)
+		require.Len(t, ends, 2)
+		require.Equal(t, "refused", errorCode(ends[0].err))
 	})
 	t.Run("another path", func(t *testing.T) {
 		t.Parallel()

@@ -8,20 +8,16 @@ package proxy
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -85,32 +81,6 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 			own.end()
 		}
 	})
-}
-
-// Refused is the code of the response if the upstream refuses connections. The
-// response then has X-Should-Retry: false. After other network errors the client
-// may try again.
-const Refused = "upstream_refused"
-
-// unreachable responds for an upstream that did not respond. It leaves out the
-// error, which may contain the URL and with it a key.
-func unreachable(w http.ResponseWriter, r *http.Request, err error, refuse Refuse) {
-	switch {
-	case isRefused(err):
-		w.Header().Set("X-Should-Retry", "false")
-		refuse(w, r, http.StatusBadGateway, Refused, "the upstream refuses connections; check that it runs, and its address")
-	case errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded):
-		refuse(w, r, http.StatusGatewayTimeout, "upstream_timeout", "the upstream did not answer in time")
-	default:
-		refuse(w, r, http.StatusBadGateway, "upstream_unreachable", "the upstream did not answer")
-	}
-}
-
-// isRefused reports whether the other side refused a connection. The number is
-// the error of Windows, which package syscall does not translate.
-func isRefused(err error) bool {
-	const windows = syscall.Errno(10061)
-	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, windows)
 }
 
 // forwarding are the headers that ReverseProxy removes before Rewrite.
