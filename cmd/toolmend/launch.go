@@ -16,6 +16,7 @@ type launch struct {
 	args      []string // all arguments of the agent
 	env       []string // NAME=VALUE
 	upstreams []gateway.Upstream
+	from      string                          // the setting that names the upstream; "" means a default or the command line
 	wrap      func(http.Handler) http.Handler // nil means the gateway as it is
 }
 

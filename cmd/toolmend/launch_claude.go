@@ -27,8 +27,13 @@ func launchClaude(m machine, at string, f runFlags) (launch, error) {
 	}
 	// Claude Code appends /v1 to any base URL, so the upstream keeps one.
 	to := firstOf(present, m.getenv(name), anthropicURL)
-	if f.upstream != "" {
+	switch {
+	case f.upstream != "":
 		to = withoutV1(f.upstream)
+	case present != "":
+		l.from = name + " in Claude Code's settings"
+	case firstOf(m.getenv(name)) != "":
+		l.from = name
 	}
 	l.upstreams = []gateway.Upstream{{URL: strings.TrimRight(to, "/")}}
 	return l, nil

@@ -19,6 +19,9 @@ func launchQwen(m machine, at string, f runFlags) (launch, error) {
 	given := valueOf(f.args, flag)
 	b := split(firstOf(given, m.getenv(name), m.qwenFile(name), m.qwenSetting(), openaiURL)).orElse(f.upstream)
 	l := launch{env: []string{name + "=" + at + b.path}, upstreams: []gateway.Upstream{{URL: b.upstream}}}
+	if given == "" && f.upstream == "" && firstOf(m.getenv(name)) != "" {
+		l.from = name
+	}
 	l.args = []string{flag, at + b.path}
 	if valueOf(f.args, "--auth-type") == "" {
 		l.args = append(l.args, "--auth-type", "openai")

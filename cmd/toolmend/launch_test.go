@@ -23,26 +23,33 @@ func TestLaunch(t *testing.T) {
 		upstreams         string // prefix=URL
 		argsNow           string
 		envNow            string
+		from              string // of the upstream
 		err               string
 	}{
 		"claude": {agent: "claude", args: "-p hi", upstreams: "=https://api.anthropic.com", argsNow: "-p hi", envNow: "ANTHROPIC_BASE_URL=" + at},
 		"claude, variable": {
 			agent: "claude", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example/v1/"},
-			upstreams: "=https://a.example/v1", envNow: "ANTHROPIC_BASE_URL=" + at,
+			upstreams: "=https://a.example/v1", envNow: "ANTHROPIC_BASE_URL=" + at, from: "ANTHROPIC_BASE_URL",
 		},
 		"claude, settings": {
 			agent: "claude", args: "-p hi", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example"},
 			files:     map[string]string{"/h/.claude/settings.json": `{"env":{"ANTHROPIC_BASE_URL":"https://b.example"}}`},
 			upstreams: "=https://b.example", argsNow: `--settings {"env":{"ANTHROPIC_BASE_URL":"` + at + `"}} -p hi`, envNow: "ANTHROPIC_BASE_URL=" + at,
+			from: "ANTHROPIC_BASE_URL in Claude Code's settings",
 		},
 		"claude, settings of the project": {
 			agent: "claude", files: map[string]string{
 				"/h/.claude/settings.json":         `{"env":{"ANTHROPIC_BASE_URL":"https://b.example"}}`,
 				"/h/p/.claude/settings.local.json": `{"env":{"ANTHROPIC_BASE_URL":"https://c.example"}}`,
 			},
+			from:      "ANTHROPIC_BASE_URL in Claude Code's settings",
 			upstreams: "=https://c.example", argsNow: `--settings {"env":{"ANTHROPIC_BASE_URL":"` + at + `"}}`, envNow: "ANTHROPIC_BASE_URL=" + at,
 		},
-		"claude, flag": {agent: "claude", flag: "https://d.example/v1", upstreams: "=https://d.example", envNow: "ANTHROPIC_BASE_URL=" + at},
+		"qwen, variable": {
+			agent: "qwen", env: map[string]string{"OPENAI_BASE_URL": "https://b.example"}, from: "OPENAI_BASE_URL",
+			upstreams: "=https://b.example", argsNow: "--openai-base-url " + at + " --auth-type openai", envNow: "OPENAI_BASE_URL=" + at,
+		},
+		"claude, flag": {agent: "claude", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example"}, flag: "https://d.example/v1", upstreams: "=https://d.example", envNow: "ANTHROPIC_BASE_URL=" + at},
 		"codex": {
 			agent: "codex", args: "exec hi", upstreams: "=https://api.openai.com /chatgpt=https://chatgpt.com/backend-api/codex",
 			argsNow: `-c openai_base_url="` + at + `/v1" exec hi`,
@@ -112,6 +119,7 @@ func TestLaunch(t *testing.T) {
 			for _, u := range l.upstreams {
 				ups = append(ups, u.Prefix+"="+u.URL)
 			}
+			require.Equal(t, c.from, l.from)
 			require.Equal(t, c.upstreams, strings.Join(ups, " "))
 			require.Equal(t, c.argsNow, strings.Join(l.args, " "))
 			require.Equal(t, c.envNow, strings.Join(l.env, " "))

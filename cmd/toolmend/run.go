@@ -144,6 +144,9 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	switch n := counted.requests.Load(); {
 	case n > 0:
 		fmt.Fprintf(stderr, "toolmend: %s: %s\n", f.agent, served)
+		if served.failures() > 0 && how.from != "" {
+			fmt.Fprintf(stderr, "toolmend: the upstream %s comes from %s\n", strings.Join(urls(how.upstreams), ", "), how.from)
+		}
 	case code <= endedBySignal: // else the agent had no time for a request
 		fmt.Fprintf(stderr, "toolmend: no request of %s reached the gateway, so no tool call was validated. It uses another provider than %s, or another way to name it.\n",
 			f.agent, strings.Join(urls(how.upstreams), ", "))

@@ -149,6 +149,7 @@ func TestRun(t *testing.T) {
 
 func TestRunEnds(t *testing.T) {
 	t.Parallel()
+	noTLS := strings.Replace(answering(t), "http:", "https:", 1)
 	for name, c := range map[string]struct {
 		env  []string
 		args []string
@@ -157,6 +158,7 @@ func TestRunEnds(t *testing.T) {
 	}{
 		"no request":    {nil, []string{"claude"}, 5, "toolmend: no request of claude reached the gateway, so no tool call was validated. It uses another provider than https://api.anthropic.com"},
 		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
+		"no upstream":   {[]string{"FAKE_CALL=1", "ANTHROPIC_BASE_URL=" + noTLS}, []string{"claude"}, 5, "toolmend: claude: 1 model call, 1 failed\ntoolmend: the upstream " + noTLS + " comes from ANTHROPIC_BASE_URL\n"},
 		"not installed": {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
 		"no agent":      {nil, nil, 2, "name an agent: claude, codex, opencode, qwen\nSee toolmend run -h."},
 		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, opencode, qwen. For another one: toolmend serve`},

@@ -131,6 +131,7 @@ func TestStartMessage(t *testing.T) {
 	t.Parallel()
 	for name, args := range map[string][]string{
 		"start.txt":     {"--upstream", "https://api.example.com/v1", "--mode", "repair"},
+		"startof.txt":   {"--upstream", "https://api.anthropic.com"},
 		"startfile.txt": {"--config", filepath.Join("testdata", "start.toml")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,6 +142,16 @@ func TestStartMessage(t *testing.T) {
 			require.NoError(t, err)
 			golden(t, name, strings.ReplaceAll(text, port, "7777"))
 		})
+	}
+}
+
+func TestMakerOf(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://api.anthropic.com": "anthropic", "https://API.OpenAI.com/v1": "openai", "https://x.openai.azure.com": "openai",
+		"https://openrouter.ai/openai": "", "http://127.0.0.1:8080": "",
+	} {
+		require.Equal(t, want, makerOf(url), url)
 	}
 }
 

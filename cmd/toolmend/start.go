@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 
@@ -39,26 +40,44 @@ func writeStart(w io.Writer, c config, addr, admin net.Addr) {
 	}
 	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeSays[c.Mode], strings.Join(others, " or "))
 	fmt.Fprint(w, "\nSet in the agent:\n\n")
-	at := base + first(c.Upstreams).Prefix
+	example := first(c.Upstreams)
+	at := base + example.Prefix
 	env := "toolmend env "
 	if at != "http://"+defaultListen {
 		env += "--url " + at + " "
 	}
-	for _, a := range [][2]string{
-		{"Claude Code", "ANTHROPIC_BASE_URL=" + at + " claude"},
-		{"Codex", "see " + env + "codex"},
-		{"opencode", "see " + env + "opencode"},
-		{"qwen-code", "OPENAI_BASE_URL=" + at + "/v1 qwen --auth-type openai"},
-		{"OpenAI SDKs", "OPENAI_BASE_URL=" + at + "/v1"},
-		{"Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
+	for _, a := range []struct{ of, name, set string }{
+		{"anthropic", "Claude Code", "ANTHROPIC_BASE_URL=" + at + " claude"},
+		{"openai", "Codex", "see " + env + "codex"},
+		{"openai", "opencode", "see " + env + "opencode"},
+		{"openai", "qwen-code", "OPENAI_BASE_URL=" + at + "/v1 qwen --auth-type openai"},
+		{"openai", "OpenAI SDKs", "OPENAI_BASE_URL=" + at + "/v1"},
+		{"anthropic", "Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
 	} {
-		fmt.Fprintf(t, "  %s\t%s\n", a[0], a[1])
+		if of := makerOf(example.URL); of == "" || of == a.of {
+			fmt.Fprintf(t, "  %s\t%s\n", a.name, a.set)
+		}
 	}
 	t.Flush()
 	fmt.Fprintln(w)
 	if own := adminURL(c, addr, admin); own != "" {
 		fmt.Fprintf(w, "Metrics: %s/_toolmend/metrics\n\n", own)
 	}
+}
+
+// makerOf returns whose format an upstream speaks, "anthropic" or "openai", or ""
+// if its host does not say so.
+func makerOf(upstream string) string {
+	u, err := url.Parse(upstream)
+	if err != nil {
+		return ""
+	}
+	for _, maker := range []string{"anthropic", "openai"} {
+		if strings.Contains(strings.ToLower(u.Hostname()), maker) {
+			return maker
+		}
+	}
+	return ""
 }
 
 // adminURL returns the address of the gateway's own pages, or "": without

@@ -68,6 +68,13 @@ func (s *sums) add(r slog.Record) {
 	}
 }
 
+// failures returns the number of model calls that failed.
+func (s *sums) failures() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
+}
+
 // String returns the counts for a person, without those that are 0.
 func (s *sums) String() string {
 	s.mu.Lock()
