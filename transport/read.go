@@ -34,6 +34,9 @@ func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, erro
 		}
 		body, a.inflate = z, true
 	}
+	if a.resp.StatusCode >= 300 { // the Go SDKs of OpenAI and Anthropic take every status below 400 for an answer
+		return nil, s.unreadable(ctx, a, body, errors.New("status "+http.StatusText(a.resp.StatusCode)))
+	}
 	return s.readAnswer(ctx, a, body)
 }
 

@@ -23,10 +23,11 @@ var errOpaque = errors.New("its bytes cannot be searched")
 // strict reports whether a response must be read before the client gets it.
 func (s *step) strict() bool { return s.tools && !s.t.options.PassUnreadable }
 
-// empty returns the reason why a response cannot have a body, or "".
+// empty returns the reason why a response has no body, or none that a client
+// takes for an answer; or "".
 func empty(resp *http.Response) string {
 	switch {
-	case resp.StatusCode < 200 || resp.StatusCode >= 300 || resp.StatusCode == http.StatusNoContent:
+	case resp.StatusCode < 200 || resp.StatusCode >= 400 || resp.StatusCode == http.StatusNoContent || resp.StatusCode == http.StatusNotModified:
 		return "status " + http.StatusText(resp.StatusCode)
 	case resp.Body == nil || resp.Body == http.NoBody || resp.ContentLength == 0:
 		return "no body"

@@ -157,6 +157,40 @@ func TestUnreadableInEachFormat(t *testing.T) {
 	}
 }
 
+// TestAnswersUnderARedirect: the Go SDKs of OpenAI and Anthropic decode the body
+// of every status below 400. A redirect without a call passes.
+func TestAnswersUnderARedirect(t *testing.T) {
+	t.Parallel()
+	for _, status := range []int{300, 302, 305, 307, 399} {
+		for name, c := range map[string]struct{ body, coding string }{
+			"an answer":        {badCall, ""},
+			"a stream":         {event(call("c1", "{}")), ""},
+			"a gzipped answer": {zipped(badCall), "gzip"},
+			"a page":           {"<a>Moved</a>", ""},
+			"a gzipped page":   {zipped("<a>Moved</a>"), "gzip"},
+		} {
+			t.Run(fmt.Sprint(status, " ", name), func(t *testing.T) {
+				t.Parallel()
+				shapes(t, func(t *testing.T, with func(*transport.Transport, *upstream) (doer, string)) {
+					u := serve(t, answer(status, c.body, "Content-Encoding", c.coding, "X-Own", "1"))
+					do, at := with(toysWith(transport.Options{}, validate()), u)
+					resp, err := do(post(t, t.Context(), at, ask(strings.HasPrefix(name, "a stream"), addTool), "Accept-Encoding", "gzip"))
+					require.NoError(t, err)
+					got := read(t, resp)
+					if strings.HasSuffix(name, "page") {
+						require.Equal(t, status, resp.StatusCode)
+						require.Equal(t, "<a>Moved</a>", got)
+						require.Equal(t, "1", resp.Header.Get("X-Own"))
+						return
+					}
+					require.Equal(t, http.StatusBadRequest, resp.StatusCode, got)
+					require.Equal(t, "unreadable_answer", resp.Header.Get("X-Toolmend-Error"))
+				})
+			})
+		}
+	}
+}
+
 // TestUnreadableRequests: one that offers tools is refused; another passes, and
 // the answer is marked.
 func TestUnreadableRequests(t *testing.T) {
