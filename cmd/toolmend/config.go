@@ -48,6 +48,9 @@ func (c *config) setDefaults() {
 
 // validate returns the first invalid field as an error that begins with its key.
 func (c *config) validate() error {
+	if err := cmp.Or(checkAddress("listen", c.Listen), checkAddress("admin_listen", c.AdminListen)); err != nil {
+		return err
+	}
 	if err := c.Validate(); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "gateway: "))
 	}
@@ -82,19 +85,19 @@ func readConfig(path string) (config, []byte, error) {
 		for i := range unknown.Errors {
 			e := &unknown.Errors[i]
 			row, column := e.Position()
-			all = append(all, fmt.Errorf("%s:%d:%d: unknown key %s", path, row, column, strings.Join(e.Key(), ".")))
+			all = append(all, fmt.Errorf("%s:%d:%d: unknown key %s%s", path, row, column, strings.Join(e.Key(), "."), meant("", e.Key()[len(e.Key())-1], namesIn(e.Key()))))
 		}
 		return c, doc, errors.Join(all...)
 	case errors.As(err, &wrong):
 		row, column := wrong.Position()
-		return c, doc, fmt.Errorf("%s:%d:%d: %s%s", path, row, column, prefixed(wrong.Key()), strings.TrimPrefix(wrong.Error(), "toml: "))
+		return c, doc, fmt.Errorf("%s:%d:%d: %s", path, row, column, explain(wrong.Error(), wrong.Key(), doc, row))
 	case err != nil:
 		return c, doc, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, doc, nil
 }
 
-func prefixed(key toml.Key) string {
+func prefixed(key []string) string {
 	if len(key) == 0 {
 		return ""
 	}

@@ -20,11 +20,15 @@ func TestConfigErrors(t *testing.T) {
 	require.NoError(t, err)
 	dir := t.TempDir()
 	for name, c := range map[string]struct{ old, now, want string }{
-		"unknown key":           {"attempts = 4", "attempt = 4", ":14:1: unknown key upstream.attempt"},
-		"unknown key of a tool": {"on_exhausted", "on_exhaust", ":24:1: unknown key upstream.tool.on_exhaust"},
-		"unknown table":         {"[limits]", "[limit]", ":4:2: unknown key limit"},
+		"unknown key":           {"attempts = 4", "attempt = 4", ":14:1: unknown key upstream.attempt; did you mean attempts?"},
+		"unknown key of a tool": {"on_exhausted", "on_exhaust", ":24:1: unknown key upstream.tool.on_exhaust; did you mean on_exhausted?"},
+		"unknown table":         {"[limits]", "[limit]", ":4:2: unknown key limit; did you mean limits?"},
 		"syntax":                {"[limits]", "[limits", ":4:"},
-		"type":                  {"attempts = 4", `attempts = "4"`, ":14:12: upstream.attempts: "},
+		"type":                  {"attempts = 4", `attempts = "4"`, ":14:12: upstream.attempts: must be a number, got text in quotes\n"},
+		"no quotes":             {"attempts = 4", `api_key = sk-secret`, ":14:11: unexpected character U+0073 's' at start of value; put text in quotes: api_key = \"…\"\n"},
+		"table":                 {`keep_alive = "5s"`, `record = "a.jsonl"`, ":2:10: record: must be a table: [record], got text in quotes\n"},
+		"tables":                {string(file), `upstream = "https://api.example.com"`, ":1:12: upstream: must be an array of tables: [[upstream]], got text in quotes\n"},
+		"listener of pages":     {"[limits]", "admin_listen = \"9\"\n[limits]", `:4: admin_listen: must be HOST:PORT, such as 127.0.0.1:7777, got "9"`},
 		"duration":              {`"5s"`, `"5"`, `:2:14: keep_alive: must be a positive duration such as "10s", or "off", got "5"`},
 		"word":                  {`keep_alive = "5s"`, `mode = "enforced"`, `:2: mode: must be one of "enforce", "observe", "repair", got "enforced"`},
 		"word of an upstream":   {`mode = "observe"`, `mode = "watch"`, `:29: upstream "127.0.0.1:8080": mode: must be one of`},
@@ -32,7 +36,7 @@ func TestConfigErrors(t *testing.T) {
 mode = "watch"`, `:30: upstream "127.0.0.1:8080/l": mode: must be one of`},
 		"word of a model":     {`mode = "repair"`, `mode = "fix"`, `:20: upstream "hosted": model "small*": mode: must be one of`},
 		"word of a tool":      {`"drop"`, `"dropped"`, `:24: upstream "hosted": tool "read": on_exhausted: must be one of`},
-		"listen":              {`"127.0.0.1:0"`, `"7777"`, `:1: listen: address 7777: missing port in address`},
+		"listen":              {`"127.0.0.1:0"`, `"7777"`, `:1: listen: must be HOST:PORT, such as 127.0.0.1:7777, got "7777"`},
 		"url":                 {"https://api", "api", `:12: upstream "hosted": url: must be absolute, with http or https`},
 		"two defaults":        {"attempts = 4", "default = true", `upstream: more than one is marked default`},
 		"no upstream":         {string(file), "", `upstream: at least one is required`},

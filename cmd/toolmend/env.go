@@ -55,7 +55,7 @@ func guide(args []string, getenv func(string) string) (string, error) {
 	fs := newFlags("env")
 	to := fs.String("url", "http://"+defaultListen, "")
 	fs.StringVar(&shell, "shell", shell, "")
-	if err := fs.Parse(args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return "", err
 	}
 	if fs.NArg() != 1 {

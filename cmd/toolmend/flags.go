@@ -63,7 +63,7 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&gate, "gate", "sent", "")
 	fs.BoolVar(&s.json, "json", false, "")
 	for {
-		if err := fs.Parse(args); err != nil {
+		if err := parseFlags(fs, args); err != nil {
 			return s, err
 		}
 		if fs.NArg() == 0 {

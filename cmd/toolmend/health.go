@@ -26,7 +26,7 @@ func runHealth(ctx context.Context, args []string, stdout, stderr io.Writer) int
 	to := fs.String("url", "http://"+defaultListen, "")
 	file := fs.String("config", "", "")
 	ready := fs.Bool("ready", false, "")
-	err := fs.Parse(args)
+	err := parseFlags(fs, args)
 	base := ""
 	switch {
 	case errors.Is(err, flag.ErrHelp):

@@ -155,7 +155,7 @@ func TestExitCodes(t *testing.T) {
 		{"check -- --", exitFailed, "--: no such file"},
 		{"check @/good --", exitOK, ""},
 		{"check -model -- @/bad -model m", exitInvalid, ""}, // this one is a value
-		{"check -what @/good", exitFailed, "flag provided but not defined"},
+		{"check -what @/good", exitFailed, "unknown flag --what"},
 		{"help", exitOK, ""},
 		{"help check", exitOK, ""},
 		{"", exitFailed, "usage:"},

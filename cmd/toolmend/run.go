@@ -47,7 +47,7 @@ func parseRun(args []string) (runFlags, error) {
 	fs.StringVar(&f.mode, "mode", "", "")
 	fs.StringVar(&f.record, "record", "", "")
 	fs.StringVar(&f.upstream, "upstream", "", "")
-	if err := fs.Parse(args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return f, err
 	}
 	if fs.NArg() == 0 {
@@ -60,7 +60,7 @@ func parseRun(args []string) (runFlags, error) {
 	if launchers[f.agent] == nil {
 		return f, fmt.Errorf("unknown agent %q; the agents are %s. For another one: toolmend serve", f.agent, strings.Join(launcherNames(), ", "))
 	}
-	return f, nil
+	return f, checkUpstream(f.upstream)
 }
 
 // runRun is `toolmend run`. It returns the exit code of the agent.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	_ "embed"
 	"errors"
 	"flag"
@@ -33,7 +34,7 @@ func parseServe(args []string) (serveFlags, error) {
 	fs.StringVar(&f.config, "config", "", "")
 	fs.BoolVar(&f.check, "check-config", false, "")
 	fs.BoolVar(&f.print, "print-config", false, "")
-	if err := fs.Parse(args); err != nil {
+	if err := parseFlags(fs, args); err != nil {
 		return f, err
 	}
 	switch {
@@ -42,7 +43,7 @@ func parseServe(args []string) (serveFlags, error) {
 	case f.upstream == "" && f.config == "":
 		return f, errors.New("no upstream; say where requests go, such as --upstream https://api.anthropic.com, or name a file with --config")
 	}
-	return f, nil
+	return f, cmp.Or(checkUpstream(f.upstream), checkAddress("--listen", f.listen))
 }
 
 // newFlags returns a set of flags that prints nothing.

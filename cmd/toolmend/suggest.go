@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/schema"
+)
+
+// parseFlags is fs.Parse. The error for an unknown flag names the flag that was
+// probably meant.
+func parseFlags(fs *flag.FlagSet, args []string) error {
+	err := fs.Parse(args)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	var known []string
+	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	return fmt.Errorf("unknown flag --%s%s", name, meant("--", name, known))
+}
+
+// meant returns the end of a message about an unknown name, or "" if none of the
+// known ones is close.
+func meant(prefix, name string, known []string) string {
+	if s := schema.SuggestTool(name, known); s != "" {
+		return fmt.Sprintf("; did you mean %s%s?", prefix, s)
+	}
+	return ""
+}
+
+// checkUpstream returns an error if the value of --upstream is no URL.
+func checkUpstream(value string) error {
+	u, err := url.Parse(value)
+	switch {
+	case value == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"):
+		return nil
+	case strings.Contains(value, "://"):
+		return fmt.Errorf("--upstream %q is no URL with http or https, such as https://api.anthropic.com", value)
+	}
+	return fmt.Errorf("--upstream %q is no URL; write https://%s", value, value)
+}
+
+// checkAddress returns an error if the value of key is no address to listen on.
+func checkAddress(key, value string) error {
+	if _, _, err := net.SplitHostPort(value); value != "" && err != nil {
+		return fmt.Errorf("%s: must be HOST:PORT, such as %s, got %q", key, defaultListen, value)
+	}
+	return nil
+}
+
+// namesIn returns the keys of the table of the configuration that holds the key
+// path.
+func namesIn(path []string) []string {
+	of := reflect.TypeFor[config]()
+	for _, name := range path[:len(path)-1] {
+		of = keysIn(of)[name]
+		for of != nil && of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		if of == nil || of.Kind() != reflect.Struct {
+			return nil
+		}
+	}
+	return slices.Sorted(maps.Keys(keysIn(of)))
+}
+
+// keysIn returns the keys of a table, with their types.
+func keysIn(table reflect.Type) map[string]reflect.Type {
+	keys := map[string]reflect.Type{}
+	for f := range table.Fields() {
+		if f.Anonymous {
+			maps.Copy(keys, keysIn(f.Type))
+		} else if name, _, _ := strings.Cut(f.Tag.Get("toml"), ","); name != "" && name != "-" {
+			keys[name] = f.Type
+		}
+	}
+	return keys
+}
