@@ -64,7 +64,11 @@ type Settings struct {
 	OnExhausted OnExhausted `toml:"on_exhausted,omitempty"` // default Pass
 	// Repairs are the local repairs: "default", "all" or "none", or names of
 	// rules of package mend.
-	Repairs         []string   `toml:"repairs,omitempty"`
+	Repairs []string `toml:"repairs,omitempty"`
+	// Rescue are the markups of package rescue in which calls are read from
+	// the text of an answer: names of markups, "auto" for all, or "none", the
+	// default.
+	Rescue          []string   `toml:"rescue,omitempty"`
 	Strip           Strip      `toml:"strip,omitempty"`            // default StripOptional
 	Batch           Batch      `toml:"batch,omitempty"`            // default ReissueAll
 	UnknownTools    Refusal    `toml:"unknown_tools,omitempty"`    // default Reject

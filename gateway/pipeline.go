@@ -17,6 +17,7 @@ import (
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
@@ -49,6 +50,9 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		stack = append(stack, tracing.New(spans))
 	}
 	stack = append(stack, argsvalidate.New(s.validator(u.ToolRules)))
+	if o, on := s.rescue(); on {
+		stack = append(stack, rescue.New(o))
+	}
 	if o, on := s.retry(); on {
 		stack = append(stack, retry.New(o))
 	}

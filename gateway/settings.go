@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/strip"
 	"github.com/toolmend/toolmend/transport"
@@ -46,6 +47,9 @@ func (s Settings) over(base Settings) Settings {
 	s.OnExhausted = cmp.Or(s.OnExhausted, base.OnExhausted)
 	if s.Repairs == nil {
 		s.Repairs = base.Repairs
+	}
+	if s.Rescue == nil {
+		s.Rescue = base.Rescue
 	}
 	s.Strip = cmp.Or(s.Strip, base.Strip)
 	s.Batch = cmp.Or(s.Batch, base.Batch)
@@ -101,6 +105,11 @@ func (s Settings) validate() error {
 	}
 	if _, err := rules(s.Repairs); err != nil {
 		return err
+	}
+	if o, on := s.rescue(); on {
+		if err := o.Validate(); err != nil {
+			return fmt.Errorf("rescue: must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
+		}
 	}
 	if err := s.validator(nil).Validate(); err != nil {
 		return err
@@ -183,6 +192,24 @@ func (s Settings) transport() transport.Options {
 		}
 	}
 	return o
+}
+
+// rescue returns the options of package rescue, and whether calls are read from
+// texts at all. Mode Repair makes no second model call.
+func (s Settings) rescue() (rescue.Options, bool) {
+	var o rescue.Options
+	switch {
+	case len(s.Rescue) == 0 || len(s.Rescue) == 1 && s.Rescue[0] == "none":
+		return o, false
+	case len(s.Rescue) > 1 || s.Rescue[0] != "auto":
+		for _, name := range s.Rescue {
+			o.Markups = append(o.Markups, rescue.Markup(name))
+		}
+	}
+	if s.Mode == Repair {
+		o.MaxAttempts = 1
+	}
+	return o, true
 }
 
 // retry returns the options of package retry, and whether failures of the

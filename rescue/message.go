@@ -61,14 +61,29 @@ func changes(f found, whole string) []middleware.Change {
 		for _, c := range p.calls {
 			names = append(names, c.name)
 		}
-		all = append(all, middleware.Change{By: By + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
+		all = append(all, middleware.Change{By: by + string(p.markup), Before: whole[p.start:p.end], After: strings.Join(names, ", ")})
 	}
 	return all
 }
 
-// By starts Change.By of the changes that this package makes. The name of the
+// by starts Change.By of the changes that this package makes. The name of the
 // markup follows.
-const By = "rescue/"
+const by = "rescue/"
+
+// Calls returns the number of calls of a response that New has rescued. r is the
+// report of the response.
+func Calls(r middleware.Report) int {
+	if r.Final < 0 || r.Final >= len(r.Attempts) {
+		return 0
+	}
+	n := 0
+	for _, c := range r.Attempts[r.Final].Changes {
+		if strings.HasPrefix(c.By, by) && c.After != "" {
+			n += strings.Count(c.After, ", ") + 1
+		}
+	}
+	return n
+}
 
 // newIDs returns a function that names calls by their place in the conversation.
 func newIDs(history []middleware.Message) func() string {

@@ -16,8 +16,9 @@ import (
 const (
 	errorHeader    = "X-Toolmend-Error"    // the code of an error of the chain
 	statusHeader   = "X-Toolmend-Status"   // the result of validating the calls of a response
-	attemptsHeader = "X-Toolmend-Attempts" // these three: see Options.Figures
+	attemptsHeader = "X-Toolmend-Attempts" // these four: see Options.Figures
 	repairedHeader = "X-Toolmend-Repaired"
+	rescuedHeader  = "X-Toolmend-Rescued"
 	overheadHeader = "X-Toolmend-Overhead-Ms"
 	headerPrefix   = "X-Toolmend-"
 )
@@ -74,7 +75,7 @@ func announced() http.Header { return http.Header{statusHeader: nil, errorHeader
 func (s *step) announced() http.Header {
 	h := announced()
 	if s.t.options.Figures {
-		h[attemptsHeader], h[repairedHeader], h[overheadHeader] = nil, nil, nil
+		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[overheadHeader] = nil, nil, nil, nil
 	}
 	return h
 }
@@ -96,6 +97,9 @@ func (s *step) figures(into http.Header) {
 	overhead := max(time.Since(s.began)-s.upstream, 0)
 	into[attemptsHeader] = []string{strconv.Itoa(len(s.attempts))}
 	into[repairedHeader] = []string{strconv.Itoa(s.repaired)}
+	if s.rescued > 0 {
+		into[rescuedHeader] = []string{strconv.Itoa(s.rescued)}
+	}
 	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }
 

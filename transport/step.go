@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -45,6 +46,7 @@ type step struct {
 	began    time.Time
 	upstream time.Duration // spent on model calls
 	repaired int           // repaired calls of the response
+	rescued  int           // calls of the response that the model had written as text
 	cleans   bool          // the provider refused the history, so it is cleaned before it is sent
 	panicked *Panic        // of a keep-alive
 }
@@ -100,6 +102,9 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 		resp, err = nil, s.panicked
 	}
 	s.repaired = repairedCalls(resp)
+	if resp != nil {
+		s.rescued = rescue.Calls(resp.Report)
+	}
 	upstream := s.upstream
 	s.mu.Unlock()
 	s.call.end(resp, err, upstream)

@@ -160,7 +160,8 @@ type Options struct {
 	CleanHistory CleanHistory
 	// Figures adds headers to the responses that the chain returned:
 	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
-	// the repaired calls of the response; and X-Toolmend-Overhead-Ms, the time
+	// the repaired calls of the response; X-Toolmend-Rescued, the calls that
+	// package rescue read from its text, if any; and X-Toolmend-Overhead-Ms, the time
 	// that was not spent on model calls. In streams they are trailers.
 	Figures bool
 	// IDs remembers the ids of re-asked streams; see "One identity" in the

@@ -1,0 +1,63 @@
+package gateway_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// textAnswer is a chat answer with a text.
+func textAnswer(text string) string {
+	return fmt.Sprintf(`{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`, text)
+}
+
+// TestRescue: calls are read from the text of an answer where that is configured.
+func TestRescue(t *testing.T) {
+	t.Parallel()
+	const (
+		lost = `<tool_call>{"name": "read_file", "arguments": {"file_path": "b.txt"}}</tool_call>`
+		cut  = `<tool_call>{"name": "read_file", "arg`
+	)
+	auto := gateway.Settings{Rescue: []string{"auto"}}
+	for name, c := range map[string]struct {
+		top     gateway.Settings
+		models  []gateway.ModelRule
+		answers []string
+		rescued string
+		calls   int // of the model
+	}{
+		"off":               {gateway.Settings{}, nil, []string{lost}, "", 1},
+		"auto":              {auto, nil, []string{lost}, "1", 1},
+		"a markup":          {gateway.Settings{Rescue: []string{"glm", "hermes"}}, nil, []string{lost}, "1", 1},
+		"another markup":    {gateway.Settings{Rescue: []string{"glm"}}, nil, []string{lost}, "", 1},
+		"for a model":       {gateway.Settings{}, []gateway.ModelRule{{Match: "m*", Settings: auto}}, []string{lost}, "1", 1},
+		"not for a model":   {auto, []gateway.ModelRule{{Match: "m*", Settings: gateway.Settings{Rescue: []string{"none"}}}}, []string{lost}, "", 1},
+		"re-asked":          {auto, nil, []string{cut, lost}, "1", 2},
+		"repair: no re-ask": {gateway.Settings{Mode: gateway.Repair, Rescue: []string{"auto"}}, nil, []string{cut}, "", 1},
+		"observe":           {gateway.Settings{Mode: gateway.Observe, Rescue: []string{"auto"}}, nil, []string{lost}, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var bodies []string
+			for _, a := range c.answers {
+				bodies = append(bodies, textAnswer(a))
+			}
+			url, requests := upstream(t, bodies...)
+			_, answer, header := post(t, serve(t, gateway.Config{Settings: c.top, Upstreams: []gateway.Upstream{{URL: url, ModelRules: c.models}}})+"/v1/chat/completions", chatRequest("m"))
+			require.Equal(t, c.calls, *requests)
+			require.Equal(t, c.rescued, header.Get("X-Toolmend-Rescued"))
+			if c.rescued == "" {
+				require.Equal(t, bodies[0], answer)
+				return
+			}
+			require.Contains(t, answer, `"tool_calls"`)
+			require.NotContains(t, answer, "tool_call>")
+			require.Equal(t, "valid", header.Get("X-Toolmend-Status"))
+		})
+	}
+	_, err := gateway.New(gateway.Config{Settings: gateway.Settings{Rescue: []string{"xml"}}, Upstreams: []gateway.Upstream{{URL: "http://localhost:1"}}}, gateway.Options{})
+	require.ErrorContains(t, err, "rescue: must be auto, none, or markups among [hermes")
+}
