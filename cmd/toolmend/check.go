@@ -193,6 +193,9 @@ func (c *check) report() {
 		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
 	}
 	c.sum.Unreadable = c.failed
+	if c.sum.Calls == 0 && c.failed == 0 {
+		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
+	}
 	if c.json {
 		writeSummary(c.out, c.sum)
 	} else {

@@ -58,7 +58,9 @@ func guide(args []string, getenv func(string) string) (string, error) {
 	if err := parseFlags(fs, args); err != nil {
 		return "", err
 	}
-	if fs.NArg() != 1 {
+	if n := fs.NArg(); n > 1 {
+		return "", fmt.Errorf("name one agent, not %d: %s", n, strings.Join(fs.Args(), " "))
+	} else if n == 0 {
 		return "", fmt.Errorf("name one agent: %s", strings.Join(agentNames(), ", "))
 	}
 	form, ok := shells[shell]

@@ -73,7 +73,7 @@ func TestEnvErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
 		"":                            "name one agent: anthropic-python, claude, ",
-		"claude codex":                "name one agent: ",
+		"claude codex":                "name one agent, not 2: claude codex\n",
 		"cursor":                      `unknown agent "cursor"; the agents are anthropic-python, claude, `,
 		"../env":                      "unknown agent",
 		"--shell csh claude":          `--shell is sh, fish or powershell, not "csh"`,
@@ -116,8 +116,9 @@ func TestHealth(t *testing.T) {
 		"no file":  {[]string{"--config", "none.toml"}, exitFailed, "cannot read the configuration: open none.toml"},
 		"alive":    {[]string{"--url", "http://" + s.address}, exitOK, ""},
 		"ready":    {[]string{"-ready", "--url", "http://" + s.address + "/"}, exitOK, ""},
-		"status":   {[]string{"--url", sick.URL}, exitInvalid, "/_toolmend/healthz has status 404"},
-		"no one":   {[]string{"--url", gone.URL}, exitInvalid, "no gateway answers at " + gone.URL},
+		"status":   {[]string{"--url", sick.URL}, exitInvalid, "another program than a Toolmend gateway answers at " + sick.URL + "/_toolmend/healthz (status 404)"},
+		"page":     {[]string{"--url", upstreamSaying(t, "hello")}, exitInvalid, "another program than a Toolmend gateway"},
+		"no one":   {[]string{"--url", gone.URL}, exitInvalid, "; start it with toolmend serve, or name its address with --url"},
 		"argument": {[]string{"now"}, exitFailed, `unexpected argument "now"`},
 		"url":      {[]string{"--url", "x"}, exitFailed, "--url is the gateway's address"},
 	} {

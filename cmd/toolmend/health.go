@@ -20,6 +20,9 @@ var healthHelp string
 // who run it.
 const healthTimeout = 3 * time.Second
 
+// alivePage is the page that says that a gateway is alive.
+const alivePage = "/_toolmend/healthz"
+
 // runHealth is `toolmend health`.
 func runHealth(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	fs := newFlags("health")
@@ -44,7 +47,7 @@ func runHealth(ctx context.Context, args []string, stdout, stderr io.Writer) int
 		fmt.Fprintf(stderr, "toolmend health: %v\nSee toolmend health -h.\n", err)
 		return exitFailed
 	}
-	page := "/_toolmend/healthz"
+	page := alivePage
 	if *ready {
 		page = "/_toolmend/readyz"
 	}
@@ -70,7 +73,7 @@ func urlOf(file string) (string, error) {
 	return baseURL(c, host, port), nil
 }
 
-// probe returns nil if the page has status 200. It uses no proxy. It asks its
+// probe returns nil if the page is one of a gateway and says ok. It uses no proxy. It asks its
 // own machine, so it accepts a certificate for another name.
 func probe(ctx context.Context, page string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
@@ -82,11 +85,15 @@ func probe(ctx context.Context, page string) error {
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := transport.RoundTrip(r)
 	if err != nil {
-		return fmt.Errorf("no gateway answers at %s: %w", page, err)
+		return fmt.Errorf("no gateway answers at %s: %w; start it with toolmend serve, or name its address with --url", page, err)
 	}
 	defer resp.Body.Close()
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s has status %d", page, resp.StatusCode)
+	text, _ := io.ReadAll(io.LimitReader(resp.Body, 16))
+	switch ok := resp.StatusCode == http.StatusOK; {
+	case ok && string(text) == "ok\n":
+		return nil
+	case ok || resp.StatusCode == http.StatusNotFound:
+		return fmt.Errorf("another program than a Toolmend gateway answers at %s (status %d)", page, resp.StatusCode)
 	}
-	return nil
+	return fmt.Errorf("%s has status %d", page, resp.StatusCode)
 }

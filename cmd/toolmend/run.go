@@ -121,7 +121,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	defer t.close()
 	g, err := gateway.New(c.Config, t.options(log))
 	if err != nil {
-		return exitFailed, err
+		return exitFailed, withFolder(err, f.record)
 	}
 	closeGateway := sync.OnceFunc(func() { _ = g.Close() })
 	defer closeGateway()

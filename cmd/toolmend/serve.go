@@ -9,8 +9,10 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/toolmend/toolmend/gateway"
 )
@@ -80,7 +82,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	}()
 	g, err := gateway.New(c.Config, t.options(log))
 	if err != nil {
-		return exitFailed, err
+		return exitFailed, withFolder(err, c.Record.File)
 	}
 	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
 	if err := s.listen(); err != nil {
@@ -104,6 +106,35 @@ func addrOf(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
+// option returns how the user sets a key.
+func option(key string) string {
+	if key == "listen" {
+		return "--listen"
+	}
+	return key
+}
+
+// withFolder returns err, or what to do if the reason is that the folder of the
+// record does not exist.
+func withFolder(err error, record string) error {
+	folder := filepath.Dir(record)
+	if _, missing := os.Stat(folder); record != "" && errors.Is(missing, os.ErrNotExist) {
+		return fmt.Errorf("record: the folder %s does not exist; create it", folder)
+	}
+	return err
+}
+
+// listenerOf says who listens on an address.
+func listenerOf(addr string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil && probe(ctx, baseURL(config{}, host, port)+alivePage) == nil {
+		return "a Toolmend gateway"
+	}
+	return "another program"
+}
+
 // listen opens the address of the key. Its error says what to do.
 func listen(key, addr string) (net.Listener, error) {
 	l, err := net.Listen("tcp", addr)
@@ -111,7 +142,7 @@ func listen(key, addr string) (net.Listener, error) {
 	case err == nil:
 		return l, nil
 	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, addressInUse):
-		return nil, fmt.Errorf("%s: another program listens on %s; stop it, or choose another port", key, addr)
+		return nil, fmt.Errorf("%s: %s listens on %s; stop it, or choose another port with %s", key, listenerOf(addr), addr, option(key))
 	case errors.Is(err, os.ErrPermission):
 		return nil, fmt.Errorf("%s: not allowed to listen on %s; choose a port above 1023", key, addr)
 	}

@@ -161,6 +161,7 @@ func TestServeErrors(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = taken.Close() }) // after the parallel cases
 	const url = "https://api.example.com"
+	gateway := startServe(t, "--upstream", url).address
 	for name, c := range map[string]struct {
 		args []string
 		want string
@@ -169,7 +170,9 @@ func TestServeErrors(t *testing.T) {
 		"argument":          {[]string{url}, `unexpected argument "https://api.example.com"; the provider is --upstream URL`},
 		"flag":              {[]string{"--port", "1"}, "unknown flag --port\nSee"},
 		"misspelled flag":   {[]string{"--upstreem", url}, "unknown flag --upstreem; did you mean --upstream?\nSee toolmend serve -h."},
-		"address in use":    {[]string{"--upstream", url, "--listen", taken.Addr().String()}, "another program listens on " + taken.Addr().String() + "; stop it, or choose another port"},
+		"address in use":    {[]string{"--upstream", url, "--listen", taken.Addr().String()}, "another program listens on " + taken.Addr().String() + "; stop it, or choose another port with --listen"},
+		"gateway there":     {[]string{"--upstream", url, "--listen", gateway}, "listen: a Toolmend gateway listens on " + gateway + "; stop it, or choose another port with --listen"},
+		"no folder":         {[]string{"--upstream", url, "--listen", "127.0.0.1:0", "--record", "@/none/a.jsonl"}, "record: the folder @/none does not exist; create it"},
 		"address of nobody": {[]string{"--upstream", url, "--listen", "127.0.0.1:99999"}, "invalid port; choose an address of this machine, such as 127.0.0.1:7777"},
 		"no port":           {[]string{"--upstream", url, "--listen", "localhost"}, `--listen: must be HOST:PORT, such as 127.0.0.1:7777, got "localhost"`},
 		"mode":              {[]string{"--upstream", url, "--mode", "strict"}, `mode: must be one of "enforce", "observe", "repair", got "strict"`},
