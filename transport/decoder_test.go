@@ -15,6 +15,16 @@ import (
 
 func gunzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
 
+// wide returns ASCII text in UTF-16.
+func wide(text string) string {
+	var b strings.Builder
+	for _, c := range []byte(text) {
+		b.WriteByte(c)
+		b.WriteByte(0)
+	}
+	return b.String()
+}
+
 // A model call whose body is compressed is validated if there is a decoder, and
 // the provider gets the body as it reads best. A Handler refuses what it cannot
 // read.
@@ -41,6 +51,8 @@ func TestCompressedRequests(t *testing.T) {
 		"unknown":              {transport.Options{Decoders: decoders}, "zstd", "\x28\xb5\x2f\xfd", true, 0, false},
 		"twice":                {transport.Options{Decoders: decoders}, "gzip, gzip", zipped(zipped(s.request(false))), true, 0, false},
 		"no decoder":           {transport.Options{}, "gzip", zipped(s.request(false)), true, 0, false},
+		"UTF-16":               {transport.Options{}, "", wide(s.request(false)), true, 0, false},
+		"UTF-16, passed":       {transport.Options{PassUnreadable: true}, "", wide(s.request(false)), false, 1, false},
 		"unknown, passed":      {transport.Options{PassUnreadable: true}, "zstd", "\x28\xb5\x2f\xfd", false, 1, false},
 		"not gzip, passed":     {transport.Options{Decoders: decoders, PassUnreadable: true}, "gzip", s.request(false), false, 1, false},
 		"too large, passed":    {transport.Options{PassUnreadable: true, MaxBody: 10 << 10}, "", large, false, 1, false},
@@ -62,7 +74,7 @@ func TestCompressedRequests(t *testing.T) {
 			if c.refused {
 				require.Equal(t, http.StatusBadRequest, resp.StatusCode)
 				require.Equal(t, "unreadable_request", resp.Header.Get("X-Toolmend-Error"))
-				require.Contains(t, body, "send it uncompressed")
+				require.Contains(t, body, "send it uncompressed, in UTF-8")
 				return
 			}
 			require.Equal(t, http.StatusOK, resp.StatusCode)

@@ -38,6 +38,9 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 		}
 		req = uncompressed(req)
 	}
+	if isWide(body) {
+		return t.opaque(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
+	}
 	for _, c := range t.options.Codecs {
 		if !c.Match(req.URL.Path, body) {
 			continue
@@ -68,6 +71,11 @@ func (t *Transport) opaque(req, out *http.Request, next next) (*http.Response, e
 	note(req, c)
 	return t.raised(req, c, errBody), nil
 }
+
+// isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
+// read and no codec does: a NUL is one of its first four bytes. Source: RFC 4627,
+// section 3.
+func isWide(body []byte) bool { return bytes.IndexByte(body[:min(len(body), 4)], 0) >= 0 }
 
 // decoder returns what decompresses the body of req, or nil.
 func (t *Transport) decoder(req *http.Request) Decoder {
