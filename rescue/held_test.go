@@ -69,3 +69,19 @@ func TestShownTooEarly(t *testing.T) {
 	require.Len(t, out.Message.ToolCalls, 1)
 	require.Equal(t, []middleware.EventKind{middleware.EventText, middleware.EventText, middleware.EventText, middleware.EventReset, middleware.EventText}, kinds)
 }
+
+// TestLeadingSpace: white space before a call is not shown, so that nothing has to
+// be reset.
+func TestLeadingSpace(t *testing.T) {
+	t.Parallel()
+	text := "\n\n[TOOL_CALLS]get_time[ARGS]{}"
+	var asked []*middleware.Request
+	req := request()
+	req.Sink = func(e middleware.Event) error {
+		require.Fail(t, "shown", "%v", e)
+		return nil
+	}
+	out, err := rescue.New(rescue.Options{})(streamed(answers(&asked, text), []string{"\n", "\n[TOOL", "_CALLS]get_time[ARGS]{}"}))(context.Background(), req)
+	require.NoError(t, err)
+	require.Len(t, out.Message.ToolCalls, 1)
+}

@@ -191,19 +191,21 @@ func TestNoCalls(t *testing.T) {
 func TestReasks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, code, says string }{
-		"cut by the limit":    {"<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Os\x00", "truncated", "shorter"},
-		"cut at the mark":     {"I look.\n<tool_call>\x00", "truncated", "shorter"},
-		"ends early":          {`<tool_call>{"name": "get_weather", "arguments": {"city": "Os`, "incomplete", "ends inside"},
-		"no JSON":             {`<tool_call>{"name": get_weather}</tool_call>`, "unreadable", "not JSON"},
-		"unknown tool":        {`<tool_call>{"name": "get_whether", "arguments": {}}</tool_call>`, "unknown_tool", "get_whether"},
-		"a custom tool":       {`<tool_call>{"name": "shell", "arguments": {"a": "b"}}</tool_call>`, "unknown_tool", "shell"},
-		"arguments twice":     {`<tool_call>{"name": "get_time", "arguments": {}, "parameters": {}}</tool_call>`, "ambiguous", "once"},
-		"a parameter twice":   {"<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>", "ambiguous", "twice"},
-		"a mark left over":    {"<function=write_file><parameter=content><function=get_time></parameter></function>\n</parameter></function>", "ambiguous", "left over"},
-		"two markups":         {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
-		"an example":          {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
-		"a destructive tool":  {`<tool_call>{"name": "drop_table", "arguments": {"a": 1}}</tool_call>`, "destructive", "never executed"},
-		"Python with a value": {"```tool_code\nx = 1\n```", "unreadable", "Python"},
+		"cut by the limit":     {"<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Os\x00", "truncated", "shorter"},
+		"cut at the mark":      {"I look.\n<tool_call>\x00", "truncated", "shorter"},
+		"ends early":           {`<tool_call>{"name": "get_weather", "arguments": {"city": "Os`, "incomplete", "ends inside"},
+		"no JSON":              {`<tool_call>{"name": get_weather}</tool_call>`, "unreadable", "not JSON"},
+		"unknown tool":         {`<tool_call>{"name": "get_whether", "arguments": {}}</tool_call>`, "unknown_tool", "get_whether"},
+		"a custom tool":        {`<tool_call>{"name": "shell", "arguments": {"a": "b"}}</tool_call>`, "unknown_tool", "shell"},
+		"arguments twice":      {`<tool_call>{"name": "get_time", "arguments": {}, "parameters": {}}</tool_call>`, "ambiguous", "once"},
+		"a parameter twice":    {"<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>", "ambiguous", "twice"},
+		"an unknown parameter": {"<function=get_weather><parameter=where>Oslo</parameter></function>", "ambiguous", "does not declare"},
+		"two possible ends":    {"<tool_call>get_weather<arg_key>city</arg_key><arg_value>a</tool_call>\n<tool_call>get_weather<arg_key>city</arg_key><arg_value>b</arg_value></tool_call>", "unreadable", "the end of a call"},
+		"a mark left over":     {"<function=write_file><parameter=content><function=get_time></parameter></function>\n</parameter></function>", "ambiguous", "left over"},
+		"two markups":          {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
+		"an example":           {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
+		"a destructive tool":   {`<tool_call>{"name": "drop_table", "arguments": {"a": 1}}</tool_call>`, "destructive", "never executed"},
+		"Python with a value":  {"```tool_code\nx = 1\n```", "unreadable", "Python"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
