@@ -30,7 +30,9 @@ func (t *tools) inJSON(v rawjson.Value) ([]call, issue) {
 // them hold the arguments.
 var envelope = map[string]bool{"arguments": true, "parameters": true, "name": false, "id": false, "type": false, "index": false, "call_id": false}
 
-// oneInJSON reads one call.
+// oneInJSON reads one call. Arguments that are missing are none: models leave them
+// out for tools without parameters, and argsvalidate knows which are required.
+// Arguments in a string are those of OpenAI's format, which models have seen.
 func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
 	if inner := v.Get("function"); inner.Kind() == rawjson.Object {
 		for m := range v.Each() {

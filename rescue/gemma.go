@@ -74,7 +74,8 @@ type gemma struct {
 	quote string
 }
 
-// value returns the value at i as JSON.
+// value returns the value at i as JSON. A word without quotes must be a number,
+// true, false or null: a string without quotes has no certain end.
 func (g *gemma) value() (string, verdict) {
 	if g.depth++; g.depth > maxDepth {
 		return "", broken
@@ -114,7 +115,8 @@ func (g *gemma) value() (string, verdict) {
 	return text, whole
 }
 
-// str reads a string between two quotes.
+// str reads a string between two quotes. There are no escapes: a quote is a token
+// that no text has. v says whether the first one has arrived.
 func (g *gemma) str(v verdict) (string, verdict) {
 	if v == more {
 		return "", more
@@ -128,6 +130,7 @@ func (g *gemma) str(v verdict) (string, verdict) {
 	return rawjson.Quote(g.text[from : from+n]), whole
 }
 
+// object reads an object. A key that occurs twice makes the arguments unreadable.
 func (g *gemma) object() (string, verdict) {
 	var o object
 	g.i = g.space(g.i + 1)
@@ -184,6 +187,7 @@ func (g *gemma) key() (string, verdict) {
 	return strings.Trim(strings.TrimSpace(key), `"`), v
 }
 
+// list reads a list. Each of its elements is a value of any kind.
 func (g *gemma) list() (string, verdict) {
 	var b strings.Builder
 	b.WriteByte('[')

@@ -59,7 +59,8 @@ func readHarmony(s *source, at int) reading {
 	return r
 }
 
-// harmonyMessage reads one message.
+// harmonyMessage reads one message. The token behind the arguments of a call may be
+// missing: a server stops at it, and models forget it.
 func (s *source) harmonyMessage(i int) reading {
 	header, body, v := s.harmonyHeader(i)
 	channel, to, isCall := harmonyFields(header)
@@ -99,7 +100,8 @@ func (s *source) harmonyMessage(i int) reading {
 	return r
 }
 
-// harmonyHeader reads a header up to its message.
+// harmonyHeader reads a header up to its message. A header in which a message ends or
+// another one begins is garbled, and its channel and recipient are not certain.
 func (s *source) harmonyHeader(i int) (header string, body int, v verdict) {
 	i = s.space(i)
 	window := s.text[i:min(len(s.text), i+2*maxName)]

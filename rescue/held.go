@@ -32,6 +32,7 @@ type held struct {
 	since time.Time // when the place at which the scanner waits was reached
 }
 
+// newHeld returns a held for one attempt. A reset begins the next one.
 func newHeld(sink middleware.Sink, t *table, tools *tools) *held {
 	return &held{sink: sink, table: t, tools: tools, scan: newScanner(t, tools)}
 }

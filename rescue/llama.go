@@ -113,7 +113,8 @@ func (s *source) llamaCalls(i int) reading {
 	}
 }
 
-// llamaJSON reads a call in JSON, or a list of calls.
+// llamaJSON reads a call in JSON, or a list of calls. An object without arguments
+// is not read: an answer that is data may well have a name.
 func (s *source) llamaJSON(i int) reading {
 	v, end, ok := s.json(i)
 	switch ok {
@@ -169,7 +170,8 @@ func (s *source) llamaList(i int) reading {
 	}
 }
 
-// readLlamaFunction reads JSON in a tag.
+// readLlamaFunction reads JSON in a tag. Qwen3-Coder has the same tag, with
+// parameters instead of JSON in it.
 func readLlamaFunction(s *source, at int) reading {
 	written, i, v := s.until(at+len(functionOpen), ">")
 	if v != whole {

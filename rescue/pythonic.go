@@ -132,6 +132,8 @@ func (p *python) literalValue() (string, verdict) {
 	return "", broken
 }
 
+// number reads a number in the spelling of Python: with underscores, a plus sign,
+// or without digits on one side of the point. JSON has none of these.
 func (p *python) number() (string, verdict) {
 	from := p.i
 	for p.i < len(p.text) && strings.IndexByte("+-.eE_0123456789", p.text[p.i]) >= 0 {
@@ -145,12 +147,13 @@ func (p *python) number() (string, verdict) {
 		return text, whole
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil {
-		return "", broken
+	if digits := strings.TrimLeft(text, "+-"); err != nil || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
+		return "", broken // 007 is no number in Python
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64), whole
 }
 
+// list reads a list or a tuple. A comma may follow the last element.
 func (p *python) list(closing byte) (string, verdict) {
 	var b strings.Builder
 	b.WriteByte('[')
@@ -178,6 +181,8 @@ func (p *python) list(closing byte) (string, verdict) {
 	}
 }
 
+// dict reads a dictionary. Its keys must be strings, as those of a JSON object
+// are, and each of them must occur once.
 func (p *python) dict() (string, verdict) {
 	var o object
 	p.i = p.space(p.i + 1)
@@ -217,7 +222,9 @@ func (p *python) dict() (string, verdict) {
 	}
 }
 
-// str reads a string, and returns it as JSON.
+// str reads a string, and returns it as JSON. Three quotation marks in a row begin
+// a string of several lines. Prefixes such as r and f are not read: the value of
+// such a string is not certain.
 func (p *python) str(quote byte) (string, verdict) {
 	end := string(quote)
 	if strings.HasPrefix(p.text[p.i:], strings.Repeat(end, 3)) {
@@ -247,6 +254,8 @@ func (p *python) str(quote byte) (string, verdict) {
 // escapes are those of one letter.
 var escapes = map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`, 'b': "\b", 'f': "\f", 'a': "\a", 'v': "\v", '0': "\x00", '\n': ""}
 
+// escape reads a backslash and what belongs to it. Python keeps the backslash of
+// an escape that it does not know.
 func (p *python) escape(b *strings.Builder) verdict {
 	if p.i+1 == len(p.text) {
 		return more

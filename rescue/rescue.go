@@ -59,6 +59,15 @@
 // until the next piece arrives. A call of an offered tool is held to its end. If a
 // call is found in text that the sink has, EventReset is sent, and the text
 // without the call follows. The result does not depend on how the text was split.
+//
+// # Files
+//
+// scan.go finds the places where a call may begin, and decides what counts.
+// table.go lists the readers, one file a family: each reads its markup at one
+// place. source.go and calljson.go have what readers share, tools.go the offered
+// tools and their schemas. step.go calls the model and asks again, message.go
+// writes the response, request.go looks for a call in the request, and held.go
+// holds a stream.
 package rescue
 
 import (

@@ -205,6 +205,7 @@ func TestReasks(t *testing.T) {
 		"two markups":          {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
 		"an example":           {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
 		"a destructive tool":   {`<tool_call>{"name": "drop_table", "arguments": {"a": 1}}</tool_call>`, "destructive", "never executed"},
+		"a number of no kind":  {"```tool_code\nget_weather(days=007)\n```", "unreadable", "Python"},
 		"Python with a value":  {"```tool_code\nx = 1\n```", "unreadable", "Python"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,6 +44,7 @@ type fault struct {
 	markup Markup
 }
 
+// newScanner returns a scanner of an empty text.
 func newScanner(t *table, tools *tools) *scanner {
 	return &scanner{source: source{tools: tools}, table: t, blank: true}
 }
@@ -96,6 +97,8 @@ func (s *scanner) thought() bool {
 	return false
 }
 
+// endThought makes everything up to pos reasoning. The calls in it are kept for the
+// case that no answer follows, if they are its last words.
 func (s *scanner) endThought(mark string) {
 	s.thoughts = nil
 	if n := len(s.pieces); n > 0 && s.fault == nil && s.space(s.pieces[n-1].end) == s.pos {
@@ -171,6 +174,8 @@ func (s *scanner) later(end int) {
 // rank orders the verdicts of several markups on one place.
 var rank = [...]int{notCall: 0, broken: 1, more: 2, whole: 3}
 
+// take records a piece. A piece without calls is what the length limit left of one,
+// or an answer of Harmony or Kimi K3 that calls nothing.
 func (s *scanner) take(p piece) { s.pieces = append(s.pieces, p) }
 
 // fail records a call that cannot be made. What follows is not read, because

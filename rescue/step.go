@@ -20,6 +20,8 @@ type step struct {
 	tally middleware.Tally
 }
 
+// run asks the model until its answer can be returned. An error of the model call
+// ends the step: package retry repeats such calls.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
 		s.held = newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools)

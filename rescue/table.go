@@ -60,6 +60,8 @@ type table struct {
 	stop [256]bool // bytes at which the scanner looks closer
 }
 
+// newTable returns the readers of these markups. The marks of reasoning, the closers,
+// backticks and line ends are looked at whatever the markups are.
 func newTable(markups []Markup) *table {
 	t := &table{}
 	for _, r := range readers {
