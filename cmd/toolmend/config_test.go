@@ -26,6 +26,8 @@ func TestConfigErrors(t *testing.T) {
 		"syntax":                {"[limits]", "[limits", ":4:"},
 		"type":                  {"attempts = 4", `attempts = "4"`, ":14:12: upstream.attempts: must be a number, got text in quotes\n"},
 		"no quotes":             {"attempts = 4", `api_key = sk-secret`, ":14:11: unexpected character U+0073 's' at start of value; put text in quotes: api_key = \"…\"\n"},
+		"number":                {`keep_alive = "5s"`, `mode = 3`, ":2:8: mode: must be text in quotes, got a number\n"},
+		"list":                  {`keep_alive = "5s"`, `access.allow_hosts = "a"`, ":2:22: access.allow_hosts: must be a list of texts, such as [\"a\", \"b\"], got text in quotes\n"},
 		"table":                 {`keep_alive = "5s"`, `record = "a.jsonl"`, ":2:10: record: must be a table: [record], got text in quotes\n"},
 		"tables":                {string(file), `upstream = "https://api.example.com"`, ":1:12: upstream: must be an array of tables: [[upstream]], got text in quotes\n"},
 		"listener of pages":     {"[limits]", "admin_listen = \"9\"\n[limits]", `:4: admin_listen: must be HOST:PORT, such as 127.0.0.1:7777, got "9"`},

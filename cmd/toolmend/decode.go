@@ -4,21 +4,38 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"reflect"
 	"regexp"
 	"strings"
 )
 
 var (
 	// wrongType is the message of go-toml about a value of another type.
-	wrongType = regexp.MustCompile(`cannot decode TOML (.+) into .*of type (\S+)`)
+	wrongType = regexp.MustCompile(`cannot decode TOML (.+) into `)
 	// unquoted is a line with a value that is a word.
 	unquoted = regexp.MustCompile(`^\s*([\w.-]+)\s*=\s*[A-Za-z]`)
 )
 
-// typeNames are what a value of a Go type is in TOML.
-var typeNames = map[string]string{
-	"string": "text in quotes", "bool": "true or false", "int": "a number", "int64": "a number", "float64": "a number",
-	"[]string": "a list of texts, such as [\"a\", \"b\"]",
+// wanted says what the value of a key is in TOML, "" without such a key.
+func wanted(key []string) string {
+	at, name := typeAt(key), strings.Join(key, ".")
+	if at == nil {
+		return ""
+	}
+	switch at.Kind() {
+	case reflect.String:
+		return "text in quotes"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if at.Elem().Kind() == reflect.Struct {
+			return "an array of tables: [[" + name + "]]"
+		}
+		return `a list of texts, such as ["a", "b"]`
+	}
+	return "a table: [" + name + "]"
 }
 
 // tomlNames are TOML's types in words.
@@ -41,12 +58,9 @@ func explain(message string, key []string, doc []byte, row int) string {
 	if m == nil {
 		return prefixed(key) + message
 	}
-	want := typeNames[m[2]]
-	switch {
-	case want == "" && strings.HasPrefix(m[2], "[]"):
-		want = "an array of tables: [[" + strings.Join(key, ".") + "]]"
-	case want == "" && (strings.HasPrefix(m[2], "gateway.") || strings.HasPrefix(m[2], "main.")):
-		want = "a table: [" + strings.Join(key, ".") + "]"
+	want := wanted(key)
+	if want == "" {
+		return prefixed(key) + message
 	}
-	return fmt.Sprintf("%smust be %s, got %s", prefixed(key), cmp.Or(want, "of another type"), cmp.Or(tomlNames[m[1]], m[1]))
+	return fmt.Sprintf("%smust be %s, got %s", prefixed(key), want, cmp.Or(tomlNames[m[1]], m[1]))
 }

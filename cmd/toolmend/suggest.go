@@ -62,17 +62,30 @@ func checkAddress(key, value string) error {
 // namesIn returns the keys of the table of the configuration that holds the key
 // path.
 func namesIn(path []string) []string {
-	of := reflect.TypeFor[config]()
-	for _, name := range path[:len(path)-1] {
-		of = keysIn(of)[name]
-		for of != nil && of.Kind() == reflect.Slice {
-			of = of.Elem()
+	table := typeAt(path[:len(path)-1])
+	if table != nil && table.Kind() == reflect.Slice {
+		table = table.Elem()
+	}
+	if table == nil || table.Kind() != reflect.Struct {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(keysIn(table)))
+}
+
+// typeAt returns the type of a key of the configuration, or nil without such a
+// key.
+func typeAt(path []string) reflect.Type {
+	at := reflect.TypeFor[config]()
+	for _, name := range path {
+		if at.Kind() == reflect.Slice {
+			at = at.Elem()
 		}
-		if of == nil || of.Kind() != reflect.Struct {
+		if at.Kind() != reflect.Struct || keysIn(at)[name] == nil {
 			return nil
 		}
+		at = keysIn(at)[name]
 	}
-	return slices.Sorted(maps.Keys(keysIn(of)))
+	return at
 }
 
 // keysIn returns the keys of a table, with their types.
