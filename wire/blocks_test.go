@@ -107,6 +107,8 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 		"a block in the place of one that came whole": messageStream(payBlock, payOpen, payDelta),
 		"a delta of one that came whole":              messageStream(edited(t, payBlock, `{"amount":5}`, `{}`), payDelta),
 		"the stop of one that came whole":             messageStream(payBlock, payStop),
+		"a delta whose text is null":                  messageStream("", payOpen, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":null}}`, payDelta),
+		"a delta without its text":                    messageStream("", payOpen, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta"}}`, payDelta),
 		"a delta without a type":                      messageStream("", payOpen, edited(t, payDelta, `"type":"input_json_delta",`, ``)),
 		"a delta of another type":                     messageStream("", payOpen, edited(t, payDelta, `input_json_delta`, `input_delta`)),
 		"a delta that renames the call":               messageStream("", payOpen, payDelta, `{"type":"content_block_delta","index":0,"delta":{"type":"name_delta","name":"x"}}`),

@@ -46,6 +46,9 @@ func (b *building) add(delta rawjson.Value, kind string, show func(middleware.Pa
 		return b.shown(delta, "thinking", middleware.PartReasoning, show)
 	case "input_json_delta":
 		piece, err := on.Text(delta, "partial_json")
+		if err == nil && delta.Get("partial_json").Kind() != rawjson.String {
+			return codec.Shapef("a delta of arguments without its text") // clients in JavaScript would add the word null or undefined
+		}
 		b.join("input", piece)
 		return err
 	case "signature_delta":
