@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	osexec "os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -118,6 +119,9 @@ func TestReload(t *testing.T) {
 // nohup does not.
 func TestHangup(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) {
+		t.Skip("the tests run under nohup: so would each gateway that they start")
+	}
 	p := startProgram(t, "--upstream", upstreamSaying(t, "u"), "--listen", "127.0.0.1:0")
 	require.NoError(t, p.Process.Signal(syscall.SIGHUP))
 	require.Equal(t, exitOK, p.end(t))
