@@ -78,7 +78,7 @@ func TestDecidePartly(t *testing.T) {
 	require.Equal(t, []string{`{"city":"Rome"}`, `{"city":"Bergen"}`}, ran)
 	require.Equal(t, []string{"sunny in Bergen", "sunny in Rome",
 		"Tool call 'weather' was rejected by a human reviewer. Reason: too expensive", "seen by hand"}, replies(s))
-	require.False(t, s.Messages[4].IsError, "a rejection is no error")
+	require.False(t, s.Messages[4].IsError, "a rejection is not an error")
 	require.True(t, s.Results[2].Rejected)
 	require.Equal(t, `{"city":"Bergen"}`, s.Messages[1].ToolCalls[0].Arguments, "what ran stands in the history")
 	require.Equal(t, []middleware.Change{{By: "edit", Before: oslo, After: `{"city":"Bergen"}`}}, s.Results[0].Changes)

@@ -120,7 +120,7 @@ func TestMaxFailures(t *testing.T) {
 	require.NoError(t, a.Run(t.Context(), stored(t, s)))
 }
 
-// A tool that fails is no failed turn.
+// A tool that fails is not a failed turn.
 func TestToolErrorsDoNotCount(t *testing.T) {
 	t.Parallel()
 	c := calls("t", "{}")

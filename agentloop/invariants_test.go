@@ -169,7 +169,7 @@ func (w *world) valid(c middleware.ToolCall) {
 	d.UseNumber()
 	var v any
 	if err := d.Decode(&v); err != nil || d.More() {
-		w.t.Errorf("%s saw what is no JSON: %q", c.Name, c.Arguments)
+		w.t.Errorf("%s saw what is not JSON: %q", c.Name, c.Arguments)
 		return
 	}
 	if schema := oracle[c.Name]; schema != nil {

@@ -158,7 +158,7 @@ func TestHistoryEndsInCalls(t *testing.T) {
 	require.NoError(t, a.Run(t.Context(), s))
 	require.Len(t, replies(s), 2)
 	require.True(t, s.Messages[2].IsError)
-	require.Equal(t, "{}", s.Messages[1].ToolCalls[0].Arguments, "what is no JSON is not sent on")
+	require.Equal(t, "{}", s.Messages[1].ToolCalls[0].Arguments, "what is not JSON is not sent on")
 	require.Empty(t, s.Results)
 }
 

@@ -18,7 +18,7 @@ func TestDamagedState(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(s *agentloop.State){
 		"edited without changes": func(s *agentloop.State) { s.Turn()[0].Edited = true },
-		"the last change is no edit": func(s *agentloop.State) {
+		"the last change is not an edit": func(s *agentloop.State) {
 			edited(s, middleware.Change{By: "mend", Pointer: "/days", Before: `"5"`, After: "5"})
 		},
 		"a mend of the whole": func(s *agentloop.State) { edited(s, middleware.Change{By: "mend", Before: bad, After: oslo}) },
@@ -54,7 +54,7 @@ func edited(s *agentloop.State, c middleware.Change) {
 	s.Turn()[0].Edited, s.Turn()[0].Changes = true, []middleware.Change{c}
 }
 
-// A result that refers to what is no reply is refused when the state is read.
+// A result that refers to what is not a reply is refused when the state is read.
 func TestDamagedResult(t *testing.T) {
 	t.Parallel()
 	for _, reply := range []string{"-1", "0", "1", "9", "1e3", `"2"`} {

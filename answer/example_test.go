@@ -99,7 +99,7 @@ func ExampleFor() {
 	// total the lines add up to 770, not to 700
 }
 
-// A function alone validates text that is no JSON. With Raise, an answer that
+// A function alone validates text that is not JSON. With Raise, an answer that
 // stays invalid is an error.
 func ExampleNew_check() {
 	short := func(_ context.Context, text string) ([]middleware.Issue, error) {

@@ -166,7 +166,7 @@ func TestWordsOfOthersAreBounded(t *testing.T) {
 	require.Less(t, len(e.Replies[0].Text()), 8300)
 }
 
-// White space around null is no schema either.
+// White space around null is not a schema either.
 func TestNullIsNoSchema(t *testing.T) {
 	t.Parallel()
 	v := argsvalidate.NewValidator(argsvalidate.Options{})

@@ -180,7 +180,7 @@ func TestKeepValidNeverLosesAHeldCall(t *testing.T) {
 	})
 }
 
-// A text that textcall could not read is no answer that gives up a held batch.
+// A text that textcall could not read is not an answer that gives up a held batch.
 func TestKeepValidAndATextThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	unread := middleware.Response{Message: middleware.Assistant("Action: weather"), FinishReason: middleware.FinishStop}

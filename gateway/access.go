@@ -144,7 +144,7 @@ func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 	known := g.loopback && g.serves(hostOf(r.Host))
 	if whole := r.URL.Scheme != "" || r.URL.Host != ""; whole && !known { // RFC 9112, section 3.2.2: a server accepts its own URL
 		return nil, &refusal{http.StatusMisdirectedRequest, "not_a_proxy",
-			"Toolmend is no forward proxy; use its address as the base URL of the provider, not as HTTP_PROXY"}
+			"Toolmend is not a forward proxy; use its address as the base URL of the provider, not as HTTP_PROXY"}
 	}
 	if g.loopback {
 		if !known {

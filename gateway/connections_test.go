@@ -20,7 +20,7 @@ import (
 var idle = flag.Int("idle", 500, "idle connections of TestIdleConnections")
 
 // TestIdleConnections: connections that send nothing, or half a request, cost
-// little memory and delay nobody.
+// little memory and delay no other request.
 func TestIdleConnections(t *testing.T) {
 	if free := openFiles(); free < 2*(*idle)+150 {
 		t.Skipf("%d connections need %d open files, and ulimit -n allows %d", *idle, 2*(*idle)+150, free)

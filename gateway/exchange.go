@@ -161,7 +161,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 			x.status, x.unread = "unchecked", true
 		}
 		if x.status == "unchecked" && x.code < http.StatusBadRequest && (x.request == nil || x.err != nil) {
-			x.unread, x.err = true, nil // it was passed on, which is no failure
+			x.unread, x.err = true, nil // it was passed on, which is not a failure
 		}
 		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()

@@ -256,7 +256,7 @@ func TestOwnPages(t *testing.T) {
 	require.Equal(t, "metrics", body)
 }
 
-// An answer that was passed on unread is no failure.
+// An answer that was passed on unread is not a failure.
 func TestLogOfAnUnreadAnswer(t *testing.T) {
 	t.Parallel()
 	var log lines

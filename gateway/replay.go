@@ -94,14 +94,14 @@ func (x *exchange) conclude(c *copied, asked, refused bool) {
 	if asked {
 		x.err = nil
 	}
-	judged := string(middleware.StatusOf(verdicts))
+	status := string(middleware.StatusOf(verdicts))
 	x.would = wouldPass
 	switch {
 	case asked:
 		x.would = wouldReask
 	case refused:
 		x.would = wouldRefuse
-	case judged == "invalid" && x.status != "invalid":
+	case status == "invalid" && x.status != "invalid":
 		x.would = wouldDrop
 	case repaired(verdicts):
 		x.would = wouldRepair
@@ -110,7 +110,7 @@ func (x *exchange) conclude(c *copied, asked, refused bool) {
 	case x.unread:
 		x.status = "unchecked"
 	case x.status == "":
-		x.status = judged
+		x.status = status
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 
 // The words of the configuration and what they stand for.
 var (
-	modes = map[Mode]bool{Enforce: true, Repair: true, Observe: true}
+	modes = map[Mode]bool{"": true, Enforce: true, Repair: true, Observe: true}
 
 	exhausted = map[OnExhausted]argsvalidate.OnExhausted{
 		"": argsvalidate.Inherit, Pass: argsvalidate.Pass, Raise: argsvalidate.Raise, Drop: argsvalidate.DropInvalid,
@@ -75,27 +75,17 @@ func (s Settings) over(base Settings) Settings {
 
 // validate returns the first invalid field as an error that begins with its key.
 func (s Settings) validate() error {
+	for _, err := range []error{
+		oneOf("mode", s.Mode, modes), oneOf("on_exhausted", s.OnExhausted, exhausted), oneOf("strip", s.Strip, strips),
+		oneOf("batch", s.Batch, batches), oneOf("unknown_tools", s.UnknownTools, unknownTools),
+		oneOf("unusable_schemas", s.UnusableSchemas, unusable), oneOf("unreadable", s.Unreadable, unknownTools),
+		oneOf("hold", s.Hold, holds), oneOf("history", s.History, histories), oneOf("websockets", s.WebSockets, sockets),
+	} {
+		if err != nil {
+			return err
+		}
+	}
 	switch {
-	case s.Mode != "" && !modes[s.Mode]:
-		return oneOf("mode", s.Mode, modes)
-	case !known(exhausted, s.OnExhausted):
-		return oneOf("on_exhausted", s.OnExhausted, exhausted)
-	case !known(strips, s.Strip):
-		return oneOf("strip", s.Strip, strips)
-	case !known(batches, s.Batch):
-		return oneOf("batch", s.Batch, batches)
-	case !known(unknownTools, s.UnknownTools):
-		return oneOf("unknown_tools", s.UnknownTools, unknownTools)
-	case !known(unusable, s.UnusableSchemas):
-		return oneOf("unusable_schemas", s.UnusableSchemas, unusable)
-	case !known(unknownTools, s.Unreadable):
-		return oneOf("unreadable", s.Unreadable, unknownTools)
-	case !known(holds, s.Hold):
-		return oneOf("hold", s.Hold, holds)
-	case !known(histories, s.History):
-		return oneOf("history", s.History, histories)
-	case !known(sockets, s.WebSockets):
-		return oneOf("websockets", s.WebSockets, sockets)
 	case isTooShort(s.KeepAlive):
 		return errors.New("keep_alive: must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
 	case s.Attempts < 0:
@@ -245,9 +235,4 @@ func rules(names []string) ([]mend.Rule, error) {
 		}
 	}
 	return out, nil
-}
-
-func known[K comparable, V any](words map[K]V, word K) bool {
-	_, ok := words[word]
-	return ok
 }

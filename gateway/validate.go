@@ -156,8 +156,11 @@ func isLoopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// oneOf returns the error for a word that is not a key of words.
+// oneOf returns an error if a word is not a key of words.
 func oneOf[K ~string, V any](key string, got K, words map[K]V) error {
+	if _, ok := words[got]; ok {
+		return nil
+	}
 	var all []string
 	for w := range words {
 		if w != "" {

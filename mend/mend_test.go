@@ -70,7 +70,7 @@ const (
 	point   = `{"type": "object", "properties": {"x": {"type": "integer"}, "y": {"type": "integer"}}, "required": ["x", "y"]}`
 )
 
-// row is a call and what becomes of it; want "" is no mend.
+// row is a call and what becomes of it; want "" means that nothing is repaired.
 type row struct {
 	name, params, args, want string
 	aliases                  map[string]string
@@ -141,8 +141,8 @@ func TestCoerce(t *testing.T) {
 		{name: "huge exponent", params: properties(false, "n", number), args: `{"n": "1e999999"}`},
 		{name: "word for null", params: properties(false, "n", `{"type": ["integer", "null"]}`), args: `{"n": "null"}`},
 		{name: "null to string", params: properties(false, "s!", str), args: `{"s": null}`},
-		{name: "yes is no boolean", params: properties(false, "b", boolean), args: `{"b": "yes"}`},
-		{name: "1 is no boolean", params: properties(false, "b", boolean), args: `{"b": 1}`},
+		{name: "yes is not a boolean", params: properties(false, "b", boolean), args: `{"b": "yes"}`},
+		{name: "1 is not a boolean", params: properties(false, "b", boolean), args: `{"b": 1}`},
 		{name: "out of range", params: properties(false, "n", `{"type": "integer", "maximum": 4}`), args: `{"n": "5"}`},
 		{name: "another issue stays", params: properties(false, "n", integer, "m!", str), args: `{"n": "5"}`},
 		{name: "two results", params: properties(false, "x", `{"oneOf": [{"type": "boolean"}, {"type": "array", "items": {"type": "string"}}]}`), args: `{"x": 5}`},
@@ -166,7 +166,7 @@ func TestUnwrap(t *testing.T) {
 		{name: "elements do not fit", params: properties(false, "a", ints), args: `{"a": "[\"x\"]"}`},
 		{name: "plain text", params: properties(false, "a", strs), args: `{"a": "x, y"}`},
 		{name: "cut off", params: properties(false, "a", strs), args: `{"a": "[\"x\", "}`},
-		{name: "any other key is no envelope", params: point, args: `{"point": {"x": 1, "y": 2}}`},
+		{name: "any other key is not an envelope", params: point, args: `{"point": {"x": 1, "y": 2}}`},
 		{name: "envelope beside another key", params: point, args: `{"arguments": {"x": 1, "y": 2}, "z": 3}`},
 	})
 	check(t, only(mend.Unwrap, mend.Coerce), []row{
@@ -227,7 +227,7 @@ func TestRename(t *testing.T) {
 		{name: "alias beside another stray", params: properties(false, "selector!", str), args: `{"element": "x", "why": "y"}`,
 			want: `{"selector": "x", "why": "y"}`, aliases: map[string]string{"element": "selector"}},
 		{name: "alias already there", params: properties(false, "selector!", str, "n!", str), args: `{"selector": "a", "element": "x"}`, aliases: map[string]string{"element": "selector"}},
-		{name: "part of the name is no variant", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`},
+		{name: "part of the name is not a variant", params: properties(false, "payment_id!", str), args: `{"id" : "x"}`},
 		{name: "two variants of one name", params: properties(false, "user_id!", str), args: `{"userId": "x", "UserID": "y"}`},
 	})
 	check(t, only(mend.RenameClose), []row{

@@ -10,63 +10,63 @@ const (
 	// Coerce changes the type of a scalar if its text has exactly one meaning
 	// in the expected type: "5" for a number, "true" or "True" for a boolean, 5
 	// or true for a string.
-	Coerce Rule = iota + 1
+	Coerce Rule = Rule(repair.Coerce)
 	// Unwrap replaces a string by the array or object that is its JSON text,
 	// where the schema expects no string. It also takes the arguments out of an
 	// envelope such as {"arguments": {…}}, which may have the name of the tool
 	// too.
-	Unwrap
+	Unwrap Rule = Rule(repair.Unwrap)
 	// Wrap puts a single value into an array, where the schema expects an array
 	// of such values, and a bare value into an object, where the schema expects
 	// an object that has one property, or one required property.
-	Wrap
+	Wrap Rule = Rule(repair.Wrap)
 	// Rename replaces a key by a declared name that differs only in letter case
 	// and separators, or by the name that Input.Aliases has for it.
-	Rename
+	Rename Rule = Rule(repair.Rename)
 	// DropUnknown removes keys that the schema forbids, unless a key may be a
 	// misspelled declared one.
-	DropUnknown
+	DropUnknown Rule = Rule(repair.DropUnknown)
 	// Syntax repairs text that is not JSON: code fences, trailing commas,
 	// comments, single quotes, Python literals, bare keys, keys without their
 	// opening quote, raw control characters, an empty object before the
 	// arguments, a quote after the last number, and surplus closing brackets
 	// at the end.
-	Syntax
+	Syntax Rule = Rule(repair.Syntax)
 	// ToolName applies [Name] to the name of an undeclared tool. It does not
 	// change arguments.
-	ToolName
+	ToolName Rule = Rule(repair.ToolName)
 	// Enum replaces a string by the only enumerated value that differs from it
 	// just in letter case and separators.
-	Enum
+	Enum Rule = Rule(repair.Enum)
 	// Encode replaces an array or object by a string with its JSON text, where
 	// the schema expects a string.
-	Encode
+	Encode Rule = Rule(repair.Encode)
 	// RenameClose gives the only undeclared key the name of the only missing
 	// property, if the two names are similar.
-	RenameClose
+	RenameClose Rule = Rule(repair.RenameClose)
 	// Close adds the closing brackets that the text lacks at its very end. It
 	// is never applied to a destructive tool.
-	Close
+	Close Rule = Rule(repair.Close)
 	// Omit removes an optional property whose value is the string "None",
 	// "null", "nan" or "", if the schema rejects that string. If the schema
 	// accepts null there, the value becomes null instead.
-	Omit
+	Omit Rule = Rule(repair.Omit)
 	// Duplicates keeps the first of several members with the same key and the
 	// same value text.
-	Duplicates
+	Duplicates Rule = Rule(repair.Duplicates)
 	// Echo takes a value out of the schema that the model wrote around it, such
 	// as {"type": "float", "value": 40}, and the arguments out of
 	// {"properties": {…}}.
-	Echo
+	Echo Rule = Rule(repair.Echo)
 	// Split makes an array of strings from a string with commas.
-	Split
+	Split Rule = Rule(repair.Split)
 	// EnumWords replaces a string by the only enumerated value all of whose
 	// words are in the string.
-	EnumWords
+	EnumWords Rule = Rule(repair.EnumWords)
 	// FillDefaults adds a missing required property with the value that its
 	// schema declares: default, const, or the only value of an enum. It is never
 	// applied to a destructive tool.
-	FillDefaults
+	FillDefaults Rule = Rule(repair.FillDefaults)
 )
 
 // Default returns the rules that are on by default. No recorded call shows one

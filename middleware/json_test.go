@@ -58,7 +58,7 @@ func TestEverythingSurvivesJSON(t *testing.T) {
 	t.Run("Usage", survives(drawUsage))
 }
 
-// A schema keeps its bytes in JSON, even one that is no JSON: a codec finds out by
+// A schema keeps its bytes in JSON, even one that is not JSON: a codec finds out by
 // them whether a stored tool was changed.
 func TestSchemasInJSON(t *testing.T) {
 	t.Parallel()

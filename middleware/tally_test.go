@@ -330,7 +330,7 @@ func TestNotesAreBounded(t *testing.T) {
 	})
 }
 
-// A ledger that came back broken is no reason to fall over.
+// A ledger that came back broken is not a reason to fall over.
 func TestSetVerdictsAfterAnOddReport(t *testing.T) {
 	t.Parallel()
 	odd := func(context.Context, *middleware.Request) (*middleware.Response, error) {

@@ -68,7 +68,7 @@ func redact(next middleware.ModelCall) middleware.ModelCall {
 				}
 			}
 			for i, c := range m.ToolCalls {
-				m.ToolCalls[i].Arguments = cardNumber.ReplaceAllString(c.Arguments, "0") // JSON also where the number is no text
+				m.ToolCalls[i].Arguments = cardNumber.ReplaceAllString(c.Arguments, "0") // JSON also where the number is not text
 			}
 		}
 		return next(ctx, clean)

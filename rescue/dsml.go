@@ -82,7 +82,7 @@ func (s *source) dsmlInvoke(from, i int, space string) (call, int, reading) {
 		n, v := s.either(i, closing, parameter)
 		switch {
 		case v != whole:
-			return call{}, 0, s.missing(v, "a call holds text that is no parameter", true)
+			return call{}, 0, s.missing(v, "a call holds text that is not a parameter", true)
 		case n == 0:
 			c := call{name: name, arguments: arguments.text()}
 			if c.arguments != "{}" {

@@ -83,7 +83,7 @@ func (h *held) advance() error {
 		safe = h.scan.fault.start
 	}
 	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
-		safe = 0 // a text of white space is no answer beside a call
+		safe = 0 // a text of white space is not an answer beside a call
 	}
 	return h.pass(safe)
 }

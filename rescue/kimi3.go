@@ -117,7 +117,7 @@ func (s *source) kimi3Call(at int) (call, int, reading) {
 		n, v := s.either(i, kimi3CallClose, kimi3ArgumentOpen)
 		switch {
 		case v != whole:
-			return call{}, 0, s.missing(v, "a call holds text that is no argument", true)
+			return call{}, 0, s.missing(v, "a call holds text that is not an argument", true)
 		case n == 0:
 			c := call{name: name, arguments: arguments.text()}
 			if c.arguments != "{}" {

@@ -148,7 +148,7 @@ func (p *python) number() (string, verdict) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if digits := strings.TrimLeft(text, "+-"); err != nil || len(digits) > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' {
-		return "", broken // 007 is no number in Python
+		return "", broken // 007 is not a number in Python
 	}
 	return strconv.FormatFloat(f, 'g', -1, 64), whole
 }

@@ -100,7 +100,7 @@ func TestRecordedAnswers(t *testing.T) {
 }
 
 // TestRecordedTexts has texts of small models in which a benchmark's own parser
-// saw calls. It counts: the parser accepts what is no call of any markup.
+// saw calls. It counts: the parser accepts what is not a call of any markup.
 func TestRecordedTexts(t *testing.T) {
 	t.Parallel()
 	type toolset struct {

@@ -59,7 +59,7 @@ func brokenBy(code, what string) reading {
 // waiting is a call that may be whole once more text has arrived.
 func waiting(named bool) reading { return reading{verdict: more, named: named} }
 
-// space returns the index of the first byte from i on that is no white space.
+// space returns the index of the first byte from i on that is not white space.
 func (s *source) space(i int) int {
 	for i < len(s.text) && strings.IndexByte(" \t\r\n", s.text[i]) >= 0 {
 		i++

@@ -77,7 +77,7 @@ func (t *tools) declares(name, parameter string) bool {
 
 // argument returns a value that the model wrote without quotes, as JSON text. The
 // schema of the tool says what it is. Of a value whose type the schema does
-// not say, JSON that is no string is taken as it is.
+// not say, JSON that is not a string is taken as it is.
 func (t *tools) argument(name, parameter, raw string) string {
 	kinds := view.Any
 	if v := t.schema(name); v != nil {

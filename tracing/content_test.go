@@ -32,7 +32,7 @@ func everything(l *listener, log *bytes.Buffer) string {
 // secrets is a step in which every value holds the word.
 func secrets(t *testing.T, o tracing.Options) {
 	t.Helper()
-	fault := fmt.Errorf("secret-fault: %w", &middleware.ModelError{Code: "secret is no code", Output: "secret"})
+	fault := fmt.Errorf("secret-fault: %w", &middleware.ModelError{Code: "secret is not a code", Output: "secret"})
 	for _, model := range []middleware.ModelCall{
 		script(answer(bad), answer(good)), script(answer(bad)), script(answer(bad), turn{err: fault}),
 	} {

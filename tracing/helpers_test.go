@@ -191,7 +191,7 @@ func verdictsOn(m middleware.Message) (verdicts []middleware.Verdict, replies []
 				{Code: "type", Pointer: "/amount", Message: "must be number, got secret-bad"},
 				{Code: "required", Pointer: "", Message: "currency is missing"},
 			}
-			replies = append(replies, middleware.ToolReply(call, "Error: secret-bad is no number"))
+			replies = append(replies, middleware.ToolReply(call, "Error: secret-bad is not a number"))
 		} else {
 			v.Changes = []middleware.Change{{By: "strip", Pointer: "/note", Before: `"secret-empty"`}}
 		}

@@ -42,7 +42,7 @@ func TestLogWithContent(t *testing.T) {
 	records := logged(t, &b)
 	require.Equal(t, []any{"must be number, got secret-bad", "currency is missing"}, records[0]["messages"])
 	require.Equal(t, `{"amount":"secret-bad"}`, records[0]["arguments"])
-	require.Equal(t, "Error: secret-bad is no number", records[1]["text"])
+	require.Equal(t, "Error: secret-bad is not a number", records[1]["text"])
 	require.Equal(t, "no route", records[2]["error"])
 }
 

@@ -35,7 +35,7 @@ func TestErrorType(t *testing.T) {
 		{"status", status, "429"},
 		{"wrapped status", fmt.Errorf("a: %w", errors.Join(io.EOF, status)), "429"},
 		{"code without a status", &middleware.ModelError{Code: "overloaded_error"}, "overloaded_error"},
-		{"a sentence is no code", &middleware.ModelError{Code: "you asked too often"}, "*middleware.ModelError"},
+		{"a sentence is not a code", &middleware.ModelError{Code: "you asked too often"}, "*middleware.ModelError"},
 		{"nor is a long one", &middleware.ModelError{Code: strings.Repeat("x", 65)}, "*middleware.ModelError"},
 		{"nor a status out of range", &middleware.ModelError{StatusCode: 70000}, "*middleware.ModelError"},
 		{"refused tool call", &middleware.ModelError{StatusCode: 400, Err: middleware.ErrInvalidToolCall}, "invalid_tool_call"},

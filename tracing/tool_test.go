@@ -75,7 +75,7 @@ func TestToolErrors(t *testing.T) {
 	}
 }
 
-// Cancellation is no failure, and an outcome may call an error none.
+// Cancellation is not a failure, and an outcome may call an error none.
 func TestToolNoFailure(t *testing.T) {
 	t.Parallel()
 	l := listen(t)

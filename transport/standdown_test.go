@@ -126,7 +126,7 @@ type closeFunc func() error
 
 func (f closeFunc) Close() error { return f() }
 
-// TestAnswersThatPass: what is no answer of the format reaches the client as
+// TestAnswersThatPass: what is not an answer of the format reaches the client as
 // the provider sent it, although the chain would have raised an error.
 func TestAnswersThatPass(t *testing.T) {
 	t.Parallel()

@@ -79,7 +79,7 @@ func TestUnreadableAnswers(t *testing.T) {
 	}
 }
 
-// TestEncodingsThatAreRead: x-gzip is gzip, and what is no coding is none.
+// TestEncodingsThatAreRead: x-gzip is gzip, and a name that is not a coding counts as none.
 func TestEncodingsThatAreRead(t *testing.T) {
 	t.Parallel()
 	for coding, body := range map[string]string{"x-gzip": zipped(badCall), "GZIP": zipped(badCall), "identity, gzip": zipped(badCall), "utf-8": badCall, "none": badCall} {

@@ -115,7 +115,7 @@ func TestAnthropicStreamsOfTwoReadings(t *testing.T) {
 		"an event named otherwise":                    eventStream(messageStart("")) + "event: content_block_start\n" + edited(t, eventStream(`{"x":0,`+payOpen[1:]), `"type":"content_block_start"`, `"type":"ping"`) + eventStream(messageEnd, `{"type":"message_stop"}`),
 		"a delta without the name of the event":       edited(t, messageStream("", payOpen, payDelta, payStop), "event: content_block_delta\n", ""),
 		"a text that starts without a type":           edited(t, messageStream("", text, atIndex("1", payOpen), atIndex("1", payDelta)), `"type":"content_block_start",`, ``),
-		"an event that is no JSON":                    messageStream("", edited(t, payOpen, `"index"`, `index`)),
+		"an event that is not JSON":                   messageStream("", edited(t, payOpen, `"index"`, `index`)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -123,7 +123,7 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 		"an event whose name says another": eventStream(payStream()[:2]...) +
 			"event: response.output_item.done\ndata: " + edited(t, payStream()[6], `"response.output_item.done"`, `"ping"`) + "\n\n" +
 			eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`),
-		"an event that is no JSON":               changed(6, `"status"`, `status`),
+		"an event that is not JSON":              changed(6, `"status"`, `status`),
 		"two calls under one id":                 strings.ReplaceAll(twice("fc_1", 0), `"output_index":0,`, ""),
 		"two calls under one id, once escaped":   strings.ReplaceAll(twice(`\u0066c_1`, 0), `"output_index":0,`, ""),
 		"two calls under one output_index":       twice("fc_2", 0),

@@ -46,7 +46,7 @@ func TestDividedCalls(t *testing.T) {
 	}
 	for name, body := range map[string]string{
 		"an index in another spelling":         ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":"0"`))),
-		"an id that is no text":                ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":0,"id":[]`))),
+		"an id that is not text":               ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":0,"id":[]`))),
 		"another id":                           ended(calls(opened), calls(edited(t, piece, `"index":0`, `"index":0,"id":"c2"`))),
 		"a delta in front of the last call":    ended(calls(opened), calls(other), calls(piece)),
 		"one index, and arguments of one call": ended(calls(opened), calls(edited(t, other, `"index":1`, `"index":0`))),
@@ -78,7 +78,7 @@ func TestGeminiCallBehindAnotherCandidate(t *testing.T) {
 	require.ErrorIs(t, err, wire.ErrShape)
 }
 
-// What a list holds is no line: an object inside a line that has a call does not
+// What a list holds is not a line: an object inside a line that has a call does not
 // make that line safe to show.
 func TestOllamaLinesBehindAList(t *testing.T) {
 	t.Parallel()

@@ -54,7 +54,7 @@ func TestEnded(t *testing.T) {
 	}
 }
 
-// TestIsStream: one JSON text is no stream, however it is spread over lines.
+// TestIsStream: one JSON text is not a stream, however it is spread over lines.
 func TestIsStream(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{

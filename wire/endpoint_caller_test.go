@@ -30,7 +30,7 @@ func TestModelHidesTheKeyInAStream(t *testing.T) {
 	})
 }
 
-// What the caller does with a piece of text is no silence of the server.
+// The time that the caller takes for a piece of text is not silence of the server.
 func TestModelWaitsForASlowSink(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, p provider) {

@@ -57,7 +57,7 @@ func TestReadLeniently(t *testing.T) {
 		"responses, answered call elsewhere": {wire.OpenAIResponses(), responses("", strings.NewReplacer("call_1", "call_2", "pay", "search").Replace(payCall(bad)+","+result)), ""},
 		"responses, result without an id":    {wire.OpenAIResponses(), responses("", `{"type":"function_call_output","output":"paid"},`), ""},
 		"responses, neither has an id":       {wire.OpenAIResponses(), edited(t, responses("", `{"type":"function_call_output","output":"paid"},`), `"call_id":"call_1",`, ""), ""},
-		"responses, output is no list":       {wire.OpenAIResponses(), `{"output":{"0":` + payCall(bad) + `}}`, unread},
+		"responses, output is not a list":    {wire.OpenAIResponses(), `{"output":{"0":` + payCall(bad) + `}}`, unread},
 		"responses, failed with a call":      {wire.OpenAIResponses(), edited(t, responses("", ""), `"status":"completed"`, `"status":"failed"`), unread},
 		"responses stream, unknown event": {wire.OpenAIResponses(), streamed(func(s []string) []string {
 			return append([]string{`{"type":"later","item":7}`, `{"type":7}`, `[]`}, s...)

@@ -163,7 +163,7 @@ func TestRunEnds(t *testing.T) {
 		"no agent":      {nil, nil, 2, "name an agent: claude, codex, opencode, qwen\nSee toolmend run -h."},
 		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, opencode, qwen. For another one: toolmend serve`},
 		"mode":          {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
-		"upstream":      {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is no URL; write https://x`},
+		"upstream":      {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
 		"no cache":      {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},
 	} {
 		t.Run(name, func(t *testing.T) {

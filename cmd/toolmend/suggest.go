@@ -39,19 +39,19 @@ func meant(prefix, name string, known []string) string {
 	return ""
 }
 
-// checkUpstream returns an error if the value of --upstream is no URL.
+// checkUpstream returns an error if the value of --upstream is not a URL.
 func checkUpstream(value string) error {
 	u, err := url.Parse(value)
 	switch {
 	case value == "" || err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https"):
 		return nil
 	case strings.Contains(value, "://"):
-		return fmt.Errorf("--upstream %q is no URL with http or https, such as https://api.anthropic.com", value)
+		return fmt.Errorf("--upstream %q is not a URL with http or https, such as https://api.anthropic.com", value)
 	}
-	return fmt.Errorf("--upstream %q is no URL; write https://%s", value, value)
+	return fmt.Errorf("--upstream %q is not a URL; write https://%s", value, value)
 }
 
-// checkAddress returns an error if the value of key is no address to listen on.
+// checkAddress returns an error if the value of key is not an address to listen on.
 func checkAddress(key, value string) error {
 	if _, _, err := net.SplitHostPort(value); value != "" && err != nil {
 		return fmt.Errorf("%s: must be HOST:PORT, such as %s, got %q", key, defaultListen, value)

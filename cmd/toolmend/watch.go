@@ -7,7 +7,7 @@ import (
 )
 
 // watchFile looks at a file at each interval. It sends on changed when the size
-// or the modification time is another one, and drops what nobody receives. stop
+// or the modification time is another one, and drops the value if it is not received. stop
 // ends the watch. A path of "" never changes.
 func watchFile(path string, interval time.Duration) (changed <-chan struct{}, stop func()) {
 	if path == "" {

@@ -47,5 +47,5 @@ func TestColour(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "out")
 	require.NoError(t, err)
 	t.Cleanup(func() { file.Close() })
-	require.False(t, colourful(file), "a file is no terminal")
+	require.False(t, colourful(file), "a file is not a terminal")
 }

@@ -53,7 +53,7 @@ func (c Call) Valid() bool {
 // Draw returns a number from 0 to n-1. Label says what is drawn.
 type Draw func(label string, n int) int
 
-// pick draws one of several values. A value that stands there twice is twice as likely.
+// pick draws one of several values. A value that appears twice is twice as likely.
 func pick[T any](draw Draw, label string, from ...T) T { return from[draw(label, len(from))] }
 
 // Format is one wire format.

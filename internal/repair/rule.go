@@ -5,7 +5,7 @@ import "fmt"
 // Rule is a repair. Package mend documents the rules.
 type Rule uint8
 
-// The rules, with the numbers of those of package mend. Each is proposed by one function:
+// The rules. Package mend has the same names for users. Each is proposed by one function:
 //
 //	Coerce         coerce             "5"                          5
 //	Unwrap         container          "[1, 2]"                     [1, 2]

@@ -229,7 +229,7 @@ func (r *repairer) key() bool {
 }
 
 // number reads a JSON number. Anything else, such as 1/6, .5 or 0x10, is not
-// followed by what may follow a value, or is no number for rawjson. Both languages read
+// followed by what may follow a value, or is not a number for rawjson. Both languages read
 // some of them, but not as the same number.
 func (r *repairer) number() bool {
 	start := r.pos

@@ -86,7 +86,7 @@ func caseFiles(t testing.TB, all tree) []string {
 			known[dir+test] = there
 		}
 		if !there {
-			problems = append(problems, problem(file, 0, "is of %s, which is no test of %s", test, dir))
+			problems = append(problems, problem(file, 0, "is of %s, which is not a test of %s", test, dir))
 		}
 	}
 	return problems

@@ -68,7 +68,7 @@ func open(t testing.TB, root string) tree {
 	for name := range strings.SplitSeq(string(out), "\x00") {
 		listed[name] = true
 	}
-	// A file that git lists and that is gone from the disk is no problem.
+	// A file that git lists and that is gone from the disk is not a problem.
 	all.files = slices.DeleteFunc(all.files, func(name string) bool { return !listed[name] })
 	require.Contains(t, all.files, "go.mod")
 	return all

@@ -112,8 +112,8 @@ func TestCaseFiles(t *testing.T) {
 	const test = "package p\n\nfunc TestEdit(t *testing.T) {}\n"
 	check(t, caseFiles, []bad{
 		{"of a test and of a case", files{"p/a_test.go": test, "p/testdata/TestEdit.txtar": "", "p/testdata/TestEdit/a-b.txtar": "", "p/testdata/x.golden": ""}, nil},
-		{"renamed", files{"p/a_test.go": test, "p/testdata/TestEdits/a.txtar": ""}, []string{"p/testdata/TestEdits/a.txtar: is of TestEdits, which is no test of p"}},
-		{"of another package", files{"q/a_test.go": test, "p/testdata/TestEdit.txtar": ""}, []string{"no test of p"}},
+		{"renamed", files{"p/a_test.go": test, "p/testdata/TestEdits/a.txtar": ""}, []string{"p/testdata/TestEdits/a.txtar: is of TestEdits, which is not a test of p"}},
+		{"of another package", files{"q/a_test.go": test, "p/testdata/TestEdit.txtar": ""}, []string{"not a test of p"}},
 	})
 }
 

@@ -52,7 +52,7 @@ var issueCases = []struct {
 	{"an object as its text", `{"properties":{"a":{"type":"object"}}}`, `{"a":" {\"x\": 1}"}`, []string{
 		`type /a: wanted object; sent string " {\"x\": 1}": send the object itself, not its text`,
 	}},
-	{"text that is no array", `{"properties":{"a":{"type":"array"}}}`, `{"a":"[sic]"}`, []string{
+	{"text that is not an array", `{"properties":{"a":{"type":"array"}}}`, `{"a":"[sic]"}`, []string{
 		`type /a: wanted array; sent string "[sic]"`,
 	}},
 	{"the text of an object for an array", `{"properties":{"a":{"type":"array"}}}`, `{"a":"{}"}`, []string{

@@ -53,7 +53,7 @@ func TestLenientReading(t *testing.T) {
 	}
 }
 
-// What no rule covers is no schema, whatever else is wrong with it.
+// What no rule covers is not a schema, whatever else is wrong with it.
 func TestNotReadLeniently(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{

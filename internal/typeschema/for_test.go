@@ -161,7 +161,7 @@ func TestForErrors(t *testing.T) {
 		{"enum with a fraction", field(0, `jsonschema:"enum=1.5"`), `got "1.5"`},
 		{"default of another type", field(true, `jsonschema:"default=yes"`), `got "yes"`},
 		{"default of an array of numbers", field([]int{}, `jsonschema:"default=1"`), "array of strings"},
-		{"bound that is no number", field(0, `jsonschema:"minimum=x"`), `got "x"`},
+		{"bound that is not a number", field(0, `jsonschema:"minimum=x"`), `got "x"`},
 		{"bound that leaves nothing", field(int8(0), `jsonschema:"minimum=128"`), "leaves no value"},
 		{"count below 0", field("", `jsonschema:"minLength=-1"`), `got "-1"`},
 		{"multiple of 0", field(0, `jsonschema:"multipleOf=0"`), "above 0"},

@@ -70,7 +70,7 @@ func TestEvaluate(t *testing.T) {
 	require.Zero(t, st.row(t, "made-up", "tool_name").mended, "the arguments are not JSON")
 	set := st.row(t, "made-up", "strip, default")
 	require.Equal(t, 5, set.mended)
-	require.Equal(t, 1, set.outcomes[unfit], "5 is no text")
+	require.Equal(t, 1, set.outcomes[unfit], "5 is not text")
 	require.Equal(t, 6, st.row(t, "made-up", "strip, all but encode").mended)
 
 	require.Equal(t, 3, st.invalidFaults(), "nights, tags, and no city: three calls have the first")

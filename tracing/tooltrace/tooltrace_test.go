@@ -17,7 +17,7 @@ import (
 	"github.com/toolmend/toolmend/tracing/tooltrace"
 )
 
-// Each tool that runs has one span, and a tool that suspends itself is no error.
+// Each tool that runs has one span, and a tool that suspends itself is not an error.
 func TestNew(t *testing.T) {
 	t.Parallel()
 	tool := func(name string, err error) agentloop.Tool {

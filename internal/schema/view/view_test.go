@@ -94,7 +94,7 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// A schema that is no schema is an error; null and booleans declare nothing.
+// A schema that is not a schema is an error; null and booleans declare nothing.
 func TestRead(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `{`, `5`, `"x"`, `[]`} {

@@ -44,7 +44,7 @@ func (a *answer) message(v rawjson.Value) {
 // ErrShape: a client might read a call there.
 func readAnswered(v rawjson.Value) (block, error) {
 	if mayBeCall(v) {
-		return block{}, codec.Shapef("a call whose type is no tool_use")
+		return block{}, codec.Shapef("a call whose type is not a tool_use")
 	}
 	b, err := readBlock(v, middleware.RoleAssistant)
 	switch {

@@ -274,7 +274,7 @@ func (o origin) resultText(m middleware.Message, contents []string) (string, err
 }
 
 // resultMembers projects a result, but for its content. v is its text. A flag
-// that stands there stays, as false too.
+// that the text has stays, as false too.
 func resultMembers(v rawjson.Value, m middleware.Message) []lens.Member {
 	failed := lens.Flag("is_error", m.IsError)
 	if on.Get(v, "is_error").Exists() {

@@ -115,7 +115,7 @@ func readMedia(v rawjson.Value, kind string, p *middleware.Part) {
 // clients read as text.
 func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	if v.Get("type").Str() != "tool_use" {
-		return c, codec.Shapef("a block that is no tool_use")
+		return c, codec.Shapef("a block that is not a tool_use")
 	}
 	text := func(key string) (string, error) {
 		if v.Get(key).Kind() == rawjson.Number {

@@ -166,7 +166,7 @@ func (h *request) messages(now []middleware.Message) (prompt, elements []string,
 }
 
 // leads reports whether run belongs into the system prompt: a block of it, or a
-// system message that is no element.
+// system message that is not an element.
 func (h *request) leads(run lens.Run) bool {
 	m, at := run.Messages[0], run.At[0]
 	switch {

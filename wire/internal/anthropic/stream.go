@@ -182,7 +182,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	case err == nil:
 		ev.kind = typ
 	case strings.HasPrefix(strings.TrimSpace(e.Data), "{"):
-		s.torn = codec.Shapef("an event that is no JSON")
+		s.torn = codec.Shapef("an event that is not JSON")
 	case e.Data == "": // a cloud may put its error there without a field
 		if bare, err := codec.ParseObject(strings.TrimSpace(e.Text)); err == nil && isFailure(bare) {
 			root, ev.kind = bare, "error"

@@ -67,7 +67,7 @@ func toolMembers(v rawjson.Value, t middleware.Tool) ([]lens.Member, error) {
 	case schema == "" && (!v.Exists() || on.Get(v, "input_schema").Exists()):
 		schema = `{"type":"object"}`
 	case schema != "" && !codec.IsObject(schema):
-		return nil, codec.Unencodablef("a schema that is no JSON object")
+		return nil, codec.Unencodablef("a schema that is not a JSON object")
 	}
 	members := []lens.Member{lens.Text("name", t.Name), lens.Word("description", t.Description), lens.Raw("input_schema", schema), lens.Flag("strict", t.Strict)}
 	if v.Get("strict").Exists() {

@@ -319,7 +319,7 @@ func (s *stream) splice(a *answer, resp *middleware.Response) (string, error) {
 	var out strings.Builder
 	for _, b := range open {
 		if b.start.Get("type").Str() != "text" { // it would be there without its end: reasoning unsigned, a call cut off
-			return "", codec.Unencodablef("a block that was shown in part, and is no text")
+			return "", codec.Unencodablef("a block that was shown in part, and is not text")
 		}
 		out.WriteString(blockEvent("content_block_stop", b.index))
 	}

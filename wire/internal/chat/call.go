@@ -218,7 +218,7 @@ func callText(c middleware.ToolCall, old bool) (string, error) {
 }
 
 // callMembers projects a call. v is the text that is edited, absent for a fresh one.
-// Arguments that stand there as an object, as a few servers send them, stay one.
+// If v has the arguments as an object, as a few servers send them, they stay one.
 func callMembers(v rawjson.Value, c middleware.ToolCall, old bool) ([]lens.Member, error) {
 	holder, at, key := holderOf(v, c.Kind, old)
 	arguments := rawjson.Quote(c.Arguments)

@@ -83,7 +83,7 @@ func changeOf(v rawjson.Value, was, now middleware.Message) (c change, err error
 
 // headMembers projects what a message has beside parts and calls. v is the text
 // to edit, absent for a fresh message. A reply in the old form has no id, and a
-// name that does not stand there is a view.
+// name that the text does not have is a view.
 func headMembers(v rawjson.Value, m middleware.Message) ([]lens.Member, error) {
 	word := v.Get("role")
 	members := []lens.Member{lens.Text("role", string(m.Role))}

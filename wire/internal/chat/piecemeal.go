@@ -60,7 +60,7 @@ func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 }
 
 // indexOf returns the index of a choice or a call, which some server may write
-// as a string, or as 1.0; false for what is no index, such as the -1 of Z.ai.
+// as a string, or as 1.0; false for what is not an index, such as the -1 of Z.ai.
 func indexOf(v rawjson.Value) (int64, bool) {
 	n, err := strconv.ParseInt(codec.Text(v.Get("index")), 10, 64)
 	if err != nil && v.Get("index").Kind() == rawjson.Number { // 1.0
@@ -205,7 +205,7 @@ const (
 )
 
 // divided returns an error if a client may read a part of a call, or one call
-// from two. A client that leaves out all chunks of a call, or none, is no danger:
+// from two. A client that leaves out all chunks of a call, or none, is not a danger:
 // it reads no call, or the one that was validated. So a reason counts only if some of
 // the chunks have it and some do not.
 func (t *turn) divided() error {

@@ -28,7 +28,7 @@ type stream struct {
 	keeps   bool     // an edit wants the chunks
 	chunks  []*chunk // if it keeps them
 	done    bool
-	strange bool // an object that is no chunk was seen
+	strange bool // an object that is not a chunk was seen
 	failed  *middleware.ModelError
 	answer  *answer // set by Close
 }

@@ -120,7 +120,7 @@ func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, e
 		kind = "custom"
 	}
 	if _, err := codec.Parse(string(t.Parameters)); err != nil && len(t.Parameters) > 0 {
-		return nil, codec.Unencodablef("a schema that is no JSON")
+		return nil, codec.Unencodablef("a schema that is not JSON")
 	}
 	var members []lens.Member
 	at := ""

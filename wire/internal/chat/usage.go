@@ -160,8 +160,8 @@ func finishOf(word string, calls int) middleware.FinishReason {
 	return middleware.FinishReason(word)
 }
 
-// finishWord returns the finish_reason to write; false if word, the one that
-// stands there, is right. Where calls came or went, and the neutral reason was left
+// finishWord returns the finish_reason to write; false if word, the present
+// one, is right. Where calls came or went, and the neutral reason was left
 // as it was, it follows them: many clients run calls only behind tool_calls, and
 // wait for calls behind it.
 func finishWord(word string, was, now *middleware.Response) (string, bool) {

@@ -191,7 +191,7 @@ func Figure(key string, n int64) Member {
 // AnswerOnly returns an error unless m can be the message of an answer.
 func AnswerOnly(m middleware.Message) error {
 	if m.Role != middleware.RoleAssistant || m.ToolCallID != "" || m.ToolName != "" || m.IsError {
-		return Unencodablef("an answer that is no assistant message")
+		return Unencodablef("an answer that is not an assistant message")
 	}
 	return nil
 }

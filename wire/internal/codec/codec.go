@@ -55,7 +55,7 @@ type Format interface {
 	MayHoldCall(body []byte) bool
 
 	// Opening returns the end of the event that opens the streamed answer text, if
-	// a client needs that event before a keep-alive: in it is no word of the
+	// a client needs that event before a keep-alive: it holds no word of the
 	// model's. It is 0 if that event has not come or none is needed.
 	Opening(text string) int
 	// KeepAlive returns what tells a client, between two events, that the answer

@@ -191,7 +191,7 @@ func Float(v rawjson.Value) *float64 {
 	return &f
 }
 
-// Number returns f as JSON: null, as in JavaScript, if it is no finite number.
+// Number returns f as JSON: null, as in JavaScript, if it is not a finite number.
 func Number(f float64) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return "null"

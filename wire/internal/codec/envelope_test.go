@@ -36,7 +36,7 @@ func TestEnvelope(t *testing.T) {
 		"values of other kinds":         {`{"tasks":[1,null,[{"id":1,"id":2}],{"functionCall":7}]}`, false},
 		"a key that is empty, twice":    {`{"":1,"":2,"tasks":[{"":1,"":2}]}`, false},
 		"a key that is not ASCII":       {`{"tåsks":1}`, false},
-		"a key that is no UTF-8":        {"{\"task\xff\":1}", false},
+		"a key that is not UTF-8":       {"{\"task\xff\":1}", false},
 		"a key that ends in half of it": {"{\"task\xc5\":1}", false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -97,7 +97,7 @@ func noFailure(status int, header http.Header, body []byte) *middleware.ModelErr
 	case strings.HasPrefix(b, "{"), strings.HasPrefix(b, "["):
 		what = "JSON of another form"
 	}
-	return ModelError(status, header, Failure{Message: fmt.Sprintf("the body is no error of this format but %s, %d bytes", what, len(body))})
+	return ModelError(status, header, Failure{Message: fmt.Sprintf("the body is not an error of this format but %s, %d bytes", what, len(body))})
 }
 
 // RetryAfter reads retry-after-ms and Retry-After, the latter in seconds or as

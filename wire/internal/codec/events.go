@@ -274,7 +274,7 @@ func (b *Buffer) element() (Event, bool) {
 			}
 		case '}', ']':
 			b.depth--
-			b.held = b.held || b.depth == 0 // what is behind the list is no element of it
+			b.held = b.held || b.depth == 0 // what is behind the list is not an element of it
 			if b.depth == 1 && b.start >= 0 {
 				b.looked++
 				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked], free: true}

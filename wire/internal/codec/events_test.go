@@ -188,7 +188,7 @@ func TestBufferHolds(t *testing.T) {
 		{"the first event", "data: HOLD\n\ndata: 3\n\n", ""},
 		{"an event that is not whole is not safe", "data: 1\n\ndata: 2\n", "data: 1\n\n"},
 		{"comments are safe", ": wait\n\n: wai", ": wait\n\n"},
-		{"what is no stream is not safe", "{\n}", ""},
+		{"what is not a stream is not safe", "{\n}", ""},
 		{"lines", "{}\n{\"a\":\"HOLD\"}\n{}\n", "{}\n"},
 		{"an array", `[{"a":1},{"a":"HOLD"}]`, `[{"a":1}`},
 	} {
@@ -246,7 +246,7 @@ func TestBufferBounds(t *testing.T) {
 		{"a line", "{}\n" + long + "\n", true, 1, false},
 		{"an element", `[{},{"` + long + `"}]`, false, 1, false},
 		{"an event of the greatest size", "data: 1\n\ndata: " + long[8:] + "\n\n", false, 2, true},
-		{"what is no stream", `{"` + long + `": 1}`, false, 1, true},
+		{"what is not a stream", `{"` + long + `": 1}`, false, 1, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

@@ -357,7 +357,7 @@ func TestErrors(t *testing.T) {
 		require.Contains(t, e.Error(), "Quota exceeded")
 	}
 	for name, body := range map[string]string{"a page": "<html>", "nothing": "", "another form": `{"error":"x"}`, "an empty one": `{"error":{}}`, "a list": `[]`} {
-		require.Contains(t, format.DecodeError(502, nil, []byte(body)).Error(), "no error of this format", name)
+		require.Contains(t, format.DecodeError(502, nil, []byte(body)).Error(), "not an error of this format", name)
 	}
 	for name, body := range map[string]string{
 		"an object":             slow,

@@ -245,7 +245,7 @@ func (w *writer) base(run lens.Run) (content, error) {
 	}
 	c, was, _, err := new(reader).read(v)
 	if err != nil {
-		return content{}, codec.Unencodablef("what was stored is no content: %v", err)
+		return content{}, codec.Unencodablef("what was stored is not content: %v", err)
 	}
 	if len(was) != 1 || was[0].Role != run.Messages[0].Role {
 		return content{}, nil

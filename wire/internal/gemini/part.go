@@ -98,7 +98,7 @@ func opaque(v rawjson.Value) middleware.Part {
 	return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
 }
 
-// readMedia reads inline data, or a file by its address. Data that is no base64,
+// readMedia reads inline data, or a file by its address. Data that is not base64,
 // or no text, stays opaque.
 func (p *piece) readMedia(inline, file rawjson.Value) {
 	from, key := inline, "data"
@@ -191,7 +191,7 @@ func pieceOf(n *middleware.Native) (*piece, error) {
 	}
 	p, err := readPart(v, true)
 	if err != nil {
-		return nil, codec.Unencodablef("what was stored is no part: %v", err)
+		return nil, codec.Unencodablef("what was stored is not a part: %v", err)
 	}
 	return p, nil
 }
@@ -339,7 +339,7 @@ func replyOf(n *middleware.Native) (*piece, error) {
 	}
 	c, err := readContent(v, on.Get(v, "role").Str() == "model")
 	if err != nil {
-		return nil, codec.Unencodablef("what was stored is no content: %v", err)
+		return nil, codec.Unencodablef("what was stored is not content: %v", err)
 	}
 	if i := first(c.pieces, -1, func(p *piece) bool { return p.reply != nil }); i >= 0 {
 		return c.pieces[i], nil

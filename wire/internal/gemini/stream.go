@@ -64,7 +64,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	}
 	if !strings.HasPrefix(strings.TrimLeft(data, " \t\r\n"), "{") {
 		if data != "" && (s.Buf.IsWhole() || s.Buf.IsArray()) {
-			return true, codec.Shapef("an answer that is no object")
+			return true, codec.Shapef("an answer that is not an object")
 		}
 		return false, nil
 	}
@@ -279,7 +279,7 @@ func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 func (s *stream) follow(shown, body string) ([]byte, error) {
 	later, err := readAnswer(body)
 	if err != nil {
-		return nil, codec.Unencodablef("what was written is no answer: %v", err)
+		return nil, codec.Unencodablef("what was written is not an answer: %v", err)
 	}
 	id, end := "", "\n\n"
 	if len(s.a.chunks) > 0 {

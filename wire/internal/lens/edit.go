@@ -190,5 +190,5 @@ func (l Lens) under(members []Member, v rawjson.Value) (string, error) {
 	case v.Kind() == rawjson.Null:
 		return own, nil
 	}
-	return "", codec.Unencodablef("in Params, %s is no object", v.Key())
+	return "", codec.Unencodablef("in Params, %s is not an object", v.Key())
 }

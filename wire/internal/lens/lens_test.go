@@ -33,7 +33,7 @@ func readTool(v rawjson.Value) (tool, error) {
 
 func toolMembers(_ rawjson.Value, t tool) ([]lens.Member, error) {
 	if t.schema != "" && t.schema[0] != '{' {
-		return nil, codec.Unencodablef("a schema that is no object")
+		return nil, codec.Unencodablef("a schema that is not an object")
 	}
 	return []lens.Member{lens.Text("name", t.name), lens.Word("description", t.description), lens.Raw("schema", t.schema)}, nil
 }
@@ -66,7 +66,7 @@ func TestRewrite(t *testing.T) {
 		"a member is set":         {`{ "name" : "w", "a": 1 }`, weather, `{ "name" : "weather", "a": 1 }`},
 		"a member goes":           {`{"description": "D", "name": "weather"}`, weather, `{"name": "weather"}`},
 		"of a doubled key":        {`{"name":"x","name":"y"}`, weather, ""},
-		"text that is no JSON":    {`{`, weather, ""},
+		"text that is not JSON":   {`{`, weather, ""},
 		"text of something else":  {`{"name":1}`, weather, ""},
 		"what cannot be written":  {`{"name":"weather"}`, tool{"weather", "", "1"}, ""},
 		"the old could not be so": {`{"name":"weather","schema":1}`, weather, ""},

@@ -86,7 +86,7 @@ func (l Lens) Put(object rawjson.Value, members ...Member) ([]rawjson.Edit, erro
 		case old.Kind() == rawjson.Object:
 			p.Add(l.Put(old, in...))
 		case old.Exists() && old.Kind() != rawjson.Null:
-			return nil, codec.Unencodablef("%s is no object", head)
+			return nil, codec.Unencodablef("%s is not an object", head)
 		default:
 			if text := l.Object(in...); text != "{}" {
 				p.Set(key, text)

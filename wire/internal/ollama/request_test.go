@@ -105,7 +105,7 @@ func TestDecodeRequestOddities(t *testing.T) {
 			require.Equal(t, middleware.PartOpaque, req.Messages[0].Parts[0].Kind)
 			require.Equal(t, `7`, req.Messages[0].Parts[1].Native.Raw)
 		}},
-		{"data that is no image", `{"messages":[{"role":"user","images":["aGVsbG8="]}]}`, func(t *testing.T, req *middleware.Request) {
+		{"data that is not an image", `{"messages":[{"role":"user","images":["aGVsbG8="]}]}`, func(t *testing.T, req *middleware.Request) {
 			require.Equal(t, middleware.PartMedia, req.Messages[0].Parts[0].Kind)
 			require.Empty(t, req.Messages[0].Parts[0].MediaType)
 		}},
@@ -242,7 +242,7 @@ func TestEncodeRequestRefuses(t *testing.T) {
 		"a message that is none": func(r *middleware.Request) {
 			r.Messages[0].Native = &middleware.Native{Dialect: "ollama-chat", Raw: `{"role":1}`}
 		},
-		"a call that is no object": func(r *middleware.Request) {
+		"a call that is not an object": func(r *middleware.Request) {
 			r.Messages[2].ToolCalls[0].Native = &middleware.Native{Dialect: "ollama-chat", Raw: `[]`}
 		},
 		"a broken call": func(r *middleware.Request) {

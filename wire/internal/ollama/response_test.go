@@ -153,7 +153,7 @@ func TestDecodeResponseRefuses(t *testing.T) {
 	}
 }
 
-// What is no JSON object is kept and not read.
+// What is not a JSON object is kept and not read.
 func TestDecodeResponseIgnores(t *testing.T) {
 	t.Parallel()
 	const body = "{\"done\":false}\n\n[1]\nkeep-alive\n{\"note\":1}\r\n{\"message\":{\"content\":\"x\"},\"done\":true}\n{\"mess"

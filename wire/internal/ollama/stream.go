@@ -164,7 +164,7 @@ func isDone(root rawjson.Value) bool {
 }
 
 // addMessage adds a piece of the message: clients join texts and lists. A value
-// that is no list of calls, and not empty, may hold a call that this package
+// that is not a list of calls, and not empty, may hold a call that this package
 // cannot read: it is ErrShape.
 func (r *reply) addMessage(message rawjson.Value) error {
 	r.message, r.messages = message, r.messages+1

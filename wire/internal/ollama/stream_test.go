@@ -229,7 +229,7 @@ func TestErrors(t *testing.T) {
 	for _, body := range []string{``, `<html>SECRET`, `{"x":"SECRET"}`, `{"error":null}`} {
 		e := format.DecodeError(502, nil, []byte(body))
 		require.Equal(t, 502, e.StatusCode)
-		require.ErrorContains(t, e, "no error of this format")
+		require.ErrorContains(t, e, "not an error of this format")
 		require.NotContains(t, e.Error(), "SECRET")
 	}
 	e := format.DecodeError(400, nil, format.EncodeError(400, "code", `a "message"`))

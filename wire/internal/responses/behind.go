@@ -77,7 +77,7 @@ func (s *stream) sameItem(out string) (string, *stream, error) {
 	read := func(text string) (*stream, string, error) {
 		edited := newStream(s.req, nil)
 		if _, err := codec.Decode(edited, []byte(text)); err != nil {
-			return nil, "", codec.Unencodablef("an edit that is no answer: %v", err)
+			return nil, "", codec.Unencodablef("an edit that is not an answer: %v", err)
 		}
 		return edited, idOfText(edited.events), nil
 	}

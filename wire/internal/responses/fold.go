@@ -72,7 +72,7 @@ func (f *flow) whole() (rawjson.Value, error) {
 	}
 	raw, err := on.Set(v, lens.Raw(key, codec.QuoteAsSent(args)))
 	if err != nil {
-		return v, codec.Shapef("arguments that stand there twice")
+		return v, codec.Shapef("arguments that appear twice")
 	}
 	return codec.ParseObject(raw)
 }
@@ -186,7 +186,7 @@ func (s *stream) belongs(ev *event) error {
 
 // fold reads the message from the items. An item is what output_item.done says;
 // one that was not finished, what the end says. Reasoning that the end does not
-// name is no part of the answer: it was shown before a re-ask.
+// name is not a part of the answer: it was shown before a re-ask.
 func (s *stream) fold() (*answer, error) {
 	env := s.events[s.last].root.Get("response")
 	output, err := on.Kind(env, "output", rawjson.Array)

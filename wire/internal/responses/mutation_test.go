@@ -66,7 +66,7 @@ func mutatedBody(t *rapid.T, body string) string {
 	return strings.Join(events, "")
 }
 
-// changeCalls changes every call that is no built-in one.
+// changeCalls changes every call that is not a built-in one.
 func changeCalls(m *middleware.Message) {
 	for i, c := range m.ToolCalls {
 		if c.Kind != middleware.KindBuiltin {

@@ -211,8 +211,8 @@ func editMedia(p middleware.Part, v rawjson.Value) (string, error) {
 	return on.Set(v, lens.Text(key, url))
 }
 
-// editReasoning returns v with the text of p. Where v has several texts, nobody
-// can tell which part of the joined text belongs to which of them.
+// editReasoning returns v with the text of p. If v has several texts, it cannot be
+// known which part of the joined text belongs to which of them.
 func editReasoning(p middleware.Part, v rawjson.Value) (string, error) {
 	all, err := reasoningTexts(v)
 	if err != nil || len(all) != 1 || all[0].Kind() != rawjson.String {

@@ -75,7 +75,7 @@ func TestReaskWithEdits(t *testing.T) {
 }
 
 // What the provider holds cannot be changed, but an echo in a form that any
-// provider takes is no change.
+// provider takes is not a change.
 func TestReaskOfATurnThatTheProviderHolds(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -169,7 +169,7 @@ func TestRestOfRecordedStreams(t *testing.T) {
 	t.Logf("%d streams spliced", spliced)
 }
 
-// What was shown before a re-ask and is no part of the answer stays in the
+// What was shown before a re-ask and is not a part of the answer stays in the
 // stream, whatever is changed behind it, and out of the message.
 func TestSplicedStreamIsEditedAgain(t *testing.T) {
 	t.Parallel()

@@ -170,7 +170,7 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	return hold || s.fault != nil, err
 }
 
-// add keeps an event. What is no JSON, such as comments, is one with what
+// add keeps an event. What is not JSON, such as comments, is one with what
 // stands before it: a line break is an event too, and there may be millions.
 func (s *stream) add(ev event) error {
 	if n := len(s.events); n > 0 && !ev.root.Exists() && !s.events[n-1].root.Exists() {
@@ -184,9 +184,9 @@ func (s *stream) add(ev event) error {
 	return nil
 }
 
-// strange takes an event that is not an object: a comment, [DONE], or what nobody
-// knows. An error may be a text, or have no field before it. One that is broken
-// is held, as nobody can tell what it begins.
+// strange takes an event that is not an object: a comment, [DONE], or an unknown
+// one. An error may be a text, or have no field before it. One that is broken
+// is held, because what it begins is not known.
 func (s *stream) strange(e codec.Event) (hold bool) {
 	data := strings.TrimSpace(e.Data)
 	if e.Name == "error" {
@@ -197,7 +197,7 @@ func (s *stream) strange(e codec.Event) (hold bool) {
 		}
 	}
 	if s.fault == nil && strings.HasPrefix(data, "{") {
-		s.odd = codec.Shapef("an event that is no JSON")
+		s.odd = codec.Shapef("an event that is not JSON")
 	}
 	return s.fault != nil || s.odd != nil
 }

@@ -76,7 +76,7 @@ type space struct {
 }
 
 // add reads the member tools of v. What an item of the input lists, inside, may
-// be the provider's own: what is no tool there is left out.
+// be the provider's own: what is not a tool there is left out.
 func (d *declared) add(v rawjson.Value, inside string) error {
 	tools, err := on.Kind(v, "tools", rawjson.Array)
 	for v := range tools.Each() {

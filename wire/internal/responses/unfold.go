@@ -88,7 +88,7 @@ func (s *stream) splice(sent int, a *answer, resp *middleware.Response) (string,
 		n = len(s.events)
 	}
 	if n < len(s.events) && s.events[n].Start < sent && !s.events[n].root.Exists() {
-		n++ // in the middle of what is no JSON
+		n++ // in the middle of what is not JSON
 	} else if n > 0 && s.events[n-1].End != sent {
 		n = len(s.events) + 1
 	}
