@@ -30,10 +30,17 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		fmt.Fprintf(stderr, "toolmend check: %v\nSee toolmend check -h.\n", err)
 		return exitFailed
 	}
+	var base *summaryJSON
+	if s.baseline != "" {
+		if base, err = readBaseline(s.baseline); err != nil {
+			fmt.Fprintf(stderr, "toolmend check: %v\n", err)
+			return exitFailed
+		}
+	}
 	out := bufio.NewWriter(stdout)
 	c := &check{
 		settings: s, checker: newChecker(s), out: out, stderr: stderr,
-		sum: newSummary(), progress: newProgress(stderr, s.files),
+		sum: newSummary(), base: base, progress: newProgress(stderr, s.files),
 	}
 	c.run(ctx, stdin)
 	c.progress.clear()
@@ -51,7 +58,8 @@ type check struct {
 	checker  *checker
 	out      *bufio.Writer // keeps the first error until Flush
 	stderr   io.Writer
-	sum      *summary // of all files
+	sum      *summary     // of all files
+	base     *summaryJSON // nil without -baseline
 	progress *progress
 	failed   int // number of errors, printed or not
 	ofFile   int // number of errors about lines of the current file
@@ -163,6 +171,7 @@ func (c *check) take(f found) {
 		}
 	}
 	c.sum.Turns += f.turns
+	byTurn(f.calls, c.sum.rates.add)
 	for i := range f.calls {
 		c.sum.add(&f.calls[i], c.top)
 		if c.json {
@@ -193,11 +202,14 @@ func (c *check) report() {
 		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
 	}
 	c.sum.Unreadable = c.failed
+	if c.base != nil {
+		c.sum.comparison = compareRates(c.base, &c.sum.rates, c.settings)
+	}
 	if c.sum.Calls == 0 && c.failed == 0 {
 		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
 	}
 	if c.json {
-		writeSummary(c.out, c.sum)
+		writeSummary(c.out, c.sum, c.settings)
 	} else {
 		writeTables(c.out, c.sum, c.settings)
 	}
@@ -206,7 +218,7 @@ func (c *check) report() {
 // exitCode returns 2 rather than 1 if both apply, because the figures of a
 // partly read log are wrong. Without -gate the verdict as sent counts. It
 // describes the model rather than the repairs, and the exit code does not
-// depend on -strip.
+// depend on -strip. With -baseline the comparison decides, and not each call.
 func (c *check) exitCode() int {
 	bad := c.sum.bad
 	if c.gateFinal {
@@ -215,6 +227,11 @@ func (c *check) exitCode() int {
 	switch {
 	case c.failed > 0:
 		return exitFailed
+	case c.sum.comparison != nil:
+		if c.sum.comparison.risen() {
+			return exitInvalid
+		}
+		return exitOK
 	case bad > 0:
 		return exitInvalid
 	}

@@ -26,11 +26,14 @@ type settings struct {
 	mend        []mend.Rule
 	stripName   string // as on the command line, for the first line of the table
 	mendName    string
+	unknownName string
 	passUnknown bool
 	model, tool string // text that names must contain, in lower case; "" matches all
 	top         int    // 0 means all
 	json        bool
 	gateFinal   bool     // the final verdict decides the exit code
+	baseline    string   // path; "" compares with nothing
+	maxRise     float64  // in percentage points
 	files       []string // at least one; "-" is standard input
 }
 
@@ -49,19 +52,21 @@ var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Defau
 // "--" are files. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {
 	var s settings
-	unknown, gate := "", ""
+	gate := ""
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
 	fs.StringVar(&s.tools, "tools", "", "")
 	fs.StringVar(&s.stripName, "strip", "optional", "")
 	fs.StringVar(&s.mendName, "mend", "default", "")
-	fs.StringVar(&unknown, "unknown", "reject", "")
+	fs.StringVar(&s.unknownName, "unknown", "reject", "")
 	fs.StringVar(&s.model, "model", "", "")
 	fs.StringVar(&s.tool, "tool", "", "")
 	fs.IntVar(&s.top, "top", 15, "")
 	fs.StringVar(&gate, "gate", "sent", "")
 	fs.BoolVar(&s.json, "json", false, "")
+	fs.StringVar(&s.baseline, "baseline", "", "")
+	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
 	for {
 		if err := parseFlags(fs, args); err != nil {
 			return s, err
@@ -85,16 +90,20 @@ func parse(args []string) (settings, error) {
 		return s, fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
 	case !ok:
 		return s, fmt.Errorf("-strip is off, optional, when-invalid or all, not %q", s.stripName)
-	case unknown != "reject" && unknown != "pass":
-		return s, fmt.Errorf("-unknown is reject or pass, not %q", unknown)
+	case s.unknownName != "reject" && s.unknownName != "pass":
+		return s, fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
 	case gate != "sent" && gate != "final":
 		return s, fmt.Errorf("-gate is sent or final, not %q", gate)
 	case s.top < 0:
 		return s, fmt.Errorf("-top is 0 or more, not %d", s.top)
+	case !(s.maxRise >= 0 && s.maxRise <= 100):
+		return s, fmt.Errorf("-max-rise is a number of points from 0 to 100, not %g", s.maxRise)
+	case s.baseline == "" && isSet(fs, "max-rise"):
+		return s, errors.New("-max-rise needs -baseline FILE to compare with")
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
 	}
-	s.strip, s.mend, s.passUnknown, s.gateFinal = mode, rules, unknown == "pass", gate == "final"
+	s.strip, s.mend, s.passUnknown, s.gateFinal = mode, rules, s.unknownName == "pass", gate == "final"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
 }
@@ -104,6 +113,13 @@ func parse(args []string) (settings, error) {
 func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
 	last := len(parsed) - 1
 	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
+}
+
+// isSet reports whether the command line has the flag.
+func isSet(fs *flag.FlagSet, name string) bool {
+	set := false
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }
 
 // maxCalls is the number of calls of a turn that are validated. Some logs have

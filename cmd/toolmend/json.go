@@ -39,6 +39,12 @@ type summaryJSON struct {
 	Mended     int             `json:"mended"`
 	Issues     map[string]int  `json:"issues"` // calls by code, as sent
 	Notes      []string        `json:"notes"`
+
+	Strip     string          `json:"strip"` // the settings of this run
+	Mend      string          `json:"mend"`
+	Unknown   string          `json:"unknown"`
+	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
+	Baseline  *comparisonJSON `json:"baseline,omitempty"`
 }
 
 // writeCall writes the line of one call. Empty lists are written as [], not as
@@ -54,7 +60,7 @@ func writeCall(w io.Writer, j *checked) {
 
 // writeSummary writes the last line, even if there was no call. Keys of maps
 // are sorted.
-func writeSummary(w io.Writer, s *summary) {
+func writeSummary(w io.Writer, s *summary, o settings) {
 	issues := make(map[string]int)
 	for code, f := range s.faults {
 		if f.sent > 0 {
@@ -65,6 +71,7 @@ func writeSummary(w io.Writer, s *summary) {
 		Type: "summary", Files: s.Files, Turns: s.Turns, Calls: s.Calls,
 		Skipped: s.Skipped, Unreadable: s.Unreadable, AsSent: s.AsSent, Final: s.Final,
 		Stripped: s.total.stripped, Mended: s.total.mended, Issues: issues, Notes: orEmpty(s.Notes),
+		Strip: o.stripName, Mend: o.mendName, Unknown: o.unknownName, TurnRates: &s.rates, Baseline: s.comparison.json(),
 	})
 }
 

@@ -16,6 +16,9 @@ type summary struct {
 	AsSent, Final       map[verdict]int // calls
 	Notes               []string        // why schemas cannot be used, without repetitions
 
+	rates      turnRates
+	comparison *comparison // nil without -baseline
+
 	total   counts
 	byModel map[string]*counts
 	byTool  map[string]*counts
@@ -48,6 +51,7 @@ type fault struct{ sent, final int }
 func newSummary() *summary {
 	return &summary{
 		Skipped: map[string]int{}, AsSent: map[verdict]int{}, Final: map[verdict]int{},
+		rates:   turnRates{Models: map[string]*turnRate{}, Tools: map[string]*turnRate{}},
 		byModel: map[string]*counts{}, byTool: map[string]*counts{},
 		faults: map[string]*fault{}, noted: map[string]bool{},
 	}

@@ -33,6 +33,9 @@ func writeTables(w io.Writer, s *summary, o settings) {
 		faultsTable(s.faults, o.top).write(w)
 	}
 	writePlaces(w, s)
+	if s.comparison != nil {
+		s.comparison.write(w, o.top)
+	}
 	if len(s.Notes) > 0 {
 		fmt.Fprint(w, "\nNOTES\n")
 		for i, note := range s.Notes {
