@@ -51,7 +51,20 @@ type ToolCall struct {
 type Native struct {
 	Dialect string // the format
 	Raw     string // a string, because it survives Marshal unchanged
+	decoded any    // see DecodedNative
 }
+
+// DecodedNative returns a Native of that text, which keeps what a codec read from
+// it. So the codec need not read the text again to write the item. decoded is not
+// part of the item: it must follow from raw, must not be modified any more, and
+// is not stored by Marshal.
+func DecodedNative(dialect, raw string, decoded any) *Native {
+	return &Native{Dialect: dialect, Raw: raw, decoded: decoded}
+}
+
+// Decoded returns the value that DecodedNative was given, or nil. It must not be
+// modified.
+func (n *Native) Decoded() any { return n.decoded }
 
 type toolCallJSON struct {
 	ID        text    `json:"id,omitzero"`

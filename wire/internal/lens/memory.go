@@ -1,19 +1,12 @@
 package lens
 
 import (
-	"runtime"
-	"sync"
-	"weak"
-
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
-// memory has what decoding the text of a Native again would give, as long as
-// the program holds that Native. It saves time and nothing else: without it every
-// result is the same.
-var memory sync.Map // of weak.Pointer[middleware.Native] to remembered
-
+// remembered is what a Native keeps: is, which was read from raw. A copy of a
+// Native may have another text.
 type remembered struct {
 	raw string
 	is  any
@@ -22,14 +15,10 @@ type remembered struct {
 // Remember returns a Native of this dialect with that text, of which Again will
 // return is. A format does so at two places: the root of a request and that of
 // an answer. is must not be changed any more; the caller of the codec gets a
-// clone of what is in it. Nor may is lead to the Native that this returns, which
-// would then never be freed.
+// clone of what is in it. It saves time and nothing else: without it every
+// result is the same.
 func (l Lens) Remember(raw string, is any) *middleware.Native {
-	n := l.Native(raw)
-	key := weak.Make(n)
-	memory.Store(key, remembered{raw, is})
-	runtime.AddCleanup(n, func(key weak.Pointer[middleware.Native]) { memory.Delete(key) }, key)
-	return n
+	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
 }
 
 // Again returns what read makes of the text of n, or what was remembered of it;
@@ -39,9 +28,8 @@ func Again[T any](l Lens, n *middleware.Native, read func(raw string) (T, error)
 	if raw == "" {
 		return is, false, nil
 	}
-	if found, have := memory.Load(weak.Make(n)); have {
-		r := found.(remembered)
-		if is, ok = r.is.(T); ok && r.raw == raw {
+	if r, have := n.Decoded().(remembered); have && r.raw == raw {
+		if is, ok = r.is.(T); ok {
 			return is, true, nil
 		}
 	}
