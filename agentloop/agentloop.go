@@ -43,9 +43,13 @@
 // calls and tokens across all layers, if budget.New is in the chain that the
 // agent calls. A deadline of the context limits the time.
 //
-// The loop is deterministic. It uses no clock and no random numbers, and no
-// goroutines except for tools. Its only effects are the model call, the
-// tools and the checkpoint.
+// # Engines
+//
+// The loop is deterministic: it uses no clock, no random numbers and no
+// goroutines. Everything else is one of three [Effects]: ask the model, run
+// tools, await decisions. Run does them in its own process. An engine that
+// survives its processes records what they returned and calls [Drive]. Package
+// durabletest checks an engine.
 package agentloop
 
 import (

@@ -60,7 +60,9 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 
 func (a *Agent) turnCall(v middleware.Verdict, raw string) turnCall {
 	c := turnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Notes: v.Notes, Status: callReady, checked: true}
-	if a.tools[v.Call.Name].Approval {
+	t := a.tools[v.Call.Name]
+	c.mark(t)
+	if t.Approval {
 		c.Status, c.Reason = callWaiting, reasonApproval
 	}
 	return c
@@ -195,17 +197,13 @@ func (a *Agent) explain(verdicts []middleware.Verdict, own *argsvalidate.Error) 
 	return j
 }
 
-// recheck validates the calls in hand, if one of them was not validated in this
-// run: the tools of this process may differ from those of the process that saved
-// the state, and edits were not validated yet. All calls that may still run are
+// recheck validates the calls in hand: the tools of this process may differ from
+// those of the process that saved the state, and edits were not validated yet. All calls that may still run are
 // validated together, because rules see siblings. A call that a person has decided
 // runs as it was shown, waits again, or gets an error response. A call that its
 // tool has suspended is not validated, because it has begun. refused is an error
 // for each edit that is not valid.
 func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
-	if !slices.ContainsFunc(s.turn, func(c turnCall) bool { return c.open() && !c.checked }) {
-		return nil, nil
-	}
 	defer s.writeBack()
 	for {
 		open, t := s.openCalls()
@@ -318,6 +316,7 @@ func (a *Agent) settle(open []*turnCall, j checked) {
 func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	same := v.Call.Name == c.Call.Name && v.Call.Arguments == c.Call.Arguments
 	c.Call, c.Changes, c.Notes, c.checked = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes, true
+	c.mark(a.tools[c.Call.Name])
 	if c.Status == callReady {
 		c.Problem = ""
 	}

@@ -46,7 +46,7 @@ func (s *State) decide(callID string, to callStatus) (*turnCall, error) {
 		return nil, fmt.Errorf("%w: %q", ErrDecided, callID)
 	}
 	c := &s.turn[i]
-	c.Status, c.Reason, c.Problem, c.Decided = to, "", "", true
+	c.Status, c.Reason, c.Problem, c.Decided, c.checked = to, "", "", true, false
 	return c, nil
 }
 
@@ -75,7 +75,7 @@ func (s *State) Edit(callID, arguments string) error {
 	}
 	c.Changes = append(slices.Clone(c.Changes), middleware.Change{By: byEdit, Before: c.Call.Arguments, After: arguments})
 	c.Call.Arguments = arguments
-	c.Edited, c.checked = true, false
+	c.Edited = true
 	return nil
 }
 
@@ -118,7 +118,7 @@ func (s *State) Cancel(reason string) {
 		}
 		c.Status, c.Reason, c.Problem, c.Decided, c.Rejected, c.Result = callDone, "", "", true, true, Result{Text: valid(text)}
 	}
-	s.close(func(string) bool { return false })
+	s.close(false)
 }
 
 // Resolve sets the result of a pending call that the program ran itself.

@@ -16,6 +16,7 @@ type Step struct {
 	Response *middleware.Response // the model's, nil after tools
 	Results  []ToolResult         // of the whole turn, in call order, once it is over
 	Pending  []Pending            // calls that wait
+	Last     bool                 // the stop condition holds: Drive ends. Agent.Steps does not set it
 }
 
 // Run continues s until the model answers without a tool call, the stop
@@ -43,28 +44,17 @@ func (a *Agent) Run(ctx context.Context, s *State) error {
 //	for step, err := range agent.Steps(ctx, s) { … }
 func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
-		now, err := a.sourced(ctx)
-		if err == nil {
-			err = now.resume(ctx, s)
-		}
-		if err != nil {
+		e := &inMemory{agent: a, a: a, ctx: ctx, saved: s}
+		if err := e.begin(s); err != nil {
 			yield(Step{}, err)
 			return
 		}
-		for made := 0; !s.done(); {
-			if len(s.turn) == 0 {
-				if made == a.o.MaxSteps {
-					yield(Step{}, fmt.Errorf("%w: %d", ErrMaxSteps, made))
-					return
-				}
-				if made++; made > 1 {
-					if now, err = a.sourced(ctx); err != nil {
-						yield(Step{}, err)
-						return
-					}
-				}
+		for !s.done() {
+			if err := e.ready(s); err != nil {
+				yield(Step{}, err)
+				return
 			}
-			step, err := now.step(ctx, s)
+			step, err := e.a.step(ctx, s, e)
 			if !step.empty() && !yield(step, nil) {
 				return
 			}
@@ -72,7 +62,7 @@ func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 				yield(Step{}, err)
 				return
 			}
-			if a.o.StopWhen != nil && a.o.StopWhen(s) {
+			if a.stops(s) {
 				return
 			}
 		}
@@ -80,21 +70,20 @@ func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 }
 
 // step makes one step and saves what it did.
-func (a *Agent) step(ctx context.Context, s *State) (step Step, err error) {
+func (a *Agent) step(ctx context.Context, s *State, e Effects) (Step, error) {
 	if ctx.Err() != nil {
 		return Step{}, ended(ctx)
 	}
-	if len(s.turn) > 0 {
-		step, err = a.turn(ctx, s)
-	} else {
-		step, err = a.ask(ctx, s)
-	}
+	step, err := s.next(e)
 	var unsaved *checkpointError
 	if errors.As(err, &unsaved) {
 		return step, err
 	}
 	return step, a.saved(ctx, s, err)
 }
+
+// stops reports whether the stop condition holds.
+func (a *Agent) stops(s *State) bool { return a.o.StopWhen != nil && a.o.StopWhen(s) }
 
 // saved saves s, even if the context has ended meanwhile, and returns err joined
 // with the error of the checkpoint.
@@ -143,6 +132,28 @@ func (a *Agent) save(ctx context.Context, s *State) error {
 // resume makes s ready to go on: a fresh one, one made by hand, or one from
 // another process, whose tools may have changed since.
 func (a *Agent) resume(ctx context.Context, s *State) error {
+	s.made = 0
+	for i := range s.turn {
+		c := &s.turn[i]
+		c.checked = false
+		c.mark(a.tools[c.Call.Name])
+	}
+	if err := a.prepare(ctx, s); err != nil {
+		return err
+	}
+	for i := range s.turn {
+		s.turn[i].lost()
+	}
+	if last := s.Messages[len(s.Messages)-1]; len(s.turn) == 0 && len(last.ToolCalls) > 0 {
+		if err := a.open(ctx, s, last, nil); err != nil {
+			return a.saved(ctx, s, err) // such as a failed turn, for which the model gets error replies when the run continues
+		}
+	}
+	return nil
+}
+
+// prepare returns an error if s cannot continue.
+func (a *Agent) prepare(ctx context.Context, s *State) error {
 	if s.Version == 0 || s.Version == firstVersion { // the form in memory is the same
 		s.Version = stateVersion
 	}
@@ -159,14 +170,6 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	}
 	if s.Failures >= a.o.MaxFailures || repeat.After(s.Failed).Stale() > repeat.Hopeless {
 		s.Failures, s.Failed = 0, nil // ErrFailures was returned, and the caller goes on
-	}
-	for i := range s.turn {
-		s.turn[i].checked = false
-	}
-	if last := s.Messages[len(s.Messages)-1]; len(s.turn) == 0 && len(last.ToolCalls) > 0 {
-		if err := a.open(ctx, s, last, nil); err != nil {
-			return a.saved(ctx, s, err) // such as a failed turn, for which the model gets error replies when the run continues
-		}
 	}
 	return nil
 }

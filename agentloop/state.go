@@ -38,6 +38,7 @@ type State struct {
 	Sink middleware.Sink `json:"-"`
 
 	turn  []turnCall // the calls of the last message, until all have a result
+	made  int        // model steps of the run in hand
 	shown int        // the model step of the last event
 }
 
@@ -64,7 +65,20 @@ type turnCall struct {
 	Rejected bool                `json:"rejected,omitzero"` // by a person
 	Result   Result              `json:"result,omitzero"`   // where Status is callDone
 
-	checked bool // in this run, by the tools of this process
+	// What the call's tool was marked with when the call was validated, so that the
+	// loop does not depend on the tools of the process in which it continues.
+	Serial bool `json:"serial,omitzero"`
+	Direct bool `json:"direct,omitzero"`
+	Once   bool `json:"once,omitzero"`
+	Pure   bool `json:"pure,omitzero"`
+
+	Started bool `json:"started,omitzero"` // of a Once call: its tool may have begun
+	checked bool // in this run
+}
+
+// mark notes the marks of the call's tool.
+func (c *turnCall) mark(t Tool) {
+	c.Serial, c.Direct, c.Once, c.Pure = t.Serial, t.ReturnDirect, t.AtMostOnce, t.Pure
 }
 
 // callStatus is the progress of a call of the turn.

@@ -23,8 +23,9 @@ func (s State) MarshalJSON() ([]byte, error) {
 	v := struct {
 		plain
 		Turn    []turnCall     `json:"turn,omitzero"`
+		Made    int            `json:"made,omitzero"`
 		Results []storedResult `json:"results,omitzero"`
-	}{plain: plain(s), Turn: s.turn}
+	}{plain: plain(s), Turn: s.turn, Made: s.made}
 	answered := answeredCalls(s.Messages)
 	replies := map[string][]int{} // by the id of the call
 	for at, c := range answered {
@@ -65,6 +66,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	var v struct {
 		plain
 		Turn    []turnCall     `json:"turn"`
+		Made    int            `json:"made"`
 		Results []storedResult `json:"results"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
@@ -85,7 +87,7 @@ func (s *State) UnmarshalJSON(b []byte) error {
 		}
 		v.plain.Results = append(v.plain.Results, r.ToolResult)
 	}
-	v.plain.Version, v.plain.Sink, v.plain.turn = stateVersion, s.Sink, v.Turn
+	v.plain.Version, v.plain.Sink, v.plain.turn, v.plain.made = stateVersion, s.Sink, v.Turn, v.Made
 	*s = State(v.plain)
 	return nil
 }
@@ -195,8 +197,9 @@ func (c turnCall) MarshalJSON() ([]byte, error) {
 	type plain turnCall
 	return json.Marshal(struct {
 		plain
-		Raw raw `json:"raw"`
-	}{plain(c), raw(c.Raw)})
+		Raw     raw  `json:"raw"`
+		Checked bool `json:"checked,omitzero"`
+	}{plain(c), raw(c.Raw), c.checked})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -204,10 +207,11 @@ func (c *turnCall) UnmarshalJSON(b []byte) error {
 	type plain turnCall
 	v := struct {
 		*plain
-		Raw raw `json:"raw"`
+		Raw     raw  `json:"raw"`
+		Checked bool `json:"checked"`
 	}{plain: (*plain)(c)}
 	err := json.Unmarshal(b, &v)
-	c.Raw = string(v.Raw)
+	c.Raw, c.checked = string(v.Raw), v.Checked
 	return err
 }
 

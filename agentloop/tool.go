@@ -21,6 +21,13 @@ type Tool struct {
 	ReturnDirect bool          // its result is the answer and ends the run, unless it is an error
 	Timeout      time.Duration // 0 means no limit except the context's
 	Title        string        // for people, while it runs; "" means its name
+	// AtMostOnce means that a call never starts twice. If it started and its
+	// process was lost, or the context ended, the model is told that the outcome is
+	// not known. In memory that needs Options.Checkpoint.
+	AtMostOnce bool
+	// Pure means that the tool is quick, has no effect, and may run again unnoticed.
+	// An engine such as Temporal then runs it without a step of its own.
+	Pure bool
 }
 
 // ToolFunc runs a tool. The arguments of the call are valid. If it returns
@@ -84,6 +91,8 @@ type CallInfo struct {
 	// call's id. It is the same for every attempt. If the process ends while a
 	// call runs, the call runs again with the same key.
 	Key string
+	// The marks of the tool, from when the call was validated.
+	Serial, AtMostOnce, Pure bool
 }
 
 type callKey struct{}

@@ -11,30 +11,6 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// turn runs the calls in hand that may run, and closes the turn once every
-// call has its result.
-func (a *Agent) turn(ctx context.Context, s *State) (Step, error) {
-	refused, err := a.recheck(ctx, s)
-	if err != nil {
-		return Step{}, err
-	}
-	if ready := s.ready(); len(ready) > 0 {
-		if err := a.save(ctx, s); err != nil {
-			return Step{}, err
-		}
-		if err := a.runTools(ctx, s, ready); err != nil {
-			return Step{}, err
-		}
-	}
-	if waiting := s.Pending(); len(waiting) > 0 {
-		if refused != nil {
-			return Step{Pending: waiting}, fmt.Errorf("%w: %w", ErrPending, refused)
-		}
-		return Step{Pending: waiting}, ErrPending
-	}
-	return Step{Results: s.close(func(name string) bool { return a.tools[name].ReturnDirect })}, nil
-}
-
 // ready returns the places of the calls that may run.
 func (s *State) ready() []int {
 	var places []int
@@ -46,9 +22,9 @@ func (s *State) ready() []int {
 	return places
 }
 
-// close answers every call of the turn in hand, in call order. direct reports
-// whether the result of a tool is the answer.
-func (s *State) close(direct func(tool string) bool) []ToolResult {
+// close answers every call of the turn in hand, in call order. With direct, the
+// result of a tool with ReturnDirect is the answer.
+func (s *State) close(direct bool) []ToolResult {
 	results := make([]ToolResult, len(s.turn))
 	var answer *Result
 	for i, c := range s.turn {
@@ -56,7 +32,7 @@ func (s *State) close(direct func(tool string) bool) []ToolResult {
 		reply.IsError = c.Result.IsError
 		s.Messages = append(s.Messages, reply)
 		results[i] = ToolResult{Call: c.Call, Raw: c.Raw, Changes: c.Changes, Turn: len(s.Steps), Rejected: c.Rejected, Result: c.Result}
-		if !c.Result.IsError && !c.Rejected && direct(c.Call.Name) {
+		if !c.Result.IsError && !c.Rejected && direct && c.Direct {
 			answer = &c.Result
 		}
 	}
@@ -82,76 +58,49 @@ func (s *State) writeBack() {
 	*last = m
 }
 
-// runTools runs the calls at the given places of the turn in hand, at most
-// Options.Parallel at once, and puts each result into s as it comes in. While
-// other calls run or have yet to begin, it then saves s, before it begins the
-// next call: a call begins only after the results before it are saved. Calls that
-// the context cut off stay ready, and so do the calls after one that
-// ends the run.
-//
-// The error is the context's, what a tool gave to Abort, or Checkpoint's. After
-// each of these no further call begins, and those that run are waited for.
-func (a *Agent) runTools(ctx context.Context, s *State, ready []int) error {
-	r := running{a: a, ctx: ctx, s: s, ready: ready, outcomes: make(chan outcome, len(ready)), aborts: make([]error, len(s.turn))}
-	var unsaved error
-	for r.begin(); r.count > 0; r.begin() {
-		if r.collect() && unsaved == nil && ctx.Err() == nil && (r.count > 0 || len(r.ready) > 0 && !r.over) {
-			unsaved = a.save(ctx, s)
-			r.over = r.over || unsaved != nil
-		}
-	}
-	abort := errors.Join(r.aborts...)
-	switch {
-	case unsaved != nil && abort != nil:
-		return fmt.Errorf("%w: %w", unsaved, abort)
-	case unsaved != nil:
-		return unsaved
-	case abort == nil && ctx.Err() != nil:
-		return ended(ctx)
-	}
-	return abort
-}
-
 // running holds the tools of one turn while they run. Only the goroutine of the run
 // uses it and the state; the tools' goroutines send their outcomes.
 type running struct {
 	a        *Agent
 	ctx      context.Context
-	s        *State
-	ready    []int // the places of the calls that have not begun
-	count    int   // of the calls that run
-	alone    bool  // the one call that runs is serial
-	over     bool  // no further call begins
+	calls    []CallInfo
+	next     int  // the first call that has not begun
+	count    int  // of the calls that run
+	alone    bool // the one call that runs is serial
+	over     bool // no further call begins
 	outcomes chan outcome
 	aborts   []error // in call order
 }
 
 // begin begins the calls that may run now.
 func (r *running) begin() {
-	for len(r.ready) > 0 && r.count < r.a.o.Parallel && !r.over && r.ctx.Err() == nil {
-		place := r.ready[0]
-		call, turn := r.s.turn[place].Call, len(r.s.Steps)
-		serial := r.a.tools[call.Name].Serial
-		if r.count > 0 && (r.alone || serial) {
+	for r.next < len(r.calls) && r.count < r.a.o.Parallel && !r.over && r.ctx.Err() == nil {
+		place := r.next
+		info := r.calls[place]
+		if r.count > 0 && (r.alone || info.Serial) {
 			return
 		}
-		r.ready, r.alone = r.ready[1:], serial
+		r.next, r.alone = place+1, info.Serial
 		r.count++
 		go func() {
-			o := r.a.runOne(r.ctx, r.s.RunID, turn, call)
+			o := r.a.runOne(r.ctx, info)
 			o.place = place
 			r.outcomes <- o
 		}()
 	}
 }
 
-// collect waits for a call to end, puts that and all that have ended meanwhile
-// into the state, and reports whether the state has changed.
-func (r *running) collect() (changed bool) {
+// collect waits for a call to end, passes on how that and all that have ended
+// meanwhile ended, and reports whether there was something to pass on.
+func (r *running) collect(done func(int, Result, error)) (changed bool) {
 	for o := <-r.outcomes; ; o = <-r.outcomes {
 		r.count--
-		r.s.turn[o.place].take(o)
-		if o.kind == aborted {
+		switch o.kind {
+		case returned:
+			done(o.place, o.result, nil)
+		case suspended:
+			done(o.place, o.result, Suspend(o.result.Text))
+		case aborted:
 			r.aborts[o.place], r.over = o.err, true
 		}
 		changed = changed || o.kind == returned || o.kind == suspended
@@ -162,18 +111,20 @@ func (r *running) collect() (changed bool) {
 }
 
 // take puts how the call ended into the turn.
-func (c *turnCall) take(o outcome) {
-	switch o.kind {
-	case suspended:
-		c.Status, c.Reason, c.Decided = callWaiting, o.result.Text, false
-	case returned:
-		c.Status, c.Result = callDone, o.result
+func (c *turnCall) take(r Result, err error) {
+	var suspend *suspendError
+	switch {
+	case errors.As(err, &suspend):
+		c.Status, c.Reason, c.Decided, c.Started = callWaiting, valid(suspend.reason), false, false
+	case err == nil:
+		r.Text = valid(r.Text)
+		c.Status, c.Result = callDone, r
 	}
 }
 
 // outcome is how a call ended.
 type outcome struct {
-	place  int // in the turn
+	place  int // in the batch
 	kind   outcomeKind
 	result Result // of a returned call; the reason of a suspended one
 	err    error  // of an aborted one
@@ -190,14 +141,15 @@ const (
 
 // runOne runs one call on a goroutine of its own, so that a tool that ignores
 // its context does not hold the run.
-func (a *Agent) runOne(ctx context.Context, runID string, turn int, call middleware.ToolCall) outcome {
+func (a *Agent) runOne(ctx context.Context, info CallInfo) outcome {
+	call := info.Call
 	t, ok := a.tools[call.Name]
 	// A call of another kind was not validated with the tool's schema.
 	if !ok || t.Func == nil || t.Def.Kind == middleware.KindFunction && call.Kind != middleware.KindFunction {
 		text := fmt.Sprintf("Tool '%s' does not exist. Available tools: %s.", call.Name, strings.Join(a.names(), ", "))
 		return outcome{kind: returned, result: Result{Text: valid(text), IsError: true}}
 	}
-	info := CallInfo{Call: call, Title: t.title(), Description: t.Def.Description, Key: fmt.Sprintf("%s/%d/%s", runID, turn, call.ID)}
+	info.Title, info.Description = t.title(), t.Def.Description
 	v, err := run.Isolated(context.WithValue(ctx, callKey{}, info), t.Timeout, func(ctx context.Context) (v returnValues, err error) {
 		v.result, err = t.Func(ctx, call)
 		v.late = ctx.Err()
