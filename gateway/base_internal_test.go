@@ -75,10 +75,7 @@ func TestIdle(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		in, out := io.Pipe()
-		var ctx context.Context
 		base := roundTripper(func(r *http.Request) (*http.Response, error) {
-			ctx = r.Context()
-			context.AfterFunc(ctx, func() { _ = out.CloseWithError(context.Canceled) })
 			return &http.Response{StatusCode: 200, Body: in}, nil
 		})
 		resp, err := (&idleLimit{time.Minute, base}).RoundTrip(httptest.NewRequest("GET", "/", nil))
@@ -101,34 +98,33 @@ func TestIdle(t *testing.T) {
 		require.ErrorContains(t, err, "timeouts.idle")
 		require.Equal(t, time.Minute, time.Since(begin))
 		require.NoError(t, resp.Body.Close())
-		require.Error(t, ctx.Err())
 	})
 }
 
-// TestIdleEnds: the context of a request is released whatever the response is,
-// and an error of the client's is not called a timeout.
-func TestIdleEnds(t *testing.T) {
+// TestIdlePasses: what has no body to watch is passed on as it is, and an error of
+// a body is not called a timeout.
+func TestIdlePasses(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		resp *http.Response
-		err  error
-		off  bool
-		want bool // released at once
+		resp  *http.Response
+		err   error
+		limit Duration
 	}{
-		"an error":      {nil, io.ErrUnexpectedEOF, false, true},
-		"no body":       {&http.Response{StatusCode: 204, Body: http.NoBody}, nil, false, true},
-		"an upgrade":    {&http.Response{StatusCode: 101, Body: http.NoBody}, nil, false, false},
-		"without limit": {&http.Response{StatusCode: 200, Body: http.NoBody}, nil, true, false},
+		"an error":      {nil, io.ErrUnexpectedEOF, 0},
+		"no body":       {&http.Response{StatusCode: 204, Body: http.NoBody}, nil, 0},
+		"an upgrade":    {&http.Response{StatusCode: 101, Body: io.NopCloser(iotestErr{})}, nil, 0},
+		"without limit": {&http.Response{StatusCode: 200, Body: io.NopCloser(iotestErr{})}, nil, Off},
 	} {
-		var ctx context.Context
-		l := &idleLimit{time.Minute, roundTripper(func(r *http.Request) (*http.Response, error) { ctx = r.Context(); return c.resp, c.err })}
-		if c.off {
-			l.limit = Off.or(time.Minute)
+		body := io.ReadCloser(nil)
+		if c.resp != nil {
+			body = c.resp.Body
 		}
+		l := &idleLimit{c.limit.or(time.Minute), roundTripper(func(r *http.Request) (*http.Response, error) { return c.resp, c.err })}
 		resp, err := l.RoundTrip(httptest.NewRequest("GET", "/", nil))
-		require.Equal(t, c.resp, resp, name)
 		require.Equal(t, c.err, err, name)
-		require.Equal(t, c.want, ctx.Err() != nil, name)
+		if require.Equal(t, c.resp, resp, name); resp != nil {
+			require.Equal(t, body, resp.Body, name)
+		}
 	}
 	broken := errors.New("broken")
 	l := &idleLimit{time.Minute, roundTripper(func(*http.Request) (*http.Response, error) {
@@ -138,6 +134,32 @@ func TestIdleEnds(t *testing.T) {
 	require.NoError(t, err)
 	_, err = resp.Body.Read(make([]byte, 1))
 	require.Equal(t, broken, err)
+}
+
+// TestIdleInterrupts: closing the body of an http.Transport ends a Read of it, with
+// HTTP/1 and with HTTP/2.
+func TestIdleInterrupts(t *testing.T) {
+	t.Parallel()
+	for _, version := range []int{1, 2} {
+		up := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.WriteString(w, "first")
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}))
+		up.EnableHTTP2 = version == 2
+		up.StartTLS()
+		defer up.Close()
+		base := up.Client().Transport.(*http.Transport)
+		req, err := http.NewRequest("GET", up.URL, nil)
+		require.NoError(t, err)
+		resp, err := (&idleLimit{50 * time.Millisecond, base}).RoundTrip(req)
+		require.NoError(t, err)
+		require.Equal(t, version, resp.ProtoMajor)
+		got, err := io.ReadAll(resp.Body)
+		require.Equal(t, "first", string(got))
+		require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+		require.NoError(t, resp.Body.Close())
+	}
 }
 
 type iotestErr struct{ err error }

@@ -52,27 +52,35 @@ func (x *exchange) final() middleware.Attempt {
 	return x.report.Attempts[x.report.Final]
 }
 
-// repairs counts the repairs of the response by rule.
-func (x *exchange) repairs() map[string]int {
-	n := map[string]int{}
+// repairs counts the repairs of the response by rule. It may be nil.
+func (x *exchange) repairs() (n map[string]int) {
 	for _, v := range x.final().Verdicts {
 		for _, c := range v.Changes {
-			n[c.By]++
+			n = count(n, c.By)
 		}
 	}
 	return n
 }
 
-// issues counts the first issues of all invalid calls of all attempts, by code.
-func (x *exchange) issues() map[string]int {
-	n := map[string]int{}
+// issues counts the first issues of all invalid calls of all attempts, by code. It
+// may be nil.
+func (x *exchange) issues() (n map[string]int) {
 	for _, a := range x.report.Attempts {
 		for _, v := range a.Verdicts {
 			if len(v.Issues) > 0 {
-				n[v.Issues[0].Code]++
+				n = count(n, v.Issues[0].Code)
 			}
 		}
 	}
+	return n
+}
+
+// count adds one to n[key], and makes the map for it.
+func count(n map[string]int, key string) map[string]int {
+	if n == nil {
+		n = map[string]int{}
+	}
+	n[key]++
 	return n
 }
 

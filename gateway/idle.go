@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -10,9 +9,9 @@ import (
 	"time"
 )
 
-// idleLimit cancels a request if its upstream sends nothing while the body of
-// the response is read. A client that reads slowly does not count: the time
-// runs only during a Read.
+// idleLimit closes the body of a response if its upstream sends nothing while the
+// body is read. A client that reads slowly does not count: the time runs only
+// during a Read. The base must let Close interrupt a Read, as http.Transport does.
 type idleLimit struct {
 	limit time.Duration // 0 means none
 	base  http.RoundTripper
@@ -20,24 +19,13 @@ type idleLimit struct {
 
 // RoundTrip is part of http.RoundTripper.
 func (l *idleLimit) RoundTrip(r *http.Request) (*http.Response, error) {
-	if l.limit == 0 {
-		return l.base.RoundTrip(r)
+	resp, err := l.base.RoundTrip(r)
+	if err != nil || l.limit == 0 || resp.Body == http.NoBody ||
+		resp.StatusCode == http.StatusSwitchingProtocols { // the body is a connection, in which either side may be silent
+		return resp, err
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	resp, err := l.base.RoundTrip(r.WithContext(ctx))
-	switch {
-	case err != nil:
-		cancel()
-		return nil, err
-	case resp.StatusCode == http.StatusSwitchingProtocols: // the body is a connection, in which either side may be silent
-		context.AfterFunc(r.Context(), cancel)
-		return resp, nil
-	case resp.Body == http.NoBody:
-		cancel()
-		return resp, nil
-	}
-	b := &idleBody{ReadCloser: resp.Body, limit: l.limit, cancel: cancel}
-	b.timer = time.AfterFunc(l.limit, func() { b.late.Store(true); cancel() })
+	b := &idleBody{ReadCloser: resp.Body, limit: l.limit}
+	b.timer = time.AfterFunc(l.limit, func() { b.late.Store(true); _ = b.ReadCloser.Close() })
 	b.timer.Stop()
 	resp.Body = b
 	return resp, nil
@@ -46,10 +34,9 @@ func (l *idleLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 // idleBody is the body of such a response.
 type idleBody struct {
 	io.ReadCloser
-	limit  time.Duration
-	timer  *time.Timer // runs during a Read
-	late   atomic.Bool
-	cancel context.CancelFunc
+	limit time.Duration
+	timer *time.Timer // runs during a Read
+	late  atomic.Bool
 }
 
 // Read is part of io.Reader.
@@ -66,6 +53,5 @@ func (b *idleBody) Read(p []byte) (int, error) {
 // Close is part of io.Closer.
 func (b *idleBody) Close() error {
 	b.timer.Stop()
-	defer b.cancel()
 	return b.ReadCloser.Close()
 }

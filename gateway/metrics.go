@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"errors"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -22,6 +23,22 @@ type metrics struct {
 	panics   metric.Int64Counter
 	dropped  metric.Int64Counter // by what was dropped
 	outcomes metric.Int64Counter // of the mode Observe, by what would have happened
+
+	mu   sync.RWMutex
+	sets map[labels]*labelSet
+}
+
+// labels are what an exchange is counted by.
+type labels struct {
+	upstream, mode, format, status string
+	code                           int
+}
+
+// labelSet holds labels as the instruments take them. Making it takes longer than
+// recording a value with it, so it is kept.
+type labelSet struct {
+	request []metric.AddOption    // all of them
+	where   []metric.RecordOption // upstream, mode and format
 }
 
 // newMetrics returns the instruments of a provider; nil means none.
@@ -50,12 +67,39 @@ func (x *exchange) where(more ...attribute.KeyValue) metric.MeasurementOption {
 	return metric.WithAttributeSet(attribute.NewSet(append(all, more...)...))
 }
 
+// setOf returns the labels of x.
+func (m *metrics) setOf(x *exchange) *labelSet {
+	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.code}
+	m.mu.RLock()
+	s := m.sets[key]
+	m.mu.RUnlock()
+	if s != nil {
+		return s
+	}
+	s = &labelSet{
+		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status))},
+		[]metric.RecordOption{x.where()},
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sets == nil {
+		m.sets = map[labels]*labelSet{}
+	}
+	if len(m.sets) < maxLabelSets {
+		m.sets[key] = s
+	}
+	return s
+}
+
+// maxLabelSets bounds the sets that are kept: an upstream chooses its statuses.
+const maxLabelSets = 256
+
 func (m *metrics) observed(x *exchange) {
 	ctx := context.Background()
-	where := x.where()
-	m.requests.Add(ctx, 1, x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status)))
-	m.duration.Record(ctx, x.duration.Seconds(), where)
-	m.overhead.Record(ctx, x.overhead().Seconds(), where)
+	set := m.setOf(x)
+	m.requests.Add(ctx, 1, set.request...)
+	m.duration.Record(ctx, x.duration.Seconds(), set.where...)
+	m.overhead.Record(ctx, x.overhead().Seconds(), set.where...)
 	for rule, n := range x.repairs() {
 		m.repairs.Add(ctx, int64(n), x.where(attribute.String("rule", rule)))
 	}

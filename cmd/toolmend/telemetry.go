@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	promexporter "go.opentelemetry.io/otel/exporters/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/exemplar"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -71,6 +72,9 @@ func newTelemetry(ctx context.Context, log *slog.Logger) (*telemetry, error) {
 		}
 		t.tracers = sdktrace.NewTracerProvider(sdktrace.WithResource(who), sdktrace.WithBatcher(e))
 		t.exporters++
+	}
+	if t.tracers == nil { // an exemplar names a span
+		readers = append(readers, sdkmetric.WithExemplarFilter(exemplar.AlwaysOffFilter))
 	}
 	t.meters = sdkmetric.NewMeterProvider(readers...)
 	return t, nil
