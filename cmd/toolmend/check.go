@@ -39,7 +39,7 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	}
 	out := bufio.NewWriter(stdout)
 	c := &check{
-		settings: s, checker: newChecker(s), out: out, stderr: stderr,
+		settings: s, checker: newChecker(s), measurer: newMeasurer(), out: out, stderr: stderr,
 		sum: newSummary(), base: base, progress: newProgress(stderr, s.files),
 	}
 	c.run(ctx, stdin)
@@ -56,6 +56,7 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 type check struct {
 	settings
 	checker  *checker
+	measurer *measurer
 	out      *bufio.Writer // keeps the first error until Flush
 	stderr   io.Writer
 	sum      *summary     // of all files
@@ -124,9 +125,10 @@ func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 
 // found is the result of one line.
 type found struct {
-	turns int       // the turns that match -model
-	calls []checked // the calls that match -tool
-	err   error     // a recorded.Skipped, or the error of the line
+	turns    int            // the turns that match -model
+	calls    []checked      // the calls that match -tool
+	measures []measuredTurn // of the turns with such a call
+	err      error          // a recorded.Skipped, or the error of the line
 }
 
 // look validates one line. It runs concurrently, and so it changes nothing in c. -model
@@ -146,10 +148,14 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 			return f
 		}
 		f.turns++
+		before := len(f.calls)
 		for _, j := range calls {
 			if strings.Contains(strings.ToLower(j.call.Name), c.tool) {
 				f.calls = append(f.calls, j)
 			}
+		}
+		if len(f.calls) > before {
+			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
 		}
 	}
 	return f
@@ -172,6 +178,9 @@ func (c *check) take(f found) {
 	}
 	c.sum.Turns += f.turns
 	byTurn(f.calls, c.sum.rates.add)
+	for _, m := range f.measures {
+		c.sum.measures.add(m)
+	}
 	for i := range f.calls {
 		c.sum.add(&f.calls[i], c.top)
 		if c.json {

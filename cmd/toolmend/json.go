@@ -44,6 +44,7 @@ type summaryJSON struct {
 	Mend      string          `json:"mend"`
 	Unknown   string          `json:"unknown"`
 	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
+	Measures  *measures       `json:"measures"`
 	Baseline  *comparisonJSON `json:"baseline,omitempty"`
 }
 
@@ -71,7 +72,7 @@ func writeSummary(w io.Writer, s *summary, o settings) {
 		Type: "summary", Files: s.Files, Turns: s.Turns, Calls: s.Calls,
 		Skipped: s.Skipped, Unreadable: s.Unreadable, AsSent: s.AsSent, Final: s.Final,
 		Stripped: s.total.stripped, Mended: s.total.mended, Issues: issues, Notes: orEmpty(s.Notes),
-		Strip: o.stripName, Mend: o.mendName, Unknown: o.unknownName, TurnRates: &s.rates, Baseline: s.comparison.json(),
+		Strip: o.stripName, Mend: o.mendName, Unknown: o.unknownName, TurnRates: &s.rates, Measures: &s.measures, Baseline: s.comparison.json(),
 	})
 }
 

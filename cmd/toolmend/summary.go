@@ -17,6 +17,7 @@ type summary struct {
 	Notes               []string        // why schemas cannot be used, without repetitions
 
 	rates      turnRates
+	measures   measures
 	comparison *comparison // nil without -baseline
 
 	total   counts
@@ -51,8 +52,9 @@ type fault struct{ sent, final int }
 func newSummary() *summary {
 	return &summary{
 		Skipped: map[string]int{}, AsSent: map[verdict]int{}, Final: map[verdict]int{},
-		rates:   turnRates{Models: map[string]*turnRate{}, Tools: map[string]*turnRate{}},
-		byModel: map[string]*counts{}, byTool: map[string]*counts{},
+		rates:    turnRates{Models: map[string]*turnRate{}, Tools: map[string]*turnRate{}},
+		measures: measures{Models: map[string]*measured{}},
+		byModel:  map[string]*counts{}, byTool: map[string]*counts{},
 		faults: map[string]*fault{}, noted: map[string]bool{},
 	}
 }

@@ -33,6 +33,7 @@ func writeTables(w io.Writer, s *summary, o settings) {
 		faultsTable(s.faults, o.top).write(w)
 	}
 	writePlaces(w, s)
+	s.measures.Total.write(w)
 	if s.comparison != nil {
 		s.comparison.write(w, o.top)
 	}
