@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -123,7 +124,7 @@ func (c *comparison) change(kind, name string, before, after turnRate) rateChang
 }
 
 func (c *comparison) addLines(kind string, before, after map[string]*turnRate) {
-	for _, name := range sorted(after) {
+	for _, name := range slices.Sorted(maps.Keys(after)) {
 		switch b := before[name]; {
 		case after[name].Turns == 0:
 		case b == nil || b.Turns == 0:

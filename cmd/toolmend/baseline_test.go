@@ -13,6 +13,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/rates"
+	"github.com/toolmend/toolmend/report"
 )
 
 // logOf returns n turns of which the first bad are invalid as sent. Every second
@@ -200,7 +201,7 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 	require.NoError(t, err)
 	s, err := parse([]string{"-"})
 	require.NoError(t, err)
-	j := newChecker(s)
+	j := report.NewChecker(s.options())
 	for lines := recorded.NewReader(file, f); ; {
 		l, err := lines.Next()
 		if err == io.EOF {
@@ -209,7 +210,7 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 		require.NoError(t, err)
 		turns, err := l.Turns(sets)
 		require.NoError(t, err)
-		calls, err := j.turn(t.Context(), l, &turns[0])
+		calls, err := j.Check(t.Context(), turns[0].Tools, turns[0].Finish, turns[0].Calls...)
 		require.NoError(t, err)
 		var o outcomeOf
 		for i := range calls {

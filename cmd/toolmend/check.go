@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/report"
 )
 
 // Limits on the messages about unreadable input.
@@ -39,27 +41,40 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	}
 	out := bufio.NewWriter(stdout)
 	c := &check{
-		settings: s, checker: newChecker(s), measurer: newMeasurer(), out: out, stderr: stderr,
-		sum: newSummary(), base: base, progress: newProgress(stderr, s.files),
+		settings: s, checker: report.NewChecker(s.options()), measurer: newMeasurer(), out: out, stderr: stderr,
+		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
+		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
 	}
 	c.run(ctx, stdin)
 	c.progress.clear()
-	c.report()
-	if err := out.Flush(); err != nil {
+	sum := c.summary()
+	var compared *comparison // nil without -baseline
+	if base != nil {
+		compared = compareRates(base, &c.rates, s)
+	}
+	err = c.write(sum, compared)
+	if flushed := out.Flush(); err == nil {
+		err = flushed
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "toolmend check: %v\n", err)
 		return exitFailed
 	}
-	return c.exitCode()
+	return c.exitCode(sum, compared)
 }
 
 // check is one run.
 type check struct {
 	settings
-	checker  *checker
+	checker  *report.Checker
 	measurer *measurer
 	out      *bufio.Writer // keeps the first error until Flush
 	stderr   io.Writer
-	sum      *summary     // of all files
+	figures  *report.Figures // of all files
+	reading  report.Reading
+	calls    int // counted so far
+	rates    turnRates
+	measures measures
 	base     *summaryJSON // nil without -baseline
 	progress *progress
 	failed   int // number of errors, printed or not
@@ -99,7 +114,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	if err != nil {
 		return err
 	}
-	c.sum.Files++
+	c.reading.Files++
 	c.ofFile = 0
 	lines := recorded.NewReader(label, c.progress.watch(in))
 	inOrder(ctx, lines.Next, func(l recorded.Line) found { return c.look(ctx, l, sets) }, c.take)
@@ -125,8 +140,7 @@ func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 
 // found is the result of one line.
 type found struct {
-	turns    int            // the turns that match -model
-	calls    []checked      // the calls that match -tool
+	steps    []report.Step  // the turns that match -model, with the calls that match -tool
 	measures []measuredTurn // of the turns with such a call
 	err      error          // a recorded.Skipped, or the error of the line
 }
@@ -142,19 +156,16 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
-		calls, err := c.checker.turn(ctx, l, t)
+		calls, err := c.checker.Check(ctx, t.Tools, t.Finish, t.Calls...)
 		if err != nil {
 			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
 			return f
 		}
-		f.turns++
-		before := len(f.calls)
-		for _, j := range calls {
-			if strings.Contains(strings.ToLower(j.call.Name), c.tool) {
-				f.calls = append(f.calls, j)
-			}
-		}
-		if len(f.calls) > before {
+		calls = slices.DeleteFunc(calls, func(call report.Call) bool {
+			return !strings.Contains(strings.ToLower(call.Sent.Name), c.tool)
+		})
+		f.steps = append(f.steps, stepOf(l, t, calls))
+		if len(calls) > 0 {
 			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
 		}
 	}
@@ -168,7 +179,7 @@ func (c *check) take(f found) {
 	var skipped recorded.Skipped
 	switch {
 	case errors.As(f.err, &skipped):
-		c.sum.Skipped[string(skipped)]++
+		c.reading.Skipped[string(skipped)]++
 	case f.err != nil:
 		if c.ofFile++; c.ofFile > maxOfFile {
 			c.failed++
@@ -176,18 +187,19 @@ func (c *check) take(f found) {
 			c.complain(f.err)
 		}
 	}
-	c.sum.Turns += f.turns
-	byTurn(f.calls, c.sum.rates.add)
 	for _, m := range f.measures {
-		c.sum.measures.add(m)
+		c.measures.add(m)
 	}
-	for i := range f.calls {
-		c.sum.add(&f.calls[i], c.top)
-		if c.json {
-			writeCall(c.out, &f.calls[i])
+	for i := range f.steps {
+		s := &f.steps[i]
+		c.figures.Add(s)
+		c.rates.add(s)
+		c.calls += len(s.Attempts[0].Calls)
+		if c.format == formatJSON {
+			_ = report.WriteJSONCalls(c.out, s) // out keeps the error
 		}
 	}
-	c.progress.show(c.sum.Calls)
+	c.progress.show(c.calls)
 }
 
 // complain counts a message and prints it.
@@ -205,39 +217,34 @@ func (c *check) say(err error) {
 	}
 }
 
-// report prints the summary at the end of the run.
-func (c *check) report() {
+// summary returns the figures at the end of the run, after the last messages.
+func (c *check) summary() report.Summary {
 	if more := c.shown - maxComplaints; more > 0 {
 		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
 	}
-	c.sum.Unreadable = c.failed
-	if c.base != nil {
-		c.sum.comparison = compareRates(c.base, &c.sum.rates, c.settings)
-	}
-	if c.sum.Calls == 0 && c.failed == 0 {
+	c.reading.Unreadable = c.failed
+	if c.calls == 0 && c.failed == 0 {
 		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
 	}
-	if c.json {
-		writeSummary(c.out, c.sum, c.settings)
-	} else {
-		writeTables(c.out, c.sum, c.settings)
-	}
+	sum := c.figures.Summary()
+	sum.Reading = c.reading
+	return sum
 }
 
 // exitCode returns 2 rather than 1 if both apply, because the figures of a
 // partly read log are wrong. Without -gate the verdict as sent counts. It
 // describes the model rather than the repairs, and the exit code does not
 // depend on -strip. With -baseline the comparison decides, and not each call.
-func (c *check) exitCode() int {
-	bad := c.sum.bad
+func (c *check) exitCode(sum report.Summary, compared *comparison) int {
+	bad := sum.Bad
 	if c.gateFinal {
-		bad = c.sum.badEnd
+		bad = sum.BadEnd
 	}
 	switch {
 	case c.failed > 0:
 		return exitFailed
-	case c.sum.comparison != nil:
-		if c.sum.comparison.risen() {
+	case compared != nil:
+		if compared.risen() {
 			return exitInvalid
 		}
 		return exitOK

@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -28,9 +29,12 @@ type settings struct {
 	mendName    string
 	unknownName string
 	passUnknown bool
-	model, tool string // text that names must contain, in lower case; "" matches all
-	top         int    // 0 means all
-	json        bool
+	model, tool string   // text that names must contain, in lower case; "" matches all
+	top         int      // 0 means all
+	format      string   // of standard output: one of formats
+	html        string   // the file for the HTML report, or ""
+	content     bool     // github, junit and sarif show values
+	noContent   bool     // the HTML report shows none
 	gateFinal   bool     // the final verdict decides the exit code
 	baseline    string   // path; "" compares with nothing
 	maxRise     float64  // in percentage points
@@ -48,11 +52,20 @@ var stripModes = map[string]strip.Mode{
 // mendRules are the values of -mend.
 var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Default(), "all": mend.All()}
 
+// The values of -format.
+const (
+	formatText   = "text"
+	formatJSON   = "json"
+	formatGitHub = "github"
+	formatJUnit  = "junit"
+	formatSARIF  = "sarif"
+)
+
 // parse reads the command line. Flags may follow files; all arguments after
 // "--" are files. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {
 	var s settings
-	gate := ""
+	gate, asJSON := "", false
 	fs := flag.NewFlagSet("check", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
@@ -64,9 +77,13 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&s.tool, "tool", "", "")
 	fs.IntVar(&s.top, "top", 15, "")
 	fs.StringVar(&gate, "gate", "sent", "")
-	fs.BoolVar(&s.json, "json", false, "")
+	fs.BoolVar(&asJSON, "json", false, "")
 	fs.StringVar(&s.baseline, "baseline", "", "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
+	fs.StringVar(&s.format, "format", "", "")
+	fs.StringVar(&s.html, "html", "", "")
+	fs.BoolVar(&s.content, "content", false, "")
+	fs.BoolVar(&s.noContent, "no-content", false, "")
 	for {
 		if err := parseFlags(fs, args); err != nil {
 			return s, err
@@ -83,6 +100,9 @@ func parse(args []string) (settings, error) {
 		args = rest[1:]
 	}
 
+	if err := s.output(asJSON); err != nil {
+		return s, err
+	}
 	mode, ok := stripModes[s.stripName]
 	rules, mendOK := mendRules[s.mendName]
 	switch {
@@ -126,15 +146,45 @@ func isSet(fs *flag.FlagSet, name string) bool {
 // a whole conversation in one turn.
 const maxCalls = 1 << 16
 
-// options returns the options for the final verdict and for the verdict as
-// sent. They differ only in the changes that they allow, so a difference
-// between the verdicts always comes from a change.
-func (s settings) options() (final, sent argsvalidate.Options) {
-	final = argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
-	if s.passUnknown {
-		final.UnknownTools = argsvalidate.PassUnknown
+// output validates the flags that say what is written.
+func (s *settings) output(asJSON bool) error {
+	switch {
+	case asJSON && s.format != "" && s.format != formatJSON:
+		return fmt.Errorf("-json is -format json, and -format is %s", s.format)
+	case asJSON:
+		s.format = formatJSON
+	case s.format == "":
+		s.format = formatText
 	}
-	sent = final
-	sent.Strip, sent.Mend = strip.Off, mend.None()
-	return final, sent
+	brief := s.format == formatGitHub || s.format == formatJUnit || s.format == formatSARIF
+	switch {
+	case !brief && s.format != formatText && s.format != formatJSON:
+		return fmt.Errorf("-format is text, json, github, junit or sarif, not %q", s.format)
+	case s.content && !brief:
+		return errors.New("-content needs -format github, junit or sarif")
+	case s.noContent && s.html == "":
+		return errors.New("-no-content needs -html")
+	}
+	return nil
+}
+
+// options returns the options for the final verdict.
+func (s settings) options() argsvalidate.Options {
+	o := argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
+	if s.passUnknown {
+		o.UnknownTools = argsvalidate.PassUnknown
+	}
+	return o
+}
+
+// figures returns what is kept for the outputs.
+func (s settings) figures() report.Options {
+	o := report.Options{Content: s.content, NoExamples: s.html == ""}
+	if s.format == formatText && (s.top == 0 || s.top > report.DefaultFindings) {
+		o.Findings = s.top
+		if s.top == 0 {
+			o.Findings = report.AllFindings
+		}
+	}
+	return o
 }

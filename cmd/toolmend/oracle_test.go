@@ -11,6 +11,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
 )
 
 // opinion is what an independent validator (python-jsonschema, Draft 7) recorded
@@ -56,7 +57,7 @@ func TestAgreesWithOracle(t *testing.T) {
 	require.NoError(t, err)
 	s, err := parse([]string{"-strip", "off", "-"})
 	require.NoError(t, err)
-	j := newChecker(s)
+	j := report.NewChecker(s.options())
 	calls, differences := 0, map[string]int{}
 	for _, name := range oracleFiles {
 		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
@@ -77,7 +78,7 @@ func TestAgreesWithOracle(t *testing.T) {
 
 // compare validates the calls of a line, counts them, and sorts the differences
 // by reason. A difference without a reason fails the test.
-func compare(t *testing.T, j *checker, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
+func compare(t *testing.T, j *report.Checker, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
 	t.Helper()
 	turns, err := l.Turns(sets)
 	require.NoError(t, err)
@@ -86,16 +87,16 @@ func compare(t *testing.T, j *checker, l recorded.Line, sets *recorded.Toolsets,
 		Oracle []opinion `json:"oracle"`
 	}
 	require.NoError(t, json.Unmarshal(l.Text, &record))
-	ours, err := j.turn(t.Context(), l, &turns[0])
+	ours, err := j.Check(t.Context(), turns[0].Tools, turns[0].Finish, turns[0].Calls...)
 	require.NoError(t, err)
 	require.Len(t, record.Oracle, len(ours))
 	for i, o := range record.Oracle {
-		if string(ours[i].asSent) == o.V {
+		if string(ours[i].AsSent) == o.V {
 			continue
 		}
 		reason := whyDifferent(ours[i], o)
 		if reason == "" {
-			t.Errorf("%s:%d call %d to %s: we say %s, the oracle %s; %v\n%s", l.File, l.N, i, ours[i].call.Name, ours[i].asSent, o.V, ours[i].issues, ours[i].call.Arguments)
+			t.Errorf("%s:%d call %d to %s: we say %s, the oracle %s; %v\n%s", l.File, l.N, i, ours[i].Sent.Name, ours[i].AsSent, o.V, ours[i].Issues, ours[i].Sent.Arguments)
 		}
 		differences[reason]++
 	}
@@ -104,15 +105,15 @@ func compare(t *testing.T, j *checker, l recorded.Line, sets *recorded.Toolsets,
 
 // whyDifferent names a difference that is meant, or that is only one of words;
 // "" is one that is not.
-func whyDifferent(c checked, o opinion) string {
+func whyDifferent(c report.Call, o opinion) string {
 	switch {
-	case o.V == "empty_args" && (c.asSent == ok || c.asSent == invalid):
+	case o.V == "empty_args" && (c.AsSent == report.OK || c.AsSent == report.Invalid):
 		return emptyIsObject
-	case o.V == "bad_json" && c.asSent == unknownTool:
+	case o.V == "bad_json" && c.AsSent == report.UnknownTool:
 		return unknownAndBadJSON
-	case o.V == "ok" && len(o.Dup) > 0 && has(c.issues, "duplicate_key"):
+	case o.V == "ok" && len(o.Dup) > 0 && has(c.Issues, "duplicate_key"):
 		return duplicateKey
-	case len(o.SchemaProblem) > 0 && c.asSent == badSchema:
+	case len(o.SchemaProblem) > 0 && c.AsSent == report.BadSchema:
 		return unusableSchema
 	}
 	return ""

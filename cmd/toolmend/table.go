@@ -1,41 +1,46 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
 )
 
 // maxName is the number of characters of a name in a table.
 const maxName = 44
 
 // writeTables prints the tables, worst rows first.
-func writeTables(w io.Writer, s *summary, o settings) {
+func writeTables(w io.Writer, s report.Summary, published *measured, compared *comparison, o settings) {
 	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
-		plural(s.Turns, "turn"), plural(s.Calls, "call"), plural(s.Files, "file"), s.total.badAsSent(), s.total.final, o.stripName, o.mendName)
-	for _, what := range sorted(pointers(s.Skipped), func(n *int) int { return *n }) {
-		fmt.Fprintf(w, "%s skipped: %s\n", plural(s.Skipped[what], "line"), what)
+		plural(s.Steps, "turn"), plural(s.Total.Calls, "call"), plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
+	kinds := slices.SortedFunc(maps.Keys(s.Reading.Skipped), func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Reading.Skipped[b], s.Reading.Skipped[a]), strings.Compare(a, b))
+	})
+	for _, what := range kinds {
+		fmt.Fprintf(w, "%s skipped: %s\n", plural(s.Reading.Skipped[what], "line"), what)
 	}
-	if s.Unreadable > 0 {
-		fmt.Fprintf(w, "%d not read: see the messages above\n", s.Unreadable)
+	if s.Reading.Unreadable > 0 {
+		fmt.Fprintf(w, "%d not read: see the messages above\n", s.Reading.Unreadable)
 	}
-	if s.Calls == 0 {
+	if s.Total.Calls == 0 {
 		return
 	}
-	countsTable("MODEL", s.byModel, s.total, o.top).write(w)
-	countsTable("TOOL", s.byTool, s.total, o.top).write(w)
-	if len(s.faults) > 0 {
-		faultsTable(s.faults, o.top).write(w)
+	countsTable("MODEL", s.Models, s.Total, o.top).write(w)
+	countsTable("TOOL", s.Tools, s.Total, o.top).write(w)
+	if len(s.Codes) > 0 {
+		codesTable(s.Codes, o.top).write(w)
 	}
-	writePlaces(w, s)
-	s.measures.Total.write(w)
-	if s.comparison != nil {
-		s.comparison.write(w, o.top)
+	writePlaces(w, s, o.top)
+	published.write(w)
+	if compared != nil {
+		compared.write(w, o.top)
 	}
 	if len(s.Notes) > 0 {
 		fmt.Fprint(w, "\nNOTES\n")
@@ -49,15 +54,6 @@ func writeTables(w io.Writer, s *summary, o settings) {
 	}
 }
 
-// pointers converts a map for sorted.
-func pointers(m map[string]int) map[string]*int {
-	p := make(map[string]*int, len(m))
-	for k, v := range m {
-		p[k] = &v
-	}
-	return p
-}
-
 // table has rows of cells. The first column is aligned to the left, the others
 // to the right.
 type table struct {
@@ -65,70 +61,70 @@ type table struct {
 	more int // number of rows left out before the last one
 }
 
-// countsTable has a row for each key of m, sorted by bad calls and then by
-// calls, and a row for the total, which includes the rows left out.
-func countsTable(name string, m map[string]*counts, total counts, top int) table {
+// countsTable has a row for each model or tool, and a row for the total, which
+// includes the rows left out.
+func countsTable(name string, rows []report.Row, total report.Counts, top int) table {
 	t := table{rows: [][]string{{name, "CALLS", "INVALID", "UNPARSEABLE", "UNKNOWN", "TRUNCATED", "BAD", "UNCHECKED", "STRIPPED", "REPAIRED", "FINAL BAD"}}}
-	keys := sorted(m, (*counts).badAsSent, func(c *counts) int { return c.calls })
-	for _, key := range cut(keys, top, &t.more) {
-		t.rows = append(t.rows, m[key].row(key))
+	for _, r := range cut(rows, top, &t.more) {
+		t.rows = append(t.rows, row(r.Tool+r.Model, r.Counts)) // one of them is ""
 	}
-	t.rows = append(t.rows, total.row("total"))
+	t.rows = append(t.rows, row("total", total))
 	return t
 }
 
 // row returns the cells of a row. BAD is the share of the calls that were
 // validated.
-func (c *counts) row(name string) []string {
-	row := []string{shorten(name), fmt.Sprint(c.calls)}
-	for _, n := range []int{c.invalid, c.unparseable, c.unknown, c.truncated} {
+func row(name string, c report.Counts) []string {
+	row := []string{shorten(name), fmt.Sprint(c.Calls)}
+	for _, n := range []int{c.Invalid, c.Unparseable, c.Unknown, c.Truncated} {
 		row = append(row, number(n))
 	}
-	row = append(row, percent(c.badAsSent(), c.calls-c.unchecked))
-	for _, n := range []int{c.unchecked, c.stripped, c.mended, c.final} {
+	row = append(row, percent(c.Bad(), c.Checked()))
+	for _, n := range []int{c.Unchecked, c.Stripped, c.Mended, c.Final} {
 		row = append(row, number(n))
 	}
 	return row
 }
 
-// faultsTable has a row for each issue code. A call with several codes is in
+// codesTable has a row for each issue code. A call with several codes is in
 // several rows, so there is no total.
-func faultsTable(m map[string]*fault, top int) table {
+func codesTable(codes []report.CodeRow, top int) table {
 	t := table{rows: [][]string{{"FAULT", "CALLS AS SENT", "IN THE END"}}}
-	keys := sorted(m, func(f *fault) int { return f.sent }, func(f *fault) int { return f.final })
-	for _, key := range cut(keys, top, &t.more) {
-		t.rows = append(t.rows, []string{shorten(key), number(m[key].sent), number(m[key].final)})
+	for _, c := range cut(codes, top, &t.more) {
+		t.rows = append(t.rows, []string{shorten(c.Code), number(c.Sent), number(c.Final)})
 	}
 	return t
 }
 
-// writePlaces prints a line for each bad call, in the form that compilers use
-// for places.
-func writePlaces(w io.Writer, s *summary) {
-	if len(s.places) == 0 {
+// writePlaces prints a line for each of the first top bad calls, in the form that
+// compilers use for places.
+func writePlaces(w io.Writer, s report.Summary, top int) {
+	more := 0
+	findings := cut(s.Findings, top, &more)
+	if len(findings) == 0 {
 		return
 	}
 	fmt.Fprint(w, "\nNOT VALID AS SENT\n")
-	for _, p := range s.places {
+	for _, f := range findings {
 		why := ""
-		if len(p.codes) > 0 {
-			why = " (" + clean(strings.Join(p.codes, ", ")) + ")"
+		if len(f.Codes) > 0 {
+			why = " (" + clean(strings.Join(f.Codes, ", ")) + ")"
 		}
-		fmt.Fprintf(w, "%s:%d: %s: %s%s, in the end %s\n", clean(p.file), p.line, shorten(p.tool), p.asSent, why, p.final)
+		fmt.Fprintf(w, "%s:%d: %s: %s%s, in the end %s\n", clean(f.File), f.Line, shorten(f.Tool), f.AsSent, why, f.Final)
 	}
-	if more := s.bad - len(s.places); more > 0 {
+	if more := s.Bad - len(findings); more > 0 {
 		fmt.Fprintf(w, "and %d more\n", more)
 	}
 }
 
-// cut returns the first top keys, or all if top is 0, and the number of keys
-// left out.
-func cut(keys []string, top int, more *int) []string {
-	if top > 0 && len(keys) > top {
-		*more = len(keys) - top
-		return keys[:top]
+// cut returns the first top rows, or all if top is 0, and the number of rows left
+// out.
+func cut[T any](rows []T, top int, more *int) []T {
+	if top > 0 && len(rows) > top {
+		*more = len(rows) - top
+		return rows[:top]
 	}
-	return keys
+	return rows
 }
 
 // write prints the table after a blank line. Widths are counted in characters, which is
@@ -208,15 +204,4 @@ func clean(s string) string {
 		}
 		return r
 	}, s)
-}
-
-// codes returns the issue codes, without repetitions, in order.
-func codes(issues []middleware.Issue) []string {
-	var out []string
-	for _, i := range issues {
-		if !slices.Contains(out, i.Code) {
-			out = append(out, i.Code)
-		}
-	}
-	return out
 }

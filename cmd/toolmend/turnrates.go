@@ -1,6 +1,9 @@
 package main
 
-import "github.com/toolmend/toolmend/internal/rates"
+import (
+	"github.com/toolmend/toolmend/internal/rates"
+	"github.com/toolmend/toolmend/report"
+)
 
 // turnRate counts the turns with a call that was validated, and those of them
 // with an invalid call. Turns are compared, and not calls: the calls of one turn
@@ -45,38 +48,46 @@ func (r *turnRate) add(o outcomeOf) {
 // invalid.
 type outcomeOf struct{ validated, asSent, final bool }
 
-func (o outcomeOf) with(j *checked) outcomeOf {
-	sent, final := len(j.issues) > 0, len(j.finalIssues) > 0
+func (o outcomeOf) with(c *report.Call) outcomeOf {
+	sent, final := len(c.Issues) > 0, len(c.FinalIssues) > 0
 	return outcomeOf{
-		validated: o.validated || sent || final || j.asSent == ok,
+		validated: o.validated || sent || final || c.AsSent == report.OK,
 		asSent:    o.asSent || sent, final: o.final || final,
 	}
 }
 
-// add counts a turn with its calls. There is at least one.
-func (r *turnRates) add(calls []checked) {
-	var all outcomeOf
-	byTool := make(map[string]outcomeOf, 1)
-	for i := range calls {
-		j := &calls[i]
-		all = all.with(j)
-		byTool[j.call.Name] = byTool[j.call.Name].with(j)
-	}
-	r.Total.add(all)
-	at(r.Models, calls[0].turn.Model).add(all)
-	for name, o := range byTool {
-		at(r.Tools, name).add(o)
+// newTurnRates returns rates without a turn.
+func newTurnRates() turnRates {
+	return turnRates{Models: map[string]*turnRate{}, Tools: map[string]*turnRate{}}
+}
+
+// add counts the turns of a step, each with its calls. A turn without calls does not
+// count.
+func (r *turnRates) add(s *report.Step) {
+	for i := range s.Attempts {
+		calls := s.Attempts[i].Calls
+		if len(calls) == 0 {
+			continue
+		}
+		var all outcomeOf
+		byTool := make(map[string]outcomeOf, 1)
+		for n := range calls {
+			c := &calls[n]
+			all = all.with(c)
+			byTool[c.Sent.Name] = byTool[c.Sent.Name].with(c)
+		}
+		r.Total.add(all)
+		at(r.Models, s.Model).add(all)
+		for name, o := range byTool {
+			at(r.Tools, name).add(o)
+		}
 	}
 }
 
-// byTurn calls f with the calls of each turn.
-func byTurn(calls []checked, f func([]checked)) {
-	for start := 0; start < len(calls); {
-		end := start + 1
-		for end < len(calls) && calls[end].turn == calls[start].turn {
-			end++
-		}
-		f(calls[start:end])
-		start = end
+// at returns the value of key. It adds one if it is missing.
+func at[V any](m map[string]*V, key string) *V {
+	if m[key] == nil {
+		m[key] = new(V)
 	}
+	return m[key]
 }

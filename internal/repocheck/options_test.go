@@ -20,6 +20,7 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
+	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/strip"
@@ -52,6 +53,7 @@ func setups() []setup {
 			}
 		}},
 		{valid: middlewaretest.FaultOptions{}, build: func(o any) { middlewaretest.NewFaulty(1, o.(middlewaretest.FaultOptions)) }, named: []string{"AnswerAfter"}},
+		{valid: report.Options{}, build: func(o any) { report.NewFigures(o.(report.Options)) }, named: []string{"Findings"}},
 		{valid: rescue.Options{}, build: func(o any) { rescue.New(o.(rescue.Options)) }},
 		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
 		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},
@@ -90,6 +92,7 @@ func TestOptions(t *testing.T) {
 		})
 	}
 	require.NoError(t, transport.Options{KeepAlive: transport.NoKeepAlive, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, report.Options{Findings: report.AllFindings}.Validate())
 	require.NoError(t, wire.Endpoint{Silence: middleware.Unlimited}.Validate())
 	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())
 	require.Error(t, tracing.Options{Provider: "\xff"}.Validate())

@@ -1,0 +1,77 @@
+package report
+
+import "github.com/toolmend/toolmend/middleware"
+
+// CallView is what the template "call" shows: one call as sent beside the call as it
+// would run. All text in it is safe to show as text.
+type CallView struct {
+	Tool     string  `json:"tool"`               // by its final name
+	SentTool string  `json:"sent_tool,omitzero"` // the name as sent, if it is another one
+	Kind     string  `json:"kind,omitzero"`
+	AsSent   Verdict `json:"as_sent"`
+	Final    Verdict `json:"final"`
+
+	Sent    []Segment           `json:"sent,omitzero"` // nil if values are hidden
+	Ran     []Segment           `json:"ran,omitzero"`  // nil if values are hidden, or if nothing was changed
+	Bytes   int                 `json:"bytes"`         // of the arguments as sent
+	Faults  []Fault             `json:"faults,omitzero"`
+	More    int                 `json:"more,omitzero"`    // issues past the first 20
+	Changes []middleware.Change `json:"changes,omitzero"` // at most 20, cut
+	Note    string              `json:"note,omitzero"`
+	Hidden  bool                `json:"hidden,omitzero"` // values are hidden
+}
+
+// maxValue is how many bytes of a value in a list of changes are shown.
+const maxValue = 200
+
+// View returns what is shown of a call. tool is its declaration; the zero Tool
+// if there is none. hide leaves out the values that the model wrote.
+func View(tool middleware.Tool, c *Call, hide bool) CallView {
+	return viewOf(c, Describe(tool, c), hide)
+}
+
+// viewOf is View with the faults of the call.
+func viewOf(c *Call, faults []Fault, hide bool) CallView {
+	v := CallView{
+		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
+		Note: visible(cut(c.Note, maxNote), true), Hidden: hide, More: len(c.Issues) - len(faults),
+	}
+	if c.Ran.Name != c.Sent.Name {
+		v.SentTool = name(c.Sent.Name)
+	}
+	if !hide {
+		v.Sent, v.Ran = Mark(c.Sent.Arguments, c.Ran.Arguments, c.Issues)
+		if c.Sent.Arguments == c.Ran.Arguments {
+			v.Ran = nil
+		}
+	}
+	for _, f := range faults {
+		f.Pointer, f.Code = visible(f.Pointer, false), visible(f.Code, false)
+		f.Message, f.Schema = visible(f.Message, true), visible(f.Schema, true)
+		if hide {
+			f.Message = ""
+		}
+		v.Faults = append(v.Faults, f)
+	}
+	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
+		shown := middleware.Change{By: visible(cut(ch.By, maxName), false), Pointer: visible(cut(ch.Pointer, maxPointer), false)}
+		if !hide {
+			shown.Before, shown.After = visible(cut(ch.Before, maxValue), false), visible(cut(ch.After, maxValue), false)
+		}
+		v.Changes = append(v.Changes, shown)
+	}
+	return v
+}
+
+// withoutValues returns v as View would with hide.
+func (v CallView) withoutValues() CallView {
+	v.Hidden, v.Sent, v.Ran = true, nil, nil
+	v.Faults, v.Changes = append([]Fault(nil), v.Faults...), append([]middleware.Change(nil), v.Changes...)
+	for i := range v.Faults {
+		v.Faults[i].Message = ""
+	}
+	for i := range v.Changes {
+		v.Changes[i].Before, v.Changes[i].After = "", ""
+	}
+	return v
+}

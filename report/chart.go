@@ -1,0 +1,127 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// RowsView is what the template "rows" shows.
+type RowsView struct {
+	Caption       string
+	Tools, Models bool // the columns with names
+	Rows          []Row
+	Total         Counts // of all rows, those left out too
+	More          int    // rows left out
+}
+
+// PlacesView is what the template "places" shows.
+type PlacesView struct {
+	Caption string
+	Rows    []FaultRow
+	More    int
+}
+
+// SchemasView is what the template "schemas" shows.
+type SchemasView struct {
+	Caption string
+	Rows    []SchemaRow
+	More    int
+}
+
+// ChartView is what the template "chart" shows: bars over time.
+type ChartView struct {
+	Width, Height int
+	Label         string
+	Bars          []Rect
+	Texts         []Label
+}
+
+// Rect is a rectangle of a chart.
+type Rect struct {
+	Class      string
+	X, Y, W, H string
+}
+
+// Label is a text of a chart.
+type Label struct {
+	X, Y   int
+	Anchor string // start, middle or end
+	Text   string
+}
+
+// Size of a chart, in units of its view box.
+const (
+	chartWidth  = 900
+	chartHeight = 150
+	chartTop    = 14
+	chartFoot   = 130
+)
+
+// Chart draws a series. It returns nil if there is nothing to draw.
+func Chart(s Series) *ChartView {
+	most := 0
+	for _, b := range s.Buckets {
+		most = max(most, b.Calls)
+	}
+	if most == 0 {
+		return nil
+	}
+	end := s.Start.Add(time.Duration(len(s.Buckets)) * s.Width)
+	c := &ChartView{
+		Width: chartWidth, Height: chartHeight,
+		Label: fmt.Sprintf("calls over time, from %s to %s, at most %s in a bar of %s", stamp(s.Start), stamp(end), number(most), s.Width),
+		Texts: []Label{
+			{4, 11, "start", number(most) + " calls in " + s.Width.String()},
+			{0, chartHeight - 4, "start", stamp(s.Start)},
+			{chartWidth, chartHeight - 4, "end", stamp(end)},
+		},
+	}
+	width := float64(chartWidth) / float64(len(s.Buckets))
+	for i, b := range s.Buckets {
+		y := float64(chartFoot)
+		for _, part := range []struct {
+			class string
+			n     int
+		}{{"f-bad", b.Final}, {"f-repaired", b.Repaired}, {"f-ok", b.Calls - b.Bad}} {
+			if part.n <= 0 {
+				continue
+			}
+			h := float64(chartFoot-chartTop) * float64(part.n) / float64(most)
+			y -= h
+			c.Bars = append(c.Bars, Rect{part.class, decimal(float64(i) * width), decimal(y), decimal(max(width-1, 0.5)), decimal(h)})
+		}
+	}
+	return c
+}
+
+// bar returns the rectangles of the bar of a row, 100 units wide: calls valid as sent,
+// repaired, not valid in the end, not validated.
+func bar(c Counts) []Rect {
+	if c.Calls == 0 {
+		return nil
+	}
+	var out []Rect
+	x := 0.0
+	for _, part := range []struct {
+		class string
+		n     int
+	}{{"f-ok", c.Calls - c.Bad() - c.Unchecked}, {"f-repaired", c.Repaired}, {"f-bad", c.Bad() - c.Repaired}, {"f-none", c.Unchecked}} {
+		if part.n <= 0 {
+			continue
+		}
+		w := 100 * float64(part.n) / float64(c.Calls)
+		out = append(out, Rect{Class: part.class, X: decimal(x), W: decimal(w)})
+		x += w
+	}
+	return out
+}
+
+// barText says what a bar shows.
+func barText(c Counts) string {
+	return fmt.Sprintf("%s valid as sent, %s repaired, %s not valid in the end, %s not validated",
+		number(c.Calls-c.Bad()-c.Unchecked), number(c.Repaired), number(c.Bad()-c.Repaired), number(c.Unchecked))
+}
+
+func decimal(f float64) string { return fmt.Sprintf("%.2f", f) }
+
+func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") }

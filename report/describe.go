@@ -1,0 +1,126 @@
+package report
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Fault is one issue of a call with its place in the schema. Without Message and
+// Schema it holds no value that a model wrote.
+type Fault struct {
+	Code     string `json:"code"`
+	Pointer  string `json:"pointer"`           // into the arguments; "" means all of them
+	Expected string `json:"expected,omitzero"` // the types that the schema accepts there, such as "integer or null"; "" if it does not say
+	Received string `json:"received,omitzero"` // the type of the value, or "nothing"; "" if the arguments are not JSON
+	Message  string `json:"message,omitzero"`  // for a person; it may quote a value
+	Schema   string `json:"schema,omitzero"`   // the part of the tool's schema that applies there, cut after maxFragment bytes
+}
+
+// Bounds of what is kept of one call.
+const (
+	maxFaults   = 20   // of one call
+	maxFragment = 600  // bytes of a schema
+	maxMessage  = 1000 // bytes
+	maxPointer  = 300  // bytes
+)
+
+// viewBytes bounds the schemas that a describer keeps.
+const viewBytes = 4 << 20
+
+// describer says what schemas expect. It is safe for concurrent use.
+type describer struct {
+	views *schema.Cache[*view.View]
+}
+
+func newDescriber() *describer {
+	return &describer{schema.NewCache(viewBytes, func(raw []byte) (*view.View, int) {
+		v, err := view.Read(raw)
+		if err != nil {
+			return nil, 64
+		}
+		return v, 16*len(raw) + 256 // nodes are larger than their text
+	})}
+}
+
+// Describe returns the faults of the call as sent: its issues, each with what the
+// tool's schema expects at its place and which type was received. It returns at most
+// 20.
+func Describe(tool middleware.Tool, c *Call) []Fault { return newDescriber().faults(tool, c) }
+
+// faults returns the first faults of a call.
+func (d *describer) faults(tool middleware.Tool, c *Call) []Fault {
+	issues := c.Issues[:min(len(c.Issues), maxFaults)]
+	if len(issues) == 0 {
+		return nil
+	}
+	var v *view.View
+	if len(tool.Parameters) > 0 {
+		v = d.views.Get(tool.Parameters)
+	}
+	var root rawjson.Value
+	if doc, err := rawjson.Parse(c.Sent.Arguments, schema.Limits); err == nil {
+		root = doc.Root()
+	}
+	out := make([]Fault, len(issues))
+	for i, issue := range issues {
+		out[i] = describe(v, root, issue)
+	}
+	return out
+}
+
+// describe describes one issue. A nil View says nothing.
+func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
+	f := Fault{Code: cut(issue.Code, 64), Pointer: cut(issue.Pointer, maxPointer), Message: cut(issue.Message, maxMessage)}
+	if root.Exists() {
+		f.Received = "nothing"
+		if got := root.At(issue.Pointer); got.Exists() {
+			f.Received = got.Kind().String()
+		}
+	}
+	if node := v.At(issue.Pointer); node != nil {
+		f.Expected = words(node.Wants())
+		f.Schema = cut(compact(node.Text()), maxFragment)
+	}
+	return f
+}
+
+// words names types: "integer or null". It returns "" for all types.
+func words(k view.Kinds) string {
+	if k == view.Any || k == 0 {
+		return ""
+	}
+	var out []string
+	for _, t := range []struct {
+		kind view.Kinds
+		name string
+	}{
+		{view.String, "string"}, {view.Number, "number"}, {view.Integer, "integer"}, {view.Bool, "boolean"},
+		{view.Array, "array"}, {view.Object, "object"}, {view.Null, "null"},
+	} {
+		if !k.Has(t.kind) || t.kind == view.Integer && k.Has(view.Number) {
+			continue
+		}
+		out = append(out, t.name)
+	}
+	return strings.Join(out, " or ")
+}
+
+// compact removes the white space between the tokens of JSON text.
+func compact(text string) string {
+	var b strings.Builder
+	var raw json.RawMessage
+	if json.Unmarshal([]byte(text), &raw) != nil {
+		return text
+	}
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(raw) != nil {
+		return text
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxText is how many bytes of an answer or a reply are shown.
+const maxText = 8_000
+
+// StepView is what the template "step" shows. All text in it is safe to show as
+// text.
+type StepView struct {
+	Attempts []AttemptView `json:"attempts"`
+	Hidden   bool          `json:"hidden,omitzero"`
+}
+
+// AttemptView is one attempt of a StepView.
+type AttemptView struct {
+	N            int        `json:"n"` // from 1
+	Final        bool       `json:"final,omitzero"`
+	Model        string     `json:"model,omitzero"`
+	Text         string     `json:"text,omitzero"`
+	Calls        []CallView `json:"calls,omitzero"`
+	Replies      []Reply    `json:"replies,omitzero"`
+	FinishReason string     `json:"finish_reason,omitzero"`
+	Duration     string     `json:"duration,omitzero"` // such as "1.2 s"
+	Usage        string     `json:"usage,omitzero"`    // such as "120 tokens in, 30 out"
+	Error        string     `json:"error,omitzero"`
+}
+
+// ViewStep returns what is shown of a step. hide leaves out the values that the
+// model wrote: arguments, text and replies.
+func ViewStep(s *Step, hide bool) StepView {
+	v := StepView{Hidden: hide}
+	for i := range s.Attempts {
+		a := &s.Attempts[i]
+		w := AttemptView{
+			N: i + 1, Final: i == s.Final, Model: visible(cut(a.Model, maxName), false), FinishReason: visible(cut(string(a.FinishReason), 64), false),
+			Error: visible(cut(a.Error, maxName), false),
+		}
+		if a.Duration > 0 {
+			w.Duration = seconds(a.Duration)
+		}
+		if u := a.Usage; u.Input > 0 || u.Output > 0 {
+			w.Usage = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
+		}
+		for n := range a.Calls {
+			w.Calls = append(w.Calls, View(s.Tool(&a.Calls[n]), &a.Calls[n], hide))
+		}
+		if !hide {
+			w.Text = visible(cut(a.Text, maxText), true)
+			for _, r := range a.Replies {
+				r.CallID, r.Tool, r.Text = visible(cut(r.CallID, maxName), false), visible(cut(r.Tool, maxName), false), visible(cut(r.Text, maxText), true)
+				w.Replies = append(w.Replies, r)
+			}
+		}
+		v.Attempts = append(v.Attempts, w)
+	}
+	return v
+}
+
+// seconds formats a duration for people.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}

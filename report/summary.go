@@ -1,0 +1,228 @@
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Summary is what Figures counted. Its JSON form is that of the figures in the
+// page's JSON. Lists are complete and sorted, worst first; writers cut them.
+type Summary struct {
+	Reading Reading        `json:"reading,omitzero"` // set by the program that read the steps
+	Since   time.Time      `json:"since,omitzero"`   // the first time of a step
+	Until   time.Time      `json:"until,omitzero"`   // the last time of a step
+	Steps   int            `json:"steps"`
+	Errors  map[string]int `json:"errors,omitzero"` // steps without an answer, by why
+	Retries Retries        `json:"retries,omitzero"`
+
+	Total  Counts          `json:"total"`
+	AsSent map[Verdict]int `json:"as_sent"` // calls
+	Final  map[Verdict]int `json:"final"`   // calls
+	Bad    int             `json:"bad"`     // calls whose verdict as sent is not good
+	BadEnd int             `json:"bad_end"` // calls whose final verdict is not good
+
+	Models  []Row       `json:"models"`
+	Tools   []Row       `json:"tools"`
+	Pairs   []Row       `json:"pairs"` // by tool and model
+	Codes   []CodeRow   `json:"codes"`
+	Rules   []RuleRow   `json:"rules"`
+	Faults  []FaultRow  `json:"faults"`  // by tool, model, place, code and received type
+	Repairs []RepairRow `json:"repairs"` // by tool, model, place and rule
+	Schemas []SchemaRow `json:"schemas"` // those that cannot be used
+	Notes   []string    `json:"notes"`   // why, without repetitions, in the order of the log
+	Series  Series      `json:"series,omitzero"`
+
+	Findings []Finding `json:"findings"` // the first Options.Findings of Bad
+	Examples []Example `json:"examples"` // the most telling ones, the most frequent faults first
+}
+
+// Reading is what was read to get the steps.
+type Reading struct {
+	Files      int            `json:"files,omitzero"`
+	Skipped    map[string]int `json:"skipped,omitzero"`    // lines without a call, by kind
+	Unreadable int            `json:"unreadable,omitzero"` // lines and whole files
+}
+
+// Row is a row of figures. In Summary.Models, Tool is ""; in Summary.Tools, Model is.
+type Row struct {
+	Tool  string `json:"tool,omitzero"`
+	Model string `json:"model,omitzero"`
+	Counts
+}
+
+// CodeRow counts the calls that have issues of one code. A call with several
+// issues of the code counts once.
+type CodeRow struct {
+	Code  string `json:"code"`
+	Sent  int    `json:"sent"`  // as sent
+	Final int    `json:"final"` // in the end
+}
+
+// RuleRow counts the calls that a rule changed.
+type RuleRow struct {
+	Rule  string `json:"rule"`
+	Calls int    `json:"calls"`
+}
+
+// FaultRow counts the faults at one place. Pointer has * for the index of an array.
+type FaultRow struct {
+	Tool     string `json:"tool"`
+	Model    string `json:"model,omitzero"`
+	Pointer  string `json:"pointer"`
+	Code     string `json:"code"`
+	Expected string `json:"expected,omitzero"` // see Fault; of the first one
+	Received string `json:"received,omitzero"`
+	Sent     int    `json:"sent"`  // as sent
+	Final    int    `json:"final"` // the part of Sent that is still there in the end
+
+	File string `json:"file,omitzero"` // the place of the first one
+	Line int    `json:"line,omitzero"`
+	ID   string `json:"id,omitzero"`
+}
+
+// RepairRow counts the repairs of a rule at one place.
+type RepairRow struct {
+	Tool    string `json:"tool"`
+	Model   string `json:"model,omitzero"`
+	Pointer string `json:"pointer"`
+	Rule    string `json:"rule"`
+	Count   int    `json:"count"`
+}
+
+// SchemaRow is a schema that cannot be used.
+type SchemaRow struct {
+	Tool  string `json:"tool"`
+	Why   string `json:"why"`
+	Calls int    `json:"calls"` // that were not validated for that
+
+	File string `json:"file,omitzero"` // the place of the first one
+	Line int    `json:"line,omitzero"`
+	ID   string `json:"id,omitzero"`
+}
+
+// Retries is what re-asks cost: the attempts after one with a call that was not
+// valid.
+type Retries struct {
+	Steps    int              `json:"steps"`    // with at least one re-ask
+	Attempts int              `json:"attempts"` // the re-asks
+	Usage    middleware.Usage `json:"usage,omitzero"`
+	Duration time.Duration    `json:"duration_ns"`
+}
+
+// add adds the re-asks of a step.
+func (r *Retries) add(s *Step) {
+	before := r.Attempts
+	for i := 1; i < len(s.Attempts); i++ {
+		if !slices.ContainsFunc(s.Attempts[i-1].Calls, func(c Call) bool { return len(c.FinalIssues) > 0 }) {
+			continue
+		}
+		r.Attempts++
+		r.Usage = r.Usage.Add(s.Attempts[i].Usage)
+		r.Duration += s.Attempts[i].Duration
+	}
+	if r.Attempts > before {
+		r.Steps++
+	}
+}
+
+// Summary returns a copy of what was counted.
+func (f *Figures) Summary() Summary {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := Summary{
+		Since: f.since, Until: f.until, Steps: f.steps, Errors: maps.Clone(f.errors), Retries: f.retries,
+		Total: f.total, AsSent: maps.Clone(f.asSent), Final: maps.Clone(f.final), Bad: f.bad, BadEnd: f.badEnd,
+		Notes: slices.Clone(f.notes), Series: f.series.clone(), Findings: slices.Clone(f.findings),
+	}
+	for k, v := range f.models.m {
+		s.Models = append(s.Models, Row{Model: k, Counts: *v})
+	}
+	for k, v := range f.tools.m {
+		s.Tools = append(s.Tools, Row{Tool: k, Counts: *v})
+	}
+	for k, v := range f.pairs.m {
+		s.Pairs = append(s.Pairs, Row{Tool: k.tool, Model: k.model, Counts: *v})
+	}
+	for k, v := range f.codes.m {
+		s.Codes = append(s.Codes, CodeRow{k, v.Sent, v.Final})
+	}
+	for k, v := range f.rules.m {
+		s.Rules = append(s.Rules, RuleRow{k, *v})
+	}
+	for k, v := range f.faults.m {
+		row := *v
+		row.Tool, row.Model, row.Pointer, row.Code, row.Received = k.tool, k.model, k.pointer, k.code, k.received
+		s.Faults = append(s.Faults, row)
+	}
+	for k, v := range f.repairs.m {
+		s.Repairs = append(s.Repairs, RepairRow{k.tool, k.model, k.pointer, k.rule, *v})
+	}
+	for k, v := range f.schemas.m {
+		row := *v
+		row.Tool, row.Why = k.tool, k.why
+		s.Schemas = append(s.Schemas, row)
+	}
+	s.sort()
+	s.Examples = f.examples.sorted()
+	return s
+}
+
+// sort sorts the lists, worst first, and then by name, so that two runs have the same
+// output.
+func (s *Summary) sort() {
+	for _, rows := range [][]Row{s.Models, s.Tools, s.Pairs} {
+		slices.SortFunc(rows, func(a, b Row) int {
+			return cmp.Or(cmp.Compare(b.Bad(), a.Bad()), cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model))
+		})
+	}
+	slices.SortFunc(s.Codes, func(a, b CodeRow) int {
+		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Code, b.Code))
+	})
+	slices.SortFunc(s.Rules, func(a, b RuleRow) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Rule, b.Rule))
+	})
+	slices.SortFunc(s.Faults, func(a, b FaultRow) int {
+		return cmp.Or(cmp.Compare(b.Sent, a.Sent), cmp.Compare(b.Final, a.Final), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model),
+			strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Code, b.Code), strings.Compare(a.Received, b.Received))
+	})
+	slices.SortFunc(s.Repairs, func(a, b RepairRow) int {
+		return cmp.Or(cmp.Compare(b.Count, a.Count), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Model, b.Model), strings.Compare(a.Pointer, b.Pointer), strings.Compare(a.Rule, b.Rule))
+	})
+	slices.SortFunc(s.Schemas, func(a, b SchemaRow) int {
+		return cmp.Or(cmp.Compare(b.Calls, a.Calls), strings.Compare(a.Tool, b.Tool), strings.Compare(a.Why, b.Why))
+	})
+}
+
+// Places returns the fault rows of one tool, added up over models and received types,
+// worst first; of all tools if tool is "". The rows have no Model.
+func (s *Summary) Places(tool string) []FaultRow {
+	type key struct{ tool, pointer, code string }
+	sums := map[key]*FaultRow{}
+	var out []*FaultRow
+	for _, row := range s.Faults {
+		if tool != "" && row.Tool != tool {
+			continue
+		}
+		k := key{row.Tool, row.Pointer, row.Code}
+		if sum := sums[k]; sum != nil {
+			sum.Sent += row.Sent
+			sum.Final += row.Final
+			continue
+		}
+		first := row
+		first.Model = ""
+		sums[k] = &first
+		out = append(out, &first)
+	}
+	slices.SortStableFunc(out, func(a, b *FaultRow) int { return cmp.Compare(b.Sent, a.Sent) })
+	rows := make([]FaultRow, len(out))
+	for i, row := range out {
+		rows[i] = *row
+	}
+	return rows
+}

@@ -1,0 +1,157 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"path/filepath"
+	"strconv"
+)
+
+//go:embed html
+var files embed.FS
+
+// parsed are the templates. They are parsed once, and cloned for each caller.
+var parsed = template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.html"))
+
+// Templates returns a copy of the templates of the HTML report, for a page that
+// shows the same things. They need the style sheet of Style, and no script.
+//
+//	verdict   a Verdict
+//	call      a CallView: as sent beside as repaired, faults, repairs
+//	segments  []Segment
+//	replies   []Reply
+//	step      a StepView
+//	rows      a RowsView: a table of counts, by model, tool or both
+//	counts    a Counts: its cells in a row of such a table
+//	bar       a Counts
+//	places    a PlacesView
+//	schemas   a SchemasView
+//	chart     a ChartView
+//	legend    nothing: the colours of bar and chart
+//	section   a Section
+//	report    the report as a whole; what it gets is private
+//
+// Their functions: num (12,345), dot (num, or "." for 0), share (part, whole),
+// plural (number, noun), name and shown (text on one line, or on several; both
+// replace characters that cannot be seen), pointer, types (of a Fault), place (file,
+// line, id), seconds, tone.
+func Templates() *template.Template { return template.Must(parsed.Clone()) }
+
+// Style returns the style sheet of the templates.
+func Style() string {
+	css, err := files.ReadFile("html/style.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(css)
+}
+
+var funcs = template.FuncMap{
+	"num":     anyNumber,
+	"dot":     dot,
+	"share":   share,
+	"plural":  plural,
+	"name":    name,
+	"shown":   func(s string) string { return visible(cut(s, maxText), true) },
+	"pointer": shownPointer,
+	"types":   types,
+	"place":   where,
+	"seconds": seconds,
+	"tone":    tone,
+	"bar":     bar,
+	"barText": barText,
+}
+
+// number writes an integer with commas.
+func number[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// anyNumber is number for templates.
+func anyNumber(n any) string {
+	switch n := n.(type) {
+	case int:
+		return number(n)
+	case int64:
+		return number(n)
+	}
+	return fmt.Sprint(n)
+}
+
+// dot leaves out zeros, so that the other figures stand out.
+func dot(n int) string {
+	if n == 0 {
+		return "."
+	}
+	return number(n)
+}
+
+// share writes a part of a whole in percent, or a dot if it is not defined.
+func share(n, of int) string {
+	if of == 0 {
+		return "."
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
+}
+
+// plural returns a number with its noun.
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return number(n) + " " + what + "s"
+}
+
+// shownPointer returns a pointer for people.
+func shownPointer(p string) string {
+	if p == "" {
+		return "the arguments"
+	}
+	return visible(p, false)
+}
+
+// types says what was expected and received at a fault.
+func types(f Fault) string {
+	switch {
+	case f.Expected != "" && f.Received != "":
+		return "expected " + f.Expected + ", received " + f.Received
+	case f.Expected != "":
+		return "expected " + f.Expected
+	case f.Received != "" && f.Received != "nothing":
+		return "received " + f.Received
+	}
+	return ""
+}
+
+// where returns a place in a log: file and line, else the id of the step.
+func where(file string, line int, id string) string {
+	switch {
+	case file != "" && line > 0:
+		return name(filepath.Base(file)) + ":" + strconv.Itoa(line)
+	case file != "":
+		return name(filepath.Base(file))
+	case id != "":
+		return name(id)
+	}
+	return ""
+}
+
+// tone returns the class of a verdict: good, unchecked or bad.
+func tone(v Verdict) string {
+	switch {
+	case v == OK:
+		return "good"
+	case v.Unchecked():
+		return "unchecked"
+	}
+	return "bad"
+}
