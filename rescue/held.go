@@ -29,7 +29,8 @@ type held struct {
 	open  bool            // a tool call has arrived: nothing is held
 	think strings.Builder // all reasoning of the attempt
 	scan  *scanner
-	since time.Time // when the place at which the scanner waits was reached
+	since time.Time // when the place was reached at which the text is held
+	flows bool      // what follows a call that cannot be made is not held
 }
 
 // newHeld returns a held for one attempt. A reset begins the next one.
@@ -65,21 +66,22 @@ func (h *held) event(e middleware.Event) error {
 // advance passes on the events whose text cannot belong to a call.
 func (h *held) advance() error {
 	h.scan.text = h.text.String()
-	at := h.scan.pos
+	at, fault := h.scan.pos, h.scan.fault
 	h.scan.run()
-	if h.scan.pos != at || h.since.IsZero() {
+	if h.since.IsZero() || h.scan.pos != at && (h.scan.fault == nil || fault == nil) {
 		h.since = time.Now()
 	}
-	for h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0 && h.late() {
+	for h.waits() && h.late() {
 		h.scan.pos++ // it is read as text, here
 		h.scan.waits, h.scan.again, h.scan.blank, h.since = false, 0, false, time.Now()
 		h.scan.run()
 	}
+	h.flows = h.scan.fault != nil && (h.flows || h.late())
 	safe := max(h.scan.pos, h.scan.flows)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
-	case h.scan.fault != nil && !h.late():
+	case h.scan.fault != nil && !h.flows:
 		safe = h.scan.fault.start
 	}
 	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
@@ -88,9 +90,25 @@ func (h *held) advance() error {
 	return h.pass(safe)
 }
 
+// waits reports whether the scanner waits at text that may turn out not to be a
+// call.
+func (h *held) waits() bool {
+	return h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0
+}
+
 // late reports whether the held text has reached a bound.
 func (h *held) late() bool {
 	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
+}
+
+// due returns how long the text may still be held. 0 means that its time is over,
+// or that it has no bound.
+func (h *held) due() time.Duration {
+	broken := h.scan.fault != nil && !h.flows && len(h.scan.pieces) == 0
+	if h.open || len(h.queue) == 0 || !h.waits() && !broken {
+		return 0
+	}
+	return max(0, maxHeldTime-time.Since(h.since))
 }
 
 // pass sends the events that end before safe.

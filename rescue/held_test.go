@@ -2,7 +2,9 @@ package rescue_test
 
 import (
 	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,6 +15,9 @@ import (
 	"github.com/toolmend/toolmend/rescue"
 )
 
+// broken is markup whose call cannot be made.
+const broken = "<tool_call>{\"name\": \"get_weather\"} oops </tool_call>"
+
 // TestStreamFlows: text that cannot begin a call is passed on at once, and what may
 // begin one not longer than 4 KiB or two seconds.
 func TestStreamFlows(t *testing.T) {
@@ -22,13 +27,14 @@ func TestStreamFlows(t *testing.T) {
 		wait   time.Duration
 		shown  []string // after each piece
 	}{
-		"plain":              {[]string{"It ", "is ", "noon."}, 0, []string{"It ", "It is ", "It is noon."}},
-		"code":               {[]string{"if a <", " b { x(", "`<tool_call>`"}, 0, []string{"", "if a < b { x(", "if a < b { x(`<tool_call>`"}},
-		"the start of a tag": {[]string{"So <tool", "box> ", "x"}, 0, []string{"", "So <toolbox> ", "So <toolbox> x"}},
-		"a tag, then prose":  {[]string{"So ", "<tool_call>", " is a tag"}, 0, []string{"So ", "So ", "So <tool_call> is a tag"}},
-		"4 KiB":              {[]string{"<tool_call>{\"name\": \"", strings.Repeat("x", 4<<10), "y"}, 0, []string{"", "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10), "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10) + "y"}},
-		"two seconds":        {[]string{"<tool_call>{\"na", "me\": \""}, 2 * time.Second, []string{"", "<tool_call>{\"name\": \""}},
-		"a call is held":     {[]string{"A", "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"", strings.Repeat("x", 9<<10)}, 2 * time.Second, []string{"A", "A", "A"}},
+		"plain":                {[]string{"It ", "is ", "noon."}, 0, []string{"It ", "It is ", "It is noon."}},
+		"code":                 {[]string{"if a <", " b { x(", "`<tool_call>`"}, 0, []string{"", "if a < b { x(", "if a < b { x(`<tool_call>`"}},
+		"the start of a tag":   {[]string{"So <tool", "box> ", "x"}, 0, []string{"", "So <toolbox> ", "So <toolbox> x"}},
+		"a tag, then prose":    {[]string{"So ", "<tool_call>", " is a tag"}, 0, []string{"So ", "So ", "So <tool_call> is a tag"}},
+		"4 KiB":                {[]string{"<tool_call>{\"name\": \"", strings.Repeat("x", 4<<10), "y"}, 0, []string{"", "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10), "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10) + "y"}},
+		"behind a broken call": {[]string{broken, strings.Repeat("x", 4<<10), "y"}, 0, []string{"", broken + strings.Repeat("x", 4<<10), broken + strings.Repeat("x", 4<<10) + "y"}},
+		"two seconds":          {[]string{"<tool_call>{\"na", "me\": \""}, 2 * time.Second, []string{"", "<tool_call>{\"name\": \""}},
+		"a call is held":       {[]string{"A", "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"", strings.Repeat("x", 9<<10)}, 2 * time.Second, []string{"A", "A", "A"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,6 +54,74 @@ func TestStreamFlows(t *testing.T) {
 				})(context.Background(), req)
 				require.NoError(t, err)
 				require.Equal(t, strings.Join(c.pieces, ""), string(shown.text))
+			})
+		})
+	}
+}
+
+// TestHeldTime: what may begin a call is passed on after two seconds although no
+// further piece arrives, and what follows a call that cannot be made is not held
+// again. An error of the sink ends the step.
+func TestHeldTime(t *testing.T) {
+	t.Parallel()
+	const open = "So <tool_call>{\"na"
+	sunk := errors.New("the client has gone")
+	for name, c := range map[string]struct {
+		first string
+		shown string // at once
+		more  string
+		sink  error
+		held  bool // to the end
+	}{
+		"the start of a call": {first: open, shown: "", more: "me\": \"x\", and no call"},
+		"a broken call":       {first: broken, shown: "", more: " and more"},
+		"a call":              {first: "A <tool_call>{\"name\": \"get_weather\", ", shown: "", more: "\"arguments\": {}}</tool_call>", held: true},
+		"a failing sink":      {first: open, sink: sunk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex // the sink is called by the timer too
+				var shown screen
+				seen := func() string {
+					mu.Lock()
+					defer mu.Unlock()
+					return string(shown.text)
+				}
+				req := request()
+				req.Sink = func(e middleware.Event) error {
+					mu.Lock()
+					defer mu.Unlock()
+					if c.sink != nil {
+						return c.sink
+					}
+					return shown.event(e)
+				}
+				_, err := rescue.New(rescue.Options{MaxAttempts: 1})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
+					require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: c.first}))
+					time.Sleep(2*time.Second - time.Nanosecond) // of the test's own clock
+					synctest.Wait()
+					require.Equal(t, c.shown, seen())
+					time.Sleep(time.Nanosecond)
+					synctest.Wait()
+					switch {
+					case c.sink != nil:
+						return &middleware.Response{Message: middleware.Assistant(c.first)}, nil
+					case c.held:
+						require.Equal(t, c.shown, seen())
+					default:
+						require.Equal(t, c.first, seen())
+					}
+					require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: c.more}))
+					if !c.held {
+						require.Equal(t, c.first+c.more, seen())
+					}
+					return &middleware.Response{Message: middleware.Assistant(c.first + c.more)}, nil
+				})(context.Background(), req)
+				require.ErrorIs(t, err, c.sink)
+				if c.held {
+					require.Equal(t, "A", strings.TrimSpace(seen()))
+				}
 			})
 		})
 	}

@@ -55,10 +55,11 @@
 // # Streams
 //
 // Text that cannot begin a call is passed to the sink at once. Text that may
-// begin one is held until that is decided, and at most 4 KiB of it, or 2 s
-// until the next piece arrives. A call of an offered tool is held to its end. If a
-// call is found in text that the sink has, EventReset is sent, and the text
-// without the call follows. The result does not depend on how the text was split.
+// begin one is held until that is decided, but at most 4 KiB of it, for at most
+// 2 s: then it is passed on, if need be from another goroutine while the model
+// call waits for more. A call of an offered tool is held to its end. If a call
+// is found in text that the sink has, EventReset is sent, and the text without
+// the call follows. The result does not depend on how the text was split.
 //
 // # Files
 //
@@ -66,8 +67,8 @@
 // table.go lists the readers, one file a family: each reads its markup at one
 // place. source.go and calljson.go have what readers share, tools.go the offered
 // tools and their schemas. step.go calls the model and asks again, message.go
-// writes the response, request.go looks for a call in the request, and held.go
-// holds a stream.
+// writes the response, request.go looks for a call in the request, held.go holds a
+// stream, and timed.go limits how long.
 package rescue
 
 import (

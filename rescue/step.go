@@ -16,7 +16,7 @@ type step struct {
 	next  middleware.ModelCall
 	req   *middleware.Request // the caller's request
 	asked *middleware.Request // with the failed turns appended
-	held  *held               // nil if the response is not streamed
+	held  *timed              // nil if the response is not streamed
 	tally middleware.Tally
 }
 
@@ -24,7 +24,7 @@ type step struct {
 // ends the step: package retry repeats such calls.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
-		s.held = newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools)
+		s.held = &timed{held: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools)}
 	}
 	for attempt := 1; ; attempt++ {
 		asked := *s.asked
@@ -32,6 +32,11 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			asked.Sink = s.held.event
 		}
 		resp, err := s.tally.Call(ctx, s.next, &asked)
+		if s.held != nil {
+			if sunk := s.held.stop(); err == nil {
+				err = sunk
+			}
+		}
 		if err != nil {
 			return s.tally.Finish(nil, err)
 		}

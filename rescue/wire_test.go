@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -107,6 +109,45 @@ func TestLiveStream(t *testing.T) {
 		})
 	}
 }
+
+// TestLiveStreamInTime: a client gets held text when its time is over, although
+// the provider sends nothing more.
+func TestLiveStreamInTime(t *testing.T) {
+	t.Parallel()
+	const first = "data: {\"id\":\"r\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"A <tool_call>{\\\"na\"}}]}\n\n"
+	synctest.Test(t, func(t *testing.T) {
+		_, path, body := ask(t, wire.OpenAIChat(), true)
+		r, w := io.Pipe()
+		upstream := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, ContentLength: -1, Body: r}, nil
+		})
+		go func() {
+			_, _ = io.WriteString(w, first)
+			time.Sleep(time.Minute) // of the test's own clock
+			_, _ = io.WriteString(w, strings.Replace(strings.Replace(first, "A <tool_call>{\\\"na", "x", 1), "}}]", "},\"finish_reason\":\"stop\"}]", 1)+"data: [DONE]\n\n")
+			_ = w.Close()
+		}()
+		client := http.Client{Transport: transport.New(transport.Options{KeepAlive: transport.NoKeepAlive}, rescue.New(rescue.Options{MaxAttempts: 1})).RoundTripper(upstream)}
+		began := time.Now()
+		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://server.invalid"+path, bytes.NewReader(body))
+		require.NoError(t, err)
+		resp, err := client.Do(req)
+		require.NoError(t, err)
+		got := make([]byte, len(first))
+		_, err = io.ReadFull(resp.Body, got)
+		require.NoError(t, err)
+		require.Equal(t, first, string(got))
+		require.Equal(t, 2*time.Second, time.Since(began))
+		rest, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(rest), `"content":"x"`)
+	})
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
 func quoted(t *testing.T, s string) []byte {
 	b, err := json.Marshal(s)

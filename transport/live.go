@@ -32,6 +32,28 @@ func (s *step) show(a *attempt) {
 	}
 }
 
+// arrived is the outermost sink. A middleware may pass an event on while the
+// body of the response is awaited: then the client gets it now.
+func (s *step) arrived(e middleware.Event) error {
+	s.watch.arrived(e)
+	if a := s.heeded.Load(); a != nil {
+		a.passed.Store(true)
+		s.showPassed(a)
+	}
+	return nil
+}
+
+// showPassed shows what the chain has passed on while the body is awaited. If the
+// stream is being read, the reader calls show or showPassed later.
+func (s *step) showPassed(a *attempt) {
+	for a.passed.Load() && a.reading.TryLock() {
+		if a.passed.Store(false); a.idle {
+			s.show(a)
+		}
+		a.reading.Unlock()
+	}
+}
+
 // showSafe sends the client the safe bytes of a, if they may be sent. shown
 // reports whether it did, and begin whether they are the first bytes of the
 // response.

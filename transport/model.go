@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -28,6 +30,9 @@ type attempt struct {
 	failure error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by step.mu
 	native  *middleware.Native // of the response; guarded by step.mu
 	stream  wire.Stream
+	reading sync.Mutex    // held while stream reads, and not while the body is awaited
+	idle    bool          // the body is awaited; guarded by reading
+	passed  atomic.Bool   // the chain has passed an event on since show was called last
 	begun   bool          // a byte of the body other than white space has arrived; guarded by step.mu
 	through bool          // the body was passed on unread, to its end
 	bodyErr error         // at the end of that body, or nil

@@ -128,9 +128,12 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.raw = make([]byte, 0, min(size, 1<<20))
 	var late *time.Timer // fires some time after the end mark
+	a.reading.Lock()
+	defer a.reading.Unlock()
+	s.heeded.Store(a)
 	for {
 		a.raw = slices.Grow(a.raw, 1)
-		n, readErr := body.Read(a.raw[len(a.raw):cap(a.raw)])
+		n, readErr := s.awaited(a, body)
 		a.raw = a.raw[:len(a.raw)+n]
 		if int64(len(a.raw)) > s.t.options.MaxBody {
 			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
@@ -157,6 +160,19 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 			return s.closeAnswer(ctx, a, body, readErr)
 		}
 	}
+}
+
+// awaited reads from the body into the room behind a.raw. Meanwhile events that
+// the chain passes on are shown. The caller holds a.reading.
+func (s *step) awaited(a *attempt, body io.Reader) (int, error) {
+	a.idle = true
+	a.reading.Unlock()
+	defer func() {
+		a.reading.Lock()
+		a.idle = false
+	}()
+	s.showPassed(a)
+	return body.Read(a.raw[len(a.raw):cap(a.raw)])
 }
 
 // begins records that the body of a has begun. White space does not show yet

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -28,6 +29,7 @@ type step struct {
 	cancel context.CancelFunc
 	ready  chan outcome // nil if the response is not a stream
 	watch  watch
+	heeded atomic.Pointer[attempt] // the latest whose body is read
 
 	mu       sync.Mutex // guards the fields below and the attempts' fields marked so
 	attempts []*attempt
@@ -82,7 +84,7 @@ func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 		return o.resp, o.err
 	}
 	s.ready = make(chan outcome, 1)
-	asked.Sink = s.watch.arrived
+	asked.Sink = s.arrived
 	go s.behind(asked)
 	o := <-s.ready
 	if o.panicked {
@@ -224,24 +226,23 @@ func (w *watch) renew() {
 	w.emitted, w.altered, w.some = nil, false, false
 }
 
-// arrived is the outermost sink.
-func (w *watch) arrived(e middleware.Event) error {
+// arrived notes an event that has reached the outermost sink.
+func (w *watch) arrived(e middleware.Event) {
 	if e.Kind != middleware.EventText && e.Kind != middleware.EventReasoning {
-		return nil
+		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.emitted) == 0 || w.emitted[0].Kind != e.Kind || w.emitted[0].Text != e.Text {
 		w.emitted, w.altered = nil, true
-		return nil
+		return
 	}
 	w.some = true
 	if len(w.emitted) == 1 {
 		w.emitted = w.emitted[:0] // reuse the memory
-		return nil
+		return
 	}
 	w.emitted = w.emitted[1:]
-	return nil
 }
 
 // anyArrived reports whether an event has arrived.
