@@ -45,7 +45,7 @@ func readGemma(s *source, at int) reading {
 	if !ok {
 		return reading{verdict: broken, issue: unknown(written)}
 	}
-	g := gemma{source: s, i: i - 1, quote: marks.quote}
+	g := gemma{cursor{source: s, i: i - 1}, marks.quote}
 	arguments, v := g.value()
 	if v != whole {
 		return s.missing(v, "the arguments cannot be read", true)
@@ -68,28 +68,22 @@ func readGemma(s *source, at int) reading {
 
 // gemma reads a value in Gemma's notation.
 type gemma struct {
-	*source
-	i     int
-	depth int
+	cursor
 	quote string
 }
 
 // value returns the value at i as JSON. A word without quotes must be a number,
 // true, false or null: a string without quotes has no certain end.
 func (g *gemma) value() (string, verdict) {
-	if g.depth++; g.depth > maxDepth {
-		return "", broken
-	}
-	defer func() { g.depth-- }()
 	g.i = g.space(g.i)
 	if g.i == len(g.text) {
 		return "", more
 	}
 	switch g.text[g.i] {
 	case '{':
-		return g.object()
+		return g.nested(func() (string, verdict) { return g.object(g.key, g.value) })
 	case '[':
-		return g.list()
+		return g.nested(func() (string, verdict) { return g.list(']', g.value) })
 	case '"':
 		v, end, ok := g.json(g.i)
 		g.i = end
@@ -130,35 +124,6 @@ func (g *gemma) str(v verdict) (string, verdict) {
 	return rawjson.Quote(g.text[from : from+n]), whole
 }
 
-// object reads an object. A key that occurs twice makes the arguments unreadable.
-func (g *gemma) object() (string, verdict) {
-	var o object
-	g.i = g.space(g.i + 1)
-	for {
-		if g.i == len(g.text) {
-			return "", more
-		}
-		if g.text[g.i] == '}' {
-			g.i++
-			return o.text(), whole
-		}
-		key, v := g.key()
-		if v != whole {
-			return "", v
-		}
-		value, v := g.value()
-		if v != whole {
-			return "", v
-		}
-		if !o.add(key, value) {
-			return "", broken
-		}
-		if v := g.comma('}'); v != whole {
-			return "", v
-		}
-	}
-}
-
 // key reads a key and the colon behind it.
 func (g *gemma) key() (string, verdict) {
 	if v := g.literal(g.i, g.quote); v != notCall {
@@ -166,18 +131,7 @@ func (g *gemma) key() (string, verdict) {
 		if v != whole {
 			return "", v
 		}
-		switch g.literal(g.i, ":") {
-		case more:
-			return "", more
-		case notCall:
-			return "", broken
-		}
-		g.i++
-		doc, err := rawjson.Parse(text, anySize)
-		if err != nil {
-			return "", broken
-		}
-		return doc.Root().Str(), whole
+		return g.named(text, g.i)
 	}
 	key, after, v := g.until(g.i, ":")
 	if v == notCall {
@@ -187,49 +141,11 @@ func (g *gemma) key() (string, verdict) {
 	return strings.Trim(strings.TrimSpace(key), `"`), v
 }
 
-// list reads a list. Each of its elements is a value of any kind.
-func (g *gemma) list() (string, verdict) {
-	var b strings.Builder
-	b.WriteByte('[')
-	g.i = g.space(g.i + 1)
-	for n := 0; ; n++ {
-		if g.i == len(g.text) {
-			return "", more
-		}
-		if g.text[g.i] == ']' {
-			g.i++
-			b.WriteByte(']')
-			return b.String(), whole
-		}
-		if n > 0 {
-			b.WriteString(", ")
-		}
-		value, v := g.value()
-		if v == whole {
-			b.WriteString(value)
-			v = g.comma(']')
-		}
-		if v != whole {
-			return "", v
-		}
-	}
-}
-
-// comma moves behind a comma, or to the closing byte.
-func (g *gemma) comma(closing byte) verdict {
-	p := python{source: g.source, i: g.i}
-	v := p.comma(closing)
-	if g.i = p.i; v == notCall {
-		return broken
-	}
-	return v
-}
-
 // readGemmaBlock reads calls in a block of Python: plain, inside of print, in a
 // list, or one a line.
 func readGemmaBlock(s *source, at int) reading {
 	var calls []call
-	p := python{source: s, i: s.space(at + len(gemmaBlock))}
+	p := python{cursor{source: s, i: s.space(at + len(gemmaBlock))}}
 	for {
 		switch s.literal(p.i, "```") {
 		case more:

@@ -80,7 +80,7 @@ func (s *source) llamaCalls(i int) reading {
 				r = s.llamaList(next)
 			}
 		default:
-			p := python{source: s, i: i}
+			p := python{cursor{source: s, i: i}}
 			c, got := p.call()
 			r = got
 			r.end, r.calls = p.i, []call{c}
@@ -148,7 +148,7 @@ func begins(text string) bool {
 // llamaList reads a list of calls in Python, behind its bracket.
 func (s *source) llamaList(i int) reading {
 	var calls []call
-	p := python{source: s, i: i}
+	p := python{cursor{source: s, i: i}}
 	for {
 		c, r := p.call()
 		if r.verdict != whole {

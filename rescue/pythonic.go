@@ -10,14 +10,7 @@ import (
 
 // python reads calls that are written in Python, with keyword arguments that are
 // literals: get_weather(city="Oslo", days=3).
-type python struct {
-	*source
-	i     int
-	depth int
-}
-
-// maxDepth is the deepest nesting of a literal.
-const maxDepth = 64
+type python struct{ cursor }
 
 // call reads a call at i. The verdict is notCall if there is no call at all.
 func (p *python) call() (call, reading) {
@@ -81,21 +74,6 @@ func (p *python) call() (call, reading) {
 	return call{name: name, arguments: arguments.text(), body: p.text[from:p.i]}, reading{verdict: whole}
 }
 
-// comma moves behind a comma, or to the closing byte.
-func (p *python) comma(closing byte) verdict {
-	p.i = p.space(p.i)
-	switch {
-	case p.i == len(p.text):
-		return more
-	case p.text[p.i] == ',':
-		p.i = p.space(p.i + 1)
-		return whole
-	case p.text[p.i] == closing:
-		return whole
-	}
-	return notCall
-}
-
 // words are the names of values in Python and in JSON.
 var words = []struct{ python, json string }{
 	{"True", "true"}, {"False", "false"}, {"None", "null"}, {"true", "true"}, {"false", "false"}, {"null", "null"},
@@ -106,17 +84,13 @@ func (p *python) literalValue() (string, verdict) {
 	if p.i == len(p.text) {
 		return "", more
 	}
-	if p.depth++; p.depth > maxDepth {
-		return "", broken
-	}
-	defer func() { p.depth-- }()
 	switch c := p.text[p.i]; {
 	case c == '"' || c == '\'':
 		return p.str(c)
 	case c == '[' || c == '(':
-		return p.list(map[byte]byte{'[': ']', '(': ')'}[c])
+		return p.nested(func() (string, verdict) { return p.list(map[byte]byte{'[': ']', '(': ')'}[c], p.literalValue) })
 	case c == '{':
-		return p.dict()
+		return p.nested(func() (string, verdict) { return p.object(p.key, p.literalValue) })
 	case c == '-' || c == '+' || c == '.' || c >= '0' && c <= '9':
 		return p.number()
 	}
@@ -153,73 +127,17 @@ func (p *python) number() (string, verdict) {
 	return strconv.FormatFloat(f, 'g', -1, 64), whole
 }
 
-// list reads a list or a tuple. A comma may follow the last element.
-func (p *python) list(closing byte) (string, verdict) {
-	var b strings.Builder
-	b.WriteByte('[')
-	p.i = p.space(p.i + 1)
-	for n := 0; ; n++ {
-		if p.i == len(p.text) {
-			return "", more
-		}
-		if p.text[p.i] == closing {
-			p.i++
-			b.WriteByte(']')
-			return b.String(), whole
-		}
-		if n > 0 {
-			b.WriteString(", ")
-		}
-		value, v := p.literalValue()
-		if v == whole {
-			b.WriteString(value)
-			v = p.comma(closing)
-		}
-		if v != whole {
-			return "", v
-		}
+// key reads the key of a dictionary and its colon. It must be a string, as that of a
+// JSON object is.
+func (p *python) key() (string, verdict) {
+	if c := p.text[p.i]; c != '"' && c != '\'' {
+		return "", broken
 	}
-}
-
-// dict reads a dictionary. Its keys must be strings, as those of a JSON object
-// are, and each of them must occur once.
-func (p *python) dict() (string, verdict) {
-	var o object
-	p.i = p.space(p.i + 1)
-	for {
-		if p.i == len(p.text) {
-			return "", more
-		}
-		if p.text[p.i] == '}' {
-			p.i++
-			return o.text(), whole
-		}
-		if c := p.text[p.i]; c != '"' && c != '\'' {
-			return "", broken
-		}
-		key, v := p.str(p.text[p.i])
-		if v != whole {
-			return "", v
-		}
-		if p.i = p.space(p.i); p.i == len(p.text) {
-			return "", more
-		}
-		if p.text[p.i] != ':' {
-			return "", broken
-		}
-		p.i = p.space(p.i + 1)
-		value, v := p.literalValue()
-		if v != whole {
-			return "", v
-		}
-		doc, err := rawjson.Parse(key, anySize)
-		if err != nil || !o.add(doc.Root().Str(), value) {
-			return "", broken
-		}
-		if v := p.comma('}'); v != whole {
-			return "", v
-		}
+	text, v := p.str(p.text[p.i])
+	if v != whole {
+		return "", v
 	}
+	return p.named(text, p.space(p.i))
 }
 
 // str reads a string, and returns it as JSON. Three quotation marks in a row begin
