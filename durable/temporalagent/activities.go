@@ -1,0 +1,152 @@
+package temporalagent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/argsvalidate"
+)
+
+// model makes one model step.
+func (p *Plugin) model(ctx context.Context, in stepInput) (stepOutput, error) {
+	return p.step(ctx, in, func(ctx context.Context, e agentloop.Effects, s *agentloop.State) (agentloop.Step, error) {
+		p.stream(ctx, s)
+		return e.Ask(s)
+	})
+}
+
+// check validates the calls that were decided on.
+func (p *Plugin) check(ctx context.Context, in stepInput) (stepOutput, error) {
+	return p.step(ctx, in, func(_ context.Context, e agentloop.Effects, s *agentloop.State) (agentloop.Step, error) {
+		return agentloop.Step{}, e.Await(s)
+	})
+}
+
+// step is an activity that changes a State. An error of it is retried: that of a
+// worker that stops, of the blob store, and of a rule that could not decide on a
+// decision. Every other error is data.
+func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context, agentloop.Effects, *agentloop.State) (agentloop.Step, error)) (stepOutput, error) {
+	ctx, end := p.begin(ctx)
+	defer end()
+	a := p.o.Agents[in.Agent]
+	if a == nil {
+		return stepOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
+	}
+	s, err := p.blobs.open(ctx, in.conversation)
+	if err != nil {
+		return stepOutput{}, err
+	}
+	was := extentOf(s)
+	step, err := do(ctx, a.Effects(ctx), s)
+	if stopped(ctx) || errors.Is(err, argsvalidate.ErrRule) {
+		return stepOutput{}, fmt.Errorf("temporalagent: %w", errors.Join(err, ctx.Err()))
+	}
+	out, bad := p.blobs.difference(context.WithoutCancel(ctx), in.conversation, was, s)
+	if bad != nil {
+		return stepOutput{}, bad
+	}
+	out.Last = step.Last
+	switch {
+	case err == nil:
+	case errors.Is(context.Cause(ctx), errOvertime):
+		out.Error = failureOf(fmt.Errorf("%w: %w: %w", ErrLost, errOvertime, err))
+	case ctx.Err() != nil:
+		out.Canceled = true
+	default:
+		out.Error = failureOf(err)
+	}
+	if len(out.State) > maxValue {
+		return stepOutput{Error: failureOf(tooLarge(fmt.Sprintf("the answer of the model in turn %d", len(s.Steps)), len(out.State)))}, nil
+	}
+	return out, nil
+}
+
+// tool runs one call.
+func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
+	ctx, end := p.begin(ctx)
+	defer end()
+	a := p.o.Agents[in.Agent]
+	if a == nil {
+		return toolOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
+	}
+	call := in.Call
+	var err error
+	if call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); err != nil {
+		return toolOutput{}, err
+	}
+	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure}
+	var out toolOutput
+	ended := false
+	err = a.Effects(ctx).Tools([]agentloop.CallInfo{info}, func(_ int, r agentloop.Result, err error) {
+		ended = true
+		out = toolOutput{Text: r.Text, IsError: r.IsError, Suspended: err != nil}
+	})
+	switch {
+	case ended: // just in time, if the context has ended
+	case stopped(ctx):
+		return toolOutput{}, fmt.Errorf("temporalagent: %w", err)
+	case errors.Is(context.Cause(ctx), errOvertime):
+		return toolOutput{Text: "The tool was not done in time.", IsError: true}, nil
+	case ctx.Err() != nil:
+		return toolOutput{Canceled: true}, nil
+	case err != nil:
+		return toolOutput{Error: failureOf(err)}, nil
+	}
+	size := len(out.Text)
+	if out.Text, err = p.blobs.packString(context.WithoutCancel(ctx), out.Text); err != nil {
+		// The tool must not run again because of the store.
+		return toolOutput{Error: failureOf(fmt.Errorf("the result of tool %s, %d bytes: %w", call.Name, size, err))}, nil
+	}
+	if len(out.Text) > maxValue {
+		return toolOutput{Error: failureOf(tooLarge("the result of tool "+call.Name, size))}, nil
+	}
+	return out, nil
+}
+
+// errOvertime is the cause of a context that ended because of StartToCloseTimeout.
+var errOvertime = errors.New("temporalagent: StartToCloseTimeout has passed")
+
+// begin gives signs of life until end is called, from entry to exit of an
+// activity: set-up inside of it may take long too. The context ends a little
+// before StartToCloseTimeout, so that the worker says how the activity ended, and
+// the server does not take it for lost.
+func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
+	info := activity.GetInfo(ctx)
+	cancel := context.CancelFunc(func() {})
+	if left := time.Until(info.Deadline); !info.Deadline.IsZero() {
+		ctx, cancel = context.WithDeadlineCause(ctx, info.Deadline.Add(-min(left/10, 5*time.Second)), errOvertime)
+	}
+	if info.IsLocalActivity {
+		return ctx, cancel
+	}
+	done := make(chan struct{})
+	go func() {
+		beat := time.NewTicker(p.o.Heartbeat)
+		defer beat.Stop()
+		for {
+			activity.RecordHeartbeat(ctx)
+			select {
+			case <-beat.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return ctx, func() { close(done); cancel() }
+}
+
+// stopped reports whether the context of an activity has ended because its worker
+// stops. Then another worker makes the step.
+func stopped(ctx context.Context) bool {
+	select {
+	case <-activity.GetWorkerStopChannel(ctx):
+		return ctx.Err() != nil
+	default:
+		return false
+	}
+}

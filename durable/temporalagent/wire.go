@@ -1,0 +1,213 @@
+package temporalagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// What is in this file is stored in the histories of running agents: members are
+// only ever added.
+
+// conversation is a State whose beginning may be in the blob store.
+type conversation struct {
+	Before before          `json:"before,omitzero"`
+	State  json.RawMessage `json:"state"` // of agentloop; long strings are references
+}
+
+// before is the part of a State that is in the blob store: a chain of segments.
+type before struct {
+	Key      string `json:"key,omitzero"` // of the last segment
+	Messages int    `json:"messages,omitzero"`
+	Steps    int    `json:"steps,omitzero"`
+	Results  int    `json:"results,omitzero"`
+}
+
+// segment is a part of a State in the blob store.
+type segment struct {
+	Prev  string          `json:"prev,omitzero"`
+	State json.RawMessage `json:"state"`
+}
+
+// startInput is what the workflow gets.
+type startInput struct {
+	Agent string `json:"agent"`
+	conversation
+}
+
+// stepInput is what the activities that change a State get.
+type stepInput struct {
+	Agent string `json:"agent"`
+	conversation
+}
+
+// stepOutput is what they return: how the State has changed.
+type stepOutput struct {
+	Before   *before         `json:"before,omitzero"` // if it has changed
+	Keep     int             `json:"keep,omitzero"`   // how many of the messages that the input had stay
+	State    json.RawMessage `json:"state,omitzero"`  // the further messages, steps and results, and all else; nil: nothing has changed
+	Last     bool            `json:"last,omitzero"`
+	Canceled bool            `json:"canceled,omitzero"`
+	Error    *failure        `json:"error,omitzero"`
+}
+
+// toolInput and toolOutput are those of a tool call.
+type toolInput struct {
+	Agent string              `json:"agent"`
+	Call  middleware.ToolCall `json:"call"`
+	Key   string              `json:"key"`
+	Marks marks               `json:"marks,omitzero"`
+}
+
+type marks struct {
+	Serial     bool `json:"serial,omitzero"`
+	AtMostOnce bool `json:"at_most_once,omitzero"`
+	Pure       bool `json:"pure,omitzero"`
+}
+
+type toolOutput struct {
+	Text      string   `json:"text,omitzero"`
+	IsError   bool     `json:"is_error,omitzero"`
+	Suspended bool     `json:"suspended,omitzero"` // Text is the reason
+	Canceled  bool     `json:"canceled,omitzero"`
+	Error     *failure `json:"error,omitzero"` // it ends the run
+}
+
+// open returns the whole State.
+func (b *blobs) open(ctx context.Context, c conversation) (*agentloop.State, error) {
+	var parts []*agentloop.State
+	read := func(doc []byte) error {
+		doc, err := b.unpack(ctx, doc)
+		if err != nil {
+			return err
+		}
+		s := new(agentloop.State)
+		parts = append(parts, s)
+		return json.Unmarshal(doc, s)
+	}
+	if err := read(c.State); err != nil {
+		return nil, err
+	}
+	for key := c.Before.Key; key != ""; {
+		doc, err := b.get(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		var seg segment
+		if err := json.Unmarshal(doc, &seg); err != nil {
+			return nil, fmt.Errorf("temporalagent: blob %s: %w", key, err)
+		}
+		if err := read(seg.State); err != nil {
+			return nil, err
+		}
+		key = seg.Prev
+	}
+	s := parts[0]
+	var messages []middleware.Message
+	var steps []agentloop.StepRecord
+	var results []agentloop.ToolResult
+	for _, part := range slices.Backward(parts) {
+		messages = append(messages, part.Messages...)
+		steps = append(steps, part.Steps...)
+		results = append(results, part.Results...)
+	}
+	s.Messages, s.Steps, s.Results = messages, steps, results
+	return s, nil
+}
+
+// extent is how much there is of a State.
+type extent struct {
+	messages []middleware.Message
+	steps    int
+	results  int
+}
+
+func extentOf(s *agentloop.State) extent {
+	return extent{slices.Clone(s.Messages), len(s.Steps), len(s.Results)}
+}
+
+// difference returns how s differs from what in was. A long input becomes a
+// segment, if there is a store.
+func (b *blobs) difference(ctx context.Context, in conversation, was extent, s *agentloop.State) (stepOutput, error) {
+	same := 0
+	for same < len(was.messages) && same < len(s.Messages) && reflect.DeepEqual(was.messages[same], s.Messages[same]) {
+		same++
+	}
+	var out stepOutput
+	since := was
+	switch {
+	case same < in.Before.Messages: // a message in the store has changed
+		out.Before, since, same = &before{}, extent{}, 0
+	case b.store != nil && same == len(was.messages) && same < len(s.Messages) && len(in.State) > blobSize:
+		doc, err := json.Marshal(segment{Prev: in.Before.Key, State: in.State})
+		if err != nil {
+			return out, err
+		}
+		key, err := b.put(ctx, doc)
+		if err != nil {
+			return out, err
+		}
+		out.Before = &before{Key: key, Messages: same, Steps: was.steps, Results: was.results}
+	default:
+		out.Keep = same - in.Before.Messages
+	}
+	more := *s
+	more.Messages, more.Steps, more.Results = s.Messages[same:], s.Steps[since.steps:], s.Results[since.results:]
+	doc, err := json.Marshal(more)
+	if err != nil {
+		return out, err
+	}
+	out.State, err = b.pack(ctx, doc)
+	return out, err
+}
+
+// replica is the State in the workflow, which holds only the end of the
+// conversation. Its Steps are complete, because their number is part of each
+// idempotency key, but empty where they are in the blob store.
+type replica struct {
+	before before
+	*agentloop.State
+}
+
+func newReplica(c conversation) (*replica, error) {
+	r := &replica{before: c.Before, State: new(agentloop.State)}
+	if err := json.Unmarshal(c.State, r.State); err != nil {
+		return nil, err
+	}
+	r.Steps = append(make([]agentloop.StepRecord, c.Before.Steps), r.Steps...)
+	return r, nil
+}
+
+// conversation returns the stored form.
+func (r *replica) conversation() (conversation, error) {
+	s := *r.State
+	s.Steps = s.Steps[r.before.Steps:]
+	doc, err := json.Marshal(s)
+	return conversation{r.before, doc}, err
+}
+
+// apply takes the changes that an activity made.
+func (r *replica) apply(out stepOutput) error {
+	if out.State == nil {
+		return nil
+	}
+	var next agentloop.State
+	if err := json.Unmarshal(out.State, &next); err != nil {
+		return err
+	}
+	if out.Before != nil {
+		r.before = *out.Before
+		next.Steps = append(make([]agentloop.StepRecord, r.before.Steps), next.Steps...)
+	} else {
+		next.Messages = append(slices.Clip(r.Messages[:out.Keep]), next.Messages...)
+		next.Steps = append(r.Steps, next.Steps...)
+		next.Results = append(r.Results, next.Results...)
+	}
+	*r.State = next
+	return nil
+}

@@ -1,0 +1,247 @@
+package temporalagent
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// InOptions configure RunIn.
+type InOptions struct {
+	// Agent is the name of the agent, in WorkerOptions.Agents of the workers.
+	Agent string
+	// Key tells several runs in one workflow apart. It is part of their idempotency
+	// keys, and of the names of their updates and queries: see Options.Key.
+	Key string
+	// HeartbeatTimeout, ModelActivity and ToolActivity are as in WorkerOptions.
+	HeartbeatTimeout time.Duration
+	ModelActivity    workflow.ActivityOptions
+	ToolActivity     map[string]workflow.ActivityOptions
+}
+
+// Result is the end of a run, as a workflow returns it. Its JSON form is opaque.
+type Result struct{ c conversation }
+
+// MarshalJSON writes the stored form.
+func (r Result) MarshalJSON() ([]byte, error) { return json.Marshal(r.c) }
+
+// UnmarshalJSON reads it.
+func (r *Result) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &r.c) }
+
+// RunIn runs an agent inside a workflow of the user's own, on a worker with the
+// plugin. The Result is never nil, and complete also if there is an error: that of
+// the run, for errors.Is with the errors of package agentloop, or that of a
+// cancellation. The caller may return both.
+//
+// A Result holds references to long contents. Result.State reads them, in an
+// activity or a client.
+func RunIn(ctx workflow.Context, o InOptions, msgs ...middleware.Message) (*Result, error) {
+	s := &agentloop.State{Messages: msgs}
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return &Result{}, err
+	}
+	return runIn(ctx, o, conversation{State: doc})
+}
+
+func runIn(ctx workflow.Context, o InOptions, c conversation) (*Result, error) {
+	r, err := newReplica(c)
+	if err != nil {
+		return &Result{c}, err
+	}
+	if r.RunID == "" {
+		info := workflow.GetInfo(ctx)
+		r.RunID = info.WorkflowExecution.ID + "/" + info.FirstRunID
+		if o.Key != "" {
+			r.RunID += "/" + o.Key
+		}
+	}
+	l := &loop{ctx: ctx, o: o, r: r}
+	if err = l.handle(); err == nil {
+		err = l.run()
+	}
+	end, bad := r.conversation()
+	if bad != nil {
+		return &Result{c}, errors.Join(err, bad)
+	}
+	return &Result{end}, err
+}
+
+// run drives the run until it ends and no update is left. Messages that arrive
+// with the answer continue the conversation.
+func (l *loop) run() error {
+	for {
+		if err := agentloop.Drive(l.r.State, l); err != nil {
+			return err
+		}
+		if err := workflow.Await(l.ctx, func() bool { return workflow.AllHandlersFinished(l.ctx) }); err != nil {
+			return err
+		}
+		if len(l.inbox) == 0 {
+			return nil
+		}
+		l.receive()
+	}
+}
+
+// workflow is the workflow of a run of its own.
+func (p *Plugin) workflow(ctx workflow.Context, in startInput) (*Result, error) {
+	o := InOptions{Agent: in.Agent, HeartbeatTimeout: p.o.HeartbeatTimeout, ModelActivity: p.o.ModelActivity, ToolActivity: p.o.ToolActivity}
+	result, err := runIn(ctx, o, in.conversation)
+	switch {
+	case err == nil:
+		return result, nil
+	case temporal.IsCanceledError(err):
+		return nil, temporal.NewCanceledError(result)
+	}
+	return nil, final(err, result)
+}
+
+// loop are the effects of a run in a workflow.
+type loop struct {
+	ctx   workflow.Context
+	o     InOptions
+	r     *replica
+	queue []*decision          // that were not applied yet
+	inbox []middleware.Message // that are not in the conversation yet
+}
+
+// Ask makes a model step in an activity.
+func (l *loop) Ask(*agentloop.State) (agentloop.Step, error) {
+	l.receive()
+	out, err := l.step(modelActivity, l.o.ModelActivity)
+	return agentloop.Step{Last: out.Last}, err
+}
+
+// step runs an activity that changes the State, and applies the changes.
+func (l *loop) step(name string, own workflow.ActivityOptions) (stepOutput, error) {
+	var out stepOutput
+	c, err := l.r.conversation()
+	if err != nil {
+		return out, err
+	}
+	if len(c.State) > maxValue {
+		return out, tooLarge("the conversation", len(c.State))
+	}
+	ctx := workflow.WithActivityOptions(l.ctx, l.options(own))
+	if err := workflow.ExecuteActivity(ctx, name, stepInput{l.o.Agent, c}).Get(ctx, &out); err != nil {
+		return out, lost(err)
+	}
+	if err := l.r.apply(out); err != nil {
+		return out, err
+	}
+	switch {
+	case out.Canceled:
+		return out, temporal.NewCanceledError()
+	case out.Error != nil:
+		return out, out.Error
+	}
+	return out, nil
+}
+
+// lost is the error of an activity that was given up. Cancellation stays what it is.
+func lost(err error) error {
+	if temporal.IsCanceledError(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrLost, err)
+}
+
+// Tools runs the calls in activities. All of them are started at once, except
+// that a serial call waits for those before it, and those behind it wait.
+func (l *loop) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result, error)) error {
+	var errs []error
+	for from := 0; from < len(calls) && len(errs) == 0; {
+		to := from + 1
+		for !calls[from].Serial && to < len(calls) && !calls[to].Serial {
+			to++
+		}
+		pending := make([]workflow.Future, to-from)
+		for i := range pending {
+			pending[i] = l.start(calls[from+i])
+		}
+		for i, f := range pending {
+			if err := l.end(f, calls[from+i], func(r agentloop.Result, err error) { done(from+i, r, err) }); err != nil {
+				errs = append(errs, err)
+			}
+		}
+		from = to
+	}
+	return errors.Join(errs...)
+}
+
+// start starts the activity of a call.
+func (l *loop) start(c agentloop.CallInfo) workflow.Future {
+	in := toolInput{l.o.Agent, c.Call, c.Key, marks{c.Serial, c.AtMostOnce, c.Pure}}
+	in.Call.Native = nil // the tool does not get it, and it may be long
+	if c.Pure && !c.AtMostOnce {
+		ctx := workflow.WithLocalActivityOptions(l.ctx, workflow.LocalActivityOptions{
+			StartToCloseTimeout: pureTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: maxLost}})
+		return workflow.ExecuteLocalActivity(ctx, toolActivity, in)
+	}
+	o := l.options(l.o.ToolActivity[c.Call.Name])
+	o.Summary = c.Call.Name
+	if c.AtMostOnce {
+		retries := *o.RetryPolicy
+		retries.MaximumAttempts = 1
+		o.RetryPolicy = &retries
+	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(l.ctx, o), toolActivity, in)
+}
+
+// end waits for a call and reports its result. It reports nothing for a call
+// whose outcome is not known.
+func (l *loop) end(f workflow.Future, c agentloop.CallInfo, done func(agentloop.Result, error)) error {
+	var out toolOutput
+	err := f.Get(l.ctx, &out)
+	switch {
+	case err != nil && temporal.IsCanceledError(err):
+		return err
+	case err != nil && c.AtMostOnce:
+		return nil
+	case err != nil:
+		done(agentloop.Result{Text: "The tool did not end: its worker was lost each time.", IsError: true}, nil)
+		return nil
+	case out.Error != nil:
+		return out.Error
+	case out.Canceled:
+		return temporal.NewCanceledError()
+	case out.Suspended:
+		done(agentloop.Result{}, agentloop.Suspend(out.Text))
+		return nil
+	}
+	done(agentloop.Result{Text: out.Text, IsError: out.IsError}, nil)
+	return nil
+}
+
+const (
+	stepTimeout = time.Hour        // of an activity; heartbeats find a lost worker long before
+	pureTimeout = 10 * time.Second // of a tool that runs in the workflow's task
+	maxLost     = 20               // attempts of a step whose workers are lost
+)
+
+// options are the user's, with defaults for what they do not say. Only lost
+// workers are retried: every other error is in the output of the activity.
+func (l *loop) options(o workflow.ActivityOptions) workflow.ActivityOptions {
+	if o.StartToCloseTimeout == 0 && o.ScheduleToCloseTimeout == 0 {
+		o.StartToCloseTimeout = stepTimeout
+	}
+	if o.HeartbeatTimeout == 0 {
+		o.HeartbeatTimeout = l.o.HeartbeatTimeout
+	}
+	if o.HeartbeatTimeout == 0 {
+		o.HeartbeatTimeout = defaultHeartbeatTimeout
+	}
+	if o.RetryPolicy == nil {
+		o.RetryPolicy = &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second, MaximumAttempts: maxLost}
+	}
+	o.WaitForCancellation = true
+	return o
+}
