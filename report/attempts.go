@@ -18,7 +18,7 @@ func (j *Checker) Attempts(ctx context.Context, r middleware.Report, tools []mid
 	for i, a := range r.Attempts {
 		out[i] = Attempt{
 			Model: a.Model, Text: a.Message.Text(), FinishReason: a.FinishReason, Usage: a.Usage,
-			Start: a.Start, Duration: a.Duration, Replies: replies(a.Replies),
+			Start: a.Start, Duration: a.Duration, Replies: Replies(a.Replies),
 			Calls: make([]Call, len(a.Message.ToolCalls)),
 		}
 		if a.Err != nil {
@@ -54,14 +54,17 @@ func (j *Checker) ran(ctx context.Context, tools []middleware.Tool, n int, c mid
 	return call
 }
 
-// replies converts the messages that a model got.
-func replies(ms []middleware.Message) []Reply {
+// Replies converts the messages that a model got about an attempt.
+func Replies(ms []middleware.Message) []Reply {
 	out := make([]Reply, len(ms))
 	for i, m := range ms {
 		out[i] = Reply{Role: m.Role, CallID: m.ToolCallID, Tool: m.ToolName, Text: m.Text()}
 	}
 	return out
 }
+
+// maxJoined is how many attempts of a log one step may have.
+const maxJoined = 64
 
 // Join adds the attempts of next to s and reports true, if both are recorded
 // attempts of one step: lines that `toolmend serve --record` wrote. Their ids
@@ -71,7 +74,7 @@ func (s *Step) Join(next *Step) bool {
 		return false
 	}
 	last, first := s.Attempts[len(s.Attempts)-1].N, next.Attempts[0].N
-	if last == 0 || first <= last || stem(s.ID) == "" || stem(s.ID) != stem(next.ID) {
+	if last == 0 || first <= last || len(s.Attempts) >= maxJoined || stem(s.ID) == "" || stem(s.ID) != stem(next.ID) {
 		return false
 	}
 	if next.Final >= 0 {

@@ -24,10 +24,10 @@ type CallView struct {
 // maxValue is how many bytes of a value in a list of changes are shown.
 const maxValue = 200
 
-// View returns what is shown of a call. tool is its declaration; the zero Tool
-// if there is none. hide leaves out the values that the model wrote.
-func View(tool middleware.Tool, c *Call, hide bool) CallView {
-	return viewOf(c, Describe(tool, c), hide)
+// View returns what is shown of a call of s. hide leaves out the values that the
+// model wrote.
+func (s *Step) View(c *Call, hide bool) CallView {
+	return viewOf(c, s.Describe(c), hide)
 }
 
 // viewOf is View with the faults of the call.

@@ -14,6 +14,53 @@ type RowsView struct {
 	More          int    // rows left out
 }
 
+// columns are the columns of a table of counts. Those that are 0 everywhere are left
+// out, but for the first ones.
+var columns = []struct {
+	name   string
+	always bool
+	value  func(c Counts) int
+	share  func(c Counts) (part, whole int)
+}{
+	{"Calls", true, func(c Counts) int { return c.Calls }, nil},
+	{"Valid at first try", true, nil, func(c Counts) (int, int) { return c.FirstValid, c.First }},
+	{"Not valid as sent", true, Counts.Bad, nil},
+	{"Share", true, nil, func(c Counts) (int, int) { return c.Bad(), c.Checked() }},
+	{"Invalid", false, func(c Counts) int { return c.Invalid }, nil},
+	{"Not JSON", false, func(c Counts) int { return c.Unparseable }, nil},
+	{"Unknown tool", false, func(c Counts) int { return c.Unknown }, nil},
+	{"Truncated", false, func(c Counts) int { return c.Truncated }, nil},
+	{"Repaired", true, func(c Counts) int { return c.Repaired }, nil},
+	{"Re-asked", false, func(c Counts) int { return c.Reasked }, nil},
+	{"Not valid in the end", true, func(c Counts) int { return c.Final }, nil},
+	{"Not validated", false, func(c Counts) int { return c.Unchecked }, nil},
+}
+
+// Columns returns the names of the columns with figures.
+func (v RowsView) Columns() []string {
+	var names []string
+	for _, c := range columns {
+		if c.always || c.value(v.Total) > 0 {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Cells returns the figures of a row, one for each of Columns.
+func (v RowsView) Cells(row Counts) []string {
+	var cells []string
+	for _, c := range columns {
+		switch {
+		case c.share != nil:
+			cells = append(cells, share(c.share(row)))
+		case c.always || c.value(v.Total) > 0:
+			cells = append(cells, dot(c.value(row)))
+		}
+	}
+	return cells
+}
+
 // PlacesView is what the template "places" shows.
 type PlacesView struct {
 	Caption string

@@ -12,6 +12,7 @@ type Counts struct {
 	Unknown     int `json:"unknown"`     // calls of an unknown tool
 	Truncated   int `json:"truncated"`
 	Unchecked   int `json:"unchecked"` // no usable schema; not part of the rates
+	Unusable    int `json:"unusable"`  // the part of Unchecked whose schema cannot be used
 
 	// Changes.
 	Stripped int `json:"stripped"` // empty values were removed
@@ -51,6 +52,9 @@ func (c *Counts) add(call *Call, first, reasked bool) {
 		c.Truncated++
 	case NoSchema, BadSchema:
 		c.Unchecked++
+		if call.AsSent == BadSchema {
+			c.Unusable++
+		}
 	}
 	stripped, mended := changed(call.Changes)
 	if stripped {

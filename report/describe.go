@@ -2,6 +2,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -15,7 +16,7 @@ import (
 type Fault struct {
 	Code     string `json:"code"`
 	Pointer  string `json:"pointer"`           // into the arguments; "" means all of them
-	Expected string `json:"expected,omitzero"` // the types that the schema accepts there, such as "integer or null"; "" if it does not say
+	Expected string `json:"expected,omitzero"` // the types that the schema accepts there, such as "integer or null", or the tools that there are; "" if it does not say
 	Received string `json:"received,omitzero"` // the type of the value, or "nothing"; "" if the arguments are not JSON
 	Message  string `json:"message,omitzero"`  // for a person; it may quote a value
 	Schema   string `json:"schema,omitzero"`   // the part of the tool's schema that applies there, cut after maxFragment bytes
@@ -47,19 +48,19 @@ func newDescriber() *describer {
 	})}
 }
 
-// Describe returns the faults of the call as sent: its issues, each with what the
-// tool's schema expects at its place and which type was received. It returns at most
-// 20.
-func Describe(tool middleware.Tool, c *Call) []Fault { return newDescriber().faults(tool, c) }
+// Describe returns the faults of a call of s as sent: its issues, each with what the
+// tool's schema expects at its place and which type was received. Of an unknown tool
+// it is which tools there are. It returns at most 20.
+func (s *Step) Describe(c *Call) []Fault { return newDescriber().faults(s, c) }
 
 // faults returns the first faults of a call.
-func (d *describer) faults(tool middleware.Tool, c *Call) []Fault {
+func (d *describer) faults(s *Step, c *Call) []Fault {
 	issues := c.Issues[:min(len(c.Issues), maxFaults)]
 	if len(issues) == 0 {
 		return nil
 	}
 	var v *view.View
-	if len(tool.Parameters) > 0 {
+	if tool := s.Tool(c); len(tool.Parameters) > 0 {
 		v = d.views.Get(tool.Parameters)
 	}
 	var root rawjson.Value
@@ -68,6 +69,13 @@ func (d *describer) faults(tool middleware.Tool, c *Call) []Fault {
 	}
 	out := make([]Fault, len(issues))
 	for i, issue := range issues {
+		if issue.Code == string(UnknownTool) || issue.Code == string(Truncated) {
+			out[i] = Fault{Code: issue.Code, Message: cut(issue.Message, maxMessage)}
+			if issue.Code == string(UnknownTool) {
+				out[i].Expected = offered(s.Tools)
+			}
+			continue
+		}
 		out[i] = describe(v, root, issue)
 	}
 	return out
@@ -82,11 +90,28 @@ func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
 			f.Received = got.Kind().String()
 		}
 	}
-	if node := v.At(issue.Pointer); node != nil {
+	if node := v.At(issue.Pointer); node != nil && root.Exists() {
 		f.Expected = words(node.Wants())
 		f.Schema = cut(compact(node.Text()), maxFragment)
 	}
 	return f
+}
+
+// maxOffered is how many tools are named where another one was called.
+const maxOffered = 8
+
+// offered names the tools that a model may call.
+func offered(tools []middleware.Tool) string {
+	var names []string
+	for _, t := range tools {
+		if t.Kind != middleware.KindHosted {
+			names = append(names, cut(t.Name, 64))
+		}
+	}
+	if more := len(names) - maxOffered; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxOffered], ", "), more)
+	}
+	return strings.Join(names, ", ")
 }
 
 // words names types: "integer or null". It returns "" for all types.

@@ -61,6 +61,7 @@ type Figures struct {
 	since    time.Time
 	until    time.Time
 	steps    int
+	turns    int
 	errors   map[string]int
 	retries  Retries
 	total    Counts
@@ -114,6 +115,7 @@ func (f *Figures) Add(s *Step) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.steps++
+	f.turns += len(s.Attempts)
 	if !s.Time.IsZero() {
 		if f.since.IsZero() || s.Time.Before(f.since) {
 			f.since = s.Time
@@ -199,14 +201,19 @@ func (f *Figures) note(s *Step, tool string, c *Call) {
 // fault counts the faults of a call that is not valid as sent, and keeps it as a
 // finding and as an example where there is room.
 func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
-	declared := s.Tool(c)
-	faults := f.describe.faults(declared, c)
+	faults := f.describe.faults(s, c)
 	failed := map[string]bool{}
 	for _, issue := range c.FinalIssues {
 		failed[issue.Code+" "+issue.Pointer] = true
 	}
+	var seen []faultKey // a call counts once in a row
 	for n, fault := range faults {
-		row := f.faults.at(faultKey{tool, model, place(fault.Pointer), fault.Code, fault.Received}, faultKey{tool: Others})
+		key := faultKey{tool, model, place(fault.Pointer), fault.Code, fault.Received}
+		if slices.Contains(seen, key) {
+			continue
+		}
+		seen = append(seen, key)
+		row := f.faults.at(key, faultKey{tool: Others})
 		row.Sent++
 		if failed[c.Issues[n].Code+" "+c.Issues[n].Pointer] {
 			row.Final++

@@ -73,7 +73,7 @@ func (s *Summary) Line() Line {
 		skipped = map[string]int{}
 	}
 	return Line{
-		Type: "summary", Files: s.Reading.Files, Turns: s.Steps, Calls: s.Total.Calls,
+		Type: "summary", Files: s.Reading.Files, Turns: s.Turns, Calls: s.Total.Calls,
 		Skipped: skipped, Unreadable: s.Reading.Unreadable, AsSent: s.AsSent, Final: s.Final,
 		Stripped: s.Total.Stripped, Mended: s.Total.Mended, Issues: issues, Notes: orEmpty(s.Notes),
 	}

@@ -18,6 +18,7 @@ type Segment struct {
 	Text    string `json:"text"`
 	Changed bool   `json:"changed,omitzero"` // the text was changed by the repairs
 	Fault   int    `json:"fault,omitzero"`   // the text is at the place of that fault, from 1
+	First   bool   `json:"first,omitzero"`   // it is the first piece at that place
 	Omitted int    `json:"omitted,omitzero"` // Text stands for this many bytes that are not shown
 }
 
@@ -156,7 +157,10 @@ func (d *differ) mark(in *[]span, start, end int) {
 func faultSpans(text string, issues []middleware.Issue) []span {
 	doc, err := rawjson.Parse(text, jsonLimits)
 	var broken *rawjson.Error
-	if errors.As(err, &broken) && len(issues) > 0 {
+	if errors.As(err, &broken) {
+		if len(issues) == 0 || verdictOf(middleware.Verdict{Issues: issues}, "") != BadJSON {
+			return nil
+		}
 		at := min(max(broken.Offset, 0), len(text))
 		end := min(at+1, len(text))
 		for end < len(text) && !utf8.RuneStart(text[end]) {
@@ -202,6 +206,7 @@ func segments(text string, spans []span) []Segment {
 	bounds = slices.Compact(bounds)
 	slices.SortStableFunc(spans, func(a, b span) int { return cmp.Compare(a.end-a.start, b.end-b.start) })
 	var out []Segment
+	seen := map[int]bool{}
 	for i := 1; i < len(bounds); i++ {
 		start, end := bounds[i-1], bounds[i]
 		var seg Segment
@@ -215,6 +220,8 @@ func segments(text string, spans []span) []Segment {
 				seg.Fault = s.fault
 			}
 		}
+		seg.First = seg.Fault > 0 && !seen[seg.Fault]
+		seen[seg.Fault] = true
 		out = appendCut(out, text[start:end], seg)
 	}
 	return out
@@ -242,12 +249,13 @@ func appendCut(out []Segment, text string, like Segment) []Segment {
 		tail++
 	}
 	piece(text[:head])
+	like.First = false
 	out = append(out, Segment{Text: fmt.Sprintf("… %d bytes …", tail-head), Omitted: tail - head, Changed: like.Changed, Fault: like.Fault})
 	piece(text[tail:])
 	return out
 }
 
-// Plain returns the text of segments.
+// plain returns the text of segments.
 func plain(segs []Segment) string {
 	var b strings.Builder
 	for _, s := range segs {

@@ -8,6 +8,7 @@ type Layout struct {
 	Title    string    // "" means "Tool calls"
 	Values   bool      // show arguments and messages
 	Sections []Section // further parts, after the tables
+	Final    bool      // the final verdicts decide what fails (JUnit), not those as sent
 }
 
 // Section is a further part of a report: some sentences, and a table if it has

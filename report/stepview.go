@@ -46,7 +46,7 @@ func ViewStep(s *Step, hide bool) StepView {
 			w.Usage = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
 		}
 		for n := range a.Calls {
-			w.Calls = append(w.Calls, View(s.Tool(&a.Calls[n]), &a.Calls[n], hide))
+			w.Calls = append(w.Calls, s.View(&a.Calls[n], hide))
 		}
 		if !hide {
 			w.Text = visible(cut(a.Text, maxText), true)

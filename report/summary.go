@@ -17,6 +17,7 @@ type Summary struct {
 	Since   time.Time      `json:"since,omitzero"`   // the first time of a step
 	Until   time.Time      `json:"until,omitzero"`   // the last time of a step
 	Steps   int            `json:"steps"`
+	Turns   int            `json:"turns"`           // attempts
 	Errors  map[string]int `json:"errors,omitzero"` // steps without an answer, by why
 	Retries Retries        `json:"retries,omitzero"`
 
@@ -69,7 +70,8 @@ type RuleRow struct {
 	Calls int    `json:"calls"`
 }
 
-// FaultRow counts the faults at one place. Pointer has * for the index of an array.
+// FaultRow counts the calls with a fault at one place. Pointer has * for the index of
+// an array; a call with several faults there counts once.
 type FaultRow struct {
 	Tool     string `json:"tool"`
 	Model    string `json:"model,omitzero"`
@@ -135,7 +137,7 @@ func (f *Figures) Summary() Summary {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := Summary{
-		Since: f.since, Until: f.until, Steps: f.steps, Errors: maps.Clone(f.errors), Retries: f.retries,
+		Since: f.since, Until: f.until, Steps: f.steps, Turns: f.turns, Errors: maps.Clone(f.errors), Retries: f.retries,
 		Total: f.total, AsSent: maps.Clone(f.asSent), Final: maps.Clone(f.final), Bad: f.bad, BadEnd: f.badEnd,
 		Notes: slices.Clone(f.notes), Series: f.series.clone(), Findings: slices.Clone(f.findings),
 	}

@@ -23,7 +23,6 @@ var parsed = template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.
 //	replies   []Reply
 //	step      a StepView
 //	rows      a RowsView: a table of counts, by model, tool or both
-//	counts    a Counts: its cells in a row of such a table
 //	bar       a Counts
 //	places    a PlacesView
 //	schemas   a SchemasView
@@ -55,6 +54,7 @@ var funcs = template.FuncMap{
 	"name":    name,
 	"shown":   func(s string) string { return visible(cut(s, maxText), true) },
 	"pointer": shownPointer,
+	"at":      at,
 	"types":   types,
 	"place":   where,
 	"seconds": seconds,
@@ -119,13 +119,27 @@ func shownPointer(p string) string {
 	return visible(p, false)
 }
 
+// at returns the place of a fault for people.
+func at(code, pointer string) string {
+	switch code {
+	case string(UnknownTool):
+		return "the name"
+	case string(Truncated):
+		return "the end"
+	}
+	return shownPointer(pointer)
+}
+
 // types says what was expected and received at a fault.
 func types(f Fault) string {
+	expected := visible(f.Expected, false)
 	switch {
+	case f.Code == string(UnknownTool) && expected != "":
+		return "the tools are " + expected
 	case f.Expected != "" && f.Received != "":
-		return "expected " + f.Expected + ", received " + f.Received
+		return "expected " + expected + ", received " + f.Received
 	case f.Expected != "":
-		return "expected " + f.Expected
+		return "expected " + expected
 	case f.Received != "" && f.Received != "nothing":
 		return "received " + f.Received
 	}

@@ -72,7 +72,8 @@ type check struct {
 	stderr   io.Writer
 	figures  *report.Figures // of all files
 	reading  report.Reading
-	calls    int // counted so far
+	last     report.Step // not counted yet: the next line may be an attempt of the same step
+	calls    int         // read so far
 	rates    turnRates
 	measures measures
 	base     *summaryJSON // nil without -baseline
@@ -192,11 +193,14 @@ func (c *check) take(f found) {
 	}
 	for i := range f.steps {
 		s := &f.steps[i]
-		c.figures.Add(s)
 		c.rates.add(s)
 		c.calls += len(s.Attempts[0].Calls)
 		if c.format == formatJSON {
 			_ = report.WriteJSONCalls(c.out, s) // out keeps the error
+		}
+		if !c.last.Join(s) {
+			c.count()
+			c.last = *s
 		}
 	}
 	c.progress.show(c.calls)
@@ -217,6 +221,13 @@ func (c *check) say(err error) {
 	}
 }
 
+// count counts the last step.
+func (c *check) count() {
+	if len(c.last.Attempts) > 0 {
+		c.figures.Add(&c.last)
+	}
+}
+
 // summary returns the figures at the end of the run, after the last messages.
 func (c *check) summary() report.Summary {
 	if more := c.shown - maxComplaints; more > 0 {
@@ -226,6 +237,7 @@ func (c *check) summary() report.Summary {
 	if c.calls == 0 && c.failed == 0 {
 		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
 	}
+	c.count()
 	sum := c.figures.Summary()
 	sum.Reading = c.reading
 	return sum

@@ -25,7 +25,14 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 			return err
 		}
 	}
+	layout := report.Layout{Values: c.content, Final: c.gateFinal}
 	switch c.format {
+	case formatGitHub:
+		return c.writeGitHub(sum, layout)
+	case formatJUnit:
+		return report.WriteJUnit(c.out, sum, layout)
+	case formatSARIF:
+		return report.WriteSARIF(c.out, sum, layout)
 	case formatJSON:
 		return report.WriteJSON(c.out, summaryJSON{
 			Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName,
@@ -43,6 +50,31 @@ func (c *check) writeHTML(sum report.Summary) error {
 		return err
 	}
 	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent})
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+// writeGitHub writes annotations to standard output, which GitHub reads, and the
+// summary to the file that GitHub names; elsewhere to standard output too.
+func (c *check) writeGitHub(sum report.Summary, l report.Layout) error {
+	if err := report.WriteAnnotations(c.out, sum, l); err != nil {
+		return err
+	}
+	path := os.Getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return report.WriteMarkdown(c.out, sum, l, report.MaxStepSummary)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	room := report.MaxStepSummary
+	if info, failed := f.Stat(); failed == nil { // earlier commands of the step may have written to it
+		room = max(room-int(min(info.Size(), report.MaxStepSummary)), 0)
+	}
+	err = report.WriteMarkdown(f, sum, l, room)
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

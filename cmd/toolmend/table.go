@@ -19,7 +19,7 @@ const maxName = 44
 // writeTables prints the tables, worst rows first.
 func writeTables(w io.Writer, s report.Summary, published *measured, compared *comparison, o settings) {
 	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
-		plural(s.Steps, "turn"), plural(s.Total.Calls, "call"), plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
+		plural(s.Turns, "turn"), plural(s.Total.Calls, "call"), plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
 	kinds := slices.SortedFunc(maps.Keys(s.Reading.Skipped), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Reading.Skipped[b], s.Reading.Skipped[a]), strings.Compare(a, b))
 	})

@@ -97,10 +97,7 @@ func tools(ts []tool) []middleware.Tool {
 // recorded returns the turn of a recorded line. Its tools stand in the line
 // itself, or in the toolset that tools_ref names.
 func (v line) recorded(sets *Toolsets) ([]Turn, error) {
-	t := Turn{
-		Source: string(v.Source), Model: string(v.Model), ID: string(v.ID),
-		Calls: toolCalls(v.ToolCalls), Finish: middleware.FinishReason(v.Finish),
-	}
+	t := v.turn(nil, v.served())
 	if v.ToolsRef != "" {
 		found, err := sets.find(t.Source, string(v.ToolsRef))
 		if err != nil {
@@ -118,6 +115,14 @@ func (v line) recorded(sets *Toolsets) ([]Turn, error) {
 		}
 	}
 	return []Turn{t}, nil
+}
+
+// turn returns the turn of a recorded line with these tools.
+func (v line) turn(tools []middleware.Tool, served *Served) Turn {
+	return Turn{
+		Source: string(v.Source), Model: string(v.Model), ID: string(v.ID), Tools: tools,
+		Calls: toolCalls(v.ToolCalls), Finish: middleware.FinishReason(v.Finish), Served: served,
+	}
 }
 
 // withoutSchema returns tools with one more, of which only the name is known.

@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -36,6 +37,25 @@ type Turn struct {
 	Tools  []middleware.Tool
 	Calls  []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
 	Finish middleware.FinishReason // "" where it was not recorded, and of a second choice
+	Served *Served                 // nil of a line that no gateway wrote
+}
+
+// Served is what `toolmend serve --record` writes beside the calls of an attempt.
+type Served struct {
+	Time     time.Time // of the start of the exchange
+	Mode     string
+	Client   string
+	Format   string
+	Path     string
+	Attempt  int  // from 1
+	Attempts int  // of the exchange
+	Final    bool // the client got this answer
+	Status   middleware.Status
+	Error    string // a status or a word
+	Duration time.Duration
+	Usage    middleware.Usage
+	Answer   *middleware.Message  // with the record's content, else nil
+	Replies  []middleware.Message // likewise
 }
 
 // Line is one line of a file, not yet understood.
@@ -88,11 +108,43 @@ type line struct {
 	ToolCalls []call `json:"tool_calls"`
 	Finish    text   `json:"finish_reason"`
 	Ref       text   `json:"ref"` // of a toolset
+	// What the gateway adds.
+	Time       text            `json:"time"`
+	Mode       text            `json:"mode"`
+	Client     text            `json:"client"`
+	Format     text            `json:"format"`
+	Attempt    json.RawMessage `json:"attempt"`
+	Attempts   json.RawMessage `json:"attempts"`
+	Final      json.RawMessage `json:"final"`
+	Error      json.RawMessage `json:"error"`
+	DurationMS json.RawMessage `json:"duration_ms"`
+	Usage      json.RawMessage `json:"usage"`
+	Answer     json.RawMessage `json:"answer"`
+	Replies    json.RawMessage `json:"replies"`
 	// An exchange.
 	Path     text `json:"path"` // of the request's URL; "" where it was not recorded
 	Status   text `json:"status"`
 	Request  body `json:"request"`
 	Response body `json:"response"`
+}
+
+// Attempts returns what Turns does, and of a line that `toolmend serve --record` wrote
+// a turn even if it has no call: an answer of text, or an attempt that failed.
+func (l Line) Attempts(sets *Toolsets) ([]Turn, error) {
+	turns, err := l.Turns(sets)
+	var skipped Skipped
+	if !errors.As(err, &skipped) {
+		return turns, err
+	}
+	var v line
+	if json.Unmarshal(l.Text, &v) != nil {
+		return turns, err
+	}
+	served := v.served()
+	if served == nil || v.Tools == nil {
+		return turns, err
+	}
+	return []Turn{v.turn(tools(v.Tools), served)}, nil
 }
 
 // Turns returns the turns of a line: one, or one for each choice of a response
