@@ -36,6 +36,7 @@ usage:
   toolmend env AGENT               show how to point an agent at the gateway
   toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
+  toolmend lint [flags] TOOLS...   check tool definitions
   toolmend version                 show the version
   toolmend help [COMMAND]          show this text, or that of a command
 
@@ -67,6 +68,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
 		return runCheck(ctx, args[1:], stdin, stdout, stderr)
+	case "lint":
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+		defer stop()
+		return runLint(ctx, args[1:], stdin, stdout, stderr)
 	case "version", "-version", "--version":
 		fmt.Fprintln(stdout, version())
 		return exitOK

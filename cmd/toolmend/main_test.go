@@ -102,6 +102,7 @@ func TestGolden(t *testing.T) {
 		"servehelp.txt": {"help", "serve"},
 		"envhelp.txt":   {"env", "-h"},
 		"runhelp.txt":   {"help", "run"},
+		"linthelp.txt":  {"help", "lint"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

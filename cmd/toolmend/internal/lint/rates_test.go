@@ -1,0 +1,140 @@
+package lint
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// TestRecordedRates counts again how often recorded calls got wrong what the warnings
+// are about. The recordings are beside the repository, and are no part of it.
+func TestRecordedRates(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join("..", "..", "..", "..", "..", "shared", "data", "recorded")
+	if _, err := os.Stat(dir); err != nil {
+		t.Skip("no recorded calls beside the repository: ", err)
+	}
+	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
+	require.NoError(t, err)
+	r := &recount{tools: map[string]*tool{}, rules: make([]sums, len(measuredRules))}
+	for _, name := range []string{"bfcl-2024-08", "bfcl-v4-gptoss", "bfcl-v4-websearch", "tau-bench", "http-recordings",
+		"llama-stack-recordings", "livemcpbench", "local-small-models", "toolbench-examples"} {
+		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
+		require.NoError(t, err)
+		defer f.Close()
+		for lines := recorded.NewReader(name, f); ; {
+			l, err := lines.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			turns, err := l.Turns(sets)
+			require.NoError(t, err)
+			for _, turn := range turns {
+				for _, c := range turn.Calls {
+					for _, d := range turn.Tools {
+						if d.Name == c.Name {
+							r.call(d.Name, d.Parameters, c.Arguments)
+							break
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d calls; all values: %+v", r.calls.seen, r.all.tally)
+	for i, m := range measuredRules {
+		got := r.rules[i]
+		t.Logf("%s: refused %d of %d values, at %d of %d places", m.rule, got.refused, got.seen, got.badPlaces(), len(got.places))
+		require.Equal(t, m.recorded, recordedRate{got.seen, got.refused, len(got.places), got.badPlaces()}, m.rule)
+		require.GreaterOrEqual(t, m.recorded.seen, 100, m.rule)
+		require.GreaterOrEqual(t, 50*m.recorded.refused, m.recorded.seen, m.rule)
+		require.GreaterOrEqual(t, m.recorded.badPlaces, 5, m.rule)
+	}
+	require.Equal(t, manyRecorded, r.many, "calls of tools with many properties")
+	t.Logf("calls of tools with many properties: %+v, of others: %+v", r.many, tally{r.calls.seen - r.many.seen, r.calls.refused - r.many.refused})
+}
+
+// recount counts all recorded calls.
+type recount struct {
+	tools       map[string]*tool // by schema
+	calls, many tally
+	all         sums
+	rules       []sums
+}
+
+type sums struct {
+	tally
+	places map[string]bool // whether a value was refused there
+}
+
+func (s *sums) add(place string, refused bool) {
+	s.tally.add(refused)
+	if s.places == nil {
+		s.places = map[string]bool{}
+	}
+	s.places[place] = s.places[place] || refused
+}
+
+func (s *sums) badPlaces() int {
+	n := 0
+	for _, bad := range s.places {
+		if bad {
+			n++
+		}
+	}
+	return n
+}
+
+// call counts one call.
+func (r *recount) call(name string, parameters json.RawMessage, arguments string) {
+	if len(parameters) == 0 {
+		return
+	}
+	d := r.tools[string(parameters)]
+	if d == nil {
+		doc, err := rawjson.Parse(string(parameters), limits)
+		if err != nil {
+			return
+		}
+		d = &tool{name: name, schema: doc.Root()}
+		r.tools[string(parameters)] = d
+	}
+	doc, err := rawjson.Parse(arguments, rawjson.Limits{})
+	s := d.compile()
+	if err != nil || s == nil || doc.Root().Kind() != rawjson.Object || len(doc.Duplicates()) > 0 {
+		return
+	}
+	issues := s.Validate(doc.Root())
+	r.calls.add(len(issues) > 0)
+	if d.schema.Get("properties").Len() >= manyProperties {
+		r.many.add(len(issues) > 0)
+	}
+	type value struct {
+		property rawjson.Value
+		refused  bool
+	}
+	seen := map[int]value{}
+	outcomes(d.schema, doc.Root(), "", issues, 0, func(p rawjson.Value, refused bool) {
+		start, _ := p.Span()
+		seen[start] = value{p, seen[start].refused || refused}
+	})
+	for _, v := range seen {
+		place := name + v.property.Pointer()
+		r.all.add(place, v.refused)
+		required := requires(v.property.Parent().Parent(), v.property.Key())
+		for i, m := range measuredRules {
+			if m.matches(v.property, required) {
+				r.rules[i].add(place, v.refused)
+			}
+		}
+	}
+}

@@ -1,0 +1,189 @@
+package lint
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+)
+
+// limits of one JSON text. Deeper schemas than this cannot be used anyway, and the
+// largest set of tools that was seen has 2 MB.
+var limits = rawjson.Limits{Bytes: 64 << 20, Depth: 512, Number: -1, Exponent: -1}
+
+// set is the tools of one request, or of one file.
+type set struct{ tools []tool }
+
+// tool is one definition of a function.
+type tool struct {
+	place       place // of the definition
+	name        string
+	nameAt      place
+	description rawjson.Value
+	schema      rawjson.Value // absent if there is none, or null
+	schemaAt    place
+	strict      bool
+	written     Provider // whose form the tool has; Neutral if it is nobody's
+	openAPI     bool     // the schema is in Gemini's "parameters"
+
+	compiled *schema.Schema // nil: none, or it cannot be used
+	counts   counts         // of recorded calls
+}
+
+// place is a value with the text that holds it.
+type place struct {
+	value rawjson.Value
+	text  string
+	first int // the line in which text begins
+	base  string
+}
+
+// of returns the place of another value of the same text.
+func (p place) of(v rawjson.Value) place {
+	p.value = v
+	return p
+}
+
+// line returns the line of the value: that of its key, if it is a member.
+func (p place) line() int {
+	start, _ := p.value.Span()
+	if p.value.IsMember() {
+		start, _ = p.value.KeySpan()
+	}
+	return p.first + strings.Count(p.text[:start], "\n")
+}
+
+func (p place) pointer() string { return p.base + p.value.Pointer() }
+
+// read returns the sets in a file: one JSON text, or one on each line. Lines
+// without tools are skipped.
+func read(file string, text []byte) ([]set, error) {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	doc, err := rawjson.Parse(string(text), limits)
+	var broken *rawjson.Error
+	if err == nil {
+		s, ok := setIn(place{value: doc.Root(), text: doc.Text(), first: 1})
+		if !ok {
+			return nil, fmt.Errorf("%s: no tools: neither a list of tools, nor a tool, nor an object with tools in it", file)
+		}
+		return []set{s}, nil
+	}
+	if !errors.As(err, &broken) || broken.Code != rawjson.Trailing {
+		return nil, unreadable(file, 1, text, err)
+	}
+	return readLines(file, text)
+}
+
+// readLines reads one JSON text from each line.
+func readLines(file string, text []byte) ([]set, error) {
+	var sets []set
+	for n, line := range bytes.Split(text, []byte("\n")) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		doc, err := rawjson.Parse(string(line), limits)
+		if err != nil {
+			return sets, unreadable(file, n+1, line, err)
+		}
+		if s, ok := setIn(place{value: doc.Root(), text: doc.Text(), first: n + 1}); ok {
+			sets = append(sets, s)
+		}
+	}
+	if len(sets) == 0 {
+		return nil, fmt.Errorf("%s: no line has tools", file)
+	}
+	return sets, nil
+}
+
+// unreadable returns the error of a text that begins in a line.
+func unreadable(file string, line int, text []byte, err error) error {
+	var broken *rawjson.Error
+	if errors.As(err, &broken) && broken.Offset <= len(text) {
+		line += bytes.Count(text[:broken.Offset], []byte("\n"))
+	}
+	return fmt.Errorf("%s:%d: cannot be read: %w", file, line, err)
+}
+
+// holders are the members that hold tools, or hold a member that does: of a
+// request, of a recorded exchange, and of a result of MCP.
+var holders = []string{"tools", "functions", "functionDeclarations", "function_declarations", "request", "body", "result", "config"}
+
+// setIn returns the tools at a place: a list, one tool, or an object with tools.
+func setIn(p place) (set, bool) {
+	switch p.value.Kind() {
+	case rawjson.Array:
+		var s set
+		for v := range p.value.Each() {
+			s.tools = append(s.tools, definitions(p.of(v))...)
+		}
+		return s, len(s.tools) > 0
+	case rawjson.Object:
+		for _, key := range holders {
+			if v := p.value.Get(key); v.Kind() == rawjson.Array || v.Kind() == rawjson.Object {
+				if s, ok := setIn(p.of(v)); ok {
+					return s, true
+				}
+			}
+		}
+		s := set{definitions(p)}
+		return s, len(s.tools) > 0
+	}
+	return set{}, false
+}
+
+// definitions returns the functions in one element of a list of tools: one, or
+// several in Gemini's form. Tools of another kind are not checked: they have no
+// schema that their user wrote.
+func definitions(p place) []tool {
+	v := p.value
+	if v.Kind() != rawjson.Object {
+		return nil
+	}
+	for _, key := range []string{"functionDeclarations", "function_declarations"} {
+		var all []tool
+		for d := range v.Get(key).Each() {
+			all = append(all, definition(p.of(d), Gemini)...)
+		}
+		if all != nil {
+			return all
+		}
+	}
+	kind := v.Get("type").Str()
+	switch {
+	case v.Get("function").Kind() == rawjson.Object:
+		return definition(p.of(v.Get("function")), OpenAI)
+	case kind == "function":
+		return definition(p, OpenAI)
+	case v.Get("input_schema").Exists() || kind == "custom" && v.Get("name").Exists() && !v.Get("format").Exists() && !v.Get("custom").Exists():
+		return definition(p, Anthropic)
+	case kind != "" && kind != "object":
+		return nil
+	case v.Get("name").Exists() && (v.Get("parameters").Exists() || v.Get("inputSchema").Exists() || v.Get("description").Exists() || v.Len() == 1):
+		return definition(p, Neutral)
+	}
+	return nil
+}
+
+// definition reads one definition.
+func definition(p place, written Provider) []tool {
+	v := p.value
+	if v.Kind() != rawjson.Object {
+		return nil
+	}
+	t := tool{place: p, nameAt: p, name: v.Get("name").Str(), description: v.Get("description"), written: written,
+		strict: v.Get("strict").Raw() == "true"}
+	if name := v.Get("name"); name.Exists() {
+		t.nameAt = p.of(name)
+	}
+	for _, key := range []string{"parameters", "input_schema", "inputSchema", "parametersJsonSchema", "parameters_json_schema"} {
+		if s := v.Get(key); s.Exists() && s.Kind() != rawjson.Null {
+			t.schema, t.schemaAt = s, p.of(s)
+			t.openAPI = written == Gemini && key == "parameters"
+			break
+		}
+	}
+	return []tool{t}
+}

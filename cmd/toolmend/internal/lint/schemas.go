@@ -1,0 +1,105 @@
+package lint
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
+)
+
+// usable checks whether the schema can be used at all, as `toolmend` uses it.
+func (l *linter) usable(t *tool) bool {
+	raw := []byte(t.schema.Raw())
+	s, err := schema.Compile(raw, schema.Options{})
+	if err != nil {
+		l.at(t.schemaAt, "schema-unusable", Error, t.name, "the schema cannot be used, so calls are not validated: %v", err)
+		return false
+	}
+	for _, note := range s.Notes() {
+		l.at(t.schemaAt, "schema-note", Note, t.name, "%s", note)
+	}
+	if strict, err := schema.Compile(withoutDialect(t.schema), schema.Options{Strict: true}); strict == nil && !t.openAPI {
+		for _, p := range l.providersOf(t) {
+			if p == Anthropic {
+				l.at(t.schemaAt, "schema-draft", Error, t.name, "refused by Anthropic: the schema is not valid JSON Schema draft 2020-12: %v", err)
+			}
+		}
+	}
+	return true
+}
+
+// withoutDialect returns a schema without $schema, which is read as 2020-12.
+func withoutDialect(v rawjson.Value) []byte {
+	doc, err := rawjson.Parse(v.Raw(), limits)
+	if err != nil {
+		return []byte(v.Raw())
+	}
+	text, err := rawjson.Apply(doc.Text(), doc.Root().Cut(func(c rawjson.Value) bool { return c.Key() == "$schema" }))
+	if err != nil {
+		return []byte(v.Raw())
+	}
+	return []byte(text)
+}
+
+// inner checks each object of the schema for what can never be right.
+func (l *linter) inner(t *tool) {
+	walk(t.schema, func(n rawjson.Value, _ int) {
+		closed := n.Get("additionalProperties").Raw() == "false" && !n.Get("patternProperties").Exists()
+		declared := n.Get("properties")
+		for v := range n.Get("required").Each() {
+			switch {
+			case v.Kind() != rawjson.String || declared.Get(v.Str()).Exists() || declared.Kind() != rawjson.Object:
+			case closed:
+				l.at(t.schemaAt.of(v), "required-forbidden", Error, t.name, "no call can be valid: %q is required, not declared, and additionalProperties is false", clip(v.Str()))
+			default:
+				l.at(t.schemaAt.of(v), "required-undeclared", Note, t.name, "%q is required and not declared: the model is not told what it is", clip(v.Str()))
+			}
+		}
+	})
+}
+
+// maxDepth bounds walk. A deeper schema cannot be compiled.
+const maxDepth = 512
+
+// walk calls f for each subschema with its depth: 0 for the top, one more for each
+// property and each array around it. The values of keywords that are not known to
+// hold schemas are not visited.
+func walk(v rawjson.Value, f func(n rawjson.Value, depth int)) { walkAt(v, 0, 0, f) }
+
+func walkAt(v rawjson.Value, depth, steps int, f func(rawjson.Value, int)) {
+	if v.Kind() != rawjson.Object || steps > maxDepth {
+		return
+	}
+	f(v, depth)
+	for member := range v.Each() {
+		form := view.Holds(member.Key())
+		inside := depth
+		switch member.Key() {
+		case "properties", "items", "prefixItems", "additionalProperties":
+			inside++
+		}
+		if form.Has(view.One) && member.Kind() == rawjson.Object && !form.Has(view.Map) {
+			walkAt(member, inside, steps+1, f)
+		}
+		if form.Has(view.List) && member.Kind() == rawjson.Array || form.Has(view.Map) && member.Kind() == rawjson.Object {
+			for child := range member.Each() {
+				walkAt(child, inside, steps+1, f)
+			}
+		}
+	}
+}
+
+// hasType reports whether "type" names a type, in any letter case.
+func hasType(n rawjson.Value, name string) bool {
+	t := n.Get("type")
+	if t.Kind() == rawjson.String {
+		return strings.EqualFold(t.Str(), name)
+	}
+	for v := range t.Each() {
+		if strings.EqualFold(v.Str(), name) {
+			return true
+		}
+	}
+	return false
+}

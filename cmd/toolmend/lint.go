@@ -1,0 +1,230 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+)
+
+//go:embed help/lint.txt
+var lintHelp string
+
+// lintSettings is the validated command line of lint.
+type lintSettings struct {
+	format    string
+	providers []lint.Provider
+	calls     string   // path; "" means no recorded calls
+	tools     string   // path of the toolsets for calls
+	files     []string // at least one; "-" is standard input
+}
+
+// lintWriters are the values of -format.
+var lintWriters = map[string]func(io.Writer, []lint.Finding) error{
+	formatText: lint.WriteText, formatJSON: lint.WriteJSON, formatGitHub: lint.WriteGitHub, formatSARIF: lint.WriteSARIF,
+}
+
+// runLint is `toolmend lint`.
+func runLint(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	s, err := parseLint(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, lintHelp)
+		return exitOK
+	case err != nil:
+		fmt.Fprintf(stderr, "toolmend lint: %v\nSee toolmend lint -h.\n", err)
+		return exitFailed
+	}
+	out := bufio.NewWriter(stdout)
+	findings, tools, read := s.run(ctx, stdin, stderr)
+	err = lintWriters[s.format](out, findings)
+	if err == nil && s.format == formatText {
+		fmt.Fprintln(out, lintSums(findings, tools))
+	}
+	if err = errors.Join(err, out.Flush()); err != nil {
+		fmt.Fprintf(stderr, "toolmend lint: %v\n", err)
+		return exitFailed
+	}
+	switch {
+	case !read:
+		return exitFailed
+	case slices.ContainsFunc(findings, func(f lint.Finding) bool { return f.Level == lint.Error }):
+		return exitInvalid
+	}
+	return exitOK
+}
+
+// parseLint reads the command line. Flags may follow files.
+func parseLint(args []string) (lintSettings, error) {
+	s := lintSettings{}
+	providers := ""
+	fs := flag.NewFlagSet("lint", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	fs.StringVar(&s.format, "format", formatText, "")
+	fs.StringVar(&providers, "for", "", "")
+	fs.StringVar(&s.calls, "calls", "", "")
+	fs.StringVar(&s.tools, "tools", "", "")
+	for {
+		if err := parseFlags(fs, args); err != nil {
+			return s, err
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		rest := fs.Args()
+		if flagsEnd(fs, args[:len(args)-len(rest)]) {
+			s.files = append(s.files, rest...)
+			break
+		}
+		s.files = append(s.files, rest[0])
+		args = rest[1:]
+	}
+	for _, name := range strings.FieldsFunc(providers, func(r rune) bool { return r == ',' }) {
+		p, err := lint.ParseProvider(name)
+		if err != nil {
+			return s, fmt.Errorf("-for: %w", err)
+		}
+		s.providers = append(s.providers, p)
+	}
+	switch {
+	case lintWriters[s.format] == nil:
+		return s, fmt.Errorf("-format is text, json, github or sarif, not %q", s.format)
+	case s.tools != "" && s.calls == "":
+		return s, errors.New("-tools needs -calls LOG, whose toolsets it names")
+	case len(s.files) == 0:
+		return s, errors.New(`no TOOLS; "-" reads standard input`)
+	}
+	return s, nil
+}
+
+// run checks all files. read is false if one could not be read to its end.
+func (s lintSettings) run(ctx context.Context, stdin io.Reader, stderr io.Writer) (findings []lint.Finding, tools int, read bool) {
+	read = true
+	fail := func(err error) {
+		fmt.Fprintf(stderr, "toolmend lint: %v\n", err)
+		read = false
+	}
+	var all []*lint.Tools
+	for _, name := range s.files {
+		label, text, err := readTools(name, stdin)
+		if err != nil {
+			fail(err)
+			continue
+		}
+		t, err := lint.Read(label, text)
+		if err != nil {
+			fail(err)
+		}
+		if t != nil {
+			all = append(all, t)
+		}
+	}
+	if s.calls != "" && len(all) > 0 {
+		if err := s.count(ctx, all); err != nil {
+			fail(err)
+		}
+	}
+	for _, t := range all {
+		findings = append(findings, t.Check(s.providers)...)
+		tools += t.Len()
+	}
+	return findings, tools, read
+}
+
+// maxToolsFile is how many bytes of a file of tools are read.
+const maxToolsFile = 256 << 20
+
+// readTools returns the text of a file, without gzip, and its name for messages.
+func readTools(name string, stdin io.Reader) (label string, text []byte, err error) {
+	in, label := stdin, "stdin"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return name, nil, err
+		}
+		defer f.Close()
+		in, label = f, name
+	}
+	src := bufio.NewReader(in)
+	if magic, _ := src.Peek(2); string(magic) == "\x1f\x8b" {
+		z, err := gzip.NewReader(src)
+		if err != nil {
+			return label, nil, fmt.Errorf("%s: %w", label, err)
+		}
+		src = bufio.NewReader(z)
+	}
+	var out bytes.Buffer
+	n, err := io.Copy(&out, io.LimitReader(src, maxToolsFile+1))
+	switch {
+	case err != nil:
+		return label, nil, fmt.Errorf("%s: %w", label, err)
+	case n > maxToolsFile:
+		return label, nil, fmt.Errorf("%s: more than %d bytes", label, maxToolsFile)
+	}
+	return label, out.Bytes(), nil
+}
+
+// count counts the recorded calls of the tools.
+func (s lintSettings) count(ctx context.Context, all []*lint.Tools) error {
+	path := s.tools
+	if path == "" {
+		path = recorded.ToolsetsBeside(s.calls)
+	}
+	var sets *recorded.Toolsets
+	if path != "" {
+		var err error
+		if sets, err = recorded.OpenToolsets(path); err != nil {
+			return err
+		}
+	}
+	f, err := os.Open(s.calls)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	for lines := recorded.NewReader(s.calls, f); ctx.Err() == nil; {
+		line, err := lines.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		turns, err := line.Turns(sets)
+		var skipped recorded.Skipped
+		if err != nil && !errors.As(err, &skipped) {
+			return err
+		}
+		for _, t := range turns {
+			for _, c := range t.Calls {
+				for _, tools := range all {
+					if tools.Count(c.Name, c.Arguments) {
+						break
+					}
+				}
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// lintSums returns the last line of the text.
+func lintSums(findings []lint.Finding, tools int) string {
+	n := map[lint.Level]int{}
+	for _, f := range findings {
+		n[f.Level]++
+	}
+	return fmt.Sprintf("%s: %s, %s, %s", plural(tools, "tool"), plural(n[lint.Error], "error"), plural(n[lint.Warning], "warning"), plural(n[lint.Note], "note"))
+}
