@@ -111,6 +111,9 @@ type ToolRule struct {
 	Repairs     []string          `toml:"repairs,omitempty"`
 	Strip       Strip             `toml:"strip,omitempty"`
 	Aliases     map[string]string `toml:"aliases,omitempty"` // other names of declared properties
+	// Destructive marks a tool whose effects cannot be undone. If the model wrote
+	// a call to it as text, Settings.Rescue re-asks instead of making the call.
+	Destructive bool `toml:"destructive,omitempty"`
 }
 
 // HeaderRules change the headers of requests to an upstream. In a value,

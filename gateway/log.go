@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -32,6 +33,9 @@ func (l logger) observed(x *exchange) {
 		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
 	if n := x.repairs(); len(n) > 0 {
 		attrs = append(attrs, slog.Any("repairs", n))
+	}
+	if n := rescue.Calls(x.report); n > 0 {
+		attrs = append(attrs, slog.Int("rescued", n))
 	}
 	if n := x.issues(); len(n) > 0 {
 		attrs = append(attrs, slog.Any("issues", n))

@@ -31,6 +31,14 @@ func calls(arguments ...string) string {
 		`]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":7,"completion_tokens":5,"total_tokens":12}}`
 }
 
+// written is a chat answer with a text.
+func written(text string) string {
+	return fmt.Sprintf(`{"id":"r","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q},"finish_reason":"stop"}]}`, text)
+}
+
+// auto reads calls from the text of an answer.
+var auto = Settings{Rescue: []string{"auto"}}
+
 // streamed is calls as a stream.
 func streamed(arguments string) string {
 	return fmt.Sprintf("data: {\"id\":\"r\",\"object\":\"chat.completion.chunk\",\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"tool_calls\":[{\"index\":0,\"id\":\"c\",\"type\":\"function\",\"function\":{\"name\":\"add\",\"arguments\":%q}}]}}]}\n\n"+

@@ -50,7 +50,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 		stack = append(stack, tracing.New(spans))
 	}
 	stack = append(stack, argsvalidate.New(s.validator(u.ToolRules)))
-	if o, on := s.rescue(); on {
+	if o, on := s.rescue(u.ToolRules); on {
 		stack = append(stack, rescue.New(o))
 	}
 	if o, on := s.retry(); on {
@@ -69,6 +69,10 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
 	enforced := s
 	enforced.Mode = Enforce
+	stack := []middleware.Middleware{argsvalidate.New(enforced.validator(u.ToolRules))}
+	if o, on := enforced.rescue(u.ToolRules); on {
+		stack = append(stack, rescue.New(o))
+	}
 	return &pipeline{
 		upstream: u.name(), settings: s, observers: observers, copies: g.copies,
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
@@ -77,7 +81,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 			}
 			refuse(w, r, status, code, message)
 		})),
-		replayer: newReplayer(s, g.decoders(), argsvalidate.New(enforced.validator(u.ToolRules))),
+		replayer: newReplayer(s, g.decoders(), stack...),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -22,6 +23,7 @@ const (
 	wouldReask  would = "reasked"  // a second model call
 	wouldRefuse would = "refused"  // the client gets an error in place of the answer
 	wouldDrop   would = "dropped"  // the answer without its invalid calls
+	wouldRescue would = "rescued"  // the answer with calls that the model wrote as text
 	wouldRepair would = "repaired" // the answer with repaired calls
 	wouldPass   would = "passed"   // the answer as it is
 )
@@ -32,12 +34,12 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 // newReplayer returns the Transport through which observed exchanges are
 // replayed. It does with an answer what the mode Enforce does, up to the second
 // model call.
-func newReplayer(s Settings, decoders map[string]transport.Decoder, validate middleware.Middleware) *transport.Transport {
+func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport()
 	o.Hold, o.KeepAlive, o.Decoders = true, transport.NoKeepAlive, decoders
 	o.CleanHistory = transport.CleanNever // what the provider refused is not sent again
-	return transport.New(o, captured, validate)
+	return transport.New(o, append([]middleware.Middleware{captured}, stack...)...)
 }
 
 // replay validates the copy c and fills its exchange. A panic becomes the
@@ -103,6 +105,8 @@ func (x *exchange) conclude(c *copied, asked, refused bool) {
 		x.would = wouldRefuse
 	case status == "invalid" && x.status != "invalid":
 		x.would = wouldDrop
+	case rescue.Calls(x.report) > 0:
+		x.would = wouldRescue
 	case repaired(verdicts):
 		x.would = wouldRepair
 	}

@@ -25,19 +25,22 @@ func TestRescue(t *testing.T) {
 	for name, c := range map[string]struct {
 		top     gateway.Settings
 		models  []gateway.ModelRule
+		tools   []gateway.ToolRule
 		answers []string
 		rescued string
 		calls   int // of the model
 	}{
-		"off":               {gateway.Settings{}, nil, []string{lost}, "", 1},
-		"auto":              {auto, nil, []string{lost}, "1", 1},
-		"a markup":          {gateway.Settings{Rescue: []string{"glm", "hermes"}}, nil, []string{lost}, "1", 1},
-		"another markup":    {gateway.Settings{Rescue: []string{"glm"}}, nil, []string{lost}, "", 1},
-		"for a model":       {gateway.Settings{}, []gateway.ModelRule{{Match: "m*", Settings: auto}}, []string{lost}, "1", 1},
-		"not for a model":   {auto, []gateway.ModelRule{{Match: "m*", Settings: gateway.Settings{Rescue: []string{"none"}}}}, []string{lost}, "", 1},
-		"re-asked":          {auto, nil, []string{cut, lost}, "1", 2},
-		"repair: no re-ask": {gateway.Settings{Mode: gateway.Repair, Rescue: []string{"auto"}}, nil, []string{cut}, "", 1},
-		"observe":           {gateway.Settings{Mode: gateway.Observe, Rescue: []string{"auto"}}, nil, []string{lost}, "", 1},
+		"off":               {gateway.Settings{}, nil, nil, []string{lost}, "", 1},
+		"auto":              {auto, nil, nil, []string{lost}, "1", 1},
+		"a markup":          {gateway.Settings{Rescue: []string{"glm", "hermes"}}, nil, nil, []string{lost}, "1", 1},
+		"another markup":    {gateway.Settings{Rescue: []string{"glm"}}, nil, nil, []string{lost}, "", 1},
+		"for a model":       {gateway.Settings{}, []gateway.ModelRule{{Match: "m*", Settings: auto}}, nil, []string{lost}, "1", 1},
+		"not for a model":   {auto, []gateway.ModelRule{{Match: "m*", Settings: gateway.Settings{Rescue: []string{"none"}}}}, nil, []string{lost}, "", 1},
+		"re-asked":          {auto, nil, nil, []string{cut, lost}, "1", 2},
+		"repair: no re-ask": {gateway.Settings{Mode: gateway.Repair, Rescue: []string{"auto"}}, nil, nil, []string{cut}, "", 1},
+		"observe":           {gateway.Settings{Mode: gateway.Observe, Rescue: []string{"auto"}}, nil, nil, []string{lost}, "", 1},
+		"destructive":       {gateway.Settings{Mode: gateway.Repair, Rescue: []string{"auto"}}, nil, []gateway.ToolRule{{Name: "read_file", Destructive: true}}, []string{lost}, "", 1},
+		"not destructive":   {auto, nil, []gateway.ToolRule{{Name: "read_file"}, {Name: "other", Destructive: true}}, []string{lost}, "1", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -46,7 +49,7 @@ func TestRescue(t *testing.T) {
 				bodies = append(bodies, textAnswer(a))
 			}
 			url, requests := upstream(t, bodies...)
-			_, answer, header := post(t, serve(t, gateway.Config{Settings: c.top, Upstreams: []gateway.Upstream{{URL: url, ModelRules: c.models}}})+"/v1/chat/completions", chatRequest("m"))
+			_, answer, header := post(t, serve(t, gateway.Config{Settings: c.top, Upstreams: []gateway.Upstream{{URL: url, ModelRules: c.models, ToolRules: c.tools}}})+"/v1/chat/completions", chatRequest("m"))
 			require.Equal(t, c.calls, *requests)
 			require.Equal(t, c.rescued, header.Get("X-Toolmend-Rescued"))
 			if c.rescued == "" {

@@ -96,7 +96,7 @@ func (s Settings) validate() error {
 	if _, err := rules(s.Repairs); err != nil {
 		return err
 	}
-	if o, on := s.rescue(); on {
+	if o, on := s.rescue(nil); on {
 		if err := o.Validate(); err != nil {
 			return fmt.Errorf("rescue: must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
 		}
@@ -185,8 +185,8 @@ func (s Settings) transport() transport.Options {
 }
 
 // rescue returns the options of package rescue, and whether calls are read from
-// texts at all. Mode Repair makes no second model call.
-func (s Settings) rescue() (rescue.Options, bool) {
+// texts at all. Mode Repair makes no second model call. The tools may be nil.
+func (s Settings) rescue(tools []ToolRule) (rescue.Options, bool) {
 	var o rescue.Options
 	switch {
 	case len(s.Rescue) == 0 || len(s.Rescue) == 1 && s.Rescue[0] == "none":
@@ -198,6 +198,11 @@ func (s Settings) rescue() (rescue.Options, bool) {
 	}
 	if s.Mode == Repair {
 		o.MaxAttempts = 1
+	}
+	for _, t := range tools {
+		if t.Destructive {
+			o.Destructive = append(o.Destructive, t.Name)
+		}
 	}
 	return o, true
 }

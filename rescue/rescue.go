@@ -129,6 +129,9 @@ type Options struct {
 	// AllowDestructive makes calls to tools that are marked as destructive too.
 	// Without it the model is asked to call such a tool properly.
 	AllowDestructive bool
+	// Destructive are names of tools that count as marked. No provider's format
+	// has such a mark, so behind package transport this is the only one.
+	Destructive []string
 }
 
 // Bounds of Options.

@@ -339,6 +339,10 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, out.Message.ToolCalls, "only the tool that is demanded")
 
+	out, err = rescue.New(rescue.Options{Destructive: []string{"get_time"}, MaxAttempts: 1})(answers(&asked, "[TOOL_CALLS]get_time[ARGS]{}"))(context.Background(), request())
+	require.NoError(t, err)
+	require.Empty(t, out.Message.ToolCalls, "marked by the option")
+
 	require.ErrorContains(t, rescue.Options{Markups: []rescue.Markup{"xml"}}.Validate(), "Markups")
 	require.Panics(t, func() { rescue.New(rescue.Options{MaxAttempts: -1}) })
 	require.Len(t, rescue.Markups(), 10)

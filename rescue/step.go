@@ -3,6 +3,7 @@ package rescue
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -112,7 +113,7 @@ func ends(f found, text string) bool {
 func (s *step) sparing(f found) found {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
-			if s.tools.byName[c.name].Destructive {
+			if s.tools.byName[c.name].Destructive || slices.Contains(s.o.Destructive, c.name) {
 				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
 			}
 		}
