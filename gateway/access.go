@@ -96,14 +96,24 @@ func (a Access) clientKey() (string, error) {
 		}
 		from, key = a.ClientKeyFile, string(text)
 	}
+	key, err := checkedKey("client", from, key)
+	if err != nil {
+		return "", fmt.Errorf("access: %w", err)
+	}
+	return key, nil
+}
+
+// checkedKey returns a key without the white space around it, or what is wrong
+// with it. The error says whose key it is and where it is from.
+func checkedKey(whose, from, key string) (string, error) {
 	key = strings.TrimSpace(key)
 	switch {
 	case key == "":
-		return "", fmt.Errorf("access: %s: the client key is empty", from)
+		return "", fmt.Errorf("%s: the %s key is empty", from, whose)
 	case len(key) < minKey:
-		return "", fmt.Errorf("access: %s: the client key has fewer than %d characters", from, minKey)
+		return "", fmt.Errorf("%s: the %s key has fewer than %d characters", from, whose, minKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", fmt.Errorf("access: %s: the client key must be one line of printable ASCII without spaces", from)
+		return "", fmt.Errorf("%s: the %s key must be one line of printable ASCII without spaces", from, whose)
 	}
 	return key, nil
 }
@@ -156,7 +166,7 @@ func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 				"web pages of other sites may not use this address; to allow one, add its origin to access.allow_origins"}
 		}
 	}
-	if r.URL.Path == ownPath+"/healthz" || r.URL.Path == ownPath+"/readyz" { // probes have no key
+	if below(r.URL.Path, ownPath) && r.URL.Path != ownPath+"/metrics" { // probes have no key, and the page has its own
 		return r, nil
 	}
 	return g.withoutKey(r)

@@ -9,18 +9,19 @@ import (
 // Admin returns the handler of Config.AdminListen: the gateway's own pages.
 func (g *Gateway) Admin() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		in, refused := g.state.Load().admin.admit(r)
+		s := g.state.Load()
+		in, refused := s.admin.admit(r)
 		if refused != nil {
 			refused.write(w, r)
 			return
 		}
-		g.ownPages(w, in, true)
+		g.ownPages(w, in, s, true)
 	})
 }
 
 // ownPages serves the paths below ownPath. The probes say nothing but ok or not,
 // and need no key. all means that the listener serves the other pages too.
-func (g *Gateway) ownPages(w http.ResponseWriter, r *http.Request, all bool) {
+func (g *Gateway) ownPages(w http.ResponseWriter, r *http.Request, s *state, all bool) {
 	page := strings.TrimPrefix(r.URL.Path, ownPath)
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -37,6 +38,8 @@ func (g *Gateway) ownPages(w http.ResponseWriter, r *http.Request, all bool) {
 		_, _ = io.WriteString(w, "ok\n")
 	case page == "/metrics" && all && g.options.Metrics != nil:
 		g.options.Metrics.ServeHTTP(w, r)
+	case page != "/metrics" && all && s.page != nil:
+		s.page.ServeHTTP(w, r)
 	default:
 		http.NotFound(w, r)
 	}

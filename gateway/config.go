@@ -15,14 +15,15 @@ type Config struct {
 	// address that is not loopback, New demands a client key. "" means
 	// 127.0.0.1:7777.
 	Listen string `toml:"listen,omitempty"`
-	// AdminListen is the address of the metrics. "" means Listen if that is
-	// loopback, else none.
+	// AdminListen is the address of the metrics and the page. "" means Listen if
+	// that is loopback, else none.
 	AdminListen string `toml:"admin_listen,omitempty"`
 
 	Settings // for all upstreams
 
 	Access    Access     `toml:"access,omitempty"`
 	Record    Record     `toml:"record,omitempty"`
+	Page      Page       `toml:"page,omitempty"`
 	Upstreams []Upstream `toml:"upstream"`
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -28,6 +29,7 @@ type exchange struct {
 	duration     time.Duration // until the last byte of the response was sent
 	upstreamTime time.Duration // the part of duration that was spent on model calls
 
+	checker *report.Checker     // with the settings of the upstream
 	request *middleware.Request // as the client sent it; nil if it was not read
 	report  middleware.Report   // of all attempts
 	status  string              // valid, invalid, unchecked, or "" without a call
@@ -184,7 +186,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 }
 
 func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
-	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now()}
+	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
 // tell tells the observers about an exchange.

@@ -35,13 +35,13 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -75,6 +75,8 @@ type Gateway struct {
 	metrics  *metrics
 	copies   *copies       // of the mode Observe; a reload keeps them
 	ids      transport.IDs // of all upstreams; a reload keeps them
+	keeper   *keeper       // of the page; a reload keeps it
+	token    string        // of the page
 	state    atomic.Pointer[state]
 	draining atomic.Bool
 	reload   sync.Mutex
@@ -92,7 +94,8 @@ func New(c Config, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
 	}
-	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger)}
+	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger), token: page.NewToken()}
+	g.keeper = g.newKeeper()
 	if err := g.Reload(c); err != nil {
 		return nil, err
 	}
@@ -114,6 +117,7 @@ func (g *Gateway) Reload(c Config) error {
 	if g.state.Store(s); old != nil {
 		old.retire(s)
 	}
+	g.resizePage(c, s)
 	return nil
 }
 
@@ -140,8 +144,8 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refused.write(w, r)
 		return
 	}
-	if r.URL.Path == ownPath || strings.HasPrefix(r.URL.Path, ownPath+"/") {
-		g.ownPages(w, in, s.adminHere)
+	if below(r.URL.Path, ownPath) {
+		g.ownPages(w, in, s, s.adminHere)
 		return
 	}
 	route, r, err := s.route(in)

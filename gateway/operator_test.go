@@ -241,7 +241,7 @@ func TestOwnPages(t *testing.T) {
 		code, _ := get(g, "/_toolmend/metrics")
 		require.Equal(t, metrics, code)
 		code, _ = get(g, "/_toolmend/other")
-		require.Equal(t, http.StatusNotFound, code, "never sent to the upstream")
+		require.Equal(t, http.StatusUnauthorized, code, "never sent to the upstream")
 		g.Drain()
 		code, _ = get(g, "/_toolmend/readyz")
 		require.Equal(t, http.StatusServiceUnavailable, code)

@@ -17,6 +17,7 @@ import (
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
@@ -29,6 +30,7 @@ type pipeline struct {
 	settings  Settings
 	handler   http.Handler
 	observers []observer
+	checker   *report.Checker      // for the page
 	copies    *copies              // in the mode Observe
 	replayer  *transport.Transport // in the mode Observe
 }
@@ -61,7 +63,8 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	}
 	o := s.transport()
 	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
-	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers}
+	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers,
+		checker: report.NewChecker(s.validator(u.ToolRules))}
 }
 
 // newObserving returns a pipeline for the mode Observe. Its handler changes
@@ -74,7 +77,7 @@ func (g *Gateway) newObserving(u Upstream, to *url.URL, s Settings, base http.Ro
 		stack = append(stack, rescue.New(o))
 	}
 	return &pipeline{
-		upstream: u.name(), settings: s, observers: observers, copies: g.copies,
+		upstream: u.name(), settings: s, observers: observers, copies: g.copies, checker: report.NewChecker(enforced.validator(u.ToolRules)),
 		handler: slots.around(proxy.New(to, copying{base}, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 			if c := formatOf(r); c != nil && code == proxy.Refused {
 				status = c.UnavailableStatus(status)

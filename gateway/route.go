@@ -20,11 +20,12 @@ import (
 // state is a configuration that is ready to serve.
 type state struct {
 	guard     *guard
-	admin     *guard      // of the listener for the metrics
-	upstreams []*upstream // the longest prefix first
-	fallback  *upstream   // for models that no other upstream serves; may be nil
-	recorder  *recorder   // nil if nothing is recorded
-	adminHere bool        // the main listener serves the metrics
+	admin     *guard       // of the listener for the metrics
+	upstreams []*upstream  // the longest prefix first
+	fallback  *upstream    // for models that no other upstream serves; may be nil
+	recorder  *recorder    // nil if nothing is recorded
+	adminHere bool         // the main listener serves the metrics and the page
+	page      http.Handler // nil if there is no page
 }
 
 // upstream is an Upstream that is ready to serve.
@@ -61,6 +62,12 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 			return nil, fmt.Errorf("gateway: record: %w", err)
 		}
 		observers = append(observers, s.recorder)
+	}
+	if s.page, err = g.newPage(c, s); err != nil {
+		return nil, err
+	}
+	if s.page != nil {
+		observers = append(observers, g.keeper)
 	}
 	for _, u := range c.Upstreams {
 		up, err := g.newUpstream(u, c.Settings, observers)

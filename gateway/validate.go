@@ -62,6 +62,8 @@ func (c Config) Validate() error {
 		return errors.New("gateway: record: headers: must not name a header that holds a credential")
 	case c.Record.MaxSize < 0 || c.Record.Files < 0:
 		return errors.New("gateway: record: max_size and files must not be negative")
+	case c.Page.Memory < 0:
+		return errors.New("gateway: page: memory must not be negative")
 	}
 	return nil
 }

@@ -134,7 +134,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 
 	agent.Args = append([]string{f.agent}, how.args...)
 	agent.Env = withEnv(os.Environ(), append(how.env, noProxyEnv()...))
-	log.Info("start", "agent", f.agent, "address", l.Addr().String(), "upstreams", urls(how.upstreams))
+	log.Info("start", "agent", f.agent, "address", l.Addr().String(), "upstreams", urls(how.upstreams), "page", "http://"+l.Addr().String()+g.PagePath())
 	code, err = wait(agent)
 	if err != nil {
 		return exitFailed, err
@@ -155,7 +155,8 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	return code, nil
 }
 
-// counter counts requests.
+// counter counts the requests of the agent: those that are not for the
+// gateway's own pages.
 type counter struct {
 	next     http.Handler
 	requests atomic.Int64
@@ -163,7 +164,9 @@ type counter struct {
 
 // ServeHTTP is part of http.Handler.
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	c.requests.Add(1)
+	if !strings.HasPrefix(r.URL.Path, "/_toolmend/") {
+		c.requests.Add(1)
+	}
 	c.next.ServeHTTP(w, r)
 }
 

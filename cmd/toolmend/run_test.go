@@ -132,6 +132,7 @@ func TestRun(t *testing.T) {
 			text, err := os.ReadFile(log)
 			require.NoError(t, err)
 			require.Contains(t, string(text), `"msg":"model call"`)
+			require.Regexp(t, `"page":"http://127\.0\.0\.1:[0-9]+/_toolmend/\?token=[a-z2-7]{26}"`, string(text))
 			lines, err := os.ReadFile(record)
 			require.NoError(t, err)
 			require.Contains(t, string(lines), `"name":"f"`)

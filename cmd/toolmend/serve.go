@@ -89,7 +89,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 		_ = g.Close()
 		return exitFailed, err
 	}
-	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin))
+	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin), g.PagePath())
 	whole := s.run(ctx)
 	_ = g.Close() // the last observed answers count too
 	log.Info("served", "summary", served.String())

@@ -19,8 +19,8 @@ var modeSays = map[gateway.Mode]string{
 }
 
 // writeStart tells the user what to set in the agent. admin is nil without
-// admin_listen.
-func writeStart(w io.Writer, c config, addr, admin net.Addr) {
+// admin_listen. page is Gateway.PagePath.
+func writeStart(w io.Writer, c config, addr, admin net.Addr, page string) {
 	base := urlFor(c, addr)
 	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
 	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
@@ -61,6 +61,9 @@ func writeStart(w io.Writer, c config, addr, admin net.Addr) {
 	t.Flush()
 	fmt.Fprintln(w)
 	if own := adminURL(c, addr, admin); own != "" {
+		if page != "" {
+			fmt.Fprintf(w, "Page:    %s%s\n", own, page)
+		}
 		fmt.Fprintf(w, "Metrics: %s/_toolmend/metrics\n\n", own)
 	}
 }

@@ -1,0 +1,178 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"slices"
+	"sync"
+
+	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
+)
+
+// Page says whether the gateway has a page that shows its steps. The page is at
+// /_toolmend/, on AdminListen if that is set, else on Listen if that is
+// loopback, else nowhere. It shows the contents of calls. PagePath opens it, and
+// the key in the environment variable TOOLMEND_ADMIN_KEY by HTTP Basic
+// authentication.
+type Page struct {
+	// Off means that there is no page and no step is kept.
+	Off bool `toml:"off,omitempty"`
+	// Memory is how many bytes the kept steps may take. The oldest are dropped. 0
+	// means 32 MiB. At most 10,000 steps are kept.
+	Memory int64 `toml:"memory,omitempty"`
+}
+
+const (
+	adminKeyVariable  = "TOOLMEND_ADMIN_KEY"
+	defaultPageMemory = 32 << 20
+	waitingSteps      = 256      // that wait to be kept
+	waitingStepBytes  = 16 << 20 // of their requests and answers
+)
+
+// PagePath returns the path and the query that open the page, such as
+// /_toolmend/?token=…, or "" if there is no page. The token is another one in
+// each Gateway, and a reload keeps it.
+func (g *Gateway) PagePath() string {
+	if g.state.Load().page == nil {
+		return ""
+	}
+	return ownPath + "/?token=" + g.token
+}
+
+// newPage returns the handler of the page, or nil if there is none.
+func (g *Gateway) newPage(c Config, s *state) (http.Handler, error) {
+	key, err := adminKey()
+	if err != nil {
+		return nil, fmt.Errorf("gateway: page: %w", err)
+	}
+	if c.Page.Off || !s.adminHere && c.AdminListen == "" {
+		return nil, nil
+	}
+	return page.New(g.keeper.steps, page.Options{Root: ownPath, Access: page.Access{Token: g.token, Key: key}, Live: true}), nil
+}
+
+// newKeeper returns the keeper of g.
+func (g *Gateway) newKeeper() *keeper {
+	return &keeper{
+		steps: page.NewSteps(page.MaxSteps, defaultPageMemory),
+		drop:  func() { g.metrics.drop("step") },
+		broken: func(x *exchange, v any) {
+			g.metrics.panicked(x)
+			if g.options.Logger != nil {
+				g.options.Logger.Error("a step is not on the page", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			}
+		},
+	}
+}
+
+// resizePage sets how much g keeps for the page.
+func (g *Gateway) resizePage(c Config, s *state) {
+	if s.page == nil {
+		g.keeper.steps.Resize(0, 0)
+	} else {
+		g.keeper.steps.Resize(page.MaxSteps, cmp.Or(c.Page.Memory, defaultPageMemory))
+	}
+}
+
+// adminKey returns the key that opens the page beside the token, or "".
+func adminKey() (string, error) {
+	key, set := os.LookupEnv(adminKeyVariable)
+	if !set {
+		return "", nil
+	}
+	return checkedKey("admin", adminKeyVariable, key)
+}
+
+// keeper keeps steps for the page. It never delays an exchange: of exchanges
+// that end faster than they are read, some are not kept. Its worker runs only
+// while exchanges wait, so an idle gateway has none.
+type keeper struct {
+	steps  *page.Steps
+	drop   func()
+	broken func(x *exchange, panicked any)
+
+	mu      sync.Mutex
+	waiting []*exchange
+	bytes   int64 // of waiting
+	working bool
+}
+
+// observed is part of observer.
+func (k *keeper) observed(x *exchange) {
+	size := x.size()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.waiting) >= waitingSteps || k.bytes+size > waitingStepBytes {
+		k.drop()
+		return
+	}
+	k.waiting = append(k.waiting, x)
+	k.bytes += size
+	if !k.working {
+		k.working = true
+		go k.work()
+	}
+}
+
+// work keeps steps until no exchange waits.
+func (k *keeper) work() {
+	for {
+		k.mu.Lock()
+		if len(k.waiting) == 0 {
+			k.working = false
+			k.mu.Unlock()
+			return
+		}
+		x := k.waiting[0]
+		k.waiting[0] = nil
+		k.waiting = k.waiting[1:]
+		k.bytes -= x.size()
+		k.mu.Unlock()
+		k.keep(x)
+	}
+}
+
+// keep adds x to the steps. A panic is logged and counted: the request has
+// ended, so it must not end the process.
+func (k *keeper) keep(x *exchange) {
+	defer func() {
+		if v := recover(); v != nil {
+			k.broken(x, v)
+		}
+	}()
+	k.steps.Add(x.step())
+}
+
+// step returns what the page shows of x.
+func (x *exchange) step() report.Step {
+	s := report.Step{
+		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),
+		Final: x.report.Final, Status: middleware.Status(x.status), Code: x.code, Notes: slices.Clone(x.report.Notes),
+		Duration: x.duration, Overhead: x.overhead(),
+	}
+	if x.request != nil {
+		s.Tools = x.request.Tools
+	}
+	if x.err != nil {
+		s.Error = errorCode(x.err)
+	}
+	switch {
+	case x.dropped != "":
+		s.Notes = append(s.Notes, "not validated: "+x.dropped)
+	case x.unread:
+		s.Notes = append(s.Notes, "the request or the answer could not be read, so no call was validated")
+	case x.would != "":
+		s.Notes = append(s.Notes, "mode observe: with enforce this would be "+string(x.would))
+	}
+	s.Attempts = x.checker.Attempts(context.Background(), x.report, s.Tools, errorCode)
+	if len(s.Attempts) == 0 {
+		s.Final = -1
+	}
+	return s
+}

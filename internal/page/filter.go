@@ -1,0 +1,106 @@
+package page
+
+import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/text"
+)
+
+// filter selects steps. It is the query of an address. The zero filter selects
+// all.
+type filter struct {
+	Model, Tool string // exact, as labels
+	Outcome     outcome
+	Search      string // a part of what searchText returns, in any case
+}
+
+// The parameters of the query.
+const (
+	paramModel   = "model"
+	paramTool    = "tool"
+	paramOutcome = "outcome"
+	paramSearch  = "q"
+)
+
+func filterOf(query url.Values) filter {
+	return filter{query.Get(paramModel), query.Get(paramTool), outcome(query.Get(paramOutcome)), query.Get(paramSearch)}
+}
+
+// query returns f as a query, and what is added as name and value in turn. A
+// value of "" removes a parameter.
+func (f filter) query(more ...string) string {
+	q := url.Values{}
+	set := func(name, value string) {
+		if q.Del(name); value != "" {
+			q.Set(name, value)
+		}
+	}
+	set(paramModel, f.Model)
+	set(paramTool, f.Tool)
+	set(paramOutcome, string(f.Outcome))
+	set(paramSearch, f.Search)
+	for i := 0; i+1 < len(more); i += 2 {
+		set(more[i], more[i+1])
+	}
+	if len(q) == 0 {
+		return ""
+	}
+	return "?" + q.Encode()
+}
+
+// matches reports whether f selects e, the outcome aside.
+func (f filter) matches(e *entry) bool {
+	return (f.Model == "" || e.row.Model == f.Model) &&
+		(f.Tool == "" || slices.Contains(e.allTools, f.Tool)) &&
+		(f.Search == "" || strings.Contains(e.search, strings.ToLower(f.Search)))
+}
+
+// selected are the entries that a filter selects, and what there is to choose
+// from.
+type selected struct {
+	entries  []*entry // the newest first
+	outcomes map[outcome]int
+	models   []string // of all steps
+	tools    []string
+	all      int
+}
+
+// choose returns what f selects of entries.
+func (f filter) choose(entries []*entry) selected {
+	s := selected{outcomes: map[outcome]int{}, all: len(entries)}
+	models, tools := map[string]bool{}, map[string]bool{}
+	for _, e := range slices.Backward(entries) {
+		models[e.row.Model] = true
+		for _, t := range e.allTools {
+			tools[t] = true
+		}
+		if !f.matches(e) {
+			continue
+		}
+		s.outcomes[e.row.Outcome]++
+		if f.Outcome == "" || f.Outcome == e.row.Outcome {
+			s.entries = append(s.entries, e)
+		}
+	}
+	s.models, s.tools = slices.Sorted(maps.Keys(models)), slices.Sorted(maps.Keys(tools))
+	return s
+}
+
+// toolsOf returns the names of the tools that the attempts of e call, as labels.
+func toolsOf(e *entry) []string {
+	var out []string
+	for i := range e.step.Attempts {
+		for j := range e.step.Attempts[i].Calls {
+			c := &e.step.Attempts[i].Calls[j]
+			for _, name := range []string{text.Label(c.Sent.Name), text.Label(c.Ran.Name)} {
+				if !slices.Contains(out, name) {
+					out = append(out, name)
+				}
+			}
+		}
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package page
+
+import (
+	"net/http"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
+)
+
+// outcome is the result of a step for the client, as one word.
+type outcome string
+
+// The outcomes.
+const (
+	valid     outcome = "valid"     // every call was valid as the model first sent it
+	repaired  outcome = "repaired"  // a call was repaired on the spot
+	reasked   outcome = "re-asked"  // the model was asked again, and its last answer is valid
+	invalid   outcome = "invalid"   // the client got an invalid call
+	unchecked outcome = "unchecked" // a call could not be validated, and none is invalid
+	failed    outcome = "failed"    // the client got an error
+	none      outcome = "no calls"
+)
+
+// outcomes are all outcomes, in the order in which they are listed.
+var outcomes = []outcome{valid, repaired, reasked, invalid, unchecked, failed, none}
+
+// Sign returns a sign for o, so that no one needs to tell colours apart.
+func (o outcome) Sign() string {
+	switch o {
+	case valid:
+		return "✓"
+	case repaired:
+		return "✎"
+	case reasked:
+		return "↻"
+	case invalid:
+		return "✕"
+	case unchecked:
+		return "?"
+	case failed:
+		return "!"
+	}
+	return "–"
+}
+
+// Class returns the class of o in the style sheet.
+func (o outcome) Class() string {
+	switch o {
+	case none:
+		return "none"
+	case reasked:
+		return "reasked"
+	}
+	return string(o)
+}
+
+// outcomeOf returns the outcome of a step.
+func outcomeOf(s *report.Step) outcome {
+	worst, again := s.Result()
+	calls, changed := 0, false
+	if s.Final >= 0 && s.Final < len(s.Attempts) {
+		calls = len(s.Attempts[s.Final].Calls)
+		for i := range s.Attempts[s.Final].Calls {
+			c := &s.Attempts[s.Final].Calls[i]
+			changed = changed || c.Sent.Name != c.Ran.Name || c.Sent.Arguments != c.Ran.Arguments
+		}
+	}
+	switch {
+	case s.Final < 0 && s.Error != "", s.Code >= http.StatusBadRequest:
+		return failed
+	case worst.Failed(), s.Status == middleware.Invalid:
+		return invalid
+	case worst.Unchecked(), s.Status == middleware.Unchecked:
+		return unchecked
+	case again:
+		return reasked
+	case calls == 0:
+		return none
+	case changed:
+		return repaired
+	}
+	return valid
+}

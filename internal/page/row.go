@@ -1,0 +1,186 @@
+package page
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/report"
+)
+
+// row is what the list shows of a step. All texts are on one line, short, and
+// without characters that change what is around them.
+type row struct {
+	Number   uint64    `json:"number"`
+	Time     time.Time `json:"time,omitzero"`
+	Model    string    `json:"model"`
+	Tools    []string  `json:"tools"` // of the calls of the last attempt, each once
+	Outcome  outcome   `json:"outcome"`
+	Fault    string    `json:"fault"`  // the first one of the first attempt, or the error
+	Faults   int       `json:"faults"` // of all attempts
+	Attempts int       `json:"attempts"`
+	Input    int64     `json:"input_tokens"`
+	Output   int64     `json:"output_tokens"`
+	Millis   float64   `json:"duration_ms"`
+	Client   string    `json:"client,omitzero"`
+	Source   string    `json:"source,omitzero"`
+
+	// What the cells of the row say, for the script that adds rows.
+	Cells map[string]string `json:"cells"`
+}
+
+// rowView is a row with the root of its link, for the template of a row.
+type rowView struct {
+	row
+	Root string
+}
+
+// maxRowTools is how many tools a row names.
+const maxRowTools = 3
+
+// rowOf returns the row of a step.
+func rowOf(s *report.Step) row {
+	usage := s.Usage()
+	r := row{
+		Time: s.Time, Model: text.Label(s.Model), Outcome: outcomeOf(s), Attempts: len(s.Attempts),
+		Input: usage.Input, Output: usage.Output, Millis: float64(s.Duration.Microseconds()) / 1000,
+		Client: text.Label(s.Client), Source: text.Label(s.Source), Tools: []string{},
+	}
+	counts := map[string]int{}
+	for i := range s.Attempts {
+		last := i == len(s.Attempts)-1
+		for j := range s.Attempts[i].Calls {
+			c := &s.Attempts[i].Calls[j]
+			if n := len(c.Issues); n > 0 {
+				if r.Faults == 0 {
+					r.Fault = text.Label(c.Issues[0].Code) + " " + text.Label(c.Issues[0].Pointer)
+				}
+				r.Faults += n
+			}
+			if name := text.Label(c.Ran.Name); last {
+				if counts[name]++; counts[name] == 1 {
+					r.Tools = append(r.Tools, name)
+				}
+			}
+		}
+	}
+	if r.Outcome == failed {
+		r.Fault = text.Label(s.Error)
+		if s.Error == "" {
+			r.Fault = "status " + strconv.Itoa(s.Code)
+		}
+	}
+	r.Fault = strings.TrimSpace(r.Fault)
+	r.Cells = map[string]string{
+		"time": clock(s.Time), "model": r.Model, "tools": toolsCell(r.Tools, counts), "outcome": string(r.Outcome), "sign": r.Outcome.Sign(), "class": r.Outcome.Class(),
+		"fault": r.Fault, "more": more(r.Faults), "attempts": strconv.Itoa(r.Attempts),
+		"tokens": count(r.Input) + " / " + count(r.Output), "duration": span(s.Duration),
+	}
+	return r
+}
+
+// more says how many faults there are beside the first.
+func more(faults int) string {
+	if faults < 2 {
+		return ""
+	}
+	return fmt.Sprintf("+%d", faults-1)
+}
+
+// toolsCell names tools with their number of calls.
+func toolsCell(names []string, counts map[string]int) string {
+	var out []string
+	for i, name := range names {
+		if i == maxRowTools {
+			out = append(out, fmt.Sprintf("and %d more", len(names)-i))
+			break
+		}
+		if counts[name] > 1 {
+			name += fmt.Sprintf(" ×%d", counts[name])
+		}
+		out = append(out, name)
+	}
+	return strings.Join(out, ", ")
+}
+
+// clock returns the time of day, with the date unless it is today.
+func clock(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	t = t.Local()
+	if now := time.Now(); now.YearDay() == t.YearDay() && now.Year() == t.Year() {
+		return t.Format("15:04:05")
+	}
+	return t.Format("2006-01-02 15:04:05")
+}
+
+// span returns a duration with about three digits.
+func span(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "–"
+	case d < time.Millisecond:
+		return fmt.Sprintf("%.1f ms", float64(d.Microseconds())/1000)
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 10*time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+// count returns a number with commas.
+func count(n int64) string {
+	digits := strconv.FormatInt(n, 10)
+	var out strings.Builder
+	for i, d := range digits {
+		if rest := len(digits) - i; i > 0 && rest%3 == 0 {
+			out.WriteByte(',')
+		}
+		out.WriteRune(d)
+	}
+	return out.String()
+}
+
+// maxSearch is how many bytes of a step a search looks at.
+const maxSearch = 4 << 10
+
+// searchText returns what a search looks at: names, codes, pointers, rules and
+// the beginning of the arguments.
+func searchText(s *report.Step) string {
+	var b strings.Builder
+	add := func(t string) {
+		if room := maxSearch - b.Len(); len(t) < room {
+			b.WriteString(t)
+			b.WriteByte('\n')
+		} else if room > 0 {
+			b.WriteString(t[:room])
+		}
+	}
+	for _, t := range []string{s.ID, s.Model, s.Client, s.Source, s.Error} {
+		add(t)
+	}
+	for i := range s.Attempts {
+		for j := range s.Attempts[i].Calls {
+			c := &s.Attempts[i].Calls[j]
+			add(c.Sent.Name)
+			for _, issue := range c.Issues {
+				add(issue.Code + " " + issue.Pointer)
+			}
+			for _, change := range c.Changes {
+				add(change.By)
+			}
+		}
+	}
+	for i := range s.Attempts {
+		for j := range s.Attempts[i].Calls {
+			add(s.Attempts[i].Calls[j].Sent.Arguments)
+		}
+	}
+	return strings.ToLower(b.String())
+}

@@ -1,0 +1,166 @@
+package page
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
+)
+
+// stepView is one step.
+type stepView struct {
+	view
+	Row          row
+	Facts        []fact
+	Notes        []string
+	Attempts     []attempt
+	Schemas      []toolSchema
+	Older, Newer string // addresses of its neighbours, or ""
+}
+
+// fact is something about a step as a whole.
+type fact struct{ Name, Value string }
+
+// attempt is an attempt of a step.
+type attempt struct {
+	report.AttemptView
+	Compared int // the number of the attempt that its calls are compared with, or 0
+}
+
+// toolSchema is the schema of a tool, for people.
+type toolSchema struct{ Tool, Text string }
+
+// step serves one step.
+func (h *handler) step(w http.ResponseWriter, r *http.Request, name string) {
+	number, err := strconv.ParseUint(name, 10, 64)
+	e, older, newer := h.steps.get(number)
+	if err != nil || e == nil {
+		h.missing(w, r, "This step is not in memory: only the newest steps are kept.")
+		return
+	}
+	s := &e.step
+	v := stepView{
+		view: h.view(r, "step", "Step "+name), Row: e.row, Facts: facts(e), Attempts: attempts(s), Schemas: schemasOf(s),
+		Notes: s.Notes, Older: h.address(older), Newer: h.address(newer),
+	}
+	h.write(w, r, http.StatusOK, "page-step", v, map[string]any{"row": e.row, "step": s, "attempts": v.Attempts})
+}
+
+// address returns where e is shown, or "" if e is nil.
+func (h *handler) address(e *entry) string {
+	if e == nil {
+		return ""
+	}
+	return h.Root + "/steps/" + strconv.FormatUint(e.number, 10)
+}
+
+// facts returns what is known about a step, without what is not.
+func facts(e *entry) []fact {
+	s, usage := &e.step, e.step.Usage()
+	var all []fact
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, value})
+		}
+	}
+	add("Model", e.row.Model)
+	add("Client", e.row.Client)
+	add("Upstream", e.row.Source)
+	add("Mode", text.Label(s.Mode))
+	add("Format", text.Label(s.Format))
+	if !s.Time.IsZero() {
+		add("Time", s.Time.Local().Format("2006-01-02 15:04:05 MST"))
+	}
+	if s.Duration > 0 {
+		add("Duration", span(s.Duration))
+	}
+	if s.Overhead > 0 {
+		add("Added by Toolmend", span(s.Overhead))
+	}
+	if usage.Input+usage.Output > 0 {
+		add("Tokens in / out", e.row.Cells["tokens"])
+	}
+	if s.Code != 0 {
+		add("HTTP status", strconv.Itoa(s.Code))
+	}
+	add("Error", text.Label(s.Error))
+	add("Id", text.Label(s.ID))
+	if s.Line > 0 {
+		add("Line", strconv.Itoa(s.Line))
+	}
+	return all
+}
+
+// attempts returns the attempts of a step. A later call that has no marks of its own
+// is compared with the call to the same tool in the attempt before: what the model
+// changed after it was told what is wrong.
+func attempts(s *report.Step) []attempt {
+	var out []attempt
+	for i, a := range report.ViewStep(s, false).Attempts {
+		one := attempt{AttemptView: a}
+		for n := range a.Calls {
+			c := &s.Attempts[i].Calls[n]
+			if i == 0 || len(c.Issues) > 0 || len(c.Changes) > 0 {
+				continue
+			}
+			if before := callTo(&s.Attempts[i-1], c); before != nil && before.Sent.Arguments != c.Sent.Arguments {
+				_, a.Calls[n].Sent = report.Mark(before.Sent.Arguments, c.Sent.Arguments, nil)
+				one.Compared = i
+			}
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// callTo returns the only call of a to the tool that c calls, or nil.
+func callTo(a *report.Attempt, c *report.Call) (found *report.Call) {
+	for i := range a.Calls {
+		if a.Calls[i].Ran.Name != c.Ran.Name {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &a.Calls[i]
+	}
+	return found
+}
+
+// maxSchemaText is how many bytes of a schema a page shows.
+const maxSchemaText = 64 << 10
+
+// schemasOf returns the schemas of the tools that a step calls.
+func schemasOf(s *report.Step) []toolSchema {
+	seen := map[string]bool{}
+	var out []toolSchema
+	for i := range s.Attempts {
+		for j := range s.Attempts[i].Calls {
+			t := s.Tool(&s.Attempts[i].Calls[j])
+			if len(t.Parameters) == 0 || seen[t.Name] {
+				continue
+			}
+			seen[t.Name] = true
+			out = append(out, toolSchema{text.Label(t.Name), schemaText(t)})
+		}
+	}
+	return out
+}
+
+// schemaText returns the schema of a tool, indented.
+func schemaText(t middleware.Tool) string {
+	raw := t.Parameters
+	if !utf8.Valid(raw) {
+		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
+	}
+	var b bytes.Buffer
+	if len(raw) > maxSchemaText || json.Indent(&b, raw, "", "  ") != nil {
+		return cut(string(raw), maxSchemaText)
+	}
+	return b.String()
+}

@@ -1,0 +1,267 @@
+package page
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
+)
+
+// MaxSteps is how many steps a page keeps at most.
+const MaxSteps = 10_000
+
+// Steps keeps the newest steps in memory, up to a number and a size. It is safe
+// for concurrent use. An agent sends the same tools with each request; they are
+// kept once.
+type Steps struct {
+	mu       sync.RWMutex
+	max      int
+	maxBytes int64
+	bytes    int64 // of entries and toolsets, about
+	last     uint64
+	entries  []*entry // the oldest first
+	toolsets map[[sha256.Size]byte]*toolset
+}
+
+// entry is a step, and what the list of steps shows of it. It is not modified
+// after Add.
+type entry struct {
+	number   uint64 // from 1, in the order of Add
+	step     report.Step
+	row      row
+	search   string   // what a search looks at, in lower case
+	allTools []string // the tools that its attempts call
+	bytes    int64
+	tools    *toolset
+}
+
+// toolset is the tools of some entries.
+type toolset struct {
+	key   [sha256.Size]byte
+	tools []middleware.Tool
+	bytes int64
+	users int
+}
+
+// NewSteps returns an empty memory for at most max steps that take at most
+// maxBytes bytes. max must not exceed MaxSteps.
+func NewSteps(max int, maxBytes int64) *Steps {
+	return &Steps{max: min(max, MaxSteps), maxBytes: maxBytes, toolsets: map[[sha256.Size]byte]*toolset{}}
+}
+
+// Resize changes the limits, and drops the oldest steps that exceed them. Resize(0, 0)
+// drops all, and keeps no further ones.
+func (s *Steps) Resize(max int, maxBytes int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.max, s.maxBytes = min(max, MaxSteps), maxBytes
+	s.trim()
+}
+
+// Add keeps a deep copy of step, and drops the oldest steps if there is no room
+// for it. Texts longer than maxText are cut. The texts of a step that would take
+// more than a quarter of the memory are cut further, so that it does not drive
+// out all others.
+func (s *Steps) Add(step report.Step) {
+	s.mu.RLock()
+	most := s.maxBytes / 4
+	s.mu.RUnlock()
+	e := newEntry(step, maxText)
+	for limit := maxText / 4; e.bytes > most && limit >= 256; limit /= 4 {
+		e = newEntry(step, limit)
+	}
+	key := keyOf(step.Tools)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.last++
+	e.number = s.last
+	e.row.Number = e.number
+	set := s.toolsets[key]
+	if set == nil {
+		set = newToolset(key, step.Tools)
+		s.toolsets[key] = set
+		s.bytes += set.bytes
+	}
+	set.users++
+	e.tools, e.step.Tools = set, set.tools
+	s.bytes += e.bytes
+	s.entries = append(s.entries, e)
+	s.trim()
+}
+
+// newEntry returns an entry for a copy of step with texts of at most limit bytes.
+func newEntry(step report.Step, limit int) *entry {
+	e := &entry{step: compact(step, limit)}
+	e.row, e.search, e.allTools = rowOf(&e.step), searchText(&e.step), toolsOf(e)
+	e.bytes = sizeOf(&e.step) + int64(len(e.search)) + entryOverhead
+	return e
+}
+
+// trim drops the oldest entries until the limits hold. The caller holds s.mu.
+func (s *Steps) trim() {
+	for len(s.entries) > 0 && (len(s.entries) > s.max || s.bytes > s.maxBytes) {
+		e := s.entries[0]
+		s.entries[0] = nil
+		s.entries = s.entries[1:]
+		s.bytes -= e.bytes
+		if e.tools.users--; e.tools.users == 0 {
+			delete(s.toolsets, e.tools.key)
+			s.bytes -= e.tools.bytes
+		}
+	}
+}
+
+// all returns the entries, the oldest first.
+func (s *Steps) all() []*entry {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return slices.Clone(s.entries)
+}
+
+// get returns the entry of a number, and its neighbours; nil for each that is not
+// kept.
+func (s *Steps) get(number uint64) (e, older, newer *entry) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	first := s.last - uint64(len(s.entries)) + 1
+	at := func(n uint64) *entry {
+		if n < first || n > s.last {
+			return nil
+		}
+		return s.entries[n-first]
+	}
+	return at(number), at(number - 1), at(number + 1)
+}
+
+// kept says how much is kept, and how many steps were dropped for room.
+func (s *Steps) kept() (steps int, bytes int64, dropped uint64) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.entries), s.bytes, s.last - uint64(len(s.entries))
+}
+
+// Sizes of what a step holds beside its texts, about.
+const (
+	entryOverhead   = 1 << 10
+	attemptOverhead = 512
+	callOverhead    = 512
+	issueOverhead   = 64
+	maxText         = 1 << 20 // bytes of a text that is kept
+)
+
+// compact returns a deep copy of a step without its tools. Its texts are copies:
+// those of a step are parts of whole requests and answers.
+func compact(s report.Step, limit int) report.Step {
+	clone := func(texts ...*string) {
+		for _, t := range texts {
+			*t = cut(*t, limit)
+		}
+	}
+	clone(&s.ID, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model, &s.Error)
+	s.Tools = nil
+	s.Notes = cloned(s.Notes, func(n *string) { clone(n) })
+	s.Attempts = cloned(s.Attempts, func(a *report.Attempt) {
+		clone(&a.Model, &a.Text, &a.Error, (*string)(&a.FinishReason))
+		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
+		a.Calls = cloned(a.Calls, func(c *report.Call) {
+			same := c.Ran.Arguments == c.Sent.Arguments
+			c.Sent.Native, c.Ran.Native = nil, nil
+			clone(&c.Sent.ID, &c.Sent.Name, &c.Sent.Arguments, &c.Ran.ID, &c.Ran.Name, &c.Note)
+			if same {
+				c.Ran.Arguments = c.Sent.Arguments
+			} else {
+				clone(&c.Ran.Arguments)
+			}
+			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
+			c.Issues, c.FinalIssues = cloned(c.Issues, cloneIssue), cloned(c.FinalIssues, cloneIssue)
+			c.Changes = cloned(c.Changes, func(x *middleware.Change) { clone(&x.By, &x.Pointer, &x.Before, &x.After) })
+		})
+	})
+	return s
+}
+
+// cloned returns a copy of a list, with each changed on a copy.
+func cloned[T any](list []T, change func(*T)) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	out := make([]T, len(list))
+	copy(out, list)
+	for i := range out {
+		change(&out[i])
+	}
+	return out
+}
+
+// cut returns a copy of a text, without what exceeds the limit.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return strings.Clone(text)
+	}
+	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
+}
+
+// sizeOf returns about how many bytes a compact step takes.
+func sizeOf(s *report.Step) int64 {
+	n := 0
+	for _, note := range s.Notes {
+		n += len(note) + 16
+	}
+	for _, a := range s.Attempts {
+		n += attemptOverhead + len(a.Text)
+		for _, r := range a.Replies {
+			n += len(r.Text) + 128
+		}
+		for _, c := range a.Calls {
+			n += callOverhead + len(c.Sent.Arguments) + len(c.Note)
+			if len(c.Changes) > 0 {
+				n += len(c.Ran.Arguments)
+			}
+			for _, i := range c.Issues {
+				n += issueOverhead + len(i.Pointer) + len(i.Message)
+			}
+			for _, i := range c.FinalIssues {
+				n += issueOverhead + len(i.Pointer) + len(i.Message)
+			}
+			for _, x := range c.Changes {
+				n += issueOverhead + len(x.Pointer) + len(x.Before) + len(x.After)
+			}
+		}
+	}
+	return int64(n)
+}
+
+// keyOf returns the hash of what is kept of tools.
+func keyOf(tools []middleware.Tool) (key [sha256.Size]byte) {
+	h := sha256.New()
+	var length [8]byte
+	write := func(b []byte) {
+		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
+		h.Write(length[:])
+		h.Write(b)
+	}
+	for _, t := range tools {
+		write([]byte(t.Name))
+		write([]byte(t.Kind))
+		write(t.Parameters)
+	}
+	h.Sum(key[:0])
+	return key
+}
+
+// newToolset returns the tools that the page shows: without descriptions.
+func newToolset(key [sha256.Size]byte, tools []middleware.Tool) *toolset {
+	set := &toolset{key: key, bytes: 256}
+	for _, t := range tools {
+		set.tools = append(set.tools, middleware.Tool{
+			Name: strings.Clone(t.Name), Kind: t.Kind, Parameters: append([]byte(nil), t.Parameters...),
+		})
+		set.bytes += int64(len(t.Name) + len(t.Parameters) + 256)
+	}
+	return set
+}

@@ -1,0 +1,136 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/report"
+)
+
+// call returns a step with one call that is valid.
+func call(model, tool, arguments string) report.Step {
+	c := middleware.ToolCall{ID: "c", Name: tool, Arguments: arguments}
+	return report.Step{Model: model, Status: middleware.Valid, Code: 200, Attempts: []report.Attempt{{
+		Calls: []report.Call{{Sent: c, Ran: c, AsSent: report.OK, Final: report.OK}},
+	}}}
+}
+
+func TestTheNewestStepsAreKept(t *testing.T) {
+	t.Parallel()
+	s := NewSteps(3, 1<<20)
+	for i := range 5 {
+		s.Add(call("m", "t", fmt.Sprint(i)))
+	}
+	var kept []string
+	for _, e := range s.all() {
+		kept = append(kept, e.step.Attempts[0].Calls[0].Sent.Arguments)
+	}
+	require.Equal(t, []string{"2", "3", "4"}, kept)
+	steps, _, dropped := s.kept()
+	require.Equal(t, 3, steps)
+	require.EqualValues(t, 2, dropped)
+	for number, want := range map[uint64][3]bool{2: {false, false, true}, 3: {true, false, true}, 4: {true, true, true}, 5: {true, true, false}, 6: {false, true, false}, 0: {}} {
+		e, older, newer := s.get(number)
+		require.Equal(t, want, [3]bool{e != nil, older != nil, newer != nil}, number)
+	}
+}
+
+// The size of all texts bounds what is kept. One large step does not drive out the
+// others: its texts are cut.
+func TestBytesAreBounded(t *testing.T) {
+	t.Parallel()
+	const most = 1 << 20
+	s := NewSteps(MaxSteps, most)
+	for range 1000 {
+		s.Add(call("m", "t", strings.Repeat("x", 10_000)))
+	}
+	steps, bytes, _ := s.kept()
+	require.LessOrEqual(t, bytes, int64(most))
+	require.Greater(t, steps, 50)
+	large := call("m", "t", strings.Repeat("y", 5<<20))
+	for range 10 {
+		large.Attempts[0].Calls = append(large.Attempts[0].Calls, large.Attempts[0].Calls[0])
+	}
+	s.Add(large)
+	after, bytes, _ := s.kept()
+	require.LessOrEqual(t, bytes, int64(most))
+	require.Greater(t, after, steps/2)
+	e, _, _ := s.get(1001)
+	require.NotNil(t, e)
+	require.Contains(t, e.step.Attempts[0].Calls[0].Sent.Arguments, "bytes more)")
+	s.Resize(0, 0)
+	steps, bytes, _ = s.kept()
+	require.Zero(t, steps)
+	require.Zero(t, bytes)
+	s.Add(call("m", "t", "{}"))
+	steps, _, _ = s.kept()
+	require.Zero(t, steps, "turned off")
+}
+
+// An agent sends its tools with each request.
+func TestToolsAreKeptOnce(t *testing.T) {
+	t.Parallel()
+	s := NewSteps(10, 1<<20)
+	tools := func(name string) []middleware.Tool {
+		return []middleware.Tool{{Name: name, Parameters: []byte(`{"type":"object","description":"` + strings.Repeat("d", 50_000) + `"}`)}}
+	}
+	for range 10 {
+		step := call("m", "t", "{}")
+		step.Tools = tools("t")
+		s.Add(step)
+	}
+	_, bytes, _ := s.kept()
+	require.Less(t, bytes, int64(100_000))
+	require.Len(t, s.toolsets, 1)
+	for range 10 {
+		step := call("m", "t", "{}")
+		step.Tools = tools("other")
+		s.Add(step)
+	}
+	require.Len(t, s.toolsets, 1, "those of the dropped steps are gone")
+}
+
+// What is kept is a copy, so that a small text does not keep the whole answer that
+// it is a part of.
+func TestStepsAreCopies(t *testing.T) {
+	t.Parallel()
+	body := strings.Repeat("x", 100)
+	step := call(body[:4], body[4:8], body[8:20])
+	step.Attempts[0].Replies = []report.Reply{{Text: body[20:30]}}
+	s := NewSteps(10, 1<<20)
+	s.Add(step)
+	e, _, _ := s.get(1)
+	first := uintptr(unsafe.Pointer(unsafe.StringData(body)))
+	for _, text := range []string{e.step.Model, e.step.Attempts[0].Calls[0].Sent.Name, e.step.Attempts[0].Calls[0].Sent.Arguments, e.step.Attempts[0].Calls[0].Ran.Arguments, e.step.Attempts[0].Replies[0].Text} {
+		at := uintptr(unsafe.Pointer(unsafe.StringData(text)))
+		require.False(t, first <= at && at < first+100, text)
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	s := NewSteps(50, 1<<20)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for i := range 200 {
+				s.Add(call("m", "t", fmt.Sprint(i)))
+				for _, e := range s.all() {
+					_ = e.row.Number
+				}
+				s.get(uint64(i))
+				s.tools()
+			}
+		})
+	}
+	wg.Wait()
+	steps, _, dropped := s.kept()
+	require.Equal(t, 50, steps)
+	require.EqualValues(t, 750, dropped)
+}
