@@ -159,8 +159,8 @@ func readMessages(doc json.RawMessage) (msgs []middleware.Message, err error) {
 		return nil, final(err)
 	}
 	for _, m := range msgs {
-		if m.Role != middleware.RoleUser && m.Role != middleware.RoleSystem {
-			return nil, final(fmt.Errorf("temporalagent: a message of the role %q cannot be sent", m.Role))
+		if m.Role != middleware.RoleUser {
+			return nil, final(fmt.Errorf("temporalagent: only messages of the user can be sent, not one of the role %q", m.Role))
 		}
 	}
 	if len(msgs) == 0 {
