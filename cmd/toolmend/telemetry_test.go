@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -165,8 +166,11 @@ func TestMetricsPage(t *testing.T) {
 			require.True(t, ok)
 			page, _, _ := strings.Cut(rest, "\n")
 			require.Equal(t, name == "main", strings.Contains(page, s.address), page)
-			text := get(t, http.DefaultClient, page)
-			require.Contains(t, text, `toolmend_gateway_requests_total{`)
+			text := ""
+			require.Eventually(t, func() bool { // an exchange is counted after its answer
+				text = get(t, http.DefaultClient, page)
+				return strings.Contains(text, `toolmend_gateway_requests_total{`)
+			}, 10*time.Second, time.Millisecond)
 			require.Contains(t, text, "go_goroutines")
 			require.NotContains(t, text, "otel_scope")
 		})
