@@ -54,7 +54,7 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 	if streamed && status == invalid {
 		body = append(bytes.Clone(body), from.stream.Comment(comment)...)
 	}
-	if !bytes.Equal(body, from.raw) {
+	if string(body) != from.text() {
 		withoutDigests(r.Header)
 	}
 	setBody(r, body, streamed)
@@ -142,7 +142,7 @@ func (s *step) refusal(a *attempt, err error) *http.Response {
 		body := append(shown, events...)
 		r.Body = io.NopCloser(bytes.NewReader(body))
 	case a.stream != nil:
-		setBody(r, a.raw, a.stream.IsStream())
+		setBody(r, []byte(a.text()), a.stream.IsStream())
 	default:
 		r.Body = io.NopCloser(bytes.NewReader(a.raw))
 	}

@@ -213,6 +213,8 @@ type toyReader struct {
 	failed      error
 }
 
+func (s *toyReader) Text() string { return s.raw }
+
 func (s *toyReader) Write(p []byte) (int, error) {
 	s.raw += string(p)
 	for strings.HasPrefix(s.raw, "data:") {

@@ -115,7 +115,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	case s.req.Context().Err() != nil:
 		s.shown.end(err)
 	case last == a && refused && !s.tools && a.stream.IsStream():
-		s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
+		s.shown.write(a.stream.Passed(a.untaken()))
 		s.shown.end(nil)
 	default:
 		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the failure event tells the client; the body itself ends properly
@@ -167,15 +167,17 @@ func (a *attempt) cutShort() error {
 // where the change has no place in the events that follow. It returns nil if the
 // client would read another message than that of resp.
 func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
-	if s.origin(resp) != a || a.stream.Taken() > len(a.raw) {
+	taken := a.stream.Taken()
+	if s.origin(resp) != a || taken > len(a.stream.Text()) {
 		return nil
 	}
+	given := []byte(a.stream.Text()[:taken])
 	shown := map[middleware.EventKind]string{}
 	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
 		shown[e.Kind] += e.Text
 		return nil
 	})
-	if _, err := again.Write(a.raw[:a.stream.Taken()]); err != nil {
+	if _, err := again.Write(given); err != nil {
 		return nil
 	}
 	text, ok := strings.CutPrefix(resp.Message.Text(), shown[middleware.EventText])
@@ -192,7 +194,7 @@ func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
 	if err != nil {
 		return nil
 	}
-	read, err := s.codec.DecodeResponse(a.req, slices.Concat(a.raw[:a.stream.Taken()], rest))
+	read, err := s.codec.DecodeResponse(a.req, slices.Concat(given, rest))
 	if err != nil || read.Message.Text() != resp.Message.Text() || len(read.Message.ToolCalls) != len(resp.Message.ToolCalls) {
 		return nil
 	}

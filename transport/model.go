@@ -25,7 +25,7 @@ type attempt struct {
 
 	resp    *http.Response     // the provider's response; the step reads its body
 	inflate bool               // the body was compressed, so its headers no longer apply
-	raw     []byte             // the part of the body that was read
+	raw     []byte             // the bytes of the body that were read, and that stream did not get
 	rest    io.ReadCloser      // the whole body of a response that is passed on; guarded by step.mu
 	failure error              // a *networkError, a *passedError or the provider's *middleware.ModelError; guarded by step.mu
 	native  *middleware.Native // of the response; guarded by step.mu

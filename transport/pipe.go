@@ -48,7 +48,7 @@ func (p *pipe) Read(b []byte) (int, error) {
 	}
 	n := copy(b, p.buf[p.at:])
 	if p.at += n; p.at == len(p.buf) {
-		p.buf, p.at = p.buf[:0], 0
+		p.buf, p.at = nil, 0
 	}
 	p.change.Broadcast()
 	return n, nil
@@ -67,12 +67,12 @@ func (p *pipe) Close() error {
 }
 
 // write adds bytes for the client, and waits while too many are unread. It
-// returns false if the client has closed the pipe.
+// returns false if the client has closed the pipe. The pipe keeps b.
 func (p *pipe) write(b []byte) bool {
 	return p.put(b) && p.wait()
 }
 
-// put adds bytes for the client without waiting.
+// put adds bytes for the client without waiting. The pipe keeps b.
 func (p *pipe) put(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +82,11 @@ func (p *pipe) put(b []byte) bool {
 	if p.at > len(p.buf)/2 { // bounds the buffer for a reader that never catches up
 		p.buf, p.at = append(p.buf[:0], p.buf[p.at:]...), 0
 	}
-	p.buf = append(p.buf, b...)
+	if p.at == len(p.buf) {
+		p.buf, p.at = b, 0
+	} else {
+		p.buf = append(p.buf, b...)
+	}
 	p.change.Broadcast()
 	return true
 }

@@ -8,7 +8,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -56,8 +57,8 @@ func (a *attempt) passOn(err error) error {
 		body = http.NoBody
 	}
 	rest := io.Reader(body)
-	if len(a.raw) > 0 {
-		rest = io.MultiReader(bytes.NewReader(a.raw), body)
+	if text := a.text(); text != "" {
+		rest = io.MultiReader(strings.NewReader(text), body)
 	}
 	whole := readCloser{rest, closer(func() error {
 		stop()
@@ -112,6 +113,26 @@ func plain(resp *http.Response, raw []byte) []byte {
 // it was read to its end.
 const patience = time.Second
 
+// readBuffer is the size of the buffers through which responses are read. An open
+// stream keeps one.
+const readBuffer = 4 << 10
+
+var readBuffers = sync.Pool{New: func() any { return new([readBuffer]byte) }}
+
+// text returns the part of the body that was read.
+func (a *attempt) text() string {
+	switch {
+	case a.stream == nil:
+		return string(a.raw)
+	case len(a.raw) == 0:
+		return a.stream.Text()
+	}
+	return a.stream.Text() + string(a.raw)
+}
+
+// untaken returns what was read of a stream behind the bytes that the client got.
+func (a *attempt) untaken() []byte { return []byte(a.text()[a.stream.Taken():]) }
+
 // readAnswer reads a response through the codec, and streams the safe part to
 // the client.
 func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*middleware.Response, error) {
@@ -122,24 +143,25 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 	a.stream = s.codec.NewStream(a.req, sink)
 	s.hears(a)
-	size := a.resp.ContentLength + 1 // one more byte, so that Read reports the end without growing the buffer
-	if size <= 0 || a.inflate {
-		size = 4 << 10
+	pooled := readBuffers.Get().(*[readBuffer]byte)
+	defer readBuffers.Put(pooled)
+	buf := pooled[:]
+	if known := a.resp.ContentLength; known > readBuffer {
+		buf = make([]byte, min(known, 64<<10))
 	}
-	a.raw = make([]byte, 0, min(size, 1<<20))
+	left := s.t.options.MaxBody
 	var late *time.Timer // fires some time after the end mark
 	a.reading.Lock()
 	defer a.reading.Unlock()
 	s.heeded.Store(a)
 	for {
-		a.raw = slices.Grow(a.raw, 1)
-		n, readErr := s.awaited(a, body)
-		a.raw = a.raw[:len(a.raw)+n]
-		if int64(len(a.raw)) > s.t.options.MaxBody {
+		n, readErr := s.awaited(a, body, buf)
+		if left -= int64(n); left < 0 {
+			a.raw = bytes.Clone(buf[:n])
 			return nil, s.unreadable(ctx, a, body, fmt.Errorf("%w: more than MaxBody", wire.ErrShape))
 		}
 		if n > 0 {
-			if _, err := a.stream.Write(a.raw[len(a.raw)-n:]); err != nil {
+			if _, err := a.stream.Write(buf[:n]); err != nil {
 				if !errors.Is(err, wire.ErrShape) {
 					return nil, err // the error of the sink
 				}
@@ -162,9 +184,9 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 	}
 }
 
-// awaited reads from the body into the room behind a.raw. Meanwhile events that
-// the chain passes on are shown. The caller holds a.reading.
-func (s *step) awaited(a *attempt, body io.Reader) (int, error) {
+// awaited reads from the body. Meanwhile events that the chain passes on are
+// shown. The caller holds a.reading.
+func (s *step) awaited(a *attempt, body io.Reader, buf []byte) (int, error) {
 	a.idle = true
 	a.reading.Unlock()
 	defer func() {
@@ -172,13 +194,13 @@ func (s *step) awaited(a *attempt, body io.Reader) (int, error) {
 		a.idle = false
 	}()
 	s.showPassed(a)
-	return body.Read(a.raw[len(a.raw):cap(a.raw)])
+	return body.Read(buf)
 }
 
 // begins records that the body of a has begun. White space does not show yet
 // whether a stream follows.
 func (s *step) begins(a *attempt) {
-	if a.begun || len(bytes.TrimLeft(a.raw, " \t\r\n")) == 0 {
+	if a.begun || strings.TrimLeft(a.stream.Text(), " \t\r\n") == "" {
 		return
 	}
 	s.mu.Lock()

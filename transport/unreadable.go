@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -105,18 +106,18 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 // call.
 func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
 	most := s.t.options.MaxBody
-	if errors.Is(why, errOpaque) || int64(len(a.raw)) > most {
+	if errors.Is(why, errOpaque) || int64(len(a.text())) > most {
 		return true, nil
 	}
-	rest, err := io.ReadAll(io.LimitReader(body, most+1-int64(len(a.raw))))
+	rest, err := io.ReadAll(io.LimitReader(body, most+1-int64(len(a.text()))))
 	a.raw = append(a.raw, rest...)
 	switch {
 	case err != nil:
 		return true, s.networkFailure(ctx, a, err)
-	case int64(len(a.raw)) > most:
+	case int64(len(a.text())) > most:
 		return true, nil
 	}
-	return s.codec.MayHoldCall(a.raw), nil
+	return s.codec.MayHoldCall([]byte(a.text())), nil
 }
 
 // passThrough streams the rest of the response to the client.
@@ -124,11 +125,11 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 	s.mu.Lock()
 	s.mute = true
 	s.mu.Unlock()
-	s.shown.write(a.stream.Passed(a.raw[a.stream.Taken():]))
+	s.shown.write(a.stream.Passed(a.untaken()))
 	buf := make([]byte, 32<<10)
 	for a.bodyErr == nil {
 		n, readErr := body.Read(buf)
-		if !s.shown.write(buf[:n]) {
+		if !s.shown.write(bytes.Clone(buf[:n])) {
 			readErr = io.ErrClosedPipe
 		}
 		a.bodyErr = readErr

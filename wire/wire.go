@@ -190,6 +190,9 @@ type Stream interface {
 	// bytes.
 	Write(p []byte) (int, error)
 
+	// Text returns all bytes that were written.
+	Text() string
+
 	// Safe returns the number of bytes at the beginning that the client may
 	// get already. They contain no tool call, no error and no end. Safe
 	// never decreases. It is 0 for an answer that is not streamed.

@@ -75,20 +75,34 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	default:
 		return false, nil
 	}
-	doc, err := parseAnswer(e.Data)
-	switch {
-	case s.Closed() && codec.CutShort(err):
-		return true, nil
-	case err != nil:
-		return true, err
+	read := func(v rawjson.Value) (err error) {
+		if err = answerEnvelope.Check(v); err == nil {
+			hold, err = s.chunk(v, e.Name == "error")
+		}
+		return err
 	}
 	if s.keeps {
-		s.chunks = append(s.chunks, &chunk{Chunk: lens.Chunk{Event: e, Doc: doc}})
+		err = s.kept(e, read)
+	} else {
+		err = codec.Borrow(e.Data, read)
 	}
-	return s.chunk(doc.Root(), e.Name == "error")
+	if s.Closed() && codec.CutShort(err) {
+		return true, nil
+	}
+	return hold || err != nil, err
 }
 
-// chunk reads a chunk of the answer. Servers add chunks without choices: with the
+// kept is codec.Borrow for a chunk that is kept.
+func (s *stream) kept(e codec.Event, read func(rawjson.Value) error) error {
+	doc, err := codec.ParseBody(e.Data)
+	if err != nil {
+		return err
+	}
+	s.chunks = append(s.chunks, &chunk{Chunk: lens.Chunk{Event: e, Doc: doc}})
+	return read(doc.Root())
+}
+
+// chunk reads a chunk of the answer, and keeps no value of it unless keeps is set. Servers add chunks without choices: with the
 // figures at the end, with the verdict of a filter at the beginning (Azure), or as a
 // sign of life. An object without choices that is none of those is noted as strange:
 // a stream of nothing else is not an answer of this format.

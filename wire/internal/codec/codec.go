@@ -90,10 +90,12 @@ type Stream interface {
 	Comment(text string) []byte
 }
 
+var limits = rawjson.Limits{Bytes: MaxBody, Depth: -1, Values: maxValues, Number: -1, Exponent: -1, AnyBytes: true}
+
 // Parse scans one JSON text of a body, nested to any depth. Strings may hold
 // bytes that are not UTF-8, as clients replace those. The error wraps ErrShape.
 func Parse(text string) (*rawjson.Doc, error) {
-	doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: MaxBody, Depth: -1, Values: maxValues, Number: -1, Exponent: -1, AnyBytes: true})
+	doc, err := rawjson.Parse(text, limits)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrShape, err)
 	}
@@ -111,6 +113,22 @@ func ParseBody(text string) (*rawjson.Doc, error) {
 		return nil, Shapef("%s where an object should be", k)
 	}
 	return doc, nil
+}
+
+// Borrow is ParseBody for a caller that needs the object only in use, such as that
+// of one event of many: its memory is used again. The texts of its values stay. The
+// error is that of use, or wraps ErrShape.
+func Borrow(text string, use func(object rawjson.Value) error) (err error) {
+	if e := rawjson.Borrow(text, limits, func(doc *rawjson.Doc) {
+		if k := doc.Root().Kind(); k != rawjson.Object {
+			err = Shapef("%s where an object should be", k)
+		} else {
+			err = use(doc.Root())
+		}
+	}); e != nil {
+		err = fmt.Errorf("%w: %w", ErrShape, e)
+	}
+	return err
 }
 
 // ParseObject is ParseBody for a caller that needs no more than the object.

@@ -37,6 +37,13 @@ func (c *Cursor) Write(p []byte) (int, error) {
 	return n, err
 }
 
+// Text is part of wire.Stream.
+func (c *Cursor) Text() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.text
+}
+
 // Safe is part of wire.Stream.
 func (c *Cursor) Safe() int {
 	c.mu.Lock()
@@ -138,6 +145,9 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	}
 	if c.ahead && c.sent == 0 {
 		rest = bytes.TrimPrefix(rest, []byte(bom))
+	}
+	if c.n == 0 { // no number changes
+		return rest, nil
 	}
 	out, err := c.format.Renumber(string(rest), c.n)
 	return []byte(out), err
