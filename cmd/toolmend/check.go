@@ -41,7 +41,7 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 	}
 	out := bufio.NewWriter(stdout)
 	c := &check{
-		settings: s, checker: report.NewChecker(s.options()), measurer: newMeasurer(), out: out, stderr: stderr,
+		settings: s, program: "toolmend check", checker: report.NewChecker(s.options()), measurer: newMeasurer(), out: out, stderr: stderr,
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
 	}
@@ -66,8 +66,10 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 // check is one run.
 type check struct {
 	settings
+	program  string             // for messages
+	seen     func(*report.Step) // gets each step; may be nil
 	checker  *report.Checker
-	measurer *measurer
+	measurer *measurer     // nil measures nothing
 	out      *bufio.Writer // keeps the first error until Flush
 	stderr   io.Writer
 	figures  *report.Figures // of all files
@@ -94,7 +96,7 @@ func (c *check) run(ctx context.Context, stdin io.Reader) {
 		}
 	}
 	if ctx.Err() != nil {
-		c.complain(errors.New("toolmend check: interrupted; what follows is what was read so far"))
+		c.complain(errors.New(c.program + ": interrupted; what follows is what was read so far"))
 	}
 }
 
@@ -106,7 +108,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {
-			return fmt.Errorf("toolmend check: %w", err)
+			return fmt.Errorf("%s: %w", c.program, err)
 		}
 		defer f.Close()
 		in, label = f, name
@@ -166,7 +168,7 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 			return !strings.Contains(strings.ToLower(call.Sent.Name), c.tool)
 		})
 		f.steps = append(f.steps, stepOf(l, t, calls))
-		if len(calls) > 0 {
+		if len(calls) > 0 && c.measurer != nil {
 			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
 		}
 	}
@@ -223,8 +225,12 @@ func (c *check) say(err error) {
 
 // count counts the last step.
 func (c *check) count() {
-	if len(c.last.Attempts) > 0 {
-		c.figures.Add(&c.last)
+	if len(c.last.Attempts) == 0 {
+		return
+	}
+	c.figures.Add(&c.last)
+	if c.seen != nil {
+		c.seen(&c.last)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"syscall"
 )
 
 // Exit codes.
@@ -37,6 +38,7 @@ usage:
   toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
   toolmend lint [flags] TOOLS...   check tool definitions
+  toolmend view [flags] FILE...    show recorded turns in a browser
   toolmend version                 show the version
   toolmend help [COMMAND]          show this text, or that of a command
 
@@ -72,6 +74,10 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
 		return runLint(ctx, args[1:], stdin, stdout, stderr)
+	case "view":
+		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		return runView(ctx, args[1:], stdin, stdout, stderr)
 	case "version", "-version", "--version":
 		fmt.Fprintln(stdout, version())
 		return exitOK

@@ -103,6 +103,7 @@ func TestGolden(t *testing.T) {
 		"envhelp.txt":   {"env", "-h"},
 		"runhelp.txt":   {"help", "run"},
 		"linthelp.txt":  {"help", "lint"},
+		"viewhelp.txt":  {"help", "view"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

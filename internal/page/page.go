@@ -32,6 +32,10 @@ type Options struct {
 	Access Access
 	// About says what the steps are of, such as the name of a file.
 	About string
+	// Figures are those of all steps, if there are more than fit into memory. Their
+	// ids must be the numbers that Steps.Add returned. nil means that the steps in
+	// memory are counted.
+	Figures *report.Figures
 	// Live means that further steps may be added, so the browser asks for them.
 	Live bool
 }

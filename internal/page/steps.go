@@ -66,8 +66,8 @@ func (s *Steps) Resize(max int, maxBytes int64) {
 // Add keeps a deep copy of step, and drops the oldest steps if there is no room
 // for it. Texts longer than maxText are cut. The texts of a step that would take
 // more than a quarter of the memory are cut further, so that it does not drive
-// out all others.
-func (s *Steps) Add(step report.Step) {
+// out all others. Add returns the number of the step.
+func (s *Steps) Add(step report.Step) uint64 {
 	s.mu.RLock()
 	most := s.maxBytes / 4
 	s.mu.RUnlock()
@@ -92,6 +92,7 @@ func (s *Steps) Add(step report.Step) {
 	s.bytes += e.bytes
 	s.entries = append(s.entries, e)
 	s.trim()
+	return e.number
 }
 
 // newEntry returns an entry for a copy of step with texts of at most limit bytes.

@@ -73,6 +73,9 @@ func worstOf(s *report.Summary, tool, model string) *worst {
 // summary counts the calls of all steps to one tool, or to all if it is "". The
 // ids of its findings are the numbers of steps.
 func (h *handler) summary(tool string) report.Summary {
+	if tool == "" && h.Figures != nil {
+		return h.Figures.Summary()
+	}
 	figures := report.NewFigures(report.Options{})
 	for _, e := range h.steps.all() {
 		step := e.step
