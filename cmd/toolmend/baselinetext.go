@@ -8,11 +8,7 @@ import (
 // write prints the comparison: the total, the models and tools whose rate rose
 // significantly, and the answer.
 func (c *comparison) write(w io.Writer, top int) {
-	what := "as sent"
-	if c.final {
-		what = "in the end"
-	}
-	fmt.Fprintf(w, "\nCOMPARED WITH %s\nturns with an invalid call, %s\n", clean(c.file), what)
+	fmt.Fprintf(w, "\nCOMPARED WITH %s\nturns with an invalid call, %s\n", clean(c.file), c.verdict())
 	t := table{rows: [][]string{{"", "BASELINE", "95 %", "NOW", "95 %", "RISE", "P"}, c.total.row()}}
 	risen := 0
 	for _, l := range c.lines {
@@ -34,6 +30,14 @@ func (c *comparison) write(w io.Writer, top int) {
 		fmt.Fprintf(w, "note: %s\n", clean(c.note))
 	}
 	fmt.Fprintln(w, c.answer())
+}
+
+// verdict names the verdict that is compared.
+func (c *comparison) verdict() string {
+	if c.final {
+		return "in the end"
+	}
+	return "as sent"
 }
 
 // answer returns the answer as sentences.

@@ -45,6 +45,9 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
 	}
+	if s.hints {
+		c.hinter, c.hints = newHinter(s), hintCounts{}
+	}
 	c.run(ctx, stdin)
 	c.progress.clear()
 	sum := c.summary()
@@ -78,6 +81,8 @@ type check struct {
 	calls    int         // read so far
 	rates    turnRates
 	measures measures
+	hinter   *hinter // nil without -hints
+	hints    hintCounts
 	base     *summaryJSON // nil without -baseline
 	progress *progress
 	failed   int // number of errors, printed or not
@@ -145,6 +150,7 @@ func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 type found struct {
 	steps    []report.Step  // the turns that match -model, with the calls that match -tool
 	measures []measuredTurn // of the turns with such a call
+	hints    []hintKey      // with -hints
 	err      error          // a recorded.Skipped, or the error of the line
 }
 
@@ -171,6 +177,11 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		if len(calls) > 0 && c.measurer != nil {
 			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
 		}
+		if c.hinter != nil {
+			for n := range calls {
+				f.hints = append(f.hints, c.hinter.call(ctx, t.Tools, t.Model, &calls[n])...)
+			}
+		}
 	}
 	return f
 }
@@ -193,6 +204,7 @@ func (c *check) take(f found) {
 	for _, m := range f.measures {
 		c.measures.add(m)
 	}
+	c.hints.add(f.hints)
 	for i := range f.steps {
 		s := &f.steps[i]
 		c.rates.add(s)

@@ -29,15 +29,16 @@ type settings struct {
 	mendName    string
 	unknownName string
 	passUnknown bool
-	model, tool string   // text that names must contain, in lower case; "" matches all
-	top         int      // 0 means all
-	format      string   // of standard output: one of formats
-	html        string   // the file for the HTML report, or ""
-	content     bool     // github, junit and sarif show values
-	noContent   bool     // the HTML report shows none
-	gateFinal   bool     // the final verdict decides the exit code
-	baseline    string   // path; "" compares with nothing
-	maxRise     float64  // in percentage points
+	model, tool string  // text that names must contain, in lower case; "" matches all
+	top         int     // 0 means all
+	format      string  // of standard output: one of formats
+	html        string  // the file for the HTML report, or ""
+	content     bool    // github, junit and sarif show values
+	noContent   bool    // the HTML report shows none
+	gateFinal   bool    // the final verdict decides the exit code
+	baseline    string  // path; "" compares with nothing
+	maxRise     float64 // in percentage points
+	hints       bool
 	files       []string // at least one; "-" is standard input
 }
 
@@ -80,6 +81,7 @@ func parse(args []string) (settings, error) {
 	fs.BoolVar(&asJSON, "json", false, "")
 	fs.StringVar(&s.baseline, "baseline", "", "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
+	fs.BoolVar(&s.hints, "hints", false, "")
 	fs.StringVar(&s.format, "format", "", "")
 	fs.StringVar(&s.html, "html", "", "")
 	fs.BoolVar(&s.content, "content", false, "")

@@ -16,16 +16,20 @@ type summaryJSON struct {
 	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
 	Measures  *measures       `json:"measures"`
 	Baseline  *comparisonJSON `json:"baseline,omitempty"`
+	Hints     []hint          `json:"hints,omitempty"`   // with -hints
+	Retries   *report.Retries `json:"retries,omitempty"` // with -hints
 }
 
 // write writes the figures as -format says, and the HTML report.
 func (c *check) write(sum report.Summary, compared *comparison) error {
+	hints := c.hints.list(c.hinter, sum.Pairs)
+	sections := c.sections(sum, compared, hints)
 	if c.html != "" {
-		if err := c.writeHTML(sum); err != nil {
+		if err := c.writeHTML(sum, sections); err != nil {
 			return err
 		}
 	}
-	layout := report.Layout{Values: c.content, Final: c.gateFinal}
+	layout := report.Layout{Values: c.content, Final: c.gateFinal, Sections: sections}
 	switch c.format {
 	case formatGitHub:
 		return c.writeGitHub(sum, layout)
@@ -34,22 +38,43 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	case formatSARIF:
 		return report.WriteSARIF(c.out, sum, layout)
 	case formatJSON:
-		return report.WriteJSON(c.out, summaryJSON{
+		line := summaryJSON{
 			Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName,
-			TurnRates: &c.rates, Measures: &c.measures, Baseline: compared.json(),
-		})
+			TurnRates: &c.rates, Measures: &c.measures, Baseline: compared.json(), Hints: hints,
+		}
+		if c.hinter != nil {
+			line.Retries = &sum.Retries
+		}
+		return report.WriteJSON(c.out, line)
 	}
 	writeTables(c.out, sum, &c.measures.Total, compared, c.settings)
+	if c.hinter != nil {
+		writeHints(c.out, hints, sum.Retries, c.top)
+	}
 	return nil
 }
 
+// sections returns the parts of a report beside the figures, the most telling first.
+func (c *check) sections(sum report.Summary, compared *comparison, hints []hint) (out []report.Section) {
+	if compared != nil {
+		out = append(out, compared.section())
+	}
+	if c.hinter != nil {
+		out = append(out, hintsSection(hints, sum.Retries))
+	}
+	if c.calls > 0 {
+		out = append(out, c.measures.section())
+	}
+	return out
+}
+
 // writeHTML writes the HTML report.
-func (c *check) writeHTML(sum report.Summary) error {
+func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
 	f, err := os.Create(c.html)
 	if err != nil {
 		return err
 	}
-	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent})
+	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent, Sections: sections})
 	if closed := f.Close(); err == nil {
 		err = closed
 	}

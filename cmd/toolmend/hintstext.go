@@ -1,0 +1,140 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/report"
+)
+
+// text returns the hint as a sentence, without its number of calls.
+func (h *hint) text() string {
+	tool, model := shorten(h.Tool), shorten(h.Model)
+	switch h.Kind {
+	case hintOption:
+		where := "for tool " + tool
+		if h.Tools > 1 {
+			where = fmt.Sprintf("for all tools (%d are helped)", h.Tools)
+		}
+		text := fmt.Sprintf("turn on %s %s: %s", h.Option, where, h.Setting)
+		if h.Risky {
+			text += "; read some of these calls first, because it may change what a call means"
+		}
+		return text
+	case hintAlias:
+		return fmt.Sprintf("%s sends %q for %q in %.0f %% of its calls to %s: if they mean the same, rename the property, or declare an alias: aliases = { %q = %q }",
+			model, clean(h.Sent), clean(h.Declared), h.Share, tool, clean(h.Sent), clean(h.Declared))
+	case hintUnknown:
+		if h.Tool == "" {
+			return "these calls have no name: the server or the client did not read what the model wrote"
+		}
+		return fmt.Sprintf("tool %s is called and not declared: declare it, or tell the model which tools there are", tool)
+	case hintSchema:
+		return fmt.Sprintf("the schema of tool %s cannot be used, so these calls are not validated: %s", tool, clean(h.Why))
+	default:
+		return fmt.Sprintf("%s reached its length limit in these calls: raise the limit of its answers", model)
+	}
+}
+
+// retryCost says what the re-asks of a log cost, "" if there are none.
+func retryCost(r report.Retries) string {
+	if r.Attempts == 0 {
+		return ""
+	}
+	return fmt.Sprintf("Invalid calls cost %s in %s: %d tokens read and %d written, %.1f s.",
+		plural(r.Attempts, "further model call"), plural(r.Steps, "step"), r.Usage.Input, r.Usage.Output, r.Duration.Seconds())
+}
+
+// writeHints prints the first hints.
+func writeHints(w io.Writer, hints []hint, r report.Retries, top int) {
+	fmt.Fprint(w, "\nHINTS\n")
+	if len(hints) == 0 {
+		fmt.Fprintln(w, "none: no option that is off would help")
+	}
+	width := 0
+	for i, h := range hints {
+		if i == 0 {
+			width = len(plural(h.Calls, "call"))
+		}
+		if top > 0 && i == top {
+			fmt.Fprintf(w, "and %d more\n", len(hints)-i)
+			break
+		}
+		fmt.Fprintf(w, "%*s  %s\n", width, plural(h.Calls, "call"), h.Text)
+	}
+	if cost := retryCost(r); cost != "" {
+		fmt.Fprintln(w, cost)
+	}
+}
+
+// hintsSection is the part of a report with the hints.
+func hintsSection(hints []hint, r report.Retries) report.Section {
+	s := report.Section{Title: "Hints", Caption: "What would help most", Columns: []string{"Calls", "What to do"}, Numbers: []int{0}}
+	if cost := retryCost(r); cost != "" {
+		s.Text = append(s.Text, cost)
+	}
+	if len(hints) == 0 {
+		s.Text, s.Columns = append(s.Text, "No option that is off would help."), nil
+	}
+	for i, h := range hints {
+		if i == maxSectionRows {
+			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d hints.", i, len(hints)))
+			break
+		}
+		s.Rows = append(s.Rows, []string{fmt.Sprint(h.Calls), h.Text})
+	}
+	return s
+}
+
+// maxSectionRows bounds the table of a section.
+const maxSectionRows = 50
+
+// measuresSection is the part of a report with the published measures.
+func (m *measures) section() report.Section {
+	s := report.Section{
+		Title: "Published measures", Caption: "By the rules of those who publish them, for each model",
+		Columns: []string{"Model", "Requests", "OpenRouter tool call error rate", "InvalidJson", "UnknownName", "SchemaMismatch", "Answers", "K2 schema accuracy"},
+		Numbers: []int{1, 2, 3, 4, 5, 6, 7},
+	}
+	row := func(name string, m *measured) {
+		r, k := m.OpenRouter, m.K2
+		s.Rows = append(s.Rows, []string{name, fmt.Sprint(r.Requests), rate(r.Errors, r.Requests), fmt.Sprint(r.InvalidJSON), fmt.Sprint(r.UnknownName),
+			fmt.Sprint(r.SchemaMismatch), fmt.Sprint(k.Answers), rate(k.Valid, k.Answers)})
+	}
+	row("total", &m.Total)
+	names := slices.SortedFunc(maps.Keys(m.Models), func(a, b string) int {
+		x, y := m.Models[a].OpenRouter, m.Models[b].OpenRouter
+		return cmp.Or(cmp.Compare(y.Errors, x.Errors), cmp.Compare(y.Requests, x.Requests), cmp.Compare(a, b))
+	})
+	for i, name := range names {
+		if i == maxSectionRows {
+			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d models.", i, len(m.Models)))
+			break
+		}
+		row(name, m.Models[name])
+	}
+	return s
+}
+
+// section is the part of a report with the comparison.
+func (c *comparison) section() report.Section {
+	s := report.Section{
+		Title: "Compared with a baseline", Text: strings.Split(c.answer(), "\n"),
+		Caption: "Turns with an invalid call, " + c.verdict() + ": all, and the models and tools whose share rose",
+		Columns: []string{"", "Baseline", "95 %", "Now", "95 %", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
+		Rows: [][]string{c.total.row()},
+	}
+	for _, l := range c.lines {
+		if l.significant() && len(s.Rows) <= maxSectionRows {
+			s.Rows = append(s.Rows, l.row())
+		}
+	}
+	if c.note != "" {
+		s.Text = append(s.Text, "Note: "+c.note+".")
+	}
+	return s
+}
