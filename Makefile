@@ -73,6 +73,9 @@ live: ## compare re-asks with the model of the llama-server at LIVE
 load: ## what a hop through the gateway costs: the tables of docs/performance.md
 	@$(STEP) load
 
+durable: ## agents on a real Temporal server, with workers and the server killed
+	@$(STEP) durable
+
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
@@ -85,4 +88,4 @@ deploy: ## build for every platform, and try what deploy/ holds
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load durable hostile release deploy tidy

@@ -1,0 +1,146 @@
+package servertest_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/client"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/durable/temporalagent"
+	"github.com/toolmend/toolmend/durable/temporalagent/blobdir"
+)
+
+// TestLargeResults runs tools whose results are ten times as large as what the
+// server takes.
+func TestLargeResults(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
+	c := s.dial()
+	blobs := t.TempDir()
+	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
+
+	p := plan{Name: "large", Turns: 4, Bytes: 20_000_000}
+	o := options(p)
+	store, err := blobdir.Open(blobs)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	o.Blobs = store
+	state, err := temporalagent.Run(ctx, c, o, p.message())
+	require.NoError(t, err)
+	requireUndisturbed(t, []plan{p}, []*agentloop.State{state})
+	size := historySize(ctx, t, c, p.Name)
+	t.Logf("%d results of 20 MB: the history has %d kB", p.Turns-1, size/1000)
+	require.Less(t, size, int64(200_000))
+}
+
+// TestHistoryGrowsLinearly doubles the number of turns, and wants a history that
+// is about twice as large. A conversation below 32 kB is in each model step, so
+// the first turns of small results cost less than the later ones.
+func TestHistoryGrowsLinearly(t *testing.T) {
+	const most = 40_000 // bytes a turn, whatever the results are
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "", lifted)
+	c := s.dial()
+	blobs := t.TempDir()
+	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
+	store, err := blobdir.Open(blobs)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	for _, size := range []int{500, 20_000, 100_000} {
+		t.Run(strconv.Itoa(size), func(t *testing.T) {
+			var last int64
+			for _, turns := range []int{20, 40, 80, 160} {
+				p := plan{Name: fmt.Sprintf("%d-turns-of-%d", turns, size), Turns: turns, Bytes: size}
+				o := options(p)
+				o.Blobs = store
+				_, err := temporalagent.Run(ctx, c, o, p.message())
+				require.NoError(t, err)
+				bytes := historySize(ctx, t, c, p.Name)
+				t.Logf("results of %d bytes, %d turns: %d kB of history, %.1f kB a turn", size, turns, bytes/1000, float64(bytes)/1000/float64(turns))
+				require.LessOrEqual(t, bytes, int64(most*turns))
+				if turns > 40 {
+					require.Less(t, float64(bytes), 2.3*float64(last), "%d turns", turns)
+				}
+				last = bytes
+			}
+		})
+	}
+}
+
+// historySize returns the bytes of all histories of a workflow.
+func historySize(ctx context.Context, t *testing.T, c client.Client, id string) int64 {
+	t.Helper()
+	var sum int64
+	for _, run := range runs(ctx, t, c, id) {
+		d, err := c.DescribeWorkflowExecution(ctx, id, run)
+		require.NoError(t, err)
+		sum += d.WorkflowExecutionInfo.HistorySizeBytes
+	}
+	return sum
+}
+
+// TestDecisionAfterRestart restarts everything while a call waits for a decision.
+// The decision is sent before a worker is back.
+func TestDecisionAfterRestart(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
+	c := s.dial()
+	o := workerOptions{address: s.address, world: w.url, heartbeat: 10 * time.Second}
+	worker := startWorker(t, o)
+	p := plan{Name: "asks", Turns: 3, Approve: 2}
+	handle := begin(ctx, t, c, p)
+	pending := waiting(ctx, t, handle)
+	require.Len(t, pending, 1)
+	require.Equal(t, "ship", pending[0].Call.Name)
+
+	worker.kill()
+	s.kill()
+	s.start()
+	c = s.dial() // as another process would
+	handle = temporalagent.Attach(c, options(p))
+	decided := make(chan error)
+	go func() { decided <- handle.Approve(ctx, pending[0].Call.ID) }()
+	startWorker(t, o)
+	require.NoError(t, <-decided)
+	require.ErrorIs(t, handle.Approve(ctx, pending[0].Call.ID), agentloop.ErrDecided)
+
+	state, err := wait(ctx, handle)
+	require.NoError(t, err)
+	require.Equal(t, "done: asks", state.Answer())
+	shipped := 0
+	for _, e := range w.entries() {
+		if e.What == finished && e.Key == p.toolKey(2, "a2") {
+			shipped++
+		}
+	}
+	require.Equal(t, 1, shipped)
+}
+
+// waiting waits until calls wait for a decision.
+func waiting(ctx context.Context, t *testing.T, h *temporalagent.Handle) []agentloop.Pending {
+	t.Helper()
+	for {
+		pending, err := h.Pending(ctx)
+		require.NoError(t, err)
+		if len(pending) > 0 {
+			return pending
+		}
+		select {
+		case <-ctx.Done():
+			require.NoError(t, ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
