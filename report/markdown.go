@@ -138,7 +138,7 @@ func (m *markdown) section(s Section) {
 	m.line("### " + md(s.Title))
 	for _, p := range s.Text {
 		m.line("")
-		m.line(md(visible(cut(p, maxText), false)))
+		m.line(md(cut(p, maxText)))
 	}
 	if len(s.Columns) == 0 {
 		return
@@ -151,7 +151,7 @@ func (m *markdown) section(s Section) {
 	for _, r := range head(s.Rows, markdownRows) {
 		var cells []string
 		for _, c := range r {
-			cells = append(cells, md(visible(cut(c, maxText), false)))
+			cells = append(cells, md(cut(c, maxText)))
 		}
 		rows = append(rows, cells)
 	}
@@ -173,7 +173,7 @@ func (m *markdown) findings(all []Finding) {
 		}
 		if f.Arguments != "" {
 			m.line("")
-			m.line("<pre>" + md(visible(f.Arguments, true)) + "</pre>")
+			m.line("<pre>" + md(f.Arguments) + "</pre>")
 		}
 	}
 }
@@ -189,11 +189,11 @@ func brief(s string) string {
 // code shows a name in the type of a terminal.
 func code(s string) string { return "<code>" + md(name(s)) + "</code>" }
 
-// md escapes text for Markdown, on one line. Everything but letters, digits and spaces is
+// md escapes text for Markdown, on one line, and replaces what cannot be seen. Everything but letters, digits and spaces is
 // a character reference, so that nothing is a mark, a link, a mention or a cell.
 func md(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	for _, r := range visible(s, true) {
 		if r == ' ' || r > unicode.MaxASCII || unicode.IsLetter(r) || unicode.IsDigit(r) {
 			b.WriteRune(r)
 		} else {
