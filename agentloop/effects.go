@@ -86,7 +86,7 @@ func (s *State) run(e Effects) error {
 		c := &s.turn[place]
 		c.Started = c.Once
 		key := fmt.Sprintf("%s/%d/%s", s.RunID, len(s.Steps), c.Call.ID)
-		calls[i] = CallInfo{Call: c.Call, Key: key, Serial: c.Serial, AtMostOnce: c.Once, Pure: c.Pure}
+		calls[i] = CallInfo{Call: c.Call, Key: key, Serial: c.Serial, AtMostOnce: c.Once, Pure: c.Pure, Schema: c.Schema}
 	}
 	err := e.Tools(calls, func(i int, r Result, err error) { s.turn[places[i]].take(r, err) })
 	if err == nil {
@@ -110,7 +110,9 @@ func (c *turnCall) lost() {
 // Await is complete in itself, because the next one may happen in another
 // process. Ask also validates the calls of a conversation that ends with some,
 // and returns the error ErrMaxSteps. Await validates the calls of the turn that
-// may still run, and does not wait. Checkpoint is not called.
+// may still run, and does not wait. Tools does not run a call whose tool has another
+// schema in this process than where the call was validated: the model is told to
+// call it again. Checkpoint is not called.
 func (a *Agent) Effects(ctx context.Context) Effects {
 	return activity{&inMemory{agent: a, a: a, ctx: ctx}}
 }
@@ -258,5 +260,16 @@ func (e activity) Tools(calls []CallInfo, done func(int, Result, error)) error {
 	if err := e.source(); err != nil {
 		return err
 	}
-	return e.inMemory.Tools(calls, done)
+	var run []CallInfo
+	var places []int
+	for i, c := range calls {
+		if t, ok := e.a.tools[c.Call.Name]; ok && c.Schema != "" && c.Schema != t.schemaHash() {
+			done(i, Result{Text: fmt.Sprintf(otherSchema, c.Call.Name), IsError: true}, nil)
+			continue
+		}
+		run, places = append(run, c), append(places, i)
+	}
+	return e.inMemory.Tools(run, func(i int, r Result, err error) { done(places[i], r, err) })
 }
+
+const otherSchema = "Tool '%s' was changed after you called it, and did not run. Call it again with arguments that match its present schema."

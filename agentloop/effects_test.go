@@ -220,3 +220,44 @@ func TestEffects(t *testing.T) {
 	_, err = newAgent(t, scripted(0), tools()).Effects(t.Context()).Ask(&agentloop.State{})
 	require.ErrorIs(t, err, agentloop.ErrNoMessages)
 }
+
+// A call that was validated with another schema does not run in an activity.
+func TestOtherSchema(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	tool := func(schema string) agentloop.Tool {
+		return agentloop.RawTool("pay", "", []byte(schema), func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+			ran++
+			return agentloop.Text("paid"), nil
+		})
+	}
+	old := newAgent(t, modelOf(t, calls("pay", "{}"), text("done")), tools(tool(`{"type":"object"}`)))
+	now := newAgent(t, scripted(0), tools(tool(`{"type":"object","required":["to"]}`), says("other", "ok")))
+	s := goState()
+	e := &engine{t: t, a: old}
+	_, err := e.Ask(s)
+	require.NoError(t, err)
+	stop := func(place int, r agentloop.Result, err error) {
+		require.Equal(t, 0, place)
+		require.NoError(t, err)
+		require.True(t, r.IsError)
+		require.Contains(t, r.Text, "Call it again")
+	}
+	swapped := &swap{engine: e, tools: func(calls []agentloop.CallInfo, done func(int, agentloop.Result, error)) error {
+		require.NoError(t, now.Effects(t.Context()).Tools(calls, stop))
+		return now.Effects(t.Context()).Tools(calls, done)
+	}}
+	require.NoError(t, agentloop.Drive(s, swapped))
+	require.Zero(t, ran)
+	require.Contains(t, s.Results[0].Text, "did not run")
+}
+
+// swap is an engine whose tools run elsewhere.
+type swap struct {
+	*engine
+	tools func([]agentloop.CallInfo, func(int, agentloop.Result, error)) error
+}
+
+func (s *swap) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result, error)) error {
+	return s.tools(calls, done)
+}

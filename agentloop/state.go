@@ -67,10 +67,11 @@ type turnCall struct {
 
 	// What the call's tool was marked with when the call was validated, so that the
 	// loop does not depend on the tools of the process in which it continues.
-	Serial bool `json:"serial,omitzero"`
-	Direct bool `json:"direct,omitzero"`
-	Once   bool `json:"once,omitzero"`
-	Pure   bool `json:"pure,omitzero"`
+	Serial bool   `json:"serial,omitzero"`
+	Direct bool   `json:"direct,omitzero"`
+	Once   bool   `json:"once,omitzero"`
+	Pure   bool   `json:"pure,omitzero"`
+	Schema string `json:"schema,omitzero"` // hash
 
 	Started bool `json:"started,omitzero"` // of a Once call: its tool may have begun
 	checked bool // in this run
@@ -78,7 +79,7 @@ type turnCall struct {
 
 // mark notes the marks of the call's tool.
 func (c *turnCall) mark(t Tool) {
-	c.Serial, c.Direct, c.Once, c.Pure = t.Serial, t.ReturnDirect, t.AtMostOnce, t.Pure
+	c.Serial, c.Direct, c.Once, c.Pure, c.Schema = t.Serial, t.ReturnDirect, t.AtMostOnce, t.Pure, t.schemaHash()
 }
 
 // callStatus is the progress of a call of the turn.

@@ -2,6 +2,8 @@ package agentloop
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -82,6 +84,15 @@ func (t Tool) title() string {
 	return t.Def.Name
 }
 
+// schemaHash returns a hash of the tool's schema, "" if it has none.
+func (t Tool) schemaHash() string {
+	if len(t.Def.Parameters) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256(t.Def.Parameters)
+	return hex.EncodeToString(sum[:8])
+}
+
 // CallInfo describes the call that a tool is running for.
 type CallInfo struct {
 	Call        middleware.ToolCall
@@ -93,6 +104,8 @@ type CallInfo struct {
 	Key string
 	// The marks of the tool, from when the call was validated.
 	Serial, AtMostOnce, Pure bool
+	// Schema is a hash of the tool's schema with which the call was validated.
+	Schema string
 }
 
 type callKey struct{}

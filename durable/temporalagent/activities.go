@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -16,20 +17,29 @@ import (
 func (p *Plugin) model(ctx context.Context, in stepInput) (stepOutput, error) {
 	return p.step(ctx, in, func(ctx context.Context, e agentloop.Effects, s *agentloop.State) (agentloop.Step, error) {
 		p.stream(ctx, s)
-		return e.Ask(s)
+		step, err := e.Ask(s)
+		s.Sink = nil
+		return step, err
 	})
 }
 
-// check validates the calls that were decided on.
+// check validates the calls that were decided on. It has no effect, so it is tried
+// again if a rule could not decide.
 func (p *Plugin) check(ctx context.Context, in stepInput) (stepOutput, error) {
-	return p.step(ctx, in, func(_ context.Context, e agentloop.Effects, s *agentloop.State) (agentloop.Step, error) {
-		return agentloop.Step{}, e.Await(s)
+	var undecided error
+	out, err := p.step(ctx, in, func(_ context.Context, e agentloop.Effects, s *agentloop.State) (agentloop.Step, error) {
+		err := e.Await(s)
+		if errors.Is(err, argsvalidate.ErrRule) {
+			undecided = err
+		}
+		return agentloop.Step{}, err
 	})
+	return out, errors.Join(err, undecided)
 }
 
 // step is an activity that changes a State. An error of it is retried: that of a
-// worker that stops, of the blob store, and of a rule that could not decide on a
-// decision. Every other error is data.
+// worker that stops, and of a blob that could not be read. Every other error is
+// data.
 func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context, agentloop.Effects, *agentloop.State) (agentloop.Step, error)) (stepOutput, error) {
 	ctx, end := p.begin(ctx)
 	defer end()
@@ -38,17 +48,20 @@ func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context
 		return stepOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
 	}
 	s, err := p.blobs.open(ctx, in.conversation)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return stepOutput{Error: failureOf(err)}, nil
+	case err != nil:
 		return stepOutput{}, err
 	}
 	was := extentOf(s)
 	step, err := do(ctx, a.Effects(ctx), s)
-	if stopped(ctx) || errors.Is(err, argsvalidate.ErrRule) {
-		return stepOutput{}, fmt.Errorf("temporalagent: %w", errors.Join(err, ctx.Err()))
+	if err != nil && stopped(ctx) {
+		return stepOutput{}, err
 	}
 	out, bad := p.blobs.difference(context.WithoutCancel(ctx), in.conversation, was, s)
-	if bad != nil {
-		return stepOutput{}, bad
+	if bad != nil { // the model is not asked again because of the store
+		return stepOutput{Error: failureOf(errors.Join(bad, err))}, nil
 	}
 	out.Last = step.Last
 	switch {
@@ -76,10 +89,13 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
 	}
 	call := in.Call
 	var err error
-	if call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); err != nil {
+	switch call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); {
+	case errors.Is(err, fs.ErrNotExist):
+		return toolOutput{Error: failureOf(err)}, nil
+	case err != nil:
 		return toolOutput{}, err
 	}
-	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure}
+	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure, Schema: in.Schema}
 	var out toolOutput
 	ended := false
 	err = a.Effects(ctx).Tools([]agentloop.CallInfo{info}, func(_ int, r agentloop.Result, err error) {
@@ -89,7 +105,7 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
 	switch {
 	case ended: // just in time, if the context has ended
 	case stopped(ctx):
-		return toolOutput{}, fmt.Errorf("temporalagent: %w", err)
+		return toolOutput{}, err
 	case errors.Is(context.Cause(ctx), errOvertime):
 		return toolOutput{Text: "The tool was not done in time.", IsError: true}, nil
 	case ctx.Err() != nil:

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 )
 
 // BlobStore keeps contents by their SHA-256. It must be safe for concurrent use.
@@ -29,6 +30,9 @@ const (
 	blobSize = 32 << 10 // contents over this many bytes are kept in the store
 	maxValue = 1 << 20  // bytes of one value in the history; the server's limit is 2 MB
 	maxCache = 64 << 20 // bytes of contents that a process keeps
+
+	maxResult = maxValue * 3 / 2 // bytes of the result of a run
+	patience  = 5 * time.Minute  // how long Put is retried
 )
 
 // mark begins a reference. It and the 64 digits behind it are base64, so that a
@@ -38,6 +42,9 @@ const mark = "toolmend/blob/1/"
 // blobs moves long strings of JSON documents to the store and back.
 type blobs struct {
 	store BlobStore // nil: nothing is moved
+	limit int       // contents over this many bytes are moved
+
+	patience time.Duration
 
 	mu    sync.Mutex
 	cache map[string][]byte
@@ -45,7 +52,9 @@ type blobs struct {
 	size  int
 }
 
-func newBlobs(s BlobStore) *blobs { return &blobs{store: s, cache: map[string][]byte{}} }
+func newBlobs(s BlobStore) *blobs {
+	return &blobs{store: s, limit: blobSize, patience: patience, cache: map[string][]byte{}}
+}
 
 // pack replaces the long strings of a document with references. A short string
 // that looks like a reference is replaced too.
@@ -54,13 +63,13 @@ func (b *blobs) pack(ctx context.Context, doc []byte) ([]byte, error) {
 		return doc, nil
 	}
 	return mapStrings(doc, func(literal []byte) bool {
-		return len(literal) > blobSize || bytes.HasPrefix(literal[1:], []byte(mark))
+		return len(literal) > b.limit || bytes.HasPrefix(literal[1:], []byte(mark))
 	},
 		func(s string) (string, error) { return b.packString(ctx, s) })
 }
 
 func (b *blobs) packString(ctx context.Context, s string) (string, error) {
-	if b.store == nil || len(s) <= blobSize && !strings.HasPrefix(s, mark) {
+	if b.store == nil || len(s) <= b.limit && !strings.HasPrefix(s, mark) {
 		return s, nil
 	}
 	key, err := b.put(ctx, []byte(s))
@@ -88,12 +97,23 @@ func isReference(s string) bool { return len(s) == len(mark)+64 && strings.HasPr
 func (b *blobs) put(ctx context.Context, data []byte) (key string, err error) {
 	sum := sha256.Sum256(data)
 	key = hex.EncodeToString(sum[:])
-	if err := b.store.Put(ctx, key, data); err != nil {
-		return "", fmt.Errorf("temporalagent: put %d bytes into the blob store: %w", len(data), err)
+	// What is stored was paid for, or has had its effect: it is worth a wait.
+	for wait, left := firstWait, b.patience; ; wait = min(2*wait, 100*firstWait) {
+		if err = b.store.Put(ctx, key, data); err == nil {
+			b.keep(key, data)
+			return key, nil
+		}
+		if left -= wait; left < 0 || ctx.Err() != nil {
+			return "", fmt.Errorf("temporalagent: put %d bytes into the blob store: %w", len(data), err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
 	}
-	b.keep(key, data)
-	return key, nil
 }
+
+const firstWait = 100 * time.Millisecond
 
 func (b *blobs) get(ctx context.Context, key string) ([]byte, error) {
 	b.mu.Lock()

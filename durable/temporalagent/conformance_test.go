@@ -1,18 +1,24 @@
 package temporalagent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/agentloop/durabletest"
@@ -22,7 +28,7 @@ import (
 type processes struct {
 	t    *testing.T
 	c    *durabletest.Case
-	o    WorkerOptions
+	o    testOptions
 	mu   sync.Mutex
 	last *durabletest.Process
 	p    *Plugin
@@ -35,10 +41,11 @@ func (ps *processes) now() (*durabletest.Process, *Plugin) {
 		var err error
 		ps.last, err = ps.c.Process(ps.t.Context(), nil)
 		require.NoError(ps.t, err)
-		o := ps.o
+		o := ps.o.WorkerOptions
 		o.Agents = map[string]*agentloop.Agent{"": ps.last.Agent}
 		ps.p, err = New(o)
 		require.NoError(ps.t, err)
+		ps.p.blobs = ps.o.blobs()
 	}
 	return ps.last, ps.p
 }
@@ -59,58 +66,93 @@ func onWorker[I, O any](ps *processes, f func(*Plugin) func(context.Context, I) 
 	}
 }
 
-// inTestEnvironment is the engine in the SDK's environment without a server.
-func inTestEnvironment(o WorkerOptions) durabletest.Engine {
-	return func(t *testing.T, c *durabletest.Case) (*agentloop.State, error) {
-		var suite testsuite.WorkflowTestSuite
-		suite.SetLogger(slog.New(slog.DiscardHandler))
-		env := suite.NewTestWorkflowEnvironment()
-		ps := &processes{t: t, c: c, o: o}
-		_, p := ps.now()
-		p.registerWorkflow(env)
-		env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.model }), activity.RegisterOptions{Name: modelActivity})
-		env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.check }), activity.RegisterOptions{Name: checkActivity})
-		env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, toolInput) (toolOutput, error) { return p.tool }), activity.RegisterOptions{Name: toolActivity})
+// limit, if it is not 0, is the size of contents that are moved to the store.
+type testOptions struct {
+	WorkerOptions
+	limit     int
+	continues bool // as new, after each step
+}
 
+func (o testOptions) blobs() *blobs {
+	b := newBlobs(o.Blobs)
+	if o.limit > 0 {
+		b.limit = o.limit
+	}
+	return b
+}
+
+// inTestEnvironment is the engine in the SDK's environment without a server. A
+// workflow that continues as new gets an environment of its own.
+func inTestEnvironment(o testOptions) durabletest.Engine {
+	return func(t *testing.T, c *durabletest.Case) (*agentloop.State, error) {
+		ps := &processes{t: t, c: c, o: o}
 		doc, err := json.Marshal(&agentloop.State{Messages: c.Messages})
 		require.NoError(t, err)
-		decider := &updates{t: t, env: env}
-		var look func()
-		look = func() { // now and then, as a person does
-			v, err := env.QueryWorkflow(pendingQuery)
-			require.NoError(t, err)
-			var calls []pendingCall
-			require.NoError(t, v.Get(&calls))
-			waiting := make([]agentloop.Pending, len(calls))
-			for i, c := range calls {
-				waiting[i] = agentloop.Pending(c)
-			}
-			require.NoError(t, c.Decide(waiting, decider))
-			env.RegisterDelayedCallback(look, 30*24*time.Hour)
-		}
-		env.RegisterDelayedCallback(look, 24*time.Hour)
-		env.ExecuteWorkflow(workflowName, startInput{"", conversation{State: doc}})
-		require.True(t, env.IsWorkflowCompleted())
-		result := new(Result)
-		ran := env.GetWorkflowError()
-		if ran == nil {
-			require.NoError(t, env.GetWorkflowResult(result))
-		} else {
-			known := false
-			ran, known = runError(ran, result)
-			require.True(t, known, ran)
-		}
-		s, err := result.State(t.Context(), o.Blobs)
+		doc, err = o.blobs().pack(t.Context(), doc)
 		require.NoError(t, err)
-		return s, ran
+		in := startInput{"", ended{conversation: conversation{State: doc}}}
+		for {
+			env := ps.environment()
+			env.SetContinueAsNewSuggested(o.continues)
+			env.ExecuteWorkflow(workflowName, in)
+			require.True(t, env.IsWorkflowCompleted())
+			result := new(Result)
+			ran := env.GetWorkflowError()
+			var again *workflow.ContinueAsNewError
+			switch {
+			case errors.As(ran, &again):
+				require.NoError(t, converter.GetDefaultDataConverter().FromPayloads(again.Input, &in))
+				continue
+			case ran == nil:
+				require.NoError(t, env.GetWorkflowResult(result))
+			default:
+				known := false
+				ran, known = runError(ran, result)
+				require.True(t, known, ran)
+			}
+			s, err := result.open(t.Context(), o.blobs())
+			require.NoError(t, err)
+			return s, ran
+		}
 	}
+}
+
+func (ps *processes) environment() *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(slog.New(slog.DiscardHandler))
+	env := suite.NewTestWorkflowEnvironment()
+	_, p := ps.now()
+	p.registerWorkflow(env)
+	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.model }), activity.RegisterOptions{Name: modelActivity})
+	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.check }), activity.RegisterOptions{Name: checkActivity})
+	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, toolInput) (toolOutput, error) { return p.tool }), activity.RegisterOptions{Name: toolActivity})
+	decider := &updates{env: env, blobs: ps.o.blobs()}
+	var look func()
+	look = func() { // now and then, as a person does
+		v, err := env.QueryWorkflow(pendingQuery)
+		require.NoError(ps.t, err)
+		var calls []pendingCall
+		var doc json.RawMessage
+		require.NoError(ps.t, v.Get(&doc))
+		doc, err = ps.o.blobs().unpack(ps.t.Context(), doc)
+		require.NoError(ps.t, err)
+		require.NoError(ps.t, json.Unmarshal(doc, &calls))
+		waiting := make([]agentloop.Pending, len(calls))
+		for i, c := range calls {
+			waiting[i] = agentloop.Pending(c)
+		}
+		require.NoError(ps.t, ps.c.Decide(waiting, decider))
+		env.RegisterDelayedCallback(look, 30*24*time.Hour)
+	}
+	env.RegisterDelayedCallback(look, 24*time.Hour)
+	return env
 }
 
 // updates sends decisions.
 type updates struct {
-	t   *testing.T
-	env *testsuite.TestWorkflowEnvironment
-	n   int
+	env   *testsuite.TestWorkflowEnvironment
+	blobs *blobs
+	n     int
 }
 
 func (u *updates) Approve(id string) error { return u.send(decision{CallID: id, Kind: approved}) }
@@ -127,6 +169,7 @@ func (u *updates) Resolve(id string, r agentloop.Result) error {
 func (u *updates) send(d decision) error {
 	u.n++
 	var refused error
+	d.Text, refused = u.blobs.packString(context.Background(), d.Text)
 	u.env.UpdateWorkflow(decideUpdate, strconv.Itoa(u.n), &testsuite.TestUpdateCallback{
 		OnReject: func(err error) { refused = err }, OnAccept: func() {}, OnComplete: func(any, error) {}}, d)
 	return refused
@@ -134,5 +177,45 @@ func (u *updates) send(d decision) error {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
-	durabletest.Run(t, inTestEnvironment(WorkerOptions{}))
+	t.Run("plain", func(t *testing.T) {
+		t.Parallel()
+		durabletest.Run(t, inTestEnvironment(testOptions{}))
+	})
+	t.Run("continued as new", func(t *testing.T) {
+		t.Parallel()
+		durabletest.Run(t, inTestEnvironment(testOptions{continues: true}))
+	})
+	t.Run("in a store", func(t *testing.T) { // nearly every text, and every step a segment
+		t.Parallel()
+		durabletest.Run(t, inTestEnvironment(testOptions{WorkerOptions: WorkerOptions{Blobs: &memory{}}, limit: 16}))
+	})
+	t.Run("in a store, continued as new", func(t *testing.T) {
+		t.Parallel()
+		durabletest.Run(t, inTestEnvironment(testOptions{WorkerOptions: WorkerOptions{Blobs: &memory{}}, limit: 16, continues: true}))
+	})
+}
+
+// memory is a BlobStore for tests.
+type memory struct {
+	blobs sync.Map
+	gets  atomic.Int64
+}
+
+func (m *memory) Put(_ context.Context, key string, data []byte) error {
+	m.blobs.Store(key, bytes.Clone(data))
+	return nil
+}
+
+func (m *memory) Get(_ context.Context, key string) ([]byte, error) {
+	m.gets.Add(1)
+	v, ok := m.blobs.Load(key)
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return v.([]byte), nil
+}
+
+func (m *memory) Delete(_ context.Context, key string) error {
+	m.blobs.Delete(key)
+	return nil
 }

@@ -110,8 +110,13 @@ func (l *loop) decide(ctx workflow.Context, d decision) error {
 
 // Await waits for decisions, and lets an activity validate them.
 func (l *loop) Await(*agentloop.State) error {
-	if err := workflow.Await(l.ctx, func() bool { return len(l.queue) > 0 }); err != nil {
-		return err
+	for len(l.queue) == 0 {
+		if err := workflow.Await(l.ctx, func() bool { return len(l.queue) > 0 || l.long() }); err != nil {
+			return err
+		}
+		if err := l.renew(); err != nil {
+			return err
+		}
 	}
 	taken := l.queue
 	l.queue = nil

@@ -128,6 +128,37 @@ var goldens = map[string]func(t *testing.T, run func(msgs ...middleware.Message)
 		require.ErrorIs(t, err, context.Canceled)
 		require.Len(t, s.Messages, 2)
 	},
+	// Decisions in a run that has continued as new, with a server that suggests it
+	// early: limit.historyCount.suggestContinueAsNew=20.
+	"2-continued": func(t *testing.T, run func(...middleware.Message) *Handle) {
+		h := run(middleware.User("continued"))
+		decideAll(t, h, 1)
+		s, err := h.Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "done", s.Answer())
+		require.Len(t, s.Results, 4)
+	},
+	// A tool with a result of 100 kB, and a long conversation, in a blob store.
+	"2-blobs": func(t *testing.T, run func(...middleware.Message) *Handle) {
+		s, err := run(middleware.User("blobs")).Wait(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, "done", s.Answer())
+		require.Len(t, s.Results[0].Text, 100_000)
+	},
+}
+
+// decideAll approves calls when n of them wait.
+func decideAll(t *testing.T, h *Handle, n int) {
+	var calls []agentloop.Pending
+	require.Eventually(t, func() (ok bool) {
+		var err error
+		calls, err = h.Pending(t.Context())
+		require.NoError(t, err)
+		return len(calls) == n
+	}, waitFor, pollEvery)
+	for _, c := range calls {
+		require.NoError(t, h.Approve(t.Context(), c.Call.ID))
+	}
 }
 
 var hanging = make(chan struct{}, 1)
@@ -154,6 +185,18 @@ func goldenAgent(t *testing.T) *agentloop.Agent {
 			middleware.Assistant("", call("1a", "pay", at), call("1b", "pay", at), call("1c", "pay", at), call("1d", "pay", at)),
 			middleware.Assistant("done"),
 		},
+		"continued": {
+			middleware.Assistant("", call("1a", "look", at), call("1b", "look", at)),
+			middleware.Assistant("", call("2a", "look", at)),
+			middleware.Assistant("", call("3a", "pay", at)),
+			middleware.Assistant("done"),
+		},
+		"blobs": {
+			middleware.Assistant("", call("1a", "long", at)),
+			middleware.Assistant(strings.Repeat("I think. ", 1900), call("2a", "look", at)),
+			middleware.Assistant(strings.Repeat("I think. ", 1900), call("3a", "look", at)),
+			middleware.Assistant("done"),
+		},
 		"canceled": {middleware.Assistant("", call("1a", "hang", at))},
 	}
 	model := func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
@@ -174,6 +217,8 @@ func goldenAgent(t *testing.T) *agentloop.Agent {
 				switch name {
 				case "fail":
 					return agentloop.Result{}, fmt.Errorf("broken")
+				case "long":
+					return agentloop.Text(strings.Repeat("0123456789", 10_000)), nil
 				case "hang":
 					hanging <- struct{}{}
 					<-ctx.Done()
@@ -189,6 +234,7 @@ func goldenAgent(t *testing.T) *agentloop.Agent {
 		tool("look", func(*agentloop.Tool) {}),
 		tool("fail", func(*agentloop.Tool) {}),
 		tool("hang", func(*agentloop.Tool) {}),
+		tool("long", func(*agentloop.Tool) {}),
 		tool("pure", func(t *agentloop.Tool) { t.Pure = true }),
 		tool("alone", func(t *agentloop.Tool) { t.Serial = true }),
 		tool("once", func(t *agentloop.Tool) { t.AtMostOnce = true }),
@@ -202,19 +248,32 @@ func recordHistory(t *testing.T, name string) {
 	c, err := client.Dial(client.Options{HostPort: *address, Logger: slog.New(slog.DiscardHandler), Identity: "golden"})
 	require.NoError(t, err)
 	defer c.Close()
-	p, err := New(WorkerOptions{Agents: map[string]*agentloop.Agent{"golden": goldenAgent(t)}, Heartbeat: pollEvery, HeartbeatTimeout: waitFor})
+	o := WorkerOptions{Agents: map[string]*agentloop.Agent{"golden": goldenAgent(t)}, Heartbeat: pollEvery, HeartbeatTimeout: waitFor}
+	if strings.HasSuffix(name, "blobs") {
+		o.Blobs = &memory{}
+	}
+	p, err := New(o)
 	require.NoError(t, err)
 	w := worker.New(c, name, worker.Options{Plugins: []worker.Plugin{p}, Identity: "golden"})
 	require.NoError(t, w.Start())
 	defer w.Stop()
 	id := "golden-" + name
 	goldens[name](t, func(msgs ...middleware.Message) *Handle {
-		h, err := Start(t.Context(), c, Options{ID: id, TaskQueue: name, Agent: "golden"}, msgs...)
+		h, err := Start(t.Context(), c, Options{ID: id, TaskQueue: name, Agent: "golden", Blobs: o.Blobs}, msgs...)
 		require.NoError(t, err)
 		return h
 	})
+	first := write(t, c, id, "", name)
+	if first != "" { // the run has continued as new: this is how it began
+		write(t, c, id, first, name)
+	}
+}
+
+// write records the history of a run, and returns the id of the run that continued
+// as this one.
+func write(t *testing.T, c client.Client, id, runID, name string) (first string) {
 	var h historypb.History
-	for events := c.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+	for events := c.GetWorkflowHistory(t.Context(), id, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
 		e, err := events.Next()
 		require.NoError(t, err)
 		h.Events = append(h.Events, e)
@@ -225,5 +284,12 @@ func recordHistory(t *testing.T, name string) {
 	require.NoError(t, err)
 	b = bytes.ReplaceAll(b, []byte(host), []byte("worker")) // in the names of sticky queues
 	require.NoError(t, os.MkdirAll("testdata", 0o755))
+	started := h.Events[0].GetWorkflowExecutionStartedEventAttributes()
+	if first = started.GetFirstExecutionRunId(); runID == "" && first != started.GetOriginalExecutionRunId() {
+		name += "-end"
+	} else {
+		first = ""
+	}
 	require.NoError(t, os.WriteFile(filepath.Join("testdata", name+".json"), append(b, '\n'), 0o644))
+	return first
 }

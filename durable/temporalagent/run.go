@@ -73,7 +73,7 @@ func Start(ctx context.Context, c client.Client, o Options, msgs ...middleware.M
 	start.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	start.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	start.WorkflowExecutionErrorWhenAlreadyStarted = false
-	if _, err = c.ExecuteWorkflow(ctx, start, workflowName, startInput{o.Agent, conversation{State: doc}}); err != nil {
+	if _, err = c.ExecuteWorkflow(ctx, start, workflowName, startInput{o.Agent, ended{conversation: conversation{State: doc}}}); err != nil {
 		return nil, err
 	}
 	return h, nil
@@ -96,7 +96,7 @@ func (h *Handle) Wait(ctx context.Context) (*agentloop.State, error) {
 	}
 	ran, known := runError(err, result)
 	if !known {
-		return nil, err
+		return nil, ran
 	}
 	s, bad := result.open(ctx, h.blobs)
 	if bad != nil {
@@ -116,8 +116,9 @@ func runError(err error, result *Result) (ran error, known bool) {
 		return fmt.Errorf("temporalagent: the run was canceled: %w", context.Canceled), known
 	case errors.As(err, &app) && app.HasDetails():
 		f := new(failure)
-		known = app.Details(f, result) == nil
-		return f, known
+		if known = app.Details(f, result) == nil; known || app.Details(f) == nil {
+			return f, known
+		}
 	}
 	return err, false
 }
@@ -131,5 +132,5 @@ func (r *Result) open(ctx context.Context, b *blobs) (*agentloop.State, error) {
 	if r.c.State == nil {
 		return nil, errors.New("temporalagent: the result is empty")
 	}
-	return b.open(ctx, r.c)
+	return b.open(ctx, r.c.conversation)
 }

@@ -34,10 +34,16 @@ type segment struct {
 	State json.RawMessage `json:"state"`
 }
 
+// ended is where a workflow has stopped.
+type ended struct {
+	conversation
+	Inbox []middleware.Message `json:"inbox,omitzero"` // messages of the user that are not in the conversation yet
+}
+
 // startInput is what the workflow gets.
 type startInput struct {
 	Agent string `json:"agent"`
-	conversation
+	ended
 }
 
 // stepInput is what the activities that change a State get.
@@ -58,10 +64,11 @@ type stepOutput struct {
 
 // toolInput and toolOutput are those of a tool call.
 type toolInput struct {
-	Agent string              `json:"agent"`
-	Call  middleware.ToolCall `json:"call"`
-	Key   string              `json:"key"`
-	Marks marks               `json:"marks,omitzero"`
+	Agent  string              `json:"agent"`
+	Call   middleware.ToolCall `json:"call"`
+	Key    string              `json:"key"`
+	Marks  marks               `json:"marks,omitzero"`
+	Schema string              `json:"schema,omitzero"`
 }
 
 type marks struct {
@@ -143,7 +150,7 @@ func (b *blobs) difference(ctx context.Context, in conversation, was extent, s *
 	switch {
 	case same < in.Before.Messages: // a message in the store has changed
 		out.Before, since, same = &before{}, extent{}, 0
-	case b.store != nil && same == len(was.messages) && same < len(s.Messages) && len(in.State) > blobSize:
+	case b.store != nil && same == len(was.messages) && same < len(s.Messages) && len(in.State) > b.limit:
 		doc, err := json.Marshal(segment{Prev: in.Before.Key, State: in.State})
 		if err != nil {
 			return out, err

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -24,10 +25,19 @@ type InOptions struct {
 	HeartbeatTimeout time.Duration
 	ModelActivity    workflow.ActivityOptions
 	ToolActivity     map[string]workflow.ActivityOptions
+	// ContinueAsNew lets RunIn return ErrContinueAsNew when the SDK suggests it,
+	// because the history has become long. The workflow then continues as new, and
+	// gives the Result to RunIn as From.
+	ContinueAsNew bool
+	From          *Result
 }
 
-// Result is the end of a run, as a workflow returns it. Its JSON form is opaque.
-type Result struct{ c conversation }
+// ErrContinueAsNew: see InOptions.ContinueAsNew.
+var ErrContinueAsNew = errors.New("temporalagent: the history is long: continue as new with this Result")
+
+// Result is the end of a run, as a workflow returns it, or where RunIn has stopped
+// for ErrContinueAsNew. Its JSON form is opaque.
+type Result struct{ c ended }
 
 // MarshalJSON writes the stored form.
 func (r Result) MarshalJSON() ([]byte, error) { return json.Marshal(r.c) }
@@ -41,18 +51,23 @@ func (r *Result) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, &r.c) 
 // cancellation. The caller may return both.
 //
 // A Result holds references to long contents. Result.State reads them, in an
-// activity or a client.
+// activity or a client. With InOptions.From, msgs are further messages.
 func RunIn(ctx workflow.Context, o InOptions, msgs ...middleware.Message) (*Result, error) {
+	if o.From != nil {
+		from := o.From.c
+		from.Inbox = slices.Concat(from.Inbox, msgs)
+		return runIn(ctx, o, from)
+	}
 	s := &agentloop.State{Messages: msgs}
 	doc, err := json.Marshal(s)
 	if err != nil {
 		return &Result{}, err
 	}
-	return runIn(ctx, o, conversation{State: doc})
+	return runIn(ctx, o, ended{conversation: conversation{State: doc}})
 }
 
-func runIn(ctx workflow.Context, o InOptions, c conversation) (*Result, error) {
-	r, err := newReplica(c)
+func runIn(ctx workflow.Context, o InOptions, c ended) (*Result, error) {
+	r, err := newReplica(c.conversation)
 	if err != nil {
 		return &Result{c}, err
 	}
@@ -63,7 +78,7 @@ func runIn(ctx workflow.Context, o InOptions, c conversation) (*Result, error) {
 			r.RunID += "/" + o.Key
 		}
 	}
-	l := &loop{ctx: ctx, o: o, r: r}
+	l := &loop{ctx: ctx, o: o, r: r, inbox: c.Inbox}
 	if err = l.handle(); err == nil {
 		err = l.run()
 	}
@@ -71,7 +86,7 @@ func runIn(ctx workflow.Context, o InOptions, c conversation) (*Result, error) {
 	if bad != nil {
 		return &Result{c}, errors.Join(err, bad)
 	}
-	return &Result{end}, err
+	return &Result{ended{end, l.inbox}}, err
 }
 
 // run drives the run until it ends and no update is left. Messages that arrive
@@ -93,15 +108,26 @@ func (l *loop) run() error {
 
 // workflow is the workflow of a run of its own.
 func (p *Plugin) workflow(ctx workflow.Context, in startInput) (*Result, error) {
-	o := InOptions{Agent: in.Agent, HeartbeatTimeout: p.o.HeartbeatTimeout, ModelActivity: p.o.ModelActivity, ToolActivity: p.o.ToolActivity}
-	result, err := runIn(ctx, o, in.conversation)
+	o := InOptions{Agent: in.Agent, HeartbeatTimeout: p.o.HeartbeatTimeout, ModelActivity: p.o.ModelActivity, ToolActivity: p.o.ToolActivity, ContinueAsNew: true}
+	result, err := runIn(ctx, o, in.ended)
+	// A result that the server refuses would block the workflow for ever.
+	fits := len(result.c.State) <= maxResult
+	if err == nil && !fits || errors.Is(err, ErrContinueAsNew) && len(result.c.State) > maxValue {
+		err = tooLarge("the conversation", len(result.c.State))
+	}
+	var details []any
+	if fits {
+		details = []any{result}
+	}
 	switch {
 	case err == nil:
 		return result, nil
+	case errors.Is(err, ErrContinueAsNew):
+		return nil, workflow.NewContinueAsNewError(ctx, workflowName, startInput{in.Agent, result.c})
 	case temporal.IsCanceledError(err):
-		return nil, temporal.NewCanceledError(result)
+		return nil, temporal.NewCanceledError(details...)
 	}
-	return nil, final(err, result)
+	return nil, final(err, details...)
 }
 
 // loop are the effects of a run in a workflow.
@@ -111,13 +137,43 @@ type loop struct {
 	r     *replica
 	queue []*decision          // that were not applied yet
 	inbox []middleware.Message // that are not in the conversation yet
+	stays bool                 // it does not continue as new
+	steps int                  // activities of this workflow run that have changed the State
 }
 
 // Ask makes a model step in an activity.
 func (l *loop) Ask(*agentloop.State) (agentloop.Step, error) {
+	if err := l.renew(); err != nil {
+		return agentloop.Step{}, err
+	}
 	l.receive()
 	out, err := l.step(modelActivity, l.o.ModelActivity)
 	return agentloop.Step{Last: out.Last}, err
+}
+
+// renew returns ErrContinueAsNew if the history has become long and no update is
+// left. A run that met a long history before this package had that goes on.
+func (l *loop) renew() error {
+	if !l.long() {
+		return nil
+	}
+	if workflow.GetVersion(l.ctx, "toolmend.continue-as-new", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		l.stays = true
+		return nil
+	}
+	if err := workflow.Await(l.ctx, func() bool { return len(l.queue) > 0 || workflow.AllHandlersFinished(l.ctx) }); err != nil {
+		return err
+	}
+	if len(l.queue) > 0 {
+		return nil
+	}
+	return ErrContinueAsNew
+}
+
+// long reports whether the run should continue as new. It makes at least one step
+// before.
+func (l *loop) long() bool {
+	return l.o.ContinueAsNew && !l.stays && l.steps > 0 && workflow.GetInfo(l.ctx).GetContinueAsNewSuggested()
 }
 
 // step runs an activity that changes the State, and applies the changes.
@@ -132,11 +188,12 @@ func (l *loop) step(name string, own workflow.ActivityOptions) (stepOutput, erro
 	}
 	ctx := workflow.WithActivityOptions(l.ctx, l.options(own))
 	if err := workflow.ExecuteActivity(ctx, name, stepInput{l.o.Agent, c}).Get(ctx, &out); err != nil {
-		return out, lost(err)
+		return out, l.lost(err)
 	}
 	if err := l.r.apply(out); err != nil {
 		return out, err
 	}
+	l.steps++
 	switch {
 	case out.Canceled:
 		return out, temporal.NewCanceledError()
@@ -147,9 +204,9 @@ func (l *loop) step(name string, own workflow.ActivityOptions) (stepOutput, erro
 }
 
 // lost is the error of an activity that was given up. Cancellation stays what it is.
-func lost(err error) error {
-	if temporal.IsCanceledError(err) {
-		return err
+func (l *loop) lost(err error) error {
+	if temporal.IsCanceledError(err) || l.ctx.Err() != nil {
+		return temporal.NewCanceledError()
 	}
 	return fmt.Errorf("%w: %w", ErrLost, err)
 }
@@ -179,7 +236,7 @@ func (l *loop) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result
 
 // start starts the activity of a call.
 func (l *loop) start(c agentloop.CallInfo) workflow.Future {
-	in := toolInput{l.o.Agent, c.Call, c.Key, marks{c.Serial, c.AtMostOnce, c.Pure}}
+	in := toolInput{l.o.Agent, c.Call, c.Key, marks{c.Serial, c.AtMostOnce, c.Pure}, c.Schema}
 	in.Call.Native = nil // the tool does not get it, and it may be long
 	if c.Pure && !c.AtMostOnce {
 		ctx := workflow.WithLocalActivityOptions(l.ctx, workflow.LocalActivityOptions{
@@ -202,8 +259,8 @@ func (l *loop) end(f workflow.Future, c agentloop.CallInfo, done func(agentloop.
 	var out toolOutput
 	err := f.Get(l.ctx, &out)
 	switch {
-	case err != nil && temporal.IsCanceledError(err):
-		return err
+	case err != nil && (temporal.IsCanceledError(err) || l.ctx.Err() != nil):
+		return temporal.NewCanceledError()
 	case err != nil && c.AtMostOnce:
 		return nil
 	case err != nil:
