@@ -2,8 +2,9 @@ package codec
 
 import (
 	"bytes"
-	"encoding/json"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // WantsStream reports whether a request asks for a streamed answer: by the
@@ -11,15 +12,38 @@ import (
 // Gemini's format and on Vertex, else if the format streams by default. Like
 // the servers that are written in Go it reads the key in any case.
 func WantsStream(path string, body []byte, byDefault bool) bool {
-	var v struct {
-		Stream *bool `json:"stream"`
-	}
-	if mayHoldStream(body) && json.Unmarshal(body, &v) == nil && v.Stream != nil {
-		return *v.Stream
+	if says, ok := saysStream(body); ok {
+		return says
 	}
 	path, _, _ = strings.Cut(path, "?")
 	last := path[strings.LastIndexAny(path, "/:")+1:]
 	return byDefault || strings.Contains(strings.ToLower(last), "stream")
+}
+
+// saysStream returns what a body says of streaming; false if it says nothing. The
+// last of several members counts, and a value of another kind says nothing.
+func saysStream(body []byte) (says, ok bool) {
+	if !mayHoldStream(body) {
+		return false, false
+	}
+	odd := false
+	err := Borrow(string(body), func(object rawjson.Value) error {
+		for m := range object.Each() {
+			if !strings.EqualFold(m.Key(), "stream") {
+				continue
+			}
+			switch m.Kind() {
+			case rawjson.Bool:
+				says, ok = m.Raw() == "true", true
+			case rawjson.Null:
+				ok = false
+			default:
+				odd = true
+			}
+		}
+		return nil
+	})
+	return says, ok && !odd && err == nil
 }
 
 // mayHoldStream saves parsing a body without the key, escaped keys included.
