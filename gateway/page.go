@@ -24,13 +24,13 @@ type Page struct {
 	// Off means that there is no page and no step is kept.
 	Off bool `toml:"off,omitempty"`
 	// Memory is how many bytes the kept steps may take. The oldest are dropped. 0
-	// means 32 MiB. At most 10,000 steps are kept.
+	// means 8 MiB. At most 10,000 steps are kept.
 	Memory int64 `toml:"memory,omitempty"`
 }
 
 const (
 	adminKeyVariable  = "TOOLMEND_ADMIN_KEY"
-	defaultPageMemory = 32 << 20
+	defaultPageMemory = 8 << 20
 	waitingSteps      = 256      // that wait to be kept
 	waitingStepBytes  = 16 << 20 // of their requests and answers
 )

@@ -53,9 +53,9 @@ func (f filter) query(more ...string) string {
 
 // matches reports whether f selects e, the outcome aside.
 func (f filter) matches(e *entry) bool {
-	return (f.Model == "" || e.row.Model == f.Model) &&
+	return (f.Model == "" || e.model == f.Model) &&
 		(f.Tool == "" || slices.Contains(e.allTools, f.Tool)) &&
-		(f.Search == "" || strings.Contains(e.search, strings.ToLower(f.Search)))
+		(f.Search == "" || strings.Contains(searchText(&e.step), strings.ToLower(f.Search)))
 }
 
 // selected are the entries that a filter selects, and what there is to choose
@@ -73,15 +73,15 @@ func (f filter) choose(entries []*entry) selected {
 	s := selected{outcomes: map[outcome]int{}, all: len(entries)}
 	models, tools := map[string]bool{}, map[string]bool{}
 	for _, e := range slices.Backward(entries) {
-		models[e.row.Model] = true
+		models[e.model] = true
 		for _, t := range e.allTools {
 			tools[t] = true
 		}
 		if !f.matches(e) {
 			continue
 		}
-		s.outcomes[e.row.Outcome]++
-		if f.Outcome == "" || f.Outcome == e.row.Outcome {
+		s.outcomes[e.outcome]++
+		if f.Outcome == "" || f.Outcome == e.outcome {
 			s.entries = append(s.entries, e)
 		}
 	}

@@ -65,8 +65,9 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		if len(v.Rows) == 0 {
 			v.First = i + 1
 		}
-		v.Rows, v.LastRow = append(v.Rows, e.row), i+1
-		v.Dated = v.Dated || len(e.row.Cells["time"]) > len("15:04:05")
+		row := e.row()
+		v.Rows, v.LastRow = append(v.Rows, row), i+1
+		v.Dated = v.Dated || len(row.Cells["time"]) > len("15:04:05")
 	}
 	v.Chips = h.chips(f, chosen)
 	h.write(w, r, http.StatusOK, "live", v, map[string]any{

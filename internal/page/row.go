@@ -40,6 +40,13 @@ type rowView struct {
 // maxRowTools is how many tools a row names.
 const maxRowTools = 3
 
+// row returns the row of e.
+func (e *entry) row() row {
+	r := rowOf(&e.step)
+	r.Number = e.number
+	return r
+}
+
 // rowOf returns the row of a step.
 func rowOf(s *report.Step) row {
 	usage := s.Usage()

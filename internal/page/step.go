@@ -43,12 +43,12 @@ func (h *handler) step(w http.ResponseWriter, r *http.Request, name string) {
 		h.missing(w, r, "This step is not in memory: only the newest steps are kept.")
 		return
 	}
-	s := &e.step
+	s, row := &e.step, e.row()
 	v := stepView{
-		view: h.view(r, "step", "Step "+name), Row: e.row, Facts: facts(e), Attempts: attempts(s), Schemas: schemasOf(s),
+		view: h.view(r, "step", "Step "+name), Row: row, Facts: facts(e, row), Attempts: attempts(s), Schemas: schemasOf(s),
 		Notes: s.Notes, Older: h.address(older), Newer: h.address(newer),
 	}
-	h.write(w, r, http.StatusOK, "page-step", v, map[string]any{"row": e.row, "step": s, "attempts": v.Attempts})
+	h.write(w, r, http.StatusOK, "page-step", v, map[string]any{"row": row, "step": s, "attempts": v.Attempts})
 }
 
 // address returns where e is shown, or "" if e is nil.
@@ -60,7 +60,7 @@ func (h *handler) address(e *entry) string {
 }
 
 // facts returns what is known about a step, without what is not.
-func facts(e *entry) []fact {
+func facts(e *entry, r row) []fact {
 	s, usage := &e.step, e.step.Usage()
 	var all []fact
 	add := func(name, value string) {
@@ -68,9 +68,9 @@ func facts(e *entry) []fact {
 			all = append(all, fact{name, value})
 		}
 	}
-	add("Model", e.row.Model)
-	add("Client", e.row.Client)
-	add("Upstream", e.row.Source)
+	add("Model", r.Model)
+	add("Client", r.Client)
+	add("Upstream", r.Source)
 	add("Mode", text.Label(s.Mode))
 	add("Format", text.Label(s.Format))
 	if !s.Time.IsZero() {
@@ -83,7 +83,7 @@ func facts(e *entry) []fact {
 		add("Added by Toolmend", span(s.Overhead))
 	}
 	if usage.Input+usage.Output > 0 {
-		add("Tokens in / out", e.row.Cells["tokens"])
+		add("Tokens in / out", r.Cells["tokens"])
 	}
 	if s.Code != 0 {
 		add("HTTP status", strconv.Itoa(s.Code))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 )
@@ -28,13 +29,13 @@ type Steps struct {
 	toolsets map[[sha256.Size]byte]*toolset
 }
 
-// entry is a step, and what the list of steps shows of it. It is not modified
-// after Add.
+// entry is a step, and what the list of steps is filtered by. The rest is made when
+// the page is looked at: most steps never are. An entry is not modified after Add.
 type entry struct {
 	number   uint64 // from 1, in the order of Add
 	step     report.Step
-	row      row
-	search   string   // what a search looks at, in lower case
+	model    string // as a label
+	outcome  outcome
 	allTools []string // the tools that its attempts call
 	bytes    int64
 	tools    *toolset
@@ -80,7 +81,6 @@ func (s *Steps) Add(step report.Step) uint64 {
 	defer s.mu.Unlock()
 	s.last++
 	e.number = s.last
-	e.row.Number = e.number
 	set := s.toolsets[key]
 	if set == nil {
 		set = newToolset(key, step.Tools)
@@ -98,8 +98,8 @@ func (s *Steps) Add(step report.Step) uint64 {
 // newEntry returns an entry for a copy of step with texts of at most limit bytes.
 func newEntry(step report.Step, limit int) *entry {
 	e := &entry{step: compact(step, limit)}
-	e.row, e.search, e.allTools = rowOf(&e.step), searchText(&e.step), toolsOf(e)
-	e.bytes = sizeOf(&e.step) + int64(len(e.search)) + entryOverhead
+	e.model, e.outcome, e.allTools = text.Label(e.step.Model), outcomeOf(&e.step), toolsOf(e)
+	e.bytes = sizeOf(&e.step) + entryOverhead
 	return e
 }
 

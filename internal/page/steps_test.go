@@ -122,7 +122,7 @@ func TestConcurrentUse(t *testing.T) {
 			for i := range 200 {
 				s.Add(call("m", "t", fmt.Sprint(i)))
 				for _, e := range s.all() {
-					_ = e.row.Number
+					_ = e.row().Number
 				}
 				s.get(uint64(i))
 				s.tools()
