@@ -76,6 +76,9 @@ load: ## what a hop through the gateway costs: the tables of docs/performance.md
 durable: ## agents on a real Temporal server, with workers and the server killed
 	@$(STEP) durable
 
+reports: ## validate reports against the schemas of SARIF and JUnit, which are fetched
+	@$(STEP) reports
+
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
@@ -88,4 +91,4 @@ deploy: ## build for every platform, and try what deploy/ holds
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load durable hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load durable reports hostile release deploy tidy
