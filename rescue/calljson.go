@@ -6,7 +6,7 @@ import (
 )
 
 // inJSON reads a call, or an array of calls, that is written as JSON: an object
-// with a name and arguments, which some models put into a member "function".
+// with a name and arguments, which some models put into a member of its own.
 func (t *tools) inJSON(v rawjson.Value) ([]call, issue) {
 	if v.Kind() != rawjson.Array {
 		c, wrong := t.oneInJSON(v)
@@ -26,18 +26,58 @@ func (t *tools) inJSON(v rawjson.Value) ([]call, issue) {
 	return calls, issue{}
 }
 
-// envelope says which members the object around a call may have, and which of
-// them hold the arguments.
-var envelope = map[string]bool{"arguments": true, "parameters": true, "name": false, "id": false, "type": false, "index": false, "call_id": false}
+// member is what a member of the object around a call holds.
+type member uint8
+
+const (
+	unused member = iota
+	theName
+	theArguments
+)
+
+// envelope are the members that the object around a call may have. Small models
+// write the less usual ones: qwen3.5 tool_name, gemma4 tool_call and params.
+var envelope = map[string]member{
+	"name": theName, "tool_name": theName, "tool_call": theName,
+	"arguments": theArguments, "parameters": theArguments, "params": theArguments,
+	"id": unused, "type": unused, "index": unused, "call_id": unused,
+}
+
+// wrappers are the members that the whole call may stand in.
+var wrappers = []string{"function", "tool_call"}
+
+// unwrapped returns the object in a wrapper of v, or v. key is that of the wrapper.
+func unwrapped(v rawjson.Value) (inner rawjson.Value, key string) {
+	for _, key := range wrappers {
+		if inner := v.Get(key); inner.Kind() == rawjson.Object {
+			return inner, key
+		}
+	}
+	return v, ""
+}
+
+// hasArguments reports whether an object has a member that holds arguments, or a
+// call.
+func hasArguments(v rawjson.Value) bool {
+	if _, key := unwrapped(v); key != "" {
+		return true
+	}
+	for m := range v.Each() {
+		if envelope[m.Key()] == theArguments {
+			return true
+		}
+	}
+	return false
+}
 
 // oneInJSON reads one call. Arguments that are missing are none: models leave them
 // out for tools without parameters, and argsvalidate knows which are required.
 // Arguments in a string are those of OpenAI's format, which models have seen.
 func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
-	if inner := v.Get("function"); inner.Kind() == rawjson.Object {
+	if inner, key := unwrapped(v); key != "" {
 		for m := range v.Each() {
-			if key := m.Key(); key != "function" && key != "id" && key != "type" && key != "index" {
-				return call{}, issue{"ambiguous", "it has members beside the function"}
+			if k := m.Key(); k != key && k != "id" && k != "type" && k != "index" {
+				return call{}, issue{"ambiguous", "it has members beside the " + key}
 			}
 		}
 		v = inner
@@ -45,21 +85,24 @@ func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
 	if v.Kind() != rawjson.Object {
 		return call{}, issue{"unreadable", "it is not a JSON object"}
 	}
-	var arguments rawjson.Value
+	var named, arguments rawjson.Value
 	seen := map[string]bool{}
 	for m := range v.Each() {
 		holds, known := envelope[m.Key()]
-		if !known || seen[m.Key()] || holds && arguments.Exists() {
+		if !known || seen[m.Key()] || holds == theArguments && arguments.Exists() || holds == theName && named.Exists() {
 			return call{}, issue{"ambiguous", "it must have the members name and arguments, each once, and no others"}
 		}
 		seen[m.Key()] = true
-		if holds {
+		switch holds {
+		case theName:
+			named = m
+		case theArguments:
 			arguments = m
 		}
 	}
-	name, ok := t.find(v.Get("name").Str())
+	name, ok := t.find(named.Str())
 	if !ok {
-		return call{}, unknown(v.Get("name").Str())
+		return call{}, unknown(named.Str())
 	}
 	c := call{name: name, body: v.Raw()}
 	switch inside, err := rawjson.Parse(arguments.Str(), anySize); {

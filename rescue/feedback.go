@@ -14,6 +14,8 @@ func (s *step) reply(f *fault) middleware.Message {
 	switch f.code {
 	case "truncated":
 		do = " Call the tool with shorter arguments."
+	case "empty":
+		do = " If that is meant, call the tool again. If you do not know the value, ask for it."
 	case "destructive":
 		do = " If you really want to call it, use the tool calling interface. A call that is written as text is never executed for this tool."
 	case "unknown_tool":

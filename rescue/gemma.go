@@ -142,10 +142,17 @@ func (g *gemma) key() (string, verdict) {
 }
 
 // readGemmaBlock reads calls in a block of Python: plain, inside of print, in a
-// list, or one a line.
+// list, or one a line. Some models write JSON there.
 func readGemmaBlock(s *source, at int) reading {
 	var calls []call
 	p := python{cursor{source: s, i: s.space(at + len(gemmaBlock))}}
+	if p.i < len(s.text) && s.text[p.i] == '{' {
+		r := s.llamaJSON(p.i)
+		if r.verdict != whole {
+			return r
+		}
+		calls, p.i = r.calls, s.space(r.end)
+	}
 	for {
 		switch s.literal(p.i, "```") {
 		case more:

@@ -26,6 +26,9 @@ func readJSONBlock(s *source, at int) reading {
 	if r.verdict == more && (!s.final || r.named) {
 		return r
 	}
+	if r.verdict == broken {
+		return s.intended(r, i, "```")
+	}
 	if r.verdict != whole {
 		return reading{}
 	}

@@ -1,6 +1,7 @@
 package rescue
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -48,15 +49,51 @@ func readLlamaBare(s *source, at int) reading {
 	r := s.llamaCalls(at)
 	switch {
 	case r.verdict == broken:
-		return reading{} // JSON or a list that is the answer
+		return s.intended(r, at, "")
 	case r.verdict == more && s.final && !r.named:
 		return reading{}
 	case r.verdict == whole && s.space(r.end) < len(s.text):
+		switch _, v := s.either(s.space(r.end), thoughtEnds...); {
+		case v == whole: // it ends a reasoning
+			return r
+		case v == more && !s.final:
+			return waiting(true)
+		}
 		return reading{}
 	case r.verdict == whole && !s.final:
 		return waiting(true)
 	}
 	return r
+}
+
+// intended decides about an answer of nothing but JSON that is no call. It may
+// be meant as one: it has the form of a call, of a tool that is not offered, or it
+// is not JSON and names an offered tool. Otherwise, and if it is long, it is the
+// answer. mark must follow it.
+func (s *source) intended(r reading, at int, mark string) reading {
+	if len(s.text)-at > maxHeld { // each opener reads a bounded text
+		return reading{}
+	}
+	text, closed := strings.CutSuffix(strings.TrimSpace(s.text[at:]), mark)
+	switch {
+	case r.issue.code == "unknown_tool" && r.end > 0:
+		rest := strings.TrimSpace(s.text[r.end:])
+		if !strings.HasPrefix(mark, rest) {
+			return reading{}
+		}
+		closed = closed && rest == mark
+	case r.issue == notJSON && begins(text) && s.tools.mentioned(text) && !strings.Contains(text, "```"):
+		closed = closed && strings.HasSuffix(strings.TrimSpace(text), "}")
+	default:
+		return reading{}
+	}
+	switch {
+	case !s.final:
+		return waiting(r.issue == notJSON)
+	case !closed:
+		return reading{}
+	}
+	return brokenBy("uncertain", "it has the form of a call, but "+r.issue.what)
 }
 
 // llamaCalls reads calls in JSON or in Python.
@@ -113,6 +150,9 @@ func (s *source) llamaCalls(i int) reading {
 	}
 }
 
+// notJSON is the issue of a call in JSON that cannot be parsed.
+var notJSON = issue{"unreadable", "it is not JSON"}
+
 // llamaJSON reads a call in JSON, or a list of calls. An object without arguments
 // is not read: an answer that is data may well have a name.
 func (s *source) llamaJSON(i int) reading {
@@ -124,14 +164,14 @@ func (s *source) llamaJSON(i int) reading {
 		}
 		return waiting(s.tools.mentioned(s.text[i:]))
 	case broken:
-		return brokenBy("unreadable", "it is not JSON")
+		return reading{verdict: broken, issue: notJSON}
 	}
-	if v.Kind() == rawjson.Object && !v.Get("arguments").Exists() && !v.Get("parameters").Exists() && !v.Get("function").Exists() {
+	if v.Kind() == rawjson.Object && !hasArguments(v) {
 		return brokenBy("unreadable", "it has no arguments")
 	}
 	calls, wrong := s.tools.inJSON(v)
 	if wrong.code != "" {
-		return reading{verdict: broken, issue: wrong}
+		return reading{verdict: broken, issue: wrong, end: end}
 	}
 	return reading{verdict: whole, end: end, calls: calls}
 }
@@ -142,7 +182,7 @@ func begins(text string) bool {
 	text = strings.TrimLeft(text, "[{ \t\r\n")
 	key, _, ok := strings.Cut(strings.TrimPrefix(text, `"`), `"`)
 	_, known := envelope[key]
-	return !ok || known || key == "function"
+	return !ok || known || slices.Contains(wrappers, key)
 }
 
 // llamaList reads a list of calls in Python, behind its bracket.

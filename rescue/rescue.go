@@ -45,7 +45,10 @@
 //   - unreadable: the markup, or the arguments in it, cannot be read;
 //   - ambiguous: there are several ways to read it, or several markups in use;
 //   - unknown_tool: no offered tool has the name;
-//   - uncertain: the call may be an example;
+//   - uncertain: the call may be an example, or an answer of nothing but JSON has
+//     the form of a call and is none;
+//   - empty: a required parameter is an empty string. The same call is made if
+//     the last attempt has it again;
 //   - destructive: the tool is destructive.
 //
 // A text that stands in the request is passed on without that, because the
@@ -175,8 +178,8 @@ func (o Options) Validate() error {
 // its tools.
 //
 // If the last attempt still holds a call that is not certain, its response is
-// returned as the model sent it, and its status is invalid; but a text that
-// may be an example keeps its status.
+// returned as the model sent it, and its status is invalid; but one that is
+// uncertain keeps its status.
 //
 // The error is that of the model call or of the sink, or that of a context
 // that ended between two attempts.

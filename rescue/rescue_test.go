@@ -96,6 +96,11 @@ func TestMarkups(t *testing.T) {
 		"gemma: tokens":                 {`<|tool_call>call:get_weather{city:<|"|>O{s,lo<|"|>,days:3,fast:true,tags:[<|"|>a<|"|>,1],more:{a:null}}<tool_call|>`, "", []string{`get_weather{"city": "O{s,lo", "days": 3, "fast": true, "tags": ["a", 1], "more": {"a": null}}`}},
 		"gemma: no closing token":       {`<|tool_call>call:get_time{}<tool_call|><|tool_call>call:get_weather{city:<|"|>Oslo<|"|>}`, "", []string{"get_time{}", oslo}},
 		"json block":                    {"```json\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```\n", "", []string{oslo}},
+		"json: tool_name, params":       {`{"tool_name": "get_weather", "params": {"city": "Oslo"}}`, "", []string{oslo}},
+		"json: tool_call":               {`{"tool_call": "get_weather", "parameters": {"city": "Oslo"}}`, "", []string{oslo}},
+		"json block: around a call":     {"```json\n{\"tool_call\": {\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}}\n```", "", []string{oslo}},
+		"json: the same in a reasoning": {"{\"name\": \"get_time\", \"arguments\": {}}\n</think>\n{\"name\": \"get_time\", \"arguments\":  {}}", "{\"name\": \"get_time\", \"arguments\": {}}\n</think>\n", []string{"get_time{}"}},
+		"gemma: block, JSON":            {"```tool_code\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```", "", []string{oslo}},
 		"json block without a language": {"```\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}\n```", "", []string{oslo}},
 		"behind reasoning":              {"<think>Hm, <tool_call> it is.</think>\n\n<tool_call>{\"name\": \"get_time\", \"arguments\": {}}</tool_call>", "<think>Hm, <tool_call> it is.</think>\n\n", []string{"get_time{}"}},
 		"ends reasoning":                {"<think>I call <tool_call>{\"name\": \"get_time\", \"arguments\": {}}</tool_call>\n</think>", "<think>I call \n</think>", []string{"get_time{}"}},
@@ -151,23 +156,26 @@ func TestNoCalls(t *testing.T) {
 	t.Parallel()
 	const call = `<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`
 	for name, text := range map[string]string{
-		"plain":                   "It is noon.",
-		"a code block":            "Write this:\n```xml\n" + call + "\n```\nand wait.",
-		"between backticks":       "Write `" + call + "` and wait.",
-		"in quotation marks":      `The page says "` + call + `".`,
-		"in a quotation":          "He wrote:\n> " + call,
-		"indented":                "Write:\n\n    " + call,
-		"JSON that is not a call": `{"name": "Oslo", "population": 5}`,
-		"JSON of another tool":    `{"name": "get_whether", "arguments": {}}`,
-		"JSON before text":        `{"name": "get_time", "arguments": {}} is a call.`,
-		"a JSON block in a text":  "Like this:\n```json\n{\"name\": \"get_time\", \"arguments\": {}}\n```\nand wait.",
-		"the name of a tag":       "The tag <tool_call> begins a call, and </tool_call> ends it.",
-		"HTML":                    "<function=foo> is not HTML, <div> is.",
-		"code with brackets":      "if a[TOOL] < b { return x<y }",
-		"in reasoning":            "<think>" + call + " would be one way.</think>Noon.",
-		"in open reasoning":       "<think>" + call + " would be one way, but",
-		"a list that is data":     `[1, 2, {"name": "get_time"}]`,
-		"text of a list":          "[get_time] is a tool.",
+		"plain":                         "It is noon.",
+		"a code block":                  "Write this:\n```xml\n" + call + "\n```\nand wait.",
+		"between backticks":             "Write `" + call + "` and wait.",
+		"in quotation marks":            `The page says "` + call + `".`,
+		"in a quotation":                "He wrote:\n> " + call,
+		"indented":                      "Write:\n\n    " + call,
+		"JSON that is not a call":       `{"name": "Oslo", "population": 5}`,
+		"JSON of another form":          `{"name": "get_whether", "arguments": {}, "score": 5}`,
+		"JSON of no tool, in a text":    `{"name": "get_whether", "arguments": {}} is a call.`,
+		"a block of no tool, in a text": "```json\n{\"name\": \"get_whether\", \"arguments\": {}}\n```\nis a call.",
+		"JSON5 that is data":            `{name: "get_time", size: 5}`,
+		"JSON before text":              `{"name": "get_time", "arguments": {}} is a call.`,
+		"a JSON block in a text":        "Like this:\n```json\n{\"name\": \"get_time\", \"arguments\": {}}\n```\nand wait.",
+		"the name of a tag":             "The tag <tool_call> begins a call, and </tool_call> ends it.",
+		"HTML":                          "<function=foo> is not HTML, <div> is.",
+		"code with brackets":            "if a[TOOL] < b { return x<y }",
+		"in reasoning":                  "<think>" + call + " would be one way.</think>Noon.",
+		"in open reasoning":             "<think>" + call + " would be one way, but",
+		"a list that is data":           `[1, 2, {"name": "get_time"}]`,
+		"text of a list":                "[get_time] is a tool.",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -191,22 +199,28 @@ func TestNoCalls(t *testing.T) {
 func TestReasks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, code, says string }{
-		"cut by the limit":     {"<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Os\x00", "truncated", "shorter"},
-		"cut at the mark":      {"I look.\n<tool_call>\x00", "truncated", "shorter"},
-		"ends early":           {`<tool_call>{"name": "get_weather", "arguments": {"city": "Os`, "incomplete", "ends inside"},
-		"no JSON":              {`<tool_call>{"name": get_weather}</tool_call>`, "unreadable", "not JSON"},
-		"unknown tool":         {`<tool_call>{"name": "get_whether", "arguments": {}}</tool_call>`, "unknown_tool", "get_whether"},
-		"a custom tool":        {`<tool_call>{"name": "shell", "arguments": {"a": "b"}}</tool_call>`, "unknown_tool", "shell"},
-		"arguments twice":      {`<tool_call>{"name": "get_time", "arguments": {}, "parameters": {}}</tool_call>`, "ambiguous", "once"},
-		"a parameter twice":    {"<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>", "ambiguous", "twice"},
-		"an unknown parameter": {"<function=get_weather><parameter=where>Oslo</parameter></function>", "ambiguous", "does not declare"},
-		"two possible ends":    {"<tool_call>get_weather<arg_key>city</arg_key><arg_value>a</tool_call>\n<tool_call>get_weather<arg_key>city</arg_key><arg_value>b</arg_value></tool_call>", "unreadable", "the end of a call"},
-		"a mark left over":     {"<function=write_file><parameter=content><function=get_time></parameter></function>\n</parameter></function>", "ambiguous", "left over"},
-		"two markups":          {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
-		"an example":           {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
-		"a destructive tool":   {`<tool_call>{"name": "drop_table", "arguments": {"a": 1}}</tool_call>`, "destructive", "never executed"},
-		"a number of no kind":  {"```tool_code\nget_weather(days=007)\n```", "unreadable", "Python"},
-		"Python with a value":  {"```tool_code\nx = 1\n```", "unreadable", "Python"},
+		"cut by the limit":              {"<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Os\x00", "truncated", "shorter"},
+		"cut at the mark":               {"I look.\n<tool_call>\x00", "truncated", "shorter"},
+		"ends early":                    {`<tool_call>{"name": "get_weather", "arguments": {"city": "Os`, "incomplete", "ends inside"},
+		"no JSON":                       {`<tool_call>{"name": get_weather}</tool_call>`, "unreadable", "not JSON"},
+		"unknown tool":                  {`<tool_call>{"name": "get_whether", "arguments": {}}</tool_call>`, "unknown_tool", "get_whether"},
+		"a custom tool":                 {`<tool_call>{"name": "shell", "arguments": {"a": "b"}}</tool_call>`, "unknown_tool", "shell"},
+		"arguments twice":               {`<tool_call>{"name": "get_time", "arguments": {}, "parameters": {}}</tool_call>`, "ambiguous", "once"},
+		"a parameter twice":             {"<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>", "ambiguous", "twice"},
+		"an unknown parameter":          {"<function=get_weather><parameter=where>Oslo</parameter></function>", "ambiguous", "does not declare"},
+		"two possible ends":             {"<tool_call>get_weather<arg_key>city</arg_key><arg_value>a</tool_call>\n<tool_call>get_weather<arg_key>city</arg_key><arg_value>b</arg_value></tool_call>", "unreadable", "the end of a call"},
+		"a mark left over":              {"<function=write_file><parameter=content><function=get_time></parameter></function>\n</parameter></function>", "ambiguous", "left over"},
+		"two markups":                   {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
+		"an example":                    {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
+		"a destructive tool":            {`<tool_call>{"name": "drop_table", "arguments": {"a": 1}}</tool_call>`, "destructive", "never executed"},
+		"JSON of another tool":          {`{"name": "get_whether", "arguments": {}}`, "uncertain", "no tool get_whether"},
+		"a block of another tool":       {"```json\n{\"tool_name\": \"get_whether\", \"params\": {}}\n```", "uncertain", "no tool get_whether"},
+		"JSON with a comment":           {"```json\n{\"name\": \"get_weather\", \"arguments\": {\"days\": 3} // three\n}\n```", "uncertain", "not JSON"},
+		"bare JSON, not closed":         {`{"name": "get_weather", "arguments": {"days": 3}`, "incomplete", "ends inside"},
+		"bare JSON with a comment":      {"{\"name\": \"get_weather\", // the forecast\n\"arguments\": {\"days\": 3}}", "uncertain", "not JSON"},
+		"another call in the reasoning": {`{"name": "get_time", "arguments": {}}</think>{"name": "get_weather", "arguments": {}}`, "ambiguous", "reasoning"},
+		"a number of no kind":           {"```tool_code\nget_weather(days=007)\n```", "unreadable", "Python"},
+		"Python with a value":           {"```tool_code\nx = 1\n```", "unreadable", "Python"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -241,17 +255,6 @@ func TestReasks(t *testing.T) {
 			require.Equal(t, want, resp.Report.Status)
 		})
 	}
-}
-
-// TestReaskedCall: the call of a second attempt counts.
-func TestReaskedCall(t *testing.T) {
-	t.Parallel()
-	var asked []*middleware.Request
-	resp, err := rescue.New(rescue.Options{})(answers(&asked, `<tool_call>{"name": "get_w`, `<tool_call>{"name": "get_time"}</tool_call>`))(context.Background(), request())
-	require.NoError(t, err)
-	require.Equal(t, []string{"get_time{}"}, calls(resp.Message))
-	require.Len(t, resp.Report.Attempts, 2)
-	require.Equal(t, 1, resp.Report.Final)
 }
 
 // TestLeftAlone has responses and requests that are not read.

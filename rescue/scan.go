@@ -2,6 +2,7 @@ package rescue
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -310,6 +311,8 @@ func (s *scanner) finish() found {
 		return found{}
 	case mixed:
 		return f.doubt("ambiguous", "it mixes two markups")
+	case len(s.thoughts) > 0 && !sameCalls(s.thoughts, f.pieces):
+		return f.doubt("ambiguous", "the reasoning before it ends in another call")
 	case s.stray:
 		return f.doubt("ambiguous", "a closing mark is left over")
 	case calls > maxCalls:
@@ -318,6 +321,19 @@ func (s *scanner) finish() found {
 		return f.doubt("uncertain", "the call may be an example")
 	}
 	return f
+}
+
+// sameCalls compares the calls of pieces, without white space.
+func sameCalls(a, b []piece) bool {
+	return slices.EqualFunc(callsOf(a), callsOf(b), func(a, b call) bool { return a.name == b.name && plain(a.arguments) == plain(b.arguments) })
+}
+
+// callsOf returns the calls of pieces.
+func callsOf(pieces []piece) (all []call) {
+	for _, p := range pieces {
+		all = append(all, p.calls...)
+	}
+	return all
 }
 
 // last reports whether the calls end the text.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/run"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -85,6 +86,9 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 	if f.fault == nil && !s.o.AllowDestructive {
 		f = s.sparing(f)
 	}
+	if f.fault == nil && attempt < s.o.MaxAttempts {
+		f = s.complete(f)
+	}
 	if f.fault == nil {
 		out := s.rescued(resp, f, whole, kind)
 		s.tally.SetIssues(nil, changes(f, whole), nil)
@@ -115,6 +119,20 @@ func (s *step) sparing(f found) found {
 		for _, c := range p.calls {
 			if s.tools.byName[c.name].Destructive || slices.Contains(s.o.Destructive, c.name) {
 				return found{fault: &fault{issue{"destructive", "the tool " + c.name + " is destructive"}, p.start, p.start, p.markup}}
+			}
+		}
+	}
+	return f
+}
+
+// complete turns a call with an empty string for a required parameter into a
+// fault: small models write that for what they do not know. If the model writes the
+// call again, it means it.
+func (s *step) complete(f found) found {
+	for _, p := range f.pieces {
+		for _, c := range p.calls {
+			if name := s.tools.missing(c); name != "" {
+				return found{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
 			}
 		}
 	}

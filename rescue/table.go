@@ -54,6 +54,14 @@ var thinking = []struct{ open, close string }{
 	{"<|open|>think<|sep|>", "<|close|>think<|sep|>"},
 }
 
+// thoughtEnds are the second ones of the pairs.
+var thoughtEnds = func() (all []string) {
+	for _, p := range thinking {
+		all = append(all, p.close)
+	}
+	return all
+}()
+
 // table is the readers of some markups, by the first byte of their openers.
 type table struct {
 	at   [256][]reader

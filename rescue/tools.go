@@ -115,6 +115,22 @@ func (t *tools) raw(o *object, name, key, value string) issue {
 	return issue{}
 }
 
+// missing returns a required parameter that is an empty string in a call; "" if
+// there is none.
+func (t *tools) missing(c call) string {
+	doc, err := rawjson.Parse(c.arguments, anySize)
+	if err != nil {
+		return ""
+	}
+	v := t.schema(c.name)
+	for _, name := range v.Declared(v.Root()).Required {
+		if arg := doc.Root().Get(name); arg.Kind() == rawjson.String && arg.Str() == "" {
+			return name
+		}
+	}
+	return ""
+}
+
 // object writes arguments as a JSON object.
 type object struct {
 	b    strings.Builder
