@@ -70,6 +70,9 @@ agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 live: ## compare re-asks with the model of the llama-server at LIVE
 	@LIVE="$(LIVE)" $(STEP) live
 
+live-rescue: ## steps that end with a valid call, without and with rescue, at LIVE
+	@LIVE="$(LIVE)" $(STEP) live_rescue
+
 load: ## what a hop through the gateway costs: the tables of docs/performance.md
 	@$(STEP) load
 
@@ -91,4 +94,4 @@ deploy: ## build for every platform, and try what deploy/ holds
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live load durable reports hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live live-rescue load durable reports hostile release deploy tidy

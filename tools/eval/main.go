@@ -8,6 +8,16 @@
 // docs/feedback.md is what it printed.
 //
 //	go run -C tools ./eval -live http://127.0.0.1:8080 -cases 60
+//
+// With -rescue it measures package rescue: the model behind llama-server answers
+// questions directly, and through the gateway without and with rescue. The tables
+// in docs/local-models.md are what it printed.
+//
+//	go run -C tools ./eval -rescue http://127.0.0.1:8080 -cases 120
+//
+// With -bench it measures package rescue on the cases of toolcall-repair-bench.
+//
+//	go run -C tools ./eval -bench DIR/corpus/cases
 package main
 
 import (
@@ -35,19 +45,27 @@ func run(args []string, out io.Writer) error {
 	flags.SetOutput(out)
 	data := flags.String("data", defaultData, "the `directory` with the recorded calls")
 	write := flags.String("write", "", "put the tables between the markers of this `file`; else they are printed")
-	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts")
+	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts; with -rescue, the answers without a valid call; with -bench, the wrong cases")
 	live := flags.String("live", "", "compare re-asks with the model of the llama-server at this `URL`")
-	cases := flags.Int("cases", 60, "with -live: the `number` of calls of each kind")
+	rescue := flags.String("rescue", "", "compare steps without and with package rescue with the model of the llama-server at this `URL`")
+	benchDir := flags.String("bench", "", "read the texts of this `directory`, the cases of toolcall-repair-bench, with package rescue")
+	cases := flags.Int("cases", 60, "with -live and -rescue: the `number` of calls of each kind, or of steps")
 	if err := flags.Parse(args); err != nil {
 		return err
+	}
+	if *benchDir != "" {
+		return bench(context.Background(), *benchDir, *wrongs, out)
 	}
 	if _, err := os.Stat(*data); err != nil {
 		return err
 	}
-	if *live != "" {
-		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-		defer stop()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	switch {
+	case *live != "":
 		return compareLive(ctx, *data, *live, *cases, out)
+	case *rescue != "":
+		return compareRescue(ctx, *data, *rescue, *cases, *wrongs, out)
 	}
 	st, err := evaluate(*data)
 	if err != nil {
