@@ -7,8 +7,9 @@
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. AGENTS is the folder that `make agents` installs clients into.
-# VERSION is what `make release` packs. LIVE is the URL of a llama-server. RACE is
-# empty where there is no C compiler, which -race needs.
+# SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
+# `make release` packs. LIVE is the URL of a llama-server. RACE is empty where there
+# is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
 export SOAK ?= 100000
@@ -67,6 +68,9 @@ heavy: ## vet lint test examples tidy for what .ci/heavy lists
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
+page: ## the page of the gateway in a real browser, with pictures in SCREENSHOTS
+	@$(STEP) page
+
 live: ## compare re-asks with the model of the llama-server at LIVE
 	@LIVE="$(LIVE)" $(STEP) live
 
@@ -94,4 +98,4 @@ deploy: ## build for every platform, and try what deploy/ holds
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents live live-rescue load durable reports hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy tidy

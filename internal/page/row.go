@@ -82,8 +82,11 @@ func rowOf(s *report.Step) row {
 	r.Fault = strings.TrimSpace(r.Fault)
 	r.Cells = map[string]string{
 		"time": clock(s.Time), "model": r.Model, "tools": toolsCell(r.Tools, counts), "outcome": string(r.Outcome), "sign": r.Outcome.Sign(), "class": r.Outcome.Class(),
-		"fault": r.Fault, "more": more(r.Faults), "attempts": strconv.Itoa(r.Attempts),
+		"fault": r.Fault, "more": more(r.Faults), "attempts": count(int64(r.Attempts)),
 		"tokens": count(r.Input) + " / " + count(r.Output), "duration": span(s.Duration),
+	}
+	if r.Input+r.Output == 0 {
+		r.Cells["tokens"] = "–"
 	}
 	return r
 }

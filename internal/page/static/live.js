@@ -59,16 +59,32 @@ news.addEventListener("click", () => {
   table.querySelector("tbody a")?.focus({ preventScroll: true });
 });
 
-function count(outcomes) {
-  const all = Object.values(outcomes).reduce((a, b) => a + b, 0);
+const number = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+
+// count updates the figures around the rows, and what there is to choose from.
+function count(data) {
+  const all = Object.values(data.outcomes).reduce((a, b) => a + b, 0);
   for (const chip of document.querySelectorAll("[data-outcome]")) {
-    const n = chip.dataset.outcome === "" ? all : (outcomes[chip.dataset.outcome] ?? 0);
-    chip.querySelector(".n").textContent = String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+    const n = chip.dataset.outcome === "" ? all : (data.outcomes[chip.dataset.outcome] ?? 0);
+    chip.querySelector(".n").textContent = number(n);
+  }
+  document.getElementById("kept").textContent = data.kept.steps === 1 ? "1 step" : `${number(data.kept.steps)} steps`;
+  const range = document.getElementById("range");
+  if (range) {
+    range.textContent = `1–${number(table.tBodies[0].rows.length)} of ${number(data.chosen)}`;
+  }
+  for (const [name, values] of [["model", data.models], ["tool", data.tools]]) {
+    const list = document.querySelector(`select[name="${name}"]`);
+    const known = new Set([...list.options].map((o) => o.textContent));
+    for (const value of values) {
+      if (!known.has(value)) {
+        list.append(new Option(value));
+      }
+    }
   }
 }
 
 function take(data) {
-  count(data.outcomes);
   newest = data.newest;
   gap ||= data.older !== "" || data.steps.length + waiting.length > mostRows;
   waiting = [...data.steps, ...waiting].slice(0, mostRows);
@@ -109,6 +125,7 @@ async function ask() {
   }
   say("");
   take(data);
+  count(data);
   return true;
 }
 
