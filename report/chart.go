@@ -77,10 +77,9 @@ type SchemasView struct {
 
 // ChartView is what the template "chart" shows: bars over time.
 type ChartView struct {
-	Width, Height int
-	Label         string
+	Width, Height int    // of its view box; it is stretched to the width of the page
+	Label         string // what it shows, in words
 	Bars          []Rect
-	Texts         []Label
 }
 
 // Rect is a rectangle of a chart.
@@ -89,19 +88,10 @@ type Rect struct {
 	X, Y, W, H string
 }
 
-// Label is a text of a chart.
-type Label struct {
-	X, Y   int
-	Anchor string // start, middle or end
-	Text   string
-}
-
 // Size of a chart, in units of its view box.
 const (
 	chartWidth  = 900
-	chartHeight = 150
-	chartTop    = 14
-	chartFoot   = 130
+	chartHeight = 120
 )
 
 // Chart draws a series. It returns nil if there is nothing to draw.
@@ -116,24 +106,19 @@ func Chart(s Series) *ChartView {
 	end := s.Start.Add(time.Duration(len(s.Buckets)) * s.Width)
 	c := &ChartView{
 		Width: chartWidth, Height: chartHeight,
-		Label: fmt.Sprintf("calls over time, from %s to %s, at most %s in a bar of %s", stamp(s.Start), stamp(end), number(most), s.Width),
-		Texts: []Label{
-			{4, 11, "start", number(most) + " calls in " + s.Width.String()},
-			{0, chartHeight - 4, "start", stamp(s.Start)},
-			{chartWidth, chartHeight - 4, "end", stamp(end)},
-		},
+		Label: fmt.Sprintf("Calls from %s to %s UTC, in bars of %s; the highest bar is %s.", stamp(s.Start), stamp(end), s.Width, plural(most, "call")),
 	}
 	width := float64(chartWidth) / float64(len(s.Buckets))
 	for i, b := range s.Buckets {
-		y := float64(chartFoot)
+		y := float64(chartHeight)
 		for _, part := range []struct {
 			class string
 			n     int
-		}{{"f-bad", b.Final}, {"f-repaired", b.Repaired}, {"f-ok", b.Calls - b.Bad}} {
+		}{{"f-bad", b.Final}, {"f-repaired", b.Repaired}, {"f-ok", b.Calls - b.Bad - b.Unchecked}, {"f-none", b.Unchecked}} {
 			if part.n <= 0 {
 				continue
 			}
-			h := float64(chartFoot-chartTop) * float64(part.n) / float64(most)
+			h := float64(chartHeight) * float64(part.n) / float64(most)
 			y -= h
 			c.Bars = append(c.Bars, Rect{part.class, decimal(float64(i) * width), decimal(y), decimal(max(width-1, 0.5)), decimal(h)})
 		}

@@ -219,7 +219,10 @@ func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
 			row.Final++
 		}
 		if row.Sent == 1 {
-			row.Expected, row.File, row.Line, row.ID = fault.Expected, s.File, s.lineOf(i), cut(s.ID, maxName)
+			row.File, row.Line, row.ID = s.File, s.lineOf(i), cut(s.ID, maxName)
+			if fault.Code != string(UnknownTool) { // the tools differ from turn to turn
+				row.Expected = fault.Expected
+			}
 		}
 	}
 	if f.options.Findings < 0 || len(f.findings) < f.options.Findings {

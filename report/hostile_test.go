@@ -98,8 +98,8 @@ func TestHostile(t *testing.T) {
 // The tags and attributes of the templates. There is no script, no link and no image.
 var (
 	tag        = regexp.MustCompile(`<([^>]*)>`)
-	tagName    = regexp.MustCompile(`^/?(html|head|meta|title|style|body|main|section|article|header|h1|h2|h3|h4|p|b|ul|ol|li|table|caption|thead|tbody|tfoot|tr|th|td|span|div|pre|code|mark|sup|svg|rect|text|figure|figcaption)( |$)`)
-	attribute  = regexp.MustCompile(`^( (lang|charset|http-equiv|content|name|class|id|scope|colspan|tabindex|role|aria-label|aria-hidden|viewBox|preserveAspectRatio|x|y|width|height|text-anchor|dir)(="[^"<>]*")?)*$`)
+	tagName    = regexp.MustCompile(`^/?(html|head|meta|title|style|body|main|section|article|header|h1|h2|h3|h4|p|b|a|nav|ul|ol|li|table|caption|thead|tbody|tfoot|tr|th|td|span|div|pre|code|mark|sup|svg|rect|text|figure|figcaption)( |$)`)
+	attribute  = regexp.MustCompile(`^( (href|lang|charset|http-equiv|content|name|class|id|scope|colspan|tabindex|role|aria-label|aria-hidden|viewBox|preserveAspectRatio|x|y|width|height|text-anchor|dir)(="[^"<>]*")?)*$`)
 	stylesheet = regexp.MustCompile(`(?s)<style>.*?</style>`)
 )
 
@@ -115,6 +115,9 @@ func readHTML(t *rapid.T, got string) {
 		if _, rest, _ := strings.Cut(m[1], " "); rest != "" && !attribute.MatchString(" "+rest) {
 			t.Fatalf("attributes of <%s>", m[1])
 		}
+	}
+	for _, link := range strings.Split(got, " href=")[1:] {
+		require.Regexp(t, `^"#[a-z]+"`, link)
 	}
 	require.Equal(t, strings.Count(got, "<"), len(tag.FindAllString(got, -1)), "a < outside of a tag")
 }

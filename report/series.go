@@ -15,10 +15,11 @@ type Series struct {
 
 // Bucket counts the calls of a span of time.
 type Bucket struct {
-	Calls    int `json:"calls"`
-	Bad      int `json:"bad"`      // not valid as sent
-	Repaired int `json:"repaired"` // the part of Bad that is valid in the end
-	Final    int `json:"final"`    // the part of Bad that is not
+	Calls     int `json:"calls"`
+	Unchecked int `json:"unchecked"` // not validated
+	Bad       int `json:"bad"`       // not valid as sent
+	Repaired  int `json:"repaired"`  // the part of Bad that is valid in the end
+	Final     int `json:"final"`     // the part of Bad that is not
 }
 
 // Add counts a call. A call without a time, or with one that no log has (before 1970
@@ -29,6 +30,9 @@ func (s *Series) Add(t time.Time, c *Call) {
 	}
 	b := s.bucket(t)
 	b.Calls++
+	if c.AsSent.Unchecked() {
+		b.Unchecked++
+	}
 	if c.AsSent.Failed() {
 		b.Bad++
 		if c.Final.Good() {
@@ -74,6 +78,7 @@ func (s *Series) widen() {
 	for i, b := range s.Buckets {
 		w := &wide[(i+shift)/2]
 		w.Calls += b.Calls
+		w.Unchecked += b.Unchecked
 		w.Bad += b.Bad
 		w.Repaired += b.Repaired
 		w.Final += b.Final
