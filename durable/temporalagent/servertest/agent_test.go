@@ -20,6 +20,7 @@ type plan struct {
 	Hidden  int           // the turn whose first response is invalid, from 1
 	Both    int           // the turn that calls two tools
 	Approve int           // the turn that calls the tool which needs approval
+	Once    int           // the turn that calls the tool which must not start twice
 	Bytes   int           // of each result
 	Model   time.Duration // what a model call takes
 	Tool    time.Duration
@@ -90,6 +91,8 @@ func (p plan) calls(turn int) []middleware.ToolCall {
 		return []middleware.ToolCall{call("a", "fetch"), call("b", "count")}
 	case p.Approve:
 		return []middleware.ToolCall{call("a", "ship")}
+	case p.Once:
+		return []middleware.ToolCall{call("a", "pay")}
 	}
 	return []middleware.ToolCall{call("a", "fetch")}
 }
@@ -101,11 +104,14 @@ func newAgent(world string) (*agentloop.Agent, error) {
 		return answer(ctx, world, req)
 	})
 	tool := func(ctx context.Context, p parameters) (agentloop.Result, error) { return work(ctx, world, p) }
+	pay := agentloop.NewTool("pay", "Pays.", tool)
+	pay.AtMostOnce = true
 	return agentloop.New(model, agentloop.Options{
 		Tools: []agentloop.Tool{
 			agentloop.NewTool("fetch", "Fetches.", tool),
 			agentloop.NewTool("count", "Counts.", tool),
 			agentloop.NewTool("ship", "Ships.", tool).NeedsApproval(),
+			pay,
 		},
 		Validator: validator,
 		MaxSteps:  1000,
@@ -125,7 +131,7 @@ func answer(ctx context.Context, world string, req *middleware.Request) (*middle
 		}
 	}
 	last := req.Messages[len(req.Messages)-1]
-	askedAgain := last.Role == middleware.RoleTool && last.IsError
+	askedAgain := turn-1 == p.Hidden && last.Role == middleware.RoleTool && last.IsError
 	what := "valid"
 	switch {
 	case askedAgain:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -193,4 +194,57 @@ func TestKilledForGood(t *testing.T) {
 	require.Empty(t, v.lost)
 	require.Empty(t, v.repeated)
 	requireUndisturbed(t, all, states)
+}
+
+// TestAtMostOnce kills the worker while a tool runs that must not start twice.
+func TestAtMostOnce(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "")
+	c := s.dial()
+	o := workerOptions{address: s.address, world: w.url, heartbeat: 3 * time.Second}
+	victim := startWorker(t, o)
+	p := plan{Name: "pays", Turns: 2, Once: 1, Tool: time.Minute}
+	h := begin(ctx, t, c, p)
+	started := func(es []entry) bool {
+		return slices.ContainsFunc(es, func(e entry) bool { return e.What == began && e.Key == p.toolKey(1, "a1") })
+	}
+	w.until(ctx, started)
+	victim.kill()
+	startWorker(t, o)
+	state, err := wait(ctx, h)
+	require.NoError(t, err)
+	require.Equal(t, "done: pays", state.Answer())
+	require.Len(t, state.Results, 1)
+	require.True(t, state.Results[0].IsError)
+	t.Log("the model is told:", state.Results[0].Text)
+	starts := 0
+	for _, e := range w.entries() {
+		if e.What == began && e.Key == p.toolKey(1, "a1") {
+			starts++
+		}
+	}
+	require.Equal(t, 1, starts)
+}
+
+// TestCancelled cancels a run whose model call is in flight.
+func TestCancelled(t *testing.T) {
+	const heartbeat = 3 * time.Second // so a sign of life every second
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "")
+	c := s.dial()
+	startWorker(t, workerOptions{address: s.address, world: w.url, heartbeat: heartbeat})
+	p := plan{Name: "cancelled", Turns: 1, Model: time.Minute}
+	h := begin(ctx, t, c, p)
+	w.until(ctx, func(es []entry) bool { return len(es) > 0 })
+	asked := time.Now()
+	require.NoError(t, c.CancelWorkflow(ctx, p.Name, ""))
+	_, err := wait(ctx, h)
+	require.ErrorIs(t, err, context.Canceled)
+	w.until(ctx, func(es []entry) bool { return es[len(es)-1].What == cut })
+	t.Logf("the model call ended %.1f s after the cancellation", time.Since(asked).Seconds())
+	require.Less(t, time.Since(asked), heartbeat)
 }

@@ -41,11 +41,35 @@ func TestLargeResults(t *testing.T) {
 	require.Less(t, size, int64(200_000))
 }
 
+// TestTooLarge runs a tool whose result the server would refuse, without a store:
+// the run ends, and the tool is not run again.
+func TestTooLarge(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "")
+	c := s.dial()
+	startWorker(t, workerOptions{address: s.address, world: w.url})
+	p := plan{Name: "too-large", Turns: 2, Bytes: 2_200_000}
+	_, err := temporalagent.Run(ctx, c, options(p), p.message())
+	require.ErrorIs(t, err, temporalagent.ErrTooLarge)
+	t.Log(err)
+	for _, part := range []string{"fetch", "22000", "WorkerOptions.Blobs"} {
+		require.ErrorContains(t, err, part)
+	}
+	starts := 0
+	for _, e := range w.entries() {
+		if e.What == began && e.Key == p.toolKey(1, "a1") {
+			starts++
+		}
+	}
+	require.Equal(t, 1, starts)
+}
+
 // TestHistoryGrowsLinearly doubles the number of turns, and wants a history that
-// is about twice as large. A conversation below 32 kB is in each model step, so
-// the first turns of small results cost less than the later ones.
+// is about twice as large. The end of a conversation, up to 32 kB, is in each model
+// step, so a turn costs more until there are so many.
 func TestHistoryGrowsLinearly(t *testing.T) {
-	const most = 40_000 // bytes a turn, whatever the results are
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	w := newWorld(t)
@@ -56,25 +80,59 @@ func TestHistoryGrowsLinearly(t *testing.T) {
 	store, err := blobdir.Open(blobs)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = store.Close() })
-	for _, size := range []int{500, 20_000, 100_000} {
-		t.Run(strconv.Itoa(size), func(t *testing.T) {
+	for _, test := range []struct {
+		size  int // of a result
+		turns []int
+		most  int64 // bytes a turn
+	}{
+		{500, []int{20, 40, 80, 160}, 25_000},
+		{20_000, []int{20, 40, 80, 160}, 100_000}, // in the history: just too short for the store
+		{100_000, []int{20, 40, 80}, 25_000},
+	} {
+		t.Run(strconv.Itoa(test.size), func(t *testing.T) {
 			var last int64
-			for _, turns := range []int{20, 40, 80, 160} {
-				p := plan{Name: fmt.Sprintf("%d-turns-of-%d", turns, size), Turns: turns, Bytes: size}
+			for _, turns := range test.turns {
+				p := plan{Name: fmt.Sprintf("%d-turns-of-%d", turns, test.size), Turns: turns, Bytes: test.size}
 				o := options(p)
 				o.Blobs = store
 				_, err := temporalagent.Run(ctx, c, o, p.message())
 				require.NoError(t, err)
 				bytes := historySize(ctx, t, c, p.Name)
-				t.Logf("results of %d bytes, %d turns: %d kB of history, %.1f kB a turn", size, turns, bytes/1000, float64(bytes)/1000/float64(turns))
-				require.LessOrEqual(t, bytes, int64(most*turns))
-				if turns > 40 {
+				t.Logf("results of %d bytes, %d turns: %d kB of history, %.1f kB a turn", test.size, turns, bytes/1000, float64(bytes)/1000/float64(turns))
+				require.LessOrEqual(t, bytes, test.most*int64(turns))
+				if turns > 80 {
 					require.Less(t, float64(bytes), 2.3*float64(last), "%d turns", turns)
 				}
 				last = bytes
 			}
 		})
 	}
+}
+
+// TestContinuesAsNew lets the server suggest a new history after every few turns.
+func TestContinuesAsNew(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "", "limit.historySize.suggestContinueAsNew=100000")
+	c := s.dial()
+	blobs := t.TempDir()
+	store, err := blobdir.Open(blobs)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
+	p := plan{Name: "continues", Turns: 40, Bytes: 5000, Hidden: 7, Both: 9}
+	o := options(p)
+	o.Blobs = store
+	state, err := temporalagent.Run(ctx, c, o, p.message())
+	require.NoError(t, err)
+	requireUndisturbed(t, []plan{p}, []*agentloop.State{state})
+	histories := len(runs(ctx, t, c, p.Name))
+	t.Logf("%d turns in %d histories", p.Turns, histories)
+	require.Greater(t, histories, 2)
+	v := judge(ctx, t, c, w, []plan{p})
+	require.Empty(t, v.lost)
+	require.Empty(t, v.repeated)
 }
 
 // historySize returns the bytes of all histories of a workflow.
