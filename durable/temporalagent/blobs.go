@@ -45,6 +45,7 @@ type blobs struct {
 	limit int       // contents over this many bytes are moved
 
 	patience time.Duration
+	room     int // bytes of the cache
 
 	mu    sync.Mutex
 	cache map[string][]byte
@@ -53,7 +54,7 @@ type blobs struct {
 }
 
 func newBlobs(s BlobStore) *blobs {
-	return &blobs{store: s, limit: blobSize, patience: patience, cache: map[string][]byte{}}
+	return &blobs{store: s, limit: blobSize, patience: patience, room: maxCache, cache: map[string][]byte{}}
 }
 
 // pack replaces the long strings of a document with references. A short string
@@ -140,12 +141,12 @@ func (b *blobs) get(ctx context.Context, key string) ([]byte, error) {
 func (b *blobs) keep(key string, data []byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, has := b.cache[key]; has || len(data) > maxCache/4 {
+	if _, has := b.cache[key]; has || len(data) > b.room/4 {
 		return
 	}
 	b.cache[key] = data
 	b.order = append(b.order, key)
-	for b.size += len(data); b.size > maxCache; b.order = b.order[1:] {
+	for b.size += len(data); b.size > b.room; b.order = b.order[1:] {
 		b.size -= len(b.cache[b.order[0]])
 		delete(b.cache, b.order[0])
 	}

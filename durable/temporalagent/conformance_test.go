@@ -117,10 +117,16 @@ func inTestEnvironment(o testOptions) durabletest.Engine {
 	}
 }
 
-func (ps *processes) environment() *testsuite.TestWorkflowEnvironment {
+func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(slog.New(slog.DiscardHandler))
 	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute) // of the wall clock
+	return env
+}
+
+func (ps *processes) environment() *testsuite.TestWorkflowEnvironment {
+	env := newEnvironment()
 	_, p := ps.now()
 	p.registerWorkflow(env)
 	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.model }), activity.RegisterOptions{Name: modelActivity})

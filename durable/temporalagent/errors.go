@@ -124,7 +124,7 @@ func (f *failure) errorType() string {
 // final returns an error that is not retried, with details.
 func final(err error, details ...any) error {
 	f := failureOf(err)
-	return temporal.NewApplicationErrorWithOptions(f.Text, f.errorType(), temporal.ApplicationErrorOptions{NonRetryable: true, Details: append([]any{f}, details...)})
+	return temporal.NewApplicationErrorWithOptions(f.Text, f.errorType(), temporal.ApplicationErrorOptions{NonRetryable: true, Details: append([]any{*f}, details...)})
 }
 
 // tooLarge returns the error of a value that does not fit into the history.

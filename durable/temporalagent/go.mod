@@ -7,6 +7,7 @@ require (
 	github.com/toolmend/toolmend v0.0.0
 	go.temporal.io/api v1.63.5
 	go.temporal.io/sdk v1.50.0
+	pgregory.net/rapid v1.3.0
 )
 
 require (

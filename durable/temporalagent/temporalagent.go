@@ -175,13 +175,18 @@ func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWork
 
 // StartWorker registers everything, and warns once if there is no BlobStore.
 func (p *Plugin) StartWorker(ctx context.Context, o worker.PluginStartWorkerOptions, next func(context.Context, worker.PluginStartWorkerOptions) error) error {
-	if p.o.Blobs == nil {
-		p.warned.Do(func() {
-			p.o.Logger.Warn("temporalagent: WorkerOptions.Blobs is not set: each model step writes the whole conversation to the history, and a value over 1 MB ends its run")
-		})
-	}
+	p.warn()
 	p.Register(o.WorkerRegistry)
 	return next(ctx, o)
+}
+
+func (p *Plugin) warn() {
+	if p.o.Blobs != nil {
+		return
+	}
+	p.warned.Do(func() {
+		p.o.Logger.Warn("temporalagent: WorkerOptions.Blobs is not set: each model step writes the whole conversation to the history, and a value over 1 MB ends its run")
+	})
 }
 
 // StopWorker does nothing of its own.

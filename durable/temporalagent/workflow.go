@@ -32,7 +32,7 @@ type InOptions struct {
 	From          *Result
 }
 
-// ErrContinueAsNew: see InOptions.ContinueAsNew.
+// ErrContinueAsNew is the error of RunIn with InOptions.ContinueAsNew.
 var ErrContinueAsNew = errors.New("temporalagent: the history is long: continue as new with this Result")
 
 // Result is the end of a run, as a workflow returns it, or where RunIn has stopped
@@ -117,7 +117,7 @@ func (p *Plugin) workflow(ctx workflow.Context, in startInput) (*Result, error) 
 	}
 	var details []any
 	if fits {
-		details = []any{result}
+		details = []any{*result}
 	}
 	switch {
 	case err == nil:
@@ -243,6 +243,10 @@ func (l *loop) start(c agentloop.CallInfo) workflow.Future {
 			StartToCloseTimeout: pureTimeout, RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: maxLost}})
 		return workflow.ExecuteLocalActivity(ctx, toolActivity, in)
 	}
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(l.ctx, l.toolOptions(c)), toolActivity, in)
+}
+
+func (l *loop) toolOptions(c agentloop.CallInfo) workflow.ActivityOptions {
 	o := l.options(l.o.ToolActivity[c.Call.Name])
 	o.Summary = c.Call.Name
 	if c.AtMostOnce {
@@ -250,7 +254,7 @@ func (l *loop) start(c agentloop.CallInfo) workflow.Future {
 		retries.MaximumAttempts = 1
 		o.RetryPolicy = &retries
 	}
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(l.ctx, o), toolActivity, in)
+	return o
 }
 
 // end waits for a call and reports its result. It reports nothing for a call
