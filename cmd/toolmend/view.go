@@ -36,10 +36,12 @@ func runView(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		return exitFailed
 	}
 	steps, figures := page.NewSteps(page.MaxSteps, viewMemory), report.NewFigures(report.Options{})
+	steps.KeepFaults()
 	c := &check{
 		settings: s, program: "toolmend view", checker: report.NewChecker(s.options()), stderr: stderr,
 		figures: report.NewFigures(report.Options{NoExamples: true}), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(),
+		hinter: newHinter(s), hints: hintCounts{},
 		seen: func(step *report.Step) {
 			counted := *step
 			counted.ID = strconv.FormatUint(steps.Add(*step), 10)
@@ -63,8 +65,11 @@ func runView(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 		fmt.Fprintf(stderr, "toolmend view: -listen: %v\n", err)
 		return exitFailed
 	}
-	token := page.NewToken()
-	h := page.New(steps, page.Options{Access: page.Access{Token: token}, About: baseNames(s.files), Figures: figures})
+	token, sum := page.NewToken(), figures.Summary()
+	h := page.New(steps, page.Options{
+		Access: page.Access{Token: token}, About: baseNames(s.files), Figures: figures,
+		Sections: []report.Section{hintsSection(c.hints.list(c.hinter, sum.Pairs), sum.Retries)},
+	})
 	fmt.Fprintf(stdout, "toolmend shows %s at\n\n  http://%s/?token=%s\n\nThe page shows the contents of calls. Stop it with Ctrl-C.\n", baseNames(s.files), l.Addr(), token)
 	if err := serveView(ctx, l, h); err != nil {
 		fmt.Fprintf(stderr, "toolmend view: %v\n", err)

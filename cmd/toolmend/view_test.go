@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/report"
 )
 
 // viewed is the page of a recording.
@@ -95,6 +97,7 @@ func TestView(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusMisdirectedRequest, resp.StatusCode)
+	require.Contains(t, get(t, v.client, v.base+"/tools"), "<h2>"+hintsSection(nil, report.Retries{}).Title+"</h2>", "what would help")
 	v.stop()
 	require.Equal(t, exitOK, <-v.code)
 }

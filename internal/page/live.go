@@ -72,7 +72,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	v.Chips = h.chips(f, chosen)
 	h.write(w, r, http.StatusOK, "live", v, map[string]any{
 		"steps": v.Rows, "chosen": v.Chosen, "newest": v.Newest, "older": v.Older,
-		"outcomes": chosen.outcomes, "kept": v.Kept, "models": v.Models, "tools": v.ToolList,
+		"outcomes": chosen.outcomes, "kept": v.Kept, "kept_text": v.Kept.text(), "models": v.Models, "tools": v.ToolList,
 	})
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	// ids must be the numbers that Steps.Add returned. nil means that the steps in
 	// memory are counted.
 	Figures *report.Figures
+	// Sections are shown with the figures by tool.
+	Sections []report.Section
 	// Live means that further steps may be added, so the browser asks for them.
 	Live bool
 }
@@ -49,7 +51,8 @@ var staticFiles embed.FS
 // templates are those of package report, and the page's own. They are parsed
 // once: their text is part of the program.
 var templates = template.Must(report.Templates().Funcs(template.FuncMap{
-	"rowWith": func(root string, r row) rowView { return rowView{r, root} },
+	"keptText": kept.text,
+	"rowWith":  func(root string, r row) rowView { return rowView{r, root} },
 }).ParseFS(htmlFiles, "html/*.html"))
 
 // handler serves a page.
@@ -133,17 +136,28 @@ type view struct {
 
 // kept says what is in memory.
 type kept struct {
-	Steps   int    `json:"steps"`
-	Bytes   int64  `json:"bytes"`
-	Dropped uint64 `json:"dropped"` // older steps that had no room
+	Steps int    `json:"steps"`
+	Bytes int64  `json:"bytes"`
+	Of    uint64 `json:"of"` // steps in all; the others had no room
+}
+
+// text says how many steps are in memory.
+func (k kept) text() string {
+	switch {
+	case uint64(k.Steps) < k.Of:
+		return count(int64(k.Steps)) + " of " + count(int64(k.Of)) + " steps in memory"
+	case k.Steps == 1:
+		return "1 step in memory"
+	}
+	return count(int64(k.Steps)) + " steps in memory"
 }
 
 func (h *handler) view(r *http.Request, name, title string) view {
 	query := r.URL.Query()
 	query.Set("format", "json")
-	steps, size, dropped := h.steps.kept()
+	steps, size, of := h.steps.kept()
 	return view{Root: h.Root, About: h.About, Name: name, Title: title, Live: h.Live,
-		JSON: r.URL.Path + "?" + query.Encode(), Kept: kept{steps, size, dropped}}
+		JSON: r.URL.Path + "?" + query.Encode(), Kept: kept{steps, size, of}}
 }
 
 // write writes a view: as JSON if the query says so, else by the template of the

@@ -44,6 +44,9 @@ const maxRowTools = 3
 func (e *entry) row() row {
 	r := rowOf(&e.step)
 	r.Number = e.number
+	if r.Time.IsZero() { // the time is the text of the link
+		r.Cells["time"] = "#" + strconv.FormatUint(e.number, 10)
+	}
 	return r
 }
 

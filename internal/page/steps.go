@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
@@ -25,8 +26,11 @@ type Steps struct {
 	maxBytes int64
 	bytes    int64 // of entries and toolsets, about
 	last     uint64
-	entries  []*entry // the oldest first
-	toolsets map[[sha256.Size]byte]*toolset
+
+	keepFaults bool
+	plain      []*entry // those that are valid as sent, the oldest first
+	faulty     []*entry // the others, the oldest first
+	toolsets   map[[sha256.Size]byte]*toolset
 }
 
 // entry is a step, and what the list of steps is filtered by. The rest is made when
@@ -54,6 +58,10 @@ type toolset struct {
 func NewSteps(max int, maxBytes int64) *Steps {
 	return &Steps{max: min(max, MaxSteps), maxBytes: maxBytes, toolsets: map[[sha256.Size]byte]*toolset{}}
 }
+
+// KeepFaults makes s drop steps that are valid as sent before it drops others.
+// Otherwise it drops the oldest ones. Call it before the first Add.
+func (s *Steps) KeepFaults() { s.keepFaults = true }
 
 // Resize changes the limits, and drops the oldest steps that exceed them. Resize(0, 0)
 // drops all, and keeps no further ones.
@@ -90,7 +98,11 @@ func (s *Steps) Add(step report.Step) uint64 {
 	set.users++
 	e.tools, e.step.Tools = set, set.tools
 	s.bytes += e.bytes
-	s.entries = append(s.entries, e)
+	if e.outcome == valid || e.outcome == none {
+		s.plain = append(s.plain, e)
+	} else {
+		s.faulty = append(s.faulty, e)
+	}
 	s.trim()
 	return e.number
 }
@@ -103,12 +115,16 @@ func newEntry(step report.Step, limit int) *entry {
 	return e
 }
 
-// trim drops the oldest entries until the limits hold. The caller holds s.mu.
+// trim drops entries until the limits hold. The caller holds s.mu.
 func (s *Steps) trim() {
-	for len(s.entries) > 0 && (len(s.entries) > s.max || s.bytes > s.maxBytes) {
-		e := s.entries[0]
-		s.entries[0] = nil
-		s.entries = s.entries[1:]
+	for n := len(s.plain) + len(s.faulty); n > 0 && (n > s.max || s.bytes > s.maxBytes); n-- {
+		from := &s.plain
+		if len(s.plain) == 0 || !s.keepFaults && len(s.faulty) > 0 && s.faulty[0].number < s.plain[0].number {
+			from = &s.faulty
+		}
+		e := (*from)[0]
+		(*from)[0] = nil
+		*from = (*from)[1:]
 		s.bytes -= e.bytes
 		if e.tools.users--; e.tools.users == 0 {
 			delete(s.toolsets, e.tools.key)
@@ -121,29 +137,41 @@ func (s *Steps) trim() {
 func (s *Steps) all() []*entry {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return slices.Clone(s.entries)
+	out := make([]*entry, 0, len(s.plain)+len(s.faulty))
+	plain, faulty := s.plain, s.faulty
+	for len(plain)+len(faulty) > 0 {
+		next := &plain
+		if len(plain) == 0 || len(faulty) > 0 && faulty[0].number < plain[0].number {
+			next = &faulty
+		}
+		out = append(out, (*next)[0])
+		*next = (*next)[1:]
+	}
+	return out
 }
 
 // get returns the entry of a number, and its neighbours; nil for each that is not
 // kept.
 func (s *Steps) get(number uint64) (e, older, newer *entry) {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	first := s.last - uint64(len(s.entries)) + 1
-	at := func(n uint64) *entry {
-		if n < first || n > s.last {
-			return nil
-		}
-		return s.entries[n-first]
+	all := s.all()
+	i, found := slices.BinarySearchFunc(all, number, func(e *entry, n uint64) int { return cmp.Compare(e.number, n) })
+	if !found {
+		return nil, nil, nil
 	}
-	return at(number), at(number - 1), at(number + 1)
+	if i > 0 {
+		older = all[i-1]
+	}
+	if i+1 < len(all) {
+		newer = all[i+1]
+	}
+	return all[i], older, newer
 }
 
-// kept says how much is kept, and how many steps were dropped for room.
-func (s *Steps) kept() (steps int, bytes int64, dropped uint64) {
+// kept says how much is kept, and of how many steps.
+func (s *Steps) kept() (steps int, bytes int64, of uint64) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return len(s.entries), s.bytes, s.last - uint64(len(s.entries))
+	return len(s.plain) + len(s.faulty), s.bytes, s.last
 }
 
 // Sizes of what a step holds beside its texts, about.

@@ -32,12 +32,37 @@ func TestTheNewestStepsAreKept(t *testing.T) {
 		kept = append(kept, e.step.Attempts[0].Calls[0].Sent.Arguments)
 	}
 	require.Equal(t, []string{"2", "3", "4"}, kept)
-	steps, _, dropped := s.kept()
+	steps, _, of := s.kept()
 	require.Equal(t, 3, steps)
-	require.EqualValues(t, 2, dropped)
-	for number, want := range map[uint64][3]bool{2: {false, false, true}, 3: {true, false, true}, 4: {true, true, true}, 5: {true, true, false}, 6: {false, true, false}, 0: {}} {
+	require.EqualValues(t, 5, of)
+	for number, want := range map[uint64][3]bool{2: {}, 3: {true, false, true}, 4: {true, true, true}, 5: {true, true, false}, 6: {}, 0: {}} {
 		e, older, newer := s.get(number)
 		require.Equal(t, want, [3]bool{e != nil, older != nil, newer != nil}, number)
+	}
+}
+
+// A recording has more valid steps than fit into memory. Those with a fault stay.
+func TestFaultsAreKept(t *testing.T) {
+	t.Parallel()
+	for keep, want := range map[bool][]uint64{false: {6, 7, 8}, true: {3, 5, 8}} {
+		s := NewSteps(3, 1<<20)
+		if keep {
+			s.KeepFaults()
+		}
+		for i := range 8 {
+			step := call("m", "t", "{}")
+			if i == 2 || i == 4 {
+				step.Status = middleware.Invalid
+			}
+			s.Add(step)
+		}
+		var got []uint64
+		for _, e := range s.all() {
+			got = append(got, e.number)
+		}
+		require.Equal(t, want, got)
+		e, older, newer := s.get(want[1])
+		require.Equal(t, want, []uint64{older.number, e.number, newer.number})
 	}
 }
 
@@ -130,7 +155,7 @@ func TestConcurrentUse(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	steps, _, dropped := s.kept()
+	steps, _, of := s.kept()
 	require.Equal(t, 50, steps)
-	require.EqualValues(t, 750, dropped)
+	require.EqualValues(t, 800, of)
 }

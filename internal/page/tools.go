@@ -13,7 +13,7 @@ import (
 )
 
 // maxFigures is how many rows a table of figures shows.
-const maxFigures = 200
+const maxFigures = 100
 
 // toolsView is the figures by tool and model.
 type toolsView struct {
@@ -25,6 +25,8 @@ type toolsView struct {
 	Rows   []toolRow
 	More   int
 	Places report.PlacesView
+	// Sections are those of the Options, without a tool only.
+	Sections []report.Section
 }
 
 // toolRow is the figures of a tool and a model.
@@ -49,10 +51,22 @@ func (h *handler) tools(w http.ResponseWriter, r *http.Request) {
 		view: h.view(r, "tools", "Tools"), Tool: tool, Total: s.Total, Chart: report.Chart(s.Series),
 		Steps: h.Root + "/" + filter{Tool: text.Label(tool)}.query(),
 	}
+	if tool == "" {
+		v.Sections = h.Sections
+	}
 	pairs := s.Pairs
 	v.More = max(len(pairs)-maxFigures, 0)
 	for _, p := range pairs[:len(pairs)-v.More] {
-		v.Rows = append(v.Rows, toolRow{p, h.Root + "/tools" + filter{Tool: p.Tool}.query(), worstOf(&s, p.Tool, p.Model)})
+		one := toolRow{p, h.Root + "/tools" + filter{Tool: p.Tool}.query(), worstOf(&s, p.Tool, p.Model)}
+		if p.Tool == report.Others { // no tool
+			one.ToolURL = ""
+		}
+		v.Rows = append(v.Rows, one)
+	}
+	others := slices.IndexFunc(v.Rows, func(r toolRow) bool { return r.Tool == report.Others })
+	if others >= 0 {
+		row := v.Rows[others]
+		v.Rows = append(slices.Delete(v.Rows, others, others+1), row)
 	}
 	places := s.Places("")
 	more := max(len(places)-maxFigures, 0)

@@ -68,7 +68,7 @@ function count(data) {
     const n = chip.dataset.outcome === "" ? all : (data.outcomes[chip.dataset.outcome] ?? 0);
     chip.querySelector(".n").textContent = number(n);
   }
-  document.getElementById("kept").textContent = data.kept.steps === 1 ? "1 step" : `${number(data.kept.steps)} steps`;
+  document.getElementById("kept").textContent = data.kept_text;
   const range = document.getElementById("range");
   if (range) {
     range.textContent = `1–${number(table.tBodies[0].rows.length)} of ${number(data.chosen)}`;
