@@ -22,6 +22,7 @@ func TestWilson(t *testing.T) {
 		{rates.Share{Bad: 10, Of: 10}, 0.7225, 1},
 		{rates.Share{Bad: 81, Of: 263}, 0.2553, 0.3662}, // Newcombe, 1998, table I, method 3
 		{rates.Share{Bad: 15, Of: 148}, 0.0624, 0.1605}, // the same
+		{rates.Share{Bad: 99, Of: 100}, 0.9455, 0.9982},
 	} {
 		low, high := c.share.Wilson()
 		require.InDelta(t, c.low, low, 0.0001, "%v", c.share)
@@ -38,7 +39,8 @@ func TestRisen(t *testing.T) {
 		before, after rates.Share
 		want          float64
 	}{
-		{share(50, 1000), share(70, 1000), 0.0300}, // z = 0.019/0.0106… = 1.790 with 0.001 off the rise
+		{share(50, 1000), share(70, 1000), 0.03681}, // (0.02 - 0.001) / sqrt(0.06 * 0.94 * 2 / 1000) = 1.78896
+		{share(5, 100), share(30, 400), 0.25550},    // (0.025 - 0.00625) / sqrt(0.07 * 0.93 * (1/100 + 1/400)) = 0.65728
 		{share(10, 100), share(10, 100), 1},
 		{share(20, 100), share(10, 100), 1},
 		{share(0, 0), share(5, 10), 1},
@@ -47,7 +49,7 @@ func TestRisen(t *testing.T) {
 		{share(10, 10), share(10, 10), 1},
 		{share(0, 1), share(1, 1), 0.5},
 	} {
-		require.InDelta(t, c.want, rates.Risen(c.before, c.after), 0.01, "%v", c)
+		require.InDelta(t, c.want, rates.Risen(c.before, c.after), 1e-4, "%v", c)
 	}
 	require.Less(t, rates.Risen(share(50, 5000), share(100, 5000)), 0.0001)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -221,17 +220,4 @@ func (g *group) add(o group) {
 	for i := range o.bySetups {
 		g.bySetups[i].add(o.bySetups[i])
 	}
-}
-
-// wilson returns the 95 % interval of a share (E. B. Wilson, 1927).
-func wilson(right, of int) (low, high float64) {
-	if of == 0 {
-		return 0, 1
-	}
-	const z = 1.959964
-	n := float64(of)
-	p := float64(right) / n
-	mid := (p + z*z/(2*n)) / (1 + z*z/n)
-	half := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
-	return max(0, mid-half), min(1, mid+half)
 }

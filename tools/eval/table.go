@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rates"
 	"github.com/toolmend/toolmend/mend"
 )
 
@@ -73,7 +74,7 @@ func precision(right, of int) string {
 	if of == 0 {
 		return "–"
 	}
-	low, high := wilson(right, of)
+	low, high := rates.Share{Bad: right, Of: of}.Wilson()
 	return fmt.Sprintf("%s (%s–%s)", percent(right, of), figure(low), figure(high))
 }
 

@@ -97,15 +97,3 @@ func TestSaysTheSame(t *testing.T) {
 		require.False(t, saysTheSame(other[0], other[1]), other)
 	}
 }
-
-func TestWilson(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		right, of int
-		low, high float64
-	}{{20, 20, 0.8389, 1}, {99, 100, 0.9455, 0.9982}, {5, 10, 0.2366, 0.7634}, {0, 0, 0, 1}} {
-		low, high := wilson(c.right, c.of)
-		require.InDelta(t, c.low, low, 1e-4)
-		require.InDelta(t, c.high, high, 1e-4)
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path/filepath"
 	"strings"
 	"unicode"
 )
@@ -111,6 +112,7 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 		Message   text       `json:"message"`
 		Locations []location `json:"locations"`
 	}
+	escape := strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`) // of links; 3.11.6
 	rules, index, results := []rule{}, map[string]int{}, []result{}
 	for _, f := range findings {
 		if _, ok := index[f.Rule]; !ok {
@@ -121,13 +123,13 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 		if f.Pointer != "" {
 			l.Logical = []logical{{f.Pointer}}
 		}
-		results = append(results, result{f.Rule, index[f.Rule], f.Level, text{clean(of(f.Tool) + f.Message)}, []location{l}})
+		results = append(results, result{f.Rule, index[f.Rule], f.Level, text{escape.Replace(clean(of(f.Tool) + f.Message))}, []location{l}})
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", " ")
 	return e.Encode(map[string]any{
-		"$schema": "https://json.schemastore.org/sarif-2.1.0.json",
+		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
 		"version": "2.1.0",
 		"runs": []any{map[string]any{
 			"tool":    map[string]any{"driver": map[string]any{"name": "toolmend lint", "informationUri": "https://github.com/toolmend/toolmend", "rules": rules}},
@@ -136,8 +138,11 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 	})
 }
 
-// uri returns a path as a URI reference.
+// uri returns the URI of a file: relative for a relative path.
 func uri(path string) string {
-	path = strings.ReplaceAll(path, `\`, "/")
-	return (&url.URL{Path: path}).String()
+	slashed := filepath.ToSlash(strings.ToValidUTF8(path, "\uFFFD"))
+	if !filepath.IsAbs(path) {
+		return (&url.URL{Path: slashed}).String()
+	}
+	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(slashed, "/")}).String()
 }
