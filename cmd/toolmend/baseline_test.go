@@ -93,6 +93,7 @@ func TestBaselineExitCodes(t *testing.T) {
 		{"-baseline @/base -max-rise 0 @/worse", exitInvalid, "RISEN"},
 		{"-baseline @/base -gate final @/worse", exitInvalid, "in the end"},
 		{"-baseline @/base -gate final -mend off @/worse", exitInvalid, "note: the baseline was made with -strip optional -mend default"},
+		{"-baseline @/base -unknown pass @/good", exitOK, "-unknown reject\n"},
 		{"-baseline @/base @/none", exitOK, "no tool call was found"},
 		{"-baseline @/base @/odd", exitOK, "no rise can be noticed"}, // not validated
 		{"-baseline @/base @/broken", exitFailed, "not JSON"},

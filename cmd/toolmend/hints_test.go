@@ -84,6 +84,14 @@ func TestHintsAreTried(t *testing.T) {
 	require.Contains(t, out, `1 call  turn on strip optional for tool get: strip = "optional"`)
 }
 
+// Two properties that may each stand for the missing one are no hint.
+func TestHintsAmbiguousAlias(t *testing.T) {
+	t.Parallel()
+	one, both := recordedTurn("m", "", "get", `{"a":"u"}`), recordedTurn("m", "", "get", `{"a":"u","b":"v"}`)
+	require.Contains(t, exec(t, t.TempDir(), one+one, "check", "-hints", "-").out, `m sends "a" for "url" in 100 %`)
+	require.NotContains(t, exec(t, t.TempDir(), both+both, "check", "-hints", "-").out, "sends")
+}
+
 // TestHintSettings holds that every setting that a hint names is one of the gateway.
 func TestHintSettings(t *testing.T) {
 	t.Parallel()
@@ -128,4 +136,7 @@ func TestSections(t *testing.T) {
 	}
 	got = exec(t, dir, "", "check", "-hints", "-format", "github", "@/worse")
 	require.Contains(t, got.out, "Published measures")
+	got = exec(t, dir, "", "check", "-baseline", "@/base", "-format", "github", "@/worse")
+	require.Equal(t, exitInvalid, got.code)
+	require.True(t, strings.HasPrefix(got.out, "::error title=toolmend check -baseline::RISEN: by 8.00 points"), got.out[:200])
 }

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"github.com/toolmend/toolmend/report"
 )
@@ -32,6 +34,10 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	layout := report.Layout{Values: c.content, Final: c.gateFinal, Sections: sections}
 	switch c.format {
 	case formatGitHub:
+		if compared != nil && compared.risen() { // why the step fails
+			answer, _, _ := strings.Cut(compared.answer(), "\n")
+			fmt.Fprintf(c.out, "::error title=toolmend check -baseline::%s\n", strings.ReplaceAll(answer, "%", "%25"))
+		}
 		return c.writeGitHub(sum, layout)
 	case formatJUnit:
 		return report.WriteJUnit(c.out, sum, layout)

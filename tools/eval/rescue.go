@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/rates"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -231,7 +232,7 @@ func rescueTable(model string, ways []arm, steps [][]ended) string {
 				}
 			}
 		}
-		low, high := wilson(valid, len(steps[i]))
+		low, high := rates.Share{Bad: valid, Of: len(steps[i])}.Wilson()
 		fmt.Fprintf(&b, "| %s | %d | %.1f–%.1f | %d | %d | %d | %d | %d | %d |\n", a.name, valid, 100*low, 100*high, right, invalid, text, failed, rescued, attempts)
 	}
 	var valid, right paired

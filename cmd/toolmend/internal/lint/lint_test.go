@@ -110,7 +110,7 @@ func TestRules(t *testing.T) {
 		{"eight properties", object(`"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},"h":{}`), nil, []string{"warning many-properties:1 /0/parameters"}},
 		{"nested", object(`"x":{"type":"string"},"deep":{"type":"object","properties":{"y":{"type":"object"}}}`), nil,
 			[]string{"warning free-object:1 /0/parameters/properties/deep/properties/y"}},
-		{"hosted and custom tools", `[{"type":"web_search"},{"type":"custom","custom":{"name":"x"}},{"type":"bash_20250124","name":"bash"},{"name":"add","parameters":` + plain + `}]`, nil, nil},
+		{"hosted and custom tools", `[{"type":"web_search"},{"type":"custom","custom":{"name":"x"}},{"type":"bash_20250124","name":"bash"},{"type":"text_editor_20250728","name":"edit","description":"edits"},{"name":"add","parameters":` + plain + `}]`, nil, nil},
 		{"129 tools", "[" + strings.Repeat(`{"type":"web_search"},`, 3) + manyTools(129) + "]", nil, []string{"error too-many-tools:1 /131"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -240,6 +240,30 @@ func TestOwnCalls(t *testing.T) {
 		"calls-refused /0 the schema refuses 5 of 40 recorded calls (12.5 %)",
 		`values-refused /0/parameters/properties/n integer: 5 of 40 recorded calls (12.5 %) left "n" out or sent what the schema refuses`,
 	}, got)
+}
+
+// With enough calls of one's own, the recorded ones do not count. A value counts once
+// for each call, and is refused if any of its copies in an array is.
+func TestOwnCallsOfManyProperties(t *testing.T) {
+	t.Parallel()
+	text := `[{"name":"add","parameters":{"type":"object","properties":{"a":{},"b":{},"c":{},"d":{},"e":{},"f":{},"g":{},
+		"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}}}}}}}]`
+	tools, err := lint.Read("f", []byte(text))
+	require.NoError(t, err)
+	for range 19 {
+		require.True(t, tools.Count("add", `{"list":[]}`))
+	}
+	require.Equal(t, "many-properties", tools.Check(nil)[0].Rule)
+	require.True(t, tools.Count("add", `{"list":[]}`))
+	require.Empty(t, tools.Check(nil))
+	for range 2 {
+		tools.Count("add", `{"list":[{"n":"1"},{"n":2}]}`)
+	}
+	var rules []string
+	for _, f := range tools.Check(nil) {
+		rules = append(rules, f.Rule+" "+f.Pointer)
+	}
+	require.Equal(t, []string{"calls-refused /0", "values-refused /0/parameters/properties/list", "values-refused /0/parameters/properties/list/items/properties/n"}, rules)
 }
 
 // TestWriters holds each form of the output.
