@@ -130,11 +130,15 @@ var errOvertime = errors.New("temporalagent: StartToCloseTimeout has passed")
 // begin gives signs of life until end is called, from entry to exit of an
 // activity: set-up inside of it may take long too. The context ends a little
 // before StartToCloseTimeout, so that the worker says how the activity ended, and
-// the server does not take it for lost.
+// the server does not take it for lost. For the same reason it ends before a worker
+// that stops does.
 func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
 	info := activity.GetInfo(ctx)
-	cancel := context.CancelFunc(func() {})
-	if left := time.Until(info.Deadline); !info.Deadline.IsZero() {
+	stopping := activity.GetWorkerStopChannel(ctx)
+	var cancel context.CancelFunc
+	if left := time.Until(info.Deadline); info.Deadline.IsZero() {
+		ctx, cancel = context.WithCancel(ctx)
+	} else {
 		ctx, cancel = context.WithDeadlineCause(ctx, info.Deadline.Add(-min(left/10, 5*time.Second)), errOvertime)
 	}
 	if info.IsLocalActivity {
@@ -144,10 +148,15 @@ func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
 	go func() {
 		beat := time.NewTicker(p.o.Heartbeat)
 		defer beat.Stop()
+		var over <-chan time.Time // the grace of a worker that stops
 		for {
 			activity.RecordHeartbeat(ctx)
 			select {
 			case <-beat.C:
+			case <-stopping:
+				stopping, over = nil, time.After(time.Duration(p.grace.Load()))
+			case <-over:
+				cancel()
 			case <-done:
 				return
 			}

@@ -76,7 +76,7 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	enough := make(chan struct{})
 	var once sync.Once
-	env := environment(t, WorkerOptions{Heartbeat: time.Millisecond, HeartbeatTimeout: 20 * time.Millisecond, Agents: agentOf(t, func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
+	env := environment(t, WorkerOptions{Heartbeat: time.Millisecond, HeartbeatTimeout: 10 * time.Second, Agents: agentOf(t, func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
 		select {
 		case <-enough:
 			return &middleware.Response{Message: middleware.Assistant("done")}, nil
@@ -121,6 +121,25 @@ func TestActivityThatIsInterrupted(t *testing.T) {
 		close(stop)
 		cancel()
 		_, err := env.ExecuteActivity(modelActivity, in)
+		require.ErrorContains(t, err, "canceled")
+		_, err = env.ExecuteActivity(toolActivity, call)
+		require.ErrorContains(t, err, "canceled")
+	})
+	t.Run("the grace of a worker that stops is over", func(t *testing.T) {
+		t.Parallel()
+		p, err := New(WorkerOptions{Agents: agentOf(t, waits, tool)})
+		require.NoError(t, err)
+		var o worker.Options
+		require.NoError(t, p.ConfigureWorker(t.Context(), worker.PluginConfigureWorkerOptions{WorkerOptions: &o}))
+		require.Equal(t, 10*time.Second, o.WorkerStopTimeout)
+		o.WorkerStopTimeout = 40 * time.Millisecond // a user's
+		require.NoError(t, p.ConfigureWorker(t.Context(), worker.PluginConfigureWorkerOptions{WorkerOptions: &o}))
+		require.Equal(t, 40*time.Millisecond, o.WorkerStopTimeout)
+		env, _ := activities(t, p)
+		stop := make(chan struct{})
+		env.SetWorkerStopChannel(stop)
+		close(stop)
+		_, err = env.ExecuteActivity(modelActivity, in)
 		require.ErrorContains(t, err, "canceled")
 		_, err = env.ExecuteActivity(toolActivity, call)
 		require.ErrorContains(t, err, "canceled")

@@ -40,6 +40,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -77,6 +78,7 @@ type WorkerOptions struct {
 const (
 	defaultHeartbeat        = 10 * time.Second
 	defaultHeartbeatTimeout = 30 * time.Second
+	defaultStopTimeout      = 10 * time.Second
 )
 
 // Validate returns the first option that is invalid as an error, or nil.
@@ -118,6 +120,7 @@ type Plugin struct {
 	o      WorkerOptions
 	blobs  *blobs
 	warned sync.Once
+	grace  atomic.Int64 // of steps whose worker stops, a time.Duration
 }
 
 var _ worker.Plugin = (*Plugin)(nil)
@@ -166,10 +169,18 @@ func (p *Plugin) Name() string { return "github.com/toolmend/toolmend/durable/te
 
 // ConfigureWorker lets heartbeats reach the server as often as Heartbeat says: the
 // SDK holds them back for up to 24 s by default. Cancellations arrive with them.
+//
+// A WorkerStopTimeout that is not set becomes 10 s. When the worker stops, its
+// steps have three quarters of that time to end. What is left is handed to other
+// workers, which need not wait until this one counts as lost.
 func (p *Plugin) ConfigureWorker(_ context.Context, o worker.PluginConfigureWorkerOptions) error {
 	if o.WorkerOptions.MaxHeartbeatThrottleInterval == 0 {
 		o.WorkerOptions.MaxHeartbeatThrottleInterval = p.o.Heartbeat
 	}
+	if o.WorkerOptions.WorkerStopTimeout == 0 {
+		o.WorkerOptions.WorkerStopTimeout = defaultStopTimeout
+	}
+	p.grace.Store(int64(o.WorkerOptions.WorkerStopTimeout * 3 / 4))
 	return nil
 }
 

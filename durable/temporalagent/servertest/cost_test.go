@@ -84,9 +84,11 @@ func TestCost(t *testing.T) {
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // timePerStep returns the shortest time of three, so that other work on the
-// machine counts less.
+// machine counts less. A run before them uses up what the server's limit allows at
+// its start.
 func timePerStep(t *testing.T, steps float64, run func()) time.Duration {
 	t.Helper()
+	run()
 	shortest := time.Duration(1<<63 - 1)
 	for range 3 {
 		began := time.Now()

@@ -196,6 +196,30 @@ func TestKilledForGood(t *testing.T) {
 	requireUndisturbed(t, all, states)
 }
 
+// TestStopped stops a worker as a deployment does: the others need not wait until
+// it counts as lost.
+func TestStopped(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	w := newWorld(t)
+	s := startServer(t, "")
+	c := s.dial()
+	o := workerOptions{address: s.address, world: w.url} // the default heartbeat timeout of 30 s
+	old := startWorker(t, o)
+	p := plan{Name: "deployed", Turns: 1, Model: 20 * time.Second}
+	h := begin(ctx, t, c, p)
+	w.until(ctx, func(es []entry) bool { return len(es) > 0 })
+	startWorker(t, o)
+	asked := time.Now()
+	old.stop()
+	t.Logf("the worker ended after %.1f s", time.Since(asked).Seconds())
+	w.until(ctx, func(es []entry) bool { return es[len(es)-1].What == began && len(es) > 1 })
+	t.Logf("the next worker began after %.1f s", time.Since(asked).Seconds())
+	require.Less(t, time.Since(asked), 15*time.Second)
+	_, err := wait(ctx, h)
+	require.NoError(t, err)
+}
+
 // TestAtMostOnce kills the worker while a tool runs that must not start twice.
 func TestAtMostOnce(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)

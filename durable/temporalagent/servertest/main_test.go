@@ -73,6 +73,7 @@ func buildDevserver(t *testing.T) string {
 // because its standard input is closed then.
 type process struct {
 	cmd   *exec.Cmd
+	stdin io.Closer
 	first string // the first line that it wrote
 	ended chan struct{}
 }
@@ -86,7 +87,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	require.NoError(t, err)
 	cmd.Stderr = &prefixed{t: t, prefix: filepath.Base(cmd.Path)}
 	require.NoError(t, cmd.Start())
-	p := &process{cmd: cmd, ended: make(chan struct{})}
+	p := &process{cmd: cmd, stdin: stdin, ended: make(chan struct{})}
 	lines := bufio.NewReader(stdout)
 	p.first, err = lines.ReadString('\n')
 	go func() {
@@ -105,6 +106,12 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 // kill ends the process at once, as kill -9 does, and waits until it is gone.
 func (p *process) kill() {
 	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.ended
+}
+
+// stop lets the process end in its own way, and waits for that.
+func (p *process) stop() {
+	_ = p.stdin.Close()
 	<-p.ended
 }
 
