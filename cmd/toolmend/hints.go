@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -172,7 +173,7 @@ type hint struct {
 	Kind     string  `json:"kind"`
 	Calls    int     `json:"calls"`           // that it is about; for an option and an alias, calls that would be valid
 	Tool     string  `json:"tool,omitempty"`  // "" for an option: all tools
-	Tools    int     `json:"tools,omitempty"` // for an option and all tools: how many it helps
+	Tools    int     `json:"tools,omitempty"` // for an option and all tools: how many it helps; how many are not declared
 	Model    string  `json:"model,omitempty"`
 	Option   string  `json:"option,omitempty"`
 	Setting  string  `json:"setting,omitempty"` // of the gateway
@@ -198,6 +199,37 @@ func (n hintCounts) add(keys []hintKey) {
 	}
 }
 
+// shownTools is how many undeclared tools a hint names.
+const shownTools = 5
+
+// undeclared returns a hint about all calls without a name, and one about all other
+// calls of undeclared tools: models make up many names.
+func (n hintCounts) undeclared() (out []hint) {
+	var tools []hint
+	calls := 0
+	for k, count := range n {
+		switch {
+		case k.kind == hintUnknown && k.tool == "":
+			out = append(out, hint{Kind: hintUnknown, Calls: count})
+		case k.kind == hintUnknown:
+			tools = append(tools, hint{Tool: k.tool, Calls: count})
+			calls += count
+		}
+	}
+	slices.SortFunc(tools, func(a, b hint) int { return cmp.Or(cmp.Compare(b.Calls, a.Calls), cmp.Compare(a.Tool, b.Tool)) })
+	switch len(tools) {
+	case 0:
+		return out
+	case 1:
+		return append(out, hint{Kind: hintUnknown, Calls: calls, Tool: tools[0].Tool, Tools: 1})
+	}
+	var names []string
+	for _, t := range tools[:min(len(tools), shownTools)] {
+		names = append(names, fmt.Sprintf("%s (%d)", shorten(t.Tool), t.Calls))
+	}
+	return append(out, hint{Kind: hintUnknown, Calls: calls, Tools: len(tools), Why: strings.Join(names, ", ")})
+}
+
 // list returns the hints, those with the most calls first, and risky ones last. pairs are the calls by tool
 // and model.
 func (n hintCounts) list(h *hinter, pairs []report.Row) []hint {
@@ -210,11 +242,13 @@ func (n hintCounts) list(h *hinter, pairs []report.Row) []hint {
 		k.model = ""
 		aliases[k] += count
 	}
-	var out []hint
+	out := n.undeclared()
 	all := map[string]*hint{} // by option
 	for k, count := range n {
 		one := hint{Kind: k.kind, Calls: count, Tool: k.tool, Model: k.model, Option: k.option, Sent: k.sent, Declared: k.declared, Why: k.why}
 		switch k.kind {
+		case hintUnknown:
+			continue
 		case hintOption:
 			i := slices.IndexFunc(h.trials, func(t trial) bool { return t.option == k.option })
 			one.Setting, one.Risky = h.trials[i].setting, h.trials[i].risky

@@ -84,6 +84,15 @@ func TestHintsAreTried(t *testing.T) {
 	require.Contains(t, out, `1 call  turn on strip optional for tool get: strip = "optional"`)
 }
 
+// Undeclared tools are one hint, and calls without a name another.
+func TestHintsOfUndeclaredTools(t *testing.T) {
+	t.Parallel()
+	log := recordedTurn("m", "", "a", `{}`, "b", `{}`, "b", `{}`, "", `{}`, "c", `{}`, "d", `{}`, "e", `{}`, "f", `{}`)
+	out := exec(t, t.TempDir(), log, "check", "-hints", "-").out
+	require.Contains(t, out, "7 calls  6 tools are called and not declared, most often b (2), a (1), c (1), d (1), e (1): declare them")
+	require.Contains(t, out, " 1 call  these calls have no name")
+}
+
 // Two properties that may each stand for the missing one are no hint.
 func TestHintsAmbiguousAlias(t *testing.T) {
 	t.Parallel()

@@ -29,8 +29,12 @@ func (h *hint) text() string {
 		return fmt.Sprintf("%s sends %q for %q in %.0f %% of its calls to %s: if they mean the same, rename the property, or declare an alias: aliases = { %q = %q }",
 			model, clean(h.Sent), clean(h.Declared), h.Share, tool, clean(h.Sent), clean(h.Declared))
 	case hintUnknown:
-		if h.Tool == "" {
+		switch h.Tools {
+		case 0:
 			return "these calls have no name: the server or the client did not read what the model wrote"
+		case 1:
+		default:
+			return fmt.Sprintf("%d tools are called and not declared, most often %s: declare them, or tell the model which tools there are", h.Tools, clean(h.Why))
 		}
 		return fmt.Sprintf("tool %s is called and not declared: declare it, or tell the model which tools there are", tool)
 	case hintSchema:
@@ -73,7 +77,7 @@ func writeHints(w io.Writer, hints []hint, r report.Retries, top int) {
 
 // hintsSection is the part of a report with the hints.
 func hintsSection(hints []hint, r report.Retries) report.Section {
-	s := report.Section{Title: "Hints", Caption: "What would help most", Columns: []string{"Calls", "What to do"}, Numbers: []int{0}}
+	s := report.Section{Title: "Hints", Caption: "What would help most", Columns: []string{"What to do", "Calls"}, Numbers: []int{1}}
 	if cost := retryCost(r); cost != "" {
 		s.Text = append(s.Text, cost)
 	}
@@ -85,7 +89,7 @@ func hintsSection(hints []hint, r report.Retries) report.Section {
 			s.Text = append(s.Text, fmt.Sprintf("The first %d of %d hints.", i, len(hints)))
 			break
 		}
-		s.Rows = append(s.Rows, []string{fmt.Sprint(h.Calls), h.Text})
+		s.Rows = append(s.Rows, []string{h.Text, fmt.Sprint(h.Calls)})
 	}
 	return s
 }
