@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -48,10 +47,7 @@ func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context
 		return stepOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
 	}
 	s, err := p.blobs.open(ctx, in.conversation)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return stepOutput{Error: failureOf(err)}, nil
-	case err != nil:
+	if err != nil {
 		return stepOutput{}, err
 	}
 	was := extentOf(s)
@@ -89,10 +85,7 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
 	}
 	call := in.Call
 	var err error
-	switch call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); {
-	case errors.Is(err, fs.ErrNotExist):
-		return toolOutput{Error: failureOf(err)}, nil
-	case err != nil:
+	if call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); err != nil {
 		return toolOutput{}, err
 	}
 	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure, Schema: in.Schema}
@@ -127,8 +120,8 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
 // errOvertime is the cause of a context that ended because of StartToCloseTimeout.
 var errOvertime = errors.New("temporalagent: StartToCloseTimeout has passed")
 
-// begin gives signs of life until end is called, from entry to exit of an
-// activity: set-up inside of it may take long too. The context ends a little
+// begin gives signs of life every Heartbeat until end is called, from entry to exit
+// of an activity: set-up inside of it may take long too. The context ends a little
 // before StartToCloseTimeout, so that the worker says how the activity ended, and
 // the server does not take it for lost. For the same reason it ends before a worker
 // that stops does.
@@ -144,15 +137,16 @@ func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
 	if info.IsLocalActivity {
 		return ctx, cancel
 	}
-	done := make(chan struct{})
+	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(gone)
 		beat := time.NewTicker(p.o.Heartbeat)
 		defer beat.Stop()
 		var over <-chan time.Time // the grace of a worker that stops
 		for {
-			activity.RecordHeartbeat(ctx)
 			select {
 			case <-beat.C:
+				activity.RecordHeartbeat(ctx)
 			case <-stopping:
 				stopping, over = nil, time.After(time.Duration(p.grace.Load()))
 			case <-over:
@@ -162,7 +156,11 @@ func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
 			}
 		}
 	}()
-	return ctx, func() { close(done); cancel() }
+	return ctx, func() {
+		close(done)
+		<-gone // no sign of life is on its way when the activity ends
+		cancel()
+	}
 }
 
 // stopped reports whether the context of an activity has ended because its worker

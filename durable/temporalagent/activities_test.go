@@ -76,7 +76,7 @@ func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	enough := make(chan struct{})
 	var once sync.Once
-	env := environment(t, WorkerOptions{Heartbeat: time.Millisecond, HeartbeatTimeout: 10 * time.Second, Agents: agentOf(t, func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
+	env := environment(t, WorkerOptions{Heartbeat: time.Millisecond, HeartbeatTimeout: time.Second, Agents: agentOf(t, func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
 		select {
 		case <-enough:
 			return &middleware.Response{Message: middleware.Assistant("done")}, nil
