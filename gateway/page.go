@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/middleware"
@@ -33,6 +34,9 @@ const (
 	defaultPageMemory = 8 << 20
 	waitingSteps      = 256      // that wait to be kept
 	waitingStepBytes  = 16 << 20 // of their requests and answers
+	// keepDelay is how long the worker lets steps gather. A worker for each step would
+	// wake a thread for each.
+	keepDelay = 10 * time.Millisecond
 )
 
 // PagePath returns the path and the query that open the page, such as
@@ -116,7 +120,7 @@ func (k *keeper) observed(x *exchange) {
 	k.bytes += size
 	if !k.working {
 		k.working = true
-		go k.work()
+		time.AfterFunc(keepDelay, k.work)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -31,6 +32,7 @@ func TestKeeperNeverDelays(t *testing.T) {
 			broken: func(*exchange, any) { <-gate; panics.Add(1) },
 		}
 		k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{}), err: panicking{}})
+		time.Sleep(keepDelay) // virtual
 		synctest.Wait()
 		for range waitingSteps + 10 {
 			k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{})})
@@ -45,7 +47,6 @@ func TestKeeperNeverDelays(t *testing.T) {
 		require.False(t, k.working)
 		require.Zero(t, k.bytes)
 		k.observed(large)
-		synctest.Wait()
 		require.EqualValues(t, 12, drops.Load(), "too large at any time")
 	})
 }

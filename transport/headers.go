@@ -126,6 +126,9 @@ type shownBody struct {
 	trailer http.Header
 }
 
+// Begun tells package proxy that the first bytes are there.
+func (b *shownBody) Begun() {}
+
 // Read is part of io.Reader.
 func (b *shownBody) Read(p []byte) (int, error) {
 	n, err := b.pipe.Read(p)

@@ -8,6 +8,7 @@ package proxy
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"log"
 	"net"
@@ -37,7 +38,8 @@ const bufferSize = 8 << 10
 
 // New returns a proxy that appends the path of a request to that of upstream,
 // and sends the request by base. Event streams and responses of unknown length are
-// flushed as they arrive, and others after a few milliseconds. If a response breaks
+// flushed as they arrive, and others after a few milliseconds. A response body with a
+// method Begun() has its first bytes when base returns it. If a response breaks
 // off, the client's connection is closed.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
@@ -59,6 +61,14 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 			unreachable(own.ResponseWriter, r, err, refuse)
 		},
 		BufferPool: &buffers{},
+		ModifyResponse: func(resp *http.Response) error {
+			if _, begun := resp.Body.(interface{ Begun() }); begun && resp.Request != nil {
+				if own, ok := resp.Request.Context().Value(writerKey{}).(*writer); ok {
+					own.begun = true
+				}
+			}
+			return nil
+		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -74,7 +84,7 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 			own := &writer{ResponseWriter: w, continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
 			if r.Body != nil && r.Body != http.NoBody {
 				own.request = &endedBody{ReadCloser: r.Body}
-				r = r.WithContext(r.Context())
+				r = r.WithContext(context.WithValue(r.Context(), writerKey{}, own))
 				r.Body = own.request
 			}
 			proxy.ServeHTTP(own, r)
@@ -159,7 +169,10 @@ type writer struct {
 	request   *endedBody // nil if the request has no body
 	continues bool       // the client waits for the status 100, which net/http sends by itself
 	bare      bool       // the headers have no length, and no body has followed
+	begun     bool       // the body has a method Begun, and nothing of it was written
 }
+
+type writerKey struct{}
 
 // WriteHeader is part of http.ResponseWriter.
 func (w *writer) WriteHeader(status int) {
@@ -179,8 +192,18 @@ func (w *writer) WriteHeader(status int) {
 
 // Write is part of http.ResponseWriter.
 func (w *writer) Write(p []byte) (int, error) {
-	w.bare = false
+	w.bare, w.begun = false, false
 	return w.ResponseWriter.Write(p)
+}
+
+// FlushError is for http.ResponseController. ReverseProxy flushes the headers of an
+// event stream in a goroutine of its own, while it reads the body. If the first bytes
+// of that are there, the headers go with them.
+func (w *writer) FlushError() error {
+	if w.begun {
+		return nil
+	}
+	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
 // end sends the headers of a response without a body, before net/http could add
