@@ -236,6 +236,21 @@ func TestKeyboard(t *testing.T) {
 	require.Equal(t, "BODY", value[string](b, "document.activeElement.tagName"))
 }
 
+// TestPrint: on paper there is what was looked at, without what cannot be clicked.
+func TestPrint(t *testing.T) {
+	base, _ := serve(t, sampleSteps(20))
+	b := open(t, base)
+	for path, want := range map[string]string{"/_toolmend/": "#steps", "/_toolmend/steps/1": ".attempt", "/_toolmend/tools": ".figures"} {
+		b.visit(path)
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Media: "print"})
+		visible := func(selector string) bool {
+			return value[bool](b, fmt.Sprintf("[...document.querySelectorAll(%q)].some(e => e.checkVisibility())", selector))
+		}
+		require.True(t, visible(want), path)
+		require.False(t, visible("main nav, header nav, form, footer, #news"), path)
+	}
+}
+
 // TestHostile: what models write is text, however it looks and however long it is.
 func TestHostile(t *testing.T) {
 	const script = `<script>window.broken = 1</script><img src=x onerror="window.broken = 1">`

@@ -160,14 +160,17 @@ func (h *handler) view(r *http.Request, name, title string) view {
 		JSON: r.URL.Path + "?" + query.Encode(), Kept: kept{steps, size, of}}
 }
 
-// write writes a view: as JSON if the query says so, else by the template of the
-// name.
-func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name string, data, asJSON any) {
+// asJSON reports whether r asks for the JSON twin of a view.
+func asJSON(r *http.Request) bool { return r.URL.Query().Get("format") == "json" }
+
+// write writes a view: twin as JSON if the query says so, else data by the template
+// of the name.
+func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name string, data, twin any) {
 	var out bytes.Buffer
-	if r.URL.Query().Get("format") == "json" {
+	if asJSON(r) {
 		e := json.NewEncoder(&out)
 		e.SetEscapeHTML(false)
-		if err := e.Encode(asJSON); err != nil {
+		if err := e.Encode(twin); err != nil {
 			http.Error(w, "the data cannot be written as JSON", http.StatusInternalServerError)
 			return
 		}
@@ -186,7 +189,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name
 
 // refuse says how to open the page.
 func (h *handler) refuse(w http.ResponseWriter, r *http.Request) {
-	if h.guard.key != nil {
+	if h.guard.key != nil && !asJSON(r) { // the script of the page must not make the browser ask for a password
 		w.Header().Set("WWW-Authenticate", `Basic realm="Toolmend", charset="UTF-8"`)
 	}
 	why := "Open the page by the address with the token, which toolmend printed at its start."

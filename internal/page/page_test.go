@@ -35,8 +35,8 @@ func newPage(steps *Steps) http.Handler {
 	return New(steps, Options{Root: "/x", Access: Access{Token: "the-token", Key: testKey}, About: "<b>log</b>", Live: true})
 }
 
-// asJSON reads the JSON twin of an address.
-func asJSON(t *testing.T, h http.Handler, address string) map[string]any {
+// twinOf reads the JSON twin of an address.
+func twinOf(t *testing.T, h http.Handler, address string) map[string]any {
 	u, err := url.Parse(address)
 	require.NoError(t, err)
 	q := u.Query()
@@ -77,7 +77,7 @@ func TestAccess(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, http.StatusUnauthorized, resp.StatusCode, "%s with %s", address, name)
 			require.NotContains(t, string(body), "secret-model")
-			require.Contains(t, resp.Header.Get("WWW-Authenticate"), "Basic")
+			require.Equal(t, !strings.Contains(address, "json"), resp.Header.Get("WWW-Authenticate") != "", "asked for by a person")
 		}
 	}
 
@@ -162,12 +162,12 @@ func TestFilter(t *testing.T) {
 		"?q=" + url.QueryEscape(`"path":"`): {1},
 	} {
 		var got []float64
-		for _, s := range asJSON(t, h, "/x/"+query)["steps"].([]any) {
+		for _, s := range twinOf(t, h, "/x/"+query)["steps"].([]any) {
 			got = append(got, s.(map[string]any)["number"].(float64))
 		}
 		require.Equal(t, want, got, query)
 	}
-	outcomes := asJSON(t, h, "/x/?model=claude&outcome=failed")["outcomes"]
+	outcomes := twinOf(t, h, "/x/?model=claude&outcome=failed")["outcomes"]
 	require.Equal(t, map[string]any{"invalid": 1., "failed": 1.}, outcomes, "those of the other choices")
 }
 
@@ -181,7 +181,7 @@ func TestPages(t *testing.T) {
 	h := newPage(steps)
 	seen := 0
 	for address := "/x/?tool=t"; address != ""; {
-		v := asJSON(t, h, address)
+		v := twinOf(t, h, address)
 		rows := v["steps"].([]any)
 		require.LessOrEqual(t, len(rows), pageRows)
 		seen += len(rows)
@@ -211,15 +211,15 @@ func TestViews(t *testing.T) {
 			require.Contains(t, w.Body.String(), "&lt;b&gt;log&lt;/b&gt;")
 			twin := regexp.MustCompile(`<link rel="alternate" type="application/json" href="([^"]+)">`).FindStringSubmatch(w.Body.String())
 			require.NotNil(t, twin)
-			require.NotEmpty(t, asJSON(t, h, strings.ReplaceAll(twin[1], "&amp;", "&")))
+			require.NotEmpty(t, twinOf(t, h, strings.ReplaceAll(twin[1], "&amp;", "&")))
 		}
 		if n == 0 {
 			continue
 		}
 		require.Equal(t, http.StatusOK, get(h, "/x/steps/1").Code)
-		step := asJSON(t, h, "/x/steps/1")["step"].(map[string]any)
+		step := twinOf(t, h, "/x/steps/1")["step"].(map[string]any)
 		require.Equal(t, "m", step["model"])
-		rows := asJSON(t, h, "/x/schemas")["schemas"].([]any)
+		rows := twinOf(t, h, "/x/schemas")["schemas"].([]any)
 		require.Len(t, rows, 1)
 		require.Equal(t, "t", rows[0].(map[string]any)["tool"])
 	}
