@@ -24,14 +24,8 @@ type counts struct {
 // tool, and not to the one that the model had. Calls of other tools, and arguments that
 // are not a JSON object, do not count. Count reports whether the call does.
 func (t *Tools) Count(name, arguments string) bool {
-	for i := range t.sets {
-		for n := range t.sets[i].tools {
-			if d := &t.sets[i].tools[n]; d.name == name {
-				return d.count(arguments)
-			}
-		}
-	}
-	return false
+	d := t.byName[name]
+	return d != nil && d.count(arguments)
 }
 
 func (t *tool) count(arguments string) bool {
@@ -83,10 +77,11 @@ func outcomes(s, v rawjson.Value, pointer string, issues []middleware.Issue, dep
 	}
 	switch v.Kind() {
 	case rawjson.Object:
+		required := requiredBy(s)
 		for p := range s.Get("properties").Each() {
 			child, at := v.Get(p.Key()), rawjson.JoinPointer(pointer, p.Key())
 			if !child.Exists() {
-				if requires(s, p.Key()) {
+				if required[p.Key()] {
 					visit(p, true)
 				}
 				continue
@@ -114,12 +109,11 @@ func anyAt(issues []middleware.Issue, pointer string) bool {
 	return false
 }
 
-// requires reports whether an object schema requires a property.
-func requires(s rawjson.Value, name string) bool {
+// requiredBy returns the properties that an object schema requires.
+func requiredBy(s rawjson.Value) map[string]bool {
+	required := map[string]bool{}
 	for v := range s.Get("required").Each() {
-		if v.Str() == name {
-			return true
-		}
+		required[v.Str()] = true
 	}
-	return false
+	return required
 }

@@ -38,8 +38,9 @@ type Finding struct {
 
 // Tools are the definitions of a file. They are not safe for concurrent use.
 type Tools struct {
-	file string
-	sets []set
+	file   string
+	sets   []set
+	byName map[string]*tool // the first of each name
 }
 
 // Read reads one JSON text (a list of tools, one tool, or an object with tools in it,
@@ -53,7 +54,15 @@ func Read(file string, text []byte) (*Tools, error) {
 	if len(sets) == 0 {
 		return nil, err
 	}
-	return &Tools{file, sets}, err
+	t := &Tools{file: file, sets: sets, byName: map[string]*tool{}}
+	for i := range sets {
+		for n := range sets[i].tools {
+			if d := &sets[i].tools[n]; t.byName[d.name] == nil {
+				t.byName[d.name] = d
+			}
+		}
+	}
+	return t, err
 }
 
 // Len returns the number of tools.
@@ -72,7 +81,7 @@ const maxFindings = 10_000
 // providers. nil means the provider in whose form a tool is written, or all of them
 // for a tool in a neutral form.
 func (t *Tools) Check(providers []Provider) []Finding {
-	l := &linter{file: t.file, only: providers}
+	l := &linter{file: t.file, only: providers, verdicts: map[string]verdict{}}
 	for i := range t.sets {
 		l.set(&t.sets[i])
 	}
@@ -85,6 +94,8 @@ type linter struct {
 	file  string
 	only  []Provider
 	found []Finding
+
+	verdicts map[string]verdict // by schema
 }
 
 // at adds a finding at a place.

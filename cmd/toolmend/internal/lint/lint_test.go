@@ -297,3 +297,24 @@ func TestWriters(t *testing.T) {
 	require.NoError(t, lint.WriteSARIF(&none, nil))
 	require.Contains(t, none.String(), `"results": []`)
 }
+
+// TestManyTools holds that time grows with the size of the input.
+func TestManyTools(t *testing.T) {
+	t.Parallel()
+	one := "\n" + `{"name":"a b%d","parameters":{"type":"object","properties":{"x y":{"type":"array"}},"required":["x y","z"]}},`
+	var text strings.Builder
+	text.WriteString("[")
+	for i := range 20_000 {
+		fmt.Fprintf(&text, one, i)
+	}
+	text.WriteString("\n" + `{"name":"last","parameters":{"type":"object"}}]`)
+	tools, err := lint.Read("f", []byte(text.String()))
+	require.NoError(t, err)
+	found := tools.Check(nil)
+	require.Len(t, found, 10_000)
+	last := found[len(found)-1]
+	require.Regexp(t, fmt.Sprintf(`^/%d/`, last.Line-2), last.Pointer)
+	for range 20_000 {
+		tools.Count("last", `{}`)
+	}
+}

@@ -173,10 +173,7 @@ func (l *linter) strict(t *tool) {
 		if n.Get("additionalProperties").Raw() != "false" {
 			l.at(t.schemaAt.of(n), "strict-closed", Error, t.name, `refused by OpenAI: an object of a strict schema without "additionalProperties": false`)
 		}
-		required := map[string]bool{}
-		for v := range n.Get("required").Each() {
-			required[v.Str()] = true
-		}
+		required := requiredBy(n)
 		for v := range n.Get("properties").Each() {
 			if !required[v.Key()] {
 				l.at(t.schemaAt.of(v), "strict-required", Error, t.name, "refused by OpenAI: the optional property %q in a strict schema; make it required, and allow null", clip(v.Key()))

@@ -130,7 +130,7 @@ func (r *recount) call(name string, parameters json.RawMessage, arguments string
 	for _, v := range seen {
 		place := name + v.property.Pointer()
 		r.all.add(place, v.refused)
-		required := requires(v.property.Parent().Parent(), v.property.Key())
+		required := requiredBy(v.property.Parent().Parent())[v.property.Key()]
 		for i, m := range measuredRules {
 			if m.matches(v.property, required) {
 				r.rules[i].add(place, v.refused)

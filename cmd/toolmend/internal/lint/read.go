@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -36,9 +37,27 @@ type tool struct {
 // place is a value with the text that holds it.
 type place struct {
 	value rawjson.Value
-	text  string
-	first int // the line in which text begins
-	base  string
+	text  *source
+}
+
+// source is one JSON text of a file.
+type source struct {
+	first    int   // the line in which it begins
+	ends     []int // offsets of its line ends
+	pointers rawjson.Pointers
+}
+
+// newSource returns the source of a text that begins in a line.
+func newSource(text string, first int) *source {
+	s := &source{first: first}
+	for at := 0; ; at++ {
+		n := strings.IndexByte(text[at:], '\n')
+		if n < 0 {
+			return s
+		}
+		at += n
+		s.ends = append(s.ends, at)
+	}
 }
 
 // of returns the place of another value of the same text.
@@ -53,10 +72,11 @@ func (p place) line() int {
 	if p.value.IsMember() {
 		start, _ = p.value.KeySpan()
 	}
-	return p.first + strings.Count(p.text[:start], "\n")
+	before, _ := slices.BinarySearch(p.text.ends, start)
+	return p.text.first + before
 }
 
-func (p place) pointer() string { return p.base + p.value.Pointer() }
+func (p place) pointer() string { return p.text.pointers.Of(p.value) }
 
 // read returns the sets in a file: one JSON text, or one on each line. Lines
 // without tools are skipped.
@@ -65,7 +85,7 @@ func read(file string, text []byte) ([]set, error) {
 	doc, err := rawjson.Parse(string(text), limits)
 	var broken *rawjson.Error
 	if err == nil {
-		s, ok := setIn(place{value: doc.Root(), text: doc.Text(), first: 1})
+		s, ok := setIn(place{doc.Root(), newSource(doc.Text(), 1)})
 		if !ok {
 			return nil, fmt.Errorf("%s: no tools: neither a list of tools, nor a tool, nor an object with tools in it", file)
 		}
@@ -88,7 +108,7 @@ func readLines(file string, text []byte) ([]set, error) {
 		if err != nil {
 			return sets, unreadable(file, n+1, line, err)
 		}
-		if s, ok := setIn(place{value: doc.Root(), text: doc.Text(), first: n + 1}); ok {
+		if s, ok := setIn(place{doc.Root(), newSource("", n+1)}); ok {
 			sets = append(sets, s)
 		}
 	}

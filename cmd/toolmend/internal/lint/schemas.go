@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -8,25 +9,44 @@ import (
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
+// verdict is what compiling a schema said.
+type verdict struct {
+	unusable error
+	notes    []string
+	draft    error // why it is not valid draft 2020-12
+}
+
 // usable checks whether the schema can be used at all, as `toolmend` uses it.
 func (l *linter) usable(t *tool) bool {
-	raw := []byte(t.schema.Raw())
-	s, err := schema.Compile(raw, schema.Options{})
-	if err != nil {
-		l.at(t.schemaAt, "schema-unusable", Error, t.name, "the schema cannot be used, so calls are not validated: %v", err)
+	v := l.verdict(t.schema)
+	if v.unusable != nil {
+		l.at(t.schemaAt, "schema-unusable", Error, t.name, "the schema cannot be used, so calls are not validated: %v", v.unusable)
 		return false
 	}
-	for _, note := range s.Notes() {
+	for _, note := range v.notes {
 		l.at(t.schemaAt, "schema-note", Note, t.name, "%s", note)
 	}
-	if strict, err := schema.Compile(withoutDialect(t.schema), schema.Options{Strict: true}); strict == nil && !t.openAPI {
-		for _, p := range l.providersOf(t) {
-			if p == Anthropic {
-				l.at(t.schemaAt, "schema-draft", Error, t.name, "refused by Anthropic: the schema is not valid JSON Schema draft 2020-12: %v", err)
-			}
-		}
+	if v.draft != nil && !t.openAPI && slices.Contains(l.providersOf(t), Anthropic) {
+		l.at(t.schemaAt, "schema-draft", Error, t.name, "refused by Anthropic: the schema is not valid JSON Schema draft 2020-12: %v", v.draft)
 	}
 	return true
+}
+
+// verdict compiles a schema. Toolsets repeat the same schemas, so verdicts are kept.
+func (l *linter) verdict(s rawjson.Value) verdict {
+	v, known := l.verdicts[s.Raw()]
+	if known {
+		return v
+	}
+	compiled, err := schema.Compile([]byte(s.Raw()), schema.Options{})
+	if v.unusable = err; err == nil {
+		v.notes = compiled.Notes()
+		if len(v.notes) > 0 || s.Get("$schema").Exists() { // else it was read as valid 2020-12
+			_, v.draft = schema.Compile(withoutDialect(s), schema.Options{Strict: true})
+		}
+	}
+	l.verdicts[s.Raw()] = v
+	return v
 }
 
 // withoutDialect returns a schema without $schema, which is read as 2020-12.
@@ -46,10 +66,16 @@ func withoutDialect(v rawjson.Value) []byte {
 func (l *linter) inner(t *tool) {
 	walk(t.schema, func(n rawjson.Value, _ int) {
 		closed := n.Get("additionalProperties").Raw() == "false" && !n.Get("patternProperties").Exists()
-		declared := n.Get("properties")
+		if n.Get("properties").Kind() != rawjson.Object {
+			return
+		}
+		declared := map[string]bool{}
+		for p := range n.Get("properties").Each() {
+			declared[p.Key()] = true
+		}
 		for v := range n.Get("required").Each() {
 			switch {
-			case v.Kind() != rawjson.String || declared.Get(v.Str()).Exists() || declared.Kind() != rawjson.Object:
+			case v.Kind() != rawjson.String || declared[v.Str()]:
 			case closed:
 				l.at(t.schemaAt.of(v), "required-forbidden", Error, t.name, "no call can be valid: %q is required, not declared, and additionalProperties is false", clip(v.Str()))
 			default:

@@ -77,9 +77,9 @@ func (l *linter) warnings(t *tool) {
 			n, manyProperties, manyRecorded.percent())
 	}
 	walk(t.schema, func(s rawjson.Value, _ int) {
+		required := requiredBy(s)
 		for p := range s.Get("properties").Each() {
 			start, _ := p.Span()
-			required := requires(s, p.Key())
 			if own := t.counts.values[start]; own != nil && own.often() {
 				l.at(t.schemaAt.of(p), "values-refused", Warning, t.name, "%s: %d of %d recorded calls (%s) left %q out or sent what the schema refuses",
 					describe(p), own.refused, own.seen, own.percent(), clip(p.Key()))
@@ -88,7 +88,7 @@ func (l *linter) warnings(t *tool) {
 				continue
 			}
 			for _, r := range measuredRules {
-				if r.matches(p, required) {
+				if r.matches(p, required[p.Key()]) {
 					l.at(t.schemaAt.of(p), r.rule, Warning, t.name, "%q is %s: %s of such values in recorded calls were refused; %s",
 						clip(p.Key()), r.what, tally{r.recorded.seen, r.recorded.refused}.percent(), r.advice)
 				}
