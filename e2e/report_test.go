@@ -56,6 +56,18 @@ func TestReportSchemas(t *testing.T) {
 	}
 }
 
+// TestLintSchema validates the log that toolmend lint is expected to write.
+func TestLintSchema(t *testing.T) {
+	if os.Getenv("REPORTS") == "" {
+		t.Skip("it fetches a schema: run make reports")
+	}
+	text, err := os.ReadFile(filepath.Join("..", "cmd", "toolmend", "internal", "lint", "testdata", "sarif.json"))
+	require.NoError(t, err)
+	var v any
+	require.NoError(t, json.Unmarshal(text, &v))
+	require.NoError(t, sarifSchema(t).Validate(v))
+}
+
 // reportedCalls returns the figures of calls with every verdict and with names that are
 // hard to write, more of them than SARIF may hold.
 func reportedCalls(t *testing.T) report.Summary {
