@@ -26,7 +26,7 @@ const (
 )
 
 func filterOf(query url.Values) filter {
-	return filter{query.Get(paramModel), query.Get(paramTool), outcome(query.Get(paramOutcome)), query.Get(paramSearch)}
+	return filter{text.Label(query.Get(paramModel)), text.Label(query.Get(paramTool)), outcome(query.Get(paramOutcome)), query.Get(paramSearch)}
 }
 
 // query returns f as a query, and what is added as name and value in turn. A
@@ -85,8 +85,21 @@ func (f filter) choose(entries []*entry) selected {
 			s.entries = append(s.entries, e)
 		}
 	}
-	s.models, s.tools = slices.Sorted(maps.Keys(models)), slices.Sorted(maps.Keys(tools))
+	s.models, s.tools = choices(models, f.Model), choices(tools, f.Tool)
 	return s
+}
+
+// maxChoices is how many names a list has. Clients and models choose them.
+const maxChoices = 300
+
+// choices returns names in order, and the current one in any case.
+func choices(names map[string]bool, current string) []string {
+	all := slices.Sorted(maps.Keys(names))
+	all = all[:min(len(all), maxChoices)]
+	if current != "" && !slices.Contains(all, current) {
+		all = append(all, current)
+	}
+	return all
 }
 
 // toolsOf returns the names of the tools that the attempts of e call, as labels.

@@ -48,11 +48,8 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	chosen := f.choose(entries)
 	v := liveView{view: h.view(r, "live", "Live"), filter: f, Rows: []row{}, Chosen: len(chosen.entries), Models: chosen.models, ToolList: chosen.tools,
 		Before: before, Filtered: f != (filter{}), Top: h.Root + "/" + f.query()}
-	if !h.Live {
+	if v.Newest = v.Kept.Of; !h.Live {
 		v.Title = "Steps"
-	}
-	if len(entries) > 0 {
-		v.Newest = entries[len(entries)-1].number
 	}
 	for i, e := range chosen.entries {
 		if before > 0 && e.number >= before || e.number <= after {

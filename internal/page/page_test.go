@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -169,6 +170,22 @@ func TestFilter(t *testing.T) {
 	}
 	outcomes := twinOf(t, h, "/x/?model=claude&outcome=failed")["outcomes"]
 	require.Equal(t, map[string]any{"invalid": 1., "failed": 1.}, outcomes, "those of the other choices")
+}
+
+// Models and clients choose the names, so the lists of them are bounded.
+func TestManyNames(t *testing.T) {
+	t.Parallel()
+	steps := NewSteps(MaxSteps, 64<<20)
+	for i := range 2 * maxChoices {
+		steps.Add(call(fmt.Sprintf("model %04d", i), fmt.Sprintf("tool %04d", i), "{}"))
+	}
+	h := newPage(steps)
+	last := fmt.Sprintf("model %04d", 2*maxChoices-1)
+	v := twinOf(t, h, "/x/?model="+url.QueryEscape(last))
+	require.Len(t, v["models"], maxChoices+1)
+	require.Contains(t, v["models"], last)
+	require.Len(t, v["tools"], maxChoices)
+	require.Len(t, v["steps"], 1)
 }
 
 // The list has pages, which are addresses.

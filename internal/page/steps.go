@@ -75,7 +75,8 @@ func (s *Steps) Resize(max int, maxBytes int64) {
 // Add keeps a deep copy of step, and drops the oldest steps if there is no room
 // for it. Texts longer than maxText are cut. The texts of a step that would take
 // more than a quarter of the memory are cut further, so that it does not drive
-// out all others. Add returns the number of the step.
+// out all others; if that is not enough, the step is not kept. Tools that would take
+// more than a quarter are left out. Add returns the number of the step.
 func (s *Steps) Add(step report.Step) uint64 {
 	s.mu.RLock()
 	most := s.maxBytes / 4
@@ -88,10 +89,12 @@ func (s *Steps) Add(step report.Step) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
-	e.number = s.last
+	if e.number = s.last; e.bytes > s.maxBytes/4 {
+		return e.number
+	}
 	set := s.toolsets[key]
 	if set == nil {
-		set = newToolset(key, step.Tools)
+		set = newToolset(key, step.Tools, s.maxBytes/4)
 		s.toolsets[key] = set
 		s.bytes += set.bytes
 	}
@@ -283,14 +286,19 @@ func keyOf(tools []middleware.Tool) (key [sha256.Size]byte) {
 	return key
 }
 
-// newToolset returns the tools that the page shows: without descriptions.
-func newToolset(key [sha256.Size]byte, tools []middleware.Tool) *toolset {
+// newToolset returns the tools that the page shows: without descriptions, and as
+// many as fit into most bytes.
+func newToolset(key [sha256.Size]byte, tools []middleware.Tool, most int64) *toolset {
 	set := &toolset{key: key, bytes: 256}
 	for _, t := range tools {
+		size := int64(len(t.Name) + len(t.Parameters) + 256)
+		if set.bytes+size > most {
+			break
+		}
 		set.tools = append(set.tools, middleware.Tool{
 			Name: strings.Clone(t.Name), Kind: t.Kind, Parameters: append([]byte(nil), t.Parameters...),
 		})
-		set.bytes += int64(len(t.Name) + len(t.Parameters) + 256)
+		set.bytes += size
 	}
 	return set
 }
