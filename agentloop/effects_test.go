@@ -73,7 +73,8 @@ func TestAtMostOnceThatDidNotBegin(t *testing.T) {
 	}
 	s, err := run(t, o, calls("first", "{}", "pay", "{}"))
 	require.ErrorContains(t, err, "checkpoint: boom")
-	require.ErrorIs(t, newAgent(t, scripted(0), o).Run(t.Context(), stored(t, s)), errBoom)
+	s = stored(t, s)
+	require.ErrorIs(t, newAgent(t, scripted(0), o).Run(t.Context(), s), errBoom)
 	require.Zero(t, ran)
 	aborts = false
 	require.NoError(t, newAgent(t, modelOf(t, text("done")), o).Run(t.Context(), s))

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/toolmend/toolmend/agentloop"
@@ -193,8 +194,8 @@ func compare(t *testing.T, got, want *agentloop.State, unknown string) {
 	}
 	for i, m := range got.Messages {
 		if m.Role == middleware.RoleTool && m.ToolCallID == unknown {
-			if !m.IsError {
-				t.Errorf("call %s was lost, and the model was told %q", unknown, m.Text())
+			if !m.IsError || !strings.Contains(m.Text(), "not known") {
+				t.Errorf("the outcome of call %s is not known, and the model was told %q", unknown, m.Text())
 			}
 			continue
 		}
