@@ -1,0 +1,70 @@
+package recorded_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+const servedLine = `{"id":"17-1/2","time":"2026-11-22T09:00:00.5Z","source":"u","model":"m","format":"anthropic","path":"/v1/messages","client":"c","mode":"enforce",
+"attempt":2,"attempts":3,"final":true,"status":"valid","finish_reason":"tool_calls","duration_ms":20.5,"usage":{"input":10,"output":5},
+"tool_calls":[{"id":"a","name":"add","arguments":"{}","issues":[{"code":"required","pointer":"/x"}]}],"tools":[{"name":"add"}],
+"answer":{"role":"assistant","parts":[{"text":"hello"}]},"replies":[{"role":"tool","parts":[{"text":"x is missing"}]}]}`
+
+// What the gateway writes beside the calls is read again.
+func TestServed(t *testing.T) {
+	t.Parallel()
+	got := one(t, servedLine)
+	require.Equal(t, &recorded.Served{
+		Time: time.Date(2026, 11, 22, 9, 0, 0, 5e8, time.UTC), Mode: "enforce", Client: "c", Format: "anthropic", Path: "/v1/messages",
+		Attempt: 2, Attempts: 3, Final: true, Status: middleware.Valid, Duration: 20500 * time.Microsecond, Usage: middleware.Usage{Input: 10, Output: 5},
+		Answer:  &middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Text: "hello"}}},
+		Replies: []middleware.Message{{Role: middleware.RoleTool, Parts: []middleware.Part{{Text: "x is missing"}}}},
+	}, got.Served)
+}
+
+// Lines of other recorders have none of it, even if they use its names.
+func TestServedByOthers(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"id":"a/1","tools":[],"tool_calls":[{"name":"x"}]}`,
+		`{"attempt":1,"tools":[],"tool_calls":[{"name":"x"}]}`,
+		`{"attempt":"first","attempts":3,"tools":[],"tool_calls":[{"name":"x"}]}`,
+		`{"attempt":0,"attempts":3,"tools":[],"tool_calls":[{"name":"x"}]}`,
+		`{"attempt":4,"attempts":3,"tools":[],"tool_calls":[{"name":"x"}]}`,
+		`{"attempt":null,"attempts":null,"usage":3,"replies":"no","answer":[],"final":"yes","tools":[],"tool_calls":[{"name":"x"}]}`,
+	} {
+		require.Nil(t, one(t, text).Served, text)
+	}
+	odd := one(t, `{"attempt":1,"attempts":1,"time":"yesterday","final":"yes","error":{"no":1},"duration_ms":-1e300,"usage":[],"replies":{},"answer":3,"tools":[],"tool_calls":[{"name":"x"}]}`)
+	require.Equal(t, &recorded.Served{Attempt: 1, Attempts: 1}, odd.Served)
+}
+
+// Attempts has the answers without a call too, of the gateway's lines only.
+func TestLineAttempts(t *testing.T) {
+	t.Parallel()
+	attempts := func(text string) ([]recorded.Turn, error) {
+		return recorded.Line{File: "f", N: 7, Text: []byte(text)}.Attempts(sets(t))
+	}
+	got, err := attempts(servedLine)
+	require.NoError(t, err)
+	require.Len(t, got[0].Calls, 1)
+	failed := `{"id":"17-1/1","model":"m","attempt":1,"attempts":2,"error":"503","tool_calls":[],"tools":[{"name":"add"}]}`
+	got, err = attempts(failed)
+	require.NoError(t, err)
+	require.Empty(t, got[0].Calls)
+	require.Equal(t, "503", got[0].Served.Error)
+	require.Equal(t, "add", got[0].Tools[0].Name)
+	_, err = turns(t, failed)
+	require.ErrorIs(t, err, recorded.SkippedNoCalls)
+	for _, text := range []string{`{"id":"x","tool_calls":[],"tools":[]}`, `{"attempt":1,"attempts":1,"tool_calls":[]}`, `{}`} {
+		_, err = attempts(text)
+		require.ErrorIs(t, err, recorded.SkippedNoCalls, text)
+	}
+	_, err = attempts(`{`)
+	require.Error(t, err)
+}
