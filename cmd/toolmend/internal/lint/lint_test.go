@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -293,6 +294,10 @@ func TestWriters(t *testing.T) {
 			require.True(t, json.Valid(out.Bytes()))
 		}
 	}
+	var many bytes.Buffer
+	require.NoError(t, lint.WriteGitHub(&many, slices.Repeat(found, 12)))
+	require.Equal(t, 10, strings.Count(many.String(), "::error "))
+	require.Equal(t, 12*len(found), strings.Count(many.String(), "\n"))
 	var none bytes.Buffer
 	require.NoError(t, lint.WriteSARIF(&none, nil))
 	require.Contains(t, none.String(), `"results": []`)

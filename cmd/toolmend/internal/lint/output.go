@@ -55,19 +55,28 @@ func WriteJSON(w io.Writer, findings []Finding) error {
 	return nil
 }
 
-// WriteGitHub writes each finding as a workflow command, which GitHub shows beside the
-// line of the file. GitHub shows ten of each level for a step: errors come first.
+// shownAnnotations is how many annotations of one kind GitHub shows of a step.
+const shownAnnotations = 10
+
+// WriteGitHub writes the first findings of each level as workflow commands, which
+// GitHub shows beside the line of the file, and the others as text for the log.
 //
 // Source: docs.github.com, "Workflow commands for GitHub Actions".
 func WriteGitHub(w io.Writer, findings []Finding) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
 	message := strings.NewReplacer("%", "%25") // clean leaves no line ends
+	var others []Finding
 	for _, level := range []struct {
 		of      Level
 		command string
 	}{{Error, "error"}, {Warning, "warning"}, {Note, "notice"}} {
+		shown := 0
 		for _, f := range findings {
 			if f.Level != level.of {
+				continue
+			}
+			if shown++; shown > shownAnnotations {
+				others = append(others, f)
 				continue
 			}
 			if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,title=%s::%s\n", level.command, property.Replace(f.File), f.Line,
@@ -76,7 +85,7 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 			}
 		}
 	}
-	return nil
+	return WriteText(w, others)
 }
 
 // WriteSARIF writes the findings as a SARIF 2.1.0 log, for code scanning.
