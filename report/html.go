@@ -74,7 +74,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	for rows := maxTableRows; ; rows /= 2 {
 		d.tables(rows)
 		var b bytes.Buffer
-		if err := parsed.ExecuteTemplate(&b, "report", d); err != nil {
+		if err := own().ExecuteTemplate(&b, "report", d); err != nil {
 			return err
 		}
 		if b.Len() <= maxHTML || rows == 0 {

@@ -6,13 +6,18 @@ import (
 	"html/template"
 	"path/filepath"
 	"strconv"
+	"sync"
 )
 
 //go:embed html
 var files embed.FS
 
-// parsed are the templates. They are parsed once, and cloned for each caller.
+// parsed are the templates. They are parsed once, and cloned for each caller. They are
+// never executed, because html/template clones nothing that was.
 var parsed = template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.html"))
+
+// own is the clone that WriteHTML executes.
+var own = sync.OnceValue(Templates)
 
 // Templates returns a copy of the templates of the HTML report, for a page that
 // shows the same things. They need the style sheet of Style, and no script.

@@ -40,6 +40,7 @@ func TestTemplates(t *testing.T) {
 // A clone is the caller's own.
 func TestTemplatesAreClones(t *testing.T) {
 	t.Parallel()
+	require.NotEmpty(t, written(t, "html", summary(t, report.Options{}), report.Layout{}))
 	mine := report.Templates()
 	_, err := mine.Parse(`{{define "verdict"}}mine{{end}}`)
 	require.NoError(t, err)
