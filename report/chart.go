@@ -150,7 +150,7 @@ func bar(c Counts) []Rect {
 
 // barText says what a bar shows.
 func barText(c Counts) string {
-	return fmt.Sprintf("%s valid as sent, %s repaired, %s not valid in the end, %s not validated",
+	return fmt.Sprintf("%s valid as sent, %s repaired, %s not valid after repairs, %s not validated",
 		number(c.Calls-c.Bad()-c.Unchecked), number(c.Repaired), number(c.Bad()-c.Repaired), number(c.Unchecked))
 }
 
