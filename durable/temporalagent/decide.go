@@ -62,7 +62,7 @@ func (l *loop) handle() error {
 		workflow.SetUpdateHandlerWithOptions(l.ctx, named(decideUpdate, key), l.decide,
 			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, d decision) error { return l.fits(d) }}),
 		workflow.SetUpdateHandlerWithOptions(l.ctx, named(messageUpdate, key), l.message,
-			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, doc json.RawMessage) error { _, err := readMessages(doc); return err }}),
+			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, doc json.RawMessage) error { return l.takes(doc) }}),
 		workflow.SetQueryHandler(l.ctx, named(pendingQuery, key), l.pending),
 	)
 }
@@ -98,6 +98,8 @@ func (l *loop) fits(d decision) error {
 
 // decide takes a decision, and returns when it holds, or the reason why not.
 func (l *loop) decide(ctx workflow.Context, d decision) error {
+	l.deciding++
+	defer func() { l.deciding-- }()
 	l.queue = append(l.queue, &d)
 	if err := workflow.Await(ctx, func() bool { return d.done }); err != nil {
 		return err
@@ -156,6 +158,15 @@ func (l *loop) take(d *decision) error {
 func (l *loop) message(_ workflow.Context, doc json.RawMessage) error {
 	msgs, err := readMessages(doc)
 	l.inbox = append(l.inbox, msgs...)
+	return err
+}
+
+// takes reports whether the run takes these messages.
+func (l *loop) takes(doc json.RawMessage) error {
+	if l.over {
+		return final(errOver)
+	}
+	_, err := readMessages(doc)
 	return err
 }
 

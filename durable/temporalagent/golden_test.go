@@ -61,9 +61,17 @@ func TestReplayOfOtherSteps(t *testing.T) {
 }
 
 // replay replays a history on a worker whose agents have no tools: whatever a
-// deployment changes, a replay does not depend on it.
+// deployment changes, a replay does not depend on it. It calls nothing of the
+// agent, so it repeats no span and no metric.
 func replay(t *testing.T, history string) error {
-	a, err := agentloop.New(func(context.Context, *middleware.Request) (*middleware.Response, error) { return nil, nil }, agentloop.Options{})
+	touched := func(what string) { t.Errorf("a replay has called %s", what) }
+	a, err := agentloop.New(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		touched("the model")
+		return nil, nil
+	}, agentloop.Options{
+		Source:   func(context.Context) ([]agentloop.Tool, error) { touched("the source"); return nil, nil },
+		StopWhen: func(*agentloop.State) bool { touched("the stop condition"); return false },
+	})
 	require.NoError(t, err)
 	p, err := New(WorkerOptions{Agents: map[string]*agentloop.Agent{"golden": a}})
 	require.NoError(t, err)

@@ -81,6 +81,7 @@ func runIn(ctx workflow.Context, o InOptions, c ended) (*Result, error) {
 	l := &loop{ctx: ctx, o: o, r: r, inbox: c.Inbox}
 	if err = l.handle(); err == nil {
 		err = l.run()
+		l.close()
 	}
 	end, bad := r.conversation()
 	if bad != nil {
@@ -96,7 +97,7 @@ func (l *loop) run() error {
 		if err := agentloop.Drive(l.r.State, l); err != nil {
 			return err
 		}
-		if err := workflow.Await(l.ctx, func() bool { return workflow.AllHandlersFinished(l.ctx) }); err != nil {
+		if err := workflow.Await(l.ctx, func() bool { return l.deciding == 0 }); err != nil {
 			return err
 		}
 		if len(l.inbox) == 0 {
@@ -105,6 +106,20 @@ func (l *loop) run() error {
 		l.receive()
 	}
 }
+
+// close lets the updates return that wait for a decision to hold.
+func (l *loop) close() {
+	l.over = true
+	for _, d := range l.queue {
+		d.err, d.done = failureOf(errOver), true
+	}
+	l.queue = nil
+	ctx, cancel := workflow.NewDisconnectedContext(l.ctx)
+	defer cancel()
+	_ = workflow.Await(ctx, func() bool { return l.deciding == 0 })
+}
+
+var errOver = errors.New("temporalagent: the run has ended")
 
 // workflow is the workflow of a run of its own.
 func (p *Plugin) workflow(ctx workflow.Context, in startInput) (*Result, error) {
@@ -135,10 +150,14 @@ type loop struct {
 	ctx   workflow.Context
 	o     InOptions
 	r     *replica
-	queue []*decision          // that were not applied yet
-	inbox []middleware.Message // that are not in the conversation yet
-	stays bool                 // it does not continue as new
-	steps int                  // activities of this workflow run that have changed the State
+	queue []*decision // that were not applied yet
+	// deciding is how many updates with a decision have not returned. Handlers that
+	// belong to the user's workflow are none of ours.
+	deciding int
+	inbox    []middleware.Message // that are not in the conversation yet
+	stays    bool                 // it does not continue as new
+	over     bool                 // the run has ended: handlers refuse everything
+	steps    int                  // activities of this workflow run that have changed the State
 }
 
 // Ask makes a model step in an activity.
@@ -161,7 +180,7 @@ func (l *loop) renew() error {
 		l.stays = true
 		return nil
 	}
-	if err := workflow.Await(l.ctx, func() bool { return len(l.queue) > 0 || workflow.AllHandlersFinished(l.ctx) }); err != nil {
+	if err := workflow.Await(l.ctx, func() bool { return len(l.queue) > 0 || l.deciding == 0 }); err != nil {
 		return err
 	}
 	if len(l.queue) > 0 {

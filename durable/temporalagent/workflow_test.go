@@ -100,6 +100,8 @@ func TestRefusedDecisions(t *testing.T) {
 	}
 	_, err := readMessages(json.RawMessage(`"text"`))
 	require.ErrorContains(t, err, "json")
+	l.over = true
+	require.ErrorContains(t, l.takes(json.RawMessage(`[{"role":"user"}]`)), "has ended")
 	l.queue = []*decision{{CallID: "1"}}
 	ran, _ := runError(l.fits(decision{CallID: "1", Kind: approved}), nil)
 	require.ErrorIs(t, ran, agentloop.ErrDecided)
@@ -193,7 +195,8 @@ func TestRunInContinuesAsNew(t *testing.T) {
 	require.Equal(t, middleware.User("go"), s.Messages[3], "the further message")
 }
 
-// Cancellation ends a wait, and the state is beside it.
+// Cancellation ends a wait, and the state is beside it. The update of a
+// decision that comes at the same time returns.
 func TestCancelWhilePending(t *testing.T) {
 	t.Parallel()
 	tool := agentloop.RawTool("later", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
@@ -205,6 +208,18 @@ func TestCancelWhilePending(t *testing.T) {
 	s, err := outcome(t, env, nil)
 	require.ErrorIs(t, err, context.Canceled)
 	require.Len(t, s.Pending(), 1)
+
+	env = environment(t, WorkerOptions{Agents: agentOf(t, calling("later"), tool)})
+	told := false
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(decideUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(error) { told = true }, OnAccept: func() {}, OnComplete: func(any, error) { told = true }},
+			decision{CallID: "1", Kind: resolved, Text: "now"})
+		env.CancelWorkflow()
+	}, 24*time.Hour)
+	execute(t, env, middleware.User("go"))
+	_, err = outcome(t, env, nil)
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, told)
 }
 
 // The activities have the options of the worker where it sets some.
@@ -239,4 +254,32 @@ func TestActivityOptions(t *testing.T) {
 			c.want(t, l.toolOptions(agentloop.CallInfo{Call: middleware.ToolCall{Name: c.tool.Def.Name}, AtMostOnce: c.tool.AtMostOnce}))
 		})
 	}
+}
+
+// If a decision cannot be validated at all, its update returns the error with
+// which the run ends, and so does one that came meanwhile.
+func TestDecisionThatCannotBeValidated(t *testing.T) {
+	t.Parallel()
+	tool := agentloop.RawTool("later", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+		return agentloop.Result{}, agentloop.Suspend("later")
+	})
+	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "later", Arguments: "{}"}, middleware.ToolCall{ID: "2", Name: "later", Arguments: "{}"})}, nil
+	}
+	env := environment(t, WorkerOptions{Agents: agentOf(t, model, tool)})
+	env.OnActivity(checkActivity, anything, anything).After(time.Hour).Return(stepOutput{}, errStore)
+	told := map[string]string{}
+	decide := func(id string) func() {
+		return func() {
+			env.UpdateWorkflow(decideUpdate, id, &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(_ any, err error) { told[id] = fmt.Sprint(err) }},
+				decision{CallID: id, Kind: resolved, Text: "now"})
+		}
+	}
+	env.RegisterDelayedCallback(decide("1"), 24*time.Hour)
+	env.RegisterDelayedCallback(decide("2"), 24*time.Hour+time.Minute)
+	execute(t, env, middleware.User("go"))
+	_, err := outcome(t, env, nil)
+	require.ErrorIs(t, err, ErrLost)
+	require.Contains(t, told["1"], "the store is down")
+	require.Contains(t, told["2"], "the run has ended")
 }
