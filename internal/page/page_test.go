@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"io"
 	"io/fs"
 	"net/http"
@@ -265,6 +266,23 @@ func TestOutcomes(t *testing.T) {
 	}
 	require.Equal(t, failed, outcomeOf(&report.Step{Code: 400, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
 	require.Equal(t, unchecked, outcomeOf(&report.Step{Status: middleware.Unchecked, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
+}
+
+// A later attempt shows what the model changed after it was asked again.
+func TestAttemptsAreCompared(t *testing.T) {
+	t.Parallel()
+	for after, marked := range map[string]string{`{"a":1,"b":2}`: `"b":2`, `{}`: "", `{"a":1}`: ""} {
+		s := call("m", "t", `{"a":1}`)
+		s.Attempts = append(s.Attempts, call("m", "t", after).Attempts...)
+		s.Final = 1
+		steps := NewSteps(10, 1<<20)
+		steps.Add(s)
+		body := get(newPage(steps), "/x/steps/1").Body.String()
+		require.Equal(t, marked != "", strings.Contains(body, "what differs from attempt 1"), after)
+		if marked != "" {
+			require.Contains(t, body, `<mark class="changed">`+template.HTMLEscapeString(marked)+`</mark>`)
+		}
+	}
 }
 
 // What models wrote is text in the page: no view has it as markup.

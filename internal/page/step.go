@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -109,8 +110,10 @@ func attempts(s *report.Step) []attempt {
 				continue
 			}
 			if before := callTo(&s.Attempts[i-1], c); before != nil && before.Sent.Arguments != c.Sent.Arguments {
-				_, a.Calls[n].Sent = report.Mark(before.Sent.Arguments, c.Sent.Arguments, nil)
-				one.Compared = i
+				_, marked := report.Mark(before.Sent.Arguments, c.Sent.Arguments, nil)
+				if slices.ContainsFunc(marked, func(s report.Segment) bool { return s.Changed }) { // else something was removed
+					a.Calls[n].Sent, one.Compared = marked, i
+				}
 			}
 		}
 		out = append(out, one)
