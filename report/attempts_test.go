@@ -3,6 +3,7 @@ package report_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,6 +139,36 @@ func TestDescribe(t *testing.T) {
 	many := turn(1, "m", check(t, middleware.FinishToolCalls, "plan", `{"steps":[`+manyWrong(500)+`]}`))
 	require.Len(t, many.Describe(&many.Attempts[0].Calls[0]), 20)
 	require.Equal(t, 480, many.View(&many.Attempts[0].Calls[0], false).More)
+}
+
+// Where the type is right, the demand of the keyword is what the schema expects.
+func TestDemands(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ schema, value, want string }{
+		"enum":             {`{"type":"string","enum":["a b","c"]}`, `"x"`, `enum: expected one of "a b", "c", received another string`},
+		"long enum":        {`{"enum":[1,2,3,4,5,6,7,8,9,10]}`, `"x"`, `enum: expected one of 1, 2, 3, 4, 5, 6, 7, 8, 2 more, received another string`},
+		"const":            {`{"const":"a"}`, `"x"`, `const: expected "a", received another string`},
+		"by reference":     {`{"$ref":"#/$defs/e"}`, `"x"`, `enum: expected one of "e", received another string`},
+		"pattern":          {`{"type":"string","pattern":"^a$"}`, `"x"`, `pattern: expected text that matches "^a$", received another string`},
+		"minimum":          {`{"type":"number","minimum":1}`, `0`, `minimum: expected at least 1, received another number`},
+		"minItems":         {`{"type":"array","minItems":1}`, `[]`, `minItems: expected at least 1 elements, received another array`},
+		"uniqueItems":      {`{"type":"array","uniqueItems":true}`, `[1,1]`, `uniqueItems: expected elements that all differ, received another array`},
+		"type":             {`{"type":"integer"}`, `[]`, `type: expected integer, received array`},
+		"null":             {`{"enum":["a"]}`, `null`, `enum: expected one of "a", received null`},
+		"two alternatives": {`{"allOf":[{"type":"string","enum":["a"]},{"type":"string","enum":["b"]}]}`, `"c"`, `enum: received another string`},
+		"not":              {`{"type":"string","not":{"type":"string"}}`, `"x"`, `not: received string`},
+	} {
+		declared := []middleware.Tool{{Name: "t", Parameters: []byte(`{"type":"object","properties":{"v":` + c.schema + `},"$defs":{"e":{"enum":["e"]}}}`)}}
+		calls, err := report.NewChecker(argsvalidate.Options{}).Check(t.Context(), declared, middleware.FinishToolCalls, middleware.ToolCall{Name: "t", Arguments: `{"v":` + c.value + `}`})
+		require.NoError(t, err)
+		step := report.Step{Tools: declared, Attempts: []report.Attempt{{Calls: calls}}}
+		f := report.NewFigures(report.Options{})
+		f.Add(&step)
+		var b strings.Builder
+		require.NoError(t, report.WriteAnnotations(&b, f.Summary(), report.Layout{}))
+		at, want, _ := strings.Cut(c.want, ":")
+		require.Contains(t, b.String(), at+" at /v:"+want, name)
+	}
 }
 
 func manyWrong(n int) string {

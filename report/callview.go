@@ -46,6 +46,7 @@ func viewOf(c *Call, faults []Fault, hide bool) CallView {
 		}
 	}
 	for _, f := range faults {
+		f.value = ""
 		f.Pointer, f.Code = visible(f.Pointer, false), visible(f.Code, false)
 		f.Message, f.Schema = visible(f.Message, true), visible(f.Schema, true)
 		if hide {

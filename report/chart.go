@@ -63,9 +63,23 @@ func (v RowsView) Cells(row Counts) []string {
 
 // PlacesView is what the template "places" shows.
 type PlacesView struct {
-	Caption string
-	Rows    []FaultRow
-	More    int
+	Caption       string
+	Tools, Models bool   // show the tool, the model
+	Values        bool   // show values that were sent
+	Steps         string // the address of a step without its id; "" means that there is none
+	Rows          []FaultRow
+	More          int
+}
+
+// Columns returns how many columns the table has.
+func (v PlacesView) Columns() int {
+	n := 6
+	for _, shown := range []bool{v.Tools, v.Models, v.Values} {
+		if shown {
+			n++
+		}
+	}
+	return n
 }
 
 // SchemasView is what the template "schemas" shows.

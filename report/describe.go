@@ -12,14 +12,16 @@ import (
 )
 
 // Fault is one issue of a call with its place in the schema. Without Message and
-// Schema it holds no value that a model wrote.
+// Schema it shows no value that a model wrote.
 type Fault struct {
 	Code     string `json:"code"`
 	Pointer  string `json:"pointer"`           // into the arguments; "" means all of them
-	Expected string `json:"expected,omitzero"` // the types that the schema accepts there, such as "integer or null", or the tools that there are; "" if it does not say
+	Expected string `json:"expected,omitzero"` // what the schema asks for there: types, such as "integer or null", or the demand of the keyword, such as "at least 1"; the tools that there are; "" if it does not say
 	Received string `json:"received,omitzero"` // the type of the value, or "nothing"; "" if the arguments are not JSON
 	Message  string `json:"message,omitzero"`  // for a person; it may quote a value
 	Schema   string `json:"schema,omitzero"`   // the part of the tool's schema that applies there, cut after maxFragment bytes
+
+	value string // as sent, cut; "" where it tells nothing
 }
 
 // Bounds of what is kept of one call.
@@ -84,14 +86,16 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 // describe describes one issue. A nil View says nothing.
 func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
 	f := Fault{Code: cut(issue.Code, 64), Pointer: cut(issue.Pointer, maxPointer), Message: cut(issue.Message, maxMessage)}
+	var got rawjson.Value
 	if root.Exists() {
 		f.Received = "nothing"
-		if got := root.At(issue.Pointer); got.Exists() {
+		if got = root.At(issue.Pointer); got.Exists() {
 			f.Received = got.Kind().String()
+			f.value = sentValue(issue.Code, got)
 		}
 	}
 	if node := v.At(issue.Pointer); node != nil && root.Exists() {
-		f.Expected = words(node.Wants())
+		f.Expected = expectedAt(node, issue.Code, got)
 		f.Schema = cut(compact(node.Text()), maxFragment)
 	}
 	return f

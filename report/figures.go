@@ -39,7 +39,8 @@ type Options struct {
 	// Content keeps the arguments of findings, at most 2,000 bytes of each, and
 	// the messages of their faults. Examples have them in any case.
 	Content bool
-	// NoExamples keeps no examples.
+	// NoExamples keeps no examples, and without Content it does not count the values
+	// that were sent where a fault is.
 	NoExamples bool
 }
 
@@ -75,6 +76,7 @@ type Figures struct {
 	codes    rows[string, CodeRow]
 	rules    rows[string, int]
 	faults   rows[faultKey, FaultRow]
+	values   int // bytes of the values of faults
 	repairs  rows[repairKey, int]
 	schemas  rows[schemaKey, SchemaRow]
 	notes    []string
@@ -215,6 +217,9 @@ func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
 		seen = append(seen, key)
 		row := f.faults.at(key, faultKey{tool: Others})
 		row.Sent++
+		if f.options.Content || !f.options.NoExamples {
+			f.values += row.addValue(fault.value, maxSentBytes-f.values)
+		}
 		if failed[c.Issues[n].Code+" "+c.Issues[n].Pointer] {
 			row.Final++
 		}

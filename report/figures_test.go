@@ -65,10 +65,54 @@ func TestFaultRows(t *testing.T) {
 	require.Equal(t, report.FaultRow{
 		Tool: "get_weather", Model: "model-a", Pointer: "/days", Code: "type", Expected: "integer", Received: "string",
 		Sent: 1, Final: 0, File: "logs/log.jsonl", Line: 1, ID: "r",
+		Values: []report.ValueRow{{Value: `"3"`, Calls: 1}},
 	}, days)
 	require.Equal(t, 1, got["get_weather/unit enum"].Final)
 	require.Empty(t, got["search unknown_tool"].Expected, "other turns may have had other tools")
 	require.Equal(t, 8, got["plan/steps/*/name required"].Line)
+}
+
+// The values where a fault is are counted, but not without limit.
+func TestValues(t *testing.T) {
+	t.Parallel()
+	figures := func(o report.Options) report.Summary {
+		f := report.NewFigures(o)
+		for i := range 40 {
+			f.Add(turn(i, "model-"+string(rune('a'+i%2)), check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","unit":"kelvin"}`)))
+			f.Add(turn(i, "model-a", check(t, middleware.FinishToolCalls, "get_weather", fmt.Sprintf(`{"city":"Oslo","unit":"%d%s"}`, i%20, strings.Repeat("x", 200)))))
+			f.Add(turn(i, "model-a", check(t, middleware.FinishToolCalls, "get_weather", `{"city":"Oslo","city":"Rome"}`)))
+		}
+		return f.Summary()
+	}
+	s := figures(report.Options{})
+	byCode := map[string]report.FaultRow{}
+	for _, row := range s.Places("get_weather") {
+		byCode[row.Code] = row
+	}
+	unit := byCode["enum"]
+	require.Equal(t, report.ValueRow{Value: `"kelvin"`, Calls: 40}, unit.Values[0], "over both models")
+	require.Len(t, unit.Values, 8)
+	sum := unit.OtherValues
+	for _, v := range unit.Values {
+		require.LessOrEqual(t, len(v.Value), 80+len("…"))
+		sum += v.Calls
+	}
+	require.Equal(t, unit.Sent, sum)
+	require.Len(t, unit.Top().Values, 5)
+	require.Equal(t, 40-4*2, unit.Top().Rest)
+	require.Equal(t, `one of "celsius", "fahrenheit"`, unit.Expected)
+	require.Empty(t, byCode["duplicate_key"].Values)
+	require.Equal(t, "each property once", byCode["duplicate_key"].Expected)
+	for format := range writers {
+		if format == "html" || format == "md" {
+			require.Contains(t, written(t, format, s, report.Layout{Values: true}), "×40", format)
+		}
+		require.NotContains(t, written(t, format, s, report.Layout{}), "kelvin", format)
+	}
+	for _, row := range figures(report.Options{NoExamples: true}).Faults {
+		require.Empty(t, row.Values)
+	}
+	require.NotEmpty(t, figures(report.Options{NoExamples: true, Content: true}).Faults[0].Values)
 }
 
 // TestBounds: whatever names models choose, the number of rows is bounded, and so is the

@@ -28,7 +28,7 @@ func finding(s *Step, i int, tool, model string, c *Call, faults []Fault, conten
 		Codes: head(codes(c.Issues), maxFaults),
 	}
 	for n, fault := range faults {
-		fault.Schema = ""
+		fault.Schema, fault.value = "", ""
 		if !content {
 			fault.Message = ""
 		}

@@ -33,6 +33,7 @@ type htmlData struct {
 	Rules         []RuleRow
 	Models, Tools RowsView
 	Places        PlacesView
+	Values        bool
 	Schemas       SchemasView
 	Sections      []Section
 	Examples      []Example
@@ -50,7 +51,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	style := Style()
 	sum := sha256.Sum256([]byte(style))
 	d := htmlData{
-		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections,
+		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
 		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), //nolint:gosec // our own
 		Examples: s.Examples[:min(len(s.Examples), htmlExamples)],
 	}
@@ -91,7 +92,7 @@ func (d *htmlData) tables(n int) {
 	d.Models = RowsView{Caption: "Calls by model, worst first", Models: true, Rows: head(s.Models, n), Total: s.Total, More: rest(s.Models, n)}
 	d.Tools = RowsView{Caption: "Calls by tool, worst first", Tools: true, Rows: head(s.Tools, n), Total: s.Total, More: rest(s.Tools, n)}
 	places := s.Places("")
-	d.Places = PlacesView{Caption: "Places with the most faults; * stands for the index of an array", Rows: head(places, n), More: rest(places, n)}
+	d.Places = PlacesView{Caption: "Places with the most faults; * stands for the index of an array", Tools: true, Values: d.Values, Rows: head(places, n), More: rest(places, n)}
 	d.Schemas = SchemasView{Caption: "Calls to these tools were not validated", Rows: head(s.Schemas, n), More: rest(s.Schemas, n)}
 	d.Codes, d.Rules = head(s.Codes, n), head(s.Rules, n)
 }

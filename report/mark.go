@@ -166,7 +166,11 @@ func faultSpans(text string, issues []middleware.Issue) []span {
 		for end < len(text) && !utf8.RuneStart(text[end]) {
 			end++
 		}
-		return []span{{start: min(at, max(len(text)-1, 0)), end: end, fault: 1}}
+		start := min(at, max(len(text)-1, 0))
+		for start > 0 && !utf8.RuneStart(text[start]) { // the last character has several bytes
+			start--
+		}
+		return []span{{start: start, end: end, fault: 1}}
 	}
 	if err != nil {
 		return nil

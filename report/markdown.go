@@ -33,7 +33,7 @@ func WriteMarkdown(w io.Writer, s Summary, l Layout, maxBytes int) error {
 	}
 	m.rows("Model", s.Models, s.Total)
 	m.rows("Tool", s.Tools, s.Total)
-	m.places(s.Places(""))
+	m.places(s.Places(""), l.Values)
 	for _, sec := range l.Sections {
 		m.section(sec)
 	}
@@ -111,15 +111,23 @@ func (m *markdown) rows(what string, rows []Row, total Counts) {
 	m.table([]string{what, "Calls", "Not valid as sent", "Share", "Repaired", "Not valid in the end", "Not validated"}, func(i int) bool { return i > 0 }, out, 0)
 }
 
-func (m *markdown) places(rows []FaultRow) {
+func (m *markdown) places(rows []FaultRow, values bool) {
 	if len(rows) == 0 {
 		return
 	}
+	columns := []string{"Tool", "Place", "Fault", "Expected", "Received", "As sent", "In the end"}
+	if values {
+		columns = append(columns, "Values sent")
+	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
-		out = append(out, []string{code(r.Tool), code(at(r.Code, r.Pointer)), md(name(r.Code)), md(brief(r.Expected)), md(brief(r.Received)), number(r.Sent), dot(r.Final)})
+		row := []string{code(r.Tool), code(at(r.Code, r.Pointer)), md(name(r.Code)), md(brief(r.Expected)), md(received(r.Code, r.Received)), number(r.Sent), dot(r.Final)}
+		if values {
+			row = append(row, md(r.Top().String()))
+		}
+		out = append(out, row)
 	}
-	m.table([]string{"Tool", "Place", "Fault", "Expected", "Received", "As sent", "In the end"}, func(i int) bool { return i > 4 }, out, rest(rows, markdownRows))
+	m.table(columns, func(i int) bool { return i == 5 || i == 6 }, out, rest(rows, markdownRows))
 }
 
 func (m *markdown) schemas(rows []SchemaRow) {

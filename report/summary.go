@@ -82,6 +82,9 @@ type FaultRow struct {
 	Sent     int    `json:"sent"`  // as sent
 	Final    int    `json:"final"` // the part of Sent that is still there in the end
 
+	Values      []ValueRow `json:"values,omitzero"`       // the first 8 different ones that were sent, the most frequent first
+	OtherValues int        `json:"other_values,omitzero"` // calls that sent another one
+
 	File string `json:"file,omitzero"` // the place of the first one
 	Line int    `json:"line,omitzero"`
 	ID   string `json:"id,omitzero"`
@@ -158,6 +161,7 @@ func (f *Figures) Summary() Summary {
 	}
 	for k, v := range f.faults.m {
 		row := *v
+		row.Values = sortedValues(row.Values)
 		row.Tool, row.Model, row.Pointer, row.Code, row.Received = k.tool, k.model, k.pointer, k.code, k.received
 		s.Faults = append(s.Faults, row)
 	}
@@ -214,6 +218,7 @@ func (s *Summary) Places(tool string) []FaultRow {
 		if sum := sums[k]; sum != nil {
 			sum.Sent += row.Sent
 			sum.Final += row.Final
+			sum.addValues(&row)
 			continue
 		}
 		first := row
@@ -225,6 +230,7 @@ func (s *Summary) Places(tool string) []FaultRow {
 	rows := make([]FaultRow, len(out))
 	for i, row := range out {
 		rows[i] = *row
+		rows[i].Values = sortedValues(row.Values)
 	}
 	return rows
 }

@@ -38,7 +38,7 @@ var own = sync.OnceValue(Templates)
 //
 // Their functions: num (12,345), dot (num, or "." for 0), share (part, whole),
 // plural (number, noun), name and shown (text on one line, or on several; both
-// replace characters that cannot be seen), pointer, types (of a Fault), place (file,
+// replace characters that cannot be seen), pointer, types (of a Fault), got (code, type), place (file,
 // line, id), seconds, tone.
 func Templates() *template.Template { return template.Must(parsed.Clone()) }
 
@@ -61,6 +61,7 @@ var funcs = template.FuncMap{
 	"pointer": shownPointer,
 	"at":      at,
 	"types":   types,
+	"got":     received,
 	"place":   where,
 	"seconds": seconds,
 	"tone":    tone,
@@ -137,16 +138,16 @@ func at(code, pointer string) string {
 
 // types says what was expected and received at a fault.
 func types(f Fault) string {
-	expected := visible(f.Expected, false)
+	expected, got := visible(f.Expected, false), received(f.Code, f.Received)
 	switch {
 	case f.Code == string(UnknownTool) && expected != "":
 		return "the tools are " + expected
-	case f.Expected != "" && f.Received != "":
-		return "expected " + expected + ", received " + f.Received
+	case f.Expected != "" && got != "":
+		return "expected " + expected + ", received " + got
 	case f.Expected != "":
 		return "expected " + expected
-	case f.Received != "" && f.Received != "nothing":
-		return "received " + f.Received
+	case got != "" && got != "nothing":
+		return "received " + got
 	}
 	return ""
 }

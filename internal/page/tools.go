@@ -70,7 +70,7 @@ func (h *handler) tools(w http.ResponseWriter, r *http.Request) {
 	}
 	places := s.Places("")
 	more := max(len(places)-maxFigures, 0)
-	v.Places = report.PlacesView{Caption: "The most frequent first; * stands for the index of an array", Rows: places[:len(places)-more], More: more}
+	v.Places = report.PlacesView{Caption: "The most frequent first; * stands for the index of an array", Tools: true, Values: true, Rows: places[:len(places)-more], More: more}
 	h.write(w, r, http.StatusOK, "page-tools", v, s)
 }
 
