@@ -28,10 +28,10 @@
 // # Sizes
 //
 // Contents over 32 kB are kept in a [BlobStore], and the history refers to them.
-// So are the older parts of a long conversation, so that a model step adds no more
-// than a few kilobytes, and the history grows linearly. Without a BlobStore
-// everything is in the history, a model step adds the whole conversation, and a
-// value over 1 MB ends the run with ErrTooLarge.
+// So are the older parts of a long conversation: a model step adds at most its last
+// 32 kB, and the history grows linearly. Without a BlobStore everything is in the
+// history, a model step adds the whole conversation, and a value over 1 MB ends the
+// run with ErrTooLarge.
 package temporalagent
 
 import (

@@ -73,10 +73,11 @@ func TestCost(t *testing.T) {
 				bare := timePerStep(t, steps, func() { runBare(ctx, t, c, int(steps)) })
 				t.Logf("%s: %.1f ms for an activity without an agent", test.name, ms(bare))
 			}
-			before := [...]time.Duration{s.cpu(), w.cpu()}
-			perSecond := atOnce(ctx, t, c)
-			t.Logf("%s: %d agents of five turns at once: %.1f agents/s; %.0f ms of processor time each, %.0f of them in the worker", test.name, manyAgents, perSecond,
-				ms(s.cpu()-before[0]+w.cpu()-before[1])/manyAgents, ms(w.cpu()-before[1])/manyAgents)
+			processes := []*process{s.process, w}
+			all, took := cpuOf(processes, func() { atOnce(ctx, t, c) })
+			t.Logf("%s: %d agents of ten steps at once: %.1f agents/s, %.0f ms of processor time each", test.name, manyAgents, manyAgents/took.Seconds(), ms(all)/manyAgents)
+			all, took = cpuOf(processes, func() { bareAtOnce(ctx, t, c) })
+			t.Logf("%s: as many activities without agents: %.1f workflows/s, %.0f ms of processor time each", test.name, manyAgents/took.Seconds(), ms(all)/manyAgents)
 		})
 	}
 }
@@ -107,17 +108,44 @@ func runBare(ctx context.Context, t *testing.T, c client.Client, steps int) {
 
 const manyAgents = 200
 
-// atOnce runs many agents of five turns at the same time.
-func atOnce(ctx context.Context, t *testing.T, c client.Client) (perSecond float64) {
+// atOnce runs many agents of five turns, which are ten steps, at the same time.
+func atOnce(ctx context.Context, t *testing.T, c client.Client) {
 	t.Helper()
 	all := plans(manyAgents)
 	for i := range all {
 		all[i].Model, all[i].Tool = 0, 0
 	}
-	began := time.Now()
 	_, done := ended(ctx, t, beginAll(ctx, t, c, all))
 	<-done
-	return manyAgents / time.Since(began).Seconds()
+}
+
+// bareAtOnce does the same without agents.
+func bareAtOnce(ctx context.Context, t *testing.T, c client.Client) {
+	t.Helper()
+	runs := make([]client.WorkflowRun, manyAgents)
+	for i := range runs {
+		var err error
+		runs[i], err = c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: taskQueue}, "bare", 10)
+		require.NoError(t, err)
+	}
+	for _, run := range runs {
+		require.NoError(t, run.Get(ctx, nil))
+	}
+}
+
+// cpuOf returns the processor time that the processes take for run, and how long
+// it lasts.
+func cpuOf(processes []*process, run func()) (cpu, took time.Duration) {
+	for _, p := range processes {
+		cpu -= p.cpu()
+	}
+	began := time.Now()
+	run()
+	took = time.Since(began)
+	for _, p := range processes {
+		cpu += p.cpu()
+	}
+	return cpu, took
 }
 
 // cpu is the processor time that the process has taken; 0 if it is not known. It

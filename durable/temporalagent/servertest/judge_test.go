@@ -96,13 +96,19 @@ func (v verdict) String() string {
 // histories, which say when a step was recorded.
 func judge(ctx context.Context, t *testing.T, c client.Client, w *world, plans []plan) verdict {
 	t.Helper()
-	recorded := map[string]time.Time{} // by activity
+	recorded := map[string]time.Time{}
 	for _, p := range plans {
 		completions(ctx, t, c, p.Name, recorded)
 	}
+	return verdictOf(w.entries(), recorded, plans)
+}
+
+// verdictOf judges a ledger. recorded has the times at which activities were
+// recorded as completed.
+func verdictOf(ledger []entry, recorded map[string]time.Time, plans []plan) verdict {
 	var v verdict
 	ends, done := map[string]int{}, map[string]time.Time{} // by effect
-	for _, e := range w.entries() {
+	for _, e := range ledger {
 		switch e.What {
 		case began:
 			at, over := done[e.Key]
@@ -132,6 +138,31 @@ func judge(ctx context.Context, t *testing.T, c client.Client, w *world, plans [
 		}
 	}
 	return v
+}
+
+// TestVerdict judges ledgers with one fault each.
+func TestVerdict(t *testing.T) {
+	p := plan{Name: "p", Turns: 1}
+	key := p.modelKey(1, "valid")
+	at := func(second int, what, activity string) entry {
+		return entry{At: time.Unix(int64(second), 0), What: what, Key: key, Agent: p.Name, Activity: activity}
+	}
+	recorded := map[string]time.Time{"a": time.Unix(2, 0)}
+	for name, test := range map[string]struct {
+		ledger []entry
+		want   verdict
+	}{
+		"undisturbed":             {[]entry{at(0, began, "a"), at(1, finished, "a")}, verdict{}},
+		"lost":                    {[]entry{at(0, began, "a"), at(1, cut, "a")}, verdict{lost: []string{key}, cut: 1}},
+		"in flight, made again":   {[]entry{at(0, began, "a"), at(0, cut, "a"), at(1, began, "a"), at(1, finished, "a")}, verdict{cut: 1}},
+		"not recorded":            {[]entry{at(0, began, "a"), at(0, finished, "a"), at(1, began, "a"), at(1, finished, "a")}, verdict{unrecorded: 1}},
+		"repeated":                {[]entry{at(0, began, "a"), at(1, finished, "a"), at(3, began, "a")}, verdict{repeated: []string{key}}},
+		"repeated by another one": {[]entry{at(0, began, "a"), at(1, finished, "a"), at(3, began, "b")}, verdict{repeated: []string{key}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			require.Equal(t, test.want, verdictOf(test.ledger, recorded, []plan{p}))
+		})
+	}
 }
 
 // completions adds when each activity of a workflow was recorded as completed.
