@@ -30,7 +30,7 @@ type held struct {
 	think strings.Builder // all reasoning of the attempt
 	scan  *scanner
 	since time.Time // when the place was reached at which the text is held
-	flows bool      // what follows a call that cannot be made is not held
+	flows bool      // the place has reached a bound: its text is not held until an offered tool is named
 }
 
 // newHeld returns a held for one attempt. A reset begins the next one.
@@ -68,21 +68,18 @@ func (h *held) advance() error {
 	h.scan.text = h.text.String()
 	at, fault := h.scan.pos, h.scan.fault
 	h.scan.run()
-	if h.since.IsZero() || h.scan.pos != at && (h.scan.fault == nil || fault == nil) {
-		h.since = time.Now()
+	if h.since.IsZero() || h.scan.pos != at && (h.scan.fault == nil || fault == nil && h.scan.fault.start != at) {
+		h.since, h.flows = time.Now(), false
 	}
-	for h.waits() && h.late() {
-		h.scan.pos++ // it is read as text, here
-		h.scan.waits, h.scan.again, h.scan.blank, h.since = false, 0, false, time.Now()
-		h.scan.run()
-	}
-	h.flows = h.scan.fault != nil && (h.flows || h.late())
+	h.flows = h.flows || (h.waits() || h.scan.fault != nil) && h.late()
 	safe := max(h.scan.pos, h.scan.flows)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
 	case h.scan.fault != nil && !h.flows:
 		safe = h.scan.fault.start
+	case h.waits() && h.flows:
+		safe = h.text.Len()
 	}
 	if h.lead = max(h.lead, h.scan.space(h.lead)); h.lead >= safe {
 		safe = 0 // a text of white space is not an answer beside a call
@@ -104,8 +101,8 @@ func (h *held) late() bool {
 // due returns how long the text may still be held. 0 means that its time is over,
 // or that it has no bound.
 func (h *held) due() time.Duration {
-	broken := h.scan.fault != nil && !h.flows && len(h.scan.pieces) == 0
-	if h.open || len(h.queue) == 0 || !h.waits() && !broken {
+	broken := h.scan.fault != nil && len(h.scan.pieces) == 0
+	if h.open || h.flows || len(h.queue) == 0 || !h.waits() && !broken {
 		return 0
 	}
 	return max(0, maxHeldTime-time.Since(h.since))

@@ -18,6 +18,24 @@ import (
 // broken is markup whose call cannot be made.
 const broken = "<tool_call>{\"name\": \"get_weather\"} oops </tool_call>"
 
+// locked is a screen for a sink that the timer calls too.
+type locked struct {
+	mu sync.Mutex
+	screen
+}
+
+func (l *locked) event(e middleware.Event) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.screen.event(e)
+}
+
+func (l *locked) seen() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(l.text)
+}
+
 // TestStreamFlows: text that cannot begin a call is passed on at once, and what may
 // begin one not longer than 4 KiB or two seconds.
 func TestStreamFlows(t *testing.T) {
@@ -34,12 +52,15 @@ func TestStreamFlows(t *testing.T) {
 		"4 KiB":                {[]string{"<tool_call>{\"name\": \"", strings.Repeat("x", 4<<10), "y"}, 0, []string{"", "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10), "<tool_call>{\"name\": \"" + strings.Repeat("x", 4<<10) + "y"}},
 		"behind a broken call": {[]string{broken, strings.Repeat("x", 4<<10), "y"}, 0, []string{"", broken + strings.Repeat("x", 4<<10), broken + strings.Repeat("x", 4<<10) + "y"}},
 		"two seconds":          {[]string{"<tool_call>{\"na", "me\": \""}, 2 * time.Second, []string{"", "<tool_call>{\"name\": \""}},
+		"a bare call":          {[]string{"{\"na", "me\":", " \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 0, []string{"", "", "", ""}},
+		"a slow bare call":     {[]string{"{\"na", "me\":", " \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 1500 * time.Millisecond, []string{"", "", "{\"name\":", "{\"name\":"}},
+		"a call in a block":    {[]string{"```js", "on\n{", "\"name\": \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 0, []string{"", "", "", ""}},
 		"a call is held":       {[]string{"A", "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"", strings.Repeat("x", 9<<10)}, 2 * time.Second, []string{"A", "A", "A"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var shown screen
+				var shown locked
 				req := request()
 				req.Sink = shown.event
 				_, err := rescue.New(rescue.Options{MaxAttempts: 1})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
@@ -48,12 +69,12 @@ func TestStreamFlows(t *testing.T) {
 							time.Sleep(c.wait) // of the test's own clock
 						}
 						require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: p}))
-						require.Equal(t, c.shown[i], string(shown.text), i)
+						require.Equal(t, c.shown[i], shown.seen(), i)
 					}
 					return &middleware.Response{Message: middleware.Assistant(strings.Join(c.pieces, ""))}, nil
 				})(context.Background(), req)
 				require.NoError(t, err)
-				require.Equal(t, strings.Join(c.pieces, ""), string(shown.text))
+				require.Equal(t, strings.Join(c.pieces, ""), shown.seen())
 			})
 		})
 	}
@@ -81,17 +102,9 @@ func TestHeldTime(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex // the sink is called by the timer too
-				var shown screen
-				seen := func() string {
-					mu.Lock()
-					defer mu.Unlock()
-					return string(shown.text)
-				}
+				var shown locked
 				req := request()
 				req.Sink = func(e middleware.Event) error {
-					mu.Lock()
-					defer mu.Unlock()
 					if c.sink != nil {
 						return c.sink
 					}
@@ -101,26 +114,26 @@ func TestHeldTime(t *testing.T) {
 					require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: c.first}))
 					time.Sleep(2*time.Second - time.Nanosecond) // of the test's own clock
 					synctest.Wait()
-					require.Equal(t, c.shown, seen())
+					require.Equal(t, c.shown, shown.seen())
 					time.Sleep(time.Nanosecond)
 					synctest.Wait()
 					switch {
 					case c.sink != nil:
 						return &middleware.Response{Message: middleware.Assistant(c.first)}, nil
 					case c.held:
-						require.Equal(t, c.shown, seen())
+						require.Equal(t, c.shown, shown.seen())
 					default:
-						require.Equal(t, c.first, seen())
+						require.Equal(t, c.first, shown.seen())
 					}
 					require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: c.more}))
 					if !c.held {
-						require.Equal(t, c.first+c.more, seen())
+						require.Equal(t, c.first+c.more, shown.seen())
 					}
 					return &middleware.Response{Message: middleware.Assistant(c.first + c.more)}, nil
 				})(context.Background(), req)
 				require.ErrorIs(t, err, c.sink)
 				if c.held {
-					require.Equal(t, "A", strings.TrimSpace(seen()))
+					require.Equal(t, "A", strings.TrimSpace(shown.seen()))
 				}
 			})
 		})

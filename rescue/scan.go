@@ -145,6 +145,7 @@ func (s *scanner) call() bool {
 	case best.verdict == more && !s.final:
 		s.waits, s.named = true, best.named
 		s.later(len(s.text))
+		return true // still at the beginning of the answer, if it was
 	case best.verdict == more && s.cut && len(s.pieces) > 0:
 		s.pieces[len(s.pieces)-1].half = true
 		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})

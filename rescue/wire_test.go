@@ -144,6 +144,66 @@ func TestLiveStreamInTime(t *testing.T) {
 	})
 }
 
+// TestLiveStreamTooSlow: if the beginning of a call was shown because the model was
+// slow, it stays in the client's text, and the call follows all the same.
+func TestLiveStreamTooSlow(t *testing.T) {
+	t.Parallel()
+	const begin, rest = "A <tool_call>{\"na", "me\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}</tool_call> So."
+	for _, codec := range wire.Codecs() {
+		t.Run(codec.Dialect(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				asked, path, body := ask(t, codec, true)
+				head, tail, kind := divided(t, codec, path, body, begin, rest)
+				r, w := io.Pipe()
+				upstream := roundTripper(func(*http.Request) (*http.Response, error) {
+					return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, ContentLength: -1, Body: r}, nil
+				})
+				go func() {
+					_, _ = io.WriteString(w, head)
+					time.Sleep(5 * time.Second) // of the test's own clock
+					_, _ = io.WriteString(w, tail)
+					_ = w.Close()
+				}()
+				got := post(t, upstream, path, body)
+				read, err := codec.DecodeResponse(asked, []byte(got))
+				require.NoError(t, err, got)
+				require.Equal(t, []string{`get_weather{"city": "Oslo"}`}, spaced(calls(read.Message)), got)
+				if codec.Dialect() == "gemini-generate" { // whose events here all have a finish reason, so that none is shown early
+					require.Equal(t, "A  So.", read.Message.Text())
+				} else {
+					require.Equal(t, begin+" So.", read.Message.Text(), got)
+				}
+			})
+		})
+	}
+}
+
+// divided writes a streamed answer of two texts in a format, up to the first one and
+// from the second one on.
+func divided(t *testing.T, codec wire.Codec, path string, body []byte, first, second string) (head, tail, kind string) {
+	whole, kind, err := codec.EncodeAnswer(path, body, &middleware.Response{Message: middleware.Assistant("PIECE"), FinishReason: middleware.FinishStop})
+	require.NoError(t, err)
+	end := "\n\n"
+	if codec.Dialect() == "ollama-chat" {
+		end = "\n"
+	}
+	events := &head
+	for _, e := range strings.SplitAfter(string(whole), end) {
+		switch {
+		case events == &tail:
+			*events += strings.ReplaceAll(e, `"PIECE"`, string(quoted(t, first+second)))
+		case strings.Contains(e, "PIECE"):
+			*events += strings.ReplaceAll(e, `"PIECE"`, string(quoted(t, first)))
+			events = &tail
+			*events += strings.ReplaceAll(e, `"PIECE"`, string(quoted(t, second)))
+		default:
+			*events += e
+		}
+	}
+	return head, tail, kind
+}
+
 // roundTripper is a function as an http.RoundTripper.
 type roundTripper func(*http.Request) (*http.Response, error)
 
@@ -178,7 +238,7 @@ func ask(t *testing.T, codec wire.Codec, streams bool) (asked *middleware.Reques
 }
 
 // post sends a request through the stack, and returns the body of the answer.
-func post(t *testing.T, s server, path string, body []byte) string {
+func post(t *testing.T, s http.RoundTripper, path string, body []byte) string {
 	client := http.Client{Transport: transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{}), rescue.New(rescue.Options{})).RoundTripper(s)}
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://server.invalid"+path, bytes.NewReader(body))
 	require.NoError(t, err)

@@ -5,8 +5,10 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -131,6 +133,58 @@ func (s *step) finish(resp *middleware.Response, err error) {
 // client got only a keep-alive, the whole response follows, framed as a
 // stream, because the headers have announced a stream.
 func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
+	rest, err := s.following(a, resp)
+	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
+		if kept := s.keeping(a, resp); kept != nil {
+			return s.following(a, kept)
+		}
+	}
+	return rest, err
+}
+
+// keeping returns resp with the text that the client has got of a, before what
+// resp has behind it. A slow model can have shown the beginning of a call before
+// it was known as one, and no format can take text back. It returns nil if that
+// is not the reason why resp cannot follow.
+func (s *step) keeping(a *attempt, resp *middleware.Response) *middleware.Response {
+	shown := s.received(a)
+	if shown == nil || reasoning(resp.Message) != shown[middleware.EventReasoning] {
+		return nil
+	}
+	text, has := resp.Message.Text(), shown[middleware.EventText]
+	common := 0
+	for common < len(text) && common < len(has) && text[common] == has[common] {
+		common++
+	}
+	for common < len(text) && !utf8.RuneStart(text[common]) {
+		common--
+	}
+	kept := *resp
+	kept.Message.Parts = slices.DeleteFunc(slices.Clone(resp.Message.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText })
+	kept.Message.Parts = append(kept.Message.Parts, middleware.Part{Kind: middleware.PartText, Text: has + text[common:]})
+	return &kept
+}
+
+// received returns the texts that the client has got of a, by the kind of their
+// events; nil if they cannot be read.
+func (s *step) received(a *attempt) map[middleware.EventKind]string {
+	taken := a.stream.Taken()
+	if taken > len(a.stream.Text()) {
+		return nil
+	}
+	shown := map[middleware.EventKind]string{}
+	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
+		shown[e.Kind] += e.Text
+		return nil
+	})
+	if _, err := again.Write([]byte(a.stream.Text()[:taken])); err != nil {
+		return nil
+	}
+	return shown
+}
+
+// following is rest for a response that keeps what the client got.
+func (s *step) following(a *attempt, resp *middleware.Response) ([]byte, error) {
 	resp, err := s.inFormat(resp)
 	if err != nil {
 		return nil, err
@@ -167,19 +221,11 @@ func (a *attempt) cutShort() error {
 // where the change has no place in the events that follow. It returns nil if the
 // client would read another message than that of resp.
 func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
-	taken := a.stream.Taken()
-	if s.origin(resp) != a || taken > len(a.stream.Text()) {
+	shown := s.received(a)
+	if s.origin(resp) != a || shown == nil {
 		return nil
 	}
-	given := []byte(a.stream.Text()[:taken])
-	shown := map[middleware.EventKind]string{}
-	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
-		shown[e.Kind] += e.Text
-		return nil
-	})
-	if _, err := again.Write(given); err != nil {
-		return nil
-	}
+	given := []byte(a.stream.Text()[:a.stream.Taken()])
 	text, ok := strings.CutPrefix(resp.Message.Text(), shown[middleware.EventText])
 	if !ok || reasoning(resp.Message) != shown[middleware.EventReasoning] {
 		return nil
