@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -122,5 +123,25 @@ func TestMarkKeepsText(t *testing.T) {
 		require.Equal(t, a, gotA)
 		require.Equal(t, b, gotB)
 		require.Equal(t, a != b, changedA || changedB)
+	})
+}
+
+// Whatever texts are compared: what is shown of them is bounded, can be seen, and has a
+// change exactly if they differ.
+func FuzzMark(f *testing.F) {
+	f.Add(`{"a":[1,{"b":"é"}]}`, `{"a":[1,{"b":"e"}]}`, "/a/1/b")
+	f.Add(`{'a'`, "{\"a\xff\"}", "")
+	f.Add(`{"a":1,"a":2}`, `{"a":2}`, "/a/b/c")
+	f.Fuzz(func(t *testing.T, a, b, pointer string) {
+		before, after := report.Mark(a, b, append(at("syntax", ""), at("type", pointer)...))
+		changed, shown := false, 0
+		for _, s := range append(before, after...) {
+			changed = changed || s.Changed
+			shown += len(s.Text)
+			require.True(t, utf8.ValidString(s.Text))
+			require.NotContains(t, s.Text, "\x00")
+		}
+		require.Equal(t, a != b, changed)
+		require.LessOrEqual(t, shown, 6*(len(a)+len(b))+200)
 	})
 }
