@@ -18,6 +18,7 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/toolmend/toolmend/agentloop"
@@ -122,6 +123,8 @@ func newEnvironment() *testsuite.TestWorkflowEnvironment {
 	suite.SetLogger(slog.New(slog.DiscardHandler))
 	env := suite.NewTestWorkflowEnvironment()
 	env.SetTestTimeout(time.Minute) // of the wall clock
+	// A second is too short on a machine that runs all tests at once.
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
 	return env
 }
 
