@@ -11,4 +11,7 @@
 // A client runs in an empty home directory, with no environment but what its
 // entry sets, with a proxy that leads nowhere for all but loopback, and with a
 // time limit. At the end its process group is killed. That takes Unix.
+//
+// Package e2e/page is something else: it opens the page of the gateway and the
+// HTML report in a real browser. `make page` runs it.
 package e2e

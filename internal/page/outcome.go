@@ -10,14 +10,14 @@ import (
 // outcome is the result of a step for the client, as one word.
 type outcome string
 
-// The outcomes.
+// The outcomes; Says tells what they mean.
 const (
-	valid     outcome = "valid"     // every call was valid as the model first sent it
-	repaired  outcome = "repaired"  // a call was repaired on the spot
-	reasked   outcome = "re-asked"  // the model was asked again, and its last answer is valid
-	invalid   outcome = "invalid"   // the client got an invalid call
-	unchecked outcome = "unchecked" // a call could not be validated, and none is invalid
-	failed    outcome = "failed"    // the client got an error
+	valid     outcome = "valid"
+	repaired  outcome = "repaired"
+	reasked   outcome = "re-asked"
+	invalid   outcome = "invalid"
+	unchecked outcome = "unchecked"
+	failed    outcome = "failed"
 	none      outcome = "no calls"
 )
 
@@ -41,6 +41,19 @@ func (o outcome) Sign() string {
 		return "!"
 	}
 	return "–"
+}
+
+// Says returns what o means, as a sentence without its end.
+func (o outcome) Says() string {
+	return map[outcome]string{
+		valid:     "every call was valid as the model first sent it",
+		repaired:  "a call was repaired",
+		reasked:   "the model was asked again, and its last answer is valid",
+		invalid:   "the client got an invalid call",
+		unchecked: "a call could not be validated, and none is invalid",
+		failed:    "the client got an error",
+		none:      "the answer has no call",
+	}[o]
 }
 
 // Class returns the class of o in the style sheet.

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path"
 	"regexp"
 	"strings"
@@ -252,6 +253,9 @@ func TestOutcomes(t *testing.T) {
 		}
 		return report.Attempt{Calls: []report.Call{c}}
 	}
+	text, err := os.ReadFile("../../docs/serve.md")
+	require.NoError(t, err)
+	guide := string(text)
 	for want, s := range map[outcome]report.Step{
 		valid:     {Attempts: []report.Attempt{attempt(report.OK, report.OK)}},
 		repaired:  {Attempts: []report.Attempt{attempt(report.Invalid, report.OK)}},
@@ -263,6 +267,7 @@ func TestOutcomes(t *testing.T) {
 	} {
 		require.Equal(t, want, outcomeOf(&s))
 		require.NotEmpty(t, want.Sign())
+		require.Contains(t, guide, "| "+want.Sign()+" "+string(want)+" | "+want.Says()+" |")
 	}
 	require.Equal(t, failed, outcomeOf(&report.Step{Code: 400, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
 	require.Equal(t, unchecked, outcomeOf(&report.Step{Status: middleware.Unchecked, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
