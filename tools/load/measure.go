@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"runtime/debug"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,10 @@ import (
 func measure(ctx context.Context, s settings) (r *report, err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(lazyGC))
 	b := &bench{settings: s}
+	if b.copies, err = os.MkdirTemp("", "load-"); err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(b.copies)
 	defer func() {
 		for _, t := range b.targets {
 			if t.process == nil {
