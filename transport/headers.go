@@ -46,7 +46,7 @@ func statusOf(resp *middleware.Response) string {
 // withoutOurs removes the headers of this package from h, and returns h.
 func withoutOurs(h http.Header) http.Header {
 	for k := range h {
-		if strings.HasPrefix(http.CanonicalHeaderKey(k), headerPrefix) {
+		if len(k) >= len(headerPrefix) && strings.EqualFold(k[:len(headerPrefix)], headerPrefix) {
 			delete(h, k)
 		}
 	}

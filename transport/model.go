@@ -157,6 +157,10 @@ func (s *step) encode(req *middleware.Request) ([]byte, error) {
 
 // outgoing returns a clone of the client's request with another body.
 func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byte) *http.Request {
+	changed := !bytes.Equal(body, s.body)
+	if !changed {
+		body = s.body // an open stream keeps one of them
+	}
 	out := s.req.Clone(ctx)
 	for k, values := range req.Header {
 		out.Header[http.CanonicalHeaderKey(k)] = slices.Clone(values)
@@ -175,7 +179,7 @@ func (s *step) outgoing(ctx context.Context, req *middleware.Request, body []byt
 	} else {
 		out.Header.Set("Accept-Encoding", accept)
 	}
-	if !bytes.Equal(body, s.body) {
+	if changed {
 		for _, k := range digests { // they belong to the client's body
 			out.Header.Del(k)
 		}

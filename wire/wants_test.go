@@ -26,6 +26,7 @@ func TestWantsStream(t *testing.T) {
 		{"chat, options of a stream only", wire.OpenAIChat(), "/v1/chat/completions", `{"stream_options":{}}`, false},
 		{"chat, the key escaped", wire.OpenAIChat(), "/v1/chat/completions", `{"\u0073tream":true}`, true},
 		{"chat, the key in capitals", wire.OpenAIChat(), "/v1/chat/completions", `{"STREAM":true}`, true},
+		{"chat, with a long s", wire.OpenAIChat(), "/v1/chat/completions", `{"ſtream":true}`, true},
 		{"chat, in mixed case", wire.OpenAIChat(), "/v1/chat/completions", `{"Stream":true}`, true},
 		{"chat, the last one counts", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":true,"Stream":false}`, false},
 		{"chat, taken back", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":true,"stream":null}`, false},

@@ -41,41 +41,39 @@ func unquote(quoted string, escaped bool) string {
 	if !escaped {
 		return s
 	}
-	b := make([]byte, 0, len(s))
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' {
-			b = append(b, s[i])
-			continue
+	var b strings.Builder
+	b.Grow(len(s))
+	for {
+		plain, rest, found := strings.Cut(s, `\`)
+		b.WriteString(plain)
+		if !found {
+			return b.String()
 		}
-		i++
-		switch s[i] {
+		c := rest[0]
+		switch s = rest[1:]; c {
 		case 'b':
-			b = append(b, '\b')
+			c = '\b'
 		case 'f':
-			b = append(b, '\f')
+			c = '\f'
 		case 'n':
-			b = append(b, '\n')
+			c = '\n'
 		case 'r':
-			b = append(b, '\r')
+			c = '\r'
 		case 't':
-			b = append(b, '\t')
+			c = '\t'
 		case 'u':
-			r := hex4(s[i+1:])
-			i += 4
-			if utf16.IsSurrogate(r) {
-				if strings.HasPrefix(s[i+1:], `\u`) {
-					if pair := utf16.DecodeRune(r, hex4(s[i+3:])); pair != utf8.RuneError {
-						i += 6
-						r = pair
-					}
+			r := hex4(s)
+			s = s[4:]
+			if utf16.IsSurrogate(r) && strings.HasPrefix(s, `\u`) {
+				if pair := utf16.DecodeRune(r, hex4(s[2:])); pair != utf8.RuneError {
+					r, s = pair, s[6:]
 				}
 			}
-			b = utf8.AppendRune(b, r) // a surrogate left over becomes U+FFFD
-		default:
-			b = append(b, s[i])
+			b.WriteRune(r) // a surrogate left over becomes U+FFFD
+			continue
 		}
+		b.WriteByte(c)
 	}
-	return string(b)
 }
 
 // hex4 returns the number that four hexadecimal digits are; s was scanned.

@@ -11,19 +11,19 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as read, which no caller can reach. Of a stream it has no
-// chunks: an edit, which is rare, reads them again. An answer that is not a stream is
+// answer is an answer as read, which no caller can reach. It holds no parsed text:
+// an edit, which is rare, reads it again. An answer that is not a stream is
 //
 //	{"id": …, "object": "chat.completion", "created": …, "model": …,
 //	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
 //	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
-	text string
-	doc  *rawjson.Doc // of one that is not a stream
-	is   *middleware.Response
-	word string // finish_reason of the message
-	safe int    // of a stream: where what comes can be put in
-	late bool   // of a stream: its first choice is not number 0
+	text     string
+	streamed bool
+	is       *middleware.Response
+	word     string // finish_reason of the message
+	safe     int    // of a stream: where what comes can be put in
+	late     bool   // of a stream: its first choice is not number 0
 }
 
 // bom, a byte order mark, may stand before an answer.
@@ -32,19 +32,28 @@ const bom = "\ufeff"
 // whole reads an answer that is one JSON object. One with an error in it, at its
 // root or in a choice, is the error; with a call beside the error it is unreadable,
 // because some clients look at the one and some at the other.
-func (s *stream) whole(text string) (*answer, error) {
-	plain := text
-	if rest, ok := strings.CutPrefix(text, bom); ok {
-		plain = "   " + rest // so that places stay what they are
-	}
-	doc, err := parseAnswer(plain)
-	if codec.CutShort(err) {
+func (s *stream) whole(text string) (a *answer, _ error) {
+	cut, err := borrowAnswer(withoutMark(text), func(v rawjson.Value) (err error) {
+		a, err = s.object(text, v)
+		return err
+	})
+	if cut {
 		return nil, codec.ErrIncomplete
 	}
-	if err != nil {
-		return nil, err
+	return a, err
+}
+
+// withoutMark returns an answer with white space in the place of its byte order mark,
+// so that places stay what they are.
+func withoutMark(text string) string {
+	if rest, ok := strings.CutPrefix(text, bom); ok {
+		return "   " + rest
 	}
-	v := doc.Root()
+	return text
+}
+
+// object reads the object v, which is an answer of that text, and keeps no value of it.
+func (s *stream) object(text string, v rawjson.Value) (_ *answer, err error) {
 	s.model = v.Get("model").Str()
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage = readUsage(figures[0])
@@ -64,7 +73,7 @@ func (s *stream) whole(text string) (*answer, error) {
 	case len(choices) == 0 || v.Get("choices").Kind() != rawjson.Array:
 		return nil, codec.Shapef("an answer without choices")
 	}
-	a := &answer{text: text, doc: doc, word: wordOf(choices[0].Get("finish_reason"))}
+	a := &answer{text: text, word: wordOf(choices[0].Get("finish_reason"))}
 	messages := make([]rawjson.Value, len(choices))
 	for i, c := range choices {
 		if messages[i], err = inHistory(c); err != nil {
@@ -173,7 +182,7 @@ func written(resp *middleware.Response) (text string, streamed bool, err error) 
 	case err != nil:
 		return "", false, err
 	case codec.SameResponse(a.is, resp):
-		return a.text, a.doc == nil, nil
+		return a.text, a.streamed, nil
 	case len(a.is.Choices) != len(resp.Choices):
 		return "", false, codec.Unencodablef("further choices that came or went")
 	}
@@ -186,7 +195,7 @@ func written(resp *middleware.Response) (text string, streamed bool, err error) 
 	if err != nil {
 		return "", false, err
 	}
-	if a.doc == nil {
+	if a.streamed {
 		text, err = a.writeStream(resp, c)
 		return text, true, err
 	}
@@ -218,8 +227,12 @@ func spelled(choice rawjson.Value) bool {
 // message as it stands in history; the message of the answer takes it as well, since
 // the two differ only in what inHistory sets.
 func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error) {
-	root := on.Edit(a.doc.Root())
-	for v := range a.doc.Root().Get("choices").Each() {
+	doc, err := codec.ParseBody(withoutMark(a.text))
+	if err != nil {
+		return "", err
+	}
+	root := on.Edit(doc.Root())
+	for v := range doc.Root().Get("choices").Each() {
 		e := on.Edit(v)
 		c.edit(e, "message/")
 		if c.said && spelled(v) {
@@ -234,12 +247,12 @@ func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error)
 	if resp.Model != a.is.Model {
 		root.Put(lens.Text("model", resp.Model))
 	}
-	for _, u := range usagesIn(a.doc.Root()) {
+	for _, u := range usagesIn(doc.Root()) {
 		root.Add(usageEdits(u, a.is.Usage, resp.Usage))
 	}
 	edits, err := root.Edits()
 	if err == nil {
-		err = lens.Clear(a.doc, edits)
+		err = lens.Clear(doc, edits)
 	}
 	if err != nil {
 		return "", err

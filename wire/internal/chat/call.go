@@ -1,8 +1,6 @@
 package chat
 
 import (
-	"cmp"
-
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -51,6 +49,14 @@ func argumentsOf(v rawjson.Value) string {
 	return v.Raw()
 }
 
+// hasArguments reports whether argumentsOf is not "".
+func hasArguments(v rawjson.Value) bool {
+	if v.Kind() == rawjson.String {
+		return v.Raw() != `""`
+	}
+	return argumentsOf(v) != ""
+}
+
 // isText reports whether v is a string or nothing. Clients that are written in a
 // typed language fail at anything else in the place of a text.
 func isText(v rawjson.Value) bool {
@@ -77,7 +83,7 @@ func checkCall(v rawjson.Value) error {
 		if err != nil {
 			return err
 		}
-		if cmp.Or(name, argumentsOf(holder.Get("arguments")), argumentsOf(holder.Get("input"))) != "" {
+		if name != "" || hasArguments(holder.Get("arguments")) || hasArguments(holder.Get("input")) {
 			filled++
 		}
 	}

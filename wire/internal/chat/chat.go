@@ -62,13 +62,18 @@ var (
 		{Key: "message", In: messageEnvelope}, {Key: "delta", In: messageEnvelope}}}}
 )
 
-// parseAnswer parses an answer, or a chunk of one.
-func parseAnswer(text string) (*rawjson.Doc, error) {
-	doc, err := codec.ParseBody(text)
-	if err != nil {
-		return nil, err
-	}
-	return doc, answerEnvelope.Check(doc.Root())
+// borrowAnswer is codec.Borrow for an answer, or a chunk of one. cut reports whether the
+// text lacks its end: then use was not called.
+func borrowAnswer(text string, use func(v rawjson.Value) error) (cut bool, err error) {
+	called := false
+	err = codec.Borrow(text, func(v rawjson.Value) error {
+		called = true
+		if err := answerEnvelope.Check(v); err != nil {
+			return err
+		}
+		return use(v)
+	})
+	return !called && codec.CutShort(err), err
 }
 
 // Opening is part of codec.Format: the first chunk, if it says who speaks and

@@ -38,6 +38,7 @@ type turn struct {
 	byID    map[string]*piecemeal // the last one of each id
 	top     int64                 // above every index
 	old     *piecemeal            // a function_call
+	pieces  []*piecemeal          // of the delta at hand
 }
 
 // joinedKeys are the members of a delta whose texts are joined.
@@ -107,7 +108,7 @@ func (t *turn) say(delta rawjson.Value, sink middleware.Sink) error {
 	case rawjson.String:
 		t.text = true
 		if text := content.Str(); text != "" {
-			if err := t.write(&entry{key: "text"}, text, sink); err != nil {
+			if err := t.write(entry{key: "text"}, text, sink); err != nil {
 				return err
 			}
 		}
@@ -155,7 +156,7 @@ func (e *entry) get(key string) string {
 
 // item reads an element of a content list.
 func (t *turn) item(v rawjson.Value, sink middleware.Sink) error {
-	e := &entry{key: itemKind(v)}
+	e := entry{key: itemKind(v)}
 	text := v.Get(e.key).Str()
 	switch e.key {
 	case "text":
@@ -175,16 +176,15 @@ func (t *turn) item(v rawjson.Value, sink middleware.Sink) error {
 
 // write adds a piece of content, which is joined to the one before if that is of
 // the same type.
-func (t *turn) write(e *entry, text string, sink middleware.Sink) error {
-	if n := len(t.content); n > 0 && t.content[n-1].key == e.key {
+func (t *turn) write(e entry, text string, sink middleware.Sink) error {
+	if n := len(t.content); n == 0 || t.content[n-1].key != e.key {
+		t.content = append(t.content, &entry{key: e.key, rest: e.rest})
+	} else {
 		for _, m := range e.rest {
 			t.content[n-1].set(m.Key, m.Raw)
 		}
-		e = t.content[n-1]
-	} else {
-		t.content = append(t.content, e)
 	}
-	e.text.WriteString(text)
+	t.content[len(t.content)-1].text.WriteString(text)
 	kind := middleware.PartText
 	if e.key == "thinking" {
 		kind = middleware.PartReasoning

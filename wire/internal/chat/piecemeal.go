@@ -33,13 +33,13 @@ type piecemeal struct {
 	inner  bag    // the same beside name and arguments
 }
 
-// call reads the pieces of calls in a delta.
+// call reads the pieces of calls in a delta. The result is valid until the next one.
 func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 	list, function := delta.Get("tool_calls"), hasFunction(delta)
 	if list.Len() > 0 && t.old != nil || function && (list.Len() > 0 || len(t.calls) > 0) {
 		return nil, codec.Shapef("calls in both forms in one stream")
 	}
-	var out []*piecemeal
+	out := t.pieces[:0]
 	for v := range list.Each() {
 		c, err := t.place(v)
 		if err == nil {
@@ -50,6 +50,7 @@ func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 		}
 		out = append(out, c)
 	}
+	t.pieces = out
 	if !function {
 		return out, nil
 	}

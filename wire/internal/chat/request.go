@@ -12,9 +12,9 @@ import (
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
 // It is what EncodeRequest compares a request with; no caller can reach it, who
-// gets a clone.
+// gets a clone. It holds no parsed text: an edit, which is rare, reads it again.
 type request struct {
-	doc      *rawjson.Doc
+	text     string
 	is       *middleware.Request
 	messages []lens.Entry
 }
@@ -33,21 +33,20 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(raw string) (*request, error) {
-	doc, err := codec.ParseBody(raw)
-	if err != nil {
+	r := &request{text: raw, is: &middleware.Request{}}
+	if err := codec.Borrow(raw, func(v rawjson.Value) (err error) {
+		if err = readSettings(v, r.is); err != nil {
+			return err
+		}
+		if r.is.Tools, err = readTools(v); err != nil {
+			return err
+		}
+		r.is.Messages, err = readMessages(v.Get("messages"))
+		return err
+	}); err != nil {
 		return nil, err
 	}
-	v := doc.Root()
-	r := &request{doc: doc, is: &middleware.Request{}}
-	if err := readSettings(v, r.is); err != nil {
-		return nil, err
-	}
-	if r.is.Tools, err = readTools(v); err != nil {
-		return nil, err
-	}
-	if r.is.Messages, err = readMessages(v.Get("messages")); err != nil {
-		return nil, err
-	}
+	r.messages = make([]lens.Entry, 0, len(r.is.Messages))
 	for i, m := range r.is.Messages {
 		r.messages = append(r.messages, lens.Entry{Message: m, Group: i})
 	}
@@ -100,13 +99,17 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	case !ok:
 		return freshRequest(req)
 	case codec.SameRequest(r.is, req):
-		return []byte(r.doc.Text()), nil
+		return []byte(r.text), nil
 	}
-	e := on.Edit(r.doc.Root())
-	if err := r.settings(e, req); err != nil {
+	doc, err := codec.ParseBody(r.text)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.tools(e, req); err != nil {
+	e, v := on.Edit(doc.Root()), doc.Root()
+	if err := r.settings(e, v, req); err != nil {
+		return nil, err
+	}
+	if err := r.tools(e, v, req); err != nil {
 		return nil, err
 	}
 	messages, err := messageTexts(r.messages, req.Messages)
@@ -114,7 +117,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		return nil, err
 	}
 	e.Elements("messages", messages)
-	out, err := e.Apply(r.doc)
+	out, err := e.Apply(doc)
 	return []byte(out), err
 }
 

@@ -75,37 +75,30 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	default:
 		return false, nil
 	}
-	read := func(v rawjson.Value) (err error) {
-		if err = answerEnvelope.Check(v); err == nil {
-			hold, err = s.chunk(v, e.Name == "error")
-		}
-		return err
-	}
+	var kept *chunk
 	if s.keeps {
-		err = s.kept(e, read)
-	} else {
-		err = codec.Borrow(e.Data, read)
+		doc, _ := codec.ParseBody(e.Data) // without one, borrowAnswer fails too
+		kept = &chunk{Chunk: lens.Chunk{Event: e, Doc: doc}}
 	}
-	if s.Closed() && codec.CutShort(err) {
+	cut, err := borrowAnswer(e.Data, func(v rawjson.Value) (err error) {
+		if kept != nil {
+			s.chunks = append(s.chunks, kept)
+			v = kept.Doc.Root()
+		}
+		hold, err = s.chunk(v, e.Name == "error")
+		return err
+	})
+	if s.Closed() && cut {
 		return true, nil
 	}
 	return hold || err != nil, err
 }
 
-// kept is codec.Borrow for a chunk that is kept.
-func (s *stream) kept(e codec.Event, read func(rawjson.Value) error) error {
-	doc, err := codec.ParseBody(e.Data)
-	if err != nil {
-		return err
-	}
-	s.chunks = append(s.chunks, &chunk{Chunk: lens.Chunk{Event: e, Doc: doc}})
-	return read(doc.Root())
-}
-
-// chunk reads a chunk of the answer, and keeps no value of it unless keeps is set. Servers add chunks without choices: with the
-// figures at the end, with the verdict of a filter at the beginning (Azure), or as a
-// sign of life. An object without choices that is none of those is noted as strange:
-// a stream of nothing else is not an answer of this format.
+// chunk reads a chunk of the answer, and keeps no value of it unless keeps is set.
+// Servers add chunks without choices: with the figures at the end, with the verdict
+// of a filter at the beginning (Azure), or as a sign of life. An object without
+// choices that is none of those is noted as strange: a stream of nothing else is not
+// an answer of this format.
 func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
 	failed := s.fail(v)
 	hold = s.fail(v.Get("x_groq")) || failed
@@ -204,7 +197,7 @@ func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
 	calls, err := t.add(delta, s.astray, sink)
 	if s.keeps && t.index == 0 {
 		c := s.chunks[len(s.chunks)-1]
-		c.choice, c.delta, c.calls = v, delta, calls
+		c.choice, c.delta, c.calls = v, delta, slices.Clone(calls)
 	}
 	t.behind = t.behind || len(calls) > 0 && at > 0
 	switch {
@@ -298,7 +291,7 @@ func (s *stream) streamed(text string) (*answer, error) {
 	if turns[0].behind { // many clients read the first choice of each chunk
 		return nil, codec.Shapef("a call in a choice behind another one")
 	}
-	a := &answer{text: text, word: turns[0].finish, safe: s.Buf.Safe(), late: turns[0].index != 0}
+	a := &answer{text: text, streamed: true, word: turns[0].finish, safe: s.Buf.Safe(), late: turns[0].index != 0}
 	messages := make([]rawjson.Value, len(turns))
 	for i, t := range turns {
 		var err error

@@ -138,11 +138,10 @@ func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, e
 // tools puts the tools of req, each into the list of its form. A tool from elsewhere
 // has no form: it goes into the old list only where that is the only one. A list
 // goes with its last tool, because OpenAI refuses an empty one.
-func (r *request) tools(e *lens.Edit, req *middleware.Request) error {
+func (r *request) tools(e *lens.Edit, v rawjson.Value, req *middleware.Request) error {
 	if codec.SameTools(r.is.Tools, req.Tools) {
 		return nil
 	}
-	v := r.doc.Root()
 	old := func(t middleware.Tool) bool {
 		own, err := on.Value(t.Native)
 		return err == nil && (isOldTool(own) || !own.Exists() && isOld(v))

@@ -48,10 +48,14 @@ func saysStream(body []byte) (says, ok bool) {
 
 // mayHoldStream saves parsing a body without the key, escaped keys included.
 func mayHoldStream(body []byte) bool {
-	for _, trace := range []string{"tream\"", "TREAM\"", `\u00`} {
-		if bytes.Contains(body, []byte(trace)) {
+	const trace = "tream" // a reader that ignores the case takes ſ for s
+	for end := 0; ; end++ {
+		i := bytes.IndexByte(body[end:], '"')
+		if i < 0 {
+			return bytes.Contains(body, []byte(`\u00`))
+		}
+		if end += i; end >= len(trace) && strings.EqualFold(string(body[end-len(trace):end]), trace) {
 			return true
 		}
 	}
-	return false
 }

@@ -96,7 +96,7 @@ func (l Lens) List(object rawjson.Value, name string, kind rawjson.Kind) ([]rawj
 	switch {
 	case !v.Exists():
 	case v.Kind() == rawjson.Array:
-		list = slices.Collect(v.Each())
+		list = slices.AppendSeq(make([]rawjson.Value, 0, v.Len()), v.Each())
 	case l.Bare && v.Kind() == rawjson.Object && kind == rawjson.Object:
 		list = []rawjson.Value{v}
 	default:
@@ -114,10 +114,10 @@ func (l Lens) List(object rawjson.Value, name string, kind rawjson.Kind) ([]rawj
 // or wraps ErrShape.
 func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjson.Value) (T, error)) ([]T, error) {
 	list, err := l.List(object, name, rawjson.Object)
-	if err != nil {
+	if err != nil || len(list) == 0 {
 		return nil, err
 	}
-	var out []T
+	out := make([]T, 0, len(list))
 	for _, v := range list {
 		t, err := read(v)
 		if err != nil {
