@@ -21,6 +21,9 @@ type CallView struct {
 	Hidden  bool                `json:"hidden,omitzero"` // values are hidden
 }
 
+// noSchema is the note of a call with the verdict NoSchema.
+const noSchema = "Not validated: the request declares the tool without a schema."
+
 // maxValue is how many bytes of a value in a list of changes are shown.
 const maxValue = 200
 
@@ -35,6 +38,9 @@ func viewOf(c *Call, faults []Fault, hide bool) CallView {
 	v := CallView{
 		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
 		Note: visible(cut(c.Note, maxNote), true), Hidden: hide, More: len(c.Issues) - len(faults),
+	}
+	if v.Note == "" && c.AsSent == NoSchema {
+		v.Note = noSchema
 	}
 	if c.Ran.Name != c.Sent.Name {
 		v.SentTool = name(c.Sent.Name)

@@ -199,6 +199,17 @@ func (n hintCounts) add(keys []hintKey) {
 	}
 }
 
+// of returns the hints that name a tool.
+func (n hintCounts) of(tool string) hintCounts {
+	out := hintCounts{}
+	for k, count := range n {
+		if k.tool == tool && tool != "" {
+			out[k] = count
+		}
+	}
+	return out
+}
+
 // shownTools is how many undeclared tools a hint names.
 const shownTools = 5
 

@@ -94,6 +94,53 @@ func hintsSection(hints []hint, r report.Retries) report.Section {
 	return s
 }
 
+// toolHints is the part of a page with the hints for one tool. If there is none, it says
+// why for the fault that most of its calls have after the repairs. places are the faults
+// of the tool.
+func toolHints(hints []hint, tool string, places []report.FaultRow) report.Section {
+	s := report.Section{Title: "What would help with " + shorten(tool)}
+	if len(hints) > 0 {
+		of := hintsSection(hints, report.Retries{})
+		s.Text, s.Caption, s.Columns, s.Numbers, s.Rows = of.Text, of.Caption, of.Columns, of.Numbers, of.Rows
+		return s
+	}
+	var worst report.FaultRow
+	for _, row := range places {
+		if row.Final > worst.Final {
+			worst = row
+		}
+	}
+	if worst.Final == 0 {
+		s.Text = []string{"No call to it stays invalid."}
+		return s
+	}
+	s.Text = []string{fmt.Sprintf("No option that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), plural(worst.Final, "call"), advice(worst.Code))}
+	return s
+}
+
+// faultName names a fault with its place.
+func faultName(row report.FaultRow) string {
+	if row.Pointer == "" {
+		return clean(row.Code)
+	}
+	return clean(row.Code) + " at " + clean(row.Pointer)
+}
+
+// advice says why there is no repair for a fault, and what to do.
+func advice(code string) string {
+	switch code {
+	case "enum", "const":
+		return "several allowed values are possible, so Toolmend chooses none. Look at the values sent: allow those that make sense, or say in the property's description which allowed value stands for them, or let toolmend serve ask the model again."
+	case "required":
+		return "only the model knows the value. Say in the tool's description where it comes from, give the property a default, or let toolmend serve ask the model again."
+	case "unknown_tool":
+		return "no declared tool has a name that is close enough. Declare the tool, or tell the model which tools there are."
+	case "truncated":
+		return "the rest of the call was never written. Raise the limit of the answer's length."
+	}
+	return "there is no single correction that is certain. Say in the property's description what is allowed, or let toolmend serve ask the model again."
+}
+
 // maxSectionRows bounds the table of a section.
 const maxSectionRows = 50
 

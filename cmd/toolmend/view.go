@@ -69,8 +69,11 @@ func runView(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	h := page.New(steps, page.Options{
 		Access: page.Access{Token: token}, About: baseNames(s.files), Figures: figures,
 		Sections: []report.Section{hintsSection(c.hints.list(c.hinter, sum.Pairs), sum.Retries)},
+		Hints: func(tool string) report.Section {
+			return toolHints(c.hints.of(tool).list(c.hinter, sum.Pairs), tool, sum.Places(tool))
+		},
 	})
-	fmt.Fprintf(stdout, "toolmend shows %s at\n\n  http://%s/?token=%s\n\nThe page shows the contents of calls. Stop it with Ctrl-C.\n", baseNames(s.files), l.Addr(), token)
+	fmt.Fprintf(stdout, "toolmend shows %s at\n\n  http://%s/tools?token=%s\n\nThe page shows the contents of calls. Stop it with Ctrl-C.\n", baseNames(s.files), l.Addr(), token)
 	if err := serveView(ctx, l, h); err != nil {
 		fmt.Fprintf(stderr, "toolmend view: %v\n", err)
 		return exitFailed

@@ -41,9 +41,9 @@ func startView(t *testing.T, stdin string, args ...string) *viewed {
 		<-v.code
 	})
 	v.out = stdout.await(t, "Ctrl-C", 1)
-	at := regexp.MustCompile(`http://[0-9.:]+/\?token=[a-z2-7]{26}`).FindString(v.out)
+	at := regexp.MustCompile(`http://[0-9.:]+/tools\?token=[a-z2-7]{26}`).FindString(v.out)
 	require.NotEmpty(t, at, v.out)
-	v.base, _, _ = strings.Cut(at, "/?")
+	v.base, _, _ = strings.Cut(at, "/tools?")
 	v.client.Jar, _ = cookiejar.New(nil)
 	require.Contains(t, get(t, v.client, at), "<!doctype html>")
 	return v
@@ -112,6 +112,38 @@ func TestViewOfARecord(t *testing.T) {
 	require.Len(t, list, 1)
 	require.Equal(t, "re-asked", list[0].(map[string]any)["outcome"])
 	require.EqualValues(t, 2, list[0].(map[string]any)["attempts"])
+}
+
+// The page of a tool says what would help with it, or why nothing would.
+func TestViewHints(t *testing.T) {
+	t.Parallel()
+	line := `{"model":"m","tool_calls":[{"id":"c","name":%q,"arguments":%q}],"tools":[` +
+		`{"name":"cancel","parameters":{"type":"object","properties":{"reason":{"type":"string","enum":["no longer needed","ordered by mistake"]}},"required":["reason"]}},` +
+		`{"name":"list","parameters":{"type":"object","properties":{"limit":{"type":"integer","default":10}},"required":["limit"]}}]}` + "\n"
+	v := startView(t, fmt.Sprintf(line, "cancel", `{"reason":"change of plan"}`)+fmt.Sprintf(line, "list", `{}`)+fmt.Sprintf(line, "cancel", `{"reason":"no longer needed"}`), "-")
+	cancel := get(t, v.client, v.base+"/tools?tool=cancel")
+	require.Contains(t, cancel, "What would help with cancel")
+	require.Contains(t, cancel, "several allowed values are possible")
+	require.Contains(t, cancel, "change of plan", "the value that was sent")
+	require.NotContains(t, cancel, "fill_defaults")
+	list := get(t, v.client, v.base+"/tools?tool=list")
+	require.Contains(t, list, "turn on fill_defaults for tool list")
+	require.NotContains(t, list, "several allowed values")
+	require.Contains(t, get(t, v.client, v.base+"/steps/1"), "several allowed values are possible")
+	require.NotContains(t, get(t, v.client, v.base+"/steps/3"), "What would help")
+}
+
+func TestToolHints(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]string{
+		"enum": "chooses none", "const": "chooses none", "required": "only the model knows", "unknown_tool": "Declare the tool",
+		"truncated": "Raise the limit", "pattern": "no single correction",
+	} {
+		s := toolHints(nil, "t", []report.FaultRow{{Code: "type", Pointer: "/n", Sent: 9}, {Code: code, Final: 2}})
+		require.Contains(t, s.Text[0], want)
+		require.Contains(t, s.Text[0], "(2 calls)")
+	}
+	require.Equal(t, []string{"No call to it stays invalid."}, toolHints(nil, "t", nil).Text)
 }
 
 func TestViewErrors(t *testing.T) {

@@ -58,6 +58,20 @@ func (f filter) matches(e *entry) bool {
 		(f.Search == "" || strings.Contains(searchText(&e.step), strings.ToLower(f.Search)))
 }
 
+// around returns the entries that f selects right before and after a number; nil if
+// there is none.
+func (f filter) around(number uint64, entries []*entry) (older, newer *entry) {
+	for _, e := range f.choose(entries).entries { // the newest first
+		switch {
+		case e.number > number:
+			newer = e
+		case e.number < number:
+			return e, newer
+		}
+	}
+	return nil, newer
+}
+
 // selected are the entries that a filter selects, and what there is to choose
 // from.
 type selected struct {

@@ -24,8 +24,11 @@ type liveView struct {
 	Older    string // the address of the next rows, or ""
 	Top      string // the address of the first rows
 	Filtered bool
-	Dated    bool // a row shows a date beside the time
-	Empty    row  // for the template of a row
+	Dated    bool   // a row shows a date beside the time
+	Query    string // of the links to steps
+	// No row has such a value. More rows may come if the page is live.
+	NoTime, NoTokens, NoDuration bool
+	Empty                        row // for the template of a row
 }
 
 // chip selects an outcome.
@@ -47,7 +50,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	entries := h.steps.all()
 	chosen := f.choose(entries)
 	v := liveView{view: h.view(r, "live", "Live"), filter: f, Rows: []row{}, Chosen: len(chosen.entries), Models: chosen.models, ToolList: chosen.tools,
-		Before: before, Filtered: f != (filter{}), Top: h.Root + "/" + f.query()}
+		Before: before, Filtered: f != (filter{}), Query: f.query(), NoTime: !h.Live, NoTokens: !h.Live, NoDuration: !h.Live, Top: h.Root + "/" + f.query()}
 	if v.Newest = v.Kept.Of; !h.Live {
 		v.Title = "Steps"
 	}
@@ -64,6 +67,8 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 		}
 		row := e.row()
 		v.Rows, v.LastRow = append(v.Rows, row), i+1
+		v.NoTime, v.NoTokens = v.NoTime && row.Time.IsZero(), v.NoTokens && row.Input+row.Output == 0
+		v.NoDuration = v.NoDuration && row.Millis == 0
 		v.Dated = v.Dated || len(row.Cells["time"]) > len("15:04:05")
 	}
 	v.Chips = h.chips(f, chosen)

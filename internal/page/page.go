@@ -38,6 +38,9 @@ type Options struct {
 	Figures *report.Figures
 	// Sections are shown with the figures by tool.
 	Sections []report.Section
+	// Hints returns what would help with the calls of a tool. nil means that nothing
+	// is known.
+	Hints func(tool string) report.Section
 	// Live means that further steps may be added, so the browser asks for them.
 	Live bool
 }
@@ -52,7 +55,8 @@ var staticFiles embed.FS
 // once: their text is part of the program.
 var templates = template.Must(report.Templates().Funcs(template.FuncMap{
 	"keptText": kept.text,
-	"rowWith":  func(root string, r row) rowView { return rowView{r, root} },
+	"rowWith":  func(root, query string, r row) rowView { return rowView{r, root, query} },
+	"toolURL":  toolURL,
 }).ParseFS(htmlFiles, "html/*.html"))
 
 // handler serves a page.
@@ -192,7 +196,7 @@ func (h *handler) refuse(w http.ResponseWriter, r *http.Request) {
 	if h.guard.key != nil && !asJSON(r) { // the script of the page must not make the browser ask for a password
 		w.Header().Set("WWW-Authenticate", `Basic realm="Toolmend", charset="UTF-8"`)
 	}
-	why := "Open the page by the address with the token, which toolmend printed at its start."
+	why := "Open the page by the address with the token, which toolmend serve or toolmend view printed at its start."
 	v := denied{view{Root: h.Root, Title: "Not opened"}, why}
 	h.write(w, r, http.StatusUnauthorized, "denied", v, map[string]string{"error": why})
 }

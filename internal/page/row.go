@@ -31,10 +31,11 @@ type row struct {
 	Cells map[string]string `json:"cells"`
 }
 
-// rowView is a row with the root of its link, for the template of a row.
+// rowView is a row with the root and the query of its link, for the template of a
+// row.
 type rowView struct {
 	row
-	Root string
+	Root, Query string
 }
 
 // maxRowTools is how many tools a row names.

@@ -21,7 +21,10 @@ type stepView struct {
 	Notes        []string
 	Attempts     []attempt
 	Schemas      []toolSchema
-	Older, Newer string // addresses of its neighbours, or ""
+	Hints        []report.Section // for the tools whose calls are not valid
+	Up           string           // the address of the list that it was opened from
+	Filtered     bool             // that list is a choice
+	Older, Newer string           // addresses of its neighbours in that list, or ""
 }
 
 // fact is something about a step as a whole.
@@ -39,26 +42,49 @@ type toolSchema struct{ Tool, Text string }
 // step serves one step.
 func (h *handler) step(w http.ResponseWriter, r *http.Request, name string) {
 	number, err := strconv.ParseUint(name, 10, 64)
-	e, older, newer := h.steps.get(number)
+	e := h.steps.get(number)
 	if err != nil || e == nil {
 		h.missing(w, r, "This step is not in memory: only the newest steps are kept.")
 		return
 	}
-	s, row := &e.step, e.row()
+	s, row, f := &e.step, e.row(), filterOf(r.URL.Query())
+	older, newer := f.around(number, h.steps.all())
 	v := stepView{
 		view: h.view(r, "step", "Step "+name), Row: row, Facts: facts(e, row), Attempts: attempts(s), Schemas: schemasOf(s),
-		Notes: s.Notes, Older: h.address(older), Newer: h.address(newer),
+		Notes: s.Notes, Hints: h.hints(s), Up: h.Root + "/" + f.query(), Filtered: f != (filter{}), Older: h.address(older, f), Newer: h.address(newer, f),
 	}
 	h.write(w, r, http.StatusOK, "page-step", v, map[string]any{"row": row, "step": s, "attempts": v.Attempts})
 }
 
-// address returns where e is shown, or "" if e is nil.
-func (h *handler) address(e *entry) string {
+// address returns where e is shown among the steps that f selects, or "" if e is nil.
+func (h *handler) address(e *entry, f filter) string {
 	if e == nil {
 		return ""
 	}
-	return h.Root + "/steps/" + strconv.FormatUint(e.number, 10)
+	return h.Root + "/steps/" + strconv.FormatUint(e.number, 10) + f.query()
 }
+
+// hints returns what would help with the tools whose calls are not valid in the end.
+func (h *handler) hints(s *report.Step) []report.Section {
+	var tools []string
+	for i := range s.Attempts {
+		for j := range s.Attempts[i].Calls {
+			if c := &s.Attempts[i].Calls[j]; !c.Final.Good() && !slices.Contains(tools, c.Sent.Name) {
+				tools = append(tools, c.Sent.Name)
+			}
+		}
+	}
+	var out []report.Section
+	for _, tool := range tools[:min(len(tools), maxRowTools)] {
+		if h.Hints != nil {
+			out = append(out, h.Hints(tool))
+		}
+	}
+	return out
+}
+
+// maxID is how many bytes of an id are shown.
+const maxID = 500
 
 // facts returns what is known about a step, without what is not.
 func facts(e *entry, r row) []fact {
@@ -90,7 +116,7 @@ func facts(e *entry, r row) []fact {
 		add("HTTP status", strconv.Itoa(s.Code))
 	}
 	add("Error", text.Label(s.Error))
-	add("Id", text.Label(s.ID))
+	add("Id", cut(s.ID, maxID)) // in full, to be looked for elsewhere
 	if s.Line > 0 {
 		add("Line", strconv.Itoa(s.Line))
 	}

@@ -153,21 +153,14 @@ func (s *Steps) all() []*entry {
 	return out
 }
 
-// get returns the entry of a number, and its neighbours; nil for each that is not
-// kept.
-func (s *Steps) get(number uint64) (e, older, newer *entry) {
+// get returns the entry of a number, or nil.
+func (s *Steps) get(number uint64) *entry {
 	all := s.all()
 	i, found := slices.BinarySearchFunc(all, number, func(e *entry, n uint64) int { return cmp.Compare(e.number, n) })
 	if !found {
-		return nil, nil, nil
+		return nil
 	}
-	if i > 0 {
-		older = all[i-1]
-	}
-	if i+1 < len(all) {
-		newer = all[i+1]
-	}
-	return all[i], older, newer
+	return all[i]
 }
 
 // kept says how much is kept, and of how many steps.

@@ -36,7 +36,11 @@ func TestTheNewestStepsAreKept(t *testing.T) {
 	require.Equal(t, 3, steps)
 	require.EqualValues(t, 5, of)
 	for number, want := range map[uint64][3]bool{2: {}, 3: {true, false, true}, 4: {true, true, true}, 5: {true, true, false}, 6: {}, 0: {}} {
-		e, older, newer := s.get(number)
+		e := s.get(number)
+		older, newer := filter{}.around(number, s.all())
+		if e == nil {
+			older, newer = nil, nil
+		}
 		require.Equal(t, want, [3]bool{e != nil, older != nil, newer != nil}, number)
 	}
 }
@@ -61,7 +65,8 @@ func TestFaultsAreKept(t *testing.T) {
 			got = append(got, e.number)
 		}
 		require.Equal(t, want, got)
-		e, older, newer := s.get(want[1])
+		e := s.get(want[1])
+		older, newer := filter{}.around(want[1], s.all())
 		require.Equal(t, want, []uint64{older.number, e.number, newer.number})
 	}
 }
@@ -86,7 +91,8 @@ func TestBytesAreBounded(t *testing.T) {
 	after, bytes, _ := s.kept()
 	require.LessOrEqual(t, bytes, int64(most))
 	require.Greater(t, after, steps/2)
-	e, older, _ := s.get(1001)
+	e := s.get(1001)
+	older, _ := filter{}.around(1001, s.all())
 	require.NotNil(t, older)
 	require.NotNil(t, e)
 	require.Contains(t, e.step.Attempts[0].Calls[0].Sent.Arguments, "bytes more)")
@@ -101,7 +107,8 @@ func TestBytesAreBounded(t *testing.T) {
 	require.LessOrEqual(t, bytes, int64(most))
 	require.Greater(t, again, steps/2, "the others are still there")
 	require.EqualValues(t, 1003, of)
-	e, older, _ = s.get(1003)
+	e = s.get(1003)
+	older, _ = filter{}.around(1003, s.all())
 	require.Len(t, e.step.Tools, 1)
 	require.EqualValues(t, 1001, older.number, "the step before was too large")
 	s.Resize(0, 0)
@@ -145,7 +152,7 @@ func TestStepsAreCopies(t *testing.T) {
 	step.Attempts[0].Replies = []report.Reply{{Text: body[20:30]}}
 	s := NewSteps(10, 1<<20)
 	s.Add(step)
-	e, _, _ := s.get(1)
+	e := s.get(1)
 	first := uintptr(unsafe.Pointer(unsafe.StringData(body)))
 	for _, text := range []string{e.step.Model, e.step.Attempts[0].Calls[0].Sent.Name, e.step.Attempts[0].Calls[0].Sent.Arguments, e.step.Attempts[0].Calls[0].Ran.Arguments, e.step.Attempts[0].Replies[0].Text} {
 		at := uintptr(unsafe.Pointer(unsafe.StringData(text)))

@@ -4,80 +4,114 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"sync"
 
-	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 )
 
 // maxFigures is how many rows a table of figures shows.
 const maxFigures = 100
 
-// toolsView is the figures by tool and model.
+// toolsView is the figures by tool, or those of one tool by model.
 type toolsView struct {
 	view
 	Tool   string // "" means all
 	Steps  string // the address of the steps with Tool
+	Failed string // the address of those of them that are invalid; "" if there is none
+	Schema string // the address of its schema
 	Total  report.Counts
+	Asks   bool // models may be asked again
 	Chart  *report.ChartView
-	Rows   []toolRow
-	More   int
+	ByTool figuresView // of one tool, by model
 	Places report.PlacesView
-	// Sections are those of the Options, without a tool only.
+	Pairs  figuresView // without a tool only: by tool and model
+	// Sections are those of the Options, or the hints of the tool.
 	Sections []report.Section
 }
 
-// toolRow is the figures of a tool and a model.
+// figuresView is a table of figures.
+type figuresView struct {
+	Caption       string
+	Tools, Models bool // the columns with names
+	Total         report.Counts
+	Rows          []toolRow
+	More          int
+	Root, JSON    string
+}
+
+// toolRow is the figures of a tool, a model, or both.
 type toolRow struct {
 	report.Row
 	ToolURL string
 	Worst   *worst
 }
 
-// worst is the place of a tool's most frequent fault.
+// worst is the most frequent fault of a row.
 type worst struct {
 	report.Fault
 	Sent int    // calls with it, as sent
 	ID   string // the number of the first step with it
 }
 
-// tools serves the figures by tool and model. Query: tool.
+// toolURL returns the address of the figures of a tool.
+func toolURL(root, tool string) string { return root + "/tools" + filter{Tool: tool}.query() }
+
+// tools serves the figures by tool and by model. Query: tool.
 func (h *handler) tools(w http.ResponseWriter, r *http.Request) {
 	tool := r.URL.Query().Get(paramTool)
 	s := h.summary(tool)
+	chosen := filter{Tool: text.Label(tool)}
 	v := toolsView{
-		view: h.view(r, "tools", "Tools"), Tool: tool, Total: s.Total, Chart: report.Chart(s.Series),
-		Steps: h.Root + "/" + filter{Tool: text.Label(tool)}.query(),
+		view: h.view(r, "tools", "Tools"), Tool: tool, Total: s.Total, Chart: report.Chart(s.Series), Asks: h.Live || s.Turns > s.Steps,
+		Steps: h.Root + "/" + chosen.query(), Schema: h.Root + "/schemas" + filter{Tool: tool}.query(), Sections: h.Sections,
 	}
+	places := s.Places(tool)
+	rows := s.Faults
 	if tool == "" {
-		v.Sections = h.Sections
+		v.ByTool = h.figures(v.view, "By tool, the most faults first", s.Tools, s.Total, places)
+		v.Pairs = h.figures(v.view, "By tool and model, the most faults first", s.Pairs, s.Total, s.Faults)
+		v.Pairs.Tools, v.Pairs.Models, v.ByTool.Tools = true, true, true
+		rows = places
+	} else {
+		v.ByTool = h.figures(v.view, "By model, the most faults first", s.Models, s.Total, s.Faults)
+		v.ByTool.Models = true
+		if v.Sections = nil; h.Hints != nil && s.Total.Final > 0 {
+			v.Sections = []report.Section{h.Hints(tool)}
+		}
+		if v.Total.Failed() > 0 {
+			chosen.Outcome = invalid
+			v.Failed = h.Root + "/" + chosen.query()
+		}
 	}
-	pairs := s.Pairs
-	v.More = max(len(pairs)-maxFigures, 0)
-	for _, p := range pairs[:len(pairs)-v.More] {
-		one := toolRow{p, h.Root + "/tools" + filter{Tool: p.Tool}.query(), worstOf(&s, p.Tool, p.Model)}
-		if p.Tool == report.Others { // no tool
+	v.Places = report.PlacesView{
+		Caption: "The most frequent first; * stands for the index of an array", Tools: tool == "", Models: tool != "", Values: true,
+		Steps: h.Root + "/steps/", Rows: rows[:min(len(rows), maxFigures)], More: max(len(rows)-maxFigures, 0),
+	}
+	h.write(w, r, http.StatusOK, "page-tools", v, s)
+}
+
+// figures returns a table of rows. The most frequent fault of each is the first of
+// faults with its tool and model, where the row has them.
+func (h *handler) figures(in view, caption string, rows []report.Row, total report.Counts, faults []report.FaultRow) figuresView {
+	v := figuresView{Caption: caption, Total: total, More: max(len(rows)-maxFigures, 0), Root: h.Root, JSON: in.JSON}
+	for _, row := range rows[:len(rows)-v.More] {
+		one := toolRow{Row: row, ToolURL: toolURL(h.Root, row.Tool), Worst: worstOf(faults, row)}
+		if row.Tool == report.Others { // no tool
 			one.ToolURL = ""
 		}
 		v.Rows = append(v.Rows, one)
 	}
-	others := slices.IndexFunc(v.Rows, func(r toolRow) bool { return r.Tool == report.Others })
-	if others >= 0 {
-		row := v.Rows[others]
-		v.Rows = append(slices.Delete(v.Rows, others, others+1), row)
+	if i := slices.IndexFunc(v.Rows, func(r toolRow) bool { return r.Tool == report.Others }); i >= 0 {
+		row := v.Rows[i]
+		v.Rows = append(slices.Delete(v.Rows, i, i+1), row)
 	}
-	places := s.Places("")
-	more := max(len(places)-maxFigures, 0)
-	v.Places = report.PlacesView{Caption: "The most frequent first; * stands for the index of an array", Tools: true, Values: true, Rows: places[:len(places)-more], More: more}
-	h.write(w, r, http.StatusOK, "page-tools", v, s)
+	return v
 }
 
-// worstOf returns the most frequent fault of a tool and a model, or nil.
-func worstOf(s *report.Summary, tool, model string) *worst {
-	for _, f := range s.Faults { // the most frequent first
-		if f.Tool == tool && f.Model == model {
+// worstOf returns the first fault of a row, or nil.
+func worstOf(faults []report.FaultRow, row report.Row) *worst {
+	for _, f := range faults { // the most frequent first
+		if (row.Tool == "" || f.Tool == row.Tool) && (row.Model == "" || f.Model == row.Model) {
 			return &worst{report.Fault{Code: f.Code, Pointer: f.Pointer, Expected: f.Expected, Received: f.Received}, f.Sent, f.ID}
 		}
 	}
@@ -113,86 +147,4 @@ func only(s *report.Step, tool string) bool {
 		left += len(a.Calls)
 	}
 	return left > 0
-}
-
-// schemasView is the schemas that cannot be used.
-type schemasView struct {
-	view
-	Seen int // schemas in all
-	Rows []schemaRow
-}
-
-// schemaRow is a schema that cannot be used.
-type schemaRow struct {
-	Tool  string `json:"tool"`
-	Why   string `json:"why"`
-	Calls int    `json:"calls"` // that were not validated for that
-	Text  string `json:"schema"`
-	Steps string `json:"-"` // the address of the steps with calls to the tool
-}
-
-// inspector tells which schemas can be used. It keeps what it has compiled.
-var inspector = sync.OnceValue(func() *argsvalidate.Validator { return argsvalidate.NewValidator(argsvalidate.Options{}) })
-
-// schemas serves the schemas that cannot be used, of all tools that requests
-// offered.
-func (h *handler) schemas(w http.ResponseWriter, r *http.Request) {
-	v := schemasView{view: h.view(r, "schemas", "Schemas"), Rows: []schemaRow{}}
-	calls := h.uncheckedCalls()
-	for _, t := range h.steps.tools() {
-		v.Seen++
-		usable, notes := inspector().Inspect(t)
-		if usable {
-			continue
-		}
-		why := "It cannot be used."
-		if len(notes) > 0 {
-			why = notes[0]
-		}
-		v.Rows = append(v.Rows, schemaRow{t.Name, why, calls[t.Name], schemaText(t), h.Root + "/" + filter{Tool: text.Label(t.Name)}.query()})
-	}
-	slices.SortStableFunc(v.Rows, func(a, b schemaRow) int { return b.Calls - a.Calls })
-	h.write(w, r, http.StatusOK, "page-schemas", v, map[string]any{"schemas": v.Rows, "seen": v.Seen})
-}
-
-// uncheckedCalls counts the calls that were not validated because of their tool's
-// schema.
-func (h *handler) uncheckedCalls() map[string]int {
-	n := map[string]int{}
-	for _, e := range h.steps.all() {
-		for i := range e.step.Attempts {
-			for j := range e.step.Attempts[i].Calls {
-				if c := &e.step.Attempts[i].Calls[j]; c.Final == report.BadSchema {
-					n[c.Ran.Name]++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// tools returns all different tools with a schema, sorted by name.
-func (s *Steps) tools() []middleware.Tool {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	seen := map[string]bool{}
-	var out []middleware.Tool
-	for _, set := range s.toolsets {
-		for _, t := range set.tools {
-			if key := t.Name + "\x00" + string(t.Parameters); t.Kind == middleware.KindFunction && len(t.Parameters) > 0 && !seen[key] {
-				seen[key] = true
-				out = append(out, t)
-			}
-		}
-	}
-	slices.SortFunc(out, func(a, b middleware.Tool) int {
-		if a.Name != b.Name {
-			if a.Name < b.Name {
-				return -1
-			}
-			return 1
-		}
-		return slices.Compare(a.Parameters, b.Parameters)
-	})
-	return out
 }

@@ -23,7 +23,7 @@ function makeRow(step) {
     }
   }
   const link = row.querySelector("th > a");
-  link.href = link.href.replace(/[0-9]+$/, step.number);
+  link.href = link.href.replace(/[0-9]+(?=[?#]|$)/, step.number);
   return row;
 }
 
