@@ -117,7 +117,7 @@ func readHTML(t *rapid.T, got string) {
 		}
 	}
 	for _, link := range strings.Split(got, " href=")[1:] {
-		require.Regexp(t, `^"#[a-z]+"`, link)
+		require.Regexp(t, `^"#[a-z]+[0-9]*"`, link)
 	}
 	require.Equal(t, strings.Count(got, "<"), len(tag.FindAllString(got, -1)), "a < outside of a tag")
 }
