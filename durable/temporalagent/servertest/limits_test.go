@@ -2,6 +2,7 @@ package servertest_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -172,7 +173,10 @@ func TestDecisionAfterRestart(t *testing.T) {
 	go func() { decided <- handle.Approve(ctx, pending[0].Call.ID) }()
 	startWorker(t, o)
 	require.NoError(t, <-decided)
-	require.ErrorIs(t, handle.Approve(ctx, pending[0].Call.ID), agentloop.ErrDecided)
+	again := handle.Approve(ctx, pending[0].Call.ID)
+	if !errors.Is(again, agentloop.ErrUnknownCall) { // the turn of the call may be over
+		require.ErrorIs(t, again, agentloop.ErrDecided)
+	}
 
 	state, err := wait(ctx, handle)
 	require.NoError(t, err)
