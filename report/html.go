@@ -52,7 +52,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	sum := sha256.Sum256([]byte(style))
 	d := htmlData{
 		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
-		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), //nolint:gosec // our own
+		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), // our own
 		Examples: s.Examples[:min(len(s.Examples), htmlExamples)],
 	}
 	if d.Title == "" {
