@@ -135,6 +135,8 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, "number", byPlace["/days"].Received)
 	require.Equal(t, "additionalProperties", byPlace["/x"].Code)
 	require.Equal(t, "get_weather, plan, free, odd", s.Describe(&s.Attempts[0].Calls[1])[0].Expected)
+	like := turn(1, "m", check(t, middleware.FinishToolCalls, "pla", `{}`))
+	require.Equal(t, "plan (the most similar), get_weather, free, odd", like.Describe(&like.Attempts[0].Calls[0])[0].Expected)
 	require.Empty(t, s.Describe(&s.Attempts[0].Calls[2])[0].Received, "not JSON has no type")
 	many := turn(1, "m", check(t, middleware.FinishToolCalls, "plan", `{"steps":[`+manyWrong(500)+`]}`))
 	require.Len(t, many.Describe(&many.Attempts[0].Calls[0]), 20)

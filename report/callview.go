@@ -52,6 +52,9 @@ func viewOf(c *Call, faults []Fault, hide bool) CallView {
 		}
 	}
 	for _, f := range faults {
+		if demands[f.Code] != "" && f.Expected != "" && f.value != "" { // the message repeats what is expected
+			f.Message = "sent " + f.value
+		}
 		f.value = ""
 		f.Pointer, f.Code = visible(f.Pointer, false), visible(f.Code, false)
 		f.Message, f.Schema = visible(f.Message, true), visible(f.Schema, true)

@@ -3,6 +3,7 @@ package report
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -74,7 +75,7 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 		if issue.Code == string(UnknownTool) || issue.Code == string(Truncated) {
 			out[i] = Fault{Code: issue.Code, Message: cut(issue.Message, maxMessage)}
 			if issue.Code == string(UnknownTool) {
-				out[i].Expected = offered(s.Tools)
+				out[i].Expected = offered(s.Tools, c.Sent.Name)
 			}
 			continue
 		}
@@ -104,18 +105,30 @@ func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
 // maxOffered is how many tools are named where another one was called.
 const maxOffered = 8
 
-// offered names the tools that a model may call.
-func offered(tools []middleware.Tool) string {
+// offered names the tools that a model may call, first the one that is most like the
+// name that was called.
+func offered(tools []middleware.Tool, called string) string {
 	var names []string
 	for _, t := range tools {
 		if t.Kind != middleware.KindHosted {
-			names = append(names, cut(t.Name, 64))
+			names = append(names, t.Name)
 		}
 	}
-	if more := len(names) - maxOffered; more > 0 {
-		return fmt.Sprintf("%s and %d more", strings.Join(names[:maxOffered], ", "), more)
+	similar := schema.SuggestTool(called, names)
+	if i := slices.Index(names, similar); similar != "" && i >= 0 {
+		names = slices.Insert(slices.Delete(names, i, i+1), 0, similar)
 	}
-	return strings.Join(names, ", ")
+	var out []string
+	for i, name := range head(names, maxOffered) {
+		out = append(out, cut(name, 64))
+		if i == 0 && similar != "" {
+			out[0] += " (the most similar)"
+		}
+	}
+	if more := rest(names, maxOffered); more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(out, ", "), more)
+	}
+	return strings.Join(out, ", ")
 }
 
 // words names types: "integer or null". It returns "" for all types.
