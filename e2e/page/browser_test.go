@@ -45,17 +45,38 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: there is no chromium; install Debian's package chromium")
 		os.Exit(0)
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 800))
-	ctx, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, stopBrowser := chromedp.NewContext(ctx)
-	if err := chromedp.Do(ctx); err != nil {
-		log.Fatal(err)
+	start = func() (stop func()) {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 800))
+		ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, stopBrowser := chromedp.NewContext(ctx)
+		if err := chromedp.Do(ctx); err != nil {
+			log.Fatal(err)
+		}
+		browser = ctx
+		return func() {
+			stopBrowser()
+			stopProgram()
+		}
 	}
-	browser = ctx
+	stop := start()
 	code := m.Run()
-	stopBrowser()
 	stop()
 	os.Exit(code)
+}
+
+// start starts a browser, and sets browser.
+var start func() (stop func())
+
+// ownBrowser starts a browser for the rest of t, whose processes have shown no other
+// page.
+func ownBrowser(t *testing.T) {
+	t.Helper()
+	before := browser
+	stop := start()
+	t.Cleanup(func() {
+		stop()
+		browser = before
+	})
 }
 
 // tab is a tab of the browser. At the end of its test it has seen no error on its

@@ -135,6 +135,7 @@ func first(b *tab, query string) string {
 
 // TestSpeed holds the time to the first paint and the memory with 10,000 steps.
 func TestSpeed(t *testing.T) {
+	ownBrowser(t)
 	steps := sampleSteps(10_000)
 	before := heap()
 	base, _ := serve(t, steps)

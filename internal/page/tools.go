@@ -133,7 +133,32 @@ func (h *handler) summary(tool string) report.Summary {
 		}
 		figures.Add(&step)
 	}
-	return figures.Summary()
+	sum := figures.Summary()
+	if h.Figures != nil {
+		if steps, _, of := h.steps.kept(); uint64(steps) < of {
+			narrow(&sum, h.Figures.Summary(), tool)
+		}
+	}
+	return sum
+}
+
+// narrow replaces the figures of one tool, which are those of the steps in memory, by
+// those of all steps. Those that are not kept by tool are left out.
+func narrow(s *report.Summary, all report.Summary, tool string) {
+	other := func(name string) bool { return name != tool }
+	tools := slices.DeleteFunc(all.Tools, func(r report.Row) bool { return other(r.Tool) })
+	if len(tools) == 0 { // it is one of the others
+		return
+	}
+	s.Tools, s.Total = tools, tools[0].Counts
+	s.Pairs = slices.DeleteFunc(all.Pairs, func(r report.Row) bool { return other(r.Tool) })
+	s.Models = nil
+	for _, pair := range s.Pairs {
+		s.Models = append(s.Models, report.Row{Model: pair.Model, Counts: pair.Counts})
+	}
+	s.Faults = slices.DeleteFunc(all.Faults, func(r report.FaultRow) bool { return other(r.Tool) })
+	s.Repairs = slices.DeleteFunc(all.Repairs, func(r report.RepairRow) bool { return other(r.Tool) })
+	s.AsSent, s.Final, s.Bad, s.BadEnd, s.Series = nil, nil, s.Total.Bad()+s.Total.Unusable, s.Total.Final+s.Total.Unusable, report.Series{}
 }
 
 // only removes the calls to other tools from a step, and reports whether any is

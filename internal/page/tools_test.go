@@ -116,3 +116,25 @@ func TestEmptyColumns(t *testing.T) {
 	steps.Add(s)
 	require.Contains(t, get(h, "/x/").Body.String(), `class="steps no-duration"`)
 }
+
+// The page of a tool counts all calls of a recording too, not those in memory.
+func TestToolPageCountsAll(t *testing.T) {
+	t.Parallel()
+	steps, figures := NewSteps(3, 1<<20), report.NewFigures(report.Options{})
+	for i := range 20 {
+		s := failing("model-"+string(rune('a'+i%2)), "cancel", `"x"`)
+		steps.Add(s)
+		figures.Add(&s)
+		s = call("model-a", "other", `{}`)
+		steps.Add(s)
+		figures.Add(&s)
+	}
+	h := New(steps, Options{Root: "/x", Access: Access{Key: testKey}, Figures: figures})
+	all, one := twinOf(t, h, "/x/tools"), twinOf(t, h, "/x/tools?tool=cancel")
+	require.Equal(t, all["tools"].([]any)[0].(map[string]any)["calls"], one["total"].(map[string]any)["calls"])
+	require.EqualValues(t, 20, one["total"].(map[string]any)["invalid"])
+	require.Len(t, one["models"], 2)
+	require.Len(t, one["faults"], 2)
+	require.Contains(t, get(h, "/x/tools?tool=cancel").Body.String(), "×10")
+	require.EqualValues(t, 0, twinOf(t, h, "/x/tools?tool=nothing")["total"].(map[string]any)["calls"])
+}
