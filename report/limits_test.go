@@ -78,7 +78,7 @@ func TestHTMLIsBounded(t *testing.T) {
 	got := written(t, "html", s, report.Layout{Values: true})
 	require.LessOrEqual(t, len(got), 1_000_000)
 	require.Contains(t, got, `<article class="call">`)
-	for i := range 3_000 {
+	for i := range 5_000 {
 		s.Tools = append(s.Tools, report.Row{Tool: strings.Repeat("<", 190) + fmt.Sprint(i)})
 		s.Models = append(s.Models, report.Row{Model: strings.Repeat("<", 190) + fmt.Sprint(i)})
 	}
@@ -86,4 +86,32 @@ func TestHTMLIsBounded(t *testing.T) {
 	got = written(t, "html", s, report.Layout{})
 	require.LessOrEqual(t, len(got), 1_000_000)
 	require.Contains(t, got, "more rows")
+}
+
+// However many models send values, those that are counted take at most some 2 MB. The
+// counts stay right.
+func TestValueBytes(t *testing.T) {
+	t.Parallel()
+	f := report.NewFigures(report.Options{})
+	issue := []middleware.Issue{{Code: "enum", Pointer: "/unit"}}
+	for i := range 8 {
+		arguments := fmt.Sprintf(`{"unit":"%d%s"}`, i, strings.Repeat("x", 200))
+		sent := middleware.ToolCall{Name: "get_weather", Arguments: arguments}
+		for m := range 5_000 {
+			f.Add(turn(1, fmt.Sprint("m", m), []report.Call{{Sent: sent, Ran: sent, AsSent: report.Invalid, Final: report.Invalid, Issues: issue, FinalIssues: issue}}))
+		}
+	}
+	bytes, calls := 0, 0
+	s := f.Summary()
+	for _, row := range s.Faults {
+		calls += row.OtherValues
+		for _, v := range row.Values {
+			bytes += len(v.Value)
+			calls += v.Calls
+		}
+	}
+	require.Len(t, s.Faults, 5_000)
+	require.Equal(t, 40_000, calls)
+	require.Less(t, bytes, 2<<20)
+	require.Greater(t, bytes, 1<<20)
 }
