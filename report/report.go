@@ -20,7 +20,8 @@
 // arguments. Every writer escapes them, cuts long ones and replaces characters
 // that its format does not allow. HTML and the lines of JSON show arguments and
 // messages; HTML leaves them out on request. Annotations, JUnit and SARIF show
-// tools, pointers, codes and types, and no values unless they are asked to.
+// tools, pointers, codes, types and what a schema asks for, and no values that
+// models wrote unless they are asked to.
 package report
 
 import (
