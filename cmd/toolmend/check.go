@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,13 +23,8 @@ const (
 // runCheck is `toolmend check`.
 func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	s, err := parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, checkHelp)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "toolmend check: %v\nSee toolmend check -h.\n", err)
-		return exitFailed
+	if err != nil {
+		return usage(err, "check", checkHelp, stdout, stderr)
 	}
 	var base *summaryJSON
 	if s.baseline != "" {

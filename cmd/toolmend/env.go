@@ -2,8 +2,6 @@ package main
 
 import (
 	"embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -34,15 +32,10 @@ var shells = map[string]string{
 // runEnv is `toolmend env`.
 func runEnv(args []string, stdout, stderr io.Writer) int {
 	text, err := guide(args, os.Getenv)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, envHelp)
-	case err != nil:
-		fmt.Fprintf(stderr, "toolmend env: %v\nSee toolmend env -h.\n", err)
-		return exitFailed
-	default:
-		fmt.Fprint(stdout, text)
+	if err != nil {
+		return usage(err, "env", envHelp, stdout, stderr)
 	}
+	fmt.Fprint(stdout, text)
 	return exitOK
 }
 

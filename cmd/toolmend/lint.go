@@ -38,13 +38,8 @@ var lintWriters = map[string]func(io.Writer, []lint.Finding) error{
 // runLint is `toolmend lint`.
 func runLint(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	s, err := parseLint(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, lintHelp)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "toolmend lint: %v\nSee toolmend lint -h.\n", err)
-		return exitFailed
+	if err != nil {
+		return usage(err, "lint", lintHelp, stdout, stderr)
 	}
 	out := bufio.NewWriter(stdout)
 	findings, tools, read := s.run(ctx, stdin, stderr)

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -66,13 +64,8 @@ func parseRun(args []string) (runFlags, error) {
 // runRun is `toolmend run`. It returns the exit code of the agent.
 func runRun(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	f, err := parseRun(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, runHelp)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "toolmend run: %v\nSee toolmend run -h.\n", err)
-		return exitFailed
+	if err != nil {
+		return usage(err, "run", runHelp, stdout, stderr)
 	}
 	program, err := osexec.LookPath(f.agent)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"net"
 	"net/url"
@@ -28,6 +29,17 @@ func parseFlags(fs *flag.FlagSet, args []string) error {
 	var known []string
 	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
 	return fmt.Errorf("unknown flag --%s%s", name, meant("--", name, known))
+}
+
+// usage prints the help of a command if err asks for it, or else err, which is
+// about the command line. It returns the exit code.
+func usage(err error, command, help string, stdout, stderr io.Writer) int {
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, help)
+		return exitOK
+	}
+	fmt.Fprintf(stderr, "toolmend %s: %v\nSee toolmend %s -h.\n", command, err, command)
+	return exitFailed
 }
 
 // meant returns the end of a message about an unknown name, or "" if none of the

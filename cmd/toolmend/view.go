@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -27,13 +25,8 @@ const viewMemory = 256 << 20
 // runView is `toolmend view`. It serves the page until ctx ends.
 func runView(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	s, listen, err := parseView(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, viewHelp)
-		return exitOK
-	case err != nil:
-		fmt.Fprintf(stderr, "toolmend view: %v\nSee toolmend view -h.\n", err)
-		return exitFailed
+	if err != nil {
+		return usage(err, "view", viewHelp, stdout, stderr)
 	}
 	steps, figures := page.NewSteps(page.MaxSteps, viewMemory), report.NewFigures(report.Options{})
 	steps.KeepFaults()
