@@ -224,6 +224,15 @@ func TestFilters(t *testing.T) {
 	for _, r := range value[[]string](b, "[...document.querySelectorAll('#steps tbody .c-outcome')].map(c => c.innerText)") {
 		require.Contains(t, r, "re-asked")
 	}
+	value[any](b, `document.querySelector("#steps tbody tr").click()`)
+	b.arrive(`location.pathname.includes("/steps/")`)
+	require.Contains(t, value[string](b, "location.search"), "tool=search", "a step keeps the choice")
+	from := value[string](b, "location.pathname")
+	b.press("j")
+	b.arrive(`location.pathname.includes("/steps/") && location.pathname !== "` + from + `"`)
+	require.Contains(t, b.text("h1"), "re-asked", "the next one of the choice")
+	b.press("Escape")
+	b.arrive(`location.pathname === "/_toolmend/" && location.search.includes("tool=search")`)
 	b.press("/")
 	require.Equal(t, "q", value[string](b, "document.activeElement.name"))
 	b.write("max_results")
