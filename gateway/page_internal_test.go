@@ -48,5 +48,7 @@ func TestKeeperNeverDelays(t *testing.T) {
 		require.Zero(t, k.bytes)
 		k.observed(large)
 		require.EqualValues(t, 12, drops.Load(), "too large at any time")
+		k.observed(&exchange{report: middleware.Report{Attempts: []middleware.Attempt{{Message: middleware.Message{ToolCalls: []middleware.ToolCall{{Name: strings.Repeat("x", waitingStepBytes)}}}}}}})
+		require.EqualValues(t, 13, drops.Load(), "models choose the names too")
 	})
 }

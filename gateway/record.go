@@ -284,7 +284,7 @@ func (x *exchange) size() int64 {
 	}
 	for _, a := range x.report.Attempts {
 		for _, c := range a.Message.ToolCalls {
-			n += 2 * len(c.Arguments)
+			n += 2 * (len(c.ID) + len(c.Name) + len(c.Arguments))
 		}
 		for _, p := range a.Message.Parts {
 			n += 2 * len(p.Text)

@@ -99,7 +99,9 @@ func (d *differ) values(x, y rawjson.Value) {
 	}
 }
 
-// objects compares the members of two objects, by key.
+// objects compares the members of two objects, by key. When no further mark fits, it does
+// not look for what is only in y: a key that x has very often would make it read y as
+// often.
 func (d *differ) objects(x, y rawjson.Value) {
 	for m := range x.Each() {
 		if other := y.Get(m.Key()); other.Exists() {
@@ -109,6 +111,9 @@ func (d *differ) objects(x, y rawjson.Value) {
 		}
 	}
 	for m := range y.Each() {
+		if len(d.inB) == maxSpans {
+			return
+		}
 		if !x.Get(m.Key()).Exists() {
 			d.member(&d.inB, m)
 		}

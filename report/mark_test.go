@@ -3,8 +3,10 @@ package report_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -144,4 +146,19 @@ func FuzzMark(f *testing.F) {
 		require.Equal(t, a != b, changed)
 		require.LessOrEqual(t, shown, 6*(len(a)+len(b))+200)
 	})
+}
+
+// The time for marks grows with the texts, and not with their product: one key many times
+// against an object of many keys.
+func TestMarkOfRepeatedKeys(t *testing.T) {
+	t.Parallel()
+	repeated := "{" + strings.Repeat(`"a":{},`, 30_000) + `"a":{}}`
+	var many strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&many, `"k%d":0,`, i)
+	}
+	start := time.Now()
+	_, after := report.Mark(repeated, `{"a":{`+many.String()+`"z":0}}`, nil)
+	require.Less(t, time.Since(start), 3*time.Second)
+	require.True(t, slices.ContainsFunc(after, func(s report.Segment) bool { return s.Changed }))
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
@@ -164,6 +165,10 @@ func callTo(a *report.Attempt, c *report.Call) (found *report.Call) {
 // maxSchemaText is how many bytes of a schema a page shows.
 const maxSchemaText = 64 << 10
 
+// schemaLimits are those of a schema that is indented. The indent of a deep one takes far
+// more than its text.
+var schemaLimits = rawjson.Limits{Bytes: maxSchemaText, Depth: 64, Number: -1, Exponent: -1, AnyBytes: true}
+
 // schemasOf returns the schemas of the tools that a step calls.
 func schemasOf(s *report.Step) []toolSchema {
 	seen := map[string]bool{}
@@ -181,14 +186,14 @@ func schemasOf(s *report.Step) []toolSchema {
 	return out
 }
 
-// schemaText returns the schema of a tool, indented.
+// schemaText returns the schema of a tool, indented if that does not make it too long.
 func schemaText(t middleware.Tool) string {
 	raw := t.Parameters
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	var b bytes.Buffer
-	if len(raw) > maxSchemaText || json.Indent(&b, raw, "", "  ") != nil {
+	if _, err := rawjson.Parse(string(raw[:min(len(raw), maxSchemaText+1)]), schemaLimits); err != nil || json.Indent(&b, raw, "", "  ") != nil {
 		return cut(string(raw), maxSchemaText)
 	}
 	return b.String()

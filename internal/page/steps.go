@@ -112,9 +112,11 @@ func (s *Steps) Add(step report.Step) uint64 {
 
 // newEntry returns an entry for a copy of step with texts of at most limit bytes.
 func newEntry(step report.Step, limit int) *entry {
-	e := &entry{step: compact(step, limit)}
+	e := &entry{}
+	var texts int64
+	e.step, texts = compact(step, limit)
 	e.model, e.outcome, e.allTools = text.Label(e.step.Model), outcomeOf(&e.step), toolsOf(e)
-	e.bytes = sizeOf(&e.step) + entryOverhead
+	e.bytes = entryOverhead + texts + listsOf(&e.step)
 	return e
 }
 
@@ -175,16 +177,19 @@ const (
 	entryOverhead   = 1 << 10
 	attemptOverhead = 512
 	callOverhead    = 512
+	replyOverhead   = 64
 	issueOverhead   = 64
 	maxText         = 1 << 20 // bytes of a text that is kept
 )
 
-// compact returns a deep copy of a step without its tools. Its texts are copies:
-// those of a step are parts of whole requests and answers.
-func compact(s report.Step, limit int) report.Step {
+// compact returns a deep copy of a step without its tools, and how many bytes its texts
+// have. They are copies: those of a step are parts of whole requests and answers. Any
+// text may be long: models choose also the names and the ids of their calls.
+func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 	clone := func(texts ...*string) {
 		for _, t := range texts {
 			*t = cut(*t, limit)
+			bytes += int64(len(*t))
 		}
 	}
 	clone(&s.ID, &s.File, &s.Source, &s.Client, &s.Mode, &s.Format, &s.Path, &s.Model, &s.Error)
@@ -207,7 +212,7 @@ func compact(s report.Step, limit int) report.Step {
 			c.Changes = cloned(c.Changes, func(x *middleware.Change) { clone(&x.By, &x.Pointer, &x.Before, &x.After) })
 		})
 	})
-	return s
+	return s, bytes
 }
 
 // cloned returns a copy of a list, with each changed on a copy.
@@ -231,31 +236,13 @@ func cut(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + fmt.Sprintf("… (%d bytes more)", len(text)-limit)
 }
 
-// sizeOf returns about how many bytes a compact step takes.
-func sizeOf(s *report.Step) int64 {
-	n := 0
-	for _, note := range s.Notes {
-		n += len(note) + 16
-	}
+// listsOf returns about how many bytes the lists of a compact step take, beside texts.
+func listsOf(s *report.Step) int64 {
+	n := 16 * len(s.Notes)
 	for _, a := range s.Attempts {
-		n += attemptOverhead + len(a.Text)
-		for _, r := range a.Replies {
-			n += len(r.Text) + 128
-		}
+		n += attemptOverhead + replyOverhead*len(a.Replies)
 		for _, c := range a.Calls {
-			n += callOverhead + len(c.Sent.Arguments) + len(c.Note)
-			if len(c.Changes) > 0 {
-				n += len(c.Ran.Arguments)
-			}
-			for _, i := range c.Issues {
-				n += issueOverhead + len(i.Pointer) + len(i.Message)
-			}
-			for _, i := range c.FinalIssues {
-				n += issueOverhead + len(i.Pointer) + len(i.Message)
-			}
-			for _, x := range c.Changes {
-				n += issueOverhead + len(x.Pointer) + len(x.Before) + len(x.After)
-			}
+			n += callOverhead + issueOverhead*(len(c.Issues)+len(c.FinalIssues)+len(c.Changes))
 		}
 	}
 	return int64(n)

@@ -120,6 +120,37 @@ func TestBytesAreBounded(t *testing.T) {
 	require.Zero(t, steps, "turned off")
 }
 
+// Every text of a step counts: models choose the names and the ids of their calls too,
+// as long as they like.
+func TestAllTextsCount(t *testing.T) {
+	t.Parallel()
+	long := func() string { return strings.Repeat("n", 10_000) }
+	for name, change := range map[string]func(*report.Step){
+		"id of the step": func(s *report.Step) { s.ID = long() }, "path": func(s *report.Step) { s.Path = long() },
+		"model": func(s *report.Step) { s.Model = long() }, "note": func(s *report.Step) { s.Notes = []string{long()} },
+		"name":          func(s *report.Step) { s.Attempts[0].Calls[0].Sent.Name = long() },
+		"name that ran": func(s *report.Step) { s.Attempts[0].Calls[0].Ran.Name = long() },
+		"arguments":     func(s *report.Step) { s.Attempts[0].Calls[0].Ran.Arguments = long() },
+		"id":            func(s *report.Step) { s.Attempts[0].Calls[0].Sent.ID = long() },
+		"code":          func(s *report.Step) { s.Attempts[0].Calls[0].Issues = []middleware.Issue{{Code: long()}} },
+		"rule":          func(s *report.Step) { s.Attempts[0].Calls[0].Changes = []middleware.Change{{By: long()}} },
+		"finish reason": func(s *report.Step) { s.Attempts[0].FinishReason = middleware.FinishReason(long()) },
+		"tool of a reply": func(s *report.Step) {
+			s.Attempts[0].Replies = []report.Reply{{Tool: long()}}
+		},
+	} {
+		s := NewSteps(MaxSteps, 1<<20)
+		for range 200 {
+			step := call("m", "t", "{}")
+			change(&step)
+			s.Add(step)
+		}
+		steps, _, _ := s.kept()
+		require.LessOrEqual(t, steps, 1<<20/10_000, name)
+		require.Positive(t, steps, name)
+	}
+}
+
 // An agent sends its tools with each request.
 func TestToolsAreKeptOnce(t *testing.T) {
 	t.Parallel()

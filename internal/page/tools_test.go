@@ -138,3 +138,17 @@ func TestToolPageCountsAll(t *testing.T) {
 	require.Contains(t, get(h, "/x/tools?tool=cancel").Body.String(), "×10")
 	require.EqualValues(t, 0, twinOf(t, h, "/x/tools?tool=nothing")["total"].(map[string]any)["calls"])
 }
+
+// A deep schema is shown without an indent, which would take ten thousand times as much.
+func TestDeepSchemas(t *testing.T) {
+	t.Parallel()
+	for depth, indented := range map[int]bool{3: true, 5_000: false} {
+		step := call("m", "t", "{}")
+		step.Tools = []middleware.Tool{{Name: "t", Parameters: []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))}}
+		steps := NewSteps(10, 1<<20)
+		steps.Add(step)
+		text := twinOf(t, newPage(steps), "/x/schemas?tool=t")["versions"].([]any)[0].(string)
+		require.Equal(t, indented, strings.Contains(text, "\n  ["))
+		require.Less(t, len(text), 20_000)
+	}
+}
