@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // model makes one model step.
@@ -39,9 +41,10 @@ func (p *Plugin) check(ctx context.Context, in stepInput) (stepOutput, error) {
 // step is an activity that changes a State. An error of it is retried: that of a
 // worker that stops, and of a blob that could not be read. Every other error is
 // data.
-func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context, agentloop.Effects, *agentloop.State) (agentloop.Step, error)) (stepOutput, error) {
+func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context, agentloop.Effects, *agentloop.State) (agentloop.Step, error)) (out stepOutput, err error) {
 	ctx, end := p.begin(ctx)
 	defer end()
+	defer p.recovered(ctx, func(f *failure) { out, err = stepOutput{Error: f}, nil })
 	a := p.o.Agents[in.Agent]
 	if a == nil {
 		return stepOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
@@ -55,7 +58,9 @@ func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context
 	if err != nil && stopped(ctx) {
 		return stepOutput{}, err
 	}
-	out, bad := p.blobs.difference(context.WithoutCancel(ctx), in.conversation, was, s)
+	saving, cancel := saving(ctx)
+	defer cancel()
+	out, bad := p.blobs.difference(saving, in.conversation, was, s)
 	if bad != nil { // the model is not asked again because of the store
 		return stepOutput{Error: failureOf(errors.Join(bad, err))}, nil
 	}
@@ -76,20 +81,19 @@ func (p *Plugin) step(ctx context.Context, in stepInput, do func(context.Context
 }
 
 // tool runs one call.
-func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
+func (p *Plugin) tool(ctx context.Context, in toolInput) (out toolOutput, err error) {
 	ctx, end := p.begin(ctx)
 	defer end()
+	defer p.recovered(ctx, func(f *failure) { out, err = toolOutput{Error: f}, nil })
 	a := p.o.Agents[in.Agent]
 	if a == nil {
 		return toolOutput{Error: failureOf(fmt.Errorf("%w: %q", ErrAgent, in.Agent))}, nil
 	}
 	call := in.Call
-	var err error
 	if call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); err != nil {
 		return toolOutput{}, err
 	}
 	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure, Schema: in.Schema}
-	var out toolOutput
 	ended := false
 	err = a.Effects(ctx).Tools([]agentloop.CallInfo{info}, func(_ int, r agentloop.Result, err error) {
 		ended = true
@@ -106,15 +110,49 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (toolOutput, error) {
 	case err != nil:
 		return toolOutput{Error: failureOf(err)}, nil
 	}
+	saving, cancel := saving(ctx)
+	defer cancel()
 	size := len(out.Text)
-	if out.Text, err = p.blobs.packString(context.WithoutCancel(ctx), out.Text); err != nil {
+	if out.Text, err = p.blobs.packString(saving, out.Text); err != nil {
 		// The tool must not run again because of the store.
 		return toolOutput{Error: failureOf(fmt.Errorf("the result of tool %s, %d bytes: %w", call.Name, size, err))}, nil
 	}
-	if len(out.Text) > maxValue {
+	if size := sizeOf(out.Text); size > maxValue {
 		return toolOutput{Error: failureOf(tooLarge("the result of tool "+call.Name, size))}, nil
 	}
 	return out, nil
+}
+
+// recovered makes a panic of the user's code data, like every other error: the
+// engine would repeat the activity, with a model call or a tool that is done.
+func (p *Plugin) recovered(ctx context.Context, fail func(*failure)) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	info := activity.GetInfo(ctx)
+	p.o.Logger.Error("temporalagent: panic in an activity", "run", info.WorkflowExecution.ID, "activity", info.ActivityType.Name, "panic", v, "stack", string(debug.Stack()))
+	fail(failureOf(middleware.NewPanicError(v)))
+}
+
+// saving returns a context for what an activity stores when its step is done. It
+// does not end with the run, but before StartToCloseTimeout: otherwise the server
+// would take the worker for lost, and the step would happen again.
+func saving(ctx context.Context) (context.Context, context.CancelFunc) {
+	kept := context.WithoutCancel(ctx)
+	deadline := activity.GetInfo(ctx).Deadline
+	if deadline.IsZero() {
+		return context.WithCancel(kept)
+	}
+	return context.WithDeadline(kept, deadline.Add(-min(time.Until(deadline)/5, 2*time.Second)))
+}
+
+// beat returns the time between two signs of life.
+func (p *Plugin) beat(info activity.Info) time.Duration {
+	if info.HeartbeatTimeout == 0 {
+		return p.o.Heartbeat
+	}
+	return min(p.o.Heartbeat, max(info.HeartbeatTimeout/3, 1))
 }
 
 // errOvertime is the cause of a context that ended because of StartToCloseTimeout.
@@ -140,7 +178,7 @@ func (p *Plugin) begin(ctx context.Context) (_ context.Context, end func()) {
 	done, gone := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
-		beat := time.NewTicker(p.o.Heartbeat)
+		beat := time.NewTicker(p.beat(info))
 		defer beat.Stop()
 		var over <-chan time.Time // the grace of a worker that stops
 		for {

@@ -98,13 +98,19 @@ func isReference(s string) bool { return len(s) == len(mark)+64 && strings.HasPr
 func (b *blobs) put(ctx context.Context, data []byte) (key string, err error) {
 	sum := sha256.Sum256(data)
 	key = hex.EncodeToString(sum[:])
+	ctx, cancel := context.WithTimeout(ctx, b.patience)
+	defer cancel()
 	// What is stored was paid for, or has had its effect: it is worth a wait.
-	for wait, left := firstWait, b.patience; ; wait = min(2*wait, 100*firstWait) {
-		if err = b.store.Put(ctx, key, data); err == nil {
+	for wait := firstWait; ; wait = min(2*wait, 100*firstWait) {
+		now := b.store.Put(ctx, key, data)
+		if now == nil {
 			b.keep(key, data)
 			return key, nil
 		}
-		if left -= wait; left < 0 || ctx.Err() != nil {
+		if err == nil || ctx.Err() == nil { // the error before says more than that of the context
+			err = now
+		}
+		if ctx.Err() != nil {
 			return "", fmt.Errorf("temporalagent: put %d bytes into the blob store: %w", len(data), err)
 		}
 		select {

@@ -83,6 +83,8 @@ func (l *loop) fits(d decision) error {
 			return final(fmt.Errorf("%w: %q", agentloop.ErrDecided, d.CallID))
 		}
 		return final(fmt.Errorf("%w: %q", agentloop.ErrUnknownCall, d.CallID))
+	case l.over: // of a run in a workflow that goes on
+		return final(errOver)
 	}
 	switch d.Kind {
 	case approved, rejected, resolved:

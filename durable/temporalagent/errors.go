@@ -3,6 +3,7 @@ package temporalagent
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/sdk/temporal"
@@ -79,6 +80,9 @@ func failureOf(err error) *failure {
 	if len(f.Text) > maxErrorText {
 		f.Text = f.Text[:maxErrorText] + "…"
 	}
+	// A message of Temporal that is not UTF-8 cannot be sent, and its workflow
+	// would hang.
+	f.Text = strings.ToValidUTF8(f.Text, "\uFFFD")
 	for _, s := range sentinels {
 		if errors.Is(err, s.err) {
 			f.Kinds = append(f.Kinds, s.name)

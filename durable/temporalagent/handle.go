@@ -71,11 +71,13 @@ func (h *Handle) Resolve(ctx context.Context, callID string, r agentloop.Result)
 }
 
 func (h *Handle) decide(ctx context.Context, d decision) (err error) {
-	if d.Text, err = h.blobs.packString(ctx, d.Text); err != nil {
-		return err
+	if d.Kind != rejected { // a reason becomes part of a text, where a reference would stay one
+		if d.Text, err = h.blobs.packString(ctx, d.Text); err != nil {
+			return err
+		}
 	}
-	if len(d.Text) > maxValue {
-		return tooLarge("the decision", len(d.Text))
+	if size := sizeOf(d.Text); size > maxValue {
+		return tooLarge("the decision", size)
 	}
 	return h.update(ctx, decideUpdate, d)
 }

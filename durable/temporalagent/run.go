@@ -116,8 +116,8 @@ func runError(err error, result *Result) (ran error, known bool) {
 		return fmt.Errorf("temporalagent: the run was canceled: %w", context.Canceled), known
 	case errors.As(err, &app) && app.HasDetails():
 		f := new(failure)
-		if known = app.Details(f, result) == nil; known || app.Details(f) == nil {
-			return f, known
+		if app.Details(f, result) == nil || app.Details(f) == nil {
+			return f, result != nil && result.c.State != nil // a result that was too large is not there
 		}
 	}
 	return err, false

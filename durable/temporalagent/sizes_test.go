@@ -137,7 +137,7 @@ func TestTooLarge(t *testing.T) {
 		message, says string
 		ran           int
 	}{
-		"a result":       {&turns{n: 1, result: strings.Repeat("x", 2_200_000)}, "go", "the result of tool read has 2200000 bytes", 1},
+		"a result":       {&turns{n: 1, result: strings.Repeat("x", 2_200_000)}, "go", "the result of tool read has 2200002 bytes", 1},
 		"a conversation": {&turns{n: 5, result: strings.Repeat("x", 500_000)}, "go", "the conversation has", 3},
 		"a message":      {&turns{}, strings.Repeat("x", maxValue), "the conversation has", 0},
 	} {

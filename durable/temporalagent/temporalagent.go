@@ -63,15 +63,16 @@ type WorkerOptions struct {
 	Sink Sink
 	// Heartbeat is the time between two signs of life of an activity; 0 means 10 s.
 	// HeartbeatTimeout is the time after which its worker counts as lost; 0 means
-	// 30 s. It must be longer than Heartbeat.
+	// 30 s. It must be longer than Heartbeat. An activity with a shorter timeout of
+	// its own gives three signs of life in it.
 	Heartbeat, HeartbeatTimeout time.Duration
 	// ModelActivity and ToolActivity, by the tool's name, change the options of
 	// activities. A zero field keeps its default. MaximumAttempts counts lost
 	// workers, and is 1 for a tool marked AtMostOnce.
 	ModelActivity workflow.ActivityOptions
 	ToolActivity  map[string]workflow.ActivityOptions
-	// Logger gets the warning that there is no BlobStore, and errors of Sink. nil
-	// means slog.Default.
+	// Logger gets the warning that there is no BlobStore, errors of Sink, and panics
+	// in activities. nil means slog.Default.
 	Logger *slog.Logger
 }
 

@@ -85,6 +85,16 @@ type toolOutput struct {
 	Error     *failure `json:"error,omitzero"` // it ends the run
 }
 
+// sizeOf returns how many bytes v has in the history, where a character of a text
+// may take six.
+func sizeOf(v any) int {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return 0 // the SDK will say so
+	}
+	return len(b)
+}
+
 // open returns the whole State.
 func (b *blobs) open(ctx context.Context, c conversation) (*agentloop.State, error) {
 	var parts []*agentloop.State

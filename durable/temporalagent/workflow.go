@@ -72,11 +72,7 @@ func runIn(ctx workflow.Context, o InOptions, c ended) (*Result, error) {
 		return &Result{c}, err
 	}
 	if r.RunID == "" {
-		info := workflow.GetInfo(ctx)
-		r.RunID = info.WorkflowExecution.ID + "/" + info.FirstRunID
-		if o.Key != "" {
-			r.RunID += "/" + o.Key
-		}
+		r.RunID = runID(workflow.GetInfo(ctx), o.Key)
 	}
 	l := &loop{ctx: ctx, o: o, r: r, inbox: c.Inbox}
 	if err = l.handle(); err == nil {
@@ -88,6 +84,17 @@ func runIn(ctx workflow.Context, o InOptions, c ended) (*Result, error) {
 		return &Result{c}, errors.Join(err, bad)
 	}
 	return &Result{ended{end, l.inbox}}, err
+}
+
+// runID returns the id that begins the idempotency keys of a run. A reset of the
+// workflow keeps it. The next run of a cron, and an agent that a workflow starts
+// after it continued as new, have another one: their effects are others.
+func runID(info *workflow.Info, key string) string {
+	id := info.WorkflowExecution.ID + "/" + info.OriginalRunID
+	if key != "" {
+		id += "/" + key
+	}
+	return id
 }
 
 // run drives the run until it ends and no update is left. Messages that arrive
@@ -126,9 +133,10 @@ func (p *Plugin) workflow(ctx workflow.Context, in startInput) (*Result, error) 
 	o := InOptions{Agent: in.Agent, HeartbeatTimeout: p.o.HeartbeatTimeout, ModelActivity: p.o.ModelActivity, ToolActivity: p.o.ToolActivity, ContinueAsNew: true}
 	result, err := runIn(ctx, o, in.ended)
 	// A result that the server refuses would block the workflow for ever.
-	fits := len(result.c.State) <= maxResult
-	if err == nil && !fits || errors.Is(err, ErrContinueAsNew) && len(result.c.State) > maxValue {
-		err = tooLarge("the conversation", len(result.c.State))
+	size := sizeOf(result)
+	fits, again := size <= maxResult, errors.Is(err, ErrContinueAsNew)
+	if (err == nil || again) && !fits || again && len(result.c.State) > maxValue {
+		err = tooLarge("the conversation", size)
 	}
 	var details []any
 	if fits {

@@ -1,0 +1,238 @@
+package temporalagent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// panics is a store that panics, from a number of Puts on.
+type panics struct {
+	memory
+	puts int
+}
+
+func (p *panics) Put(ctx context.Context, key string, data []byte) error {
+	if p.puts--; p.puts < 0 {
+		panic("secret: the store panics")
+	}
+	return p.memory.Put(ctx, key, data)
+}
+
+// A panic in a function of the user's ends the run. The engine does not repeat the
+// model call and the tool before it.
+func TestPanics(t *testing.T) {
+	t.Parallel()
+	boom := func() { panic("secret") }
+	for name, c := range map[string]struct {
+		o            agentloop.Options
+		store        BlobStore
+		sink         Sink
+		models, ran  int
+		modelsPanics bool
+	}{
+		"the model":          {models: 1, modelsPanics: true},
+		"the stop condition": {o: agentloop.Options{StopWhen: func(*agentloop.State) bool { boom(); return false }}, models: 1},
+		"the source of tools": {o: agentloop.Options{Source: func(context.Context) ([]agentloop.Tool, error) {
+			boom()
+			return nil, nil
+		}}},
+		"the store, after a tool": {store: &panics{}, models: 1, ran: 1},
+		"the sink":                {sink: func(context.Context, Event) error { boom(); return nil }, models: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			models, ran := 0, 0
+			tool := agentloop.RawTool("read", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+				ran++
+				return agentloop.Text(strings.Repeat("x", blobSize+1)), nil
+			})
+			model := func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+				models++
+				if c.modelsPanics {
+					boom()
+				}
+				if req.Sink != nil {
+					if err := req.Sink(middleware.Event{Kind: middleware.EventText, Text: "x"}); err != nil {
+						return nil, err
+					}
+				}
+				return calling("read")(ctx, req)
+			}
+			c.o.Tools = []agentloop.Tool{tool}
+			a, err := agentloop.New(model, c.o)
+			require.NoError(t, err)
+			_, _, err = inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": a}, Blobs: c.store, Sink: c.sink, Logger: slog.New(slog.DiscardHandler)}, middleware.User("go"))
+			require.ErrorContains(t, err, "panic")
+			require.Equal(t, c.models, models)
+			require.Equal(t, c.ran, ran)
+		})
+	}
+}
+
+// A decision about a run that has ended inside a workflow of the user's is refused:
+// nothing would ever answer it.
+func TestDecisionAfterTheEnd(t *testing.T) {
+	t.Parallel()
+	tool := agentloop.RawTool("later", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+		return agentloop.Result{}, agentloop.Suspend("later")
+	})
+	env := environment(t, WorkerOptions{Agents: agentOf(t, calling("later"), tool)})
+	refused := ""
+	env.RegisterDelayedCallback(func() {
+		env.UpdateWorkflow(decideUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { refused = err.Error() }, OnAccept: func() {}, OnComplete: func(any, error) {}},
+			decision{CallID: "1", Kind: approved})
+	}, 2*time.Hour)
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		agent, cancel := workflow.WithCancel(ctx)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			_ = workflow.Sleep(ctx, time.Hour)
+			cancel()
+		})
+		if _, err := RunIn(agent, InOptions{Agent: "a"}, middleware.User("go")); err == nil {
+			return errors.New("the run was not canceled")
+		}
+		return workflow.Sleep(ctx, 24*time.Hour)
+	})
+	require.NoError(t, env.GetWorkflowError())
+	require.Contains(t, refused, "has ended")
+}
+
+// What counts is the size in the history, where a character may take six bytes.
+func TestSizeInTheHistory(t *testing.T) {
+	t.Parallel()
+	f := &turns{n: 1, result: strings.Repeat("<", 500_000)}
+	s, _, err := inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": f.agent(t)}}, middleware.User("go"))
+	require.ErrorIs(t, err, ErrTooLarge)
+	require.ErrorContains(t, err, "the result of tool read")
+	require.EqualValues(t, 1, f.ran.Load())
+	require.Len(t, s.Steps, 1)
+	h := Attach(&fake{}, Options{ID: "a"})
+	require.ErrorIs(t, h.Reject(t.Context(), "a", strings.Repeat("<", 500_000)), ErrTooLarge)
+}
+
+// The messages that a run has not taken yet count too: a result that the server
+// refuses would block the workflow for ever.
+func TestSizeOfTheInbox(t *testing.T) {
+	t.Parallel()
+	refuses := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, &middleware.ModelError{StatusCode: 400, Err: errors.New("refused")}
+	}
+	for name, again := range map[string]bool{"at the end": false, "where it continues as new": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			model := refuses
+			if again {
+				model = calling("look")
+			}
+			env := environment(t, WorkerOptions{Agents: agentOf(t, model, agentloop.RawTool("look", "", nil, nothing))})
+			doc, err := json.Marshal(&agentloop.State{Messages: []middleware.Message{middleware.User("go")}})
+			require.NoError(t, err)
+			sent := 0
+			env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
+				for ; sent < 3; sent++ {
+					env.UpdateWorkflow(messageUpdate, fmt.Sprint(sent), &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}},
+						[]middleware.Message{middleware.User(strings.Repeat("x", 900_000))})
+				}
+				env.SetContinueAsNewSuggested(again)
+			})
+			env.ExecuteWorkflow(workflowName, startInput{"a", ended{conversation: conversation{State: doc}}})
+			ran, known := runError(env.GetWorkflowError(), new(Result))
+			require.False(t, known, "the result is too large to be beside the error")
+			if again {
+				require.ErrorIs(t, ran, ErrTooLarge)
+			} else {
+				require.ErrorContains(t, ran, "refused")
+			}
+		})
+	}
+}
+
+// A reset of a workflow keeps the idempotency keys, the next run of a cron does not.
+func TestRunID(t *testing.T) {
+	t.Parallel()
+	night := func(original string) string {
+		return runID(&workflow.Info{WorkflowExecution: workflow.Execution{ID: "w", RunID: "now"}, FirstRunID: "first", OriginalRunID: original}, "k")
+	}
+	require.Equal(t, "w/first/k", night("first"))
+	require.Equal(t, "w/second/k", night("second"))
+}
+
+// Temporal's messages are UTF-8: an error that is not could not be delivered.
+func TestErrorText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"caf\xe9", "x" + strings.Repeat("é", maxErrorText)} {
+		require.True(t, utf8.ValidString(final(errors.New(text)).Error()))
+	}
+}
+
+// Put ends before the activity has to: otherwise the server takes the worker for
+// lost, and the tool runs again. Its wait does not end with the run.
+func TestPutHasADeadline(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		timeout, least time.Duration
+	}{{time.Minute, 50 * time.Second}, {time.Hour, 4 * time.Minute}} {
+		store := &deadlines{}
+		f := &turns{n: 1, result: strings.Repeat("x", blobSize+1)}
+		_, _, err := inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": f.agent(t)}, Blobs: store,
+			ToolActivity: map[string]workflow.ActivityOptions{"read": {StartToCloseTimeout: c.timeout}}}, middleware.User("go"))
+		require.NoError(t, err)
+		require.NotEmpty(t, store.left)
+		for _, left := range store.left {
+			require.Less(t, left, min(c.timeout, patience+time.Second))
+			require.Greater(t, left, c.least)
+		}
+	}
+}
+
+// deadlines notes how much time each Put has.
+type deadlines struct {
+	memory
+	left []time.Duration
+}
+
+func (d *deadlines) Put(ctx context.Context, key string, data []byte) error {
+	until, ok := ctx.Deadline()
+	if !ok {
+		until = time.Now().Add(1000 * time.Hour)
+	}
+	d.left = append(d.left, time.Until(until))
+	return d.memory.Put(ctx, key, data)
+}
+
+// An activity whose own HeartbeatTimeout is shorter than Heartbeat lives.
+func TestShortHeartbeatTimeout(t *testing.T) {
+	t.Parallel()
+	p, err := New(WorkerOptions{Agents: agentOf(t, answers("x"))})
+	require.NoError(t, err)
+	require.Equal(t, defaultHeartbeat, p.beat(activity.Info{}))
+	require.Equal(t, defaultHeartbeat, p.beat(activity.Info{HeartbeatTimeout: 30 * time.Second}))
+	require.Equal(t, time.Second, p.beat(activity.Info{HeartbeatTimeout: 3 * time.Second}))
+}
+
+// The reason of a rejection is part of a text, where a reference would stay one.
+func TestLongReason(t *testing.T) {
+	t.Parallel()
+	f := &fake{}
+	h := Attach(f, Options{ID: "a", Blobs: &memory{}})
+	for _, reason := range []string{strings.Repeat("x", blobSize+1), mark} {
+		require.NoError(t, h.Reject(t.Context(), "1", reason))
+		require.Equal(t, decision{CallID: "1", Kind: rejected, Text: reason}, f.update.Args[0])
+	}
+}
