@@ -33,7 +33,8 @@ const (
 	maxPointer  = 300  // bytes
 )
 
-// viewBytes bounds the schemas that a describer keeps.
+// viewBytes bounds the schemas that a describer keeps. It keeps one schema of any size:
+// the calls of a step, and the steps of a log, have the same ones.
 const viewBytes = 4 << 20
 
 // describer says what schemas expect. It is safe for concurrent use.
@@ -47,7 +48,7 @@ func newDescriber() *describer {
 		if err != nil {
 			return nil, 64
 		}
-		return v, 16*len(raw) + 256 // nodes are larger than their text
+		return v, min(16*len(raw)+256, viewBytes) // nodes are larger than their text
 	})}
 }
 

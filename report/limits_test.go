@@ -3,8 +3,10 @@ package report_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -114,4 +116,28 @@ func TestValueBytes(t *testing.T) {
 	require.Equal(t, 40_000, calls)
 	require.Less(t, bytes, 2<<20)
 	require.Greater(t, bytes, 1<<20)
+}
+
+// A large schema is read once for all calls of a step, and of a log.
+func TestLargeSchemaIsReadOnce(t *testing.T) {
+	t.Parallel()
+	properties := map[string]any{}
+	for i := range 20_000 {
+		properties[fmt.Sprint("p", i)] = map[string]any{"type": "string", "enum": []string{"a", "b"}}
+	}
+	parameters, err := json.Marshal(map[string]any{"type": "object", "properties": properties})
+	require.NoError(t, err)
+	sent := middleware.ToolCall{Name: "t", Arguments: `{"p1":1}`}
+	issues := []middleware.Issue{{Code: "type", Pointer: "/p1"}}
+	call := report.Call{Sent: sent, Ran: sent, AsSent: report.Invalid, Final: report.Invalid, Issues: issues, FinalIssues: issues}
+	step := turn(1, "m", slices.Repeat([]report.Call{call}, 300))
+	step.Tools = []middleware.Tool{{Name: "t", Parameters: parameters}}
+	start := time.Now()
+	shown := report.ViewStep(step, false)
+	require.Less(t, time.Since(start), 3*time.Second)
+	require.Equal(t, "string", shown.Attempts[0].Calls[299].Faults[0].Expected)
+	f := report.NewFigures(report.Options{})
+	start = time.Now()
+	f.Add(step)
+	require.Less(t, time.Since(start), 3*time.Second)
 }

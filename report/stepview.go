@@ -32,7 +32,7 @@ type AttemptView struct {
 // ViewStep returns what is shown of a step. hide leaves out the values that the
 // model wrote: arguments, text and replies.
 func ViewStep(s *Step, hide bool) StepView {
-	v := StepView{Hidden: hide}
+	v, describer := StepView{Hidden: hide}, newDescriber()
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		w := AttemptView{
@@ -46,7 +46,8 @@ func ViewStep(s *Step, hide bool) StepView {
 			w.Usage = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
 		}
 		for n := range a.Calls {
-			w.Calls = append(w.Calls, s.View(&a.Calls[n], hide))
+			c := &a.Calls[n]
+			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c), hide))
 		}
 		if !hide {
 			w.Text = visible(cut(a.Text, maxText), true)
