@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -235,4 +236,51 @@ func TestLongReason(t *testing.T) {
 		require.NoError(t, h.Reject(t.Context(), "1", reason))
 		require.Equal(t, decision{CallID: "1", Kind: rejected, Text: reason}, f.update.Args[0])
 	}
+}
+
+// A message that arrives with the last step does not make the tools run that the
+// stop condition has held back. It stays in the Result.
+func TestMessageAfterTheStop(t *testing.T) {
+	t.Parallel()
+	ran := 0
+	a, err := agentloop.New(calling("transfer"), agentloop.Options{
+		Tools: []agentloop.Tool{agentloop.RawTool("transfer", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+			ran++
+			return agentloop.Result{}, nil
+		})},
+		StopWhen: func(s *agentloop.State) bool { return len(s.Messages[len(s.Messages)-1].ToolCalls) > 0 },
+	})
+	require.NoError(t, err)
+	env := environment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": a}})
+	var once sync.Once
+	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
+		once.Do(func() {
+			env.UpdateWorkflow(messageUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, []middleware.Message{middleware.User("and this")})
+		})
+	})
+	execute(t, env, middleware.User("go"))
+	require.NoError(t, env.GetWorkflowError())
+	result := new(Result)
+	require.NoError(t, env.GetWorkflowResult(result))
+	require.Zero(t, ran)
+	require.Len(t, result.c.Inbox, 1)
+}
+
+// A run may begin with a long conversation of short messages, if there is a store.
+func TestLongStart(t *testing.T) {
+	t.Parallel()
+	msgs := []middleware.Message{middleware.User(mark + strings.Repeat("0", 64))} // no reference
+	for range 60 {
+		msgs = append(msgs, middleware.Assistant(strings.Repeat("x", 10_000)), middleware.User(strings.Repeat("y", 10_000)))
+	}
+	store, f := &memory{}, &fake{}
+	_, err := Start(t.Context(), f, Options{ID: "a", TaskQueue: "q", Agent: "a", Blobs: store}, msgs...)
+	require.NoError(t, err)
+	require.Less(t, sizeOf(f.in), 20_000)
+	env := environment(t, WorkerOptions{Agents: agentOf(t, echo), Blobs: store})
+	env.ExecuteWorkflow(workflowName, f.in)
+	s, err := outcome(t, env, store)
+	require.NoError(t, err)
+	require.Equal(t, "61", s.Answer())
+	require.Equal(t, msgs, s.Messages[:121])
 }

@@ -2,7 +2,6 @@ package temporalagent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -58,22 +57,19 @@ func Start(ctx context.Context, c client.Client, o Options, msgs ...middleware.M
 		return nil, agentloop.ErrNoMessages
 	}
 	h := Attach(c, o)
-	doc, err := json.Marshal(&agentloop.State{Messages: msgs})
+	in, err := h.blobs.begin(ctx, msgs)
 	if err != nil {
 		return nil, err
 	}
-	if doc, err = h.blobs.pack(ctx, doc); err != nil {
-		return nil, err
-	}
-	if len(doc) > maxValue {
-		return nil, tooLarge("the conversation that Start got", len(doc))
+	if len(in.State) > maxValue {
+		return nil, tooLarge("the conversation that Start got", len(in.State))
 	}
 	start := o.Start
 	start.ID, start.TaskQueue = o.ID, o.TaskQueue
 	start.WorkflowIDConflictPolicy = enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
 	start.WorkflowIDReusePolicy = enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	start.WorkflowExecutionErrorWhenAlreadyStarted = false
-	if _, err = c.ExecuteWorkflow(ctx, start, workflowName, startInput{o.Agent, ended{conversation: conversation{State: doc}}}); err != nil {
+	if _, err = c.ExecuteWorkflow(ctx, start, workflowName, startInput{o.Agent, ended{conversation: in}}); err != nil {
 		return nil, err
 	}
 	return h, nil

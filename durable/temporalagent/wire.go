@@ -95,6 +95,38 @@ func sizeOf(v any) int {
 	return len(b)
 }
 
+// begin returns the conversation with which a run begins. If it is too long for
+// the history and there is a store, all but the last message are in the store.
+func (b *blobs) begin(ctx context.Context, msgs []middleware.Message) (conversation, error) {
+	doc, err := b.packed(ctx, msgs)
+	if err != nil || b.store == nil || len(doc) <= maxValue {
+		return conversation{State: doc}, err
+	}
+	last := len(msgs) - 1
+	first, err := b.packed(ctx, msgs[:last])
+	if err != nil {
+		return conversation{}, err
+	}
+	seg, err := json.Marshal(segment{State: first})
+	if err != nil {
+		return conversation{}, err
+	}
+	key, err := b.put(ctx, seg)
+	if err != nil {
+		return conversation{}, err
+	}
+	doc, err = b.packed(ctx, msgs[last:])
+	return conversation{before{Key: key, Messages: last}, doc}, err
+}
+
+func (b *blobs) packed(ctx context.Context, msgs []middleware.Message) ([]byte, error) {
+	doc, err := json.Marshal(&agentloop.State{Messages: msgs})
+	if err != nil {
+		return nil, err
+	}
+	return b.pack(ctx, doc)
+}
+
 // open returns the whole State.
 func (b *blobs) open(ctx context.Context, c conversation) (*agentloop.State, error) {
 	var parts []*agentloop.State

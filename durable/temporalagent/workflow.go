@@ -110,7 +110,9 @@ func (l *loop) run() error {
 		if len(l.inbox) == 0 {
 			return nil
 		}
-		l.receive()
+		if l.receive(); len(l.inbox) > 0 { // the stop condition holds, and calls are open
+			return nil
+		}
 	}
 }
 
