@@ -70,7 +70,7 @@ func (g *guard) enter(w http.ResponseWriter, r *http.Request) bool {
 		Name: g.cookie, Value: g.secret, Path: g.root + "/",
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: r.TLS != nil,
 	})
-	to := url.URL{Path: r.URL.Path, RawQuery: query.Encode()}
+	to := url.URL{Path: "/" + strings.TrimLeft(r.URL.Path, "/"), RawQuery: query.Encode()} // two slashes would begin a host
 	w.Header().Set("Location", to.RequestURI())
 	w.WriteHeader(http.StatusSeeOther)
 	return true

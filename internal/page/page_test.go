@@ -96,6 +96,11 @@ func TestAccess(t *testing.T) {
 	require.Equal(t, http.StatusOK, send(h, "/x/", func(r *http.Request) { r.AddCookie(cookie) }).StatusCode)
 	require.Equal(t, http.StatusOK, send(h, "/x/", func(r *http.Request) { r.SetBasicAuth("", testKey) }).StatusCode)
 
+	atTop := New(steps, Options{Access: Access{Token: "the-token"}})
+	for _, address := range []string{"//evil.example/?token=the-token", "///evil.example/tools?token=the-token"} {
+		require.Regexp(t, "^/[^/]", send(atTop, address, nothing).Header.Get("Location"), "it stays on this host")
+	}
+
 	// The cookie counts for all ports of a host, so each token has one of its own.
 	other := New(steps, Options{Root: "/x", Access: Access{Token: "another"}})
 	refused := send(other, "/x/", func(r *http.Request) { r.AddCookie(cookie) })
