@@ -70,7 +70,12 @@ func (b *blobs) pack(ctx context.Context, doc []byte) ([]byte, error) {
 }
 
 func (b *blobs) packString(ctx context.Context, s string) (string, error) {
-	if b.store == nil || len(s) <= b.limit && !strings.HasPrefix(s, mark) {
+	return b.packOver(ctx, s, b.limit)
+}
+
+// packOver is packString with another limit.
+func (b *blobs) packOver(ctx context.Context, s string, limit int) (string, error) {
+	if b.store == nil || len(s) <= limit && !strings.HasPrefix(s, mark) {
 		return s, nil
 	}
 	key, err := b.put(ctx, []byte(s))

@@ -284,3 +284,30 @@ func TestLongStart(t *testing.T) {
 	require.Equal(t, "61", s.Answer())
 	require.Equal(t, msgs, s.Messages[:121])
 }
+
+// Many results in one turn that are short one by one fit too.
+func TestManyResults(t *testing.T) {
+	t.Parallel()
+	const n = 40
+	text := strings.Repeat("x", 30_000)
+	model := func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
+		if req.Messages[len(req.Messages)-1].Role == middleware.RoleTool {
+			return &middleware.Response{Message: middleware.Assistant("done")}, nil
+		}
+		var calls []middleware.ToolCall
+		for i := range n {
+			calls = append(calls, middleware.ToolCall{ID: fmt.Sprint(i), Name: "read", Arguments: "{}"})
+		}
+		return &middleware.Response{Message: middleware.Assistant("", calls...)}, nil
+	}
+	tool := agentloop.RawTool("read", "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+		return agentloop.Text(text), nil
+	})
+	s, bytes, err := inEnvironment(t, WorkerOptions{Agents: agentOf(t, model, tool), Blobs: &memory{}}, middleware.User("go"))
+	require.NoError(t, err)
+	require.Len(t, s.Results, n)
+	require.Equal(t, text, s.Results[n-1].Text)
+	require.Less(t, bytes, 200_000)
+	require.Zero(t, room(16))
+	require.Less(t, 1000*room(1000), maxValue)
+}

@@ -69,6 +69,7 @@ type toolInput struct {
 	Key    string              `json:"key"`
 	Marks  marks               `json:"marks,omitzero"`
 	Schema string              `json:"schema,omitzero"`
+	Room   int                 `json:"room,omitzero"` // a result over this many bytes goes to the store; 0: blobSize
 }
 
 type marks struct {

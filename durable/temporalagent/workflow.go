@@ -251,7 +251,7 @@ func (l *loop) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result
 		}
 		pending := make([]workflow.Future, to-from)
 		for i := range pending {
-			pending[i] = l.start(calls[from+i])
+			pending[i] = l.start(calls[from+i], room(len(calls)))
 		}
 		for i, f := range pending {
 			if err := l.end(f, calls[from+i], func(r agentloop.Result, err error) { done(from+i, r, err) }); err != nil {
@@ -263,9 +263,18 @@ func (l *loop) Tools(calls []agentloop.CallInfo, done func(int, agentloop.Result
 	return errors.Join(errs...)
 }
 
+// room returns how long each result of a turn may be in the history: all of them
+// are in the input of the next model step. 0 means blobSize.
+func room(calls int) int {
+	if calls*blobSize <= maxValue/2 {
+		return 0
+	}
+	return max(maxValue/2/calls, len(mark)+64)
+}
+
 // start starts the activity of a call.
-func (l *loop) start(c agentloop.CallInfo) workflow.Future {
-	in := toolInput{l.o.Agent, c.Call, c.Key, marks{c.Serial, c.AtMostOnce, c.Pure}, c.Schema}
+func (l *loop) start(c agentloop.CallInfo, room int) workflow.Future {
+	in := toolInput{l.o.Agent, c.Call, c.Key, marks{c.Serial, c.AtMostOnce, c.Pure}, c.Schema, room}
 	in.Call.Native = nil // the tool does not get it, and it may be long
 	if c.Pure && !c.AtMostOnce {
 		ctx := workflow.WithLocalActivityOptions(l.ctx, workflow.LocalActivityOptions{
