@@ -119,11 +119,13 @@ func choices(names map[string]bool, current string) []string {
 // toolsOf returns the names of the tools that the attempts of e call, as labels.
 func toolsOf(e *entry) []string {
 	var out []string
+	seen := map[string]bool{} // a model may make up a name for each of very many calls
 	for i := range e.step.Attempts {
 		for j := range e.step.Attempts[i].Calls {
 			c := &e.step.Attempts[i].Calls[j]
 			for _, name := range []string{text.Label(c.Sent.Name), text.Label(c.Ran.Name)} {
-				if !slices.Contains(out, name) {
+				if !seen[name] {
+					seen[name] = true
 					out = append(out, name)
 				}
 			}

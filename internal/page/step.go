@@ -65,18 +65,18 @@ func (h *handler) address(e *entry, f filter) string {
 	return h.Root + "/steps/" + strconv.FormatUint(e.number, 10) + f.query()
 }
 
-// hints returns what would help with the tools whose calls are not valid in the end.
+// hints returns what would help with the first tools whose calls are not valid in the end.
 func (h *handler) hints(s *report.Step) []report.Section {
 	var tools []string
 	for i := range s.Attempts {
 		for j := range s.Attempts[i].Calls {
-			if c := &s.Attempts[i].Calls[j]; !c.Final.Good() && !slices.Contains(tools, c.Sent.Name) {
+			if c := &s.Attempts[i].Calls[j]; len(tools) < maxRowTools && !c.Final.Good() && !slices.Contains(tools, c.Sent.Name) {
 				tools = append(tools, c.Sent.Name)
 			}
 		}
 	}
 	var out []report.Section
-	for _, tool := range tools[:min(len(tools), maxRowTools)] {
+	for _, tool := range tools {
 		if h.Hints != nil {
 			out = append(out, h.Hints(tool))
 		}

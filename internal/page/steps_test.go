@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -149,6 +150,20 @@ func TestAllTextsCount(t *testing.T) {
 		require.LessOrEqual(t, steps, 1<<20/10_000, name)
 		require.Positive(t, steps, name)
 	}
+}
+
+// The time for a step grows with the number of its calls, and not with its square.
+func TestManyCalls(t *testing.T) {
+	t.Parallel()
+	step := call("m", "t", "{}")
+	for i := range 60_000 {
+		step.Attempts[0].Calls = append(step.Attempts[0].Calls, call("m", fmt.Sprintf("tool %06d", i), "{}").Attempts[0].Calls...)
+	}
+	s := NewSteps(MaxSteps, 256<<20)
+	start := time.Now()
+	s.Add(step)
+	require.Less(t, time.Since(start), 3*time.Second)
+	require.Equal(t, []string{"tool 059999"}, s.get(1).allTools[60_000:])
 }
 
 // An agent sends its tools with each request.
