@@ -92,6 +92,9 @@ func (p *Plugin) tool(ctx context.Context, in toolInput) (out toolOutput, err er
 	}
 	call := in.Call
 	if call.Arguments, err = p.blobs.unpackString(ctx, call.Arguments); err != nil {
+		if in.Marks.AtMostOnce && !stopped(ctx) && ctx.Err() == nil { // there is no second attempt, and the outcome is known
+			return toolOutput{Text: "The tool did not run, because its arguments could not be read. You may call it again.", IsError: true}, nil
+		}
 		return toolOutput{}, err
 	}
 	info := agentloop.CallInfo{Call: call, Key: in.Key, Serial: in.Marks.Serial, AtMostOnce: in.Marks.AtMostOnce, Pure: in.Marks.Pure, Schema: in.Schema}

@@ -311,3 +311,45 @@ func TestManyResults(t *testing.T) {
 	require.Zero(t, room(16))
 	require.Less(t, 1000*room(1000), maxValue)
 }
+
+// A message that was accepted is in the State, also if the run ends before it was
+// taken.
+func TestMessageBeforeAnError(t *testing.T) {
+	t.Parallel()
+	store := &memory{}
+	env := environment(t, WorkerOptions{Blobs: store, Agents: agentOf(t, func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return nil, errors.New("refused")
+	})})
+	long, err := newBlobs(store).packString(t.Context(), strings.Repeat("x", blobSize+1))
+	require.NoError(t, err)
+	var once sync.Once
+	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
+		once.Do(func() {
+			env.UpdateWorkflow(messageUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, []middleware.Message{middleware.User(long)})
+		})
+	})
+	execute(t, env, middleware.User("go"))
+	s, err := outcome(t, env, store)
+	require.ErrorContains(t, err, "refused")
+	require.Len(t, s.Messages, 2)
+	require.Len(t, s.Messages[1].Text(), blobSize+1)
+}
+
+// A call marked AtMostOnce whose arguments cannot be read has not run, and the
+// model is told so.
+func TestArgumentsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	p, err := New(WorkerOptions{Agents: agentOf(t, answers("x")), Blobs: &memory{}})
+	require.NoError(t, err)
+	in := toolInput{Agent: "a", Call: middleware.ToolCall{ID: "1", Name: "pay", Arguments: mark + strings.Repeat("0", 64)}}
+	env, _ := activities(t, p)
+	_, err = env.ExecuteActivity(toolActivity, in)
+	require.ErrorContains(t, err, "get blob", "another attempt reads them")
+	in.Marks.AtMostOnce = true
+	v, err := env.ExecuteActivity(toolActivity, in)
+	require.NoError(t, err)
+	var out toolOutput
+	require.NoError(t, v.Get(&out))
+	require.True(t, out.IsError)
+	require.Contains(t, out.Text, "did not run")
+}

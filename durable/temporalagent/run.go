@@ -2,6 +2,7 @@ package temporalagent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -128,5 +129,22 @@ func (r *Result) open(ctx context.Context, b *blobs) (*agentloop.State, error) {
 	if r.c.State == nil {
 		return nil, errors.New("temporalagent: the result is empty")
 	}
-	return b.open(ctx, r.c.conversation)
+	s, err := b.open(ctx, r.c.conversation)
+	if err != nil || len(r.c.Inbox) == 0 {
+		return s, err
+	}
+	// The run has ended with an error, and had accepted these.
+	doc, err := json.Marshal(r.c.Inbox)
+	if err != nil {
+		return nil, err
+	}
+	if doc, err = b.unpack(ctx, doc); err != nil {
+		return nil, err
+	}
+	var msgs []middleware.Message
+	if err := json.Unmarshal(doc, &msgs); err != nil {
+		return nil, err
+	}
+	_ = s.Append(msgs...) // not where calls are open: they come after the results
+	return s, nil
 }
