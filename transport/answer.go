@@ -58,10 +58,6 @@ func (s *step) encoded(resp *middleware.Response, body []byte) *http.Response {
 		withoutDigests(r.Header)
 	}
 	setBody(r, body, streamed)
-	if streamed {
-		r.Trailer = announced()
-		ended{status: status}.trailer(r.Trailer)
-	}
 	return r
 }
 

@@ -102,7 +102,8 @@
 // The header X-Toolmend-Status of a response with calls is valid, invalid (at
 // least one call is invalid) or unchecked (at least one call was not
 // validated, and none is known to be invalid). A response that was passed on
-// unread is unchecked. In streams the status is a trailer. A response without
+// unread is unchecked. In a stream that began before the verdict the status is a
+// trailer. A response without
 // calls has a status if package answer is in the chain: its text is valid or
 // invalid. An invalid stream of server-sent events ends with the comment ":
 // toolmend status=invalid", except in Gemini's format, whose clients reject

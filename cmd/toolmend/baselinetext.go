@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // write prints the comparison: the total, the models and tools whose rate rose
@@ -45,11 +46,11 @@ func (c *comparison) answer() string {
 	var text string
 	switch rise := c.total.points(); {
 	case c.risen():
-		text = fmt.Sprintf("RISEN: by %.2f points, at least the %g points of -max-rise, and chance does not explain it (p = %s).", rise, c.maxRise, probability(c.total.p))
+		text = fmt.Sprintf("RISEN: by %.2f points, at least the %g points of -max-rise, and chance does not explain it (p %s).", rise, c.maxRise, compared(c.total.p))
 	case c.total.significant():
-		text = fmt.Sprintf("Not risen: chance does not explain the rise of %.2f points (p = %s), but it is below the %g points of -max-rise.", rise, probability(c.total.p), c.maxRise)
+		text = fmt.Sprintf("Not risen: chance does not explain the rise of %.2f points (p %s), but it is below the %g points of -max-rise.", rise, compared(c.total.p), c.maxRise)
 	case rise > 0:
-		text = fmt.Sprintf("Not risen: chance explains the rise of %.2f points (p = %s).", rise, probability(c.total.p))
+		text = fmt.Sprintf("Not risen: chance explains the rise of %.2f points (p %s).", rise, compared(c.total.p))
 	default:
 		text = "Not risen."
 	}
@@ -82,6 +83,14 @@ func probability(p float64) string {
 		return "<0.0001"
 	}
 	return fmt.Sprintf("%.4f", p)
+}
+
+// compared returns "= 0.0312" or "< 0.0001".
+func compared(p float64) string {
+	if text, small := strings.CutPrefix(probability(p), "<"); small {
+		return "< " + text
+	}
+	return "= " + probability(p)
 }
 
 // comparisonJSON is the comparison in the summary of -json. Its keys are stable.
