@@ -114,8 +114,22 @@ func toolHints(hints []hint, tool string, places []report.FaultRow) report.Secti
 		s.Text = []string{"No call to it stays invalid."}
 		return s
 	}
-	s.Text = []string{fmt.Sprintf("No option that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), plural(worst.Final, "call"), advice(worst.Code))}
+	s.Text = []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), plural(worst.Final, "call"), advice(worst.Code))}
+	if names := undeclared(places); worst.Code == "required" && len(names) > 0 {
+		s.Text = append(s.Text, "Calls to it also have properties that are not declared: "+strings.Join(names, ", ")+". If one of them stands for the missing one, rename the property or declare an alias.")
+	}
 	return s
+}
+
+// undeclared returns the places of at most three properties that are not declared.
+func undeclared(places []report.FaultRow) []string {
+	var names []string
+	for _, row := range places {
+		if row.Code == "additionalProperties" && len(names) < 3 {
+			names = append(names, clean(row.Pointer))
+		}
+	}
+	return names
 }
 
 // faultName names a fault with its place.
@@ -132,7 +146,7 @@ func advice(code string) string {
 	case "enum", "const":
 		return "several allowed values are possible, so Toolmend chooses none. Look at the values sent: allow those that make sense, or say in the property's description which allowed value stands for them, or let toolmend serve ask the model again."
 	case "required":
-		return "only the model knows the value. Say in the tool's description where it comes from, give the property a default, or let toolmend serve ask the model again."
+		return "the value is not in the call under this name. Say in the tool's description where it comes from, give the property a default, or let toolmend serve ask the model again."
 	case "unknown_tool":
 		return "no declared tool has a name that is close enough. Declare the tool, or tell the model which tools there are."
 	case "truncated":

@@ -136,7 +136,7 @@ func TestViewHints(t *testing.T) {
 func TestToolHints(t *testing.T) {
 	t.Parallel()
 	for code, want := range map[string]string{
-		"enum": "chooses none", "const": "chooses none", "required": "only the model knows", "unknown_tool": "Declare the tool",
+		"enum": "chooses none", "const": "chooses none", "required": "not in the call under this name", "unknown_tool": "Declare the tool",
 		"truncated": "Raise the limit", "pattern": "no single correction",
 	} {
 		s := toolHints(nil, "t", []report.FaultRow{{Code: "type", Pointer: "/n", Sent: 9}, {Code: code, Final: 2}})
@@ -144,6 +144,9 @@ func TestToolHints(t *testing.T) {
 		require.Contains(t, s.Text[0], "(2 calls)")
 	}
 	require.Equal(t, []string{"No call to it stays invalid."}, toolHints(nil, "t", nil).Text)
+	missing := []report.FaultRow{{Code: "required", Pointer: "/file_path", Final: 3}, {Code: "additionalProperties", Pointer: "/path", Final: 2}}
+	require.Contains(t, toolHints(nil, "t", missing).Text[1], "not declared: /path.")
+	require.Len(t, toolHints(nil, "t", missing[:1]).Text, 1)
 }
 
 func TestViewErrors(t *testing.T) {
