@@ -184,7 +184,7 @@ func faultSpans(text string, issues []middleware.Issue) []span {
 	var out []span
 	for i, issue := range issues[:min(len(issues), maxFaults)] {
 		if issue.Pointer == "" {
-			continue // all of the text is no place
+			continue // the whole text is not a place
 		}
 		v := root.At(issue.Pointer)
 		start, end := v.Span()

@@ -70,7 +70,7 @@ func hasArguments(v rawjson.Value) bool {
 	return false
 }
 
-// oneInJSON reads one call. Arguments that are missing are none: models leave them
+// oneInJSON reads one call. Missing arguments are an empty object: models leave them
 // out for tools without parameters, and argsvalidate knows which are required.
 // Arguments in a string are those of OpenAI's format, which models have seen.
 func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {

@@ -66,7 +66,7 @@ func readLlamaBare(s *source, at int) reading {
 	return r
 }
 
-// intended decides about an answer of nothing but JSON that is no call. It may
+// intended decides about an answer of nothing but JSON that is not a call. It may
 // be meant as one: it has the form of a call, of a tool that is not offered, or it
 // is not JSON and names an offered tool. Otherwise, and if it is long, it is the
 // answer. mark must follow it.

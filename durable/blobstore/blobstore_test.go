@@ -17,7 +17,7 @@ import (
 	"github.com/toolmend/toolmend/durable/blobstore"
 )
 
-// buckets are two drivers: what a test sees in both is no habit of one.
+// buckets are two drivers: what a test sees in both does not depend on the driver.
 func buckets(t *testing.T) map[string]*blob.Bucket {
 	t.Helper()
 	files, err := fileblob.OpenBucket(t.TempDir(), &fileblob.Options{NoTempDir: true})

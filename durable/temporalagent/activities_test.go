@@ -51,7 +51,7 @@ func TestSink(t *testing.T) {
 	o := WorkerOptions{Agents: agentOf(t, model), Logger: slog.New(slog.NewTextHandler(&log, nil)), Sink: func(_ context.Context, e Event) error {
 		got = append(got, e)
 		if fail {
-			return errors.New("nobody listens")
+			return errors.New("the reader is gone")
 		}
 		return nil
 	}}
@@ -67,7 +67,7 @@ func TestSink(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "it works", s.Answer())
 	require.Len(t, got, 1)
-	require.Contains(t, log.String(), "nobody listens")
+	require.Contains(t, log.String(), "the reader is gone")
 }
 
 // An activity gives signs of life from its entry on, also while a model says

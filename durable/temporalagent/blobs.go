@@ -13,7 +13,7 @@ import (
 )
 
 // BlobStore keeps contents by their SHA-256. It must be safe for concurrent use.
-// What it keeps for a run is needed until nobody reads that run any more.
+// What it keeps for a run is needed as long as that run is read.
 // temporalagent never deletes: the same content may belong to several runs.
 type BlobStore interface {
 	// Put stores data under key, the SHA-256 of data in 64 hexadecimal digits. It is
@@ -22,7 +22,7 @@ type BlobStore interface {
 	// Get returns what was put under key. The error wraps fs.ErrNotExist if there is
 	// nothing.
 	Get(ctx context.Context, key string) ([]byte, error)
-	// Delete removes a content. It is no error if there is none.
+	// Delete removes a content, and returns nil if it does not exist.
 	Delete(ctx context.Context, key string) error
 }
 

@@ -161,8 +161,8 @@ type loop struct {
 	o     InOptions
 	r     *replica
 	queue []*decision // that were not applied yet
-	// deciding is how many updates with a decision have not returned. Handlers that
-	// belong to the user's workflow are none of ours.
+	// deciding is how many updates with a decision have not returned. Handlers of
+	// the user's workflow do not count.
 	deciding int
 	inbox    []middleware.Message // that are not in the conversation yet
 	stays    bool                 // it does not continue as new

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Access says who may read the page. Whoever has one of the two may.
+// Access says who may read the page. Each of the two opens it.
 type Access struct {
 	// Token is part of the address that opens the page. See NewToken.
 	Token string

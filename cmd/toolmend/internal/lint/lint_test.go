@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 		{"schema is a list", `[{"name":"add","parameters":[]}]`, nil, []string{"error schema-unusable:1 /0/parameters"}},
 		{"lenient", `[{"name":"add","input_schema":{"type":"object","properties":{"x":{"type":"float"}}}}]`, nil,
 			[]string{"note schema-note:1 /0/input_schema", "error schema-draft:1 /0/input_schema"}},
-		{"draft 7 is no 2020-12", `[{"name":"add","input_schema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"type":"array","items":[{"type":"integer"}]}}}}]`, nil,
+		{"draft 7, not 2020-12", `[{"name":"add","input_schema":{"$schema":"http://json-schema.org/draft-07/schema#","type":"object","properties":{"x":{"type":"array","items":[{"type":"integer"}]}}}}]`, nil,
 			[]string{"error schema-draft:1 /0/input_schema", "warning optional-array:1 /0/input_schema/properties/x"}},
 		{"root union", `[{"name":"add","parameters":{"type":"object","anyOf":[{"required":["a"]}],"not":{}}}]`, nil,
 			[]string{"error root-union:1 /0/parameters/anyOf", "error root-union:1 /0/parameters/not"}},

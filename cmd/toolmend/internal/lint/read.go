@@ -27,7 +27,7 @@ type tool struct {
 	schema      rawjson.Value // absent if there is none, or null
 	schemaAt    place
 	strict      bool
-	written     Provider // whose form the tool has; Neutral if it is nobody's
+	written     Provider // whose form the tool has; Neutral if it is not a provider's
 	openAPI     bool     // the schema is in Gemini's "parameters"
 
 	compiled *schema.Schema // nil: none, or it cannot be used

@@ -100,7 +100,7 @@ func database(file, namespace string) (*config.SQL, error) {
 	return c, nil
 }
 
-// portOn returns the port of an address on which nobody listens, for port 0 a
+// portOn returns the port of an address that is not in use, for port 0 a
 // free one. The server wants to know the numbers of its ports before it listens,
 // and ends with a page of stack if it cannot.
 func portOn(host, port string) (int, error) {
