@@ -1,12 +1,14 @@
 package page
 
 import (
+	"iter"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/report"
 )
 
 // filter selects steps. It is the query of an address. The zero filter selects
@@ -120,16 +122,26 @@ func choices(names map[string]bool, current string) []string {
 func toolsOf(e *entry) []string {
 	var out []string
 	seen := map[string]bool{} // a model may make up a name for each of very many calls
-	for i := range e.step.Attempts {
-		for j := range e.step.Attempts[i].Calls {
-			c := &e.step.Attempts[i].Calls[j]
-			for _, name := range []string{text.Label(c.Sent.Name), text.Label(c.Ran.Name)} {
-				if !seen[name] {
-					seen[name] = true
-					out = append(out, name)
-				}
+	for c := range callsOf(&e.step) {
+		for _, name := range []string{text.Label(c.Sent.Name), text.Label(c.Ran.Name)} {
+			if !seen[name] {
+				seen[name] = true
+				out = append(out, name)
 			}
 		}
 	}
 	return out
+}
+
+// callsOf returns the calls of all attempts of a step.
+func callsOf(s *report.Step) iter.Seq[*report.Call] {
+	return func(yield func(*report.Call) bool) {
+		for i := range s.Attempts {
+			for j := range s.Attempts[i].Calls {
+				if !yield(&s.Attempts[i].Calls[j]) {
+					return
+				}
+			}
+		}
+	}
 }

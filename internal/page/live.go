@@ -78,7 +78,7 @@ func (h *handler) live(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// chips returns a chip for each outcome that there is, and one for all.
+// chips returns a chip for all outcomes, and one for each.
 func (h *handler) chips(f filter, chosen selected) []chip {
 	sum := 0
 	for _, n := range chosen.outcomes {

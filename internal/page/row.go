@@ -179,22 +179,17 @@ func searchText(s *report.Step) string {
 	for _, t := range []string{s.ID, s.Model, s.Client, s.Source, s.Error} {
 		add(t)
 	}
-	for i := range s.Attempts {
-		for j := range s.Attempts[i].Calls {
-			c := &s.Attempts[i].Calls[j]
-			add(c.Sent.Name)
-			for _, issue := range c.Issues {
-				add(issue.Code + " " + issue.Pointer)
-			}
-			for _, change := range c.Changes {
-				add(change.By)
-			}
+	for c := range callsOf(s) {
+		add(c.Sent.Name)
+		for _, issue := range c.Issues {
+			add(issue.Code + " " + issue.Pointer)
+		}
+		for _, change := range c.Changes {
+			add(change.By)
 		}
 	}
-	for i := range s.Attempts {
-		for j := range s.Attempts[i].Calls {
-			add(s.Attempts[i].Calls[j].Sent.Arguments)
-		}
+	for c := range callsOf(s) {
+		add(c.Sent.Arguments)
 	}
 	return strings.ToLower(b.String())
 }

@@ -1,8 +1,11 @@
 package page
 
 import (
+	"bytes"
+	"cmp"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -98,11 +101,9 @@ func (v *schemasView) usable(tool string) {
 func (h *handler) uncheckedCalls() map[string]int {
 	n := map[string]int{}
 	for _, e := range h.steps.all() {
-		for i := range e.step.Attempts {
-			for j := range e.step.Attempts[i].Calls {
-				if c := &e.step.Attempts[i].Calls[j]; c.Final == report.BadSchema {
-					n[c.Ran.Name]++
-				}
+		for c := range callsOf(&e.step) {
+			if c.Final == report.BadSchema {
+				n[c.Ran.Name]++
 			}
 		}
 	}
@@ -124,13 +125,7 @@ func (s *Steps) tools() []middleware.Tool {
 		}
 	}
 	slices.SortFunc(out, func(a, b middleware.Tool) int {
-		if a.Name != b.Name {
-			if a.Name < b.Name {
-				return -1
-			}
-			return 1
-		}
-		return slices.Compare(a.Parameters, b.Parameters)
+		return cmp.Or(strings.Compare(a.Name, b.Name), bytes.Compare(a.Parameters, b.Parameters))
 	})
 	return out
 }

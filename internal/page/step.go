@@ -68,17 +68,10 @@ func (h *handler) address(e *entry, f filter) string {
 // hints returns what would help with the first tools whose calls are not valid in the end.
 func (h *handler) hints(s *report.Step) []report.Section {
 	var tools []string
-	for i := range s.Attempts {
-		for j := range s.Attempts[i].Calls {
-			if c := &s.Attempts[i].Calls[j]; len(tools) < maxRowTools && !c.Final.Good() && !slices.Contains(tools, c.Sent.Name) {
-				tools = append(tools, c.Sent.Name)
-			}
-		}
-	}
 	var out []report.Section
-	for _, tool := range tools {
-		if h.Hints != nil {
-			out = append(out, h.Hints(tool))
+	for c := range callsOf(s) {
+		if h.Hints != nil && len(tools) < maxRowTools && !c.Final.Good() && !slices.Contains(tools, c.Sent.Name) {
+			tools, out = append(tools, c.Sent.Name), append(out, h.Hints(c.Sent.Name))
 		}
 	}
 	return out
@@ -173,12 +166,8 @@ var schemaLimits = rawjson.Limits{Bytes: maxSchemaText, Depth: 64, Number: -1, E
 func schemasOf(s *report.Step) []toolSchema {
 	seen := map[string]bool{}
 	var out []toolSchema
-	for i := range s.Attempts {
-		for j := range s.Attempts[i].Calls {
-			t := s.Tool(&s.Attempts[i].Calls[j])
-			if len(t.Parameters) == 0 || seen[t.Name] {
-				continue
-			}
+	for c := range callsOf(s) {
+		if t := s.Tool(c); len(t.Parameters) > 0 && !seen[t.Name] {
 			seen[t.Name] = true
 			out = append(out, toolSchema{text.Label(t.Name), schemaText(t)})
 		}

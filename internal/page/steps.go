@@ -157,12 +157,14 @@ func (s *Steps) all() []*entry {
 
 // get returns the entry of a number, or nil.
 func (s *Steps) get(number uint64) *entry {
-	all := s.all()
-	i, found := slices.BinarySearchFunc(all, number, func(e *entry, n uint64) int { return cmp.Compare(e.number, n) })
-	if !found {
-		return nil
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, list := range [][]*entry{s.plain, s.faulty} {
+		if i, found := slices.BinarySearchFunc(list, number, func(e *entry, n uint64) int { return cmp.Compare(e.number, n) }); found {
+			return list[i]
+		}
 	}
-	return all[i]
+	return nil
 }
 
 // kept says how much is kept, and of how many steps.
@@ -220,8 +222,7 @@ func cloned[T any](list []T, change func(*T)) []T {
 	if len(list) == 0 {
 		return nil
 	}
-	out := make([]T, len(list))
-	copy(out, list)
+	out := slices.Clone(list)
 	for i := range out {
 		change(&out[i])
 	}
@@ -276,7 +277,7 @@ func newToolset(key [sha256.Size]byte, tools []middleware.Tool, most int64) *too
 			break
 		}
 		set.tools = append(set.tools, middleware.Tool{
-			Name: strings.Clone(t.Name), Kind: t.Kind, Parameters: append([]byte(nil), t.Parameters...),
+			Name: strings.Clone(t.Name), Kind: t.Kind, Parameters: slices.Clone(t.Parameters),
 		})
 		set.bytes += size
 	}
