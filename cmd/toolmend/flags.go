@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -62,14 +61,11 @@ const (
 	formatSARIF  = "sarif"
 )
 
-// parse reads the command line. Flags may follow files; all arguments after
-// "--" are files. The error is flag.ErrHelp if help was requested.
+// parse reads the command line. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {
 	var s settings
 	gate, asJSON := "", false
-	fs := flag.NewFlagSet("check", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
+	fs := newFlags("check")
 	fs.StringVar(&s.tools, "tools", "", "")
 	fs.StringVar(&s.stripName, "strip", "optional", "")
 	fs.StringVar(&s.mendName, "mend", "default", "")
@@ -86,23 +82,12 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&s.html, "html", "", "")
 	fs.BoolVar(&s.content, "content", false, "")
 	fs.BoolVar(&s.noContent, "no-content", false, "")
-	for {
-		if err := parseFlags(fs, args); err != nil {
-			return s, err
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		rest := fs.Args()
-		if flagsEnd(fs, args[:len(args)-len(rest)]) {
-			s.files = append(s.files, rest...)
-			break
-		}
-		s.files = append(s.files, rest[0])
-		args = rest[1:]
+	var err error
+	if s.files, err = parseFiles(fs, args); err != nil {
+		return s, err
 	}
 
-	if err := s.output(asJSON); err != nil {
+	if err = s.output(asJSON); err != nil {
 		return s, err
 	}
 	mode, ok := stripModes[s.stripName]
@@ -128,6 +113,24 @@ func parse(args []string) (settings, error) {
 	s.strip, s.mend, s.passUnknown, s.gateFinal = mode, rules, s.unknownName == "pass", gate == "final"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
+}
+
+// parseFiles reads a command line of flags and files, in any order; all arguments
+// after "--" are files.
+func parseFiles(fs *flag.FlagSet, args []string) (files []string, err error) {
+	for {
+		if err := parseFlags(fs, args); err != nil {
+			return nil, err
+		}
+		rest := fs.Args()
+		if len(rest) == 0 {
+			return files, nil
+		}
+		if flagsEnd(fs, args[:len(args)-len(rest)]) {
+			return append(files, rest...), nil
+		}
+		files, args = append(files, rest[0]), rest[1:]
+	}
 }
 
 // flagsEnd reports whether parsed, which fs has read, ends with a "--" that

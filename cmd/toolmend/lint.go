@@ -7,7 +7,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -60,31 +59,18 @@ func runLint(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	return exitOK
 }
 
-// parseLint reads the command line. Flags may follow files.
+// parseLint reads the command line.
 func parseLint(args []string) (lintSettings, error) {
-	s := lintSettings{}
+	var s lintSettings
 	providers := ""
-	fs := flag.NewFlagSet("lint", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
+	fs := newFlags("lint")
 	fs.StringVar(&s.format, "format", formatText, "")
 	fs.StringVar(&providers, "for", "", "")
 	fs.StringVar(&s.calls, "calls", "", "")
 	fs.StringVar(&s.tools, "tools", "", "")
-	for {
-		if err := parseFlags(fs, args); err != nil {
-			return s, err
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		rest := fs.Args()
-		if flagsEnd(fs, args[:len(args)-len(rest)]) {
-			s.files = append(s.files, rest...)
-			break
-		}
-		s.files = append(s.files, rest[0])
-		args = rest[1:]
+	var err error
+	if s.files, err = parseFiles(fs, args); err != nil {
+		return s, err
 	}
 	for _, name := range strings.FieldsFunc(providers, func(r rune) bool { return r == ',' }) {
 		p, err := lint.ParseProvider(name)
