@@ -3,15 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -110,49 +108,31 @@ var bucketOf = map[string]bucket{
 // known tool is in one of two buckets; the oracle looked at the name first.
 func TestBucketsAgreeWithOracle(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "..", "shared", "data", "recorded")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded calls beside the repository: ", err)
-	}
-	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
-	require.NoError(t, err)
 	m := newMeasurer()
 	calls, requests, differences, k2 := 0, 0, map[string]int{}, map[string]int{}
-	for _, name := range oracleFiles {
-		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
-		require.NoError(t, err)
-		defer f.Close()
-		for r := recorded.NewReader(name, f); ; {
-			l, err := r.Next()
-			if err == io.EOF {
-				break
-			}
-			require.NoError(t, err)
-			turns, err := l.Turns(sets)
-			require.NoError(t, err)
-			var record struct {
-				Oracle []opinion `json:"oracle"`
-			}
-			require.NoError(t, json.Unmarshal(l.Text, &record))
-			requests++
-			ours, theirs := false, false
-			for i, o := range record.Oracle {
-				calls++
-				c := turns[0].Calls[i]
-				got, _ := m.openRouter(turns[0].Tools, c)
-				want, known := bucketOf[o.V]
-				require.True(t, known, o.V)
-				ours, theirs = ours || got != bucketValid, theirs || want != bucketValid
-				if got != want {
-					differences[o.V+", "+string(got)]++
-				}
-				if valid := m.k2Valid(turns[0].Tools, c); valid != (o.V == "ok") {
-					k2[fmt.Sprint(o.V, ", schema valid: ", len(o.SchemaProblem) == 0)]++
-				}
-			}
-			require.Equal(t, theirs, ours, "%s:%d", l.File, l.N)
+	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
+		var record struct {
+			Oracle []opinion `json:"oracle"`
 		}
-	}
+		require.NoError(t, json.Unmarshal(l.Text, &record))
+		requests++
+		ours, theirs := false, false
+		for i, o := range record.Oracle {
+			calls++
+			c := turns[0].Calls[i]
+			got, _ := m.openRouter(turns[0].Tools, c)
+			want, known := bucketOf[o.V]
+			require.True(t, known, o.V)
+			ours, theirs = ours || got != bucketValid, theirs || want != bucketValid
+			if got != want {
+				differences[o.V+", "+string(got)]++
+			}
+			if valid := m.k2Valid(turns[0].Tools, c); valid != (o.V == "ok") {
+				k2[fmt.Sprint(o.V, ", schema valid: ", len(o.SchemaProblem) == 0)]++
+			}
+		}
+		require.Equal(t, theirs, ours, "%s:%d", l.File, l.N)
+	})
 	t.Logf("%d requests, %d calls: %v; K2: %v", requests, calls, differences, k2)
 	require.Equal(t, map[string]int{
 		"unknown_tool, InvalidJson": 69, // neither

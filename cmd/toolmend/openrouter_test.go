@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"io"
 	"os"
 	osexec "os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 )
 
 // cfworker is the validator that OpenRouter uses.
@@ -28,10 +28,23 @@ func TestOpenRoutersValidator(t *testing.T) {
 	if work == "" {
 		t.Skip("it fetches a validator from npm: run make reports")
 	}
-	dir := filepath.Join("..", "..", "..", "shared", "data", "recorded")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded calls beside the repository: ", err)
-	}
+	var in bytes.Buffer
+	var ours []bucket
+	var unusable []bool // the schema is not valid Draft 7
+	m, e := newMeasurer(), json.NewEncoder(&in)
+	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) {
+		for _, c := range turns[0].Calls {
+			tool, known := toolOf(turns[0].Tools, c)
+			var schema *string
+			if text := string(tool.Parameters); text != "" {
+				schema = &text
+			}
+			require.NoError(t, e.Encode(map[string]any{"schema": schema, "known": known, "arguments": c.Arguments}))
+			b, checked := m.openRouter(turns[0].Tools, c)
+			ours, unusable = append(ours, b), append(unusable, !checked && schema != nil)
+		}
+	})
+
 	home := filepath.Join(work, "openrouter")
 	require.NoError(t, os.MkdirAll(home, 0o755))
 	if out, err := osexec.CommandContext(t.Context(), "npm", "install", "--silent", "--prefix", home, cfworker).CombinedOutput(); err != nil {
@@ -40,37 +53,6 @@ func TestOpenRoutersValidator(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join("testdata", "openrouter.mjs"))
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(filepath.Join(home, "openrouter.mjs"), script, 0o600))
-
-	var in bytes.Buffer
-	var ours []bucket
-	var unusable []bool // the schema is not valid Draft 7
-	m, e := newMeasurer(), json.NewEncoder(&in)
-	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
-	require.NoError(t, err)
-	for _, name := range oracleFiles {
-		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
-		require.NoError(t, err)
-		defer f.Close()
-		for r := recorded.NewReader(name, f); ; {
-			l, err := r.Next()
-			if err == io.EOF {
-				break
-			}
-			require.NoError(t, err)
-			turns, err := l.Turns(sets)
-			require.NoError(t, err)
-			for _, c := range turns[0].Calls {
-				tool, known := toolOf(turns[0].Tools, c)
-				var schema *string
-				if text := string(tool.Parameters); text != "" {
-					schema = &text
-				}
-				require.NoError(t, e.Encode(map[string]any{"schema": schema, "known": known, "arguments": c.Arguments}))
-				b, checked := m.openRouter(turns[0].Tools, c)
-				ours, unusable = append(ours, b), append(unusable, !checked && schema != nil)
-			}
-		}
-	}
 	node := osexec.CommandContext(t.Context(), "node", filepath.Join(home, "openrouter.mjs"))
 	node.Stdin, node.Stderr = &in, os.Stderr
 	out, err := node.Output()

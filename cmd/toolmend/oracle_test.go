@@ -2,14 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 )
@@ -20,12 +18,6 @@ type opinion struct {
 	V             string          `json:"v"`
 	Dup           json.RawMessage `json:"dup"`
 	SchemaProblem json.RawMessage `json:"schema_problem"`
-}
-
-// The nine sources of recorded calls.
-var oracleFiles = []string{
-	"bfcl-2024-08", "bfcl-v4-gptoss", "bfcl-v4-websearch", "tau-bench", "http-recordings",
-	"llama-stack-recordings", "livemcpbench", "local-small-models", "toolbench-examples",
 }
 
 // knownDifferences is how often the two validators differ, by reason.
@@ -45,43 +37,24 @@ const (
 
 // The verdicts as sent agree with the recorded ones: nothing is accepted that
 // was found wrong, nothing rejected that was found right, but for the reasons
-// in knownDifferences. The recordings are beside the repository, and are no
-// part of it.
+// in knownDifferences.
 func TestAgreesWithOracle(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "..", "shared", "data", "recorded")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded calls beside the repository: ", err)
-	}
-	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
-	require.NoError(t, err)
 	s, err := parse([]string{"-strip", "off", "-"})
 	require.NoError(t, err)
 	j := report.NewChecker(s.options())
 	calls, differences := 0, map[string]int{}
-	for _, name := range oracleFiles {
-		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
-		require.NoError(t, err)
-		defer f.Close()
-		for r := recorded.NewReader(name, f); ; {
-			l, err := r.Next()
-			if err == io.EOF {
-				break
-			}
-			require.NoError(t, err)
-			calls += compare(t, j, l, sets, differences)
-		}
-	}
+	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
+		calls += compare(t, j, l, turns, differences)
+	})
 	t.Logf("%d calls; the validators differ on %v", calls, differences)
 	require.Equal(t, knownDifferences, differences)
 }
 
 // compare validates the calls of a line, counts them, and sorts the differences
 // by reason. A difference without a reason fails the test.
-func compare(t *testing.T, j *report.Checker, l recorded.Line, sets *recorded.Toolsets, differences map[string]int) int {
+func compare(t *testing.T, j *report.Checker, l recorded.Line, turns []recorded.Turn, differences map[string]int) int {
 	t.Helper()
-	turns, err := l.Turns(sets)
-	require.NoError(t, err)
 	require.Len(t, turns, 1)
 	var record struct {
 		Oracle []opinion `json:"oracle"`

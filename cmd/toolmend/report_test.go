@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 	"github.com/toolmend/toolmend/report"
 )
 
@@ -182,15 +183,8 @@ func TestServedAttempts(t *testing.T) {
 // The file that is made of all recorded calls has at most 1 MB, and the numbers of -json.
 func TestHTMLOfRecordedCalls(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "..", "shared", "data", "recorded")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded calls beside the repository: ", err)
-	}
 	out := t.TempDir()
-	args := []string{"check", "-json", "-html", filepath.Join(out, "report.html")}
-	for _, name := range oracleFiles {
-		args = append(args, filepath.Join(dir, name+".jsonl.gz"))
-	}
+	args := append([]string{"check", "-json", "-html", filepath.Join(out, "report.html")}, recordedtest.Files(t)...)
 	got := exec(t, out, "", args...)
 	page := read(t, out, "report.html")
 	require.LessOrEqual(t, len(page), 1_000_000)

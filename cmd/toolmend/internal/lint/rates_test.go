@@ -2,54 +2,32 @@ package lint
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // TestRecordedRates counts again how often recorded calls got wrong what the warnings
-// are about. The recordings are beside the repository, and are no part of it.
+// are about.
 func TestRecordedRates(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join("..", "..", "..", "..", "..", "shared", "data", "recorded")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no recorded calls beside the repository: ", err)
-	}
-	sets, err := recorded.OpenToolsets(recorded.ToolsetsBeside(filepath.Join(dir, "x")))
-	require.NoError(t, err)
 	r := &recount{tools: map[string]*tool{}, rules: make([]sums, len(measuredRules))}
-	for _, name := range []string{"bfcl-2024-08", "bfcl-v4-gptoss", "bfcl-v4-websearch", "tau-bench", "http-recordings",
-		"llama-stack-recordings", "livemcpbench", "local-small-models", "toolbench-examples"} {
-		f, err := os.Open(filepath.Join(dir, name+".jsonl.gz"))
-		require.NoError(t, err)
-		defer f.Close()
-		for lines := recorded.NewReader(name, f); ; {
-			l, err := lines.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			turns, err := l.Turns(sets)
-			require.NoError(t, err)
-			for _, turn := range turns {
-				for _, c := range turn.Calls {
-					for _, d := range turn.Tools {
-						if d.Name == c.Name {
-							r.call(d.Name, d.Parameters, c.Arguments)
-							break
-						}
+	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) {
+		for _, turn := range turns {
+			for _, c := range turn.Calls {
+				for _, d := range turn.Tools {
+					if d.Name == c.Name {
+						r.call(d.Name, d.Parameters, c.Arguments)
+						break
 					}
 				}
 			}
 		}
-	}
+	})
 	t.Logf("%d calls; all values: %+v", r.calls.seen, r.all.tally)
 	for i, m := range measuredRules {
 		got := r.rules[i]

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -210,17 +211,14 @@ var callsIn = map[string]int{
 var spelledOut = []string{"test_snowflake_native_output.yaml#0", "test_snowflake_thinking.yaml#1"}
 
 // Every recorded exchange whose answer has calls gives them, the same without
-// the path of the request, and the others give none. The recordings are beside
-// the repository, and are no part of it.
+// the path of the request, and the others give none.
 func TestRecordedExchanges(t *testing.T) {
 	t.Parallel()
 	for name, want := range callsIn {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f, err := os.Open(filepath.Join("..", "..", "..", "shared", "data", "wire", name+".jsonl.gz"))
-			if err != nil {
-				t.Skip("no recorded exchanges beside the repository: ", err)
-			}
+			f, err := os.Open(recordedtest.Path(t, "wire", name+".jsonl.gz"))
+			require.NoError(t, err)
 			defer f.Close()
 			calls := 0
 			for r := recorded.NewReader(name, f); ; {
