@@ -165,7 +165,7 @@ func Run(t *testing.T, e Engine) {
 				t.Run(fmt.Sprintf("kill_%d", at), func(t *testing.T) {
 					l := &ledger{kill: at}
 					got, err := runCase(t, e, sc, l)
-					l.judge(t, calm)
+					l.check(t, calm)
 					if (err == nil) != (wantErr == nil) {
 						t.Errorf("the error is %v, without a kill it is %v", err, wantErr)
 					}

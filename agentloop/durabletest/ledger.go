@@ -56,8 +56,8 @@ func (l *ledger) die(p *Process, e entry) {
 	p.kill()
 }
 
-// judge compares the ledger with that of the undisturbed run.
-func (l *ledger) judge(t *testing.T, calm *ledger) {
+// check compares the ledger with that of the undisturbed run.
+func (l *ledger) check(t *testing.T, calm *ledger) {
 	t.Helper()
 	if l.killed == nil {
 		t.Fatalf("the run has only %d effects", len(l.entries))

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"testing"
@@ -109,10 +108,7 @@ func TestKilledAtRandom(t *testing.T) {
 		break
 	}
 	t.Logf("%d agents, %d kills of a worker, 1 of the server, seed %d: %.1f s on %s", allAgents, kills, seed, time.Since(began).Seconds(), machine())
-	v := judge(ctx, t, c, w, all)
-	t.Log(v)
-	require.Empty(t, v.lost, "effects lost")
-	require.Empty(t, v.repeated, "recorded steps repeated")
+	requireEffects(ctx, t, c, w, all)
 	requireUndisturbed(t, all, states)
 }
 
@@ -164,10 +160,7 @@ func TestMovesAgain(t *testing.T) {
 			t.Logf("after a kill of all workers the first of %d agents moved again after %.1f s, the last one after %.1f s, on %s", allAgents, first.Seconds(), last.Seconds(), machine())
 			require.Empty(t, still, "all agents were at work")
 			require.LessOrEqual(t, last, test.limit)
-			v := judge(ctx, t, c, w, all)
-			t.Log(v)
-			require.Empty(t, v.lost)
-			require.Empty(t, v.repeated)
+			requireEffects(ctx, t, c, w, all)
 			requireUndisturbed(t, all, states)
 		})
 	}
@@ -188,11 +181,8 @@ func TestKilledForGood(t *testing.T) {
 	w.until(ctx, func(es []entry) bool { return len(es) > allAgents })
 	victim.kill()
 	<-done
-	v := judge(ctx, t, c, w, all)
-	t.Log(v)
+	v := requireEffects(ctx, t, c, w, all)
 	require.Positive(t, v.cut, "the worker had nothing in hand")
-	require.Empty(t, v.lost)
-	require.Empty(t, v.repeated)
 	requireUndisturbed(t, all, states)
 }
 
@@ -231,10 +221,8 @@ func TestAtMostOnce(t *testing.T) {
 	victim := startWorker(t, o)
 	p := plan{Name: "pays", Turns: 2, Once: 1, Tool: time.Minute}
 	h := begin(ctx, t, c, p)
-	started := func(es []entry) bool {
-		return slices.ContainsFunc(es, func(e entry) bool { return e.What == began && e.Key == p.toolKey(1, "a1") })
-	}
-	w.until(ctx, started)
+	pays := p.toolKey(1, "a1")
+	w.until(ctx, func(es []entry) bool { return count(es, began, pays) > 0 })
 	victim.kill()
 	startWorker(t, o)
 	state, err := wait(ctx, h)
@@ -243,13 +231,7 @@ func TestAtMostOnce(t *testing.T) {
 	require.Len(t, state.Results, 1)
 	require.True(t, state.Results[0].IsError)
 	t.Log("the model is told:", state.Results[0].Text)
-	starts := 0
-	for _, e := range w.entries() {
-		if e.What == began && e.Key == p.toolKey(1, "a1") {
-			starts++
-		}
-	}
-	require.Equal(t, 1, starts)
+	require.Equal(t, 1, count(w.entries(), began, pays))
 }
 
 // TestCancelled cancels a run whose model call is in flight.

@@ -30,10 +30,7 @@ func TestLargeResults(t *testing.T) {
 
 	p := plan{Name: "large", Turns: 4, Bytes: 20_000_000}
 	o := options(p)
-	store, err := blobdir.Open(blobs)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	o.Blobs = store
+	o.Blobs = openStore(t, blobs)
 	state, err := temporalagent.Run(ctx, c, o, p.message())
 	require.NoError(t, err)
 	requireUndisturbed(t, []plan{p}, []*agentloop.State{state})
@@ -58,13 +55,7 @@ func TestTooLarge(t *testing.T) {
 	for _, part := range []string{"fetch", "22000", "WorkerOptions.Blobs"} {
 		require.ErrorContains(t, err, part)
 	}
-	starts := 0
-	for _, e := range w.entries() {
-		if e.What == began && e.Key == p.toolKey(1, "a1") {
-			starts++
-		}
-	}
-	require.Equal(t, 1, starts)
+	require.Equal(t, 1, count(w.entries(), began, p.toolKey(1, "a1")))
 }
 
 // TestHistoryGrowsLinearly doubles the number of turns, and wants a history that
@@ -78,9 +69,7 @@ func TestHistoryGrowsLinearly(t *testing.T) {
 	c := s.dial()
 	blobs := t.TempDir()
 	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
-	store, err := blobdir.Open(blobs)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
+	store := openStore(t, blobs)
 	for _, test := range []struct {
 		size  int // of a result
 		turns []int
@@ -118,22 +107,25 @@ func TestContinuesAsNew(t *testing.T) {
 	s := startServer(t, "", "limit.historySize.suggestContinueAsNew=100000")
 	c := s.dial()
 	blobs := t.TempDir()
-	store, err := blobdir.Open(blobs)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = store.Close() })
 	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
 	p := plan{Name: "continues", Turns: 40, Bytes: 5000, Hidden: 7, Both: 9}
 	o := options(p)
-	o.Blobs = store
+	o.Blobs = openStore(t, blobs)
 	state, err := temporalagent.Run(ctx, c, o, p.message())
 	require.NoError(t, err)
 	requireUndisturbed(t, []plan{p}, []*agentloop.State{state})
 	histories := len(runs(ctx, t, c, p.Name))
 	t.Logf("%d turns in %d histories", p.Turns, histories)
 	require.Greater(t, histories, 2)
-	v := judge(ctx, t, c, w, []plan{p})
-	require.Empty(t, v.lost)
-	require.Empty(t, v.repeated)
+	requireEffects(ctx, t, c, w, []plan{p})
+}
+
+func openStore(t *testing.T, dir string) *blobdir.Dir {
+	t.Helper()
+	store, err := blobdir.Open(dir)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	return store
 }
 
 // historySize returns the bytes of all histories of a workflow.
@@ -181,13 +173,7 @@ func TestDecisionAfterRestart(t *testing.T) {
 	state, err := wait(ctx, handle)
 	require.NoError(t, err)
 	require.Equal(t, "done: asks", state.Answer())
-	shipped := 0
-	for _, e := range w.entries() {
-		if e.What == finished && e.Key == p.toolKey(2, "a2") {
-			shipped++
-		}
-	}
-	require.Equal(t, 1, shipped)
+	require.Equal(t, 1, count(w.entries(), finished, p.toolKey(2, "a2")))
 }
 
 // waiting waits until calls wait for a decision.

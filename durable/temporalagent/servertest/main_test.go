@@ -187,6 +187,7 @@ func machine() string {
 			}
 		}
 	}
-	load, _ := os.ReadFile("/proc/loadavg")
-	return fmt.Sprintf("%s, %d cores, %s, load %s", name, runtime.NumCPU(), runtime.Version(), strings.Join(strings.Fields(string(load))[:min(1, len(load))], ""))
+	loads, _ := os.ReadFile("/proc/loadavg")
+	load, _, _ := strings.Cut(string(loads), " ")
+	return fmt.Sprintf("%s, %d cores, %s, load %s", name, runtime.NumCPU(), runtime.Version(), load)
 }

@@ -111,6 +111,17 @@ func (w *world) entries() []entry {
 	return all
 }
 
+// count returns how often an effect began, finished or was cut.
+func count(es []entry, what, key string) int {
+	n := 0
+	for _, e := range es {
+		if e.What == what && e.Key == key {
+			n++
+		}
+	}
+	return n
+}
+
 // until waits until the ledger satisfies the condition.
 func (w *world) until(ctx context.Context, condition func([]entry) bool) {
 	w.t.Helper()

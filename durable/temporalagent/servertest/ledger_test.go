@@ -92,19 +92,23 @@ func (v verdict) String() string {
 		len(v.lost), len(v.repeated), v.unrecorded, v.cut, v.hidden)
 }
 
-// judge compares the ledger with what should have happened, and with the
-// histories, which say when a step was recorded.
-func judge(ctx context.Context, t *testing.T, c client.Client, w *world, plans []plan) verdict {
+// requireEffects fails the test if an effect of the plans was lost, or if a step
+// that the histories have as recorded was made again.
+func requireEffects(ctx context.Context, t *testing.T, c client.Client, w *world, plans []plan) verdict {
 	t.Helper()
 	recorded := map[string]time.Time{}
 	for _, p := range plans {
 		completions(ctx, t, c, p.Name, recorded)
 	}
-	return verdictOf(w.entries(), recorded, plans)
+	v := verdictOf(w.entries(), recorded, plans)
+	t.Log(v)
+	require.Empty(t, v.lost, "effects lost")
+	require.Empty(t, v.repeated, "recorded steps repeated")
+	return v
 }
 
-// verdictOf judges a ledger. recorded has the times at which activities were
-// recorded as completed.
+// verdictOf compares a ledger with the effects of the plans. recorded has the
+// times at which activities were recorded as completed.
 func verdictOf(ledger []entry, recorded map[string]time.Time, plans []plan) verdict {
 	var v verdict
 	ends, done := map[string]int{}, map[string]time.Time{} // by effect
@@ -140,7 +144,7 @@ func verdictOf(ledger []entry, recorded map[string]time.Time, plans []plan) verd
 	return v
 }
 
-// TestVerdict judges ledgers with one fault each.
+// TestVerdict compares ledgers that have one fault each.
 func TestVerdict(t *testing.T) {
 	p := plan{Name: "p", Turns: 1}
 	key := p.modelKey(1, "valid")
