@@ -82,7 +82,11 @@ type headerRules struct {
 // RoundTrip is part of http.RoundTripper.
 func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := func(k string, _ []string) bool { return strings.HasPrefix(k, "X-Toolmend-") }
-	if len(h.rules.Remove)+len(h.rules.Set) == 0 && !has(r.Header, own) {
+	changes := len(h.rules.Remove)+len(h.rules.Set) > 0
+	for k := range r.Header {
+		changes = changes || own(k, nil)
+	}
+	if !changes {
 		return h.base.RoundTrip(r)
 	}
 	out := r.WithContext(r.Context())
@@ -95,14 +99,4 @@ func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
 		out.Header.Set(k, v)
 	}
 	return h.base.RoundTrip(out)
-}
-
-// has reports whether h has a header for which f is true.
-func has(h http.Header, f func(key string, values []string) bool) bool {
-	for k, v := range h {
-		if f(k, v) {
-			return true
-		}
-	}
-	return false
 }

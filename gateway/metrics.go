@@ -47,7 +47,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 		p = noop.NewMeterProvider()
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
-	var m metrics
+	m := metrics{sets: map[labels]*labelSet{}}
 	var errs [8]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
@@ -56,7 +56,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
 	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
-	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records and copies that were dropped because there was no room for them"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies and steps of the page that were dropped because there was no room for them"))
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	return &m, errors.Join(errs[:]...)
 }
@@ -82,9 +82,6 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.sets == nil {
-		m.sets = map[labels]*labelSet{}
-	}
 	if len(m.sets) < maxLabelSets {
 		m.sets[key] = s
 	}

@@ -105,16 +105,16 @@ func (s *step) unreadable(ctx context.Context, a *attempt, body io.Reader, why e
 // mayHoldCall reads the rest of a response, and reports whether it may hold a
 // call.
 func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why error) (bool, error) {
-	most := s.t.options.MaxBody
-	if errors.Is(why, errOpaque) || int64(len(a.text())) > most {
+	room := s.t.options.MaxBody - int64(len(a.text()))
+	if errors.Is(why, errOpaque) || room < 0 {
 		return true, nil
 	}
-	rest, err := io.ReadAll(io.LimitReader(body, most+1-int64(len(a.text()))))
+	rest, err := io.ReadAll(io.LimitReader(body, room+1))
 	a.raw = append(a.raw, rest...)
 	switch {
 	case err != nil:
 		return true, s.networkFailure(ctx, a, err)
-	case int64(len(a.text())) > most:
+	case int64(len(rest)) > room:
 		return true, nil
 	}
 	return s.codec.MayHoldCall([]byte(a.text())), nil

@@ -14,7 +14,7 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 )
 
-// The answers of the scripted model, as the arguments of its calls.
+// The request of the client. question takes the name of a model.
 const (
 	readTool = `{"type":"function","function":{"name":"read_file","parameters":{"type":"object","properties":{"file_path":{"type":"string"},"limit":{"type":"integer"}},"required":["file_path"],"additionalProperties":false}}}`
 	question = `{"model":"%s","messages":[{"role":"user","content":"Read it."}],"tools":[` + readTool + `]}`
@@ -167,6 +167,8 @@ func TestGatewayStops(t *testing.T) {
 	value[any](b, `(window.was = window.fetch, window.fetch = async () => { throw new Error("gone") }, null)`)
 	b.wait(`!document.getElementById("trouble").hidden`)
 	require.Contains(t, b.text("#trouble"), "does not answer")
+	value[any](b, `(window.fetch = window.was, null)`)
+	b.wait(`document.getElementById("trouble").hidden`)
 	value[any](b, `(window.fetch = async () => new Response("", { status: 401 }), null)`)
 	b.wait(`document.getElementById("trouble").textContent.includes("was started again")`)
 }

@@ -19,8 +19,8 @@ var sampleTools = []middleware.Tool{
 	{Name: "deploy", Parameters: []byte(`{"type":"object","properties":{"env":{"$ref":"https://schemas.example.com/env.json"}}}`)},
 }
 
-// answers are what the model of a sample says, attempt by attempt, as tool and
-// arguments in turn.
+// samples are what a model answers, attempt by attempt, as tool and arguments in
+// turn.
 var samples = [][][]string{
 	{{"read_file", `{"file_path":"/srv/app/main.go"}`}},
 	{{"search", `{"query":"func NewServer","max_results":20}`}},
