@@ -5,78 +5,12 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"net/url"
-	"path/filepath"
-	"strings"
+
+	"github.com/toolmend/toolmend/internal/sarif"
 )
 
 // maxResults is how many results code scanning keeps of a run. It accepts 25,000.
 const maxResults = 5_000
-
-type sarifLog struct {
-	Schema  string     `json:"$schema"`
-	Version string     `json:"version"`
-	Runs    []sarifRun `json:"runs"`
-}
-
-type sarifRun struct {
-	Tool       sarifTool      `json:"tool"`
-	Results    []sarifResult  `json:"results"`
-	Properties map[string]any `json:"properties"`
-}
-
-type sarifTool struct {
-	Driver sarifDriver `json:"driver"`
-}
-
-type sarifDriver struct {
-	Name           string      `json:"name"`
-	InformationURI string      `json:"informationUri"`
-	Rules          []sarifRule `json:"rules"`
-}
-
-type sarifRule struct {
-	ID               string    `json:"id"`
-	ShortDescription sarifText `json:"shortDescription"`
-}
-
-type sarifText struct {
-	Text string `json:"text"`
-}
-
-type sarifResult struct {
-	RuleID       string            `json:"ruleId"`
-	RuleIndex    int               `json:"ruleIndex"`
-	Level        string            `json:"level"` // error: not valid in the end; warning: repaired
-	Message      sarifText         `json:"message"`
-	Locations    []sarifLocation   `json:"locations"`
-	Fingerprints map[string]string `json:"partialFingerprints"`
-	Properties   map[string]string `json:"properties"`
-}
-
-type sarifLocation struct {
-	Physical *sarifPhysical `json:"physicalLocation,omitempty"`
-	Logical  []sarifLogical `json:"logicalLocations"`
-}
-
-type sarifPhysical struct {
-	Artifact sarifArtifact `json:"artifactLocation"`
-	Region   *sarifRegion  `json:"region,omitempty"`
-}
-
-type sarifArtifact struct {
-	URI string `json:"uri"`
-}
-
-type sarifRegion struct {
-	StartLine int `json:"startLine"`
-}
-
-type sarifLogical struct {
-	Name string `json:"name"`
-	Full string `json:"fullyQualifiedName"`
-	Kind string `json:"kind"`
-}
 
 // unusable is the rule id of a call that was not validated because its tool's schema
 // cannot be used.
@@ -88,11 +22,7 @@ const unusable = "unusable_schema"
 //
 // Source: docs.oasis-open.org/sarif/sarif/v2.1.0; GitHub's limits for uploads.
 func WriteSARIF(w io.Writer, s Summary, l Layout) error {
-	run := sarifRun{
-		Tool:    sarifTool{sarifDriver{Name: "toolmend", InformationURI: "https://github.com/toolmend/toolmend", Rules: []sarifRule{}}},
-		Results: []sarifResult{},
-	}
-	rules := map[string]int{}
+	run := sarif.NewRun("toolmend")
 	calls := 0
 	for i := range s.Findings {
 		f := &s.Findings[i]
@@ -106,32 +36,24 @@ func WriteSARIF(w io.Writer, s Summary, l Layout) error {
 		calls++
 		for _, fault := range faults {
 			id := name(fault.Code)
-			at, ok := rules[id]
-			if !ok {
-				at = len(rules)
-				rules[id] = at
-				run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{id, sarifText{sarifEscape(describeCode(id))}})
-			}
-			run.Results = append(run.Results, sarifResultOf(f, fault, id, at, l.Values))
+			about := sarif.Escaped(describeCode(id))
+			run.Add(sarif.Rule{ID: id, ShortDescription: &about}, sarifResult(f, fault, id, l.Values))
 		}
 	}
 	run.Properties = map[string]any{"omitted": s.Bad - calls, "calls": s.Total.Calls, "notValidAsSent": s.Total.Bad(), "notValidInTheEnd": s.Total.Final}
-	return WriteJSON(w, sarifLog{
-		Schema:  "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-		Version: "2.1.0", Runs: []sarifRun{run},
-	})
+	return run.Write(w, "")
 }
 
-// sarifResultOf makes the result of one fault.
-func sarifResultOf(f *Finding, fault Fault, id string, rule int, values bool) sarifResult {
+// sarifResult makes the result of one fault.
+func sarifResult(f *Finding, fault Fault, id string, values bool) sarif.Result {
 	one := *f
 	one.Faults = []Fault{fault}
 	if fault.Code == unusable {
 		one.Faults = nil
 	}
-	r := sarifResult{
-		RuleID: id, RuleIndex: rule, Level: "error", Message: sarifText{sarifEscape(findingText(&one, values))},
-		Locations: []sarifLocation{{Logical: []sarifLogical{{Name: name(f.Tool), Full: name(f.Tool + fault.Pointer), Kind: "function"}}}},
+	r := sarif.Result{
+		Level: "error", Message: sarif.Escaped(findingText(&one, values)),
+		Locations: []sarif.Location{{Logical: []sarif.Logical{{Name: name(f.Tool), Full: name(f.Tool + fault.Pointer), Kind: "function"}}}},
 		Properties: map[string]string{
 			"tool": name(f.Tool), "model": name(f.Model), "pointer": visible(fault.Pointer, false), "code": id,
 			"expected": visible(fault.Expected, false), "received": fault.Received, "asSent": string(f.AsSent), "final": string(f.Final),
@@ -141,32 +63,11 @@ func sarifResultOf(f *Finding, fault Fault, id string, rule int, values bool) sa
 		r.Level = "warning"
 	}
 	if f.File != "" {
-		p := &sarifPhysical{Artifact: sarifArtifact{fileURI(f.File)}}
-		if f.Line > 0 {
-			p.Region = &sarifRegion{f.Line}
-		}
-		r.Locations[0].Physical = p
+		r.Locations[0].Physical = sarif.InFile(f.File, f.Line)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %d %q %q %q", f.File, f.ID, f.Index, f.Tool, fault.Code, fault.Pointer))
 	r.Fingerprints = map[string]string{"toolmendCall/v1": hex.EncodeToString(sum[:16])}
 	return r
-}
-
-// sarifEscape escapes the characters of links in a message (SARIF 2.1.0, 3.11.6).
-func sarifEscape(s string) string {
-	return strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`).Replace(s)
-}
-
-// fileURI returns the URI of a file: relative for a relative path.
-func fileURI(file string) string {
-	path := filepath.ToSlash(strings.ToValidUTF8(file, "\uFFFD"))
-	switch {
-	case filepath.IsAbs(file) && strings.HasPrefix(path, "/"):
-		return (&url.URL{Scheme: "file", Path: path}).String()
-	case filepath.IsAbs(file):
-		return (&url.URL{Scheme: "file", Path: "/" + path}).String()
-	}
-	return (&url.URL{Path: path}).String()
 }
 
 // describeCode explains an issue code in a sentence.

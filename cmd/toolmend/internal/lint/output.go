@@ -1,13 +1,13 @@
 package lint
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
-	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/toolmend/toolmend/internal/sarif"
+	"github.com/toolmend/toolmend/report"
 )
 
 // WriteText writes a line for each finding, in the form that compilers use.
@@ -45,10 +45,8 @@ func clean(s string) string {
 
 // WriteJSON writes each finding as a line of JSON.
 func WriteJSON(w io.Writer, findings []Finding) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
 	for _, f := range findings {
-		if err := e.Encode(f); err != nil {
+		if err := report.WriteJSON(w, f); err != nil {
 			return err
 		}
 	}
@@ -90,68 +88,14 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 
 // WriteSARIF writes the findings as a SARIF 2.1.0 log, for code scanning.
 func WriteSARIF(w io.Writer, findings []Finding) error {
-	type text struct {
-		Text string `json:"text"`
-	}
-	type rule struct {
-		ID      string `json:"id"`
-		HelpURI string `json:"helpUri"`
-	}
-	type artifact struct {
-		URI string `json:"uri"`
-	}
-	type region struct {
-		StartLine int `json:"startLine"`
-	}
-	type physical struct {
-		Artifact artifact `json:"artifactLocation"`
-		Region   region   `json:"region"`
-	}
-	type logical struct {
-		Name string `json:"fullyQualifiedName"`
-	}
-	type location struct {
-		Physical physical  `json:"physicalLocation"`
-		Logical  []logical `json:"logicalLocations,omitempty"`
-	}
-	type result struct {
-		RuleID    string     `json:"ruleId"`
-		RuleIndex int        `json:"ruleIndex"`
-		Level     Level      `json:"level"`
-		Message   text       `json:"message"`
-		Locations []location `json:"locations"`
-	}
-	escape := strings.NewReplacer(`\`, `\\`, `[`, `\[`, `]`, `\]`) // of links; 3.11.6
-	rules, index, results := []rule{}, map[string]int{}, []result{}
+	run := sarif.NewRun("toolmend lint")
 	for _, f := range findings {
-		if _, ok := index[f.Rule]; !ok {
-			index[f.Rule] = len(rules)
-			rules = append(rules, rule{f.Rule, "https://github.com/toolmend/toolmend/blob/main/docs/reports.md#lint"})
-		}
-		l := location{Physical: physical{artifact{uri(f.File)}, region{f.Line}}}
+		at := sarif.Location{Physical: sarif.InFile(f.File, f.Line)}
 		if f.Pointer != "" {
-			l.Logical = []logical{{f.Pointer}}
+			at.Logical = []sarif.Logical{{Full: f.Pointer}}
 		}
-		results = append(results, result{f.Rule, index[f.Rule], f.Level, text{escape.Replace(clean(of(f.Tool) + f.Message))}, []location{l}})
+		run.Add(sarif.Rule{ID: f.Rule, HelpURI: "https://github.com/toolmend/toolmend/blob/main/docs/reports.md#lint"},
+			sarif.Result{Level: string(f.Level), Message: sarif.Escaped(clean(of(f.Tool) + f.Message)), Locations: []sarif.Location{at}})
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", " ")
-	return e.Encode(map[string]any{
-		"$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
-		"version": "2.1.0",
-		"runs": []any{map[string]any{
-			"tool":    map[string]any{"driver": map[string]any{"name": "toolmend lint", "informationUri": "https://github.com/toolmend/toolmend", "rules": rules}},
-			"results": results,
-		}},
-	})
-}
-
-// uri returns the URI of a file: relative for a relative path.
-func uri(path string) string {
-	slashed := filepath.ToSlash(strings.ToValidUTF8(path, "\uFFFD"))
-	if !filepath.IsAbs(path) {
-		return (&url.URL{Path: slashed}).String()
-	}
-	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(slashed, "/")}).String()
+	return run.Write(w, " ")
 }
