@@ -64,7 +64,7 @@ func (g *Gateway) newPage(c Config, s *state) (http.Handler, error) {
 // newKeeper returns the keeper of g.
 func (g *Gateway) newKeeper() *keeper {
 	return &keeper{
-		steps: page.NewSteps(page.MaxSteps, defaultPageMemory),
+		steps: page.NewSteps(defaultPageMemory),
 		drop:  func() { g.metrics.drop("step") },
 		broken: func(x *exchange, v any) {
 			g.metrics.panicked(x)
@@ -78,9 +78,9 @@ func (g *Gateway) newKeeper() *keeper {
 // resizePage sets how much g keeps for the page.
 func (g *Gateway) resizePage(c Config, s *state) {
 	if s.page == nil {
-		g.keeper.steps.Resize(0, 0)
+		g.keeper.steps.Resize(0)
 	} else {
-		g.keeper.steps.Resize(page.MaxSteps, cmp.Or(c.Page.Memory, defaultPageMemory))
+		g.keeper.steps.Resize(cmp.Or(c.Page.Memory, defaultPageMemory))
 	}
 }
 

@@ -28,7 +28,7 @@ func TestKeeperNeverDelays(t *testing.T) {
 		var drops, panics atomic.Int64
 		gate := make(chan struct{})
 		k := &keeper{
-			steps: page.NewSteps(page.MaxSteps, 1<<20), drop: func() { drops.Add(1) },
+			steps: page.NewSteps(1 << 20), drop: func() { drops.Add(1) },
 			broken: func(*exchange, any) { <-gate; panics.Add(1) },
 		}
 		k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{}), err: panicking{}})

@@ -28,7 +28,7 @@ func runView(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if err != nil {
 		return usage(err, "view", viewHelp, stdout, stderr)
 	}
-	steps, figures := page.NewSteps(page.MaxSteps, viewMemory), report.NewFigures(report.Options{})
+	steps, figures := page.NewSteps(viewMemory), report.NewFigures(report.Options{})
 	steps.KeepFaults()
 	c := &check{
 		settings: s, program: "toolmend view", checker: report.NewChecker(s.options()), stderr: stderr,

@@ -29,12 +29,13 @@ import (
 	"github.com/toolmend/toolmend/report"
 )
 
-// browser is the process that all tests use; each test has a tab of its own.
-var browser context.Context
+var (
+	program string          // the browser's path
+	browser context.Context // the process that all tests use; each test has a tab of its own
+)
 
 // TestMain starts the browser. Without one, the tests are skipped.
 func TestMain(m *testing.M) {
-	program := ""
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
 		if at, err := exec.LookPath(name); err == nil {
 			program = at
@@ -45,19 +46,6 @@ func TestMain(m *testing.M) {
 		fmt.Println("skipped: there is no chromium; install Debian's package chromium")
 		os.Exit(0)
 	}
-	start = func() (stop func()) {
-		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 800))
-		ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
-		ctx, stopBrowser := chromedp.NewContext(ctx)
-		if err := chromedp.Do(ctx); err != nil {
-			log.Fatal(err)
-		}
-		browser = ctx
-		return func() {
-			stopBrowser()
-			stopProgram()
-		}
-	}
 	stop := start()
 	code := m.Run()
 	stop()
@@ -65,7 +53,19 @@ func TestMain(m *testing.M) {
 }
 
 // start starts a browser, and sets browser.
-var start func() (stop func())
+func start() (stop func()) {
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.WindowSize(1280, 800))
+	ctx, stopProgram := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, stopBrowser := chromedp.NewContext(ctx)
+	if err := chromedp.Do(ctx); err != nil {
+		log.Fatal(err)
+	}
+	browser = ctx
+	return func() {
+		stopBrowser()
+		stopProgram()
+	}
+}
 
 // ownBrowser starts a browser for the rest of t, whose processes have shown no other
 // page.
@@ -240,7 +240,7 @@ func machine() string {
 
 // serve serves steps, and lets the browser in.
 func serve(t *testing.T, steps []report.Step) (base string, memory *page.Steps) {
-	memory = page.NewSteps(page.MaxSteps, 256<<20)
+	memory = page.NewSteps(256 << 20)
 	for _, s := range steps {
 		memory.Add(s)
 	}

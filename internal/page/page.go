@@ -1,7 +1,7 @@
 // Package page shows steps in a browser: as they pass through a gateway, or
 // those of a recording.
 //
-//	steps := page.NewSteps(page.MaxSteps, 32<<20)
+//	steps := page.NewSteps(32<<20)
 //	token := page.NewToken()
 //	handler := page.New(steps, page.Options{Root: "/_toolmend", Access: page.Access{Token: token}})
 //

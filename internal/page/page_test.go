@@ -54,7 +54,7 @@ func twinOf(t *testing.T, h http.Handler, address string) map[string]any {
 
 func TestAccess(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(10, 1<<20)
+	steps := newSteps(10, 1<<20)
 	steps.Add(call("secret-model", "t", "{}"))
 	send := func(h http.Handler, address string, change func(*http.Request)) *http.Response {
 		r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+address, nil)
@@ -112,7 +112,7 @@ func TestAccess(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	h := newPage(NewSteps(10, 1<<20))
+	h := newPage(newSteps(10, 1<<20))
 	for _, address := range []string{"/x/", "/x/tools", "/x/static/page.css", "/x/nothing", "/x/?format=json"} {
 		header := get(h, address).Header()
 		require.Equal(t, policy, header.Get("Content-Security-Policy"), address)
@@ -137,7 +137,7 @@ func TestHeaders(t *testing.T) {
 
 func TestFilter(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(100, 1<<20)
+	steps := newSteps(100, 1<<20)
 	steps.Add(call("gpt-5", "read_file", `{"path":"a"}`))
 	steps.Add(call("gpt-5", "search", `{"q":"Needle"}`))
 	bad := call("claude", "search", `{}`)
@@ -182,7 +182,7 @@ func TestFilter(t *testing.T) {
 // Models and clients choose the names, so the lists of them are bounded.
 func TestManyNames(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(MaxSteps, 64<<20)
+	steps := NewSteps(64 << 20)
 	for i := range 2 * maxChoices {
 		steps.Add(call(fmt.Sprintf("model %04d", i), fmt.Sprintf("tool %04d", i), "{}"))
 	}
@@ -198,7 +198,7 @@ func TestManyNames(t *testing.T) {
 // The list has pages, which are addresses.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(MaxSteps, 64<<20)
+	steps := NewSteps(64 << 20)
 	for range 250 {
 		steps.Add(call("m", "t", "{}"))
 	}
@@ -222,7 +222,7 @@ func TestPages(t *testing.T) {
 func TestViews(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{0, 1, 300} {
-		steps := NewSteps(MaxSteps, 64<<20)
+		steps := NewSteps(64 << 20)
 		for range n {
 			s := call("m", "t", `{"a":1}`)
 			s.Tools = []middleware.Tool{{Name: "t", Parameters: []byte(`{"$ref":"https://example.com/x"}`)}}
@@ -285,7 +285,7 @@ func TestAttemptsAreCompared(t *testing.T) {
 		s := call("m", "t", `{"a":1}`)
 		s.Attempts = append(s.Attempts, call("m", "t", after).Attempts...)
 		s.Final = 1
-		steps := NewSteps(10, 1<<20)
+		steps := newSteps(10, 1<<20)
 		steps.Add(s)
 		body := get(newPage(steps), "/x/steps/1").Body.String()
 		require.Equal(t, marked != "", strings.Contains(body, "what differs from attempt 1"), after)
@@ -307,7 +307,7 @@ func TestHostileTexts(t *testing.T) {
 	s.Attempts[0].Calls[0].Issues = []middleware.Issue{{Code: evil, Pointer: evil, Message: evil}}
 	s.Attempts[0].Calls[0].Changes = []middleware.Change{{By: evil, Pointer: evil, Before: evil, After: evil}}
 	s.Attempts[0].Calls[0].Note = evil
-	steps := NewSteps(10, 1<<20)
+	steps := newSteps(10, 1<<20)
 	steps.Add(s)
 	h := newPage(steps)
 	for _, address := range []string{"/x/", "/x/steps/1", "/x/tools", "/x/schemas", "/x/tools?tool=" + url.QueryEscape(evil), "/x/?model=" + url.QueryEscape(evil)} {

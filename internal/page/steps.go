@@ -53,22 +53,22 @@ type toolset struct {
 	users int
 }
 
-// NewSteps returns an empty memory for at most max steps that take at most
-// maxBytes bytes. max must not exceed MaxSteps.
-func NewSteps(max int, maxBytes int64) *Steps {
-	return &Steps{max: min(max, MaxSteps), maxBytes: maxBytes, toolsets: map[[sha256.Size]byte]*toolset{}}
+// NewSteps returns an empty memory for at most MaxSteps steps that take at most
+// maxBytes bytes.
+func NewSteps(maxBytes int64) *Steps {
+	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[[sha256.Size]byte]*toolset{}}
 }
 
 // KeepFaults makes s drop steps that are valid as sent before it drops others.
 // Otherwise it drops the oldest ones. Call it before the first Add.
 func (s *Steps) KeepFaults() { s.keepFaults = true }
 
-// Resize changes the limits, and drops the oldest steps that exceed them. Resize(0, 0)
-// drops all, and keeps no further ones.
-func (s *Steps) Resize(max int, maxBytes int64) {
+// Resize changes maxBytes, and drops the oldest steps that exceed it. Resize(0) drops
+// all, and keeps no further ones.
+func (s *Steps) Resize(maxBytes int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.max, s.maxBytes = min(max, MaxSteps), maxBytes
+	s.maxBytes = maxBytes
 	s.trim()
 }
 

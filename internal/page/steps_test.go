@@ -22,9 +22,16 @@ func call(model, tool, arguments string) report.Step {
 	}}}
 }
 
+// newSteps returns a memory for fewer steps.
+func newSteps(most int, maxBytes int64) *Steps {
+	s := NewSteps(maxBytes)
+	s.max = most
+	return s
+}
+
 func TestTheNewestStepsAreKept(t *testing.T) {
 	t.Parallel()
-	s := NewSteps(3, 1<<20)
+	s := newSteps(3, 1<<20)
 	for i := range 5 {
 		s.Add(call("m", "t", fmt.Sprint(i)))
 	}
@@ -50,7 +57,7 @@ func TestTheNewestStepsAreKept(t *testing.T) {
 func TestFaultsAreKept(t *testing.T) {
 	t.Parallel()
 	for keep, want := range map[bool][]uint64{false: {6, 7, 8}, true: {3, 5, 8}} {
-		s := NewSteps(3, 1<<20)
+		s := newSteps(3, 1<<20)
 		if keep {
 			s.KeepFaults()
 		}
@@ -77,7 +84,7 @@ func TestFaultsAreKept(t *testing.T) {
 func TestBytesAreBounded(t *testing.T) {
 	t.Parallel()
 	const most = 1 << 20
-	s := NewSteps(MaxSteps, most)
+	s := NewSteps(most)
 	for range 1000 {
 		s.Add(call("m", "t", strings.Repeat("x", 10_000)))
 	}
@@ -112,13 +119,24 @@ func TestBytesAreBounded(t *testing.T) {
 	older, _ = filter{}.around(1003, s.all())
 	require.Len(t, e.step.Tools, 1)
 	require.EqualValues(t, 1001, older.number, "the step before was too large")
-	s.Resize(0, 0)
+	s.Resize(0)
 	steps, bytes, _ = s.kept()
 	require.Zero(t, steps)
 	require.Zero(t, bytes)
 	s.Add(call("m", "t", "{}"))
 	steps, _, _ = s.kept()
 	require.Zero(t, steps, "turned off")
+}
+
+// docs/serve.md says how many steps fit into the default memory.
+func TestOrdinarySteps(t *testing.T) {
+	t.Parallel()
+	s := NewSteps(8 << 20)
+	for range 5000 {
+		s.Add(call("claude-sonnet-5", "edit_file", `{"file_path":"/srv/app/main.go","new":"`+strings.Repeat("x", 600)+`"}`))
+	}
+	steps, _, _ := s.kept()
+	require.InDelta(t, 3000, steps, 500)
 }
 
 // Every text of a step counts: models choose the names and the ids of their calls too,
@@ -140,7 +158,7 @@ func TestAllTextsCount(t *testing.T) {
 			s.Attempts[0].Replies = []report.Reply{{Tool: long()}}
 		},
 	} {
-		s := NewSteps(MaxSteps, 1<<20)
+		s := NewSteps(1 << 20)
 		for range 200 {
 			step := call("m", "t", "{}")
 			change(&step)
@@ -159,7 +177,7 @@ func TestManyCalls(t *testing.T) {
 	for i := range 60_000 {
 		step.Attempts[0].Calls = append(step.Attempts[0].Calls, call("m", fmt.Sprintf("tool %06d", i), "{}").Attempts[0].Calls...)
 	}
-	s := NewSteps(MaxSteps, 256<<20)
+	s := NewSteps(256 << 20)
 	start := time.Now()
 	s.Add(step)
 	require.Less(t, time.Since(start), 3*time.Second)
@@ -169,7 +187,7 @@ func TestManyCalls(t *testing.T) {
 // An agent sends its tools with each request.
 func TestToolsAreKeptOnce(t *testing.T) {
 	t.Parallel()
-	s := NewSteps(10, 1<<20)
+	s := newSteps(10, 1<<20)
 	tools := func(name string) []middleware.Tool {
 		return []middleware.Tool{{Name: name, Parameters: []byte(`{"type":"object","description":"` + strings.Repeat("d", 50_000) + `"}`)}}
 	}
@@ -196,7 +214,7 @@ func TestStepsAreCopies(t *testing.T) {
 	body := strings.Repeat("x", 100)
 	step := call(body[:4], body[4:8], body[8:20])
 	step.Attempts[0].Replies = []report.Reply{{Text: body[20:30]}}
-	s := NewSteps(10, 1<<20)
+	s := newSteps(10, 1<<20)
 	s.Add(step)
 	e := s.get(1)
 	first := uintptr(unsafe.Pointer(unsafe.StringData(body)))
@@ -208,7 +226,7 @@ func TestStepsAreCopies(t *testing.T) {
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	s := NewSteps(50, 1<<20)
+	s := newSteps(50, 1<<20)
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {

@@ -13,7 +13,7 @@ import (
 // A step that was opened from a choice of steps keeps the choice.
 func TestChoiceIsKept(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(100, 1<<20)
+	steps := newSteps(100, 1<<20)
 	for i := range 6 {
 		steps.Add(call("m", []string{"even", "odd"}[i%2], "{}")) // 1, 3, 5 are even
 	}
@@ -47,7 +47,7 @@ func failing(model, tool, value string) report.Step {
 // would help, and leads to the steps.
 func TestToolPage(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(100, 1<<20)
+	steps := newSteps(100, 1<<20)
 	for range 3 {
 		steps.Add(failing("model-a", "cancel", `"x"`))
 	}
@@ -85,7 +85,7 @@ func TestToolPage(t *testing.T) {
 // All schemas can be read, each on its own page.
 func TestSchemasOfTools(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(100, 1<<20)
+	steps := newSteps(100, 1<<20)
 	steps.Add(failing("m", "cancel", `"x"`))
 	other := failing("m", "cancel", `"x"`)
 	other.Tools[0].Parameters = []byte(`{"type":"object"}`)
@@ -103,7 +103,7 @@ func TestSchemasOfTools(t *testing.T) {
 // Columns that say nothing in any row of a recording are left out.
 func TestEmptyColumns(t *testing.T) {
 	t.Parallel()
-	steps := NewSteps(100, 1<<20)
+	steps := newSteps(100, 1<<20)
 	s := call("m", "t", "{}")
 	s.ID = strings.Repeat("long-id-", 30)
 	steps.Add(s)
@@ -120,7 +120,7 @@ func TestEmptyColumns(t *testing.T) {
 // The page of a tool counts all calls of a recording too, not those in memory.
 func TestToolPageCountsAll(t *testing.T) {
 	t.Parallel()
-	steps, figures := NewSteps(3, 1<<20), report.NewFigures(report.Options{})
+	steps, figures := newSteps(3, 1<<20), report.NewFigures(report.Options{})
 	for i := range 20 {
 		s := failing("model-"+string(rune('a'+i%2)), "cancel", `"x"`)
 		steps.Add(s)
@@ -145,7 +145,7 @@ func TestDeepSchemas(t *testing.T) {
 	for depth, indented := range map[int]bool{3: true, 5_000: false} {
 		step := call("m", "t", "{}")
 		step.Tools = []middleware.Tool{{Name: "t", Parameters: []byte(strings.Repeat("[", depth) + strings.Repeat("]", depth))}}
-		steps := NewSteps(10, 1<<20)
+		steps := newSteps(10, 1<<20)
 		steps.Add(step)
 		text := twinOf(t, newPage(steps), "/x/schemas?tool=t")["versions"].([]any)[0].(string)
 		require.Equal(t, indented, strings.Contains(text, "\n  ["))
