@@ -37,7 +37,10 @@ const (
 
 // mark begins a reference. It and the 64 digits behind it are base64, so that a
 // reference can stand for a content of type []byte too.
-const mark = "toolmend/blob/1/"
+const (
+	mark          = "toolmend/blob/1/"
+	referenceSize = len(mark) + 64
+)
 
 // blobs moves long strings of JSON documents to the store and back.
 type blobs struct {
@@ -65,8 +68,7 @@ func (b *blobs) pack(ctx context.Context, doc []byte) ([]byte, error) {
 	}
 	return mapStrings(doc, func(literal []byte) bool {
 		return len(literal) > b.limit || bytes.HasPrefix(literal[1:], []byte(mark))
-	},
-		func(s string) (string, error) { return b.packString(ctx, s) })
+	}, func(s string) (string, error) { return b.packString(ctx, s) })
 }
 
 func (b *blobs) packString(ctx context.Context, s string) (string, error) {
@@ -85,9 +87,8 @@ func (b *blobs) packOver(ctx context.Context, s string, limit int) (string, erro
 // unpack puts the contents back.
 func (b *blobs) unpack(ctx context.Context, doc []byte) ([]byte, error) {
 	return mapStrings(doc, func(literal []byte) bool {
-		return len(literal) == len(mark)+66 && bytes.HasPrefix(literal[1:], []byte(mark))
-	},
-		func(s string) (string, error) { return b.unpackString(ctx, s) })
+		return len(literal) == referenceSize+2 && bytes.HasPrefix(literal[1:], []byte(mark))
+	}, func(s string) (string, error) { return b.unpackString(ctx, s) })
 }
 
 func (b *blobs) unpackString(ctx context.Context, s string) (string, error) {
@@ -98,11 +99,10 @@ func (b *blobs) unpackString(ctx context.Context, s string) (string, error) {
 	return string(data), err
 }
 
-func isReference(s string) bool { return len(s) == len(mark)+64 && strings.HasPrefix(s, mark) }
+func isReference(s string) bool { return len(s) == referenceSize && strings.HasPrefix(s, mark) }
 
 func (b *blobs) put(ctx context.Context, data []byte) (key string, err error) {
-	sum := sha256.Sum256(data)
-	key = hex.EncodeToString(sum[:])
+	key = keyOf(data)
 	ctx, cancel := context.WithTimeout(ctx, b.patience)
 	defer cancel()
 	// What is stored was paid for, or has had its effect: it is worth a wait.
@@ -127,6 +127,11 @@ func (b *blobs) put(ctx context.Context, data []byte) (key string, err error) {
 
 const firstWait = 100 * time.Millisecond
 
+func keyOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
 func (b *blobs) get(ctx context.Context, key string) ([]byte, error) {
 	b.mu.Lock()
 	data, has := b.cache[key]
@@ -141,7 +146,7 @@ func (b *blobs) get(ctx context.Context, key string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("temporalagent: get blob %s: %w", key, err)
 	}
-	if sum := sha256.Sum256(data); hex.EncodeToString(sum[:]) != key {
+	if keyOf(data) != key {
 		return nil, fmt.Errorf("temporalagent: blob %s is damaged: its hash differs", key)
 	}
 	b.keep(key, data)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
@@ -135,53 +136,50 @@ func (ps *processes) environment() *testsuite.TestWorkflowEnvironment {
 	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.model }), activity.RegisterOptions{Name: modelActivity})
 	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, stepInput) (stepOutput, error) { return p.check }), activity.RegisterOptions{Name: checkActivity})
 	env.RegisterActivityWithOptions(onWorker(ps, func(p *Plugin) func(context.Context, toolInput) (toolOutput, error) { return p.tool }), activity.RegisterOptions{Name: toolActivity})
-	decider := &updates{env: env, blobs: ps.o.blobs()}
+	h := Attach(&testClient{env: env}, Options{})
+	h.blobs = ps.o.blobs()
 	var look func()
 	look = func() { // now and then, as a person does
-		v, err := env.QueryWorkflow(pendingQuery)
+		waiting, err := h.Pending(ps.t.Context())
 		require.NoError(ps.t, err)
-		var calls []pendingCall
-		var doc json.RawMessage
-		require.NoError(ps.t, v.Get(&doc))
-		doc, err = ps.o.blobs().unpack(ps.t.Context(), doc)
-		require.NoError(ps.t, err)
-		require.NoError(ps.t, json.Unmarshal(doc, &calls))
-		waiting := make([]agentloop.Pending, len(calls))
-		for i, c := range calls {
-			waiting[i] = agentloop.Pending(c)
-		}
-		require.NoError(ps.t, ps.c.Decide(waiting, decider))
+		require.NoError(ps.t, ps.c.Decide(waiting, decider{h}))
 		env.RegisterDelayedCallback(look, 30*24*time.Hour)
 	}
 	env.RegisterDelayedCallback(look, 24*time.Hour)
 	return env
 }
 
-// updates sends decisions.
-type updates struct {
-	env   *testsuite.TestWorkflowEnvironment
-	blobs *blobs
-	n     int
+// testClient is a client of a test environment. Its updates do not wait for the
+// end: it would come only after the callback that sends them.
+type testClient struct {
+	client.Client
+	env *testsuite.TestWorkflowEnvironment
+	n   int
 }
 
-func (u *updates) Approve(id string) error { return u.send(decision{CallID: id, Kind: approved}) }
-func (u *updates) Edit(id, arguments string) error {
-	return u.send(decision{CallID: id, Kind: edited, Text: arguments})
-}
-func (u *updates) Reject(id, reason string) error {
-	return u.send(decision{CallID: id, Kind: rejected, Text: reason})
-}
-func (u *updates) Resolve(id string, r agentloop.Result) error {
-	return u.send(decision{CallID: id, Kind: resolved, Text: r.Text, IsError: r.IsError})
+func (c *testClient) QueryWorkflow(_ context.Context, _, _, query string, args ...any) (converter.EncodedValue, error) {
+	return c.env.QueryWorkflow(query, args...)
 }
 
-func (u *updates) send(d decision) error {
-	u.n++
-	var refused error
-	d.Text, refused = u.blobs.packString(context.Background(), d.Text)
-	u.env.UpdateWorkflow(decideUpdate, strconv.Itoa(u.n), &testsuite.TestUpdateCallback{
-		OnReject: func(err error) { refused = err }, OnAccept: func() {}, OnComplete: func(any, error) {}}, d)
-	return refused
+func (c *testClient) UpdateWorkflow(_ context.Context, o client.UpdateWorkflowOptions) (client.WorkflowUpdateHandle, error) {
+	c.n++
+	f := &fake{}
+	c.env.UpdateWorkflow(o.UpdateName, strconv.Itoa(c.n), onReject(func(err error) { f.err = err }), o.Args...)
+	return updated{f}, nil
+}
+
+// decider is a Handle without contexts.
+type decider struct{ h *Handle }
+
+func (d decider) Approve(id string) error { return d.h.Approve(context.Background(), id) }
+func (d decider) Edit(id, arguments string) error {
+	return d.h.Edit(context.Background(), id, arguments)
+}
+func (d decider) Reject(id, reason string) error {
+	return d.h.Reject(context.Background(), id, reason)
+}
+func (d decider) Resolve(id string, r agentloop.Result) error {
+	return d.h.Resolve(context.Background(), id, r)
 }
 
 func TestConformance(t *testing.T) {

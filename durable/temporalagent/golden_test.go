@@ -99,13 +99,7 @@ var goldens = map[string]func(t *testing.T, run func(msgs ...middleware.Message)
 	// Decisions of each kind, and a message.
 	"1-decisions": func(t *testing.T, run func(...middleware.Message) *Handle) {
 		h := run(middleware.User("decisions"))
-		var calls []agentloop.Pending
-		require.Eventually(t, func() (ok bool) {
-			var err error
-			calls, err = h.Pending(t.Context())
-			require.NoError(t, err)
-			return len(calls) == 4
-		}, waitFor, pollEvery)
+		pending(t, h, 4)
 		require.NoError(t, h.Send(t.Context(), middleware.User("and again")))
 		require.ErrorContains(t, h.Edit(t.Context(), "1a", `{"at":7}`), "waits again")
 		require.NoError(t, h.Edit(t.Context(), "1a", `{"at":"b"}`))
@@ -140,7 +134,7 @@ var goldens = map[string]func(t *testing.T, run func(msgs ...middleware.Message)
 	// early: limit.historyCount.suggestContinueAsNew=20.
 	"2-continued": func(t *testing.T, run func(...middleware.Message) *Handle) {
 		h := run(middleware.User("continued"))
-		decideAll(t, h, 1)
+		require.NoError(t, h.Approve(t.Context(), pending(t, h, 1)[0].Call.ID))
 		s, err := h.Wait(t.Context())
 		require.NoError(t, err)
 		require.Equal(t, "done", s.Answer())
@@ -155,18 +149,15 @@ var goldens = map[string]func(t *testing.T, run func(msgs ...middleware.Message)
 	},
 }
 
-// decideAll approves calls when n of them wait.
-func decideAll(t *testing.T, h *Handle, n int) {
-	var calls []agentloop.Pending
+// pending returns the calls that wait, once there are n.
+func pending(t *testing.T, h *Handle, n int) (calls []agentloop.Pending) {
 	require.Eventually(t, func() (ok bool) {
 		var err error
 		calls, err = h.Pending(t.Context())
 		require.NoError(t, err)
 		return len(calls) == n
 	}, waitFor, pollEvery)
-	for _, c := range calls {
-		require.NoError(t, h.Approve(t.Context(), c.Call.ID))
-	}
+	return calls
 }
 
 var hanging = make(chan struct{}, 1)

@@ -2,7 +2,6 @@ package temporalagent
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +14,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/toolmend/toolmend/agentloop"
@@ -96,7 +94,7 @@ func TestDecisionAfterTheEnd(t *testing.T) {
 	env := environment(t, WorkerOptions{Agents: agentOf(t, calling("later"), tool)})
 	refused := ""
 	env.RegisterDelayedCallback(func() {
-		env.UpdateWorkflow(decideUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { refused = err.Error() }, OnAccept: func() {}, OnComplete: func(any, error) {}},
+		env.UpdateWorkflow(decideUpdate, "a", onReject(func(err error) { refused = err.Error() }),
 			decision{CallID: "1", Kind: approved})
 	}, 2*time.Hour)
 	env.ExecuteWorkflow(func(ctx workflow.Context) error {
@@ -131,9 +129,6 @@ func TestSizeInTheHistory(t *testing.T) {
 // refuses would block the workflow for ever.
 func TestSizeOfTheInbox(t *testing.T) {
 	t.Parallel()
-	refuses := func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, &middleware.ModelError{StatusCode: 400, Err: errors.New("refused")}
-	}
 	for name, again := range map[string]bool{"at the end": false, "where it continues as new": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -142,17 +137,15 @@ func TestSizeOfTheInbox(t *testing.T) {
 				model = calling("look")
 			}
 			env := environment(t, WorkerOptions{Agents: agentOf(t, model, agentloop.RawTool("look", "", nil, nothing))})
-			doc, err := json.Marshal(&agentloop.State{Messages: []middleware.Message{middleware.User("go")}})
-			require.NoError(t, err)
 			sent := 0
 			env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
 				for ; sent < 3; sent++ {
-					env.UpdateWorkflow(messageUpdate, fmt.Sprint(sent), &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}},
+					env.UpdateWorkflow(messageUpdate, fmt.Sprint(sent), onReject(func(err error) { t.Error(err) }),
 						[]middleware.Message{middleware.User(strings.Repeat("x", 900_000))})
 				}
 				env.SetContinueAsNewSuggested(again)
 			})
-			env.ExecuteWorkflow(workflowName, startInput{"a", ended{conversation: conversation{State: doc}}})
+			execute(t, env, middleware.User("go"))
 			ran, known := runError(env.GetWorkflowError(), new(Result))
 			require.False(t, known, "the result is too large to be beside the error")
 			if again {
@@ -255,7 +248,7 @@ func TestMessageAfterTheStop(t *testing.T) {
 	var once sync.Once
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
 		once.Do(func() {
-			env.UpdateWorkflow(messageUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, []middleware.Message{middleware.User("and this")})
+			env.UpdateWorkflow(messageUpdate, "a", onReject(func(err error) { t.Error(err) }), []middleware.Message{middleware.User("and this")})
 		})
 	})
 	execute(t, env, middleware.User("go"))
@@ -317,15 +310,13 @@ func TestManyResults(t *testing.T) {
 func TestMessageBeforeAnError(t *testing.T) {
 	t.Parallel()
 	store := &memory{}
-	env := environment(t, WorkerOptions{Blobs: store, Agents: agentOf(t, func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, errors.New("refused")
-	})})
+	env := environment(t, WorkerOptions{Blobs: store, Agents: agentOf(t, refuses)})
 	long, err := newBlobs(store).packString(t.Context(), strings.Repeat("x", blobSize+1))
 	require.NoError(t, err)
 	var once sync.Once
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
 		once.Do(func() {
-			env.UpdateWorkflow(messageUpdate, "a", &testsuite.TestUpdateCallback{OnReject: func(err error) { t.Error(err) }, OnAccept: func() {}, OnComplete: func(any, error) {}}, []middleware.Message{middleware.User(long)})
+			env.UpdateWorkflow(messageUpdate, "a", onReject(func(err error) { t.Error(err) }), []middleware.Message{middleware.User(long)})
 		})
 	})
 	execute(t, env, middleware.User("go"))

@@ -69,9 +69,7 @@ func inEnvironment(t *testing.T, o WorkerOptions, msgs ...middleware.Message) (s
 		}
 		bytes += len(out)
 	})
-	doc, err := json.Marshal(&agentloop.State{Messages: msgs})
-	require.NoError(t, err)
-	env.ExecuteWorkflow(workflowName, startInput{"a", ended{conversation: conversation{State: doc}}})
+	execute(t, env, msgs...)
 	s, err = outcome(t, env, o.Blobs)
 	return s, bytes, err
 }
@@ -230,9 +228,7 @@ func TestStoreFails(t *testing.T) {
 			require.NoError(t, err)
 			p.blobs.patience, p.blobs.room = time.Second, 0 // nothing is cached
 			p.Register(env)
-			doc, err := json.Marshal(&agentloop.State{Messages: []middleware.Message{middleware.User("go")}})
-			require.NoError(t, err)
-			env.ExecuteWorkflow(workflowName, startInput{"a", ended{conversation: conversation{State: doc}}})
+			execute(t, env, middleware.User("go"))
 			err = env.GetWorkflowError()
 			require.EqualValues(t, c.ran, f.ran.Load())
 			if c.says == "" {

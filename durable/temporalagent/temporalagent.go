@@ -201,16 +201,6 @@ func (p *Plugin) warn() {
 	})
 }
 
-// StopWorker does nothing of its own.
-func (p *Plugin) StopWorker(ctx context.Context, o worker.PluginStopWorkerOptions, next func(context.Context, worker.PluginStopWorkerOptions)) {
-	next(ctx, o)
-}
-
-// ConfigureWorkflowReplayer does nothing.
-func (p *Plugin) ConfigureWorkflowReplayer(context.Context, worker.PluginConfigureWorkflowReplayerOptions) error {
-	return nil
-}
-
 // ReplayWorkflow registers the workflow.
 func (p *Plugin) ReplayWorkflow(ctx context.Context, o worker.PluginReplayWorkflowOptions, next func(context.Context, worker.PluginReplayWorkflowOptions) error) error {
 	p.registerWorkflow(o.WorkflowReplayRegistry)

@@ -269,7 +269,7 @@ func room(calls int) int {
 	if calls*blobSize <= maxValue/2 {
 		return 0
 	}
-	return max(maxValue/2/calls, len(mark)+64)
+	return max(maxValue/2/calls, referenceSize)
 }
 
 // start starts the activity of a call.

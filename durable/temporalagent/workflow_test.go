@@ -44,6 +44,16 @@ func echo(_ context.Context, req *middleware.Request) (*middleware.Response, err
 	return &middleware.Response{Message: middleware.Assistant(fmt.Sprint(users))}, nil
 }
 
+// refuses is a model whose provider refuses the request.
+func refuses(context.Context, *middleware.Request) (*middleware.Response, error) {
+	return nil, &middleware.ModelError{StatusCode: 400, Err: errors.New("refused")}
+}
+
+// onReject is the callback of an update that may be refused.
+func onReject(refused func(error)) *testsuite.TestUpdateCallback {
+	return &testsuite.TestUpdateCallback{OnReject: refused, OnAccept: func() {}, OnComplete: func(any, error) {}}
+}
+
 // A message reaches a run before its next model step; one that comes with the
 // answer continues the conversation. Messages of other roles are refused.
 func TestMessages(t *testing.T) {
@@ -51,7 +61,7 @@ func TestMessages(t *testing.T) {
 	env := environment(t, WorkerOptions{Agents: agentOf(t, echo)})
 	refused := map[string]string{}
 	send := func(id string, v any) {
-		env.UpdateWorkflow(messageUpdate, id, &testsuite.TestUpdateCallback{OnReject: func(err error) { refused[id] = err.Error() }, OnAccept: func() {}, OnComplete: func(any, error) {}}, v)
+		env.UpdateWorkflow(messageUpdate, id, onReject(func(err error) { refused[id] = err.Error() }), v)
 	}
 	var once sync.Once
 	env.SetOnActivityStartedListener(func(*activity.Info, context.Context, converter.EncodedValues) {
@@ -126,9 +136,6 @@ func pendingState(t *testing.T) *agentloop.State {
 // does not end the workflow.
 func TestRunIn(t *testing.T) {
 	t.Parallel()
-	refuses := func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		return nil, &middleware.ModelError{StatusCode: 400, Err: errors.New("refused")}
-	}
 	var keys []string
 	tool := agentloop.RawTool("key", "", nil, func(ctx context.Context, _ middleware.ToolCall) (agentloop.Result, error) {
 		info, _ := agentloop.CallFrom(ctx)
