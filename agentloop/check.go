@@ -198,11 +198,11 @@ func (a *Agent) explain(verdicts []middleware.Verdict, own *argsvalidate.Error) 
 }
 
 // recheck validates the calls in hand: the tools of this process may differ from
-// those of the process that saved the state, and edits were not validated yet. All calls that may still run are
-// validated together, because rules see siblings. A call that a person has decided
-// runs as it was shown, waits again, or gets an error response. A call that its
-// tool has suspended is not validated, because it has begun. refused is an error
-// for each edit that is not valid.
+// those of the process that saved the state, and edits were not validated yet. All
+// calls that may still run are validated together, because rules see siblings. A
+// call that a person has decided runs as it was shown, waits again, or gets an error
+// response. A call that its tool has suspended is not validated, because it has
+// begun. refused is an error for each edit that is not valid.
 func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
 	defer s.writeBack()
 	for {

@@ -59,7 +59,7 @@ func (s *State) writeBack() {
 }
 
 // running holds the tools of one turn while they run. Only the goroutine of the run
-// uses it and the state; the tools' goroutines send their outcomes.
+// uses it; the tools' goroutines send their outcomes.
 type running struct {
 	a        *Agent
 	ctx      context.Context
@@ -90,20 +90,21 @@ func (r *running) begin() {
 	}
 }
 
-// collect waits for a call to end, passes on how that and all that have ended
-// meanwhile ended, and reports whether there was something to pass on.
+// collect waits until a call has ended. It calls done for each call that has ended
+// meanwhile with a result or suspended, and reports whether there was one.
 func (r *running) collect(done func(int, Result, error)) (changed bool) {
 	for o := <-r.outcomes; ; o = <-r.outcomes {
 		r.count--
 		switch o.kind {
 		case returned:
 			done(o.place, o.result, nil)
+			changed = true
 		case suspended:
 			done(o.place, o.result, Suspend(o.result.Text))
+			changed = true
 		case aborted:
 			r.aborts[o.place], r.over = o.err, true
 		}
-		changed = changed || o.kind == returned || o.kind == suspended
 		if len(r.outcomes) == 0 {
 			return changed
 		}
@@ -124,7 +125,7 @@ func (c *turnCall) take(r Result, err error) {
 
 // outcome is how a call ended.
 type outcome struct {
-	place  int // in the batch
+	place  int // in running.calls
 	kind   outcomeKind
 	result Result // of a returned call; the reason of a suspended one
 	err    error  // of an aborted one

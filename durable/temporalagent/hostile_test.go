@@ -1,6 +1,7 @@
 package temporalagent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -76,8 +77,10 @@ func TestPanics(t *testing.T) {
 			c.o.Tools = []agentloop.Tool{tool}
 			a, err := agentloop.New(model, c.o)
 			require.NoError(t, err)
-			_, _, err = inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": a}, Blobs: c.store, Sink: c.sink, Logger: slog.New(slog.DiscardHandler)}, middleware.User("go"))
+			var log bytes.Buffer
+			_, _, err = inEnvironment(t, WorkerOptions{Agents: map[string]*agentloop.Agent{"a": a}, Blobs: c.store, Sink: c.sink, Logger: slog.New(slog.NewTextHandler(&log, nil))}, middleware.User("go"))
 			require.ErrorContains(t, err, "panic")
+			require.Contains(t, log.String(), "hostile_test.go", "the stack")
 			require.Equal(t, c.models, models)
 			require.Equal(t, c.ran, ran)
 		})

@@ -228,6 +228,7 @@ func TestStoreFails(t *testing.T) {
 			require.NoError(t, err)
 			p.blobs.patience, p.blobs.room = time.Second, 0 // nothing is cached
 			p.Register(env)
+			began := env.Now()
 			execute(t, env, middleware.User("go"))
 			err = env.GetWorkflowError()
 			require.EqualValues(t, c.ran, f.ran.Load())
@@ -239,6 +240,7 @@ func TestStoreFails(t *testing.T) {
 			require.ErrorContains(t, ran, c.says)
 			if c.is != nil {
 				require.ErrorIs(t, ran, c.is)
+				require.InDelta(t, 3*time.Minute, env.Now().Sub(began), float64(time.Minute))
 			}
 		})
 	}
