@@ -83,7 +83,7 @@ load: ## what a hop through the gateway costs: the tables of docs/performance.md
 durable: ## agents on a real Temporal server, with workers and the server killed
 	@$(STEP) durable
 
-reports: ## reports against the schemas of SARIF and JUnit, OpenRouter's buckets against its validator; all are fetched
+reports: ## reports against the schemas of their formats and against OpenRouter's validator, all fetched
 	@$(STEP) reports
 
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
