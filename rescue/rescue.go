@@ -46,7 +46,7 @@
 //   - ambiguous: there are several ways to read it, or several markups in use;
 //   - unknown_tool: no offered tool has the name;
 //   - uncertain: the call may be an example, or an answer of nothing but JSON has
-//     the form of a call and is none;
+//     the form of a call and is not one;
 //   - empty: a required parameter is an empty string. The same call is made if
 //     the last attempt has it again;
 //   - destructive: the tool is destructive.

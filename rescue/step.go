@@ -131,7 +131,7 @@ func (s *step) sparing(f found) found {
 func (s *step) complete(f found) found {
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
-			if name := s.tools.missing(c); name != "" {
+			if name := s.tools.emptyRequired(c); name != "" {
 				return found{fault: &fault{issue{"empty", "the required parameter " + text.Label(name) + " is empty"}, p.start, p.start, p.markup}}
 			}
 		}

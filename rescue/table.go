@@ -54,7 +54,7 @@ var thinking = []struct{ open, close string }{
 	{"<|open|>think<|sep|>", "<|close|>think<|sep|>"},
 }
 
-// thoughtEnds are the second ones of the pairs.
+// thoughtEnds are the closing marks of thinking.
 var thoughtEnds = func() (all []string) {
 	for _, p := range thinking {
 		all = append(all, p.close)

@@ -50,7 +50,7 @@ func (t *timed) elapsed() {
 	defer t.mu.Unlock()
 	defer func() {
 		if p := recover(); p != nil {
-			t.err = fmt.Errorf("rescue: reading the text panicked: %T", p)
+			t.err = fmt.Errorf("rescue: %w", middleware.NewPanicError(p))
 		}
 	}()
 	if !t.armed || t.due() > 0 { // an event came first

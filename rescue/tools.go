@@ -115,9 +115,9 @@ func (t *tools) raw(o *object, name, key, value string) issue {
 	return issue{}
 }
 
-// missing returns a required parameter that is an empty string in a call; "" if
-// there is none.
-func (t *tools) missing(c call) string {
+// emptyRequired returns a required parameter that is an empty string in a call, or
+// "".
+func (t *tools) emptyRequired(c call) string {
 	doc, err := rawjson.Parse(c.arguments, anySize)
 	if err != nil {
 		return ""
