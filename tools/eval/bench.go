@@ -37,10 +37,9 @@ var unsafeTags = []string{"missing_required_args", "ambiguous_tool_choice", "tru
 // benchScore counts as tcrb/scorer.py does: a call with the wrong name is a false
 // positive and a false negative.
 type benchScore struct {
-	cases, calls                 int // texts, and those with a call
-	right, exact                 int // calls with the name, and with the arguments too
-	wrong, invented, guessed     int // false positives, of these in texts without a call, and of these unsafe
-	precision, recall, arguments float64
+	cases, calls             int // texts, and those with a call
+	right, exact             int // calls with the name, and with the arguments too
+	wrong, invented, guessed int // false positives, of these in texts without a call, and of these unsafe
 }
 
 // bench reads the cases of a directory and writes the score of package rescue
@@ -71,10 +70,8 @@ func bench(ctx context.Context, dir string, wrongs bool, out io.Writer) error {
 			fmt.Fprintf(out, "%s, %v: %+v\n%s\n\n", c.ID, c.Tags, call, c.Text)
 		}
 	}
-	s.precision = share(s.right, s.right+s.wrong)
-	s.recall, s.arguments = share(s.right, s.calls), share(s.exact, s.calls)
 	_, err = fmt.Fprintf(out, "| cases | unsafe | precision | recall | arguments | calls where there is none |\n|---|---|---|---|---|---|\n| %d | %d | %.3f | %.3f | %.1f %% | %d of %d |\n",
-		s.cases, s.guessed, s.precision, s.recall, 100*s.arguments, s.invented, s.cases-s.calls)
+		s.cases, s.guessed, share(s.right, s.right+s.wrong), share(s.right, s.calls), 100*share(s.exact, s.calls), s.invented, s.cases-s.calls)
 	return err
 }
 
@@ -84,8 +81,8 @@ func share(n, of int) float64 { return float64(n) / float64(max(of, 1)) }
 // errReasked ends a step in which the model is asked again.
 var errReasked = errors.New("the model is asked again")
 
-// call returns the first valid call that the stack makes of the text, or nil: also
-// if it asks the model again.
+// call returns the first valid call that the stack makes of the text. It returns nil
+// without one, and if the stack asks the model again.
 func (c benchCase) call(ctx context.Context) (*middleware.ToolCall, error) {
 	asked := false
 	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {

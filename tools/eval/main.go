@@ -59,12 +59,12 @@ func run(args []string, out io.Writer) error {
 	if _, err := os.Stat(*data); err != nil {
 		return err
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	switch {
-	case *live != "":
-		return compareLive(ctx, *data, *live, *cases, out)
-	case *rescue != "":
+	if *live != "" || *rescue != "" {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		defer stop()
+		if *live != "" {
+			return compareLive(ctx, *data, *live, *cases, out)
+		}
 		return compareRescue(ctx, *data, *rescue, *cases, *wrongs, out)
 	}
 	st, err := evaluate(*data)

@@ -7,11 +7,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/rates"
@@ -48,19 +47,19 @@ type ended struct {
 	answer   []byte
 }
 
-// arm is one way to the server.
-type arm struct {
+// way is how a step reaches the server: directly or through a gateway.
+type way struct {
 	name string
 	url  string
 }
 
-// arms starts two gateways in front of the server. close stops them.
-func arms(url string) (all []arm, close func(), err error) {
-	all = []arm{{"the server alone", url}}
+// waysTo starts two gateways in front of the server. stop ends them.
+func waysTo(url string) (all []way, stop func(), err error) {
+	all = []way{{"the server alone", url}}
 	var stops []func()
-	close = func() {
-		for _, stop := range stops {
-			stop()
+	stop = func() {
+		for _, end := range stops {
+			end()
 		}
 	}
 	for _, a := range []struct {
@@ -70,33 +69,19 @@ func arms(url string) (all []arm, close func(), err error) {
 		{"gateway", gateway.Settings{}},
 		{`gateway, rescue = ["auto"]`, gateway.Settings{Rescue: []string{"auto"}}},
 	} {
-		at, stop, err := listen(gateway.Config{Settings: a.settings, Upstreams: []gateway.Upstream{{URL: url}}})
+		g, err := gateway.New(gateway.Config{Settings: a.settings, Upstreams: []gateway.Upstream{{URL: url}}}, gateway.Options{})
 		if err != nil {
-			close()
+			stop()
 			return nil, nil, err
 		}
-		stops = append(stops, stop)
-		all = append(all, arm{a.name, at})
+		server := httptest.NewServer(g)
+		stops = append(stops, func() {
+			server.Close()
+			_ = g.Close()
+		})
+		all = append(all, way{a.name, server.URL})
 	}
-	return all, close, nil
-}
-
-// listen serves what `toolmend serve` would, on a free port.
-func listen(c gateway.Config) (url string, stop func(), err error) {
-	g, err := gateway.New(c, gateway.Options{})
-	if err != nil {
-		return "", nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{Handler: g, ReadHeaderTimeout: time.Minute}
-	go func() { _ = server.Serve(l) }()
-	return "http://" + l.Addr().String(), func() {
-		_ = server.Close()
-		_ = g.Close()
-	}, nil
+	return all, stop, nil
 }
 
 // maxStep is the most tokens of an answer of a step.
@@ -170,8 +155,8 @@ func (c liveCase) step(ctx context.Context, j checker, url string) (ended, error
 
 // compareRescue takes each step directly and through the gateway, without and
 // with package rescue, and writes how the steps ended. When ctx ends, it writes
-// that of the steps so far.
-// With wrongs it also writes the answers with rescue that have no valid call.
+// that of the steps so far. With wrongs it also writes the answers with rescue that
+// have no valid call.
 func compareRescue(ctx context.Context, dir, url string, limit int, wrongs bool, out io.Writer) error {
 	server, err := newServer(ctx, url)
 	if err != nil {
@@ -182,7 +167,7 @@ func compareRescue(ctx context.Context, dir, url string, limit int, wrongs bool,
 	if err != nil {
 		return err
 	}
-	ways, stop, err := arms(server.url)
+	ways, stop, err := waysTo(server.url)
 	if err != nil {
 		return err
 	}
@@ -214,8 +199,8 @@ func compareRescue(ctx context.Context, dir, url string, limit int, wrongs bool,
 	return err
 }
 
-// rescueTable has a line for each arm, and the pairs of the last two.
-func rescueTable(model string, ways []arm, steps [][]ended) string {
+// rescueTable has a line for each way, and the pairs of the last two.
+func rescueTable(model string, ways []way, steps [][]ended) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d steps\n\n", model, len(steps[0]))
 	b.WriteString("| | valid call | 95 % | equal to truth | invalid call | text only | error | rescued | attempts |\n|---|---|---|---|---|---|---|---|---|\n")
