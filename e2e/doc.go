@@ -12,6 +12,8 @@
 // entry sets, with a proxy that leads nowhere for all but loopback, and with a
 // time limit. At the end its process group is killed. That takes Unix.
 //
-// Package e2e/page is something else: it opens the page of the gateway and the
-// HTML report in a real browser. `make page` runs it.
+// Other tests do something else: report_test.go validates reports against schemas
+// that it fetches (`make reports`), and llama_test.go tries a running server of
+// llama.cpp as an upstream. Package e2e/page opens the page of the gateway and the
+// HTML report in a real browser (`make page`).
 package e2e

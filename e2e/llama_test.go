@@ -87,7 +87,7 @@ func exchange(t *testing.T, url, body string) (status int, header http.Header, g
 	return resp.StatusCode, header, string(text)
 }
 
-// untouched are requests that are no model calls, or that the server refuses. Their
+// untouched are requests that are not model calls, or that the server refuses. Their
 // answers pass the gateway as they are.
 var untouched = map[string]struct{ path, body string }{
 	"properties":     {"/props", ""},
@@ -116,11 +116,11 @@ func TestLlamaServer(t *testing.T) {
 	upstream := newTee(t, server)
 	to, err := url.Parse(upstream.URL)
 	require.NoError(t, err)
-	rescues := gateway.Settings{Rescue: []string{"auto"}}
+	auto := []string{"auto"}
 	for name, open := range map[string]func(*url.URL) (http.Handler, error){
 		"observe": serve(gateway.Settings{Mode: gateway.Observe}),
-		"repair":  serve(gateway.Settings{Mode: gateway.Repair, Rescue: rescues.Rescue}),
-		"enforce": serve(rescues),
+		"repair":  serve(gateway.Settings{Mode: gateway.Repair, Rescue: auto}),
+		"enforce": serve(gateway.Settings{Rescue: auto}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			handler, err := open(to)
