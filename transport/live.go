@@ -221,8 +221,11 @@ func (a *attempt) cutShort() error {
 // where the change has no place in the events that follow. It returns nil if the
 // client would read another message than that of resp.
 func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
+	if s.origin(resp) != a {
+		return nil
+	}
 	shown := s.received(a)
-	if s.origin(resp) != a || shown == nil {
+	if shown == nil {
 		return nil
 	}
 	given := []byte(a.stream.Text()[:a.stream.Taken()])

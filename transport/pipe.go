@@ -82,8 +82,8 @@ func (p *pipe) put(b []byte) bool {
 	if p.at > len(p.buf)/2 { // bounds the buffer for a reader that never catches up
 		p.buf, p.at = append(p.buf[:0], p.buf[p.at:]...), 0
 	}
-	if p.at == len(p.buf) {
-		p.buf, p.at = b, 0
+	if len(p.buf) == 0 {
+		p.buf = b
 	} else {
 		p.buf = append(p.buf, b...)
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
@@ -70,13 +71,9 @@ func (o outcome) Class() string {
 // outcomeOf returns the outcome of a step.
 func outcomeOf(s *report.Step) outcome {
 	worst, again := s.Result()
-	calls, changed := 0, false
+	var calls []report.Call
 	if s.Final >= 0 && s.Final < len(s.Attempts) {
-		calls = len(s.Attempts[s.Final].Calls)
-		for i := range s.Attempts[s.Final].Calls {
-			c := &s.Attempts[s.Final].Calls[i]
-			changed = changed || c.Sent.Name != c.Ran.Name || c.Sent.Arguments != c.Ran.Arguments
-		}
+		calls = s.Attempts[s.Final].Calls
 	}
 	switch {
 	case s.Final < 0 && s.Error != "", s.Code >= http.StatusBadRequest:
@@ -87,9 +84,9 @@ func outcomeOf(s *report.Step) outcome {
 		return unchecked
 	case again:
 		return reasked
-	case calls == 0:
+	case len(calls) == 0:
 		return none
-	case changed:
+	case slices.ContainsFunc(calls, func(c report.Call) bool { return c.Sent.Name != c.Ran.Name || c.Sent.Arguments != c.Ran.Arguments }):
 		return repaired
 	}
 	return valid
