@@ -149,11 +149,11 @@ type kept struct {
 func (k kept) text() string {
 	switch {
 	case uint64(k.Steps) < k.Of:
-		return count(int64(k.Steps)) + " of " + count(int64(k.Of)) + " steps in memory"
+		return count(k.Steps) + " of " + count(k.Of) + " steps in memory"
 	case k.Steps == 1:
 		return "1 step in memory"
 	}
-	return count(int64(k.Steps)) + " steps in memory"
+	return count(k.Steps) + " steps in memory"
 }
 
 func (h *handler) view(r *http.Request, name, title string) view {

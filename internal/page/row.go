@@ -86,7 +86,7 @@ func rowOf(s *report.Step) row {
 	r.Fault = strings.TrimSpace(r.Fault)
 	r.Cells = map[string]string{
 		"time": clock(s.Time), "model": r.Model, "tools": toolsCell(r.Tools, counts), "outcome": string(r.Outcome), "sign": r.Outcome.Sign(), "class": r.Outcome.Class(),
-		"fault": r.Fault, "more": more(r.Faults), "attempts": count(int64(r.Attempts)),
+		"fault": r.Fault, "more": more(r.Faults), "attempts": count(r.Attempts),
 		"tokens": count(r.Input) + " / " + count(r.Output), "duration": span(s.Duration),
 	}
 	if r.Input+r.Output == 0 {
@@ -149,16 +149,12 @@ func span(d time.Duration) string {
 }
 
 // count returns a number with commas.
-func count(n int64) string {
-	digits := strconv.FormatInt(n, 10)
-	var out strings.Builder
-	for i, d := range digits {
-		if rest := len(digits) - i; i > 0 && rest%3 == 0 {
-			out.WriteByte(',')
-		}
-		out.WriteRune(d)
+func count[N int | int64 | uint64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
 	}
-	return out.String()
+	return s
 }
 
 // maxSearch is how many bytes of a step a search looks at.
