@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,7 +50,7 @@ func TestCost(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			file, settings := "", []string(nil)
 			if test.file {
-				file = filepath.Join(t.TempDir(), "temporal.db")
+				file = databaseFile(t)
 			}
 			if test.lifted {
 				settings = []string{lifted}

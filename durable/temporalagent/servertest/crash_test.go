@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"strconv"
 	"sync"
 	"testing"
@@ -72,11 +71,7 @@ func requireUndisturbed(t *testing.T, all []plan, states []*agentloop.State) {
 // once, while fifty agents run.
 func TestKilledAtRandom(t *testing.T) {
 	const kills = 12
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 10*time.Minute, databaseFile(t))
 	o := workerOptions{address: s.address, world: w.url, heartbeat: 10 * time.Second}
 	workers := []*process{startWorker(t, o), startWorker(t, o)}
 
@@ -120,11 +115,7 @@ func TestMovesAgain(t *testing.T) {
 		{10 * time.Second, 15 * time.Second},
 	} {
 		t.Run(fmt.Sprint("heartbeat ", test.heartbeat), func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-			defer cancel()
-			w := newWorld(t)
-			s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
-			c := s.dial()
+			ctx, w, s, c := setUp(t, 5*time.Minute, databaseFile(t))
 			o := workerOptions{address: s.address, world: w.url, heartbeat: test.heartbeat}
 			workers := []*process{startWorker(t, o), startWorker(t, o)}
 			all := plans(allAgents)
@@ -168,11 +159,7 @@ func TestMovesAgain(t *testing.T) {
 
 // TestKilledForGood kills one of two workers and starts none in its place.
 func TestKilledForGood(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 5*time.Minute, "")
 	o := workerOptions{address: s.address, world: w.url, heartbeat: 10 * time.Second}
 	victim := startWorker(t, o)
 	startWorker(t, o)
@@ -189,11 +176,7 @@ func TestKilledForGood(t *testing.T) {
 // TestStopped stops a worker as a deployment does: the others need not wait until
 // it counts as lost.
 func TestStopped(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 2*time.Minute, "")
 	o := workerOptions{address: s.address, world: w.url} // the default heartbeat timeout of 30 s
 	old := startWorker(t, o)
 	p := plan{Name: "deployed", Turns: 1, Model: 20 * time.Second}
@@ -212,11 +195,7 @@ func TestStopped(t *testing.T) {
 
 // TestAtMostOnce kills the worker while a tool runs that must not start twice.
 func TestAtMostOnce(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 2*time.Minute, "")
 	o := workerOptions{address: s.address, world: w.url, heartbeat: 3 * time.Second}
 	victim := startWorker(t, o)
 	p := plan{Name: "pays", Turns: 2, Once: 1, Tool: time.Minute}
@@ -237,11 +216,7 @@ func TestAtMostOnce(t *testing.T) {
 // TestCancelled cancels a run whose model call is in flight.
 func TestCancelled(t *testing.T) {
 	const heartbeat = 3 * time.Second // so a sign of life every second
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 2*time.Minute, "")
 	startWorker(t, workerOptions{address: s.address, world: w.url, heartbeat: heartbeat})
 	p := plan{Name: "cancelled", Turns: 1, Model: time.Minute}
 	h := begin(ctx, t, c, p)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -20,11 +19,7 @@ import (
 // TestLargeResults runs tools whose results are ten times as large as what the
 // server takes.
 func TestLargeResults(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 5*time.Minute, databaseFile(t))
 	blobs := t.TempDir()
 	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
 
@@ -42,11 +37,7 @@ func TestLargeResults(t *testing.T) {
 // TestTooLarge runs a tool whose result the server would refuse, without a store:
 // the run ends, and the tool is not run again.
 func TestTooLarge(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, time.Minute, "")
 	startWorker(t, workerOptions{address: s.address, world: w.url})
 	p := plan{Name: "too-large", Turns: 2, Bytes: 2_200_000}
 	_, err := temporalagent.Run(ctx, c, options(p), p.message())
@@ -62,11 +53,7 @@ func TestTooLarge(t *testing.T) {
 // is about twice as large. The end of a conversation, up to 32 kB, is in each model
 // step, so a turn costs more until there are so many.
 func TestHistoryGrowsLinearly(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "", lifted)
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 20*time.Minute, "", lifted)
 	blobs := t.TempDir()
 	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
 	store := openStore(t, blobs)
@@ -101,11 +88,7 @@ func TestHistoryGrowsLinearly(t *testing.T) {
 
 // TestContinuesAsNew lets the server suggest a new history after every few turns.
 func TestContinuesAsNew(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, "", "limit.historySize.suggestContinueAsNew=100000")
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 5*time.Minute, "", "limit.historySize.suggestContinueAsNew=100000")
 	blobs := t.TempDir()
 	startWorker(t, workerOptions{address: s.address, world: w.url, blobs: blobs})
 	p := plan{Name: "continues", Turns: 40, Bytes: 5000, Hidden: 7, Both: 9}
@@ -143,11 +126,7 @@ func historySize(ctx context.Context, t *testing.T, c client.Client, id string) 
 // TestDecisionAfterRestart restarts everything while a call waits for a decision.
 // The decision is sent before a worker is back.
 func TestDecisionAfterRestart(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	w := newWorld(t)
-	s := startServer(t, filepath.Join(t.TempDir(), "temporal.db"))
-	c := s.dial()
+	ctx, w, s, c := setUp(t, 5*time.Minute, databaseFile(t))
 	o := workerOptions{address: s.address, world: w.url, heartbeat: 10 * time.Second}
 	worker := startWorker(t, o)
 	p := plan{Name: "asks", Turns: 3, Approve: 2}

@@ -10,6 +10,7 @@ package servertest_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -21,6 +22,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.temporal.io/sdk/client"
@@ -174,6 +176,23 @@ func (s *server) dial() client.Client {
 	require.NoError(s.t, err)
 	s.t.Cleanup(c.Close)
 	return c
+}
+
+// setUp starts a server and the world. The context ends with the test or after
+// the limit.
+func setUp(t *testing.T, limit time.Duration, file string, settings ...string) (context.Context, *world, *server, client.Client) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	t.Cleanup(cancel)
+	w := newWorld(t)
+	s := startServer(t, file, settings...)
+	return ctx, w, s, s.dial()
+}
+
+// databaseFile is a file for the data of a server that is killed.
+func databaseFile(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "temporal.db")
 }
 
 // machine is what absolute times are printed with.
