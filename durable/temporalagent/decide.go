@@ -60,16 +60,16 @@ func (l *loop) handle() error {
 	key := l.o.Key
 	return errors.Join(
 		workflow.SetUpdateHandlerWithOptions(l.ctx, named(decideUpdate, key), l.decide,
-			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, d decision) error { return l.fits(d) }}),
+			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, d decision) error { return l.validateDecision(d) }}),
 		workflow.SetUpdateHandlerWithOptions(l.ctx, named(messageUpdate, key), l.message,
-			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, doc json.RawMessage) error { return l.takes(doc) }}),
+			workflow.UpdateHandlerOptions{Validator: func(_ workflow.Context, doc json.RawMessage) error { return l.validateMessages(doc) }}),
 		workflow.SetQueryHandler(l.ctx, named(pendingQuery, key), l.pending),
 	)
 }
 
-// fits reports whether the decision is about a call that waits, and is the first
+// validateDecision refuses a decision unless its call waits and it is the first
 // one about it.
-func (l *loop) fits(d decision) error {
+func (l *loop) validateDecision(d decision) error {
 	of := func(p agentloop.Pending) bool { return p.Call.ID == d.CallID }
 	last := middleware.Message{}
 	if n := len(l.r.Messages); n > 0 {
@@ -163,8 +163,8 @@ func (l *loop) message(_ workflow.Context, doc json.RawMessage) error {
 	return err
 }
 
-// takes reports whether the run takes these messages.
-func (l *loop) takes(doc json.RawMessage) error {
+// validateMessages refuses messages that the run cannot take.
+func (l *loop) validateMessages(doc json.RawMessage) error {
 	if l.over {
 		return final(errOver)
 	}

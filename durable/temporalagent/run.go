@@ -114,7 +114,7 @@ func runError(err error, result *Result) (ran error, known bool) {
 	case errors.As(err, &app) && app.HasDetails():
 		f := new(failure)
 		if app.Details(f, result) == nil || app.Details(f) == nil {
-			return f, result != nil && result.c.State != nil // a result that was too large is not there
+			return f, result.c.State != nil // a result that was too large is not there
 		}
 	}
 	return err, false

@@ -201,6 +201,23 @@ func TestNoStore(t *testing.T) {
 	require.ErrorContains(t, err, k)
 }
 
+// A worker that is older than the state of a run ends the run: at its start, and
+// when a step of a newer worker is replayed.
+func TestNewerState(t *testing.T) {
+	t.Parallel()
+	newer := json.RawMessage(`{"version":99}`)
+	env := environment(t, WorkerOptions{Agents: agentOf(t, answers("x"))})
+	env.ExecuteWorkflow(workflowName, startInput{"a", ended{conversation: conversation{State: newer}}})
+	ran, _ := runError(env.GetWorkflowError(), new(Result))
+	require.ErrorIs(t, ran, agentloop.ErrVersion)
+
+	env = environment(t, WorkerOptions{Agents: agentOf(t, answers("x"))})
+	env.OnActivity(modelActivity, anything, anything).Return(stepOutput{State: newer}, nil)
+	execute(t, env, middleware.User("go"))
+	ran, _ = runError(env.GetWorkflowError(), new(Result))
+	require.ErrorIs(t, ran, agentloop.ErrVersion)
+}
+
 // The cache drops the oldest contents.
 func TestCache(t *testing.T) {
 	t.Parallel()

@@ -97,30 +97,30 @@ func TestRefusedDecisions(t *testing.T) {
 		{decision{CallID: "1", Kind: "forget"}, nil, "unknown kind"},
 		{decision{CallID: "2", Kind: approved}, agentloop.ErrUnknownCall, `"2"`},
 	} {
-		err := l.fits(c.d)
+		err := l.validateDecision(c.d)
 		if c.says == "" {
 			require.NoError(t, err)
 			continue
 		}
 		require.ErrorContains(t, err, c.says)
 		if c.is != nil {
-			ran, _ := runError(err, nil)
+			ran, _ := runError(err, new(Result))
 			require.ErrorIs(t, ran, c.is)
 		}
 	}
 	_, err := readMessages(json.RawMessage(`"text"`))
 	require.ErrorContains(t, err, "json")
 	l.over = true
-	require.ErrorContains(t, l.takes(json.RawMessage(`[{"role":"user"}]`)), "has ended")
+	require.ErrorContains(t, l.validateMessages(json.RawMessage(`[{"role":"user"}]`)), "has ended")
 	l.queue = []*decision{{CallID: "1"}}
-	ran, _ := runError(l.fits(decision{CallID: "1", Kind: approved}), nil)
+	ran, _ := runError(l.validateDecision(decision{CallID: "1", Kind: approved}), new(Result))
 	require.ErrorIs(t, ran, agentloop.ErrDecided)
 	waiting, err := l.pending()
 	require.NoError(t, err)
 	require.Empty(t, waiting)
 	require.NoError(t, l.r.Approve("1"))
 	l.queue = nil
-	ran, _ = runError(l.fits(decision{CallID: "1", Kind: approved}), nil)
+	ran, _ = runError(l.validateDecision(decision{CallID: "1", Kind: approved}), new(Result))
 	require.ErrorIs(t, ran, agentloop.ErrDecided)
 }
 

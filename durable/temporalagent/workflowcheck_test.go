@@ -13,8 +13,8 @@ func everyEffect(ctx workflow.Context, l *loop) error {
 	_ = l.Await(nil)
 	_ = l.Tools(nil, nil)
 	_ = l.decide(ctx, decision{})
-	_ = l.fits(decision{})
-	_ = l.takes(json.RawMessage{})
+	_ = l.validateDecision(decision{})
+	_ = l.validateMessages(json.RawMessage{})
 	_ = l.message(ctx, json.RawMessage{})
 	_, _ = l.pending()
 	return nil
