@@ -90,7 +90,7 @@ func wrap(ctx context.Context, err error) error {
 	return fmt.Errorf("blobstore: %w", err)
 }
 
-// check refuses keys that are no hashes, such as paths, and a context that has
+// check refuses keys that are not hashes, such as paths, and a context that has
 // ended: not every driver looks at it.
 func check(ctx context.Context, hash string) error {
 	if len(hash) != hex.EncodedLen(sha256.Size) {

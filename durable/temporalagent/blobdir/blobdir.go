@@ -142,7 +142,7 @@ func (d *Dir) Delete(ctx context.Context, hash string) error {
 	return nil
 }
 
-// check refuses names that are no hashes, such as paths.
+// check refuses names that are not hashes, such as paths.
 func check(ctx context.Context, hash string) error {
 	if len(hash) != hex.EncodedLen(sha256.Size) {
 		return fmt.Errorf("%w: it has %d characters, not 64", ErrHash, len(hash))
