@@ -41,20 +41,16 @@ func TestAttempts(t *testing.T) {
 	require.Equal(t, report.Invalid, second.Calls[0].AsSent, "the report holds no issue of a repaired call")
 	require.Equal(t, "/days", second.Calls[0].Issues[0].Pointer)
 	require.Equal(t, report.OK, second.Calls[0].Final)
-	require.True(t, second.Calls[0].Repaired())
 	require.Equal(t, `{"city":"Oslo","days":3}`, second.Calls[0].Ran.Arguments)
 	worst, reasked := s.Result()
 	require.Equal(t, report.OK, worst)
 	require.True(t, reasked)
 	require.Equal(t, middleware.Usage{Input: 14, Output: 4}, s.Usage())
-	view := report.ViewStep(&s, false)
-	require.Equal(t, "7 tokens in, 2 out", view.Attempts[0].Usage)
-	require.True(t, view.Attempts[1].Final)
-	require.NotEmpty(t, view.Attempts[1].Calls[0].Ran)
-	hidden := report.ViewStep(&s, true)
-	require.Empty(t, hidden.Attempts[0].Text+hidden.Attempts[1].Text)
-	require.Empty(t, hidden.Attempts[0].Replies)
-	require.Nil(t, hidden.Attempts[1].Calls[0].Sent)
+	view := report.ViewStep(&s)
+	require.Equal(t, "7 tokens in, 2 out", view[0].Usage)
+	require.Equal(t, first.Replies, view[0].Replies)
+	require.True(t, view[1].Final)
+	require.NotEmpty(t, view[1].Calls[0].Ran)
 }
 
 // Verdicts of the report are kept, whatever the Checker would say; calls that no
@@ -120,12 +116,12 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-func TestDescribe(t *testing.T) {
+func TestFaults(t *testing.T) {
 	t.Parallel()
 	s := turn(1, "m", check(t, middleware.FinishToolCalls, "get_weather", `{"city":null,"days":0.5,"x":1}`, "nothing", `{}`, "plan", `nonsense`))
-	got := s.Describe(&s.Attempts[0].Calls[0])
+	got := report.ViewStep(s)[0].Calls
 	byPlace := map[string]report.Fault{}
-	for _, f := range got {
+	for _, f := range got[0].Faults {
 		byPlace[f.Pointer] = f
 	}
 	require.Equal(t, "string", byPlace["/city"].Expected)
@@ -134,13 +130,14 @@ func TestDescribe(t *testing.T) {
 	require.Equal(t, "integer", byPlace["/days"].Expected)
 	require.Equal(t, "number", byPlace["/days"].Received)
 	require.Equal(t, "additionalProperties", byPlace["/x"].Code)
-	require.Equal(t, "get_weather, plan, free, odd", s.Describe(&s.Attempts[0].Calls[1])[0].Expected)
+	require.Equal(t, "get_weather, plan, free, odd", got[1].Faults[0].Expected)
 	like := turn(1, "m", check(t, middleware.FinishToolCalls, "pla", `{}`))
-	require.Equal(t, "plan (the most similar), get_weather, free, odd", like.Describe(&like.Attempts[0].Calls[0])[0].Expected)
-	require.Empty(t, s.Describe(&s.Attempts[0].Calls[2])[0].Received, "not JSON has no type")
+	require.Equal(t, "plan (the most similar), get_weather, free, odd", report.ViewStep(like)[0].Calls[0].Faults[0].Expected)
+	require.Empty(t, got[2].Faults[0].Received, "not JSON has no type")
 	many := turn(1, "m", check(t, middleware.FinishToolCalls, "plan", `{"steps":[`+manyWrong(500)+`]}`))
-	require.Len(t, many.Describe(&many.Attempts[0].Calls[0]), 20)
-	require.Equal(t, 480, many.View(&many.Attempts[0].Calls[0], false).More)
+	shown := report.ViewStep(many)[0].Calls[0]
+	require.Len(t, shown.Faults, 20)
+	require.Equal(t, 480, shown.More)
 }
 
 // Where the type is right, the demand of the keyword is what the schema expects.

@@ -27,17 +27,11 @@ const noSchema = "Not validated: the request declares the tool without a schema.
 // maxValue is how many bytes of a value in a list of changes are shown.
 const maxValue = 200
 
-// View returns what is shown of a call of s. hide leaves out the values that the
-// model wrote.
-func (s *Step) View(c *Call, hide bool) CallView {
-	return viewOf(c, s.Describe(c), hide)
-}
-
-// viewOf is View with the faults of the call.
-func viewOf(c *Call, faults []Fault, hide bool) CallView {
+// viewOf returns what is shown of a call with these faults.
+func viewOf(c *Call, faults []Fault) CallView {
 	v := CallView{
 		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
-		Note: visible(cut(c.Note, maxNote), true), Hidden: hide, More: len(c.Issues) - len(faults),
+		Note: visible(cut(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
 	}
 	if v.Note == "" && c.AsSent == NoSchema {
 		v.Note = noSchema
@@ -45,11 +39,9 @@ func viewOf(c *Call, faults []Fault, hide bool) CallView {
 	if c.Ran.Name != c.Sent.Name {
 		v.SentTool = name(c.Sent.Name)
 	}
-	if !hide {
-		v.Sent, v.Ran = Mark(c.Sent.Arguments, c.Ran.Arguments, c.Issues)
-		if c.Sent.Arguments == c.Ran.Arguments {
-			v.Ran = nil
-		}
+	v.Sent, v.Ran = Mark(c.Sent.Arguments, c.Ran.Arguments, c.Issues)
+	if c.Sent.Arguments == c.Ran.Arguments {
+		v.Ran = nil
 	}
 	for _, f := range faults {
 		if demands[f.Code] != "" && f.Expected != "" && f.value != "" { // the message repeats what is expected
@@ -58,22 +50,18 @@ func viewOf(c *Call, faults []Fault, hide bool) CallView {
 		f.value = ""
 		f.Pointer, f.Code = visible(f.Pointer, false), visible(f.Code, false)
 		f.Message, f.Schema = visible(f.Message, true), visible(f.Schema, true)
-		if hide {
-			f.Message = ""
-		}
 		v.Faults = append(v.Faults, f)
 	}
 	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
-		shown := middleware.Change{By: visible(cut(ch.By, maxName), false), Pointer: visible(cut(ch.Pointer, maxPointer), false)}
-		if !hide {
-			shown.Before, shown.After = visible(cut(ch.Before, maxValue), false), visible(cut(ch.After, maxValue), false)
-		}
-		v.Changes = append(v.Changes, shown)
+		v.Changes = append(v.Changes, middleware.Change{
+			By: visible(cut(ch.By, maxName), false), Pointer: visible(cut(ch.Pointer, maxPointer), false),
+			Before: visible(cut(ch.Before, maxValue), false), After: visible(cut(ch.After, maxValue), false),
+		})
 	}
 	return v
 }
 
-// withoutValues returns v as View would with hide.
+// withoutValues returns v without the values that the model wrote, except for names.
 func (v CallView) withoutValues() CallView {
 	v.Hidden, v.Sent, v.Ran = true, nil, nil
 	v.Faults, v.Changes = append([]Fault(nil), v.Faults...), append([]middleware.Change(nil), v.Changes...)

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// RowsView is what the template "rows" shows.
-type RowsView struct {
-	Caption       string
-	Tools, Models bool // the columns with names
-	Rows          []Row
-	Total         Counts // of all rows, those left out too
-	More          int    // rows left out
+// rowsView is what the template "rows" shows.
+type rowsView struct {
+	Caption string
+	By      string // what the rows are: Tool or Model
+	Rows    []Row
+	Total   Counts // of all rows, those left out too
+	More    int    // rows left out
 }
 
 // columns are the columns of a table of counts. Those that are 0 everywhere are left
@@ -37,7 +37,7 @@ var columns = []struct {
 }
 
 // Columns returns the names of the columns with figures.
-func (v RowsView) Columns() []string {
+func (v rowsView) Columns() []string {
 	var names []string
 	for _, c := range columns {
 		if c.always || c.value(v.Total) > 0 {
@@ -48,7 +48,7 @@ func (v RowsView) Columns() []string {
 }
 
 // Cells returns the figures of a row, one for each of Columns.
-func (v RowsView) Cells(row Counts) []string {
+func (v rowsView) Cells(row Counts) []string {
 	var cells []string
 	for _, c := range columns {
 		switch {
@@ -82,8 +82,8 @@ func (v PlacesView) Columns() int {
 	return n
 }
 
-// SchemasView is what the template "schemas" shows.
-type SchemasView struct {
+// schemasView is what the template "schemas" shows.
+type schemasView struct {
 	Caption string
 	Rows    []SchemaRow
 	More    int

@@ -52,12 +52,9 @@ func newDescriber() *describer {
 	})}
 }
 
-// Describe returns the faults of a call of s as sent: its issues, each with what the
-// tool's schema expects at its place and which type was received. Of an unknown tool
-// it is which tools there are. It returns at most 20.
-func (s *Step) Describe(c *Call) []Fault { return newDescriber().faults(s, c) }
-
-// faults returns the first faults of a call.
+// faults returns the faults of a call of s as sent: its issues, each with what the
+// tool's schema expects at its place and which type was received. For an unknown tool,
+// the names of the declared tools are expected. It returns at most 20.
 func (d *describer) faults(s *Step, c *Call) []Fault {
 	issues := c.Issues[:min(len(c.Issues), maxFaults)]
 	if len(issues) == 0 {

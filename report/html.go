@@ -31,10 +31,10 @@ type htmlData struct {
 	Verdicts      []verdictRow
 	Codes         []CodeRow
 	Rules         []RuleRow
-	Models, Tools RowsView
+	Models, Tools rowsView
 	Places        PlacesView
 	Values        bool
-	Schemas       SchemasView
+	Schemas       schemasView
 	Sections      []Section
 	Examples      []Example
 }
@@ -89,11 +89,11 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 // tables fills the tables with at most n rows each.
 func (d *htmlData) tables(n int) {
 	s := d.S
-	d.Models = RowsView{Caption: "Calls by model, worst first", Models: true, Rows: head(s.Models, n), Total: s.Total, More: rest(s.Models, n)}
-	d.Tools = RowsView{Caption: "Calls by tool, worst first", Tools: true, Rows: head(s.Tools, n), Total: s.Total, More: rest(s.Tools, n)}
+	d.Models = rowsView{Caption: "Calls by model, worst first", By: "Model", Rows: head(s.Models, n), Total: s.Total, More: rest(s.Models, n)}
+	d.Tools = rowsView{Caption: "Calls by tool, worst first", By: "Tool", Rows: head(s.Tools, n), Total: s.Total, More: rest(s.Tools, n)}
 	places := s.Places("")
 	d.Places = PlacesView{Caption: "Places with the most faults; * stands for the index of an array", Tools: true, Values: d.Values, Rows: head(places, n), More: rest(places, n)}
-	d.Schemas = SchemasView{Caption: "Calls to these tools were not validated", Rows: head(s.Schemas, n), More: rest(s.Schemas, n)}
+	d.Schemas = schemasView{Caption: "Calls to these tools were not validated", Rows: head(s.Schemas, n), More: rest(s.Schemas, n)}
 	d.Codes, d.Rules = head(s.Codes, n), head(s.Rules, n)
 }
 

@@ -67,8 +67,8 @@ func (m *markdown) line(s string) {
 	m.b.WriteString(s + "\n")
 }
 
-// table writes rows of cells that are Markdown already. Columns from the first number on
-// are aligned to the right.
+// table writes rows of cells that are Markdown already. Columns that are numeric are
+// aligned to the right.
 func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]string, more int) {
 	m.line("")
 	m.line("| " + strings.Join(header, " | ") + " |")
@@ -197,8 +197,9 @@ func brief(s string) string {
 // code shows a name in the type of a terminal.
 func code(s string) string { return "<code>" + md(name(s)) + "</code>" }
 
-// md escapes text for Markdown, on one line, and replaces what cannot be seen. Everything but letters, digits and spaces is
-// a character reference, so that nothing is a mark, a link, a mention or a cell.
+// md escapes text for Markdown, on one line, and replaces what cannot be seen. Everything
+// but letters, digits and spaces is a character reference, so that nothing is a mark, a
+// link, a mention or a cell.
 func md(s string) string {
 	var b strings.Builder
 	for _, r := range visible(s, true) {

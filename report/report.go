@@ -95,10 +95,6 @@ type Call struct {
 	Note        string              `json:"note,omitzero"`         // why the tool's schema cannot be used
 }
 
-// Repaired reports whether the call differs from what the model wrote, and is
-// valid for that.
-func (c *Call) Repaired() bool { return !c.AsSent.Good() && c.Final.Good() }
-
 // Tool returns the declaration of the tool that c calls by its final name; the
 // zero Tool if there is none.
 func (s *Step) Tool(c *Call) middleware.Tool {

@@ -8,14 +8,7 @@ import (
 // maxText is how many bytes of an answer or a reply are shown.
 const maxText = 8_000
 
-// StepView is what the template "step" shows. All text in it is safe to show as
-// text.
-type StepView struct {
-	Attempts []AttemptView `json:"attempts"`
-	Hidden   bool          `json:"hidden,omitzero"`
-}
-
-// AttemptView is one attempt of a StepView.
+// AttemptView is what is shown of an attempt. All text in it is safe to show as text.
 type AttemptView struct {
 	N            int        `json:"n"` // from 1
 	Final        bool       `json:"final,omitzero"`
@@ -29,15 +22,15 @@ type AttemptView struct {
 	Error        string     `json:"error,omitzero"`
 }
 
-// ViewStep returns what is shown of a step. hide leaves out the values that the
-// model wrote: arguments, text and replies.
-func ViewStep(s *Step, hide bool) StepView {
-	v, describer := StepView{Hidden: hide}, newDescriber()
+// ViewStep returns what is shown of the attempts of a step.
+func ViewStep(s *Step) []AttemptView {
+	describer := newDescriber()
+	var views []AttemptView
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		w := AttemptView{
 			N: i + 1, Final: i == s.Final, Model: visible(cut(a.Model, maxName), false), FinishReason: visible(cut(string(a.FinishReason), 64), false),
-			Error: visible(cut(a.Error, maxName), false),
+			Error: visible(cut(a.Error, maxName), false), Text: visible(cut(a.Text, maxText), true),
 		}
 		if a.Duration > 0 {
 			w.Duration = seconds(a.Duration)
@@ -47,18 +40,15 @@ func ViewStep(s *Step, hide bool) StepView {
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]
-			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c), hide))
+			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c)))
 		}
-		if !hide {
-			w.Text = visible(cut(a.Text, maxText), true)
-			for _, r := range a.Replies {
-				r.CallID, r.Tool, r.Text = visible(cut(r.CallID, maxName), false), visible(cut(r.Tool, maxName), false), visible(cut(r.Text, maxText), true)
-				w.Replies = append(w.Replies, r)
-			}
+		for _, r := range a.Replies {
+			r.CallID, r.Tool, r.Text = visible(cut(r.CallID, maxName), false), visible(cut(r.Tool, maxName), false), visible(cut(r.Text, maxText), true)
+			w.Replies = append(w.Replies, r)
 		}
-		v.Attempts = append(v.Attempts, w)
+		views = append(views, w)
 	}
-	return v
+	return views
 }
 
 // seconds formats a duration for people.

@@ -26,20 +26,18 @@ var own = sync.OnceValue(Templates)
 //	call      a CallView: as sent beside as repaired, faults, repairs
 //	segments  []Segment
 //	replies   []Reply
-//	step      a StepView
-//	rows      a RowsView: a table of counts, by model, tool or both
 //	bar       a Counts
 //	places    a PlacesView
-//	schemas   a SchemasView
 //	chart     a ChartView
 //	legend    nothing: the colours of bar and chart
 //	section   a Section
-//	report    the report as a whole; what it gets is private
+//
+// The others are private to the report.
 //
 // Their functions: num (12,345), dot (num, or "." for 0), share (part, whole),
 // plural (number, noun), name and shown (text on one line, or on several; both
-// replace characters that cannot be seen), pointer, types (of a Fault), got (code, type), place (file,
-// line, id), seconds, tone.
+// replace characters that cannot be seen), pointer, at (code, pointer), types (of a
+// Fault), got (code, type), place (file, line, id), seconds, tone.
 func Templates() *template.Template { return template.Must(parsed.Clone()) }
 
 // Style returns the style sheet of the templates.

@@ -122,7 +122,7 @@ func facts(e *entry, r row) []fact {
 // changed after it was told what is wrong.
 func attempts(s *report.Step) []attempt {
 	var out []attempt
-	for i, a := range report.ViewStep(s, false).Attempts {
+	for i, a := range report.ViewStep(s) {
 		one := attempt{AttemptView: a}
 		for n := range a.Calls {
 			c := &s.Attempts[i].Calls[n]
