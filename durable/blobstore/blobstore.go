@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -93,13 +94,8 @@ func wrap(ctx context.Context, err error) error {
 // check refuses keys that are not hashes, such as paths, and a context that has
 // ended: not every driver looks at it.
 func check(ctx context.Context, hash string) error {
-	if len(hash) != hex.EncodedLen(sha256.Size) {
-		return fmt.Errorf("%w: it has %d characters, not 64", ErrHash, len(hash))
-	}
-	for i := range len(hash) {
-		if c := hash[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return fmt.Errorf("%w: character %d is not a lower-case hexadecimal digit", ErrHash, i)
-		}
+	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != sha256.Size || hash != strings.ToLower(hash) {
+		return fmt.Errorf("%w: the %d characters are not 64 lower-case hexadecimal digits", ErrHash, len(hash))
 	}
 	return ctx.Err()
 }

@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 )
 
@@ -144,13 +145,8 @@ func (d *Dir) Delete(ctx context.Context, hash string) error {
 
 // check refuses names that are not hashes, such as paths.
 func check(ctx context.Context, hash string) error {
-	if len(hash) != hex.EncodedLen(sha256.Size) {
-		return fmt.Errorf("%w: it has %d characters, not 64", ErrHash, len(hash))
-	}
-	for i := range len(hash) {
-		if c := hash[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return fmt.Errorf("%w: character %d is not a lower-case hexadecimal digit", ErrHash, i)
-		}
+	if sum, err := hex.DecodeString(hash); err != nil || len(sum) != sha256.Size || hash != strings.ToLower(hash) {
+		return fmt.Errorf("%w: the %d characters are not 64 lower-case hexadecimal digits", ErrHash, len(hash))
 	}
 	return ctx.Err()
 }
