@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +51,7 @@ func runCheck(ctx context.Context, args []string, stdin io.Reader, stdout, stder
 		compared = compareRates(base, &c.rates, s)
 	}
 	err = c.write(sum, compared)
-	if flushed := out.Flush(); err == nil {
-		err = flushed
-	}
-	if err != nil {
+	if err = cmp.Or(err, out.Flush()); err != nil {
 		fmt.Fprintf(stderr, "toolmend check: %v\n", err)
 		return exitFailed
 	}

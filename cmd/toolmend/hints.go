@@ -113,11 +113,11 @@ func validWith(ctx context.Context, v *argsvalidate.Validator, tools []middlewar
 
 // alias returns the only alias of one property with which the call is valid.
 func (h *hinter) alias(ctx context.Context, tools []middleware.Tool, model string, c *report.Call) []hintKey {
-	i := slices.IndexFunc(tools, func(t middleware.Tool) bool { return t.Name == c.Sent.Name && t.Kind != middleware.KindHosted })
-	if i < 0 || len(h.trials) == 0 || !slices.ContainsFunc(c.FinalIssues, func(i middleware.Issue) bool { return i.Code == "required" }) {
+	tool, declared := toolOf(tools, c.Sent)
+	if !declared || len(h.trials) == 0 || !slices.ContainsFunc(c.FinalIssues, func(i middleware.Issue) bool { return i.Code == "required" }) {
 		return nil
 	}
-	accepted, required := h.trials[0].v.Parameters(tools[i])
+	accepted, required := h.trials[0].v.Parameters(tool)
 	doc, err := rawjson.Parse(c.Sent.Arguments, rawjson.Limits{})
 	if err != nil || doc.Root().Kind() != rawjson.Object {
 		return nil
@@ -241,8 +241,8 @@ func (n hintCounts) undeclared() (out []hint) {
 	return append(out, hint{Kind: hintUnknown, Calls: calls, Tools: len(tools), Why: strings.Join(names, ", ")})
 }
 
-// list returns the hints, those with the most calls first, and risky ones last. pairs are the calls by tool
-// and model.
+// list returns the hints, those with the most calls first, and risky ones last. pairs
+// are the calls by tool and model.
 func (n hintCounts) list(h *hinter, pairs []report.Row) []hint {
 	calls := map[[2]string]int{}
 	for _, p := range pairs {

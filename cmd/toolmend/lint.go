@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	_ "embed"
@@ -46,7 +47,7 @@ func runLint(ctx context.Context, args []string, stdin io.Reader, stdout, stderr
 	if err == nil && s.format == formatText {
 		fmt.Fprintln(out, lintSums(findings, tools))
 	}
-	if err = errors.Join(err, out.Flush()); err != nil {
+	if err = cmp.Or(err, out.Flush()); err != nil {
 		fmt.Fprintf(stderr, "toolmend lint: %v\n", err)
 		return exitFailed
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -81,10 +82,7 @@ func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
 		return err
 	}
 	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent, Sections: sections})
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }
 
 // writeGitHub writes annotations to standard output, which GitHub reads, and the
@@ -106,8 +104,5 @@ func (c *check) writeGitHub(sum report.Summary, l report.Layout) error {
 		room = max(room-int(min(info.Size(), report.MaxStepSummary)), 0)
 	}
 	err = report.WriteMarkdown(f, sum, l, room)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, f.Close())
 }

@@ -7,9 +7,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/report"
 )
 
@@ -195,13 +195,5 @@ func shorten(name string) string {
 	return name
 }
 
-// clean replaces the characters that move a terminal's cursor, and those that reverse
-// its direction: a name is what a model wrote.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-}
+// clean makes a name that a model wrote safe for a terminal.
+func clean(s string) string { return text.Printable(s) }

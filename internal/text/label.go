@@ -8,17 +8,23 @@ import (
 // maxLabel is how many characters Label keeps.
 const maxLabel = 64
 
-// Label returns a name or an id, which may be a model's own words, as it can
-// stand in a note or an error: on one line, without control and formatting
-// characters, without control tokens, and at most 64 characters of it.
-func Label(s string) string {
-	s = strings.ToValidUTF8(s[:min(len(s), 4*(maxLabel+1))], "\uFFFD")
-	s = strings.Map(func(r rune) rune {
+// Printable replaces the characters that move a terminal's cursor, end a line, or
+// reverse its direction.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '\uFFFD'
 		}
 		return r
 	}, s)
+}
+
+// Label returns a name or an id, which may be a model's own words, as it can
+// stand in a note or an error: on one line, without control and formatting
+// characters, without control tokens, and at most 64 characters of it.
+func Label(s string) string {
+	s = strings.ToValidUTF8(s[:min(len(s), 4*(maxLabel+1))], "\uFFFD")
+	s = Printable(s)
 	if r := []rune(s); len(r) > maxLabel {
 		s = string(r[:maxLabel]) + "…"
 	}

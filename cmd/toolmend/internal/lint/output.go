@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 
 	"github.com/toolmend/toolmend/internal/sarif"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/report"
 )
 
@@ -17,7 +17,7 @@ func WriteText(w io.Writer, findings []Finding) error {
 		if f.Pointer != "" {
 			where = " (" + f.Pointer + ")"
 		}
-		if _, err := fmt.Fprintln(w, clean(fmt.Sprintf("%s:%d: %s: %s%s [%s]%s", f.File, f.Line, f.Level, of(f.Tool), f.Message, f.Rule, where))); err != nil {
+		if _, err := fmt.Fprintln(w, text.Printable(fmt.Sprintf("%s:%d: %s: %s%s [%s]%s", f.File, f.Line, f.Level, of(f.Tool), f.Message, f.Rule, where))); err != nil {
 			return err
 		}
 	}
@@ -30,17 +30,6 @@ func of(tool string) string {
 		return ""
 	}
 	return "tool " + clip(tool) + ": "
-}
-
-// clean replaces the characters that move a terminal's cursor, end a line, or reverse
-// its direction: a definition may come from a stranger.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
 }
 
 // WriteJSON writes each finding as a line of JSON.
@@ -62,7 +51,7 @@ const shownAnnotations = 10
 // Source: docs.github.com, "Workflow commands for GitHub Actions".
 func WriteGitHub(w io.Writer, findings []Finding) error {
 	property := strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C")
-	message := strings.NewReplacer("%", "%25") // clean leaves no line ends
+	message := strings.NewReplacer("%", "%25") // Printable leaves no line ends
 	var others []Finding
 	for _, level := range []struct {
 		of      Level
@@ -78,7 +67,7 @@ func WriteGitHub(w io.Writer, findings []Finding) error {
 				continue
 			}
 			if _, err := fmt.Fprintf(w, "::%s file=%s,line=%d,title=%s::%s\n", level.command, property.Replace(f.File), f.Line,
-				property.Replace("toolmend lint: "+f.Rule), message.Replace(clean(of(f.Tool)+f.Message))); err != nil {
+				property.Replace("toolmend lint: "+f.Rule), message.Replace(text.Printable(of(f.Tool)+f.Message))); err != nil {
 				return err
 			}
 		}
@@ -95,7 +84,7 @@ func WriteSARIF(w io.Writer, findings []Finding) error {
 			at.Logical = []sarif.Logical{{Full: f.Pointer}}
 		}
 		run.Add(sarif.Rule{ID: f.Rule, HelpURI: "https://github.com/toolmend/toolmend/blob/main/docs/reports.md#lint"},
-			sarif.Result{Level: string(f.Level), Message: sarif.Escaped(clean(of(f.Tool) + f.Message)), Locations: []sarif.Location{at}})
+			sarif.Result{Level: string(f.Level), Message: sarif.Escaped(text.Printable(of(f.Tool) + f.Message)), Locations: []sarif.Location{at}})
 	}
 	return run.Write(w, " ")
 }
