@@ -190,4 +190,13 @@ func TestHTMLOfRecordedCalls(t *testing.T) {
 	require.LessOrEqual(t, len(page), 1_000_000)
 	require.Contains(t, page, "80,057 calls")
 	sameNumbers(t, page, got.out)
+
+	// What docs/reports.md says of them.
+	var s summaryJSON
+	require.NoError(t, json.Unmarshal([]byte(lastLine(got.out)), &s))
+	var published strings.Builder
+	s.Measures.Total.write(&published)
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "reports.md"))
+	require.NoError(t, err)
+	require.Contains(t, string(doc), "```text"+published.String()+"```")
 }
