@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,13 +109,7 @@ func compareRates(base *summaryJSON, now *turnRates, s settings) *comparison {
 		c.lines[i].p = q
 	}
 	slices.SortStableFunc(c.lines, func(a, b rateChange) int {
-		switch {
-		case a.p < b.p || a.p == b.p && a.points() > b.points():
-			return -1
-		case a.p > b.p || a.points() < b.points():
-			return 1
-		}
-		return 0
+		return cmp.Or(cmp.Compare(a.p, b.p), cmp.Compare(b.points(), a.points()))
 	})
 	return c
 }

@@ -11,6 +11,7 @@
 package rates
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -94,14 +95,7 @@ func Holm(p []float64) []float64 {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		if p[a] < p[b] {
-			return -1
-		} else if p[a] > p[b] {
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
 	out, least := make([]float64, len(p)), 0.0
 	for rank, i := range order {
 		least = max(least, min(1, p[i]*float64(len(p)-rank)))
