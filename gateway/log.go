@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
@@ -58,5 +59,7 @@ func (l logger) observed(x *exchange) {
 	for _, note := range x.report.Notes {
 		attrs = append(attrs, slog.String("note", note))
 	}
-	l.to.LogAttrs(context.Background(), level, "model call", attrs...)
+	r := slog.NewRecord(time.Now(), level, "model call", 0) // no source: it is always this line, and finding it takes a walk of the stack
+	r.AddAttrs(attrs...)
+	_ = l.to.Handler().Handle(context.Background(), r)
 }
