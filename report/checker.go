@@ -54,8 +54,10 @@ func (j *Checker) Check(ctx context.Context, tools []middleware.Tool, finish mid
 // call joins the two verdicts of a call.
 func (j *Checker) call(tools []middleware.Tool, i int, c middleware.ToolCall, sent, final middleware.Verdict) Call {
 	reason, note := j.unchecked(tools, c)
-	finalReason, _ := j.unchecked(tools, final.Call) // a repaired name has a tool
-	ran := final.Call
+	finalReason, ran := reason, final.Call
+	if ran.Name != c.Name || ran.Kind != c.Kind { // a repaired name has a tool
+		finalReason, _ = j.unchecked(tools, ran)
+	}
 	c.Native, ran.Native = nil, nil
 	return Call{
 		Index: i, Sent: c, Ran: ran, Note: note,

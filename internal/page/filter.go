@@ -53,10 +53,10 @@ func (f filter) query(more ...string) string {
 	return "?" + q.Encode()
 }
 
-// matches reports whether f selects e, the outcome aside.
-func (f filter) matches(e *entry) bool {
-	return (f.Model == "" || e.model == f.Model) &&
-		(f.Tool == "" || slices.Contains(e.allTools, f.Tool)) &&
+// matches reports whether f selects e, the outcome aside. model and tools are labels.
+func (f filter) matches(e *entry, model string, tools []string) bool {
+	return (f.Model == "" || model == f.Model) &&
+		(f.Tool == "" || slices.Contains(tools, f.Tool)) &&
 		(f.Search == "" || strings.Contains(searchText(&e.step), strings.ToLower(f.Search)))
 }
 
@@ -89,11 +89,12 @@ func (f filter) choose(entries []*entry) selected {
 	s := selected{outcomes: map[outcome]int{}, all: len(entries)}
 	models, tools := map[string]bool{}, map[string]bool{}
 	for _, e := range slices.Backward(entries) {
-		models[e.model] = true
-		for _, t := range e.allTools {
+		model, called := text.Label(e.step.Model), toolsOf(&e.step)
+		models[model] = true
+		for _, t := range called {
 			tools[t] = true
 		}
-		if !f.matches(e) {
+		if !f.matches(e, model, called) {
 			continue
 		}
 		s.outcomes[e.outcome]++
@@ -118,15 +119,15 @@ func choices(names map[string]bool, current string) []string {
 	return all
 }
 
-// toolsOf returns the names of the tools that the attempts of e call, as labels.
-func toolsOf(e *entry) []string {
+// toolsOf returns the names of the tools that the attempts of a step call, as labels.
+func toolsOf(s *report.Step) []string {
 	var out []string
 	seen := map[string]bool{} // a model may make up a name for each of very many calls
-	for c := range callsOf(&e.step) {
-		for _, name := range []string{text.Label(c.Sent.Name), text.Label(c.Ran.Name)} {
+	for c := range callsOf(s) {
+		for _, name := range []string{c.Sent.Name, c.Ran.Name} {
 			if !seen[name] {
 				seen[name] = true
-				out = append(out, name)
+				out = append(out, text.Label(name))
 			}
 		}
 	}

@@ -2,14 +2,13 @@ package page
 
 import (
 	"cmp"
-	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash/maphash"
 	"slices"
 	"strings"
 	"sync"
 
-	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 )
@@ -28,26 +27,25 @@ type Steps struct {
 	last     uint64
 
 	keepFaults bool
-	plain      []*entry // those that are valid as sent, the oldest first
-	faulty     []*entry // the others, the oldest first
-	toolsets   map[[sha256.Size]byte]*toolset
+	plain      []*entry            // those that are valid as sent, the oldest first
+	faulty     []*entry            // the others, the oldest first
+	toolsets   map[uint64]*toolset // by key
+	seed       maphash.Seed        // of the keys
 }
 
-// entry is a step, and what the list of steps is filtered by. The rest is made when
-// the page is looked at: most steps never are. An entry is not modified after Add.
+// entry is a step. What is shown of it is made when the page is looked at: most steps
+// never are. An entry is not modified after Add.
 type entry struct {
-	number   uint64 // from 1, in the order of Add
-	step     report.Step
-	model    string // as a label
-	outcome  outcome
-	allTools []string // the tools that its attempts call
-	bytes    int64
-	tools    *toolset
+	number  uint64 // from 1, in the order of Add
+	step    report.Step
+	outcome outcome
+	bytes   int64
+	tools   *toolset
 }
 
 // toolset is the tools of some entries.
 type toolset struct {
-	key   [sha256.Size]byte
+	key   uint64
 	tools []middleware.Tool
 	bytes int64
 	users int
@@ -56,7 +54,7 @@ type toolset struct {
 // NewSteps returns an empty memory for at most MaxSteps steps that take at most
 // maxBytes bytes.
 func NewSteps(maxBytes int64) *Steps {
-	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[[sha256.Size]byte]*toolset{}}
+	return &Steps{max: MaxSteps, maxBytes: maxBytes, toolsets: map[uint64]*toolset{}, seed: maphash.MakeSeed()}
 }
 
 // KeepFaults makes s drop steps that are valid as sent before it drops others.
@@ -85,7 +83,7 @@ func (s *Steps) Add(step report.Step) uint64 {
 	for limit := maxText / 4; e.bytes > most && limit >= 256; limit /= 4 {
 		e = newEntry(step, limit)
 	}
-	key := keyOf(step.Tools)
+	key := s.keyOf(step.Tools)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.last++
@@ -113,10 +111,9 @@ func (s *Steps) Add(step report.Step) uint64 {
 // newEntry returns an entry for a copy of step with texts of at most limit bytes.
 func newEntry(step report.Step, limit int) *entry {
 	e := &entry{}
-	var texts int64
-	e.step, texts = compact(step, limit)
-	e.model, e.outcome, e.allTools = text.Label(e.step.Model), outcomeOf(&e.step), toolsOf(e)
-	e.bytes = entryOverhead + texts + listsOf(&e.step)
+	e.step, e.bytes = compact(step, limit)
+	e.outcome = outcomeOf(&e.step)
+	e.bytes += entryOverhead + listsOf(&e.step)
 	return e
 }
 
@@ -201,13 +198,17 @@ func compact(s report.Step, limit int) (_ report.Step, bytes int64) {
 		clone(&a.Model, &a.Text, &a.Error, (*string)(&a.FinishReason))
 		a.Replies = cloned(a.Replies, func(r *report.Reply) { clone(&r.CallID, &r.Tool, &r.Text) })
 		a.Calls = cloned(a.Calls, func(c *report.Call) {
-			same := c.Ran.Arguments == c.Sent.Arguments
 			c.Sent.Native, c.Ran.Native = nil, nil
-			clone(&c.Sent.ID, &c.Sent.Name, &c.Sent.Arguments, &c.Ran.ID, &c.Ran.Name, &c.Note)
-			if same {
-				c.Ran.Arguments = c.Sent.Arguments
-			} else {
-				clone(&c.Ran.Arguments)
+			clone(&c.Note)
+			for _, t := range []struct{ sent, ran *string }{
+				{&c.Sent.ID, &c.Ran.ID}, {&c.Sent.Name, &c.Ran.Name}, {&c.Sent.Arguments, &c.Ran.Arguments},
+			} {
+				same := *t.ran == *t.sent
+				if clone(t.sent); same {
+					*t.ran = *t.sent
+				} else {
+					clone(t.ran)
+				}
 			}
 			cloneIssue := func(i *middleware.Issue) { clone(&i.Code, &i.Pointer, &i.Message) }
 			c.Issues, c.FinalIssues = cloned(c.Issues, cloneIssue), cloned(c.FinalIssues, cloneIssue)
@@ -249,27 +250,27 @@ func listsOf(s *report.Step) int64 {
 	return int64(n)
 }
 
-// keyOf returns the hash of what is kept of tools.
-func keyOf(tools []middleware.Tool) (key [sha256.Size]byte) {
-	h := sha256.New()
-	var length [8]byte
-	write := func(b []byte) {
-		binary.LittleEndian.PutUint64(length[:], uint64(len(b)))
-		h.Write(length[:])
-		h.Write(b)
-	}
+// keyOf returns the hash of what is kept of tools. It cannot be foreseen, so no client
+// can make it equal for different tools.
+func (s *Steps) keyOf(tools []middleware.Tool) uint64 {
+	var h maphash.Hash
+	h.SetSeed(s.seed)
+	var lengths [16]byte
 	for _, t := range tools {
-		write([]byte(t.Name))
-		write([]byte(t.Kind))
-		write(t.Parameters)
+		binary.LittleEndian.PutUint64(lengths[:], uint64(len(t.Name)))
+		binary.LittleEndian.PutUint64(lengths[8:], uint64(len(t.Parameters)))
+		h.Write(lengths[:])
+		h.WriteString(t.Name)
+		h.Write(t.Parameters)
+		h.WriteString(string(t.Kind))
+		h.WriteByte(0)
 	}
-	h.Sum(key[:0])
-	return key
+	return h.Sum64()
 }
 
 // newToolset returns the tools that the page shows: without descriptions, and as
 // many as fit into most bytes.
-func newToolset(key [sha256.Size]byte, tools []middleware.Tool, most int64) *toolset {
+func newToolset(key uint64, tools []middleware.Tool, most int64) *toolset {
 	set := &toolset{key: key, bytes: 256}
 	for _, t := range tools {
 		size := int64(len(t.Name) + len(t.Parameters) + 256)

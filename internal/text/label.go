@@ -3,6 +3,7 @@ package text
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // maxLabel is how many characters Label keeps.
@@ -25,8 +26,8 @@ func Printable(s string) string {
 func Label(s string) string {
 	s = strings.ToValidUTF8(s[:min(len(s), 4*(maxLabel+1))], "\uFFFD")
 	s = Printable(s)
-	if r := []rune(s); len(r) > maxLabel {
-		s = string(r[:maxLabel]) + "…"
+	if utf8.RuneCountInString(s) > maxLabel {
+		s = string([]rune(s)[:maxLabel]) + "…"
 	}
 	return Defuse(s)
 }
