@@ -35,8 +35,9 @@ const (
 	waitingSteps      = 256      // that wait to be kept
 	waitingStepBytes  = 16 << 20 // of their requests and answers
 	// keepDelay is how long the worker lets steps gather. A worker for each step would
-	// wake a thread for each.
-	keepDelay = 10 * time.Millisecond
+	// wake a thread for each. But what waits long leaves the processor's cache, and the
+	// collector marks it: 10 ms took 10 µs more for each step under load.
+	keepDelay = time.Millisecond
 )
 
 // PagePath returns the path and the query that open the page, such as
