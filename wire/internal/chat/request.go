@@ -14,9 +14,8 @@ import (
 // It is what EncodeRequest compares a request with; no caller can reach it, who
 // gets a clone. It holds no parsed text: an edit, which is rare, reads it again.
 type request struct {
-	text     string
-	is       *middleware.Request
-	messages []lens.Entry
+	text string
+	is   middleware.Request
 }
 
 // DecodeRequest is part of wire.Codec.
@@ -33,9 +32,9 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(raw string) (*request, error) {
-	r := &request{text: raw, is: &middleware.Request{}}
-	if err := codec.Borrow(raw, func(v rawjson.Value) (err error) {
-		if err = readSettings(v, r.is); err != nil {
+	r := &request{text: raw}
+	err := codec.Borrow(raw, func(v rawjson.Value) (err error) {
+		if err = readSettings(v, &r.is); err != nil {
 			return err
 		}
 		if r.is.Tools, err = readTools(v); err != nil {
@@ -43,14 +42,8 @@ func readRequest(raw string) (*request, error) {
 		}
 		r.is.Messages, err = readMessages(v.Get("messages"))
 		return err
-	}); err != nil {
-		return nil, err
-	}
-	r.messages = make([]lens.Entry, 0, len(r.is.Messages))
-	for i, m := range r.is.Messages {
-		r.messages = append(r.messages, lens.Entry{Message: m, Group: i})
-	}
-	return r, nil
+	})
+	return r, err
 }
 
 // readMessages reads the conversation. Two things do not stand in a message itself:
@@ -70,7 +63,7 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 		if err != nil {
 			return nil, err
 		}
-		if isOldTurn(v) {
+		if len(m.ToolCalls) > 0 && isOldTurn(v) {
 			m.ToolCalls[0].ID = codec.PlaceID(calls + 1)
 			open = append(open, m.ToolCalls[0].ID)
 		}
@@ -78,7 +71,7 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 		for _, c := range m.ToolCalls {
 			names[c.ID] = c.Name
 		}
-		if v.Get("role").Str() == functionRole && len(open) > 0 {
+		if len(open) > 0 && v.Get("role").Str() == functionRole {
 			m.ToolCallID, open = open[0], open[1:]
 		}
 		if m.Role == middleware.RoleTool && m.ToolName == "" {
@@ -98,7 +91,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		return nil, err
 	case !ok:
 		return freshRequest(req)
-	case codec.SameRequest(r.is, req):
+	case codec.SameRequest(&r.is, req):
 		return []byte(r.text), nil
 	}
 	doc, err := codec.ParseBody(r.text)
@@ -112,7 +105,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if err := r.tools(e, v, req); err != nil {
 		return nil, err
 	}
-	messages, err := messageTexts(r.messages, req.Messages)
+	messages, err := messageTexts(r.is.Messages, req.Messages)
 	if err != nil {
 		return nil, err
 	}
@@ -122,9 +115,13 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 }
 
 // messageTexts writes messages as they stand in a request that had old.
-func messageTexts(old []lens.Entry, messages []middleware.Message) ([]string, error) {
+func messageTexts(old, messages []middleware.Message) ([]string, error) {
+	entries := make([]lens.Entry, len(old))
+	for i, m := range old {
+		entries[i] = lens.Entry{Message: m, Group: i}
+	}
 	texts := make([]string, len(messages))
-	for i, run := range on.History(old, messages, nil) {
+	for i, run := range on.History(entries, messages, nil) {
 		if run.Same {
 			texts[i] = on.Raw(messages[i].Native)
 			continue

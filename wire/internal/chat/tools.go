@@ -21,15 +21,12 @@ func isOld(v rawjson.Value) bool {
 
 // readTools reads both lists of tools.
 func readTools(body rawjson.Value) ([]middleware.Tool, error) {
-	var tools []middleware.Tool
-	for i, key := range toolLists {
-		list, err := lens.ReadList(on, body, key, func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, i == 1) })
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, list...)
+	tools, err := lens.ReadList(on, body, toolLists[0], func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, false) })
+	if err != nil {
+		return nil, err
 	}
-	return tools, nil
+	old, err := lens.ReadList(on, body, toolLists[1], func(v rawjson.Value) (middleware.Tool, error) { return readTool(v, true) })
+	return append(tools, old...), err
 }
 
 // holderOfTool returns what has the name of a tool, absent for a type that is not
@@ -51,11 +48,11 @@ func holderOfTool(v rawjson.Value, old bool) rawjson.Value {
 // parametersOf returns the schema, and under which key it stands: Hugging Face
 // takes "arguments" as well.
 func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
-	key = "parameters"
-	if !holder.Get(key).Exists() && holder.Get("arguments").Kind() == rawjson.Object {
-		key = "arguments"
+	schema = holder.Get("parameters")
+	if a := holder.Get("arguments"); !schema.Exists() && a.Kind() == rawjson.Object {
+		return a, "arguments"
 	}
-	return holder.Get(key), key
+	return schema, "parameters"
 }
 
 // readTool reads a tool. One of a type that is not known is the provider's own.

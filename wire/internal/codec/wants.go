@@ -48,14 +48,13 @@ func saysStream(body []byte) (says, ok bool) {
 
 // mayHoldStream saves parsing a body without the key, escaped keys included.
 func mayHoldStream(body []byte) bool {
-	const trace = "tream" // a reader that ignores the case takes ſ for s
-	for end := 0; ; end++ {
-		i := bytes.IndexByte(body[end:], '"')
-		if i < 0 {
-			return bytes.Contains(body, []byte(`\u00`))
-		}
-		if end += i; end >= len(trace) && strings.EqualFold(string(body[end-len(trace):end]), trace) {
-			return true
+	trace := []byte("trea") // a reader that ignores the case takes ſ for s
+	for _, end := range [][]byte{[]byte(`m"`), []byte(`M"`)} {
+		for before, rest, found := bytes.Cut(body, end); found; before, rest, found = bytes.Cut(rest, end) {
+			if n := len(before) - len(trace); n >= 0 && bytes.EqualFold(before[n:], trace) {
+				return true
+			}
 		}
 	}
+	return bytes.Contains(body, []byte(`\u00`))
 }
