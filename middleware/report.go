@@ -168,8 +168,8 @@ func attemptOf(resp *Response) Attempt {
 // Usage returns the sum over the attempts.
 func (r Report) Usage() Usage {
 	var u Usage
-	for _, a := range r.Attempts {
-		u = u.Add(a.Usage)
+	for i := range r.Attempts {
+		u = u.Add(r.Attempts[i].Usage)
 	}
 	return u
 }

@@ -17,14 +17,14 @@ import (
 //		}
 //	}
 type Tally struct {
-	report Report
-	last   int             // index of the attempt behind the response added last
-	latest int             // index of the attempt that SetVerdicts and SetIssues describe
-	added  []added         // the responses
-	noted  map[string]bool // the notes of the report
-	calls  int
-	shown  bool // an event has reached the sink
-	step   int  // Step of the last such event
+	report  Report
+	added   added           // the last response
+	earlier []added         // the responses before it
+	latest  int             // index of the attempt that SetVerdicts and SetIssues describe
+	noted   map[string]bool // the notes of the report
+	calls   int
+	shown   bool // an event has reached the sink
+	step    int  // Step of the last such event
 }
 
 // added is a response, and the index of the attempt behind it.
@@ -99,9 +99,11 @@ func (t *Tally) Add(resp *Response, err error) {
 	t.report.Status = r.Status
 	t.latest = len(t.report.Attempts) - 1
 	if resp != nil && err == nil {
-		t.last = base + max(r.Final, 0)
-		t.latest = t.last
-		t.added = append(t.added, added{resp, t.last})
+		if t.added.resp != nil {
+			t.earlier = append(t.earlier, t.added)
+		}
+		t.latest = base + max(r.Final, 0)
+		t.added = added{resp, t.latest}
 	}
 }
 
@@ -208,16 +210,16 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 		return nil, &stepError{err: ErrNoResponse, report: r}
 	}
 	out := *resp
-	if len(r.Attempts) > 0 {
-		r.Final = t.last
-	}
-	for _, a := range t.added {
-		if a.resp == resp {
-			r.Final = a.at
-		}
-	}
 	if len(r.Attempts) == 0 {
-		r.Attempts, r.Final = []Attempt{attemptOf(resp)}, 0
+		r.Attempts = []Attempt{attemptOf(resp)}
+	}
+	r.Final = t.added.at
+	if resp != t.added.resp {
+		for _, a := range t.earlier {
+			if a.resp == resp {
+				r.Final = a.at
+			}
+		}
 	}
 	r.Status = resp.Report.Status
 	out.Report, out.Usage = r, r.Usage()

@@ -13,8 +13,9 @@ import (
 
 // meters holds the instruments.
 type meters struct {
-	provider       string
-	ofCall, ofStep labels
+	provider string
+	ofCall   labels[*callSets]
+	ofStep   labels[[]metric.AddOption]
 
 	duration  metric.Float64Histogram
 	tokens    metric.Int64Histogram
@@ -75,27 +76,34 @@ func (m *meters) operation(ctx context.Context, request, response, kind string, 
 	if !m.enabled(ctx) {
 		return
 	}
+	sets := m.ofCall.of(labelKey{request, response, kind}, m.callLabels)
 	if took >= 0 {
-		m.duration.Record(ctx, took.Seconds(), m.ofCall.of(labelKey{request, response, errorTypeKey, kind}, m.callLabels).record...)
+		m.duration.Record(ctx, took.Seconds(), sets.duration...)
 	}
 	if u.Input > 0 {
-		m.tokens.Record(ctx, u.Input, m.ofCall.of(labelKey{request, response, tokenType, tokenInput}, m.callLabels).record...)
+		m.tokens.Record(ctx, u.Input, sets.input...)
 	}
 	if u.Output > 0 {
-		m.tokens.Record(ctx, u.Output, m.ofCall.of(labelKey{request, response, tokenType, tokenOutput}, m.callLabels).record...)
+		m.tokens.Record(ctx, u.Output, sets.output...)
 	}
 }
 
+// callSets are the attributes of a model call, as the instruments take them.
+type callSets struct{ duration, input, output []metric.RecordOption }
+
 // callLabels returns the attributes of a model call, by its two models.
-func (m *meters) callLabels(k labelKey) []attribute.KeyValue {
-	kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
-	return appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), k.name, k.value)
+func (m *meters) callLabels(k labelKey) *callSets {
+	with := func(name, value string) []metric.RecordOption {
+		kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
+		return []metric.RecordOption{set(appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), name, value))}
+	}
+	return &callSets{with(errorTypeKey, k.kind), with(tokenType, tokenInput), with(tokenType, tokenOutput)}
 }
 
 // stepLabels returns the attributes of a step, by its status and its model.
-func (m *meters) stepLabels(k labelKey) []attribute.KeyValue {
+func (m *meters) stepLabels(k labelKey) []metric.AddOption {
 	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, k.first)}
-	return appendSet(appendSet(kvs, requestModel, k.second), k.name, k.value)
+	return []metric.AddOption{set(appendSet(appendSet(kvs, requestModel, k.second), errorTypeKey, k.kind))}
 }
 
 // step counts one step. declared reports whether the request declares a tool:
@@ -106,7 +114,7 @@ func (m *meters) step(ctx context.Context, request string, s *summary, declared 
 	if !m.enabled(ctx) {
 		return
 	}
-	of := m.ofStep.of(labelKey{s.status, request, errorTypeKey, s.outcome.kind}, m.stepLabels).add
+	of := m.ofStep.of(labelKey{s.status, request, s.outcome.kind}, m.stepLabels)
 	m.steps.Add(ctx, 1, of...)
 	m.attempts.Add(ctx, int64(len(s.report.Attempts)), of...)
 	if s.report.Status == middleware.Invalid {

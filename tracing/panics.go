@@ -66,7 +66,9 @@ func (c *running) tellPanic(what string, p *middleware.PanicError) {
 // tellFailures tells of the functions of the program that failed in a step,
 // whether that ended the step or not.
 func (c *stepCall) tellFailures(s *summary) {
-	c.tellPanic("step", panicIn(s.outcome.err))
+	if s.outcome.err != nil {
+		c.tellPanic("step", panicIn(s.outcome.err))
+	}
 	for n, err := range s.report.Failures {
 		if n == maxEvents {
 			return

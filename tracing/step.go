@@ -56,18 +56,18 @@ func (c *stepCall) end(req *middleware.Request, resp *middleware.Response, err e
 	took := time.Since(c.begun)
 	o := outcomeOf(c.ctx, resp, err, returned)
 	if c.heard() {
-		var s *summary
+		var s summary
 		if guard("report", func() { s = summarize(resp, o, c.begun, took) }) {
 			if c.recording {
 				guard("span", func() { c.span.SetAttributes(s.attributes()...) })
-				guard("span", func() { addEvents(c.span, c.content, s) })
+				guard("span", func() { addEvents(c.span, c.content, &s) })
 			}
-			guard("metrics", func() { c.meters.step(c.ctx, model(req), s, declaredBy(req)) })
+			guard("metrics", func() { c.meters.step(c.ctx, model(req), &s, declaredBy(req)) })
 			if !c.state.measured.Load() {
-				guard("metrics", func() { c.measure(model(req), s) })
+				guard("metrics", func() { c.measure(model(req), &s) })
 			}
-			c.log(model(req), s, took)
-			c.tellFailures(s)
+			c.log(model(req), &s, took)
+			c.tellFailures(&s)
 		}
 	}
 	if c.outer != nil {
@@ -123,8 +123,8 @@ type summary struct {
 
 // summarize reads the report. It never writes to it: the report is the
 // response's own.
-func summarize(resp *middleware.Response, o outcome, begun time.Time, took time.Duration) *summary {
-	s := &summary{report: middleware.ReportOf(resp, o.err), outcome: o, status: statusNone, end: begun.Add(took)}
+func summarize(resp *middleware.Response, o outcome, begun time.Time, took time.Duration) summary {
+	s := summary{report: middleware.ReportOf(resp, o.err), outcome: o, status: statusNone, end: begun.Add(took)}
 	if as := s.report.Attempts; len(as) == 1 && as[0].Start.IsZero() {
 		a := as[0] // the only call took as long as the step
 		a.Start, a.Duration = begun, took
