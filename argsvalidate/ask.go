@@ -43,7 +43,7 @@ func (s *step) extend(turn []middleware.Message) {
 func (s *step) afresh(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString("Calling tools failed twice in the same way, and nothing was executed. Call them in another way, all that are needed. What was wrong:")
-	for _, reply := range batch.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, s.checked, s.attempt, false, true)) {
+	for _, reply := range batch.Replies(s.checked.verdicts, batch.ReissueAll, s.v.render(ctx, &s.checked, s.attempt, false, true)) {
 		if reply.IsError && b.Len() < maxText {
 			b.WriteString("\n\n" + reply.Text())
 		}

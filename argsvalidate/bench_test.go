@@ -74,5 +74,5 @@ func TestAllocations(t *testing.T) {
 	step := validator.Middleware()(func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		return &middleware.Response{Message: middleware.Assistant("", call)}, nil
 	})
-	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = step(t.Context(), req) }), 20.0)
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { _, _ = step(t.Context(), req) }), 14.0)
 }

@@ -84,7 +84,7 @@ func (s *step) hold() {
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
 			s.held.message = batch.FixIDs(s.req.Messages, spliced)
-			s.held.take(s.checked, at)
+			s.held.take(&s.checked, at)
 			return
 		}
 		s.held = nil // the response replaces the batch
@@ -95,7 +95,7 @@ func (s *step) hold() {
 		for i := range at {
 			at[i] = i
 		}
-		s.held.take(s.checked, at)
+		s.held.take(&s.checked, at)
 	}
 }
 
@@ -161,9 +161,9 @@ func toolNames(calls []middleware.ToolCall) string {
 // whole returns the validation of the message that envelope returns.
 func (s *step) whole() *validation {
 	if s.held == nil {
-		return s.checked
+		return &s.checked
 	}
-	j := *s.checked
+	j := s.checked
 	j.calls, j.excess, j.notes = s.held.message.ToolCalls, nil, nil
 	j.verdicts, j.tools, j.docs = s.held.verdicts, s.held.tools, nil
 	return &j
@@ -171,9 +171,12 @@ func (s *step) whole() *validation {
 
 // written returns m with the valid calls as they would run.
 func written(m middleware.Message, verdicts []middleware.Verdict) middleware.Message {
-	m = m.Clone()
-	for i, v := range verdicts {
-		if v.OK() {
+	copied := false
+	for i := range verdicts {
+		if v := &verdicts[i]; v.OK() && v.Call != m.ToolCalls[i] {
+			if !copied {
+				m, copied = m.Clone(), true
+			}
 			m.ToolCalls[i] = v.Call
 		}
 	}

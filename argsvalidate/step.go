@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/internal/repeat"
@@ -17,7 +18,7 @@ import (
 type step struct {
 	v     *Validator
 	next  middleware.ModelCall
-	known *toolbox
+	known toolbox
 	req   *middleware.Request    // the caller's request; it is not modified
 	asked *middleware.Request    // with the failed turns appended
 	turns [][]middleware.Message // the failed turns
@@ -26,12 +27,12 @@ type step struct {
 	attempt  int
 	last     *middleware.Response // the last response, as sent except for broken ids
 	answered int                  // the number of the attempt that returned last
-	checked  *validation          // the validation of last
+	checked  validation           // the validation of last
 	rejected bool                 // an attempt of this step brought an invalid call
 	refusal  error                // the provider's error, if the last attempt returned one
 	held     *held                // set with batch.KeepValid
 	failed   []middleware.Verdict // the verdicts of the turn before the last one
-	failures *repeat.Watch        // detects repetitions
+	failures repeat.Watch         // detects repetitions
 	shown    bool                 // the sink has events that were not reset
 	demanded bool                 // the model was asked once more for a call
 }
@@ -147,11 +148,8 @@ func (s *step) wrong() *Error {
 
 // handle validates a response. If done is true, resp and err are the outcome.
 func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
-	fixed := *resp
-	fixed.Message = batch.FixIDs(s.req.Messages, resp.Message)
-	fixed.Message.Role = cmp.Or(fixed.Message.Role, middleware.RoleAssistant) // some clients leave the role out
-	s.last, s.answered, s.refusal = &fixed, s.attempt, nil
-	s.checked = s.v.newValidation(s.req, s.known, fixed.Message.ToolCalls)
+	s.last, s.answered, s.refusal = s.sound(resp), s.attempt, nil
+	s.checked = s.v.newValidation(s.req, &s.known, s.last.Message.ToolCalls)
 	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
 	if ruleErr == nil {
 		s.checked.held, s.checked.repeated = s.heldSiblings()
@@ -205,10 +203,22 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 	return true, out, nil
 }
 
+// sound returns resp, or a copy with the role and the ids that it lacks.
+func (s *step) sound(resp *middleware.Response) *middleware.Response {
+	m := batch.FixIDs(s.req.Messages, resp.Message)
+	m.Role = cmp.Or(m.Role, middleware.RoleAssistant) // some clients leave the role out
+	if m.Role == resp.Message.Role && slices.Equal(m.ToolCalls, resp.Message.ToolCalls) {
+		return resp
+	}
+	fixed := *resp
+	fixed.Message = m
+	return &fixed
+}
+
 // record adds the verdicts and the notes to the report.
 func (s *step) record(replies []middleware.Message) {
 	s.tally.SetVerdicts(s.checked.verdicts, replies)
-	s.noteAll(s.checked)
+	s.noteAll(&s.checked)
 	s.failed = s.checked.verdicts
 }
 
@@ -260,7 +270,7 @@ func (s *step) turn(ctx context.Context, sent middleware.Message) []middleware.M
 		}
 	}
 	tools := append(s.v.o.Tools[:len(s.v.o.Tools):len(s.v.o.Tools)], s.req.Tools...)
-	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, s.checked, s.attempt, s.failures.Same() > 1, false))
+	turn := batch.Turn(echo, tools, s.checked.verdicts, s.v.o.Batch, s.v.render(ctx, &s.checked, s.attempt, s.failures.Same() > 1, false))
 	if left := s.held.left(); left != "" {
 		last := &turn[len(turn)-1]
 		last.Parts[0].Text += "\n\nStill to be corrected: " + left + "."

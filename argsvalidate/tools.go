@@ -105,8 +105,8 @@ type toolbox struct {
 	checked   bool          // misspelt has run
 }
 
-func (v *Validator) newToolbox(requested []middleware.Tool) *toolbox {
-	return &toolbox{v: v, requested: requested}
+func (v *Validator) newToolbox(requested []middleware.Tool) toolbox {
+	return toolbox{v: v, requested: requested}
 }
 
 // find returns the plan for the tool of that name. The Validator's own tools

@@ -32,7 +32,8 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	j := v.newValidation(req, v.newToolbox(req.Tools), t.Calls)
+	known := v.newToolbox(req.Tools)
+	j := v.newValidation(req, &known, t.Calls)
 	j.held = t.Beside
 	err := j.validate(ctx, t.Truncated)
 	if err == nil {
@@ -45,7 +46,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 		return j.verdicts, j.failure(ErrRule, err)
 	case j.invalid():
 		e := j.failure(ErrInvalid)
-		e.Replies = v.replies(ctx, j, 1, false)
+		e.Replies = v.replies(ctx, &j, 1, false)
 		return j.verdicts, e
 	}
 	return j.verdicts, nil

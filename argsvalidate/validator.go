@@ -94,9 +94,9 @@ func validated(k middleware.Kind) bool {
 
 // newValidation splits the calls at Limits.Calls. The budgets are for all calls
 // together, so that many calls cannot multiply the cost.
-func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) *validation {
+func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) validation {
 	n := min(len(calls), v.o.Limits.Calls)
-	return &validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
+	return validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
 		work: schema.Budget{Work: maxWork, Issues: maxIssuesMade}, repairs: schema.Budget{Work: maxWork, Issues: maxIssuesMade}}
 }
 

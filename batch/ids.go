@@ -57,8 +57,8 @@ func anyIDBroken(history []middleware.Message, m middleware.Message) bool {
 		if blank(c.ID) || hasID(m.ToolCalls[:i], c.ID) {
 			return true
 		}
-		for _, h := range history {
-			if hasID(h.ToolCalls, c.ID) {
+		for j := range history {
+			if hasID(history[j].ToolCalls, c.ID) {
 				return true
 			}
 		}

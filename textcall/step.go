@@ -21,7 +21,7 @@ type step struct {
 	offered bool // the model may call tools
 	tally   middleware.Tally
 
-	failures *repeat.Watch // to notice a repetition
+	failures repeat.Watch // to notice a repetition
 }
 
 // newStep puts the request into text. Without tools to offer, the step asks

@@ -77,9 +77,9 @@ func With(ctx context.Context, failures []string) context.Context {
 }
 
 // From returns a new Watch that has seen the failures of ctx.
-func From(ctx context.Context) *Watch {
+func From(ctx context.Context) Watch {
 	failures, _ := ctx.Value(key{}).([]string)
-	return After(failures)
+	return *After(failures)
 }
 
 // Calls returns what failed of these verdicts: the name and the arguments of
