@@ -76,14 +76,10 @@ func (s *step) sign() bool {
 	if len(b) == 0 {
 		return false
 	}
-	begin := s.live == nil
-	if begin {
+	if s.live == nil {
 		s.goLive(a)
 	}
 	s.give(b)
-	if begin {
-		s.hand(a)
-	}
 	return true
 }
 
@@ -93,11 +89,23 @@ func saysEvents(resp *http.Response) bool {
 	return strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson")
 }
 
-// goLive opens the body of the client's response, which begins with the bytes
-// of a. The caller holds s.mu.
+// goLive begins the client's response, whose body begins with the bytes of a. The
+// caller holds s.mu, and calls give.
 func (s *step) goLive(a *attempt) {
 	s.live = a
-	s.shown = newPipe(s.req.Context(), s.cancel)
+	r := a.response()
+	r.Header.Del("Content-Length")
+	r.ContentLength, r.TransferEncoding = -1, nil
+	r.Trailer = s.announced()
+	if s.client != nil {
+		s.client.Begin(r)
+		s.shown = &direct{client: s.client, ctx: s.req.Context(), cancel: s.cancel}
+		return
+	}
+	p := newPipe(s.req.Context(), s.cancel)
+	s.shown = p
+	r.Body = &shownBody{p, s, r.Trailer}
+	s.ready <- outcome{resp: r}
 }
 
 // give adds bytes for the client. The caller holds s.mu, which keeps the bytes
@@ -105,14 +113,4 @@ func (s *step) goLive(a *attempt) {
 func (s *step) give(b []byte) {
 	s.shown.put(b)
 	s.heard = time.Now()
-}
-
-// hand returns the response whose body goLive has opened to the client.
-func (s *step) hand(a *attempt) {
-	r := a.response()
-	r.Header.Del("Content-Length")
-	r.ContentLength, r.TransferEncoding = -1, nil
-	r.Trailer = s.announced()
-	r.Body = &shownBody{s.shown, s, r.Trailer}
-	s.ready <- outcome{resp: r}
 }

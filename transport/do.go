@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -16,7 +17,10 @@ type next = func(*http.Request) (*http.Response, error)
 
 // do sends a model call through the chain, and every other request to next.
 // The response to a model call that bypassed the chain is marked.
-func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
+//
+// client is that of a Handler, or nil. It may get the response here, in place of
+// the caller: then the error is proxy.ErrSent, or why the response broke off.
+func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
 	if !t.onPath(req) {
 		return next(t.ids.addressed(req))
 	}
@@ -47,7 +51,7 @@ func (t *Transport) do(req *http.Request, next next) (*http.Response, error) {
 		}
 		if asked, err := c.DecodeRequest(body); err == nil {
 			note(req, c)
-			return t.step(req, next, body, c).run(asked)
+			return t.step(req, next, client, body, c).run(asked)
 		}
 		if c.MayOfferTools(body) && !t.options.PassUnreadable {
 			note(req, c)
@@ -232,12 +236,12 @@ func again(req *http.Request, body io.ReadCloser) *http.Request {
 }
 
 // step prepares one request of the client.
-func (t *Transport) step(req *http.Request, next next, body []byte, codec wire.Codec) *step {
+func (t *Transport) step(req *http.Request, next next, client *proxy.Client, body []byte, codec wire.Codec) *step {
 	call, watched := req.Context().Value(callKey{}).(*Call)
 	if watched { // OpenAI's and Anthropic's SDKs number their tries in this header
 		call.begin(req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
 	}
-	return &step{t: t, codec: codec, req: req, body: body, next: next, call: call, began: time.Now(), streams: codec.WantsStream(req.URL.Path, body)}
+	return &step{t: t, codec: codec, req: req, body: body, next: next, client: client, call: call, began: time.Now(), streams: codec.WantsStream(req.URL.Path, body)}
 }

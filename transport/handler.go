@@ -81,7 +81,7 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 			req.Header.Del("Connection")
 		}
 	}
-	return p.t.do(req, p.base.RoundTrip)
+	return p.t.do(req, p.base.RoundTrip, proxy.ClientOf(req.Context()))
 }
 
 type codecKey struct{}

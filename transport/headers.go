@@ -126,19 +126,21 @@ type shownBody struct {
 	trailer http.Header
 }
 
-// Begun tells package proxy that the first bytes are there.
-func (b *shownBody) Begun() {}
-
 // Read is part of io.Reader.
 func (b *shownBody) Read(p []byte) (int, error) {
 	n, err := b.pipe.Read(p)
 	if err == io.EOF {
-		b.step.mu.Lock()
-		b.step.ended.trailer(b.trailer)
-		b.step.figures(b.trailer)
-		b.step.mu.Unlock()
+		b.step.trailers(b.trailer)
 	}
 	return n, err
+}
+
+// trailers sets the values for the trailers of a stream.
+func (s *step) trailers(into http.Header) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended.trailer(into)
+	s.figures(into)
 }
 
 // says stores the values for the trailers of a stream.

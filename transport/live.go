@@ -26,7 +26,6 @@ func (s *step) show(a *attempt) {
 	}
 	begin, shown := s.showSafe(a)
 	if begin {
-		s.hand(a)
 		runtime.Gosched() // let the client read the first text before more is read, even if all processors are busy
 	}
 	if shown {
@@ -98,8 +97,7 @@ func (s *step) finish(resp *middleware.Response, err error) {
 			if status == invalid {
 				rest = append(rest, a.stream.Comment(comment)...)
 			}
-			s.shown.write(rest)
-			s.shown.end(nil)
+			s.shown.end(rest, nil)
 			return
 		}
 		err = e
@@ -110,22 +108,21 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	_, refused := failure.(*middleware.ModelError)
 	switch {
 	case isLine:
-		s.shown.end(line.err)
+		s.shown.end(nil, line.err)
 	case last == a && a.through:
 		s.says(ended{status: unchecked})
-		s.shown.end(a.bodyErr)
+		s.shown.end(nil, a.bodyErr)
 	case s.req.Context().Err() != nil:
-		s.shown.end(err)
+		s.shown.end(nil, err)
 	case last == a && refused && !s.tools && a.stream.IsStream():
-		s.shown.write(a.stream.Passed(a.untaken()))
-		s.shown.end(nil)
+		s.shown.end(a.stream.Passed(a.untaken()), nil)
 	default:
-		if events, code := s.failure(a.stream, last, err); len(events) > 0 { // the failure event tells the client; the body itself ends properly
+		events, code := s.failure(a.stream, last, err)
+		if len(events) > 0 { // the failure event tells the client; the body itself ends properly
 			s.says(ended{code: code})
-			s.shown.write(events)
 			err = nil
 		}
-		s.shown.end(err)
+		s.shown.end(events, err)
 	}
 }
 

@@ -11,6 +11,22 @@ import (
 // provider wait.
 const mostUnread = 1 << 20
 
+// shown is where the bytes of a stream go, as soon as the client may have them.
+type shown interface {
+	// put adds bytes without waiting for the client, if there is a buffer. It may
+	// keep b. It returns false if the client takes no more.
+	put(b []byte) bool
+	// wait waits while too many bytes are unread, and returns what put does.
+	wait() bool
+	// end adds the last bytes, and sets the error with which the body ends; nil means
+	// that it is whole. Only the first call counts.
+	end(rest []byte, err error)
+	// ended reports whether the client takes no more.
+	ended() bool
+	// unread reports whether there are bytes that the client has not read.
+	unread() bool
+}
+
 // pipe is the body of a response that is streamed to the client. Its writer
 // waits for the reader only past mostUnread.
 type pipe struct {
@@ -66,13 +82,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// write adds bytes for the client, and waits while too many are unread. It
-// returns false if the client has closed the pipe. The pipe keeps b.
-func (p *pipe) write(b []byte) bool {
-	return p.put(b) && p.wait()
-}
-
-// put adds bytes for the client without waiting. The pipe keeps b.
+// put is part of shown.
 func (p *pipe) put(b []byte) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -91,7 +101,7 @@ func (p *pipe) put(b []byte) bool {
 	return true
 }
 
-// wait blocks while too many bytes are unread.
+// wait is part of shown.
 func (p *pipe) wait() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -101,24 +111,23 @@ func (p *pipe) wait() bool {
 	return p.err == nil && !p.closed
 }
 
-// ended reports whether the client has stopped reading.
+// ended is part of shown.
 func (p *pipe) ended() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.err != nil || p.closed
 }
 
-// unread reports whether there are bytes that the client has not read.
+// unread is part of shown.
 func (p *pipe) unread() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at < len(p.buf)
 }
 
-// end sets the error that Read returns after the last byte; nil means io.EOF.
-// Only the first call counts.
-func (p *pipe) end(err error) {
-	if err == nil {
+// end is part of shown.
+func (p *pipe) end(rest []byte, err error) {
+	if p.put(rest); err == nil {
 		err = io.EOF
 	}
 	p.stop(err)

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/wire"
@@ -21,13 +22,14 @@ type step struct {
 	req     *http.Request // the client's; it is not modified
 	body    []byte
 	next    next
+	client  *proxy.Client // of a Handler; nil means that the response is returned
 	call    *Call
 	tools   bool // the client offers tools
 	streams bool // the client asks for a stream
 
 	ctx    context.Context // of the chain; done at the end of the step
 	cancel context.CancelFunc
-	ready  chan outcome // nil if the response is not a stream
+	ready  chan outcome // of a response that is returned; nil if it is not a stream
 	watch  watch
 	heeded atomic.Pointer[attempt] // the latest whose body is read
 
@@ -38,7 +40,7 @@ type step struct {
 	closed   bool        // the step has ended
 	latest   *attempt    // the last attempt with a good status whose body is read
 	live     *attempt    // the attempt whose bytes the client got first
-	shown    *pipe       // the client's body, once live is set
+	shown    shown       // the client's body, once live is set
 	spoken   bool        // more of live was sent than a keep-alive needs
 	mute     bool        // the response is passed on unread, so it gets no keep-alive
 	timer    *time.Timer // of the keep-alive
@@ -63,9 +65,9 @@ type outcome struct {
 
 type stepKey struct{}
 
-// run sends the request through the chain. If the client asks for a stream,
-// the chain runs in a goroutine. That goroutine outlives run if bytes are
-// streamed before the chain has returned.
+// run sends the request through the chain. A Handler's client gets a stream while
+// the chain runs. For any other client that asks for a stream, the chain runs in a
+// goroutine, which outlives run if bytes are streamed before the chain has returned.
 func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 	s.tools = len(asked.Tools) > 0
 	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
@@ -85,7 +87,11 @@ func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 	}
 	s.ready = make(chan outcome, 1)
 	asked.Sink = s.arrived
-	go s.behind(asked)
+	if s.client == nil {
+		go s.stream(asked)
+	} else if s.stream(asked); s.live != nil {
+		return nil, s.sent()
+	}
 	o := <-s.ready
 	if o.panicked {
 		panic(o.value)
@@ -113,8 +119,9 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	return resp, err
 }
 
-// behind is the goroutine of run.
-func (s *step) behind(asked *middleware.Request) {
+// stream runs the chain for a client that asks for a stream. If no byte was
+// streamed in the end, s.ready has the outcome.
+func (s *step) stream(asked *middleware.Request) {
 	var kept *attempt
 	ended := false
 	defer func() {
@@ -147,7 +154,7 @@ func (s *step) broken(value any) {
 		switch again := recover(); {
 		case again == nil:
 		case s.decided():
-			s.shown.end(err)
+			s.shown.end(nil, err)
 		default:
 			s.ready <- outcome{panicked: true, value: again}
 		}

@@ -125,11 +125,11 @@ func (s *step) passThrough(a *attempt, body io.Reader, why error) error {
 	s.mu.Lock()
 	s.mute = true
 	s.mu.Unlock()
-	s.shown.write(a.stream.Passed(a.untaken()))
+	s.shown.put(a.stream.Passed(a.untaken()))
 	buf := make([]byte, 32<<10)
 	for a.bodyErr == nil {
 		n, readErr := body.Read(buf)
-		if !s.shown.write(bytes.Clone(buf[:n])) {
+		if !s.shown.put(bytes.Clone(buf[:n])) || !s.shown.wait() {
 			readErr = io.ErrClosedPipe
 		}
 		a.bodyErr = readErr

@@ -1,0 +1,304 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Client is the client of one exchange. It sends a response without the headers
+// that net/http adds. Its methods may be called concurrently.
+type Client struct {
+	http.ResponseWriter
+	control   *http.ResponseController
+	hijacked  bool
+	request   *endedBody // nil if the request has no body
+	continues bool       // the client waits for the status 100, which net/http sends by itself
+
+	mu      sync.Mutex // guards the response
+	begun   bool       // its status was sent
+	bare    bool       // its headers have no length, and no body has followed
+	flushed bool
+	over    bool // the exchange has ended
+}
+
+type clientKey struct{}
+
+// ClientOf returns the client of a request that a proxy has sent to its base, or
+// nil if there is none, or if the request may switch to another protocol.
+func ClientOf(ctx context.Context) *Client {
+	c, _ := ctx.Value(clientKey{}).(*Client)
+	return c
+}
+
+func newClient(w http.ResponseWriter, r *http.Request) *Client {
+	c := &Client{ResponseWriter: w, control: http.NewResponseController(w), continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
+	// The upstream may answer before it has read the whole request. Without
+	// this, net/http would then take the rest of the body away from the
+	// upstream. An HTTP/2 connection needs no switch for it.
+	_ = c.control.EnableFullDuplex()
+	if r.Body != nil && r.Body != http.NoBody {
+		c.request = &endedBody{ReadCloser: r.Body}
+	}
+	return c
+}
+
+// Begin sends the status and the headers of a response, with the first bytes or the
+// next Flush. It announces the trailers.
+func (c *Client) Begin(resp *http.Response) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	withoutHops(resp.Header)
+	h := c.Header()
+	for k, values := range resp.Header {
+		if own, ok := h[k]; ok {
+			values = slices.Concat(own, values)
+		}
+		h[k] = values
+	}
+	if len(resp.Trailer) > 0 {
+		h.Add("Trailer", strings.Join(slices.Sorted(maps.Keys(resp.Trailer)), ", "))
+	}
+	c.writeHeader(resp.StatusCode)
+}
+
+// WriteHeader is part of http.ResponseWriter.
+func (c *Client) WriteHeader(status int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writeHeader(status)
+}
+
+// writeHeader is WriteHeader for a caller that holds c.mu.
+func (c *Client) writeHeader(status int) {
+	if status == http.StatusContinue && c.continues {
+		return
+	}
+	if h := c.Header(); status >= http.StatusOK {
+		for _, k := range []string{"Content-Type", "Date"} {
+			if _, ok := h[k]; !ok {
+				h[k] = nil // so net/http does not write its own
+			}
+		}
+		c.begun, c.bare = true, h.Get("Content-Length") == ""
+	}
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write is part of http.ResponseWriter.
+func (c *Client) Write(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.bare = false
+	return c.ResponseWriter.Write(p)
+}
+
+// FlushError is for http.ResponseController.
+func (c *Client) FlushError() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.flush()
+}
+
+// flush sends what is buffered. The caller holds c.mu.
+func (c *Client) flush() error {
+	if c.over {
+		return nil
+	}
+	c.flushed = true
+	return c.control.Flush()
+}
+
+// Trail ends the response with trailers. announced says how many Begin has
+// announced.
+func (c *Client) Trail(trailers http.Header, announced int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(trailers) == 0 {
+		return
+	}
+	if !c.flushed { // otherwise net/http gives a short body a length, and no trailers
+		_ = c.flush()
+	}
+	prefix := ""
+	if len(trailers) != announced {
+		prefix = http.TrailerPrefix
+	}
+	h := c.Header()
+	for k, values := range trailers {
+		h[prefix+k] = append(h[prefix+k], values...)
+	}
+}
+
+// informed passes on a response with a status below 200. A base may make a second
+// request when the response has begun.
+func (c *Client) informed(status int, header textproto.MIMEHeader) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun || c.over {
+		return nil
+	}
+	h := c.Header()
+	maps.Copy(h, header)
+	c.writeHeader(status)
+	clear(h) // net/http keeps them for the next response
+	return nil
+}
+
+// own returns the ResponseWriter for a response of the proxy itself, which gets the
+// headers that net/http adds.
+func (c *Client) own() http.ResponseWriter {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.begun = true
+	return c.ResponseWriter
+}
+
+// headerDelay is how long the headers of a response with a Content-Length wait for
+// its body. Mostly they come together, and can be sent in one piece.
+const headerDelay = 5 * time.Millisecond
+
+// bufferSize is that of the buffers through which bodies are copied.
+const bufferSize = 8 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// pass sends resp to the client.
+func (c *Client) pass(resp *http.Response) error {
+	defer resp.Body.Close()
+	announced := len(resp.Trailer)
+	c.Begin(resp)
+	if err := c.body(resp); err != nil {
+		return err
+	}
+	_ = resp.Body.Close() // the trailers may come with it
+	c.Trail(resp.Trailer, announced)
+	return nil
+}
+
+// body sends the body of resp as it arrives.
+func (c *Client) body(resp *http.Response) error {
+	if whole, ok := resp.Body.(io.WriterTo); ok {
+		_, err := whole.WriteTo(c)
+		return err
+	}
+	left, delay := resp.ContentLength, headerDelay
+	if left < 0 {
+		delay = 0
+	}
+	headers := time.AfterFunc(delay, func() { _ = c.FlushError() })
+	defer headers.Stop()
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := resp.Body.Read(buf[:])
+		headers.Stop()
+		if n > 0 {
+			if _, err := c.Write(buf[:n]); err != nil {
+				return err
+			}
+			if left -= int64(n); left != 0 {
+				_ = c.FlushError()
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// hasBegun reports whether the client has the status of the response.
+func (c *Client) hasBegun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.begun
+}
+
+// close keeps what comes later from the client and from its request.
+func (c *Client) close() {
+	c.mu.Lock()
+	c.over = true
+	c.mu.Unlock()
+	if c.request != nil {
+		c.request.shut.Store(true)
+	}
+}
+
+// end sends the headers of a response without a body, before net/http could add
+// a Content-Length of 0. It also closes a request body of which a part was not
+// read: in full duplex, net/http does so too late, and panics at the next request
+// of the connection ("invalid concurrent Body.Read call").
+func (c *Client) end() {
+	if c.hijacked {
+		return
+	}
+	unread := c.request != nil && !c.request.ended.Load()
+	if c.bare || unread {
+		_ = c.FlushError()
+	}
+	if unread {
+		_ = c.request.ReadCloser.Close()
+	}
+}
+
+// Hijack is part of http.Hijacker. The connection is no longer net/http's.
+func (c *Client) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, rw, err := c.control.Hijack()
+	c.hijacked = err == nil
+	return conn, rw, err
+}
+
+// Unwrap is for http.ResponseController.
+func (c *Client) Unwrap() http.ResponseWriter { return c.ResponseWriter }
+
+// endedBody returns io.EOF again and again at its end. http.Transport reads once
+// more there, to see that nothing follows. It takes every other error for a broken
+// request and closes the connection while the response is read. Without full
+// duplex, as behind a middleware that hides it, the body of net/http's server
+// returns such an error from the first byte of the response on.
+type endedBody struct {
+	io.ReadCloser
+	ended  atomic.Bool
+	broken atomic.Bool // the client's fault
+	shut   atomic.Bool // nothing may read it any more
+}
+
+// Read is part of io.Reader.
+func (b *endedBody) Read(p []byte) (int, error) {
+	switch {
+	case b.ended.Load():
+		return 0, io.EOF
+	case b.shut.Load():
+		return 0, http.ErrBodyReadAfterClose
+	}
+	n, err := b.ReadCloser.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		b.ended.Store(true)
+	default:
+		b.broken.Store(true)
+	}
+	return n, err
+}
+
+// Close is part of io.Closer. It leaves the client's body open: http.Transport
+// closes the body of a request that it cannot send, and net/http's server would then
+// wait for the rest of it.
+func (b *endedBody) Close() error {
+	b.shut.Store(true)
+	return nil
+}

@@ -1,0 +1,71 @@
+package proxy_test
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/proxy"
+)
+
+// A base may write the response itself, in pieces, with trailers.
+func TestBaseWrites(t *testing.T) {
+	t.Parallel()
+	respond := func(r *http.Request) *proxy.Client {
+		c := proxy.ClientOf(r.Context())
+		c.Begin(&http.Response{StatusCode: 201, Header: http.Header{"X-A": {"1", "2"}, "Connection": {"X-Hop"}, "X-Hop": {"1"}}, Trailer: http.Header{"X-Sum": nil, "X-None": nil}})
+		_, _ = io.WriteString(c, "one ")
+		return c
+	}
+	for name, c := range map[string]struct {
+		base roundTripper
+		want string
+	}{
+		"whole": {func(r *http.Request) (*http.Response, error) {
+			c := respond(r)
+			_ = c.FlushError()
+			_, _ = io.WriteString(c, "two")
+			c.Trail(http.Header{"X-Sum": {"7"}, "X-None": nil}, 2)
+			return nil, proxy.ErrSent
+		}, "HTTP/1.1 201 Created\nTrailer: X-None, X-Sum\nX-A: 1\nX-A: 2\nConnection: close\nTransfer-Encoding: chunked\n\n4\none \n3\ntwo\n0\nX-Sum: 7\n\n"},
+		"broken off": {func(r *http.Request) (*http.Response, error) {
+			_ = respond(r).FlushError()
+			return nil, io.ErrUnexpectedEOF
+		}, "HTTP/1.1 201 Created\nTrailer: X-None, X-Sum\nX-A: 1\nX-A: 2\nConnection: close\nTransfer-Encoding: chunked\n\n4\none \n"},
+		"a second request is informed": {func(r *http.Request) (*http.Response, error) {
+			inform := func() {
+				require.NoError(t, httptrace.ContextClientTrace(r.Context()).Got1xxResponse(103, textproto.MIMEHeader{"Link": {"</a>"}}))
+			}
+			inform()
+			respond(r)
+			inform()
+			return nil, proxy.ErrSent
+		}, "HTTP/1.1 103 Early Hints\nLink: </a>\n\nHTTP/1.1 201 Created\nTrailer: X-None, X-Sum\nX-A: 1\nX-A: 2\nConnection: close\nTransfer-Encoding: chunked\n\n4\none \n0\n\n"},
+	} {
+		require.Equal(t, c.want, sent(t, &url.URL{Scheme: "http", Host: "x"}, c.base, "GET / "+end), name)
+	}
+}
+
+// No protocol is switched that the client has not asked for.
+func TestSwitchedUnasked(t *testing.T) {
+	t.Parallel()
+	body := &closing{closed: make(chan struct{})}
+	base := roundTripper(func(*http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Upgrade": {"x"}}, Body: body}, nil
+	})
+	require.Contains(t, sent(t, &url.URL{Scheme: "http", Host: "x"}, base, "GET / "+end), "502 Bad Gateway")
+	<-body.closed
+}
+
+// closing is a body that notes that it was closed.
+type closing struct{ closed chan struct{} }
+
+func (closing) Read([]byte) (int, error) { return 0, errors.New("read") }
+
+func (c *closing) Close() error { close(c.closed); return nil }

@@ -1,0 +1,66 @@
+package transport_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/transport"
+)
+
+// stalled is a client that takes nothing until it is told to, and then has gone.
+type stalled struct {
+	*httptest.ResponseRecorder
+	taken chan struct{}
+}
+
+func (s *stalled) Write([]byte) (int, error) {
+	<-s.taken
+	return 0, io.ErrClosedPipe
+}
+
+// counted is a body without an end. It counts its reads until it is closed.
+type counted struct {
+	reads  int
+	closed bool
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	if c.closed {
+		return 0, io.ErrClosedPipe
+	}
+	c.reads++
+	return copy(p, event(toyAnswer{Text: "word "})), nil
+}
+
+func (c *counted) Close() error { c.closed = true; return nil }
+
+// A slow client of a Handler makes the provider wait, and one that has gone ends the
+// model call.
+func TestHandlerWaitsForItsClient(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		body := &counted{}
+		base := doer(func(r *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: 200, Request: r, ContentLength: -1, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: body}, nil
+		})
+		h := toysWith(transport.Options{Base: base}, validate()).Handler(&url.URL{Scheme: "http", Host: "up"})
+		w := &stalled{ResponseRecorder: httptest.NewRecorder(), taken: make(chan struct{})}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/toy", strings.NewReader(ask(true))))
+		}()
+		synctest.Wait()
+		require.Equal(t, 1, body.reads)
+		close(w.taken)
+		<-done
+		require.True(t, body.closed)
+	})
+}
