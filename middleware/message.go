@@ -96,6 +96,9 @@ func (m Message) Refused() bool {
 
 // Text returns the message's text parts joined.
 func (m Message) Text() string {
+	if len(m.Parts) == 1 && m.Parts[0].Kind == PartText { // as nearly always: nothing to join
+		return m.Parts[0].Text
+	}
 	var b strings.Builder
 	for _, p := range m.Parts {
 		if p.Kind == PartText {
