@@ -12,9 +12,11 @@ import (
 //go:embed html
 var files embed.FS
 
-// parsed are the templates. They are parsed once, and cloned for each caller. They are
-// never executed, because html/template clones nothing that was.
-var parsed = template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.html"))
+// parsed are the templates. They are parsed once, at their first use, and cloned for
+// each caller. They are never executed, because html/template clones nothing that was.
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.html"))
+})
 
 // own is the clone that WriteHTML executes.
 var own = sync.OnceValue(Templates)
@@ -38,7 +40,7 @@ var own = sync.OnceValue(Templates)
 // plural (number, noun), name and shown (text on one line, or on several; both
 // replace characters that cannot be seen), pointer, at (code, pointer), types (of a
 // Fault), got (code, type), place (file, line, id), seconds, tone.
-func Templates() *template.Template { return template.Must(parsed.Clone()) }
+func Templates() *template.Template { return template.Must(parsed().Clone()) }
 
 // Style returns the style sheet of the templates.
 func Style() string {

@@ -20,6 +20,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/toolmend/toolmend/report"
 )
@@ -52,12 +53,14 @@ var htmlFiles embed.FS
 var staticFiles embed.FS
 
 // templates are those of package report, and the page's own. They are parsed
-// once: their text is part of the program.
-var templates = template.Must(report.Templates().Funcs(template.FuncMap{
-	"keptText": kept.text,
-	"rowWith":  func(root, query string, r row) rowView { return rowView{r, root, query} },
-	"toolURL":  toolURL,
-}).ParseFS(htmlFiles, "html/*.html"))
+// once, at their first use: their text is part of the program.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(report.Templates().Funcs(template.FuncMap{
+		"keptText": kept.text,
+		"rowWith":  func(root, query string, r row) rowView { return rowView{r, root, query} },
+		"toolURL":  toolURL,
+	}).ParseFS(htmlFiles, "html/*.html"))
+})
 
 // handler serves a page.
 type handler struct {
@@ -180,7 +183,7 @@ func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name
 		}
 		w.Header().Set("Content-Type", "application/json")
 	} else {
-		if err := templates.ExecuteTemplate(&out, name, data); err != nil {
+		if err := templates().ExecuteTemplate(&out, name, data); err != nil {
 			http.Error(w, "the page cannot be written", http.StatusInternalServerError)
 			return
 		}

@@ -61,12 +61,13 @@ const maxTools = 128
 // (_), dots (.), colons (:), or dashes (-), with a maximum length of 64." of Gemini.
 var nameRules = []struct {
 	provider Provider
-	accepts  *regexp.Regexp
+	accepts  *regexp.Regexp // without the length: counted repetition makes a large program of it
+	most     int            // bytes
 	say      string
 }{
-	{OpenAI, regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`), "at most 64 letters, digits, _ and -"},
-	{Anthropic, regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`), "at most 128 letters, digits, _ and -"},
-	{Gemini, regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`), "at most 64 letters, digits, _, ., : and -, with a letter or _ first"},
+	{OpenAI, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 64, "at most 64 letters, digits, _ and -"},
+	{Anthropic, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 128, "at most 128 letters, digits, _ and -"},
+	{Gemini, regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`), 64, "at most 64 letters, digits, _, ., : and -, with a letter or _ first"},
 }
 
 // name checks the name and the description.
@@ -78,7 +79,7 @@ func (l *linter) name(t *tool) {
 	var refusing []Provider
 	accepts := ""
 	for _, r := range nameRules {
-		if slices.Contains(l.providersOf(t), r.provider) && !r.accepts.MatchString(t.name) {
+		if slices.Contains(l.providersOf(t), r.provider) && (len(t.name) > r.most || !r.accepts.MatchString(t.name)) {
 			refusing, accepts = append(refusing, r.provider), cmp.Or(accepts, r.say)
 		}
 	}
@@ -146,13 +147,14 @@ func (l *linter) arrays(t *tool, count []Provider) {
 	})
 }
 
-// propertyName is what Anthropic accepts: "Property keys should match pattern".
-var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+// propertyName is what Anthropic accepts, with at most 64 characters: "Property keys
+// should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
+var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 
 // propertyNames checks the names of the properties at the top.
 func (l *linter) propertyNames(t *tool) {
 	for v := range t.schema.Get("properties").Each() {
-		if !propertyName.MatchString(v.Key()) {
+		if len(v.Key()) > 64 || !propertyName.MatchString(v.Key()) {
 			l.at(t.schemaAt.of(v), "property-name", Error, t.name, "refused by Anthropic: the property %q; use at most 64 letters, digits, _, . and -", clip(v.Key()))
 		}
 	}
