@@ -33,7 +33,8 @@ func canonical(b *strings.Builder, v Value) {
 		slices.SortStableFunc(members, func(x, y Value) int { return strings.Compare(x.Key(), y.Key()) })
 		b.WriteByte('{')
 		for _, m := range members {
-			b.WriteString(Quote(m.Key()) + ":")
+			WriteQuoted(b, m.Key())
+			b.WriteByte(':')
 			canonical(b, m)
 			b.WriteByte(',')
 		}
@@ -46,7 +47,7 @@ func canonical(b *strings.Builder, v Value) {
 		}
 		b.WriteByte(']')
 	case String:
-		b.WriteString(Quote(v.Str()))
+		WriteQuoted(b, v.Str())
 	default:
 		if digits, ok := v.Integer(); ok && len(digits) <= maxDigits {
 			b.WriteString(digits)

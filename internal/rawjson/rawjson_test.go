@@ -165,6 +165,7 @@ func TestQuote(t *testing.T) {
 		"\n\r\t\b\x00":    `"\n\r\t\u0008\u0000"`,
 		"<é&\u2028😀\x7f>": "\"<é&\u2028😀" + `\u007f>"`,
 		"a\xffb":          "\"a\ufffdb\"",
+		"é\ufffdé\xff":    "\"é\ufffdé\ufffd\"",
 	} {
 		require.Equal(t, want, rawjson.Quote(in))
 	}

@@ -11,26 +11,46 @@ import (
 // Quote returns s as a JSON string, without escapes for HTML. What is not
 // UTF-8 becomes U+FFFD.
 func Quote(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	WriteQuoted(&b, s)
+	return b.String()
+}
+
+// WriteQuoted writes Quote(s). What stands for itself is written in runs.
+func WriteQuoted(b *strings.Builder, s string) {
 	const hex = "0123456789abcdef"
-	b := make([]byte, 0, len(s)+2)
-	b = append(b, '"')
-	for _, r := range s {
-		switch {
-		case r == '"' || r == '\\':
-			b = append(b, '\\', byte(r))
-		case r == '\n':
-			b = append(b, '\\', 'n')
-		case r == '\r':
-			b = append(b, '\\', 'r')
-		case r == '\t':
-			b = append(b, '\\', 't')
-		case r < ' ' || r == 0x7f:
-			b = append(b, '\\', 'u', '0', '0', hex[r>>4], hex[r&15])
+	b.WriteByte('"')
+	from := 0 // of the run
+	for i, r := range s {
+		if r >= ' ' && r != '"' && r != '\\' && r != 0x7f && r != utf8.RuneError {
+			continue
+		}
+		b.WriteString(s[from:i])
+		from = i + 1
+		switch r {
+		case '"':
+			b.WriteString(`\"`)
+		case '\\':
+			b.WriteString(`\\`)
+		case '\n':
+			b.WriteString(`\n`)
+		case '\r':
+			b.WriteString(`\r`)
+		case '\t':
+			b.WriteString(`\t`)
+		case utf8.RuneError:
+			_, size := utf8.DecodeRuneInString(s[i:])
+			from = i + size
+			b.WriteRune(r)
 		default:
-			b = utf8.AppendRune(b, r)
+			b.WriteString(`\u00`)
+			b.WriteByte(hex[r>>4])
+			b.WriteByte(hex[r&15])
 		}
 	}
-	return string(append(b, '"'))
+	b.WriteString(s[from:])
+	b.WriteByte('"')
 }
 
 // unquote returns what a valid JSON string stands for. A lone surrogate

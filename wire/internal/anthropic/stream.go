@@ -25,7 +25,7 @@ import (
 // some by the order of events. A stream in which that makes a difference for a call
 // is unreadable, which is what most of the fields below are for.
 type stream struct {
-	*codec.Reader
+	codec.Reader
 	sink middleware.Sink
 	a    *answer
 	open []*building // the blocks, in the order in which they start

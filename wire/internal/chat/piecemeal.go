@@ -41,6 +41,9 @@ func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 	}
 	out := t.pieces[:0]
 	for v := range list.Each() {
+		if err := checkCall(v); err != nil {
+			return nil, err
+		}
 		c, err := t.place(v)
 		if err == nil {
 			err = c.add(v, a)
@@ -57,7 +60,11 @@ func (t *turn) call(delta rawjson.Value, a astray) ([]*piecemeal, error) {
 	if t.old == nil {
 		t.old = &piecemeal{old: true}
 	}
-	return []*piecemeal{t.old}, t.old.add(delta.Get("function_call"), a)
+	v := delta.Get("function_call")
+	if err := checkCall(v); err != nil {
+		return nil, err
+	}
+	return []*piecemeal{t.old}, t.old.add(v, a)
 }
 
 // indexOf returns the index of a choice or a call, which some server may write
@@ -80,9 +87,6 @@ func indexOf(v rawjson.Value) (int64, bool) {
 // give a delta without an id to the last call: Qwen-Agent (pull request 943 would
 // change that), Bifrost before 1830, programs with go-openai.
 func (t *turn) place(v rawjson.Value) (*piecemeal, error) {
-	if err := checkCall(v); err != nil {
-		return nil, err
-	}
 	id, label := codec.Text(v.Get("id")), on.Get(v, "index").Raw()
 	named := v.Get("function").Get("name").Str() != "" || v.Get("custom").Get("name").Str() != ""
 	last := len(t.calls) - 1
@@ -146,9 +150,6 @@ func (c *piecemeal) add(v rawjson.Value, a astray) error {
 	c.own |= ^a | a&astrayOdd
 	if function, custom := v.Get("function"), v.Get("custom"); !c.typed && !c.old && (function.Kind() == rawjson.Object || custom.Kind() == rawjson.Object) {
 		c.kind, c.typed = kindOf(v), true
-	}
-	if err := checkCall(v); err != nil {
-		return err
 	}
 	holder, _, key := holderOf(v, c.kind, c.old)
 	if !c.old {

@@ -16,7 +16,7 @@ import (
 // finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
-	*codec.Reader
+	codec.Reader
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	before  int // how many calls the conversation has before this answer

@@ -83,7 +83,7 @@ func (e Envelope) find(key string) (i int, exact bool) {
 // folds reports whether key equals known but for case. Only a key that is not
 // ASCII can do so with another length: K has a twin of three bytes.
 func folds(key, known string) bool {
-	if len(key) != len(known) && (len(key) < len(known) || ascii(key)) || known == "" {
+	if known == "" || len(key) < len(known) || len(key) > len(known) && ascii(key) {
 		return false
 	}
 	return strings.EqualFold(key, known)

@@ -13,18 +13,28 @@ type Member struct{ Key, Raw string }
 
 // Object returns the members as a JSON object, without those that are none.
 func Object(members ...Member) string {
+	size := 2
+	for _, m := range members {
+		size += len(`"":,`) + len(m.Key) + len(m.Raw)
+	}
 	var b strings.Builder
+	b.Grow(size)
+	before := byte('{')
 	for _, m := range members {
 		if m.Raw == "" {
 			continue
 		}
-		b.WriteByte("{,"[min(b.Len(), 1)])
-		b.WriteString(rawjson.Quote(m.Key) + ":" + m.Raw)
+		b.WriteByte(before)
+		rawjson.WriteQuoted(&b, m.Key)
+		b.WriteByte(':')
+		b.WriteString(m.Raw)
+		before = ','
 	}
-	if b.Len() == 0 {
-		return "{}"
+	if before == '{' {
+		b.WriteByte('{')
 	}
-	return b.String() + "}"
+	b.WriteByte('}')
+	return b.String()
 }
 
 // Array returns the JSON texts as a JSON array.

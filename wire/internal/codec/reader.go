@@ -21,8 +21,8 @@ type Reader struct {
 
 // NewReader returns a Reader at the beginning of an answer. event reads one
 // event, as Buffer.Feed demands. end puts the answer together after the last one.
-func NewReader(buf *Buffer, event func(Event) (hold bool, err error), end func() (*middleware.Response, error)) *Reader {
-	return &Reader{Buf: buf, event: event, end: end}
+func NewReader(buf *Buffer, event func(Event) (hold bool, err error), end func() (*middleware.Response, error)) Reader {
+	return Reader{Buf: buf, event: event, end: end}
 }
 
 // Write is part of Stream. After an error it takes no more.

@@ -13,7 +13,7 @@ import (
 func TestReader(t *testing.T) {
 	t.Parallel()
 	bad := errors.New("bad")
-	var r *codec.Reader
+	var r codec.Reader
 	var seen []string
 	ends := 0
 	reset := func() {

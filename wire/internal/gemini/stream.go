@@ -14,7 +14,7 @@ import (
 
 // stream reads an answer: server-sent events, a JSON array, or one object.
 type stream struct {
-	*codec.Reader
+	codec.Reader
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	calls   int               // of the conversation before

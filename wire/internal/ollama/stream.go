@@ -12,7 +12,7 @@ import (
 
 // stream reads an answer. One that is not streamed is a stream of one line.
 type stream struct {
-	*codec.Reader
+	codec.Reader
 	reply
 	sink   middleware.Sink
 	before int // calls in the conversation so far

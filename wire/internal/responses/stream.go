@@ -47,7 +47,7 @@ type recording struct {
 // Items may be interleaved, and some servers leave out all but deltas and the last
 // event. Text is shown as it comes; from the first event of a call on, nothing is.
 type stream struct {
-	*codec.Reader
+	codec.Reader
 	*recording
 	req   *middleware.Request // that is answered; nil: not known
 	sink  middleware.Sink
