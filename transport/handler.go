@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -43,15 +42,12 @@ func (t *Transport) Handler(upstream *url.URL) http.Handler {
 		panic("transport: Handler: upstream must be an absolute URL")
 	}
 	base := &proxied{t, &upstreamTransport{t.options.Base}}
-	h := proxy.New(upstream, base, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
-		c := *clientCodec(r)
+	return proxy.New(upstream, base, func(w http.ResponseWriter, r *http.Request, status int, code, message string) {
+		c := noted(r)
 		if c != nil && code == proxy.Refused {
 			status = c.UnavailableStatus(status)
 		}
 		refuse(w, c, status, code, "transport: "+message)
-	})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codecKey{}, new(wire.Codec))))
 	})
 }
 
@@ -69,7 +65,7 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 		case v == http.ErrAbortHandler:
 			panic(v)
 		case v != nil:
-			s := &step{t: p.t, req: req, codec: *clientCodec(req)}
+			s := &step{t: p.t, req: req, codec: noted(req)}
 			resp, err = s.raised(&Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
@@ -81,26 +77,31 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 			req.Header.Del("Connection")
 		}
 	}
-	return p.t.do(req, p.base.RoundTrip, proxy.ClientOf(req.Context()))
-}
-
-type codecKey struct{}
-
-// clientCodec returns where a Handler keeps the format of its client; nil for a
-// request that did not come through a Handler.
-func clientCodec(req *http.Request) *wire.Codec {
-	at, _ := req.Context().Value(codecKey{}).(*wire.Codec)
-	return at
+	client := proxy.ClientOf(req.Context())
+	if !client.Direct() {
+		client = nil
+	}
+	return p.t.do(req, p.base.RoundTrip, client)
 }
 
 // isProxied reports whether req came in through a Handler.
-func isProxied(req *http.Request) bool { return clientCodec(req) != nil }
+func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
 
 // note tells the Handler, if there is one, which format its client uses.
 func note(req *http.Request, c wire.Codec) {
-	if at := clientCodec(req); at != nil {
-		*at = c
+	if client := proxy.ClientOf(req.Context()); client != nil {
+		client.Note = c
 	}
+}
+
+// noted returns the format that a Handler's client uses, or nil.
+func noted(req *http.Request) wire.Codec {
+	client := proxy.ClientOf(req.Context())
+	if client == nil {
+		return nil
+	}
+	c, _ := client.Note.(wire.Codec)
+	return c
 }
 
 // refuse writes an error in the format of c; nil means an unknown format.

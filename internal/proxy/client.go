@@ -19,9 +19,11 @@ import (
 // that net/http adds. Its methods may be called concurrently.
 type Client struct {
 	http.ResponseWriter
+	Note      any // what the base tells a Refuse about the request
 	control   *http.ResponseController
 	hijacked  bool
 	request   *endedBody // nil if the request has no body
+	switches  bool       // it may switch to another protocol
 	continues bool       // the client waits for the status 100, which net/http sends by itself
 
 	mu      sync.Mutex // guards the response
@@ -33,15 +35,17 @@ type Client struct {
 
 type clientKey struct{}
 
-// ClientOf returns the client of a request that a proxy has sent to its base, or
-// nil if there is none, or if the request may switch to another protocol.
+// ClientOf returns the client of a request that came through a proxy, or nil.
 func ClientOf(ctx context.Context) *Client {
 	c, _ := ctx.Value(clientKey{}).(*Client)
 	return c
 }
 
 func newClient(w http.ResponseWriter, r *http.Request) *Client {
-	c := &Client{ResponseWriter: w, control: http.NewResponseController(w), continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue")}
+	c := &Client{
+		ResponseWriter: w, control: http.NewResponseController(w),
+		switches: r.Header.Get("Upgrade") != "", continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+	}
 	// The upstream may answer before it has read the whole request. Without
 	// this, net/http would then take the rest of the body away from the
 	// upstream. An HTTP/2 connection needs no switch for it.
@@ -51,6 +55,10 @@ func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	}
 	return c
 }
+
+// Direct reports whether the base may write the response. It may not if the request
+// could switch to another protocol.
+func (c *Client) Direct() bool { return c != nil && !c.switches }
 
 // Begin sends the status and the headers of a response, with the first bytes or the
 // next Flush. It announces the trailers.

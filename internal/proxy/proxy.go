@@ -76,11 +76,11 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := newClient(w, r)
 	defer c.close()
+	r = r.WithContext(context.WithValue(r.Context(), clientKey{}, c))
 	if c.request != nil {
-		r = r.WithContext(r.Context())
 		r.Body = c.request
 	}
-	if r.Header.Get("Upgrade") != "" {
+	if c.switches {
 		p.switching.ServeHTTP(c, r)
 	} else {
 		p.exchange(c, r)
@@ -90,8 +90,8 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // exchange serves a request that keeps its protocol.
 func (p *proxy) exchange(c *Client, r *http.Request) {
-	ctx := context.WithValue(r.Context(), clientKey{}, c)
-	resp, err := p.base.RoundTrip(p.outgoing(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: c.informed}), r))
+	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: c.informed})
+	resp, err := p.base.RoundTrip(p.outgoing(ctx, r))
 	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
 		_ = resp.Body.Close()
 		err = errSwitched
