@@ -3,10 +3,7 @@ package gateway
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -29,8 +26,7 @@ const (
 )
 
 // copies holds the copies of all pipelines in the mode Observe, and the workers
-// that validate them. A worker runs only while copies wait, so an idle gateway
-// has none.
+// that validate them.
 type copies struct {
 	most    int64 // bytes
 	metrics *metrics
@@ -38,12 +34,7 @@ type copies struct {
 	held    atomic.Int64
 	ctx     context.Context // of the workers
 	stop    context.CancelFunc
-
-	mu      sync.Mutex
-	waiting []waiting
-	workers int
-	idle    chan struct{} // closed by the last worker after close has set it
-	closed  bool
+	waiting *queue[waiting]
 }
 
 // waiting is a copy and the pipeline that validates it.
@@ -55,6 +46,7 @@ type waiting struct {
 func newCopies(m *metrics, log *slog.Logger) *copies {
 	c := &copies{most: copiedBytes, metrics: m, log: log}
 	c.ctx, c.stop = context.WithCancel(context.Background())
+	c.waiting = &queue[waiting]{work: c.validate, workers: copyWorkers, items: queuedCopies}
 	return c
 }
 
@@ -80,7 +72,7 @@ func (s *copies) release(n int64) { s.held.Add(-n) }
 func (s *copies) queue(c *copied, p *pipeline) {
 	unsent := c.sent.IsZero() // the gateway has refused the request
 	if !unsent && c.x.dropped == "" {
-		if s.take(waiting{c, p}) {
+		if s.waiting.add(waiting{c, p}, 0) { // reserve counts the bytes
 			return
 		}
 		c.x.dropped = droppedQueue
@@ -97,80 +89,27 @@ func (s *copies) giveUp(w waiting) {
 	s.tell(w.x, w.pipeline)
 }
 
-// take reports whether there was room in the queue.
-func (s *copies) take(w waiting) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closed || len(s.waiting) >= queuedCopies {
-		return false
-	}
-	s.waiting = append(s.waiting, w)
-	if s.workers < copyWorkers {
-		s.workers++
-		go s.work()
-	}
-	return true
+// validate validates a copy.
+func (s *copies) validate(w waiting) {
+	w.pipeline.replay(s.ctx, w.copied)
+	w.free()
+	s.tell(w.x, w.pipeline)
 }
 
-// work validates copies until none waits.
-func (s *copies) work() {
-	for {
-		s.mu.Lock()
-		if len(s.waiting) == 0 {
-			if s.workers--; s.workers == 0 && s.idle != nil {
-				close(s.idle)
-			}
-			s.mu.Unlock()
-			return
-		}
-		w := s.waiting[0]
-		s.waiting[0] = waiting{}
-		s.waiting = s.waiting[1:]
-		s.mu.Unlock()
-		w.pipeline.replay(s.ctx, w.copied)
-		w.free()
-		s.tell(w.x, w.pipeline)
-	}
-}
-
-// tell tells the observers of p. A panic of one of them is logged and counted:
-// the request has ended, so it must not end the process.
+// tell tells the observers of p.
 func (s *copies) tell(x *exchange, p *pipeline) {
-	defer func() {
-		if v := recover(); v != nil {
-			s.metrics.panicked(x)
-			if s.log != nil {
-				s.log.Error("an exchange was observed and not reported", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			}
-		}
-	}()
-	p.tell(x)
+	guarded(s.metrics, s.log, x, "an exchange was observed and not reported", func() { p.tell(x) })
 }
 
 // close waits until the queue is empty, for at most copyCloseWait. Copies that
 // wait longer are dropped.
 func (s *copies) close() {
 	defer s.stop()
-	s.mu.Lock()
-	s.closed = true
-	if s.workers == 0 || s.idle != nil {
-		s.mu.Unlock()
+	if s.waiting.close(copyCloseWait) {
 		return
 	}
-	s.idle = make(chan struct{})
-	s.mu.Unlock()
-	limit := time.NewTimer(copyCloseWait)
-	defer limit.Stop()
-	select {
-	case <-s.idle:
-	case <-limit.C:
-		s.mu.Lock()
-		late := s.waiting
-		s.waiting = nil
-		s.mu.Unlock()
-		for _, w := range late {
-			w.x.dropped = droppedQueue
-			s.giveUp(w)
-		}
+	for _, w := range s.waiting.rest() {
+		w.x.dropped = droppedQueue
+		s.giveUp(w)
 	}
 }

@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.opentelemetry.io/otel/sdk/metric"
-	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
@@ -208,9 +206,7 @@ func TestObservedClose(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2 * time.Second}, {time.Hour, copyCloseWait}} {
 		synctest.Test(t, func(t *testing.T) {
-			reader := metric.NewManualReader()
-			m, err := newMetrics(metric.NewMeterProvider(metric.WithReader(reader)))
-			require.NoError(t, err)
+			m, counted := counting(t)
 			seen := &noted{}
 			s := newCopies(m, nil)
 			for range copyWorkers + 1 {
@@ -236,15 +232,7 @@ func TestObservedClose(t *testing.T) {
 					require.NoError(t, x.err)
 				}
 			}
-			var data metricdata.ResourceMetrics
-			require.NoError(t, reader.Collect(context.Background(), &data))
-			counted := 0
-			for _, v := range data.ScopeMetrics[0].Metrics {
-				if sum, ok := v.Data.(metricdata.Sum[int64]); ok && v.Name == "toolmend.gateway.dropped" {
-					counted += int(sum.DataPoints[0].Value)
-				}
-			}
-			require.Equal(t, dropped, counted)
+			require.Equal(t, dropped, counted("dropped"))
 			require.Equal(t, map[time.Duration]int{time.Second: 1, time.Hour: 2}[c.took], dropped)
 		})
 	}

@@ -94,8 +94,7 @@ func New(c Config, o Options) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
 	}
-	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger), token: page.NewToken()}
-	g.keeper = g.newKeeper()
+	g := &Gateway{listen: c.Listen, adminListen: c.AdminListen, options: o, metrics: m, copies: newCopies(m, o.Logger), keeper: newKeeper(m, o.Logger), token: page.NewToken()}
 	if err := g.Reload(c); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
-	"runtime/debug"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
@@ -34,7 +33,7 @@ const (
 	defaultPageMemory = 8 << 20
 	waitingSteps      = 256      // that wait to be kept
 	waitingStepBytes  = 16 << 20 // of their requests and answers
-	// keepDelay is how long the worker lets steps gather. A worker for each step would
+	// keepDelay is how long steps gather for the worker. A worker for each step would
 	// wake a thread for each. But what waits long leaves the processor's cache, and the
 	// collector marks it: 10 ms took 10 µs more for each step under load.
 	keepDelay = time.Millisecond
@@ -62,20 +61,6 @@ func (g *Gateway) newPage(c Config, s *state) (http.Handler, error) {
 	return page.New(g.keeper.steps, page.Options{Root: ownPath, Access: page.Access{Token: g.token, Key: key}, Live: true}), nil
 }
 
-// newKeeper returns the keeper of g.
-func (g *Gateway) newKeeper() *keeper {
-	return &keeper{
-		steps: page.NewSteps(defaultPageMemory),
-		drop:  func() { g.metrics.drop("step") },
-		broken: func(x *exchange, v any) {
-			g.metrics.panicked(x)
-			if g.options.Logger != nil {
-				g.options.Logger.Error("a step is not on the page", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			}
-		},
-	}
-}
-
 // resizePage sets how much g keeps for the page.
 func (g *Gateway) resizePage(c Config, s *state) {
 	if s.page == nil {
@@ -95,63 +80,30 @@ func adminKey() (string, error) {
 }
 
 // keeper keeps steps for the page. It never delays an exchange: of exchanges
-// that end faster than they are read, some are not kept. Its worker runs only
-// while exchanges wait, so an idle gateway has none.
+// that end faster than they are read, some are not kept.
 type keeper struct {
-	steps  *page.Steps
-	drop   func()
-	broken func(x *exchange, panicked any)
+	steps   *page.Steps
+	metrics *metrics
+	log     *slog.Logger
+	queue   *queue[*exchange]
+}
 
-	mu      sync.Mutex
-	waiting []*exchange
-	bytes   int64 // of waiting
-	working bool
+func newKeeper(m *metrics, log *slog.Logger) *keeper {
+	k := &keeper{steps: page.NewSteps(defaultPageMemory), metrics: m, log: log}
+	k.queue = &queue[*exchange]{work: k.keep, workers: 1, items: waitingSteps, bytes: waitingStepBytes, delay: keepDelay}
+	return k
 }
 
 // observed is part of observer.
 func (k *keeper) observed(x *exchange) {
-	size := x.size()
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if len(k.waiting) >= waitingSteps || k.bytes+size > waitingStepBytes {
-		k.drop()
-		return
-	}
-	k.waiting = append(k.waiting, x)
-	k.bytes += size
-	if !k.working {
-		k.working = true
-		time.AfterFunc(keepDelay, k.work)
+	if !k.queue.add(x, x.size()) {
+		k.metrics.drop("step")
 	}
 }
 
-// work keeps steps until no exchange waits.
-func (k *keeper) work() {
-	for {
-		k.mu.Lock()
-		if len(k.waiting) == 0 {
-			k.working = false
-			k.mu.Unlock()
-			return
-		}
-		x := k.waiting[0]
-		k.waiting[0] = nil
-		k.waiting = k.waiting[1:]
-		k.bytes -= x.size()
-		k.mu.Unlock()
-		k.keep(x)
-	}
-}
-
-// keep adds x to the steps. A panic is logged and counted: the request has
-// ended, so it must not end the process.
+// keep adds x to the steps.
 func (k *keeper) keep(x *exchange) {
-	defer func() {
-		if v := recover(); v != nil {
-			k.broken(x, v)
-		}
-	}()
-	k.steps.Add(x.step())
+	guarded(k.metrics, k.log, x, "a step is not on the page", func() { k.steps.Add(x.step()) })
 }
 
 // step returns what the page shows of x.

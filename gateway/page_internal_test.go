@@ -1,8 +1,8 @@
 package gateway
 
 import (
+	"log/slog"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 )
@@ -20,35 +19,36 @@ type panicking struct{ error }
 
 func (panicking) ErrorType() string { panic("broken") }
 
+// gated is a log whose writer waits.
+type gated struct{ gate chan struct{} }
+
+func (g gated) Write(p []byte) (int, error) { <-g.gate; return len(p), nil }
+
 // While steps are not kept as fast as exchanges end, exchanges are dropped; none
 // waits. A step that panics is counted, and the next one is kept.
 func TestKeeperNeverDelays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var drops, panics atomic.Int64
-		gate := make(chan struct{})
-		k := &keeper{
-			steps: page.NewSteps(1 << 20), drop: func() { drops.Add(1) },
-			broken: func(*exchange, any) { <-gate; panics.Add(1) },
-		}
+		m, counted := counting(t)
+		log := gated{make(chan struct{})}
+		k := newKeeper(m, slog.New(slog.NewTextHandler(log, nil)))
 		k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{}), err: panicking{}})
 		time.Sleep(keepDelay) // virtual
 		synctest.Wait()
 		for range waitingSteps + 10 {
 			k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{})})
 		}
-		require.EqualValues(t, 10, drops.Load())
+		require.Equal(t, 10, counted("dropped"))
 		large := &exchange{report: middleware.Report{Attempts: []middleware.Attempt{{Message: middleware.Assistant(strings.Repeat("x", waitingStepBytes))}}}}
 		k.observed(large)
-		require.EqualValues(t, 11, drops.Load())
-		close(gate)
+		require.Equal(t, 11, counted("dropped"))
+		close(log.gate)
 		synctest.Wait()
-		require.EqualValues(t, 1, panics.Load())
-		require.False(t, k.working)
-		require.Zero(t, k.bytes)
+		require.Equal(t, 1, counted("panics"))
+		require.Zero(t, k.queue.running)
 		k.observed(large)
-		require.EqualValues(t, 12, drops.Load(), "too large at any time")
+		require.Equal(t, 12, counted("dropped"), "too large at any time")
 		k.observed(&exchange{report: middleware.Report{Attempts: []middleware.Attempt{{Message: middleware.Message{ToolCalls: []middleware.ToolCall{{Name: strings.Repeat("x", waitingStepBytes)}}}}}}})
-		require.EqualValues(t, 13, drops.Load(), "models choose the names too")
+		require.Equal(t, 13, counted("dropped"), "models choose the names too")
 	})
 }

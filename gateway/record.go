@@ -10,7 +10,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -26,20 +25,17 @@ const (
 // recorder writes a line for each answer of an upstream. It never delays an
 // exchange: if the disk is slow or full, lines are dropped and counted.
 type recorder struct {
-	config Record
-	drop   func()
-	log    *slog.Logger
-	queue  chan *exchange
-	queued atomic.Int64 // bytes
-	stop   chan struct{}
-	done   chan struct{}
-	file   io.WriteCloser
-	serial int
-	failed bool
+	config  Record
+	metrics *metrics
+	log     *slog.Logger
+	queue   *queue[*exchange]
+	file    io.WriteCloser
+	serial  int
+	failed  bool
 }
 
-// newRecorder returns the recorder of old if its configuration is the same.
-func (g *Gateway) newRecorder(c Record, old *state) (*recorder, error) {
+// openRecorder returns the recorder of old if its configuration is the same.
+func (g *Gateway) openRecorder(c Record, old *state) (*recorder, error) {
 	if old != nil && old.recorder != nil && reflect.DeepEqual(old.recorder.config, c) {
 		return old.recorder, nil
 	}
@@ -47,65 +43,29 @@ func (g *Gateway) newRecorder(c Record, old *state) (*recorder, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &recorder{
-		config: c, log: g.options.Logger, file: file, drop: func() { g.metrics.drop("record") },
-		queue: make(chan *exchange, queuedExchanges), stop: make(chan struct{}), done: make(chan struct{}),
-	}
-	go r.run()
-	return r, nil
+	return newRecorder(c, file, g.metrics, g.options.Logger), nil
+}
+
+// newRecorder returns a recorder that writes to file.
+func newRecorder(c Record, file io.WriteCloser, m *metrics, log *slog.Logger) *recorder {
+	r := &recorder{config: c, file: file, metrics: m, log: log}
+	take := func(x *exchange) { guarded(m, log, x, "an answer is not recorded", func() { r.take(x) }) }
+	r.queue = &queue[*exchange]{work: take, workers: 1, items: queuedExchanges, bytes: queuedBytes}
+	return r
 }
 
 // observed queues x, or drops it.
 func (r *recorder) observed(x *exchange) {
-	if len(x.report.Attempts) == 0 {
-		return
-	}
-	select {
-	case <-r.stop: // a later configuration has another recorder
-		r.drop()
-		return
-	default:
-	}
-	size := x.size()
-	if r.queued.Add(size) > queuedBytes {
-		r.queued.Add(-size)
-		r.drop()
-		return
-	}
-	select {
-	case r.queue <- x:
-	default:
-		r.queued.Add(-size)
-		r.drop()
-	}
-}
-
-// run writes lines until close, and then what is queued.
-func (r *recorder) run() {
-	defer close(r.done)
-	for {
-		select {
-		case x := <-r.queue:
-			r.take(x)
-		case <-r.stop:
-			for {
-				select {
-				case x := <-r.queue:
-					r.take(x)
-				default:
-					return
-				}
-			}
-		}
+	if len(x.report.Attempts) > 0 && !r.queue.add(x, x.size()) { // full, or a later configuration has another recorder
+		r.metrics.drop("record")
 	}
 }
 
 // take writes x. Of several errors in a row it logs the first.
 func (r *recorder) take(x *exchange) {
-	r.queued.Add(-x.size())
 	err := r.write(x)
 	if err != nil {
-		r.drop()
+		r.metrics.drop("record")
 		if !r.failed && r.log != nil {
 			r.log.Error("cannot record; answers are dropped until writing works again", "file", r.config.File, "error", err)
 		}
@@ -115,11 +75,8 @@ func (r *recorder) take(x *exchange) {
 
 // close writes what is queued, for at most flushWait, and closes the file.
 func (r *recorder) close() {
-	close(r.stop)
-	select {
-	case <-r.done:
+	if r.queue.close(flushWait) {
 		_ = r.file.Close()
-	case <-time.After(flushWait):
 	}
 }
 

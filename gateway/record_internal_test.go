@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,13 +30,10 @@ func (d *disk) Write(p []byte) (int, error) {
 
 func (d *disk) Close() error { return nil }
 
-func newTestRecorder(to *disk) (r *recorder, drops *int, log *bytes.Buffer) {
-	drops, log = new(int), new(bytes.Buffer)
-	r = &recorder{
-		file: to, drop: func() { *drops++ }, log: slog.New(slog.NewTextHandler(log, nil)),
-		queue: make(chan *exchange, queuedExchanges), stop: make(chan struct{}), done: make(chan struct{}),
-	}
-	return r, drops, log
+func newTestRecorder(t *testing.T, to *disk) (r *recorder, counted func(string) int, log *bytes.Buffer) {
+	m, counted := counting(t)
+	log = new(bytes.Buffer)
+	return newRecorder(Record{}, to, m, slog.New(slog.NewTextHandler(log, nil))), counted, log
 }
 
 func oneAttempt(text string) *exchange {
@@ -45,28 +43,38 @@ func oneAttempt(text string) *exchange {
 // While the disk hangs, records are queued, then dropped; nothing waits.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
-	d := &disk{gate: make(chan struct{})}
-	r, drops, _ := newTestRecorder(d)
-	for range queuedExchanges + 10 { // nothing takes them yet
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r, counted, _ := newTestRecorder(t, d)
 		r.observed(oneAttempt(""))
-	}
-	require.Equal(t, 10, *drops)
-	go r.run()
-	close(d.gate)
-	r.close()
-	require.Equal(t, queuedExchanges, strings.Count(d.String(), "\n"))
-	r.observed(oneAttempt(""))
-	require.Equal(t, 11, *drops, "after close")
+		synctest.Wait() // it is being written
+		for range queuedExchanges + 10 {
+			r.observed(oneAttempt(""))
+		}
+		require.Equal(t, 10, counted("dropped"))
+		close(d.gate)
+		r.close()
+		require.Equal(t, 1+queuedExchanges, strings.Count(d.String(), "\n"))
+		r.observed(oneAttempt(""))
+		require.Equal(t, 11, counted("dropped"), "after close")
+	})
 }
 
-func TestQueueIsBoundedByBytes(t *testing.T) {
+func TestRecordsAreBoundedByBytes(t *testing.T) {
 	t.Parallel()
-	r, drops, _ := newTestRecorder(&disk{})
-	text := strings.Repeat("x", queuedBytes/4-(8<<10))
-	for range 4 {
-		r.observed(oneAttempt(text))
-	}
-	require.Equal(t, 2, *drops)
+	synctest.Test(t, func(t *testing.T) {
+		d := &disk{gate: make(chan struct{})}
+		r, counted, _ := newTestRecorder(t, d)
+		r.observed(oneAttempt(""))
+		synctest.Wait()
+		text := strings.Repeat("x", queuedBytes/4-(8<<10))
+		for range 4 {
+			r.observed(oneAttempt(text))
+		}
+		require.Equal(t, 2, counted("dropped"))
+		close(d.gate)
+		r.close()
+	})
 }
 
 // A full disk loses records, counts them, and is logged once.
@@ -74,12 +82,27 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	d := &disk{gate: make(chan struct{}), err: errors.New("no space left")}
 	close(d.gate)
-	r, drops, log := newTestRecorder(d)
+	r, counted, log := newTestRecorder(t, d)
 	for range 3 {
 		r.observed(oneAttempt(""))
 	}
-	go r.run()
 	r.close()
-	require.Equal(t, 3, *drops)
+	require.Equal(t, 3, counted("dropped"))
 	require.Equal(t, 1, strings.Count(log.String(), "no space left"))
+}
+
+// A panic while an answer is recorded does not end the process.
+func TestRecordPanic(t *testing.T) {
+	t.Parallel()
+	d := &disk{gate: make(chan struct{})}
+	close(d.gate)
+	r, counted, log := newTestRecorder(t, d)
+	sick := oneAttempt("")
+	sick.report.Attempts[0].Err = panicking{}
+	r.observed(sick)
+	r.observed(oneAttempt(""))
+	r.close()
+	require.Equal(t, 1, counted("panics"))
+	require.Contains(t, log.String(), "an answer is not recorded")
+	require.Equal(t, 1, strings.Count(d.String(), "\n"), "the next one is")
 }

@@ -58,7 +58,7 @@ func (g *Gateway) newState(c Config, old *state) (*state, error) {
 		observers = append(observers, logger{g.options.Logger})
 	}
 	if c.Record.File != "" {
-		if s.recorder, err = g.newRecorder(c.Record, old); err != nil {
+		if s.recorder, err = g.openRecorder(c.Record, old); err != nil {
 			return nil, fmt.Errorf("gateway: record: %w", err)
 		}
 		observers = append(observers, s.recorder)

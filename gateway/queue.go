@@ -1,0 +1,113 @@
+package gateway
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+)
+
+// queue holds items until a worker has time for them. Adding one never waits. A
+// worker runs only while items wait, so an idle gateway has none. The fields at the
+// top do not change.
+type queue[T any] struct {
+	work    func(T)       // must not panic
+	workers int           // at one time
+	items   int           // that wait at most, without those that workers have taken
+	bytes   int64         // of the items that wait, at most
+	delay   time.Duration // how long a worker lets items gather before it begins
+
+	mu      sync.Mutex
+	waiting []queued[T] // the oldest first
+	held    int64       // bytes of waiting
+	running int         // workers
+	closed  bool
+	idle    chan struct{} // closed by the last worker after close
+}
+
+// queued is an item that waits.
+type queued[T any] struct {
+	item T
+	size int64 // in bytes
+}
+
+// add reports whether there was room for an item.
+func (q *queue[T]) add(item T, size int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.waiting) >= q.items || q.held+size > q.bytes {
+		return false
+	}
+	q.waiting = append(q.waiting, queued[T]{item, size})
+	q.held += size
+	if q.running < q.workers {
+		q.running++
+		time.AfterFunc(q.delay, q.run)
+	}
+	return true
+}
+
+// run works until nothing waits.
+func (q *queue[T]) run() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for len(q.waiting) > 0 {
+		next := q.waiting[0]
+		q.waiting[0] = queued[T]{}
+		q.waiting = q.waiting[1:]
+		q.held -= next.size
+		q.mu.Unlock()
+		q.work(next.item)
+		q.mu.Lock()
+	}
+	if q.running--; q.running == 0 && q.closed {
+		close(q.idle)
+	}
+}
+
+// close ends the adding of items, and waits until the workers have done all that is
+// left. It returns false if that takes longer than wait: the workers go on then.
+func (q *queue[T]) close(wait time.Duration) bool {
+	q.mu.Lock()
+	if !q.closed {
+		q.closed, q.idle = true, make(chan struct{})
+		if q.running == 0 {
+			close(q.idle)
+		}
+	}
+	q.mu.Unlock()
+	limit := time.NewTimer(wait)
+	defer limit.Stop()
+	select {
+	case <-q.idle:
+		return true
+	case <-limit.C:
+		return false
+	}
+}
+
+// rest takes the items that no worker has taken.
+func (q *queue[T]) rest() (items []T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.waiting {
+		items = append(items, w.item)
+	}
+	q.waiting, q.held = nil, 0
+	return items
+}
+
+// guarded calls f, which reports x after its end. A panic of f is counted and
+// logged: the request has ended, so it must not end the process.
+func guarded(m *metrics, log *slog.Logger, x *exchange, says string, f func()) {
+	defer func() {
+		if v := recover(); v != nil {
+			m.panicked(x)
+			if log != nil {
+				log.Error(says, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			}
+		}
+	}()
+	f()
+}
