@@ -244,11 +244,8 @@ func (o Options) withDefaults() Options {
 
 // forTool returns the settings for a tool, with the inherited values filled
 // in.
-func (o Options) forTool(name string) ToolOptions {
-	var t ToolOptions
-	if o.PerTool != nil {
-		t = o.PerTool[name]
-	}
+func (o *Options) forTool(name string) ToolOptions {
+	t := o.PerTool[name]
 	if t.Mend == nil {
 		t.Mend = o.Mend
 	}

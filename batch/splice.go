@@ -212,7 +212,7 @@ func hasCode(v middleware.Verdict, code string) bool {
 // calls, Lost returns nil, because the model has then chosen not to call
 // tools.
 func Lost(verdicts []middleware.Verdict, next middleware.Message) []middleware.ToolCall {
-	if len(next.ToolCalls) == 0 {
+	if len(verdicts) == 0 || len(next.ToolCalls) == 0 {
 		return nil
 	}
 	back := map[string]int{}
