@@ -15,8 +15,9 @@ import (
 // Handler returns a reverse proxy for clients that let you change only their
 // base URL. It sends requests to upstream; their path is appended to
 // upstream's path. Model calls go through the chain. Streams are flushed as
-// they arrive. If the upstream cannot be reached, the client gets the status
-// 502 or 504 with an error in the format's own form. If the upstream refuses
+// they arrive, and a client that reads slowly makes the provider wait. If the
+// upstream cannot be reached, the client gets the status 502 or 504
+// with an error in the format's own form. If the upstream refuses
 // connections, the error has X-Should-Retry: false and the status of
 // Codec.UnavailableStatus. If a response breaks off, the client's connection is
 // closed, so that the client does not take the response for complete. Handler

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bufio"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -32,6 +33,9 @@ type Client struct {
 	flushed bool
 	over    bool // the exchange has ended
 }
+
+// errOver is the error of a Write that comes after the end of the exchange.
+var errOver = errors.New("proxy: the exchange has ended")
 
 type clientKey struct{}
 
@@ -106,6 +110,9 @@ func (c *Client) writeHeader(status int) {
 func (c *Client) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.over {
+		return 0, errOver
+	}
 	c.bare = false
 	return c.ResponseWriter.Write(p)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
@@ -50,6 +51,24 @@ func TestBaseWrites(t *testing.T) {
 	} {
 		require.Equal(t, c.want, sent(t, &url.URL{Scheme: "http", Host: "x"}, c.base, "GET / "+end), name)
 	}
+}
+
+// Nothing reaches a ResponseWriter whose handler has returned.
+func TestLateWrites(t *testing.T) {
+	t.Parallel()
+	var c *proxy.Client
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		c = proxy.ClientOf(r.Context())
+		return &http.Response{StatusCode: 204, Body: http.NoBody}, nil
+	})
+	w := httptest.NewRecorder()
+	proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	w.Flushed = false
+	_, err := io.WriteString(c, "late")
+	require.Error(t, err)
+	require.NoError(t, c.FlushError())
+	require.Empty(t, w.Body.String())
+	require.False(t, w.Flushed)
 }
 
 // No protocol is switched that the client has not asked for.
