@@ -14,57 +14,72 @@ import (
 //	{"model": …, "max_tokens": 1024, "system": text or [block, …], "messages": [{"role": …, "content": …}, …],
 //	 "tools": [tool, …], "tool_choice": {…}, "temperature": …, "stop_sequences": […], "stream": …}
 //
-// Nothing in it changes after reading. The zero request is that behind a fresh one.
+// What is remembered of it is the neutral request, and no parsed text: an edit, which
+// is rare, reads the body again. The zero request is that behind a fresh one.
 type request struct {
+	is     middleware.Request
+	groups []int    // the element that each message is of, -1: a block of the system prompt
+	prompt []string // the texts of the blocks of the system prompt
+
+	// for an edit
 	doc      *rawjson.Doc
-	is       middleware.Request
-	entries  []lens.Entry    // first the blocks of the system prompt, which are of no element
 	elements []rawjson.Value // of messages
-	prompt   []string        // the texts of the blocks of the system prompt
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	h, err := readRequest(string(body))
-	if err != nil {
-		return nil, err
-	}
-	req := h.is.Clone()
-	req.Native = on.Remember(h.doc.Text(), h)
-	return req, nil
+	return on.Request(body, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*request, error) {
-	doc, err := codec.Parse(body)
+func readRequest(body string) (*middleware.Request, error) {
+	var h request
+	if err := codec.Borrow(body, h.read); err != nil {
+		return nil, err
+	}
+	is := h.is // nothing else of h is kept
+	return &is, nil
+}
+
+// forEdit is readRequest for an edit of the body.
+func forEdit(body string) (*request, error) {
+	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
 	}
-	h, root := &request{doc: doc}, doc.Root()
+	h := &request{doc: doc, elements: slices.Collect(doc.Root().Get("messages").Each())}
+	return h, h.read(doc.Root())
+}
+
+// read reads the object that a body is.
+func (h *request) read(root rawjson.Value) (err error) {
 	if root.Get("messages").Kind() != rawjson.Array {
-		return nil, codec.Shapef("a request without a list of messages")
+		return codec.Shapef("a request without a list of messages")
 	}
 	if err := h.readSystem(root); err != nil {
-		return nil, err
+		return err
 	}
-	names := map[string]string{}
+	names, n := map[string]string{}, 0
 	for v := range root.Get("messages").Each() {
 		ms, err := readMessage(v, names)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		for _, m := range ms {
-			h.entries = append(h.entries, lens.Entry{Message: m, Group: len(h.elements)})
-		}
-		h.elements = append(h.elements, v)
-	}
-	for _, e := range h.entries {
-		h.is.Messages = append(h.is.Messages, e.Message)
+		h.add(n, ms...)
+		n++
 	}
 	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
-		return nil, err
+		return err
 	}
-	return h, readSettings(root, &h.is)
+	return readSettings(root, &h.is)
+}
+
+// add adds the messages of one element.
+func (h *request) add(group int, messages ...middleware.Message) {
+	h.is.Messages = append(h.is.Messages, messages...)
+	for range messages {
+		h.groups = append(h.groups, group)
+	}
 }
 
 // readSystem reads the system prompt: a message for each block.
@@ -81,7 +96,7 @@ func (h *request) readSystem(root rawjson.Value) error {
 		if err != nil {
 			return err
 		}
-		h.entries = append(h.entries, lens.Entry{Message: m, Group: -1})
+		h.add(-1, m)
 		h.prompt = append(h.prompt, v.Raw())
 	}
 	return nil
@@ -90,14 +105,18 @@ func (h *request) readSystem(root rawjson.Value) error {
 // EncodeRequest is part of wire.Codec. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	h, edited, err := lens.Again(on, req.Native, readRequest)
+	is, edited, err := lens.Again(on, req.Native, readRequest)
 	if err != nil {
 		return nil, err
 	}
-	if !edited {
-		h = &request{}
-	} else if codec.SameRequest(&h.is, req) {
-		return []byte(req.Native.Raw), nil
+	h := &request{}
+	if edited {
+		if codec.SameRequest(is, req) {
+			return []byte(req.Native.Raw), nil
+		}
+		if h, err = forEdit(req.Native.Raw); err != nil {
+			return nil, err
+		}
 	}
 	prompt, messages, err := h.messages(req.Messages)
 	if err != nil {
@@ -137,12 +156,16 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 // message that does not belong there. Elements of which nothing changed are their
 // own bytes, on which the provider's prompt cache depends.
 func (h *request) messages(now []middleware.Message) (prompt, elements []string, err error) {
+	entries := make([]lens.Entry, len(h.groups))
+	for i, m := range h.is.Messages {
+		entries[i] = lens.Entry{Message: m, Group: h.groups[i]}
+	}
 	leads := true
-	for _, run := range on.History(h.entries, now, joins) {
+	for _, run := range on.History(entries, now, joins) {
 		m, at := run.Messages[0], run.At[0]
 		leads = leads && h.leads(run)
 		switch {
-		case leads && at >= 0 && codec.SameMessage(h.entries[at].Message, m):
+		case leads && at >= 0 && codec.SameMessage(h.is.Messages[at], m):
 			prompt = append(prompt, m.Native.Raw)
 		case leads:
 			_, contents, err := contentsOf(m)
@@ -172,7 +195,7 @@ func (h *request) leads(run lens.Run) bool {
 	switch {
 	case m.Role != middleware.RoleSystem, run.Group >= 0:
 		return false
-	case at >= 0 && h.entries[at].Group < 0:
+	case at >= 0 && h.groups[at] < 0:
 		return true
 	}
 	v, err := on.Value(m.Native)

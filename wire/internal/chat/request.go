@@ -7,43 +7,30 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// request is a body as read:
+// DecodeRequest is part of wire.Codec.
+func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
+	return on.Request(body, readRequest)
+}
+
+// readRequest reads a body:
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "tool_choice": …, "temperature": …, "stop": …, …}
 //
-// It is what EncodeRequest compares a request with; no caller can reach it, who
-// gets a clone. It holds no parsed text: an edit, which is rare, reads it again.
-type request struct {
-	text string
-	is   middleware.Request
-}
-
-// DecodeRequest is part of wire.Codec.
-func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	raw := string(body)
-	r, err := readRequest(raw)
-	if err != nil {
-		return nil, err
-	}
-	req := r.is.Clone()
-	req.Native = on.Remember(raw, r)
-	return req, nil
-}
-
-// readRequest reads a body. The error wraps ErrShape.
-func readRequest(raw string) (*request, error) {
-	r := &request{text: raw}
-	err := codec.Borrow(raw, func(v rawjson.Value) (err error) {
-		if err = readSettings(v, &r.is); err != nil {
+// What is remembered of it is the neutral request, and no parsed text: an edit, which is
+// rare, reads the body again. The error wraps ErrShape.
+func readRequest(body string) (*middleware.Request, error) {
+	is := &middleware.Request{}
+	err := codec.Borrow(body, func(v rawjson.Value) (err error) {
+		if err = readSettings(v, is); err != nil {
 			return err
 		}
-		if r.is.Tools, err = readTools(v); err != nil {
+		if is.Tools, err = readTools(v); err != nil {
 			return err
 		}
-		r.is.Messages, err = readMessages(v.Get("messages"))
+		is.Messages, err = readMessages(v.Get("messages"))
 		return err
 	})
-	return r, err
+	return is, err
 }
 
 // readMessages reads the conversation. Two things do not stand in a message itself:
@@ -85,27 +72,27 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 // EncodeRequest is part of wire.Codec. A request of which nothing differs is its
 // own text, without anything being written.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	r, ok, err := lens.Again(on, req.Native, readRequest)
+	is, ok, err := lens.Again(on, req.Native, readRequest)
 	switch {
 	case err != nil:
 		return nil, err
 	case !ok:
 		return freshRequest(req)
-	case codec.SameRequest(&r.is, req):
-		return []byte(r.text), nil
+	case codec.SameRequest(is, req):
+		return []byte(req.Native.Raw), nil
 	}
-	doc, err := codec.ParseBody(r.text)
+	doc, err := codec.ParseBody(req.Native.Raw)
 	if err != nil {
 		return nil, err
 	}
 	e, v := on.Edit(doc.Root()), doc.Root()
-	if err := r.settings(e, v, req); err != nil {
+	if err := editSettings(e, v, is, req); err != nil {
 		return nil, err
 	}
-	if err := r.tools(e, v, req); err != nil {
+	if err := editTools(e, v, is, req); err != nil {
 		return nil, err
 	}
-	messages, err := messageTexts(r.is.Messages, req.Messages)
+	messages, err := messageTexts(is.Messages, req.Messages)
 	if err != nil {
 		return nil, err
 	}

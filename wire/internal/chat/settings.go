@@ -62,15 +62,15 @@ func readChoice(v rawjson.Value) middleware.ToolChoice {
 	return middleware.ToolChoice{}
 }
 
-// settings puts the settings of req that differ into an edit of v. Without tools the members that
-// are allowed beside tools only go.
-func (r *request) settings(e *lens.Edit, v rawjson.Value, req *middleware.Request) error {
-	e.Put(lens.Differ(settings(v, &r.is), settings(v, req))...)
-	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(r.is.Tools) > 0 && v.Get("tools").Len() > 0 {
+// editSettings puts the settings in which req differs from is into an edit of v. Without
+// tools the members that are allowed beside tools only go.
+func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error {
+	e.Put(lens.Differ(settings(v, is), settings(v, req))...)
+	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(is.Tools) > 0 && v.Get("tools").Len() > 0 {
 		e.Put(lens.None("tool_choice"), lens.None("parallel_tool_calls"))
 		return nil
 	}
-	if req.ToolChoice == r.is.ToolChoice {
+	if req.ToolChoice == is.ToolChoice {
 		return nil
 	}
 	m, err := choice(v, req)

@@ -132,18 +132,18 @@ func toolMembers(v rawjson.Value, t middleware.Tool, old bool) ([]lens.Member, e
 		lens.Raw(at+key, string(t.Parameters)), lens.Flag(at+"strict", t.Strict)), nil
 }
 
-// tools puts the tools of req, each into the list of its form. A tool from elsewhere
-// has no form: it goes into the old list only where that is the only one. A list
-// goes with its last tool, because OpenAI refuses an empty one.
-func (r *request) tools(e *lens.Edit, v rawjson.Value, req *middleware.Request) error {
-	if codec.SameTools(r.is.Tools, req.Tools) {
+// editTools puts the tools of req into an edit of v, each into the list of its form. A
+// tool from elsewhere has no form: it goes into the old list only where that is the only
+// one. A list goes with its last tool, because OpenAI refuses an empty one.
+func editTools(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error {
+	if codec.SameTools(is.Tools, req.Tools) {
 		return nil
 	}
 	old := func(t middleware.Tool) bool {
 		own, err := on.Value(t.Native)
 		return err == nil && (isOldTool(own) || !own.Exists() && isOld(v))
 	}
-	texts, err := on.Tools(r.is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
+	texts, err := on.Tools(is.Tools, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, old(t)) })
 	if err != nil {
 		return err
 	}

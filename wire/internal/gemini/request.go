@@ -15,53 +15,62 @@ import (
 //	 "generationConfig": {"temperature": …, "maxOutputTokens": …, "stopSequences": […]}, …}
 //
 // The messages in is are those of the system instruction, lead of them, and then those
-// of the contents, of which groups and replyIDs say more. Nothing in it changes after
-// reading: requests share it.
+// of the contents, of which groups and replyIDs say more. What is remembered of it is the
+// neutral request, and no parsed text: an edit, which is rare, reads the body again.
 type request struct {
-	doc       *rawjson.Doc
 	is        middleware.Request
 	toolsAt   []int // the element of tools that each tool stands in
 	lead      int   // how many system messages there are
 	contents  []content
-	groups    []int    // the content that each other message stands in
-	replyIDs  []string // the id that the wire has for the call that each of those answers
-	replyRole string   // the role of contents that hold results: user or, of some clients, function
+	groups    []int        // the content that each other message stands in
+	replyIDs  []string     // the id that the wire has for the call that each of those answers
+	replyRole string       // the role of contents that hold results: user or, of some clients, function
+	doc       *rawjson.Doc // for an edit
 }
 
 // DecodeRequest is part of wire.Codec. Tools that the server runs lead the tools,
 // because all functions stand in one list, whose end is where another one goes.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	h, err := readRequest(string(body))
-	if err != nil {
-		return nil, err
-	}
-	req := h.is.Clone()
-	req.Native = on.Remember(h.doc.Text(), h)
-	return req, nil
+	return on.Request(body, readRequest)
 }
 
-// readRequest reads a body. The tools come first: they say which calls are built-in
-// ones.
-func readRequest(body string) (*request, error) {
-	doc, err := codec.Parse(body)
+// readRequest reads a body. The error wraps ErrShape.
+func readRequest(body string) (*middleware.Request, error) {
+	var h request
+	if err := codec.Borrow(body, h.read); err != nil {
+		return nil, err
+	}
+	is := h.is // nothing else of h is kept
+	return &is, nil
+}
+
+// forEdit is readRequest for an edit of the body.
+func forEdit(body string) (*request, error) {
+	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
 	}
-	root := doc.Root()
-	if root.Kind() != rawjson.Object || !on.Get(root, "contents").Exists() {
-		return nil, codec.Shapef("no object with contents")
+	h := &request{doc: doc}
+	return h, h.read(doc.Root())
+}
+
+// read reads the object that a body is. The tools come first: they say which calls are
+// built-in ones.
+func (h *request) read(root rawjson.Value) error {
+	if !on.Get(root, "contents").Exists() {
+		return codec.Shapef("no object with contents")
 	}
-	h := &request{doc: doc, replyRole: "user"}
+	h.replyRole = "user"
 	if err := h.readTools(root); err != nil {
-		return nil, err
+		return err
 	}
 	if err := readSettings(root, &h.is); err != nil {
-		return nil, err
+		return err
 	}
 	if err := h.readSystem(root); err != nil {
-		return nil, err
+		return err
 	}
-	return h, h.readContents(root)
+	return h.readContents(root)
 }
 
 // readSystem makes a message of each part of the system instruction, so that
@@ -115,16 +124,20 @@ func (h *request) readContents(root rawjson.Value) error {
 // messages, the tools and the settings are compared one after the other, and each
 // keeps its bytes.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	h, edited, err := lens.Again(on, req.Native, readRequest)
+	is, edited, err := lens.Again(on, req.Native, readRequest)
 	switch {
 	case err != nil:
 		return nil, err
 	case !edited:
 		return fresh(req)
-	case codec.SameRequest(&h.is, req):
+	case codec.SameRequest(is, req):
 		return []byte(req.Native.Raw), nil
 	case req.Model != "":
 		return nil, codec.Unencodablef("the model is in the path, not in the body")
+	}
+	h, err := forEdit(req.Native.Raw)
+	if err != nil {
+		return nil, err
 	}
 	edit := on.Edit(h.doc.Root())
 	if err := h.editMessages(edit, req.Messages); err != nil {

@@ -21,6 +21,19 @@ func (l Lens) Remember(raw string, is any) *middleware.Native {
 	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
 }
 
+// Request returns a clone of what read makes of a body, which its Native remembers.
+// The error is read's.
+func (l Lens) Request(body []byte, read func(raw string) (*middleware.Request, error)) (*middleware.Request, error) {
+	raw := string(body)
+	is, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	req := is.Clone()
+	req.Native = l.Remember(raw, is)
+	return req, nil
+}
+
 // Again returns what read makes of the text of n, or what was remembered of it;
 // false if n is nil or of another dialect. The error wraps ErrUnencodable.
 func Again[T any](l Lens, n *middleware.Native, read func(raw string) (T, error)) (is T, ok bool, err error) {

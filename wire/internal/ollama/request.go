@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"slices"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -13,56 +14,66 @@ import (
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "options": {…}, "stream": false, …}
 //
-// It is remembered behind the request's Native, and is read again if that was
-// stored. The caller gets a clone of is, so that nothing here can change.
+// What is remembered of it is the neutral request, and no parsed text: an edit, which
+// is rare, reads the body again. The zero request is that behind a fresh one.
 type request struct {
-	doc     *rawjson.Doc
 	is      middleware.Request
-	values  []rawjson.Value // the messages
-	results []result        // what each of them says of its call
+	results []result // what each message says of its call
+
+	// for an edit
+	doc    *rawjson.Doc
+	values []rawjson.Value // the messages
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	h, err := readRequest(string(body))
-	if err != nil {
-		return nil, err
-	}
-	req := h.is.Clone()
-	req.Native = on.Remember(h.doc.Text(), h)
-	return req, nil
+	return on.Request(body, readRequest)
 }
 
-// readRequest reads a body. Settings and tools come first, because they are small:
-// a body that is not of this format is refused early.
-func readRequest(body string) (*request, error) {
+// readRequest reads a body. The error wraps ErrShape.
+func readRequest(body string) (*middleware.Request, error) {
+	var h request
+	if err := codec.Borrow(body, h.read); err != nil {
+		return nil, err
+	}
+	is := h.is // nothing else of h is kept
+	return &is, nil
+}
+
+// forEdit is readRequest for an edit of the body.
+func forEdit(body string) (*request, error) {
 	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
 	}
-	root := doc.Root()
-	h := &request{doc: doc}
+	h := &request{doc: doc, values: slices.Collect(doc.Root().Get("messages").Each())}
+	return h, h.read(doc.Root())
+}
+
+// read reads the object that a body is. Settings and tools come first, because they
+// are small: a body that is not of this format is refused early.
+func (h *request) read(root rawjson.Value) (err error) {
 	if err := readSettings(root, &h.is); err != nil {
-		return nil, err
+		return err
 	}
 	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
-		return nil, err
+		return err
 	}
 	messages, err := on.Kind(root, "messages", rawjson.Array)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	n := messages.Len()
-	h.is.Messages, h.values, h.results = make([]middleware.Message, 0, n), make([]rawjson.Value, 0, n), make([]result, 0, n)
+	h.is.Messages, h.results = make([]middleware.Message, 0, n), make([]result, 0, n)
 	var c conversation
 	for v := range messages.Each() {
 		m, r, err := c.read(v)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		h.is.Messages, h.values, h.results = append(h.is.Messages, m), append(h.values, v), append(h.results, r)
+		h.is.Messages, h.results = append(h.is.Messages, m), append(h.results, r)
 	}
-	return h, nil
+	return nil
 }
 
 // EncodeRequest is part of wire.Codec. A request that came from this format is an
@@ -72,14 +83,18 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
-	h, edited, err := lens.Again(on, req.Native, readRequest)
+	is, edited, err := lens.Again(on, req.Native, readRequest)
 	if err != nil {
 		return nil, err
 	}
-	if !edited {
-		h = &request{}
-	} else if codec.SameRequest(&h.is, req) {
-		return []byte(req.Native.Raw), nil
+	h := &request{}
+	if edited {
+		if codec.SameRequest(is, req) {
+			return []byte(req.Native.Raw), nil
+		}
+		if h, err = forEdit(req.Native.Raw); err != nil {
+			return nil, err
+		}
 	}
 	messages, err := h.messages(req.Messages)
 	if err != nil {

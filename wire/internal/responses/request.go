@@ -2,6 +2,7 @@ package responses
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -14,45 +15,54 @@ import (
 //	{"model": …, "instructions": text, "input": text or [item, …], "tools": [tool, …], "tool_choice": …,
 //	 "temperature": …, "max_output_tokens": …, "previous_response_id": …, "store": …, "stream": …, …}
 //
-// No field of it changes after reading. The zero request is that behind a fresh one.
+// What is remembered of it is the neutral request, and no parsed text: an edit, which
+// is rare, reads the body again. The zero request is that behind a fresh one.
 type request struct {
-	doc     *rawjson.Doc
-	is      middleware.Request
-	turns   []turn       // of each message
-	entries []lens.Entry // the same: here a message is an element of its own
-	tools   []tool       // of each tool of is
+	is    middleware.Request
+	turns []turn       // of each message
+	tools []tool       // of each tool of is
+	doc   *rawjson.Doc // for an edit
 }
 
 // DecodeRequest is part of wire.Codec.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
-	h, err := readRequest(string(body))
-	if err != nil {
-		return nil, err
-	}
-	req := h.is.Clone()
-	req.Native = on.Remember(h.doc.Text(), h)
-	return req, nil
+	return on.Request(body, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
-func readRequest(body string) (*request, error) {
+func readRequest(body string) (*middleware.Request, error) {
+	var h request
+	if err := codec.Borrow(body, h.read); err != nil {
+		return nil, err
+	}
+	is := h.is // nothing else of h is kept
+	return &is, nil
+}
+
+// forEdit is readRequest for an edit of the body.
+func forEdit(body string) (*request, error) {
 	doc, err := codec.ParseBody(body)
 	if err != nil {
 		return nil, err
 	}
 	h := &request{doc: doc}
-	if err := readSettings(doc.Root(), &h.is); err != nil {
-		return nil, err
+	return h, h.read(doc.Root())
+}
+
+// read reads the object that a body is.
+func (h *request) read(root rawjson.Value) error {
+	if err := readSettings(root, &h.is); err != nil {
+		return err
 	}
-	if err := h.readInput(doc.Root()); err != nil {
-		return nil, err
+	if err := h.readInput(root); err != nil {
+		return err
 	}
 	nameResults(h.turns)
-	for i, t := range h.turns {
+	h.is.Messages = slices.Grow(h.is.Messages, len(h.turns))
+	for _, t := range h.turns {
 		h.is.Messages = append(h.is.Messages, t.message)
-		h.entries = append(h.entries, lens.Entry{Message: t.message, Group: i})
 	}
-	return h, h.readTools()
+	return h.readTools(root)
 }
 
 // readInput reads instructions and input: the items of the model that stand
@@ -124,15 +134,19 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if len(req.Stop) > 0 {
 		return nil, codec.Unencodablef("this format has no stop sequences")
 	}
-	h, edited, err := lens.Again(on, req.Native, readRequest)
+	is, edited, err := lens.Again(on, req.Native, readRequest)
 	if err != nil {
 		return nil, err
 	}
-	if edited && codec.SameRequest(&h.is, req) {
-		return []byte(req.Native.Raw), nil
-	}
 	write := fresh
 	if edited {
+		if codec.SameRequest(is, req) {
+			return []byte(req.Native.Raw), nil
+		}
+		h, err := forEdit(req.Native.Raw)
+		if err != nil {
+			return nil, err
+		}
 		write = h.edit
 	}
 	body, err := write(req)
@@ -172,7 +186,11 @@ func (h *request) edit(req *middleware.Request) (string, error) {
 // into instructions only if it came from there; any other one is an item.
 func (h *request) editInput(edit *lens.Edit, req *middleware.Request) error {
 	root, messages := h.doc.Root(), req.Messages
-	runs := on.History(h.entries, messages, nil)
+	entries := make([]lens.Entry, len(h.turns))
+	for i, t := range h.turns {
+		entries[i] = lens.Entry{Message: t.message, Group: i}
+	}
+	runs := on.History(entries, messages, nil)
 	same := len(runs) == len(h.turns)
 	for i, run := range runs {
 		same = same && run.Same && run.Group == i

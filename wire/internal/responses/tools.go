@@ -24,9 +24,9 @@ type tool struct {
 // of the input declares come first: the model may call these too, and a tool
 // that is added at the end comes last in the body as well. A tool that is
 // listed again, as a search for tools does, is read once.
-func (h *request) readTools() error {
+func (h *request) readTools(root rawjson.Value) error {
 	d := declared{at: map[string]int{}}
-	if err := d.add(h.doc.Root(), ""); err != nil {
+	if err := d.add(root, ""); err != nil {
 		return err
 	}
 	for _, t := range h.turns {
