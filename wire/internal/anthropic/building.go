@@ -27,6 +27,15 @@ type building struct {
 	citations []string                    // each is whole; they follow those of start
 }
 
+// kept returns v in a document of its own: that of an event is not kept.
+func kept(v rawjson.Value) (rawjson.Value, error) {
+	doc, err := codec.Parse(v.Raw())
+	if err != nil {
+		return rawjson.Value{}, err
+	}
+	return doc.Root(), nil
+}
+
 // add takes a delta in. Of an unknown kind, its texts are added to the members
 // of the same name, as those of all known ones are: so a block of a kind that this
 // package does not know is complete in history. Only text and thinking are shown.
@@ -60,6 +69,22 @@ func (b *building) add(delta rawjson.Value, kind string, show func(middleware.Pa
 		if m.Kind() == rawjson.String && m.Key() != "type" {
 			b.join(m.Key(), m.Str())
 		}
+	}
+	return nil
+}
+
+// fits returns an error where clients give a delta to different blocks: some
+// take its index, some the block that started last, and some are done with a
+// block at its stop.
+func (s *stream) fits(i int, kind string) error {
+	b, last := s.open[i], s.open[len(s.open)-1]
+	switch {
+	case b.early:
+		return codec.Shapef("a delta of a block that came whole")
+	case b.isCall && b.ended:
+		return codec.Shapef("a delta behind the end of a call")
+	case b != last && (b.isCall || last.isCall && kind == "input_json_delta"):
+		return codec.Shapef("a delta of a block in front of the last one")
 	}
 	return nil
 }

@@ -165,13 +165,26 @@ func (s *stream) event(e codec.Event) (hold bool, err error) {
 	case s.Buf.IsArray():
 		return true, codec.Shapef("a list")
 	}
-	ev := event{Event: e, block: -1}
-	root, err := codec.ParseObject(e.Data)
-	if err == nil {
-		if err := answerEnvelope.Check(root); err != nil {
-			return true, err
+	called := false
+	bad := codec.Borrow(e.Data, func(root rawjson.Value) error {
+		called = true
+		if err = answerEnvelope.Check(root); err != nil {
+			hold = true
+			return nil
 		}
+		hold, err = s.read(e, root, nil)
+		return nil
+	})
+	if called {
+		return hold, err
 	}
+	return s.read(e, rawjson.Value{}, bad)
+}
+
+// read reads an event of a stream. err says why its data is not an object, root. No
+// value of it is kept.
+func (s *stream) read(e codec.Event, root rawjson.Value, err error) (hold bool, _ error) {
+	ev := event{Event: e, block: -1}
 	inData := root.Get("type").Str()
 	typ := cmp.Or(inData, e.Name)
 	switch {
@@ -262,12 +275,16 @@ func (s *stream) started(root rawjson.Value) (hold bool, err error) {
 	s.a.message(m)
 	for v := range m.Get("content").Each() {
 		n := len(s.open)
-		first, err := readAnswered(v)
+		start, err := kept(v)
+		if err != nil {
+			return true, err
+		}
+		first, err := readAnswered(start)
 		if err != nil {
 			return true, err
 		}
 		s.at[n] = n
-		s.open = append(s.open, &building{index: n, start: v, early: true, isCall: first.isCall})
+		s.open = append(s.open, &building{index: n, start: start, early: true, isCall: first.isCall})
 		hold = hold || first.isCall
 		if err := s.show(first.part.Kind, first.part.Text); err != nil {
 			return true, err
@@ -311,9 +328,13 @@ func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error
 		return true, err
 	}
 	ev.index = n
-	start := root.Get("content_block")
-	if i >= 0 || start.Kind() != rawjson.Object {
+	v := root.Get("content_block")
+	if i >= 0 || v.Kind() != rawjson.Object {
 		return true, codec.Shapef("a block that starts twice, or is none")
+	}
+	start, err := kept(v)
+	if err != nil {
+		return true, err
 	}
 	b := &building{index: n, start: start}
 	ev.block = len(s.open)
@@ -350,22 +371,6 @@ func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
 		return err
 	}
 	return s.open[i].add(delta, kind, s.show)
-}
-
-// fits returns an error where clients give a delta to different blocks: some
-// take its index, some the block that started last, and some are done with a
-// block at its stop.
-func (s *stream) fits(i int, kind string) error {
-	b, last := s.open[i], s.open[len(s.open)-1]
-	switch {
-	case b.early:
-		return codec.Shapef("a delta of a block that came whole")
-	case b.isCall && b.ended:
-		return codec.Shapef("a delta behind the end of a call")
-	case b != last && (b.isCall || last.isCall && kind == "input_json_delta"):
-		return codec.Shapef("a delta of a block in front of the last one")
-	}
-	return nil
 }
 
 // blockStop reads the end of a block. That of a block which never started ends
