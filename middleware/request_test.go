@@ -291,3 +291,16 @@ func TestCloneMutation(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, string(before), string(after))
 }
+
+// The text of a message is that of its text parts.
+func TestText(t *testing.T) {
+	t.Parallel()
+	text := func(s string) middleware.Part { return middleware.Part{Text: s} }
+	thought := middleware.Part{Kind: middleware.PartReasoning, Text: "thought"}
+	for want, parts := range map[string][]middleware.Part{
+		"": {thought}, "a": {text("a")}, "ab": {text("a"), thought, text("b")}, "b": {thought, text("b")},
+	} {
+		require.Equal(t, want, middleware.Message{Parts: parts}.Text())
+	}
+	require.Empty(t, middleware.Message{}.Text())
+}

@@ -53,6 +53,22 @@ func TestAttempts(t *testing.T) {
 	require.NotEmpty(t, view[1].Calls[0].Ran)
 }
 
+// A call whose name was repaired has the verdict of the tool that it ran as.
+func TestAttemptsWithAnotherName(t *testing.T) {
+	t.Parallel()
+	sent := middleware.ToolCall{Name: "getWeather", Arguments: `{"city":"Oslo"}`}
+	ran := sent
+	ran.Name = "get_weather"
+	r := middleware.Report{Attempts: []middleware.Attempt{{
+		Message:  middleware.Assistant("", sent),
+		Verdicts: []middleware.Verdict{{Call: ran, Changes: []middleware.Change{{By: "name"}}}},
+	}}}
+	call := report.NewChecker(argsvalidate.Options{}).Attempts(t.Context(), r, tools, nil)[0].Calls[0]
+	require.Equal(t, report.OK, call.Final)
+	require.Equal(t, "getWeather", call.Sent.Name)
+	require.Equal(t, "get_weather", call.Ran.Name)
+}
+
 // Verdicts of the report are kept, whatever the Checker would say; calls that no
 // middleware validated are unchecked.
 func TestAttemptsKeepVerdicts(t *testing.T) {

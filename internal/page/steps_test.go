@@ -208,6 +208,28 @@ func TestToolsAreKeptOnce(t *testing.T) {
 	require.Len(t, s.toolsets, 1, "those of the dropped steps are gone")
 }
 
+// Tools are the same only if their names, kinds and schemas are.
+func TestToolsAreToldApart(t *testing.T) {
+	t.Parallel()
+	s := newSteps(100, 1<<20)
+	for i, tools := range [][]middleware.Tool{
+		nil,
+		{{Name: "ab", Parameters: []byte("{}")}},
+		{{Name: "ba", Parameters: []byte("{}")}},
+		{{Name: "ab", Parameters: []byte("[]")}},
+		{{Name: "ab", Parameters: []byte("{}"), Kind: middleware.KindCustom}},
+		{{Name: "ab{", Parameters: []byte("}")}},
+		{{Name: "ab", Parameters: []byte("{}")}, {}},
+	} {
+		for range 2 {
+			step := call("m", "t", "{}")
+			step.Tools = tools
+			s.Add(step)
+		}
+		require.Len(t, s.toolsets, i+1)
+	}
+}
+
 // What is kept is a copy, so that a small text does not keep the whole answer that
 // it is a part of.
 func TestStepsAreCopies(t *testing.T) {
