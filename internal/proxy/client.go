@@ -26,6 +26,7 @@ type Client struct {
 	request   *endedBody // nil if the request has no body
 	switches  bool       // it may switch to another protocol
 	continues bool       // the client waits for the status 100, which net/http sends by itself
+	streams   bool       // HTTP/2: the end of a request is not the end of a connection
 
 	mu      sync.Mutex // guards the response
 	begun   bool       // its status was sent
@@ -49,6 +50,7 @@ func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	c := &Client{
 		ResponseWriter: w, control: http.NewResponseController(w),
 		switches: r.Header.Get("Upgrade") != "", continues: strings.EqualFold(r.Header.Get("Expect"), "100-continue"),
+		streams: r.ProtoMajor > 1,
 	}
 	// The upstream may answer before it has read the whole request. Without
 	// this, net/http would then take the rest of the body away from the
@@ -174,7 +176,9 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 func (c *Client) own() http.ResponseWriter {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.begun = true
+	if c.begun = true; c.request != nil && c.request.broken.Load() {
+		c.hangUp()
+	}
 	return c.ResponseWriter
 }
 
@@ -252,21 +256,59 @@ func (c *Client) close() {
 	}
 }
 
+// grace is how long the end of a response may wait for the rest of its request. After
+// that the connection closes.
+const grace = 500 * time.Millisecond
+
 // end sends the headers of a response without a body, before net/http could add
-// a Content-Length of 0. It also closes a request body of which a part was not
-// read: in full duplex, net/http does so too late, and panics at the next request
-// of the connection ("invalid concurrent Body.Read call").
+// a Content-Length of 0. It also closes the request.
 func (c *Client) end() {
 	if c.hijacked {
 		return
 	}
-	unread := c.request != nil && !c.request.ended.Load()
-	if c.bare || unread {
+	if c.bare || c.unread() {
 		_ = c.FlushError()
 	}
-	if unread {
-		_ = c.request.ReadCloser.Close()
+	if c.continues { // a client that was not told to send the body will not do so
+		c.closeRequest(0)
+	} else {
+		c.closeRequest(grace)
 	}
+}
+
+// unread reports whether the end of the request's body was not reached, if the
+// connection's next request begins behind it.
+func (c *Client) unread() bool {
+	return c.request != nil && !c.request.ended.Load() && !c.streams
+}
+
+// closeRequest closes a request body of which a part was not read: in full duplex,
+// net/http does so too late, and panics at the next request of the connection ("invalid
+// concurrent Body.Read call"). If the end of the body does not come in time, or its
+// framing is not valid, the connection closes after the response: what follows is
+// not a request, though net/http would read it as one.
+func (c *Client) closeRequest(wait time.Duration) {
+	if !c.unread() {
+		return
+	}
+	_ = c.control.SetReadDeadline(time.Now().Add(wait))
+	if err := c.request.ReadCloser.Close(); err != nil || c.request.broken.Load() {
+		c.hangUp()
+	}
+}
+
+// hangUp tells net/http to close the connection after the response. Of its functions,
+// only MaxBytesReader can do so when the headers are sent.
+func (c *Client) hangUp() {
+	w := c.ResponseWriter
+	for {
+		outer, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			break
+		}
+		w = outer.Unwrap()
+	}
+	_, _ = io.ReadAll(http.MaxBytesReader(w, io.NopCloser(strings.NewReader("too long")), 0))
 }
 
 // Hijack is part of http.Hijacker. The connection is no longer net/http's.

@@ -71,15 +71,18 @@ func TestLateWrites(t *testing.T) {
 	require.False(t, w.Flushed)
 }
 
-// No protocol is switched that the client has not asked for.
-func TestSwitchedUnasked(t *testing.T) {
+// No protocol is switched that the client has not asked for, and what is no status of a
+// response is none.
+func TestNoStatus(t *testing.T) {
 	t.Parallel()
-	body := &closing{closed: make(chan struct{})}
-	base := roundTripper(func(*http.Request) (*http.Response, error) {
-		return &http.Response{StatusCode: http.StatusSwitchingProtocols, Header: http.Header{"Upgrade": {"x"}}, Body: body}, nil
-	})
-	require.Contains(t, sent(t, &url.URL{Scheme: "http", Host: "x"}, base, "GET / "+end), "502 Bad Gateway")
-	<-body.closed
+	for _, status := range []int{0, 99, http.StatusSwitchingProtocols, 199} {
+		body := &closing{closed: make(chan struct{})}
+		base := roundTripper(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Header: http.Header{"Upgrade": {"x"}}, Body: body}, nil
+		})
+		require.Contains(t, sent(t, &url.URL{Scheme: "http", Host: "x"}, base, "GET / "+end), "502 Bad Gateway", status)
+		<-body.closed
+	}
 }
 
 // closing is a body that notes that it was closed.

@@ -92,9 +92,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (p *proxy) exchange(c *Client, r *http.Request) {
 	ctx := httptrace.WithClientTrace(r.Context(), &httptrace.ClientTrace{Got1xxResponse: c.informed})
 	resp, err := p.base.RoundTrip(p.outgoing(ctx, r))
-	if err == nil && resp.StatusCode == http.StatusSwitchingProtocols {
+	if err == nil && resp.StatusCode < http.StatusOK { // net/http panics at a status below 100
 		_ = resp.Body.Close()
-		err = errSwitched
+		err = errStatus
 	}
 	switch {
 	case errors.Is(err, ErrSent):
@@ -106,11 +106,12 @@ func (p *proxy) exchange(c *Client, r *http.Request) {
 		return
 	}
 	if err != nil && r.Context().Value(http.ServerContextKey) != nil { // without a server nothing recovers from a panic
+		c.closeRequest(0) // net/http would wait for the rest of it, and the client for the end of the response
 		panic(http.ErrAbortHandler)
 	}
 }
 
-var errSwitched = errors.New("proxy: the upstream switched protocols without being asked")
+var errStatus = errors.New("proxy: the upstream switched protocols without being asked, or its status is no status of a response")
 
 // failed responds to a request that got no response.
 func (p *proxy) failed(c *Client, r *http.Request, err error) {
