@@ -200,9 +200,10 @@ func (v Value) Get(key string) Value {
 		return m
 	}
 	nodes, text := v.doc.nodes, v.doc.text // a loop of its own: every format reads its members here
-	for i := v.i + 1; i < nodes[v.i].next; i = nodes[i].next {
+	size := int32(len(key) + len(`""`))
+	for i, end := v.i+1, nodes[v.i].next; i < end; i = nodes[i].next {
 		n, m := &nodes[i], Value{v.doc, i}
-		if !n.keyEscaped && text[n.keyStart+1:n.keyEnd-1] == key || n.keyEscaped && m.Key() == key {
+		if !n.keyEscaped && n.keyEnd-n.keyStart == size && text[n.keyStart+1:n.keyEnd-1] == key || n.keyEscaped && m.Key() == key {
 			found = m
 		}
 	}
