@@ -18,8 +18,9 @@ type next = func(*http.Request) (*http.Response, error)
 // do sends a model call through the chain, and every other request to next.
 // The response to a model call that bypassed the chain is marked.
 //
-// client is that of a Handler, or nil. It may get the response here, in place of
-// the caller: then the error is proxy.ErrSent, or why the response broke off.
+// client is that of the Handler of t, or nil: a Handler of another Transport around this
+// one has its own. It may get the response here, in place of the caller: then the error
+// is proxy.ErrSent, or why the response broke off.
 func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
 	if !t.onPath(req) {
 		return next(t.ids.addressed(req))
@@ -50,16 +51,16 @@ func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*htt
 			continue
 		}
 		if asked, err := c.DecodeRequest(body); err == nil {
-			note(req, c)
+			note(client, c)
 			return t.step(req, next, client, body, c).run(asked)
 		}
 		if c.MayOfferTools(body) && !t.options.PassUnreadable {
-			note(req, c)
+			note(client, c)
 			return t.refused(req, c), nil
 		}
 	}
 	if c := t.disguised(req, body); c != nil && !t.options.PassUnreadable {
-		note(req, c)
+		note(client, c)
 		return t.refused(req, c), nil
 	}
 	return t.passed(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
@@ -71,9 +72,7 @@ func (t *Transport) opaque(req, out *http.Request, next next) (*http.Response, e
 	if !isProxied(req) || t.options.PassUnreadable {
 		return t.passed(req, out, next)
 	}
-	c := t.codecOf(req)
-	note(req, c)
-	return t.raised(req, c, errBody), nil
+	return t.raised(req, t.codecOf(req), errBody), nil
 }
 
 // isWide reports whether body is JSON in UTF-16 or UTF-32, which some servers
@@ -242,6 +241,9 @@ func (t *Transport) step(req *http.Request, next next, client *proxy.Client, bod
 		call.begin(req.Header.Get("X-Stainless-Retry-Count") == "0")
 	} else {
 		call = &Call{}
+	}
+	if !client.Direct() {
+		client = nil
 	}
 	return &step{t: t, codec: codec, req: req, body: body, next: next, client: client, call: call, began: time.Now(), streams: codec.WantsStream(req.URL.Path, body)}
 }

@@ -70,27 +70,25 @@ func (p *proxied) RoundTrip(req *http.Request) (resp *http.Response, err error) 
 			resp, err = s.raised(&Panic{Value: v, Stack: debug.Stack()}), nil
 		}
 	}()
+	client := proxy.ClientOf(req.Context())
 	if c := p.t.codecOf(req); c != nil {
-		note(req, c)
+		note(client, c)
 		if req.Header.Get("Upgrade") != "" { // behind it the calls could not be validated; a server may ignore it
 			req = req.Clone(req.Context())
 			req.Header.Del("Upgrade")
 			req.Header.Del("Connection")
 		}
 	}
-	client := proxy.ClientOf(req.Context())
-	if !client.Direct() {
-		client = nil
-	}
 	return p.t.do(req, p.base.RoundTrip, client)
 }
 
-// isProxied reports whether req came in through a Handler.
+// isProxied reports whether req came in through a Handler, though perhaps that of
+// another Transport.
 func isProxied(req *http.Request) bool { return proxy.ClientOf(req.Context()) != nil }
 
 // note tells the Handler, if there is one, which format its client uses.
-func note(req *http.Request, c wire.Codec) {
-	if client := proxy.ClientOf(req.Context()); client != nil {
+func note(client *proxy.Client, c wire.Codec) {
+	if client != nil {
 		client.Note = c
 	}
 }
