@@ -166,6 +166,10 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 	}
 	h := c.Header()
 	maps.Copy(h, header)
+	// With this header net/http sends a copy of the map over HTTP/2. Otherwise, if the
+	// client goes away meanwhile, another goroutine still reads the map, and the next
+	// change of it ends the program ("concurrent map iteration and map write").
+	h["Content-Length"] = nil
 	c.writeHeader(status)
 	clear(h) // net/http keeps them for the next response
 	return nil

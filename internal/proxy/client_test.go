@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"net/url"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -51,6 +53,38 @@ func TestBaseWrites(t *testing.T) {
 	} {
 		require.Equal(t, c.want, sent(t, &url.URL{Scheme: "http", Host: "x"}, c.base, "GET / "+end), name)
 	}
+}
+
+// An HTTP/2 client may go away while an interim response is written to it. The race
+// detector finds if net/http then still reads what the next response changes.
+func TestInformedClientGoes(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		for range 20 {
+			require.NoError(t, httptrace.ContextClientTrace(r.Context()).Got1xxResponse(103, textproto.MIMEHeader{"Link": {"</a>"}}))
+		}
+		return &http.Response{StatusCode: 204, Header: http.Header{"X-A": {"1"}}, Body: http.NoBody}, nil
+	})
+	front := httptest.NewUnstartedServer(proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil))
+	front.EnableHTTP2 = true
+	front.StartTLS()
+	defer front.Close()
+	var told atomic.Int64
+	for range 200 {
+		ctx, cancel := context.WithCancel(t.Context())
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{Got1xxResponse: func(int, textproto.MIMEHeader) error {
+			told.Add(1)
+			cancel()
+			return nil
+		}})
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, front.URL, nil)
+		require.NoError(t, err)
+		if resp, err := front.Client().Do(req); err == nil {
+			require.NoError(t, resp.Body.Close())
+		}
+		cancel()
+	}
+	require.Positive(t, told.Load())
 }
 
 // Nothing reaches a ResponseWriter whose handler has returned.
