@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,4 +64,20 @@ func TestHandlerWaitsForItsClient(t *testing.T) {
 		<-done
 		require.True(t, body.closed)
 	})
+}
+
+// A stream also reaches its client through a ResponseWriter that cannot flush, such as
+// that of http.TimeoutHandler.
+func TestHandlerWithoutFlush(t *testing.T) {
+	t.Parallel()
+	s := chat()
+	sent := s.stream("Hello.", `{"n":1}`)
+	to, err := url.Parse(serve(t, events(sent)).URL)
+	require.NoError(t, err)
+	h := transport.New(transport.Options{}, validate()).Handler(to)
+	front := httptest.NewServer(http.TimeoutHandler(h, time.Minute, ""))
+	t.Cleanup(front.Close)
+	resp, err := front.Client().Post(front.URL+s.path, "application/json", strings.NewReader(s.request(true)))
+	require.NoError(t, err)
+	require.Equal(t, sent, read(t, resp))
 }

@@ -126,13 +126,17 @@ func (c *Client) FlushError() error {
 	return c.flush()
 }
 
-// flush sends what is buffered. The caller holds c.mu.
+// flush sends what is buffered, unless a middleware around the proxy hides how. The
+// caller holds c.mu.
 func (c *Client) flush() error {
 	if c.over {
 		return nil
 	}
 	c.flushed = true
-	return c.control.Flush()
+	if err := c.control.Flush(); !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	return nil
 }
 
 // Trail ends the response with trailers. announced says how many Begin has
