@@ -278,7 +278,7 @@ func (c *Client) end() {
 		_ = c.FlushError()
 	}
 	if c.continues { // a client that was not told to send the body will not do so
-		c.closeRequest(0)
+		c.closeRequest(grace / 10)
 	} else {
 		c.closeRequest(grace)
 	}
@@ -302,7 +302,9 @@ func (c *Client) closeRequest(wait time.Duration) {
 	_ = c.control.SetReadDeadline(time.Now().Add(wait))
 	if err := c.request.ReadCloser.Close(); err != nil || c.request.broken.Load() {
 		c.hangUp()
+		return
 	}
+	_ = c.control.SetReadDeadline(time.Time{}) // net/http may be reading: at the deadline it would cancel the connection's requests
 }
 
 // hangUp tells net/http to close the connection after the response. Of its functions,
