@@ -163,7 +163,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	ctx, call := transport.Watch(context.WithValue(r.Context(), exchangeKey{}, x))
 	code := &statusWriter{ResponseWriter: w}
 	whole := false
-	defer func() { // also if the handler panics: ReverseProxy does so if a response breaks off
+	defer func() { // also if the handler panics: the proxy does so if a response breaks off
 		x.duration = time.Since(x.start)
 		x.report, x.status, x.err, x.code = call.Report(), call.Status(), call.Err(), code.status
 		x.upstreamTime = call.ModelTime()

@@ -18,7 +18,7 @@ func (p *pipeline) observe(w http.ResponseWriter, r *http.Request, dialect strin
 	if r.Body != nil && r.Body != http.NoBody {
 		r.Body = &copiedBody{r.Body, c, &c.request}
 	}
-	defer func() { // also if the handler panics: ReverseProxy does so if a response breaks off
+	defer func() { // also if the handler panics: the proxy does so if a response breaks off
 		c.x.code, c.x.duration = code.status, time.Since(c.x.start)
 		c.finish(ctx.Err())
 		p.copies.queue(c, p)

@@ -1,6 +1,7 @@
 package proxy_test
 
 import (
+	"bytes"
 	"io"
 	"log"
 	"net"
@@ -54,10 +55,11 @@ func TestConnectionsOfUnreadBodies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			panics := &strings.Builder{}
-			front := httptest.NewUnstartedServer(proxy.New(&url.URL{Scheme: "http", Host: "x"}, c.base, func(w http.ResponseWriter, _ *http.Request, status int, code, _ string) {
+			h := proxy.New(&url.URL{Scheme: "http", Host: "x"}, c.base, func(w http.ResponseWriter, _ *http.Request, status int, code, _ string) {
 				w.Header()["Date"] = nil
 				http.Error(w, code, status)
-			}))
+			})
+			front := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(wrapped{w}, r) }))
 			front.Config.ErrorLog = log.New(panics, "", 0)
 			front.Start()
 			conn, err := net.Dial("tcp", front.Listener.Addr().String())
@@ -73,6 +75,43 @@ func TestConnectionsOfUnreadBodies(t *testing.T) {
 			require.Empty(t, panics.String())
 		})
 	}
+}
+
+// wrapped is the ResponseWriter of a middleware.
+type wrapped struct{ http.ResponseWriter }
+
+func (w wrapped) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// TestBodyReadBefore: a middleware that has read the body may go on after the response,
+// and so may the connection.
+func TestBodyReadBefore(t *testing.T) {
+	t.Parallel()
+	h := proxy.New(&url.URL{Scheme: "http", Host: "x"}, reads(0, http.NoBody), nil)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+		h.ServeHTTP(w, r)
+		select {
+		case <-r.Context().Done():
+			t.Error(r.Context().Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}))
+	t.Cleanup(front.Close)
+	conn, err := net.Dial("tcp", front.Listener.Addr().String())
+	require.NoError(t, err)
+	defer conn.Close()
+	_, err = io.WriteString(conn, strings.ReplaceAll("POST / HTTP/1.1\nHost: x\nExpect: 100-continue\nContent-Length: 2\n\nhi"+"GET / "+end, "\n", "\r\n"))
+	require.NoError(t, err)
+	got, err := io.ReadAll(conn)
+	require.NoError(t, err)
+	require.Equal(t, 2, strings.Count(string(got), "HTTP/1.1 401 "), string(got))
 }
 
 // failing is a body that breaks off.
