@@ -161,9 +161,12 @@ func (c *Client) Trail(trailers http.Header, announced int) {
 }
 
 // informed passes on a response with a status below 200. A base may make a second
-// request when the response has begun.
+// request when the response has begun. Then it must not wait for a slow client: over
+// HTTP/2 all streams of the connection to the upstream wait for its return.
 func (c *Client) informed(status int, header textproto.MIMEHeader) error {
-	c.mu.Lock()
+	if !c.mu.TryLock() {
+		return nil
+	}
 	defer c.mu.Unlock()
 	if c.begun || c.over {
 		return nil

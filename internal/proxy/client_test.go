@@ -87,6 +87,38 @@ func TestInformedClientGoes(t *testing.T) {
 	require.Positive(t, told.Load())
 }
 
+// stalled is a client that takes nothing until it is told to.
+type stalled struct {
+	*httptest.ResponseRecorder
+	asked, taken chan struct{}
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	close(s.asked)
+	<-s.taken
+	return len(p), nil
+}
+
+// A second request that is informed does not wait for the client.
+func TestInformedWhileStalled(t *testing.T) {
+	t.Parallel()
+	w := &stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		c, written := proxy.ClientOf(r.Context()), make(chan struct{})
+		c.Begin(&http.Response{StatusCode: 200, Header: http.Header{}})
+		go func() {
+			defer close(written)
+			_, _ = io.WriteString(c, "text")
+		}()
+		<-w.asked
+		require.NoError(t, httptrace.ContextClientTrace(r.Context()).Got1xxResponse(103, nil))
+		close(w.taken)
+		<-written
+		return nil, proxy.ErrSent
+	})
+	proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+}
+
 // Nothing reaches a ResponseWriter whose handler has returned.
 func TestLateWrites(t *testing.T) {
 	t.Parallel()
