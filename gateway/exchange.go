@@ -179,7 +179,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		p.tell(x)
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
-	if w.Header().Get("Content-Length") != "" { // the client does not wait for the observers
+	if code.status >= http.StatusOK { // the client does not wait for the observers
 		_ = http.NewResponseController(w).Flush()
 	}
 	whole = code.status < http.StatusInternalServerError // the client may go after the response

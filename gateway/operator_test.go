@@ -279,22 +279,43 @@ func (l *slowLog) Handle(context.Context, slog.Record) error {
 }
 
 // TestClientDoesNotWait holds that a client has the whole response before the
-// exchange is logged.
+// exchange is logged; of a stream, all but its trailers.
 func TestClientDoesNotWait(t *testing.T) {
 	t.Parallel()
-	to, _ := upstream(t, chatAnswer(mending))
-	log := &slowLog{slog.NewJSONHandler(io.Discard, nil), make(chan struct{})}
-	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: to}}}, gateway.Options{Logger: slog.New(log)})
-	require.NoError(t, err)
-	s := httptest.NewServer(g)
-	c := &http.Client{Timeout: 10 * time.Second}
-	resp, err := c.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(chatRequest("m")))
-	if err == nil {
-		_, err = io.ReadAll(resp.Body)
-		_ = resp.Body.Close()
+	for name, c := range map[string]struct{ answer, end string }{
+		"whole":  {chatAnswer(mending), ""},
+		"stream": {`data: {"id":"r","choices":[{"index":0,"delta":{"content":"Hello."},"finish_reason":"stop"}]}` + "\n\ndata: [DONE]\n\n", "data: [DONE]\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			to, _ := upstream(t, c.answer)
+			log := &slowLog{slog.NewJSONHandler(io.Discard, nil), make(chan struct{})}
+			g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: to}}}, gateway.Options{Logger: slog.New(log)})
+			require.NoError(t, err)
+			s := httptest.NewServer(g)
+			request := chatRequest("m")
+			if c.end != "" {
+				request = strings.Replace(request, "{", `{"stream":true,`, 1)
+			}
+			client := &http.Client{Timeout: 10 * time.Second}
+			resp, err := client.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(request))
+			var got []byte
+			if err == nil {
+				for piece := make([]byte, 1024); err == nil && (c.end == "" || !strings.HasSuffix(string(got), c.end)); {
+					var n int
+					n, err = resp.Body.Read(piece)
+					got = append(got, piece[:n]...)
+				}
+				_ = resp.Body.Close()
+			}
+			close(log.answered)
+			if c.end == "" {
+				require.ErrorIs(t, err, io.EOF)
+			} else {
+				require.NoError(t, err, "%s", got)
+			}
+			s.Close()
+			require.NoError(t, g.Close())
+		})
 	}
-	close(log.answered)
-	require.NoError(t, err)
-	s.Close()
-	require.NoError(t, g.Close())
 }
