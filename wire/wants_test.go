@@ -23,6 +23,7 @@ func TestWantsStream(t *testing.T) {
 		{"chat, silent", wire.OpenAIChat(), "/v1/chat/completions", `{"model":"m"}`, false},
 		{"chat, null", wire.OpenAIChat(), "/v1/chat/completions", `{"stream":null}`, false},
 		{"chat, in a tool's schema only", wire.OpenAIChat(), "/v1/chat/completions", `{"tools":[{"stream":true}]}`, false},
+		{"chat, behind text like a member", wire.OpenAIChat(), "/v1/chat/completions", `{"user":"\\\"stream\\\":false,\\\\","a":{"b":[{"c":"]}"},{"stream":false}]},"d":[],"stream":true,"e":{}}`, true},
 		{"chat, options of a stream only", wire.OpenAIChat(), "/v1/chat/completions", `{"stream_options":{}}`, false},
 		{"chat, the key escaped", wire.OpenAIChat(), "/v1/chat/completions", `{"\u0073tream":true}`, true},
 		{"chat, the key in capitals", wire.OpenAIChat(), "/v1/chat/completions", `{"STREAM":true}`, true},

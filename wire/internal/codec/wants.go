@@ -27,7 +27,7 @@ func saysStream(body []byte) (says, ok bool) {
 		return false, false
 	}
 	odd := false
-	err := Borrow(string(body), func(object rawjson.Value) error {
+	err := Borrow(string(shallow(body)), func(object rawjson.Value) error {
 		for m := range object.Each() {
 			if !strings.EqualFold(m.Key(), "stream") {
 				continue
@@ -57,4 +57,44 @@ func mayHoldStream(body []byte) bool {
 		}
 	}
 	return bytes.Contains(body, []byte(`\u00`))
+}
+
+// shallow returns a JSON object with 0 in place of the objects and arrays in it.
+// They are most of a request, and have been parsed once already.
+func shallow(body []byte) []byte {
+	out := make([]byte, 0, 512)
+	depth, rest := 0, 0
+	for i := 0; i < len(body); i++ {
+		switch body[i] {
+		case '"':
+			i = closingQuote(body, i)
+		case '{', '[':
+			if depth++; depth == 2 {
+				out = append(append(out, body[rest:i]...), '0')
+			}
+		case '}', ']':
+			if depth--; depth == 1 {
+				rest = i + 1
+			}
+		}
+	}
+	return append(out, body[rest:]...)
+}
+
+// closingQuote returns the end of the string that begins at i, or of body.
+func closingQuote(body []byte, i int) int {
+	for {
+		n := bytes.IndexByte(body[i+1:], '"')
+		if n < 0 {
+			return len(body)
+		}
+		i += n + 1
+		escapes := 0
+		for body[i-1-escapes] == '\\' {
+			escapes++
+		}
+		if escapes%2 == 0 {
+			return i
+		}
+	}
 }
