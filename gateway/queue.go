@@ -50,20 +50,30 @@ func (q *queue[T]) add(item T, size int64) bool {
 
 // run works until nothing waits.
 func (q *queue[T]) run() {
+	for {
+		item, ok := q.take()
+		if !ok {
+			return
+		}
+		q.work(item)
+	}
+}
+
+// take returns the oldest item. Without one, the worker that asks for it ends.
+func (q *queue[T]) take() (item T, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for len(q.waiting) > 0 {
-		next := q.waiting[0]
-		q.waiting[0] = queued[T]{}
-		q.waiting = q.waiting[1:]
-		q.held -= next.size
-		q.mu.Unlock()
-		q.work(next.item)
-		q.mu.Lock()
+	if len(q.waiting) == 0 {
+		if q.running--; q.running == 0 && q.closed {
+			close(q.idle)
+		}
+		return item, false
 	}
-	if q.running--; q.running == 0 && q.closed {
-		close(q.idle)
-	}
+	next := q.waiting[0]
+	q.waiting[0] = queued[T]{}
+	q.waiting = q.waiting[1:]
+	q.held -= next.size
+	return next.item, true
 }
 
 // close ends the adding of items, and waits until the workers have done all that is

@@ -4,8 +4,8 @@ import "os"
 
 // heapFloor is about the least garbage between two collections, in bytes. The
 // gateway keeps a few MB and makes 40 KB of garbage a request, so Go would collect
-// each 4 MB, hundreds of times a second. That takes a tenth of the processor time
-// under load. A higher floor saves nothing more, because that much memory does not fit
+// each 4 MB, some seventy times a second under load. That takes a tenth of the
+// processor time. A higher floor saves nothing more, because that much memory does not fit
 // into the processor's caches. A higher GOGC would multiply the heap of a gateway with
 // thousands of open streams, and a memory limit below that heap would make the
 // collector run without a pause.

@@ -171,6 +171,7 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 		return nil
 	}
 	h := c.Header()
+	own := maps.Clone(h) // of middlewares around the proxy
 	maps.Copy(h, header)
 	// With this header net/http sends a copy of the map over HTTP/2. Otherwise, if the
 	// client goes away meanwhile, another goroutine still reads the map, and the next
@@ -178,6 +179,7 @@ func (c *Client) informed(status int, header textproto.MIMEHeader) error {
 	h["Content-Length"] = nil
 	c.writeHeader(status)
 	clear(h) // net/http keeps them for the next response
+	maps.Copy(h, own)
 	return nil
 }
 

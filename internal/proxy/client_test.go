@@ -55,6 +55,21 @@ func TestBaseWrites(t *testing.T) {
 	}
 }
 
+// Headers that a middleware around the proxy has set are in the last response, also
+// behind an interim one, whose own are not.
+func TestInformedKeepsHeaders(t *testing.T) {
+	t.Parallel()
+	base := roundTripper(func(r *http.Request) (*http.Response, error) {
+		require.NoError(t, httptrace.ContextClientTrace(r.Context()).Got1xxResponse(103, textproto.MIMEHeader{"Link": {"</a>"}, "X-Id": {"8"}}))
+		return &http.Response{StatusCode: 204, Header: http.Header{}, Body: http.NoBody}, nil
+	})
+	w := httptest.NewRecorder()
+	w.Header().Set("X-Id", "7")
+	proxy.New(&url.URL{Scheme: "http", Host: "x"}, base, nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	require.Equal(t, []string{"7"}, w.Header()["X-Id"])
+	require.NotContains(t, w.Header(), "Link")
+}
+
 // An HTTP/2 client may go away while an interim response is written to it. The race
 // detector finds if net/http then still reads what the next response changes.
 func TestInformedClientGoes(t *testing.T) {

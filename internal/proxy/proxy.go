@@ -35,9 +35,9 @@ type proxy struct {
 }
 
 // New returns a proxy that appends the path of a request to that of upstream,
-// and sends the request by base. Bytes of a response are sent as they arrive.
-// If a response breaks off, the client's connection is closed. base may write a
-// response itself, by ClientOf.
+// and sends the request by base. Bytes of a response are sent as they arrive; a body
+// that is an io.WriterTo has them all. If a response breaks off, the client's
+// connection is closed. base may write a response itself, by ClientOf.
 //
 // refuse responds if the upstream cannot be reached (502 or 504, see Refused), to
 // CONNECT and TRACE (405), to a path with a ".." segment in any spelling (400), and to a

@@ -162,8 +162,7 @@ func TestResponses(t *testing.T) {
 	}
 }
 
-// A response without a length and a body gets no length. ReverseProxy flushes its
-// headers only if a timer is fast enough.
+// A response without a length and a body gets no length.
 func TestNoLength(t *testing.T) {
 	t.Parallel()
 	base := roundTrip(func(r *http.Request) (*http.Response, error) {
