@@ -36,9 +36,10 @@ func (d *direct) write(b []byte) bool {
 	return d.note(err)
 }
 
+// flush sends what write has taken. The caller holds d.mu.
 func (d *direct) flush() bool { return d.note(d.client.FlushError()) }
 
-// note ends the step if the client has gone.
+// note ends the step if the client has gone. The caller holds d.mu.
 func (d *direct) note(err error) bool {
 	if err != nil {
 		d.err = err

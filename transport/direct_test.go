@@ -66,6 +66,44 @@ func TestHandlerWaitsForItsClient(t *testing.T) {
 	})
 }
 
+// heard is a client that notes the longest silence between two flushes.
+type heard struct {
+	*httptest.ResponseRecorder
+	since   time.Time
+	silence time.Duration
+}
+
+func (h *heard) Flush() {
+	h.silence, h.since = max(h.silence, time.Since(h.since)), time.Now()
+}
+
+// The client of a Handler hears something while the provider is silent, or while a
+// call is held.
+func TestKeepAliveOfHandler(t *testing.T) {
+	t.Parallel()
+	for name, s := range speeches() {
+		good := eventsOf(s.stream("two", `{"n":2}`))
+		for kind, answer := range map[string]played{
+			"slow call":           {pieces: good, pauses: []time.Duration{0, 9 * time.Second}},
+			"nothing but headers": {pieces: good, pauses: []time.Duration{40 * time.Second, 0}},
+		} {
+			t.Run(name+"/"+kind, func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					answer.kind = s.kind
+					w := &heard{ResponseRecorder: httptest.NewRecorder(), since: time.Now()}
+					transport.New(transport.Options{Base: doer(play(answer))}, validate()).Handler(&url.URL{Scheme: "http", Host: "up"}).ServeHTTP(w, s.streamRequest(t))
+					w.Flush()
+					require.LessOrEqual(t, w.silence, longest)
+					got := s.decode(t, w.Body.String())
+					require.Len(t, got.Message.ToolCalls, 1)
+					require.Contains(t, got.Message.ToolCalls[0].Arguments, `"n":2`)
+				})
+			})
+		}
+	}
+}
+
 // A stream also reaches its client through a ResponseWriter that cannot flush, such as
 // that of http.TimeoutHandler.
 func TestHandlerWithoutFlush(t *testing.T) {
