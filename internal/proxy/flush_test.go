@@ -27,14 +27,17 @@ func (f *flushes) Flush() { f.seen = append(f.seen, f.Body.String()) }
 func TestFlushes(t *testing.T) {
 	t.Parallel()
 	const long = time.Second // virtual
+	halves := []string{"first", "after"}
 	for name, c := range map[string]struct {
 		length int64
-		pauses [2]time.Duration // before each half of the body
+		pieces []string         // of the body
+		pauses [2]time.Duration // before each piece
 		want   []string         // the body at each flush
 	}{
-		"whole":          {10, [2]time.Duration{time.Millisecond, 0}, []string{"first"}},
-		"slow":           {10, [2]time.Duration{long, long}, []string{"", "first"}},
-		"unknown length": {-1, [2]time.Duration{long, long}, []string{"", "first", "firstafter"}},
+		"whole":          {10, []string{"firstafter"}, [2]time.Duration{time.Millisecond}, nil},
+		"fast":           {10, halves, [2]time.Duration{time.Millisecond, 0}, []string{"first"}},
+		"slow":           {10, halves, [2]time.Duration{long, long}, []string{"", "first"}},
+		"unknown length": {-1, halves, [2]time.Duration{long, long}, []string{"", "first", "firstafter"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -45,9 +48,9 @@ func TestFlushes(t *testing.T) {
 				})
 				client := &flushes{ResponseRecorder: httptest.NewRecorder()}
 				go func() {
-					for i, half := range []string{"first", "after"} {
+					for i, piece := range c.pieces {
 						<-time.After(c.pauses[i])
-						_, _ = io.WriteString(more, half)
+						_, _ = io.WriteString(more, piece)
 					}
 					_ = more.Close()
 				}()
