@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -57,13 +58,23 @@ func (r result) cell() string {
 	return fmt.Sprintf("%s; %d, %d", seen, r.attempts, r.calls)
 }
 
+// exception is the beginning of the line in which Python and Node name what ended a
+// program. Notes with random ids may follow it.
+var exception = regexp.MustCompile(`^\w[\w.]*(Error|Exception)\b`)
+
 // quoted is the message of the front if the client showed it, else the last
-// line of a program that died.
+// exception of a program that died, else its last line.
 func (r result) quoted() string {
 	line := r.message
 	if !r.messageShown() {
 		lines := strings.Split(strings.TrimSpace(r.output.text), "\n")
 		line = lines[len(lines)-1]
+		for _, l := range slices.Backward(lines) {
+			if exception.MatchString(l) {
+				line = l
+				break
+			}
+		}
 		if strings.HasPrefix(line, "{") { // one of an agent's events
 			return ""
 		}
