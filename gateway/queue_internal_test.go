@@ -68,7 +68,7 @@ func TestQueue(t *testing.T) {
 func TestQueueClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		q := &queue[time.Duration]{work: time.Sleep, workers: 2, items: 10}
+		q := &queue[time.Duration]{work: time.Sleep, workers: 2, items: 10} // the clock is synctest's
 		for range 6 {
 			require.True(t, q.add(time.Second, 0))
 		}

@@ -42,7 +42,7 @@ var demands = map[string]string{
 var notTyped = []string{"duplicate_key", "additionalProperties", "unevaluatedProperties", "undeclared"}
 
 // demand says what the keyword code asks for in a place of a schema. It returns "" if
-// that is not known, also if the keyword stands there with different values.
+// that is not known, also if the keyword occurs with different values.
 func demand(node *view.Node, code string) string {
 	text := demands[code]
 	if !strings.Contains(text, "%s") {

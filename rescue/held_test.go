@@ -115,7 +115,7 @@ func TestHeldTime(t *testing.T) {
 					time.Sleep(2*time.Second - time.Nanosecond) // of the test's own clock
 					synctest.Wait()
 					require.Equal(t, c.shown, shown.seen())
-					time.Sleep(time.Nanosecond)
+					time.Sleep(time.Nanosecond) // of the test's own clock
 					synctest.Wait()
 					switch {
 					case c.sink != nil:

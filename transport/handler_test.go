@@ -28,7 +28,7 @@ func proxy(t *testing.T, tr *transport.Transport, address string) string {
 	return s.URL
 }
 
-// TestHandlerKeepsReasonsToItself: whoever asks a proxy did not write its chain.
+// TestHandlerKeepsReasonsToItself: the users of a proxy did not write its chain.
 func TestHandlerKeepsReasonsToItself(t *testing.T) {
 	t.Parallel()
 	down := around(func(context.Context, *middleware.Request, middleware.ModelCall) (*middleware.Response, error) {

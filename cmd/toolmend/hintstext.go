@@ -44,7 +44,7 @@ func (h *hint) text() string {
 	}
 }
 
-// retryCost says what the re-asks of a log cost, "" if there are none.
+// retryCost says what the re-asks of a log cost; "" without a re-ask.
 func retryCost(r report.Retries) string {
 	if r.Attempts == 0 {
 		return ""

@@ -152,8 +152,8 @@ func TestLateWrites(t *testing.T) {
 	require.False(t, w.Flushed)
 }
 
-// No protocol is switched that the client has not asked for, and what is no status of a
-// response is none.
+// A switch of protocols that the client has not asked for, and a final status below
+// 200, are errors of the upstream.
 func TestNoStatus(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{0, 99, http.StatusSwitchingProtocols, 199} {

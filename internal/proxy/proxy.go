@@ -111,7 +111,7 @@ func (p *proxy) exchange(c *Client, r *http.Request) {
 	}
 }
 
-var errStatus = errors.New("proxy: the upstream switched protocols without being asked, or its status is no status of a response")
+var errStatus = errors.New("proxy: the upstream switched protocols without being asked, or ended its answer with a status below 200")
 
 // failed responds to a request that got no response.
 func (p *proxy) failed(c *Client, r *http.Request, err error) {
