@@ -165,16 +165,12 @@ func (s *step) keeping(a *attempt, resp *middleware.Response) *middleware.Respon
 // received returns the texts that the client has got of a, by the kind of their
 // events; nil if they cannot be read.
 func (s *step) received(a *attempt) map[middleware.EventKind]string {
-	taken := a.stream.Taken()
-	if taken > len(a.stream.Text()) {
-		return nil
-	}
 	shown := map[middleware.EventKind]string{}
 	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
 		shown[e.Kind] += e.Text
 		return nil
 	})
-	if _, err := again.Write([]byte(a.stream.Text()[:taken])); err != nil {
+	if _, err := again.Write([]byte(a.stream.Given())); err != nil {
 		return nil
 	}
 	return shown
@@ -225,7 +221,7 @@ func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
 	if shown == nil {
 		return nil
 	}
-	given := []byte(a.stream.Text()[:a.stream.Taken()])
+	given := []byte(a.stream.Given())
 	text, ok := strings.CutPrefix(resp.Message.Text(), shown[middleware.EventText])
 	if !ok || reasoning(resp.Message) != shown[middleware.EventReasoning] {
 		return nil

@@ -213,6 +213,12 @@ type Stream interface {
 	// were taken.
 	Taken() int
 
+	// Given returns the bytes that were taken.
+	Given() string
+
+	// Untaken returns what was read behind them.
+	Untaken() string
+
 	// IsStream reports whether the bytes are a stream: server-sent events,
 	// or one JSON text on each line.
 	IsStream() bool

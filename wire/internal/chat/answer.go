@@ -1,6 +1,8 @@
 package chat
 
 import (
+	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -12,128 +14,107 @@ import (
 )
 
 // answer is an answer as read, which no caller can reach. It holds no parsed text:
-// an edit, which is rare, reads it again. An answer that is not a stream is
+// an edit, which is rare, reads it again. Whatever its framing was, it is one object
+// then:
 //
 //	{"id": …, "object": "chat.completion", "created": …, "model": …,
 //	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
 //	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
-	text     string
+	text     string // as it came
 	streamed bool
+	plain    bool   // no reader finds a call in text: unchanged, it passes as it is
+	object   string // the answer as one object, in one spelling; this is what an edit changes
 	is       *middleware.Response
 	word     string // finish_reason of the message
-	safe     int    // of a stream: where what comes can be put in
-	late     bool   // of a stream: its first choice is not number 0
 }
-
-// bom, a byte order mark, may stand before an answer.
-const bom = "\ufeff"
 
 // whole reads an answer that is one JSON object. One with an error in it, at its
 // root or in a choice, is the error; with a call beside the error it is unreadable,
 // because some clients look at the one and some at the other.
-func (s *stream) whole(text string) (a *answer, _ error) {
-	cut, err := borrowAnswer(withoutMark(text), func(v rawjson.Value) (err error) {
-		a, err = s.object(text, v)
-		return err
-	})
-	if cut {
-		return nil, codec.ErrIncomplete
+func (s *stream) whole(u *codec.Unit) (err error) {
+	switch {
+	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return codec.ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return codec.Shapef("nothing")
 	}
-	return a, err
+	s.answer, err = s.object(s.Text(), u.Value)
+	return err
 }
 
-// withoutMark returns an answer with white space in the place of its byte order mark,
-// so that places stay what they are.
-func withoutMark(text string) string {
-	if rest, ok := strings.CutPrefix(text, bom); ok {
-		return "   " + rest
-	}
-	return text
-}
-
-// object reads the object v, which is an answer of that text, and keeps no value of it.
-func (s *stream) object(text string, v rawjson.Value) (_ *answer, err error) {
-	s.model = v.Get("model").Str()
+// object reads the object v, which is an answer of that text, as a stream of one delta.
+func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
+	s.model, s.like = v.Get("model").Str(), others(v, "choices", "usage", "error")
 	if figures := usagesIn(v); len(figures) > 0 {
-		s.usage = readUsage(figures[0])
+		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
-	choices := slices.Collect(v.Get("choices").Each())
-	failed, called := s.fail(v), false
-	for _, c := range choices {
-		failed = s.fail(c) || failed
+	failed, called, at := s.fail(v), false, int64(0)
+	for c := range v.Get("choices").Each() {
+		t, err := s.turn(c, at)
+		if err != nil {
+			return nil, err
+		}
+		t.whole = true
 		m := c.Get("message")
-		called = called || m.Get("tool_calls").Len() > 0 || hasFunction(m)
+		if !m.Exists() && c.Get("finish_reason").Str() == string(middleware.FinishFilter) { // Azure leaves it out
+			m, _ = codec.ParseObject(`{"content":null}`)
+		}
+		if m.Kind() != rawjson.Object {
+			return nil, codec.Shapef("a message is of kind %s", m.Kind())
+		}
+		sink := s.sink
+		if at > 0 {
+			sink = nil
+		}
+		calls, err := t.add(m, sink)
+		if err != nil {
+			return nil, err
+		}
+		t.finish, t.beside = wordOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+		failed, called = s.fail(c) || failed, called || calls
+		at++
 	}
 	switch {
 	case failed && called:
 		return nil, codec.Shapef("calls beside an error")
 	case failed:
 		return nil, s.failure()
-	case len(choices) == 0 || v.Get("choices").Kind() != rawjson.Array:
+	case at == 0 || v.Get("choices").Kind() != rawjson.Array:
 		return nil, codec.Shapef("an answer without choices")
 	}
-	a := &answer{text: text, word: wordOf(choices[0].Get("finish_reason"))}
-	messages := make([]rawjson.Value, len(choices))
-	for i, c := range choices {
-		if messages[i], err = inHistory(c); err != nil {
+	return s.put(text, false)
+}
+
+// others returns the members of v, each once, that no reader takes for one of known.
+func others(v rawjson.Value, known ...string) (out []lens.Member) {
+	for m := range v.Each() {
+		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
+		if kept(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
+			out = append(out, lens.Raw(m.Key(), m.Raw()))
+		}
+	}
+	return out
+}
+
+// put puts the answer together. The first choice is the message, the others are
+// further choices. A call in the old form has no id on the wire: it is the only one
+// of its message, and takes the next place of the conversation.
+func (s *stream) put(text string, streamed bool) (*answer, error) {
+	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
+	a := &answer{text: text, streamed: streamed, plain: s.Plain(), word: turns[0].finish, is: &middleware.Response{Model: s.model, Usage: s.usage}}
+	choices := make([]string, len(turns))
+	for i, t := range turns {
+		raw := t.raw()
+		v, err := codec.ParseObject(raw)
+		if err != nil {
 			return nil, err
 		}
-	}
-	if err := s.read(a, messages); err != nil {
-		return nil, err
-	}
-	return a, s.tell(a.is.Message)
-}
-
-// inHistory returns the message of a choice as it stands in history: with a
-// role, with content that a provider takes, and with sound by its id alone.
-// Azure leaves out a message that its filter took.
-func inHistory(choice rawjson.Value) (rawjson.Value, error) {
-	v := choice.Get("message")
-	if !v.Exists() && choice.Get("finish_reason").Str() == string(middleware.FinishFilter) {
-		return codec.ParseObject(`{"role":"assistant","content":null}`)
-	}
-	if v.Kind() != rawjson.Object {
-		return v, codec.Shapef("a message is of kind %s", v.Kind())
-	}
-	if err := bothForms(v); err != nil {
-		return v, err
-	}
-	var members []lens.Member
-	if v.Get("role").Str() == "" {
-		members = append(members, lens.Text("role", "assistant"))
-	}
-	if k := v.Get("content").Kind(); k == rawjson.Number || k == rawjson.Bool {
-		members = append(members, lens.Raw("content", "null"))
-	}
-	if audio := v.Get("audio"); audio.Kind() == rawjson.Object {
-		m := lens.None("audio")
-		if id := audio.Get("id"); id.Str() != "" {
-			m.Raw = codec.Object(lens.Raw("id", id.Raw()))
-		}
-		members = append(members, m)
-	}
-	if len(members) == 0 {
-		return v, nil
-	}
-	text, err := on.Set(v, members...)
-	if err != nil {
-		return v, codec.Shapef("a message with a member that appears twice")
-	}
-	return codec.ParseObject(text)
-}
-
-// read reads messages, as they stand in history, into a. The first one is the
-// message, the others are further choices. A call in the old form has no id on the
-// wire: it is the only one of its message, and takes the next place of the
-// conversation.
-func (s *stream) read(a *answer, messages []rawjson.Value) error {
-	a.is = &middleware.Response{Model: s.model, Usage: s.usage}
-	for i, v := range messages {
 		m, err := readMessage(v)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		m.Role = middleware.RoleAssistant
 		if isOldTurn(v) {
@@ -144,63 +125,39 @@ func (s *stream) read(a *answer, messages []rawjson.Value) error {
 		} else {
 			a.is.Choices = append(a.is.Choices, m)
 		}
+		finish := lens.Word("finish_reason", t.finish)
+		if finish.Raw == "" {
+			finish.Raw = "null"
+		}
+		choices[i] = codec.Object(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw), finish}, t.beside...)...)
 	}
 	a.is.FinishReason = finishOf(a.word, len(a.is.Message.ToolCalls))
-	return nil
-}
-
-// tell shows what an answer that is not a stream says.
-func (s *stream) tell(m middleware.Message) error {
-	for _, p := range m.Parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
-			return err
-		}
-	}
-	return nil
+	a.object = codec.Object(append(s.like, lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", s.figures))...)
+	return a, nil
 }
 
 // readAnswer reads an answer again. Without the request a call in the old form is
 // number 1; an id by place is not written, so that this makes no difference.
 func readAnswer(raw string) (*answer, error) {
-	s := newStream()
+	s := newStream(false)
 	_, err := codec.Decode(s, []byte(raw))
 	return s.answer, err
 }
 
 // EncodeResponse is part of wire.Codec.
 func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	text, _, err := written(resp)
-	return []byte(text), err
-}
-
-// written returns the body of an answer with what differs set in it, and whether
-// that is a stream. Further choices cannot change: a middleware sees them, but
-// nothing says which of them a client takes.
-func written(resp *middleware.Response) (text string, streamed bool, err error) {
 	a, err := lens.Answer(on, resp, readAnswer)
-	switch {
-	case err != nil:
-		return "", false, err
-	case codec.SameResponse(a.is, resp):
-		return a.text, a.streamed, nil
-	case len(a.is.Choices) != len(resp.Choices):
-		return "", false, codec.Unencodablef("further choices that came or went")
-	}
-	for i, m := range resp.Choices {
-		if c, err := changed(a.is.Choices[i], m); err != nil || !c.empty() {
-			return "", false, codec.Unencodablef("a changed further choice")
-		}
-	}
-	c, err := changed(a.is.Message, resp.Message)
 	if err != nil {
-		return "", false, err
+		return nil, err
 	}
-	if a.streamed {
-		text, err = a.writeStream(resp, c)
-		return text, true, err
+	if a.plain && codec.SameResponse(a.is, resp) {
+		return []byte(a.text), nil
 	}
-	text, err = a.writeWhole(resp, c)
-	return text, false, err
+	out, err := a.write(resp)
+	if err == nil && a.streamed {
+		out, err = events(out, nil, nil, true, true)
+	}
+	return []byte(strings.ToValidUTF8(out, "\ufffd")), err
 }
 
 // changed returns how the message of an answer has changed, compared with the text
@@ -223,11 +180,25 @@ func spelled(choice rawjson.Value) bool {
 	return v.Exists() && !v.Empty()
 }
 
-// writeWhole returns the body of an answer that is not a stream. c is the change of the
-// message as it stands in history; the message of the answer takes it as well, since
-// the two differ only in what inHistory sets.
-func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error) {
-	doc, err := codec.ParseBody(withoutMark(a.text))
+// write returns the answer as one object with what differs set in it. Further choices
+// cannot change: a middleware sees them, but nothing says which of them a client takes.
+func (a *answer) write(resp *middleware.Response) (string, error) {
+	if codec.SameResponse(a.is, resp) {
+		return a.object, nil
+	}
+	if len(a.is.Choices) != len(resp.Choices) {
+		return "", codec.Unencodablef("further choices that came or went")
+	}
+	for i, m := range resp.Choices {
+		if c, err := changed(a.is.Choices[i], m); err != nil || !c.empty() {
+			return "", codec.Unencodablef("a changed further choice")
+		}
+	}
+	c, err := changed(a.is.Message, resp.Message)
+	if err != nil {
+		return "", err
+	}
+	doc, err := codec.ParseBody(a.object)
 	if err != nil {
 		return "", err
 	}
@@ -257,17 +228,13 @@ func (a *answer) writeWhole(resp *middleware.Response, c change) (string, error)
 	if err != nil {
 		return "", err
 	}
-	return codec.Apply(a.text, edits)
+	return codec.Apply(a.object, edits)
 }
 
 // EncodeAnswer is part of wire.Codec.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
-		v, err := codec.ParseObject(whole)
-		if err != nil {
-			return "", err
-		}
-		return asEvents(v, wantsUsage(body))
+		return events(whole, nil, nil, true, wantsUsage(body))
 	}})
 }
 

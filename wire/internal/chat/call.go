@@ -172,22 +172,6 @@ func isOldTurn(v rawjson.Value) bool {
 	return (list.Kind() != rawjson.Array || list.Empty()) && hasFunction(v)
 }
 
-// bothForms returns an error if a message has calls in both forms and the one in
-// the old form is none of the others: a client reads either.
-func bothForms(v rawjson.Value) error {
-	if v.Get("tool_calls").Len() == 0 || !hasFunction(v) {
-		return nil
-	}
-	old := v.Get("function_call")
-	for e := range v.Get("tool_calls").Each() {
-		holder, _, key := holderOf(e, kindOf(e), false)
-		if holder.Get("name").Str() == old.Get("name").Str() && argumentsOf(holder.Get(key)) == argumentsOf(old.Get("arguments")) {
-			return nil
-		}
-	}
-	return codec.Shapef("calls in both forms that differ")
-}
-
 // isOldCall reports whether v, the text of a call, has the old form: the name is its
 // own member. It is for a text without its place, such as one that was stored.
 func isOldCall(v rawjson.Value) bool {

@@ -50,32 +50,6 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// The way from an answer, or a chunk of one, to its calls. A member in it that
-// appears twice, or in another case, makes the answer unreadable. An answer has
-// message, a chunk has delta, and Perplexity has both.
-var (
-	callEnvelope = codec.Envelope{{Key: "id"}, {Key: "type"}, {Key: "index"},
-		{Key: "function", In: functionEnvelope}, {Key: "custom", In: codec.Envelope{{Key: "name"}, {Key: "input"}}}}
-	functionEnvelope = codec.Envelope{{Key: "name"}, {Key: "arguments"}}
-	messageEnvelope  = codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls", In: callEnvelope}, {Key: "function_call", In: functionEnvelope}}
-	answerEnvelope   = codec.Envelope{{Key: "error"}, {Key: "id"}, {Key: "object"}, {Key: "choices", In: codec.Envelope{{Key: "index"}, {Key: "finish_reason"},
-		{Key: "message", In: messageEnvelope}, {Key: "delta", In: messageEnvelope}}}}
-)
-
-// borrowAnswer is codec.Borrow for an answer, or a chunk of one. cut reports whether the
-// text lacks its end: then use was not called.
-func borrowAnswer(text string, use func(v rawjson.Value) error) (cut bool, err error) {
-	called := false
-	err = codec.Borrow(text, func(v rawjson.Value) error {
-		called = true
-		if err := answerEnvelope.Check(v); err != nil {
-			return err
-		}
-		return use(v)
-	})
-	return !called && codec.CutShort(err), err
-}
-
 // Opening is part of codec.Format: the first chunk, if it says who speaks and
 // nothing else.
 func (Format) Opening(text string) int {

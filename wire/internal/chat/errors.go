@@ -84,11 +84,15 @@ func detailText(v rawjson.Value) string {
 // v: a body, a chunk or a choice. "error": null and "error": {} are none: servers
 // write them in good answers.
 func failureIn(v rawjson.Value) (*middleware.ModelError, bool) {
-	e := v.Get("error")
-	if e.Str() == "" && (e.Kind() != rawjson.Object || e.Empty()) {
+	if !isFailure(v) {
 		return nil, false
 	}
-	return modelError(v, e), true
+	return modelError(v, v.Get("error")), true
+}
+
+func isFailure(v rawjson.Value) bool {
+	e := v.Get("error")
+	return e.Str() != "" || e.Kind() == rawjson.Object && !e.Empty()
 }
 
 // modelError reads the error in v, whose status may stand in e. There is one even if
@@ -134,7 +138,7 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 
 // MayHoldCall is part of wire.Codec.
 func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHold(body, "tool_calls", "function_call")
+	return codec.MayHoldCall(body)
 }
 
 // EncodeError is part of wire.Codec.

@@ -23,8 +23,9 @@ import (
 //   - anything else: see bag
 type turn struct {
 	index   int64
-	finish  string // the last finish_reason
-	behind  bool   // a piece of a call stood in a choice that was not the first of its chunk
+	whole   bool          // of an answer that is one object
+	finish  string        // the last finish_reason
+	beside  []lens.Member // the message, in an answer that is one object
 	role    string
 	content []*entry
 	text    bool // a delta had a text for content
@@ -38,45 +39,37 @@ type turn struct {
 	byID    map[string]*piecemeal // the last one of each id
 	top     int64                 // above every index
 	old     *piecemeal            // a function_call
-	pieces  []*piecemeal          // of the delta at hand
 }
 
 // joinedKeys are the members of a delta whose texts are joined.
 var joinedKeys = [3]string{"reasoning_content", "reasoning", "refusal"}
 
-// add reads one delta, of a chunk that is astray as a says. It returns the calls
-// that its pieces belong to.
-func (t *turn) add(delta rawjson.Value, a astray, sink middleware.Sink) ([]*piecemeal, error) {
+// add reads one delta, or the message of an answer that is one object. It reports
+// whether there is a call in it.
+func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err error) {
 	if err := checkCalls(delta); err != nil {
-		return nil, err
+		return true, err
 	}
 	if t.role == "" {
 		t.role = delta.Get("role").Str()
 	}
 	if err := t.say(delta, sink); err != nil {
-		return nil, err
+		return false, err
 	}
 	if id := delta.Get("audio").Get("id"); t.audio == "" && id.Str() != "" {
 		t.audio = id.Raw()
 	}
-	for m := range delta.Each() {
-		if !known(m.Key()) {
-			t.more.add(m)
-		}
-	}
-	return t.call(delta, a)
+	t.more.add(delta, messageKeys)
+	return t.call(delta)
 }
 
-// known reports whether a member of a message is understood here. Members of a
-// message that is not an answer's, such as tool_call_id, never get into the bag.
-func known(key string) bool {
-	switch key {
-	case "role", "content", "name", "tool_call_id", "tool_calls", "function_call",
-		"reasoning", "reasoning_content", "reasoning_details", "refusal", "audio":
-		return true
-	}
-	return false
-}
+// What is understood of a message, of a call and of its function. A member that some
+// reader takes for one of them, because it ignores case, is no further member.
+var (
+	messageKeys  = []string{"role", "content", "name", "tool_call_id", "tool_calls", "function_call", "reasoning", "reasoning_content", "reasoning_details", "refusal", "audio"}
+	callKeys     = []string{"index", "id", "type", "function", "custom"}
+	functionKeys = []string{"name", "arguments", "input"}
+)
 
 // say reads the texts of a delta. Reasoning that stands in several members is
 // shown once.
@@ -111,6 +104,11 @@ func (t *turn) say(delta rawjson.Value, sink middleware.Sink) error {
 			if err := t.write(entry{key: "text"}, text, sink); err != nil {
 				return err
 			}
+		}
+	case rawjson.Object: // Cloudflare sends structured output as it is
+		t.text = true
+		if err := t.write(entry{key: "text"}, content.Raw(), sink); err != nil {
+			return err
 		}
 	case rawjson.Array:
 		t.listed = true
@@ -256,11 +254,16 @@ type said struct {
 	label    bool
 }
 
-// add joins the member m of a delta to those before it.
-func (b *bag) add(m rawjson.Value) {
-	if m.Kind() == rawjson.Null {
-		return
+// add joins the members of v to those before, but for those that are known.
+func (b *bag) add(v rawjson.Value, known []string) {
+	for m := range v.Each() {
+		if m.Kind() != rawjson.Null && kept(m) && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, m.Key()) }) {
+			b.member(m)
+		}
 	}
+}
+
+func (b *bag) member(m rawjson.Value) {
 	key := m.Key()
 	i := slices.IndexFunc(*b, func(s said) bool { return s.key == key })
 	if i < 0 {
@@ -334,4 +337,20 @@ func (t *turn) raw() string {
 // calls of one index in the order in which they began.
 func (t *turn) sortCalls() {
 	slices.SortStableFunc(t.calls, func(a, b *piecemeal) int { return cmp.Compare(a.index, b.index) })
+}
+
+// deltaIn returns what a choice of a chunk brings. Perplexity repeats in message what
+// was said so far; where there is only that, it is the delta.
+func (t *turn) deltaIn(choice rawjson.Value) rawjson.Value {
+	delta := choice.Get("delta")
+	if !delta.Exists() && t.role == "" && !t.text && !t.listed {
+		return choice.Get("message")
+	}
+	return delta
+}
+
+// kept reports whether a member that is not known here may be written: no reader finds
+// a call in it, and it is not what JavaScript takes for the members of another object.
+func kept(m rawjson.Value) bool {
+	return m.Key() != "__proto__" && codec.Free(rawjson.Quote(m.Key())) && codec.Free(m.Raw())
 }

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -11,132 +10,181 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// asEvents writes an answer that is one JSON object as a stream: the message,
-// its calls, the end and, if usage is set, the figures. Each is one chunk, because a
-// client joins chunks of any size.
-func asEvents(v rawjson.Value, usage bool) (string, error) {
-	choices := slices.Collect(v.Get("choices").Each())
-	if len(choices) != 1 {
-		return "", codec.Unencodablef("several choices in a stream")
-	}
-	message := choices[0].Get("message")
-	members := []lens.Member{lens.None("tool_calls")}
-	if c := message.Get("content"); c.Kind() == rawjson.Object {
-		members = append(members, lens.Text("content", c.Raw()))
-	}
-	said, err := on.Set(message, members...)
-	if err != nil {
-		return "", err
-	}
-	out := eventText(chunkText(v, said, "null"))
-	var calls []string
-	for c := range message.Get("tool_calls").Each() {
-		text, err := numbered(c.Raw(), int64(len(calls)))
-		if err != nil {
-			return "", err
-		}
-		calls = append(calls, text)
-	}
-	if len(calls) > 0 {
-		out += eventText(chunkText(v, codec.Object(lens.List("tool_calls", calls)), "null"))
-	}
-	if finish := choices[0].Get("finish_reason"); finish.Str() != "" {
-		out += eventText(chunkText(v, "{}", finish.Raw()))
-	}
-	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
-		out += eventText(codec.Object(append(envelope(v), lens.Raw("choices", "[]"), lens.Raw("usage", figures.Raw()))...))
-	}
-	return out + eventText("[DONE]"), nil
+// shown is what a client has of a choice.
+type shown struct {
+	role    bool   // its role: a stream has it once
+	message string // "" for nothing
 }
 
 // Rest is part of codec.Stream. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	out, streamed, err := written(resp)
+	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
-	shown := s.Text()[:sent]
-	switch own := s.answer != nil && on.Raw(resp.Native) == s.Text(); {
-	case !own && sent > 0:
-		out, err = splice(shown, out, streamed, len(resp.Choices))
-		return []byte(out), err
-	case !strings.HasPrefix(out, shown):
-		return nil, codec.Unencodablef("a change of what was shown already")
+	own := on.Raw(resp.Native) == s.Text()
+	switch {
+	case own && a.plain && codec.SameResponse(a.is, resp):
+		return []byte(a.text[sent:]), nil
+	case sent == 0:
+		return Format{}.EncodeResponse(resp)
 	}
-	return []byte(out[sent:]), nil
+	object, err := a.write(resp)
+	if err != nil {
+		return nil, err
+	}
+	given, err := s.given(sent)
+	if err != nil {
+		return nil, err
+	}
+	out, err := events(object, given.like, given.shown, own, true)
+	return []byte(out), err
 }
 
-// splice returns a later answer as the continuation of what was shown: its
-// chunks take the id of the first ones, as clients drop those of another, and
-// the role stands in the stream once: openai-python adds up the roles of a stream
-// as if they were text.
-func splice(shown, later string, streamed bool, choices int) (string, error) {
-	if choices > 0 {
-		return "", codec.Unencodablef("several choices after the beginning of another answer")
+// given returns a stream with what the client has after the first sent bytes.
+func (s *stream) given(sent int) (*stream, error) {
+	out, safe, _ := s.Shown()
+	if sent == safe && s.Marked() {
+		return s, nil
 	}
-	if !streamed {
-		v, err := codec.ParseObject(later)
+	given := newStream(false)
+	_, err := given.Write([]byte(out[:sent]))
+	given.Mark()
+	return given, err
+}
+
+// events writes an answer that is one object as a stream behind what is given, of this
+// answer if own, else of an earlier one: for each choice the message, its calls and the
+// end, and then, if usage is set, the figures. Each is one chunk, because a client joins
+// chunks of any size. The chunks take the members of the first ones, like, as clients
+// drop those of another id.
+func events(object string, like []lens.Member, given map[int64]shown, own, usage bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	if len(like) == 0 {
+		like = envelope(v)
+	}
+	var out strings.Builder
+	write := func(members ...lens.Member) {
+		out.WriteString(eventText(codec.Object(append(slices.Clone(like), members...)...)))
+	}
+	for c := range v.Get("choices").Each() {
+		n, _ := indexOf(c)
+		choice := func(delta, finish string) {
+			write(lens.Raw("choices", "["+codec.Object(lens.Raw("index", codec.Count(n)), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))+"]"))
+		}
+		left, calls, err := given[n].lacks(c.Get("message"), own)
 		if err != nil {
 			return "", err
 		}
-		if later, err = asEvents(v, true); err != nil {
-			return "", err
+		if left != "{}" {
+			choice(left, "null")
+		}
+		if len(calls) > 0 {
+			choice(codec.Object(lens.List("tool_calls", calls)), "null")
+		}
+		if finish := c.Get("finish_reason"); finish.Str() != "" {
+			choice("{}", finish.Raw())
 		}
 	}
-	given, err := chunksOf(shown)
-	if err != nil {
-		return "", err
+	if figures := v.Get("usage"); usage && figures.Kind() == rawjson.Object {
+		write(lens.Raw("choices", "[]"), lens.Raw("usage", figures.Raw()))
 	}
-	id, role := "", false
-	for _, c := range given {
-		if c.Root().Get("choices").Exists() {
-			id = cmp.Or(id, c.Root().Get("id").Str())
-		}
-		for v := range c.Root().Get("choices").Each() {
-			role = role || v.Get("delta").Get("role").Str() != ""
-		}
-	}
-	chunks, err := chunksOf(later)
-	if err != nil {
-		return "", err
-	}
-	for _, c := range chunks {
-		e := on.Edit(c.Root())
-		if id != "" && c.Root().Get("choices").Exists() && c.Root().Get("id").Str() != id {
-			e.Put(lens.Text("id", id))
-		}
-		for v := range c.Root().Get("choices").Each() {
-			if role && v.Get("delta").Get("role").Exists() {
-				e.Add(on.Put(v.Get("delta"), lens.None("role")))
-			}
-		}
-		if err := c.Add(e.Edits()); err != nil {
-			return "", err
-		}
-	}
-	return lens.ApplyAll(later, chunks)
+	return out.String() + eventText("[DONE]"), nil
 }
 
-// chunksOf returns the events of a stream that are JSON objects.
-func chunksOf(text string) ([]*lens.Chunk, error) {
-	var out []*lens.Chunk
-	err := codec.Each(text, func(e codec.Event) error {
-		if doc, err := codec.Parse(e.Data); err == nil && doc.Root().Kind() == rawjson.Object {
-			out = append(out, &lens.Chunk{Event: e, Doc: doc})
+// lacks returns the delta that brings what of a message is not shown, without its calls,
+// and those with their index. Behind an answer that was given up stands all of the
+// message, but no second reasoning: a provider that signs it accepts that of one answer
+// only.
+func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []string, err error) {
+	was, _ := codec.ParseObject(g.message)
+	reasoned := !own && (was.Get("reasoning_content").Exists() || was.Get("reasoning").Exists() || was.Get("reasoning_details").Exists())
+	if !own {
+		was = rawjson.Value{}
+	}
+	var left []lens.Member
+	for m := range message.Each() {
+		was := was.Get(m.Key())
+		switch key := m.Key(); {
+		case key == "tool_calls":
+			for c := range m.Each() {
+				text, err := numbered(c.Raw(), int64(len(calls)))
+				if err != nil {
+					return "", nil, err
+				}
+				calls = append(calls, text)
+			}
+		case key == "role": // openai-python adds up the roles of a stream as if they were text
+			if !g.role {
+				left = append(left, lens.Raw("role", m.Raw()))
+			}
+		case reasoned && strings.HasPrefix(key, "reasoning"):
+		case m.Kind() == rawjson.String && was.Kind() == rawjson.String:
+			rest, ok := strings.CutPrefix(m.Str(), was.Str())
+			if !ok {
+				return "", nil, codec.Unencodablef("a change of what was shown already")
+			}
+			left = append(left, lens.Word(key, rest))
+		case m.Kind() == rawjson.Array && was.Kind() == rawjson.Array:
+			rest, err := lacking(m, was)
+			if err != nil {
+				return "", nil, err
+			}
+			left = append(left, lens.List(key, rest))
+		case was.Exists() && m.Kind() != rawjson.Null && was.Kind() != rawjson.Null && m.Raw() != was.Raw() && key == "content":
+			return "", nil, codec.Unencodablef("a change of what was shown already")
+		case m.Raw() != was.Raw():
+			left = append(left, lens.Raw(key, m.Raw()))
 		}
-		return nil
-	})
-	return out, err
+	}
+	return codec.Object(left...), calls, nil
+}
+
+// lacking returns what of the list is not in was, which it begins with. The text of the
+// last element of was may go on.
+func lacking(list, was rawjson.Value) ([]string, error) {
+	all, had := slices.Collect(list.Each()), slices.Collect(was.Each())
+	var out []string
+	for i, v := range all {
+		switch {
+		case i >= len(had):
+			out = append(out, v.Raw())
+		case v.Raw() == had[i].Raw():
+		default:
+			rest, ok := strings.CutPrefix(v.Get("text").Str(), had[i].Get("text").Str())
+			if !ok || i < len(had)-1 || v.Get("text").Kind() != rawjson.String {
+				return nil, codec.Unencodablef("a change of what was shown already")
+			}
+			text, err := on.Set(v, lens.Text("text", rest))
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, text)
+		}
+	}
+	if len(all) < len(had) {
+		return nil, codec.Unencodablef("a change of what was shown already")
+	}
+	return out, nil
+}
+
+// numbered gives a call the index that a delta has, and that a call in a message
+// does not.
+func numbered(text string, i int64) (string, error) {
+	v, err := codec.ParseObject(text)
+	if err != nil {
+		return "", err
+	}
+	return on.Set(v, lens.Raw("index", codec.Count(i)))
 }
 
 // eventText writes an event.
-func eventText(data string) string { return "data: " + codec.OneLine(data) + "\n\n" }
-
-// chunkText writes a chunk for choice 0 like the one given.
-func chunkText(like rawjson.Value, delta, finish string) string {
-	choice := codec.Object(lens.Raw("index", "0"), lens.Raw("delta", delta), lens.Raw("finish_reason", finish))
-	return codec.Object(append(envelope(like), lens.Raw("choices", "["+choice+"]"))...)
+func eventText(data string) string {
+	return "data: " + strings.ToValidUTF8(codec.OneLine(data), "\ufffd") + "\n\n"
 }
 
 // envelope returns what every chunk of a stream repeats: the plain members, such as
@@ -144,7 +192,8 @@ func chunkText(like rawjson.Value, delta, finish string) string {
 // Mistral p, so that an eavesdropper cannot tell tokens by the size of a chunk.
 func envelope(like rawjson.Value) []lens.Member {
 	var members []lens.Member
-	for m := range like.Each() {
+	for _, o := range others(like, "choices", "usage", "error") {
+		m := like.Get(o.Key)
 		switch key := m.Key(); {
 		case key == "obfuscation" || key == "p" || m.Kind() == rawjson.Null || m.Kind() == rawjson.Array || m.Kind() == rawjson.Object:
 		case key == "object":

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -16,33 +15,31 @@ import (
 // finish_reason and no [DONE] (Perplexity, Cerebras), or with [DONE] and no
 // finish_reason (Snowflake, audio): one of the two makes it whole.
 type stream struct {
-	codec.Reader
+	codec.Units
 	req     *middleware.Request // that is answered; nil: not known
 	sink    middleware.Sink
 	before  int // how many calls the conversation has before this answer
 	turns   map[int64]*turn
 	model   string
-	id      string // of the first chunk that has one
-	astray  astray // what the chunk at hand has else
+	like    []lens.Member // what the chunks repeat, of the first one with a choice
+	figures string        // the last usage object
 	usage   middleware.Usage
-	keeps   bool     // an edit wants the chunks
-	chunks  []*chunk // if it keeps them
+	shown   map[int64]shown // what the client may be shown of each choice
 	done    bool
 	strange bool // an object that is not a chunk was seen
 	failed  *middleware.ModelError
 	answer  *answer // set by Close
 }
 
-// chunk is an event of a stream, and what it says of choice 0.
-type chunk struct {
-	lens.Chunk
-	choice, delta rawjson.Value
-	calls         []*piecemeal // that the elements of tool_calls belong to
-}
+// known has the members of a chunk that are written though a word for calls stands in
+// them: text may speak of calls.
+var known = codec.Tree{"choices": {"index": nil, "finish_reason": nil, "logprobs": nil, "delta": message, "message": message}}
+
+var message = codec.Tree{"role": nil, "content": nil, "reasoning_content": nil, "reasoning": nil, "reasoning_details": nil, "refusal": nil, "audio": nil}
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := newStream()
+	s := newStream(req != nil && len(req.Tools) > 0)
 	s.req, s.sink = req, sink
 	if req != nil {
 		s.before = codec.Calls(req.Messages)
@@ -50,117 +47,155 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 	return s
 }
 
-func newStream() *stream {
+// newStream returns a reader at the beginning of an answer to a request that offered
+// tools, or did not.
+func newStream(tools bool) *stream {
 	s := &stream{}
-	s.Reader = codec.NewReader(codec.NewBuffer(false), s.event, s.response)
+	s.Units = codec.NewUnits(s, known, false, tools)
 	return s
 }
 
-// event reads one event. A whole answer is read at the end.
-func (s *stream) event(e codec.Event) (hold bool, err error) {
-	data := strings.TrimSpace(e.Data)
+// Fate is part of codec.UnitReader. A call, an error and the end of the first choice are
+// held.
+func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+	v := u.Value
 	switch {
-	case s.Buf.IsWhole(), s.Buf.IsArray():
-		return true, nil
-	case data == "[DONE]":
-		s.done = true
-		return true, nil
-	case strings.HasPrefix(data, "{"):
-	case e.Name == "error":
-		s.failed = cmp.Or(s.failed, codec.ModelError(0, nil, codec.Refusal(codec.Failure{Message: cmp.Or(data, noMessage)}, rawjson.Value{})))
-		return true, nil
-	case strings.HasPrefix(e.Text, "{"): // an error in the middle may have no field before it
-		v, _ := codec.ParseObject(e.Text)
-		return s.fail(v), nil
-	default:
-		return false, nil
-	}
-	var kept *chunk
-	if s.keeps {
-		doc, _ := codec.ParseBody(e.Data) // without one, borrowAnswer fails too
-		kept = &chunk{Chunk: lens.Chunk{Event: e, Doc: doc}}
-	}
-	cut, err := borrowAnswer(e.Data, func(v rawjson.Value) (err error) {
-		if kept != nil {
-			s.chunks = append(s.chunks, kept)
-			v = kept.Doc.Root()
+	case s.Buf.IsWhole(), s.Buf.IsArray(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
+		return codec.FateHold, nil
+	case u.Data == "" && strings.HasPrefix(u.Text, "{"): // an error in the middle may have no field before it
+		v, _ = codec.ParseObject(u.Text)
+		if isFailure(v) {
+			return codec.FateHold, nil
 		}
-		hold, err = s.chunk(v, e.Name == "error")
-		return err
-	})
-	if s.Closed() && cut {
-		return true, nil
+		return codec.FatePass, nil
+	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error":
+		return codec.FateHold, nil
+	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
+		if s.Closed() && codec.CutShort(u.Err) {
+			return codec.FateHold, nil
+		}
+		return codec.FateHold, u.Err
 	}
-	return hold || err != nil, err
+	fate, at := codec.FatePass, int64(0)
+	for c := range v.Get("choices").Each() {
+		n, ok := indexOf(c)
+		if !ok {
+			n = at
+		}
+		at++
+		delta := c.Get("delta")
+		if !delta.Exists() {
+			delta = c.Get("message")
+		}
+		switch {
+		case isFailure(c), wordOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
+			return codec.FateHold, nil
+		case says(delta.Get("content")), says(delta.Get("refusal")):
+			fate = codec.FateShow
+		case says(delta.Get("reasoning_content")), says(delta.Get("reasoning")), says(delta.Get("reasoning_details")):
+			if fate == codec.FatePass {
+				fate = codec.FateWait
+			}
+		}
+	}
+	return fate, nil
 }
 
-// chunk reads a chunk of the answer, and keeps no value of it unless keeps is set.
+// Mark is part of codec.UnitReader.
+func (s *stream) Mark() {
+	s.shown = map[int64]shown{}
+	for n, t := range s.turns {
+		s.shown[n] = shown{role: t.role != "", message: t.raw()}
+	}
+}
+
+// Read is part of codec.UnitReader. It keeps no value of u.
+func (s *stream) Read(u *codec.Unit) error {
+	data := strings.TrimSpace(u.Data)
+	switch {
+	case s.Buf.IsArray():
+	case s.Buf.IsWhole():
+		return s.whole(u)
+	case data == "[DONE]":
+		s.done = true
+	case u.Value.Exists():
+		return s.chunk(u)
+	case u.Name == "error":
+		s.failed = cmp.Or(s.failed, codec.ModelError(0, nil, codec.Refusal(codec.Failure{Message: cmp.Or(data, noMessage)}, rawjson.Value{})))
+	case strings.HasPrefix(u.Text, "{"):
+		v, _ := codec.ParseObject(u.Text)
+		s.fail(v)
+	}
+	return nil
+}
+
+// chunk reads a chunk of the answer.
 // Servers add chunks without choices: with the figures at the end, with the verdict
 // of a filter at the beginning (Azure), or as a sign of life. An object without
 // choices that is none of those is noted as strange: a stream of nothing else is not
 // an answer of this format.
-func (s *stream) chunk(v rawjson.Value, isError bool) (hold bool, err error) {
+func (s *stream) chunk(u *codec.Unit) error {
+	v := u.Value
 	failed := s.fail(v)
-	hold = s.fail(v.Get("x_groq")) || failed
-	object, id := v.Get("object").Str(), v.Get("id")
-	if !hold && (isError || object == "error") { // its members are the data itself
-		s.failed, hold = modelError(v, v), true
+	failed = s.fail(v.Get("x_groq")) || failed
+	if !failed && (u.Name == "error" || v.Get("object").Str() == "error") { // its members are the data itself
+		s.failed, failed = modelError(v, v), true
 	}
 	choices := v.Get("choices")
 	switch choices.Kind() {
 	case rawjson.Array:
 	case rawjson.Invalid, rawjson.Null:
-		s.strange = s.strange || !hold
+		s.strange = s.strange || !failed
 	default:
-		return true, codec.Shapef("choices is of kind %s", choices.Kind())
+		return codec.Shapef("choices is of kind %s", choices.Kind())
 	}
-	s.id, s.astray = cmp.Or(s.id, id.Str()), 0
-	if id.Str() != s.id {
-		s.astray |= astrayID
-	}
-	if !isText(id) {
-		s.astray |= astrayOdd
-	}
-	if object != "chat.completion.chunk" {
-		s.astray |= astrayObject
+	if len(s.like) == 0 && choices.Len() > 0 {
+		s.like = envelope(v)
 	}
 	s.model = cmp.Or(v.Get("model").Str(), s.model)
 	if figures := usagesIn(v); len(figures) > 0 {
-		s.usage = readUsage(figures[0])
-	}
-	if err := distinct(choices); err != nil {
-		return true, err
+		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
 	at := int64(0)
 	for c := range choices.Each() {
-		holds, err := s.choice(c, at)
-		if err != nil {
-			return true, err
+		if err := s.choice(c, at); err != nil {
+			return err
 		}
-		hold = hold || holds
 		at++
 	}
-	return hold, nil
-}
-
-// distinct returns an error if two choices of a chunk have one index: many
-// clients read the first of them only.
-func distinct(choices rawjson.Value) error {
-	if choices.Len() < 2 {
-		return nil
-	}
-	var seen []int64
-	for c := range choices.Each() {
-		n, ok := indexOf(c)
-		if !ok {
-			n = int64(len(seen))
-		}
-		if slices.Contains(seen, n) {
-			return codec.Shapef("two choices with one index")
-		}
-		seen = append(seen, n)
+	if at == 1 {
+		s.repeats(u)
 	}
 	return nil
+}
+
+// repeats has the chunks that bring another text, and say the same as u beside it, read
+// without being parsed.
+func (s *stream) repeats(u *codec.Unit) {
+	for c := range u.Value.Get("choices").Each() {
+		n, ok := indexOf(c)
+		content := c.Get("delta").Get("content")
+		if !ok || content.Str() == "" {
+			return
+		}
+		for m := range c.Get("delta").Each() {
+			if k := m.Key(); k != "content" && k != "role" && m.Kind() != rawjson.Null {
+				return
+			}
+		}
+		t := s.turns[n]
+		s.Repeats(u, func(text string) error {
+			return t.write(entry{key: "text"}, text, s.sinkOf(t))
+		}, content, u.Value.Get("obfuscation"), u.Value.Get("p"))
+	}
+}
+
+// sinkOf returns the sink for what t says: further choices are not shown.
+func (s *stream) sinkOf(t *turn) middleware.Sink {
+	if t.index != 0 {
+		return nil
+	}
+	return s.sink
 }
 
 // fail notes the error that v holds, and reports whether it has one.
@@ -173,41 +208,28 @@ func (s *stream) fail(v rawjson.Value) bool {
 }
 
 // choice reads a chunk's part of one choice, the element at of a list.
-func (s *stream) choice(v rawjson.Value, at int64) (hold bool, err error) {
+func (s *stream) choice(v rawjson.Value, at int64) error {
 	t, err := s.turn(v, at)
 	if err != nil {
-		return true, err
+		return err
 	}
-	hold = s.fail(v)
+	s.fail(v)
 	if word := wordOf(v.Get("finish_reason")); word != "" {
 		t.finish = word
-		hold = hold || t.index == 0 // the end of a further choice is not the end
 	}
-	delta := v.Get("delta")
-	if !delta.Exists() && t.role == "" && !t.text && !t.listed {
-		delta = v.Get("message") // Perplexity repeats in message what was said so far; where there is only that, it is the delta
-	}
+	delta := t.deltaIn(v)
 	if k := delta.Kind(); k != rawjson.Object && k != rawjson.Null && k != rawjson.Invalid {
-		return true, codec.Shapef("a delta is of kind %s", k)
+		return codec.Shapef("a delta is of kind %s", k)
 	}
-	sink := s.sink
-	if t.index != 0 {
-		sink = nil // further choices are not shown
-	}
-	calls, err := t.add(delta, s.astray, sink)
-	if s.keeps && t.index == 0 {
-		c := s.chunks[len(s.chunks)-1]
-		c.choice, c.delta, c.calls = v, delta, slices.Clone(calls)
-	}
-	t.behind = t.behind || len(calls) > 0 && at > 0
+	calls, err := t.add(delta, s.sinkOf(t))
 	switch {
-	case err != nil || len(calls) == 0:
+	case err != nil || !calls:
 	case s.done:
 		err = codec.Shapef("a call behind the end of the stream")
 	case s.failed != nil:
 		err = codec.Shapef("calls beside or behind an error")
 	}
-	return hold || len(calls) > 0, err
+	return err
 }
 
 // maxIndex bounds the indices of choices.
@@ -238,17 +260,19 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	return t, nil
 }
 
-// response puts together what was read.
-func (s *stream) response() (*middleware.Response, error) {
-	var a *answer
+// Response is part of codec.UnitReader.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.answer // of one object
 	var err error
 	switch {
 	case s.Buf.IsWhole():
-		a, err = s.whole(s.Text())
 	case s.Buf.IsArray():
 		err = codec.Shapef("an array")
 	default:
 		a, err = s.streamed(s.Text())
+	}
+	if err == nil && a == nil {
+		err = codec.ErrIncomplete
 	}
 	if err == nil {
 		err = codec.Unasked(s.req, dialect, a.is, "n")
@@ -262,8 +286,7 @@ func (s *stream) response() (*middleware.Response, error) {
 	return resp, nil
 }
 
-// streamed returns the answer that the events made. A stream without an end, and
-// one of which clients read different calls, is none.
+// streamed returns the answer that the events made. A stream without an end is none.
 func (s *stream) streamed(text string) (*answer, error) {
 	if s.failed != nil {
 		return nil, s.failure()
@@ -277,29 +300,12 @@ func (s *stream) streamed(text string) (*answer, error) {
 		}
 		return nil, codec.ErrIncomplete
 	}
-	var turns []*turn
 	for _, t := range s.turns {
 		if t.finish == "" && !s.done {
 			return nil, codec.ErrIncomplete
 		}
-		if err := t.divided(); err != nil {
-			return nil, err
-		}
-		turns = append(turns, t)
 	}
-	slices.SortFunc(turns, func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	if turns[0].behind { // many clients read the first choice of each chunk
-		return nil, codec.Shapef("a call in a choice behind another one")
-	}
-	a := &answer{text: text, streamed: true, word: turns[0].finish, safe: s.Buf.Safe(), late: turns[0].index != 0}
-	messages := make([]rawjson.Value, len(turns))
-	for i, t := range turns {
-		var err error
-		if messages[i], err = codec.ParseObject(t.raw()); err != nil {
-			return nil, err
-		}
-	}
-	return a, s.read(a, messages)
+	return s.put(text, true)
 }
 
 // failure returns the error that the provider sent, with what it has cost.

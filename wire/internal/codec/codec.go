@@ -81,6 +81,9 @@ type Stream interface {
 	Safe() int
 	Close() (*middleware.Response, error)
 
+	// Shown returns what the client gets of what was written, or will get with what
+	// follows, how much of that it may get already, and what stands behind it.
+	Shown() (out string, safe int, behind string)
 	// Text returns all bytes that were written.
 	Text() string
 	// Rest returns what has to follow the first sent bytes. sent is a value that
@@ -118,14 +121,18 @@ func ParseBody(text string) (*rawjson.Doc, error) {
 // Borrow is ParseBody for a caller that needs the object only in use, such as that
 // of one event of many: its memory is used again. The texts of its values stay. The
 // error is that of use, or wraps ErrShape.
-func Borrow(text string, use func(object rawjson.Value) error) (err error) {
-	if e := rawjson.Borrow(text, limits, func(doc *rawjson.Doc) {
+func Borrow(text string, use func(object rawjson.Value) error) error {
+	return borrow(text, func(doc *rawjson.Doc) error {
 		if k := doc.Root().Kind(); k != rawjson.Object {
-			err = Shapef("%s where an object should be", k)
-		} else {
-			err = use(doc.Root())
+			return Shapef("%s where an object should be", k)
 		}
-	}); e != nil {
+		return use(doc.Root())
+	})
+}
+
+// borrow is Borrow for any value.
+func borrow(text string, use func(doc *rawjson.Doc) error) (err error) {
+	if e := rawjson.Borrow(text, limits, func(doc *rawjson.Doc) { err = use(doc) }); e != nil {
 		err = fmt.Errorf("%w: %w", ErrShape, e)
 	}
 	return err

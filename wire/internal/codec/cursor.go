@@ -14,11 +14,13 @@ type Cursor struct {
 	format Format
 	stream Stream
 
-	mu   sync.Mutex // of what follows; never held while the sink runs
-	text string     // all that was written
-	safe int
-	sent int // bytes of the text that were taken
-	n    int // numbered keep-alives that were taken
+	mu     sync.Mutex // of what follows; never held while the sink runs
+	text   string     // all that was written
+	out    string     // what the client gets of it, or will get with what follows
+	safe   int        // bytes of out that may be taken
+	behind string     // what of the text stands behind out
+	sent   int        // bytes of out that were taken
+	n      int        // numbered keep-alives that were taken
 
 	ahead bool // a keep-alive stands in front of the text
 
@@ -33,8 +35,36 @@ func (c *Cursor) Write(p []byte) (int, error) {
 	n, err := c.stream.Write(p)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.text, c.safe = c.stream.Text(), c.stream.Safe()
+	c.look()
 	return n, err
+}
+
+// look notes what was read. The caller holds c.mu.
+func (c *Cursor) look() {
+	c.text = c.stream.Text()
+	c.out, c.safe, c.behind = c.stream.Shown()
+}
+
+// Given is part of wire.Stream.
+func (c *Cursor) Given() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out[:c.sent]
+}
+
+// Untaken is part of wire.Stream.
+func (c *Cursor) Untaken() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out[c.sent:] + c.behind
+}
+
+// view returns the text as the client knows it.
+func (c *Cursor) view() string {
+	if len(c.out)+len(c.behind) == len(c.text) {
+		return c.text
+	}
+	return c.out + c.behind
 }
 
 // Text is part of wire.Stream.
@@ -73,7 +103,7 @@ func (c *Cursor) upTo(end int) string {
 	if end <= c.sent {
 		return ""
 	}
-	out := c.passed(c.text[c.sent:end])
+	out := c.passed(c.out[c.sent:end])
 	c.sent = end
 	return out
 }
@@ -111,9 +141,9 @@ func (c *Cursor) KeepAlive() []byte {
 	defer c.mu.Unlock()
 	opening := ""
 	if c.sent == 0 {
-		opening = c.upTo(c.format.Opening(c.text[:c.safe]))
+		opening = c.upTo(c.format.Opening(c.out))
 	}
-	alive, numbered := c.format.KeepAlive(c.text, c.sent, c.n)
+	alive, numbered := c.format.KeepAlive(c.view(), c.sent, c.n)
 	if numbered {
 		c.n++
 	}

@@ -32,7 +32,7 @@ func manyLines(text string) bool {
 func (c *Cursor) Ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.safe == len(c.text) {
+	if c.behind == "" {
 		return false
 	}
 	before, last := lastLine(c.text)

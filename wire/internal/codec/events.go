@@ -78,6 +78,10 @@ type Buffer struct {
 	hidden  bool // an object is behind white space, where not every reader sees it
 	safe    int
 	held    bool
+	writes  bool             // units that may hold a call are written anew
+	waiting bool             // what was put last is not shown yet
+	out     *strings.Builder // what was put, once that is not the text
+	placed  int              // how much of the text was put
 	ended   bool
 	fault   error // of End
 
@@ -129,6 +133,9 @@ func (b *Buffer) end(each func(Event) (hold bool, err error)) error {
 			return err
 		}
 	}
+	if b.writes {
+		return nil
+	}
 	if b.loneCR && !b.readersAgree() {
 		return Shapef("carriage returns that not every reader takes for line ends")
 	}
@@ -155,18 +162,63 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 		b.held = true
 		return err
 	}
-	if hold && e.doubt {
+	if hold && e.doubt && !b.writes {
 		b.held = true
 		return Shapef("an event that matters behind a byte order mark, where not every reader sees it")
 	}
 	b.held = b.held || hold
-	if !b.held {
+	if !b.held && !b.writes {
 		b.safe = e.End
 	}
 	return nil
 }
 
-// Safe returns how many bytes stand before the first event that is held.
+// shows reports whether an event of that fate can be shown when it has been read.
+func (b *Buffer) shows(fate Fate) bool {
+	return !b.held && (fate == FateShow || fate == FatePass && !b.waiting)
+}
+
+// put adds e, or what was written in its place, to what the client gets.
+func (b *Buffer) put(e Event, fate Fate, written *string) {
+	if b.held || fate == FateHold {
+		return
+	}
+	if written != nil && b.out == nil {
+		b.out = &strings.Builder{}
+		b.out.WriteString(b.Text()[:b.placed])
+	}
+	switch {
+	case written != nil:
+		b.out.WriteString(*written)
+	case b.out != nil:
+		b.out.WriteString(b.Text()[e.Start:e.End])
+	}
+	b.placed = e.End
+	out, safe, _ := b.Shown()
+	switch {
+	case b.shows(fate):
+		b.safe, b.waiting = len(out), false
+	case len(out)-safe > maxWaiting:
+		b.held = true
+	default:
+		b.waiting = true
+	}
+}
+
+// Shown returns what was put, how much of that the client may get, and what of the text
+// stands behind it.
+func (b *Buffer) Shown() (out string, safe int, behind string) {
+	text := b.Text()
+	if !b.writes {
+		return text[:b.safe], b.safe, text[b.safe:]
+	}
+	if b.out != nil {
+		return b.out.String(), b.safe, text[b.placed:]
+	}
+	return text[:b.placed], b.safe, text[b.placed:]
+}
+
+// Safe returns how many bytes the client may get.
 func (b *Buffer) Safe() int { return b.safe }
 
 // Text returns all that was fed.

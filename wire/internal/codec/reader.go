@@ -39,6 +39,9 @@ func (r *Reader) Write(p []byte) (int, error) {
 // Safe is part of Stream.
 func (r *Reader) Safe() int { return r.Buf.Safe() }
 
+// Shown is part of Stream.
+func (r *Reader) Shown() (out string, safe int, behind string) { return r.Buf.Shown() }
+
 // Text is part of Stream.
 func (r *Reader) Text() string { return r.Buf.Text() }
 

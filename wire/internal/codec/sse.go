@@ -108,7 +108,7 @@ func (b *Buffer) endOfLine(end bool) (stop int, ok bool) {
 		b.looked += i
 		return 0, false
 	default:
-		b.loneCR, b.held = true, true
+		b.loneCR, b.held = true, b.held || !b.writes
 		b.looked += i + 1
 		return b.looked - 1, true
 	}
@@ -160,7 +160,7 @@ func (b *Buffer) cut(end int) Event {
 			e.Name = value
 		case field != "data":
 			if strings.TrimLeftFunc(field, unicode.IsSpace) == "data" && strings.HasPrefix(strings.TrimSpace(value), "{") {
-				b.hidden, b.held = true, true
+				b.hidden, b.held = true, b.held || !b.writes
 			}
 		case first.end == 0:
 			row.end = row.start + len(line)

@@ -1,0 +1,304 @@
+package codec
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// An answer is a sequence of units: an event of a stream, a line, an element of a list,
+// or the whole body. A unit that is strictly framed and free of the words for calls goes
+// to the client byte for byte. Toolmend writes every other unit itself, from what it
+// read, or holds it. So the bytes at the client are free of calls, or were written here,
+// and nothing depends on how a client would read the bytes of the provider.
+
+// Unit is one unit of an answer.
+type Unit struct {
+	Event
+	Bytes string        // as it came
+	Value rawjson.Value // of Data; absent if Data is no object. It must not be kept.
+	Err   error         // wraps ErrShape: why Data is no object; nil for no data, and for [DONE]
+	Free  bool          // strictly framed, and free of the words for calls
+}
+
+// Fate is what becomes of a unit.
+type Fate uint8
+
+// The fates.
+const (
+	FatePass Fate = iota // goes with the unit in front of it: a head, a sign of life, a figure
+	FateShow             // text, and what ends reasoning: shown at once, with all that waits
+	FateWait             // reasoning: shown when text follows, held when a call follows
+	FateHold             // a call, an error, an end: held, with all behind it
+)
+
+// maxWaiting bounds the bytes of reasoning that wait. Behind more, the answer is held
+// whole.
+const maxWaiting = 16 << 20
+
+// UnitReader is what a format does with the units of an answer.
+type UnitReader interface {
+	// Fate returns what becomes of u. It changes nothing.
+	Fate(u *Unit) (Fate, error)
+	// Read reads u. The error is that of the sink, or wraps ErrShape.
+	Read(u *Unit) error
+	// Mark notes that what was read so far is what the client may be shown. It is
+	// called before a unit that waits or is held is read.
+	Mark()
+	// Response returns the answer after the last unit.
+	Response() (*middleware.Response, error)
+}
+
+// Units collects the bytes of an answer, hands its units to the format, and decides what
+// the client may get of it. A format's stream embeds it.
+type Units struct {
+	Buf    *Buffer
+	format UnitReader
+	known  Tree
+	plain  bool
+	marked bool // the format has noted what is shown
+	repeat repeat
+	err    error // the first one
+	resp   *middleware.Response
+	closed bool
+}
+
+// NewUnits returns Units at the beginning of an answer. known has the members of a unit
+// that the format knows. byLine says that an object may be the first of several, each on
+// a line of its own. tools says that the request offered tools: then nothing is shown
+// before the first text.
+func NewUnits(format UnitReader, known Tree, byLine, tools bool) Units {
+	b := NewBuffer(byLine)
+	b.writes, b.waiting = true, tools
+	return Units{Buf: b, format: format, known: known, plain: true}
+}
+
+// Write is part of Stream. After an error it takes no more.
+func (r *Units) Write(p []byte) (int, error) {
+	if r.err == nil {
+		r.err = r.Buf.Feed(p, r.event)
+	}
+	if r.err != nil {
+		return 0, r.err
+	}
+	return len(p), nil
+}
+
+// Close is part of Stream. It returns the same result each time.
+func (r *Units) Close() (*middleware.Response, error) {
+	if r.closed {
+		return r.resp, r.err
+	}
+	r.closed = true
+	if r.err == nil {
+		r.err = r.Buf.End(r.event)
+	}
+	if r.err == nil {
+		r.resp, r.err = r.format.Response()
+	}
+	return r.resp, r.err
+}
+
+// Closed reports whether Close was called: what is read now is the last unit.
+func (r *Units) Closed() bool { return r.closed }
+
+// Text is part of Stream.
+func (r *Units) Text() string { return r.Buf.Text() }
+
+// Marked reports whether what the format noted last is what the client may be shown.
+func (r *Units) Marked() bool { return r.marked }
+
+// Plain reports whether all units so far are free: then the answer may pass as it came.
+func (r *Units) Plain() bool { return r.plain }
+
+// Shown returns what was written or passed of the answer, how much of it the client may
+// get, and what of the text stands behind it.
+func (r *Units) Shown() (out string, safe int, behind string) { return r.Buf.Shown() }
+
+// Safe is part of Stream.
+func (r *Units) Safe() int { return r.Buf.Safe() }
+
+// Comment is part of Stream, for a format whose clients skip comments.
+func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
+
+// event reads one event of the Buffer. Whether it is held is left to the Buffer.
+func (r *Units) event(e Event) (bool, error) {
+	u := Unit{Event: e, Bytes: r.Buf.Text()[e.Start:e.End]}
+	if known, err := r.repeat.read(u.Bytes); known {
+		if err == nil {
+			r.Buf.put(e, FateShow, nil)
+		}
+		return false, err
+	}
+	framed := r.Buf.framed(u)
+	data := strings.TrimSpace(e.Data)
+	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
+		u.Free = framed && Free(u.Bytes)
+		return r.unit(&u)
+	}
+	var hold, called bool
+	err := borrow(e.Data, func(doc *rawjson.Doc) (err error) {
+		called = true
+		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
+			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
+		}
+		u.Free = framed && Free(u.Bytes) && doc.PlainKeys()
+		hold, err = r.unit(&u)
+		return err
+	})
+	if called {
+		return hold, err
+	}
+	u.Err = err
+	return r.unit(&u)
+}
+
+// unit reads u, and puts it into what the client gets unless it is held.
+func (r *Units) unit(u *Unit) (hold bool, err error) {
+	r.plain = r.plain && u.Free
+	r.repeat.n = 0
+	fate, err := r.format.Fate(u)
+	switch {
+	case err == nil && r.Buf.shows(fate):
+		r.marked = false
+	case !r.marked:
+		r.format.Mark()
+		r.marked = true
+	}
+	if err != nil {
+		return true, err
+	}
+	if err := r.format.Read(u); err != nil {
+		return true, err
+	}
+	var written *string
+	if !u.Free && fate != FateHold {
+		text := r.Buf.event(u, r.known)
+		written = &text
+	}
+	r.Buf.put(u.Event, fate, written)
+	return fate == FateHold, nil
+}
+
+// Written returns v, a whole answer of that text, as the client gets it: as it came if
+// that is plain, else written with the members that are known.
+func (r *Units) Written(text string, v rawjson.Value) string {
+	if r.plain {
+		return text
+	}
+	return r.known.Write(v)
+}
+
+// framed reports whether every reader cuts the unit out of the stream in the same way:
+// its bytes are UTF-8 without control characters, and its lines end in LF or CRLF and
+// are fields of an event, of which one has data. NEL, LS and PS end lines for readers
+// that cut a text; a unit may hold them, since what stands behind one is then free of
+// calls as well.
+func (b *Buffer) framed(u Unit) bool {
+	for i := 0; i < len(u.Bytes); i++ {
+		if c := u.Bytes[i]; c < ' ' && c != '\n' && (c != '\r' || i+1 == len(u.Bytes) || u.Bytes[i+1] != '\n') && (b.framing != whole && b.framing != array || c != '\t' && c != '\r') {
+			return false
+		}
+	}
+	if !utf8.ValidString(u.Bytes) || strings.Contains(u.Bytes, bom) {
+		return false
+	}
+	switch b.framing {
+	case sse:
+		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
+			return true
+		}
+		if len(u.rows) > 0 {
+			return false
+		}
+		for line := range strings.SplitSeq(u.Bytes, "\n") {
+			if line = strings.TrimSuffix(line, "\r"); line != "" && !isField(line) {
+				return false
+			}
+		}
+		return true
+	case lines:
+		return len(u.Bytes) == len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
+	case array: // what separates it from the element before
+		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
+	}
+	return true
+}
+
+func isField(line string) bool {
+	for _, f := range [...]string{"data: ", "event:", "id:", "retry:", ":"} {
+		if strings.HasPrefix(line, f) {
+			return true
+		}
+	}
+	return false
+}
+
+// event returns u as it is written: its name, and the members of its data that are known
+// or free of calls. It is "" for a unit without an object.
+func (b *Buffer) event(u *Unit, known Tree) string {
+	if !u.Value.Exists() {
+		return ""
+	}
+	data := known.Write(u.Value)
+	switch b.framing {
+	case sse:
+		if u.Name != "" && isName(u.Name) && (Free(u.Name) || u.Name == u.Value.Get("type").Str()) {
+			return "event: " + u.Name + "\ndata: " + data + "\n\n"
+		}
+		return "data: " + data + "\n\n"
+	case lines:
+		return data + "\n"
+	case array:
+		if out, _, _ := b.Shown(); strings.Trim(out, "[ \t\r\n") == "" {
+			return "[" + data
+		}
+		return "," + data
+	}
+	return ""
+}
+
+// isName reports whether name is made of what names of events are made of.
+func isName(name string) bool {
+	for _, c := range []byte(name) {
+		if (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '_' && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
+
+// words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
+// and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
+// reads makes no difference. The quotes leave out server_tool_use, which usage names.
+var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+
+// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
+// JSON reader takes for it.
+func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
+
+// Free reports whether no word for calls occurs in text in any spelling. It is
+// MayHoldCall without its cost for most texts: each word holds "call", "_u" or "_app".
+func Free(text string) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case 'c', 'C':
+			if len(text)-i >= 4 && text[i+1]|0x20 == 'a' && text[i+2]|0x20 == 'l' && text[i+3]|0x20 == 'l' {
+				return !MayHold([]byte(text), words...)
+			}
+		case '_':
+			if i+1 < len(text) && (text[i+1]|0x20 == 'u' || text[i+1]|0x20 == 'a') {
+				return !MayHold([]byte(text), words...)
+			}
+		case '\\': // an escape of a letter
+			if i+3 < len(text) && text[i+1] == 'u' && (text[i+2] == '0' && text[i+3] <= '1' || text[i+2] == '2' && text[i+3] == '1') {
+				return !MayHold([]byte(text), words...)
+			}
+		case 0:
+			return !MayHold([]byte(text), words...)
+		}
+	}
+	return true
+}
