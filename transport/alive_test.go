@@ -19,9 +19,8 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// duplicates is an event that no format can read, with a word for calls.
-const duplicates = `{"type":"content_block_start","type":"tool_use","choices":[],"choices":[],"candidates":[],"candidates":[],"message":{},"message":{},` +
-	`"x":["tool_calls","functionCall","function_call"]}` + "\n"
+// odd is an event that no format can read, with words for calls.
+const odd = `{"type":"tool_use_x","choices":1,"candidates":1,"message":1,"tool_calls":1,"functionCall":{}}` + "\n"
 
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
@@ -35,7 +34,7 @@ func TestKeepAlive(t *testing.T) {
 		return next(ctx, req)
 	})
 	for name, s := range speeches() {
-		odd := duplicates
+		odd := odd
 		if name != "ollama" {
 			odd = "data: " + odd + "\n"
 		}

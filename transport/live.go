@@ -4,7 +4,6 @@ import (
 	"errors"
 	"runtime"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -65,6 +64,7 @@ func (s *step) showSafe(a *attempt) (begin, shown bool) {
 	if s.over || !may || s.live != nil && s.live != a {
 		return false, false
 	}
+	s.shownText = s.watch.text()
 	b := a.stream.Take() // before goLive: if the codec panics, the response must not be live
 	if begin = s.live == nil; begin {
 		s.goLive(a)
@@ -126,29 +126,22 @@ func (s *step) finish(resp *middleware.Response, err error) {
 	}
 }
 
-// rest returns the bytes that follow those of a that the client got. If the
-// client got only a keep-alive, the whole response follows, framed as a
-// stream, because the headers have announced a stream.
+// rest returns the bytes that follow those of a that the client got. If the client got
+// only a keep-alive, the whole response follows, framed as a stream, because the headers
+// have announced a stream.
 func (s *step) rest(a *attempt, resp *middleware.Response) ([]byte, error) {
 	rest, err := s.following(a, resp)
 	if errors.Is(err, wire.ErrUnencodable) && rescue.Calls(resp.Report) > 0 {
-		if kept := s.keeping(a, resp); kept != nil {
-			return s.following(a, kept)
-		}
+		return s.following(a, s.withShownText(resp))
 	}
 	return rest, err
 }
 
-// keeping returns resp with the text that the client has got of a, before what
-// resp has behind it. A slow model can have shown the beginning of a call before
-// it was known as one, and no format can take text back. It returns nil if that
-// is not the reason why resp cannot follow.
-func (s *step) keeping(a *attempt, resp *middleware.Response) *middleware.Response {
-	shown := s.received(a)
-	if shown == nil || reasoning(resp.Message) != shown[middleware.EventReasoning] {
-		return nil
-	}
-	text, has := resp.Message.Text(), shown[middleware.EventText]
+// withShownText returns resp with the text that the client has got in front of what resp
+// has behind it. A slow model can have shown the beginning of a call before it was known
+// as one, and no format can take text back.
+func (s *step) withShownText(resp *middleware.Response) *middleware.Response {
+	text, has := resp.Message.Text(), s.shownText
 	common := 0
 	for common < len(text) && common < len(has) && text[common] == has[common] {
 		common++
@@ -162,20 +155,6 @@ func (s *step) keeping(a *attempt, resp *middleware.Response) *middleware.Respon
 	return &kept
 }
 
-// received returns the texts that the client has got of a, by the kind of their
-// events; nil if they cannot be read.
-func (s *step) received(a *attempt) map[middleware.EventKind]string {
-	shown := map[middleware.EventKind]string{}
-	again := s.codec.NewStream(a.req, func(e middleware.Event) error {
-		shown[e.Kind] += e.Text
-		return nil
-	})
-	if _, err := again.Write([]byte(a.stream.Given())); err != nil {
-		return nil
-	}
-	return shown
-}
-
 // following is rest for a response that keeps what the client got.
 func (s *step) following(a *attempt, resp *middleware.Response) ([]byte, error) {
 	resp, err := s.inFormat(resp)
@@ -187,11 +166,6 @@ func (s *step) following(a *attempt, resp *middleware.Response) ([]byte, error) 
 		return body, err
 	}
 	rest, err := a.stream.Rest(resp)
-	if errors.Is(err, wire.ErrUnencodable) {
-		if b := s.lacking(a, resp); b != nil {
-			rest, err = b, nil
-		}
-	}
 	if err == nil {
 		s.t.ids.keep(a.stream.Renamed(resp))
 	}
@@ -207,49 +181,4 @@ func (a *attempt) cutShort() error {
 		return nil
 	}
 	return a.err
-}
-
-// lacking returns what the client lacks of resp, a change of the response of a, as
-// the bytes of a later response. Formats can continue a stream with such a response
-// where the change has no place in the events that follow. It returns nil if the
-// client would read another message than that of resp.
-func (s *step) lacking(a *attempt, resp *middleware.Response) []byte {
-	if s.origin(resp) != a {
-		return nil
-	}
-	shown := s.received(a)
-	if shown == nil {
-		return nil
-	}
-	given := []byte(a.stream.Given())
-	text, ok := strings.CutPrefix(resp.Message.Text(), shown[middleware.EventText])
-	if !ok || reasoning(resp.Message) != shown[middleware.EventReasoning] {
-		return nil
-	}
-	left := *resp
-	left.Native, left.Message = nil, middleware.Assistant(text, resp.Message.ToolCalls...)
-	own, err := s.written(&left)
-	if err != nil {
-		return nil
-	}
-	rest, err := a.stream.Rest(own)
-	if err != nil {
-		return nil
-	}
-	read, err := s.codec.DecodeResponse(a.req, slices.Concat(given, rest))
-	if err != nil || read.Message.Text() != resp.Message.Text() || len(read.Message.ToolCalls) != len(resp.Message.ToolCalls) {
-		return nil
-	}
-	return rest
-}
-
-// reasoning returns the readable reasoning of a message.
-func reasoning(m middleware.Message) string {
-	var b strings.Builder
-	for _, p := range m.Parts {
-		if p.Kind == middleware.PartReasoning {
-			b.WriteString(p.Text)
-		}
-	}
-	return b.String()
 }

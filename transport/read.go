@@ -168,7 +168,7 @@ func (s *step) readAnswer(ctx context.Context, a *attempt, body io.Reader) (*mid
 				_, _ = a.stream.Close() // a later response may continue what was taken of this one
 				return nil, s.unreadable(ctx, a, body, err)
 			}
-			s.begins(a)
+			s.begins(a, buf[:n])
 			s.show(a)
 		}
 		if late == nil && a.stream.Ended() {
@@ -197,10 +197,10 @@ func (s *step) awaited(a *attempt, body io.Reader, buf []byte) (int, error) {
 	return body.Read(buf)
 }
 
-// begins records that the body of a has begun. White space does not show yet
-// whether a stream follows.
-func (s *step) begins(a *attempt) {
-	if a.begun || strings.TrimLeft(a.stream.Text(), " \t\r\n") == "" {
+// begins records that the body of a, of which p was read, has begun. White space does
+// not show yet whether a stream follows.
+func (s *step) begins(a *attempt, p []byte) {
+	if a.begun || len(bytes.TrimLeft(p, " \t\r\n")) == 0 {
 		return
 	}
 	s.mu.Lock()

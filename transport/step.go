@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,26 +34,27 @@ type step struct {
 	watch  watch
 	heeded atomic.Pointer[attempt] // the latest whose body is read
 
-	mu       sync.Mutex // guards the fields below and the attempts' fields marked so
-	attempts []*attempt
-	answered bool        // an attempt has a response: later ones are not streamed
-	over     bool        // the chain has ended
-	closed   bool        // the step has ended
-	latest   *attempt    // the last attempt with a good status whose body is read
-	live     *attempt    // the attempt whose bytes the client got first
-	shown    shown       // the client's body, once live is set
-	spoken   bool        // more of live was sent than a keep-alive needs
-	mute     bool        // the response is passed on unread, so it gets no keep-alive
-	timer    *time.Timer // of the keep-alive
-	heard    time.Time   // when the client got bytes last
-	first    []byte      // the body of the first model call
-	ended    ended       // values for the trailers of a live response
-	began    time.Time
-	upstream time.Duration // spent on model calls
-	repaired int           // repaired calls of the response
-	rescued  int           // calls of the response that the model had written as text
-	cleans   bool          // the provider refused the history, so it is cleaned before it is sent
-	panicked *Panic        // of a keep-alive
+	mu        sync.Mutex // guards the fields below and the attempts' fields marked so
+	attempts  []*attempt
+	answered  bool        // an attempt has a response: later ones are not streamed
+	over      bool        // the chain has ended
+	closed    bool        // the step has ended
+	latest    *attempt    // the last attempt with a good status whose body is read
+	live      *attempt    // the attempt whose bytes the client got first
+	shown     shown       // the client's body, once live is set
+	shownText string      // of live, as the chain passed it on
+	spoken    bool        // more of live was sent than a keep-alive needs
+	mute      bool        // the response is passed on unread, so it gets no keep-alive
+	timer     *time.Timer // of the keep-alive
+	heard     time.Time   // when the client got bytes last
+	first     []byte      // the body of the first model call
+	ended     ended       // values for the trailers of a live response
+	began     time.Time
+	upstream  time.Duration // spent on model calls
+	repaired  int           // repaired calls of the response
+	rescued   int           // calls of the response that the model had written as text
+	cleans    bool          // the provider refused the history, so it is cleaned before it is sent
+	panicked  *Panic        // of a keep-alive
 }
 
 // outcome is what the client gets.
@@ -208,7 +210,8 @@ type watch struct {
 	mu      sync.Mutex
 	emitted []middleware.Event // the emitted events that have not arrived
 	altered bool
-	some    bool // an event has arrived
+	some    bool            // an event has arrived
+	passed  strings.Builder // the texts that have arrived
 }
 
 // emit returns a sink for one response, which records all emitted events.
@@ -231,6 +234,7 @@ func (w *watch) renew() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.emitted, w.altered, w.some = nil, false, false
+	w.passed.Reset()
 }
 
 // arrived notes an event that has reached the outermost sink.
@@ -245,11 +249,21 @@ func (w *watch) arrived(e middleware.Event) {
 		return
 	}
 	w.some = true
+	if e.Kind == middleware.EventText {
+		w.passed.WriteString(e.Text)
+	}
 	if len(w.emitted) == 1 {
 		w.emitted = w.emitted[:0] // reuse the memory
 		return
 	}
 	w.emitted = w.emitted[1:]
+}
+
+// text returns the text that has arrived.
+func (w *watch) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.passed.String()
 }
 
 // anyArrived reports whether an event has arrived.

@@ -58,13 +58,19 @@ func chat() speech {
 			return fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"1?"}],"tools":[{"type":"function","function":{"name":"add","parameters":%s}}]}`, stream, schema)
 		},
 		whole: func(text string, arguments ...string) string {
-			return fmt.Sprintf(`{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q,"tool_calls":%s},"finish_reason":"tool_calls"}],%s}`, text, calls(false, arguments), usage)
+			all := ""
+			if len(arguments) > 0 {
+				all = `,"tool_calls":` + calls(false, arguments)
+			}
+			return fmt.Sprintf(`{"id":"x","object":"chat.completion","model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%q%s},"finish_reason":"tool_calls"}],%s}`, text, all, usage)
 		},
 		stream: func(text string, arguments ...string) string {
 			head := `{"id":"x","object":"chat.completion.chunk","model":"m","choices":`
-			return namedEvent("", `%s[{"index":0,"delta":{"role":"assistant","content":%q}}]}`, head, text) +
-				namedEvent("", `%s[{"index":0,"delta":{"tool_calls":%s}}]}`, head, calls(true, arguments)) +
-				namedEvent("", `%s[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, head) +
+			s := namedEvent("", `%s[{"index":0,"delta":{"role":"assistant","content":%q},"finish_reason":null}]}`, head, text)
+			if len(arguments) > 0 {
+				s += namedEvent("", `%s[{"index":0,"delta":{"tool_calls":%s},"finish_reason":null}]}`, head, calls(true, arguments))
+			}
+			return s + namedEvent("", `%s[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}`, head) +
 				namedEvent("", `%s[],%s}`, head, usage) + namedEvent("", "[DONE]")
 		}}
 }

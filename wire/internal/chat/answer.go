@@ -45,7 +45,7 @@ func (s *stream) whole(u *codec.Unit) (err error) {
 	return err
 }
 
-// object reads the object v, which is an answer of that text, as a stream of one delta.
+// object reads the object v, which is an answer of that text.
 func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
 	s.model, s.like = v.Get("model").Str(), others(v, "choices", "usage", "error")
 	if figures := usagesIn(v); len(figures) > 0 {
@@ -57,23 +57,10 @@ func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.whole = true
-		m := c.Get("message")
-		if !m.Exists() && c.Get("finish_reason").Str() == string(middleware.FinishFilter) { // Azure leaves it out
-			m, _ = codec.ParseObject(`{"content":null}`)
-		}
-		if m.Kind() != rawjson.Object {
-			return nil, codec.Shapef("a message is of kind %s", m.Kind())
-		}
-		sink := s.sink
-		if at > 0 {
-			sink = nil
-		}
-		calls, err := t.add(m, sink)
+		calls, err := t.read(c)
 		if err != nil {
 			return nil, err
 		}
-		t.finish, t.beside = wordOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 		failed, called = s.fail(c) || failed, called || calls
 		at++
 	}
@@ -85,15 +72,57 @@ func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
 	case at == 0 || v.Get("choices").Kind() != rawjson.Array:
 		return nil, codec.Shapef("an answer without choices")
 	}
-	return s.put(text, false)
+	a, err := s.put(text, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range a.is.Message.Parts {
+		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
 }
+
+// read reads the choice c of an answer that is one object, and reports whether it has a
+// call. A message with calls in both forms is read by its tool_calls.
+func (t *turn) read(c rawjson.Value) (calls bool, err error) {
+	m := c.Get("message")
+	if !m.Exists() && c.Get("finish_reason").Str() == string(middleware.FinishFilter) { // Azure leaves it out
+		m, _ = codec.ParseObject(`{"content":null}`)
+	}
+	if m.Kind() != rawjson.Object {
+		return false, codec.Shapef("a message is of kind %s", m.Kind())
+	}
+	if err := checkCalls(m); err != nil {
+		return false, err
+	}
+	keys := maps.Clone(message)
+	switch calls = true; {
+	case m.Get("tool_calls").Len() > 0:
+		keys["tool_calls"] = call
+	case hasFunction(m):
+		keys["function_call"] = function
+	default:
+		calls = false
+	}
+	t.written = keys.Write(m)
+	t.finish, t.beside = wordOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+	return calls, nil
+}
+
+// The members of a call.
+var (
+	call     = codec.Tree{"id": nil, "type": nil, "index": nil, "function": function, "custom": {"name": nil, "input": codec.AsSent}}
+	function = codec.Tree{"name": nil, "arguments": codec.AsSent}
+)
 
 // others returns the members of v, each once, that no reader takes for one of known.
 func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	for m := range v.Each() {
 		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
 		if kept(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
-			out = append(out, lens.Raw(m.Key(), m.Raw()))
+			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
 		}
 	}
 	return out
@@ -109,6 +138,9 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	for i, t := range turns {
 		raw := t.raw()
 		v, err := codec.ParseObject(raw)
+		if err == nil {
+			v, err = inHistory(v)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -134,6 +166,33 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 	a.is.FinishReason = finishOf(a.word, len(a.is.Message.ToolCalls))
 	a.object = codec.Object(append(s.like, lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", s.figures))...)
 	return a, nil
+}
+
+// inHistory returns the message v of an answer as it is in history: with a role, with
+// content that a provider takes, and with sound by its id alone.
+func inHistory(v rawjson.Value) (rawjson.Value, error) {
+	var members []lens.Member
+	if v.Get("role").Str() == "" {
+		members = append(members, lens.Text("role", "assistant"))
+	}
+	if k := v.Get("content").Kind(); k == rawjson.Number || k == rawjson.Bool {
+		members = append(members, lens.Raw("content", "null"))
+	}
+	if audio := v.Get("audio"); audio.Kind() == rawjson.Object {
+		m := lens.None("audio")
+		if id := audio.Get("id"); id.Str() != "" {
+			m.Raw = codec.Object(lens.Raw("id", id.Raw()))
+		}
+		members = append(members, m)
+	}
+	if len(members) == 0 {
+		return v, nil
+	}
+	text, err := on.Set(v, members...)
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(text)
 }
 
 // readAnswer reads an answer again. Without the request a call in the old form is

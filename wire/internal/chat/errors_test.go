@@ -125,7 +125,6 @@ func TestShape(t *testing.T) {
 		"chunk, huge":    chunk(`{"index":99999999}`),
 		"chunk, delta":   chunk(`{"delta":[]}`),
 		"chunk, call":    chunk(`{"delta":{"tool_calls":[[]]}}`),
-		"chunk, custom":  chunk(`{"delta":{"tool_calls":[{"index":0,"custom":"x"}]}}`),
 		"chunk, name":    chunk(`{"delta":{"tool_calls":[{"index":0,"function":{"name":"` + strings.Repeat("x", 5000) + `"}}]}}`),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -23,9 +23,9 @@ import (
 //   - anything else: see bag
 type turn struct {
 	index   int64
-	whole   bool          // of an answer that is one object
 	finish  string        // the last finish_reason
-	beside  []lens.Member // the message, in an answer that is one object
+	written string        // the message of an answer that is one object
+	beside  []lens.Member // what stands beside that
 	role    string
 	content []*entry
 	text    bool // a delta had a text for content
@@ -44,8 +44,7 @@ type turn struct {
 // joinedKeys are the members of a delta whose texts are joined.
 var joinedKeys = [3]string{"reasoning_content", "reasoning", "refusal"}
 
-// add reads one delta, or the message of an answer that is one object. It reports
-// whether there is a call in it.
+// add reads one delta, and reports whether there is a call in it.
 func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err error) {
 	if err := checkCalls(delta); err != nil {
 		return true, err
@@ -161,12 +160,12 @@ func (t *turn) item(v rawjson.Value, sink middleware.Sink) error {
 	case "thinking":
 		text = thinking(v.Get(e.key))
 	default:
-		t.content = append(t.content, &entry{raw: v.Raw()})
+		t.content = append(t.content, &entry{raw: codec.Plain(v)})
 		return nil
 	}
 	for m := range v.Each() {
 		if k := m.Key(); k != e.key && k != "type" && m.Kind() != rawjson.Null {
-			e.set(k, m.Raw())
+			e.set(k, codec.Plain(m))
 		}
 	}
 	return t.write(e, text, sink)
@@ -195,7 +194,7 @@ func (t *turn) write(e entry, text string, sink middleware.Sink) error {
 func (t *turn) detail(v rawjson.Value) {
 	key := map[string]string{"reasoning.text": "text", "reasoning.summary": "summary"}[v.Get("type").Str()]
 	if key == "" {
-		t.details = append(t.details, &entry{raw: v.Raw()})
+		t.details = append(t.details, &entry{raw: codec.Plain(v)})
 		return
 	}
 	e := &entry{key: key}
@@ -209,7 +208,7 @@ func (t *turn) detail(v rawjson.Value) {
 		case m.Key() == key:
 			e.text.WriteString(m.Str())
 		case m.Kind() != rawjson.Null || !slices.ContainsFunc(e.rest, func(have lens.Member) bool { return have.Key == m.Key() }):
-			e.set(m.Key(), m.Raw())
+			e.set(m.Key(), codec.Plain(m))
 		}
 	}
 }
@@ -273,11 +272,14 @@ func (b *bag) member(m rawjson.Value) {
 	s := &(*b)[i]
 	switch m.Kind() {
 	case rawjson.Array:
-		s.list, s.raw = append(s.list, lens.Raws(slices.Collect(m.Each()))...), "[]"
+		for v := range m.Each() {
+			s.list = append(s.list, codec.Plain(v))
+		}
+		s.raw = "[]"
 	case rawjson.Object:
-		s.raw = m.Raw()
+		s.raw = codec.Plain(m)
 	default:
-		s.label, s.raw = s.raw != "", m.Raw()
+		s.label, s.raw = s.raw != "", codec.Plain(m)
 	}
 }
 
@@ -299,6 +301,9 @@ func (b bag) members() []lens.Member {
 // raw returns the message, as JSON. Its content is a list if a delta had one, and
 // null if no delta had any, as in an answer that came whole.
 func (t *turn) raw() string {
+	if t.written != "" {
+		return t.written
+	}
 	content, details := make([]string, len(t.content)), make([]string, len(t.details))
 	for i, e := range t.content {
 		content[i] = e.itemText()

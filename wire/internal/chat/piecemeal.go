@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -21,7 +20,7 @@ type piecemeal struct {
 	typed bool   // kind is known
 	word  string // type as written; "" if it never was
 	old   bool   // a function_call
-	args  strings.Builder
+	args  codec.Joined
 	more  bag // members beside those known
 	inner bag // the same beside name and arguments
 }
@@ -65,8 +64,6 @@ func (t *turn) place(v rawjson.Value) *piecemeal {
 	var c *piecemeal
 	n, ok := indexOf(v)
 	switch last := len(t.calls) - 1; {
-	case t.whole: // each element is a call
-		n = t.top
 	case ok:
 		c = t.byIndex[n]
 		if c != nil && named && id != "" && c.id != "" && id != c.id {
@@ -124,7 +121,9 @@ func (c *piecemeal) add(v rawjson.Value) error {
 		}
 		c.name += name
 	}
-	c.args.WriteString(argumentsOf(holder.Get(key)))
+	if v := holder.Get(key); v.Exists() && v.Kind() != rawjson.Null {
+		c.args.Add(v)
+	}
 	c.inner.add(holder, functionKeys)
 	if !c.old {
 		c.more.add(v, callKeys)

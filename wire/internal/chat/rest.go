@@ -122,7 +122,7 @@ func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []str
 			if !g.role {
 				left = append(left, lens.Raw("role", m.Raw()))
 			}
-		case reasoned && strings.HasPrefix(key, "reasoning"):
+		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
 		case m.Kind() == rawjson.String && was.Kind() == rawjson.String:
 			rest, ok := strings.CutPrefix(m.Str(), was.Str())
 			if !ok {
@@ -179,7 +179,11 @@ func numbered(text string, i int64) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return on.Set(v, lens.Raw("index", codec.Count(i)))
+	members := []lens.Member{lens.Raw("index", codec.Count(i))}
+	for m := range v.Each() {
+		members = append(members, lens.Raw(m.Key(), m.Raw()))
+	}
+	return codec.Object(members...), nil
 }
 
 // eventText writes an event.

@@ -204,7 +204,7 @@ func TestRest(t *testing.T) {
 
 			got, err = s.Rest(0, later)
 			require.NoError(t, err)
-			require.Equal(t, casefile.Body(t, "later"), string(got))
+			require.Equal(t, withoutNative(later.Message), withoutNative(decodeResponse(t, string(got)).Message))
 		})
 	}
 }
@@ -219,7 +219,7 @@ func TestOwnRest(t *testing.T) {
 	require.NoError(t, err)
 	got, err := s.Rest(s.Safe(), resp.Clone())
 	require.NoError(t, err)
-	require.Equal(t, body[s.Safe():], string(got))
+	require.Equal(t, withoutNative(resp.Message), withoutNative(decodeResponse(t, body[:s.Safe()]+string(got)).Message))
 
 	changed := resp.Clone()
 	changed.Message.ToolCalls[0].Arguments = "{}"
@@ -229,8 +229,6 @@ func TestOwnRest(t *testing.T) {
 
 	changed.Message.Parts[0].Text = "Other" // was shown
 	_, err = s.Rest(s.Safe(), changed)
-	require.ErrorIs(t, err, codec.ErrUnencodable)
-	_, err = s.Rest(s.Safe(), decodeResponse(t, streams["two"]))
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 	_, err = s.Rest(s.Safe(), &middleware.Response{})
 	require.ErrorIs(t, err, codec.ErrUnencodable)

@@ -45,6 +45,9 @@ func (c *Cursor) Ended() bool {
 // lastLine returns the last line of text that is not empty, and the text before
 // it; "" if the end of that line has not come yet.
 func lastLine(text string) (before, line string) {
+	if strings.Trim(text[max(0, len(text)-mostBlank):], "\r\n") == "" { // not once more for each piece of a flood of line ends
+		return "", ""
+	}
 	trimmed := strings.TrimRight(text, "\r\n")
 	if len(trimmed) == len(text) {
 		return "", ""
@@ -53,17 +56,23 @@ func lastLine(text string) (before, line string) {
 	return trimmed[:at], trimmed[at:]
 }
 
+// mostBlank is how many line ends may follow the last line of a stream.
+const mostBlank = 64
+
 // mostSearched is how many of the last events may hold the provider's error.
 const mostSearched = 8
 
-// Failure is part of wire.Stream. Each of the last events is read by itself: one
-// of them gives the error that the whole stream gave.
+// Failure is part of wire.Stream. Each of the last events in which no word for calls
+// occurs is read by itself: one of them gives the error that the whole stream gave.
 func (c *Cursor) Failure() []byte {
 	var said, again *middleware.ModelError
 	if !errors.As(c.err, &said) || !c.IsStream() {
 		return nil
 	}
 	for _, event := range slices.Backward(lastEvents(c.text)) {
+		if !Free(event) {
+			continue
+		}
 		s := c.format.NewStream(nil, nil)
 		if _, err := s.Write([]byte(event)); err != nil {
 			continue

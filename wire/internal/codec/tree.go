@@ -11,6 +11,10 @@ import (
 // with what it knows of their values. nil knows all members: the value is written whole.
 type Tree map[string]Tree
 
+// AsSent is the Tree of a value that is written as it was sent, such as arguments: what
+// is wrong in them must reach the validator.
+var AsSent = Tree{}
+
 // deepest bounds how deep a written value is nested.
 const deepest = 1000
 
@@ -24,8 +28,14 @@ func (t Tree) Write(v rawjson.Value) string {
 	return b.String()
 }
 
+// Plain writes all of v in one spelling.
+func Plain(v rawjson.Value) string { return Tree(nil).Write(v) }
+
 func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	switch {
+	case t != nil && len(t) == 0:
+		b.WriteString(OneLine(v.Raw()))
+		return
 	case depth > deepest:
 		b.WriteString("null")
 		return

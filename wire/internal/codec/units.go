@@ -57,6 +57,7 @@ type Units struct {
 	Buf    *Buffer
 	format UnitReader
 	known  Tree
+	tools  bool // the request offered tools
 	plain  bool
 	marked bool // the format has noted what is shown
 	repeat repeat
@@ -67,12 +68,12 @@ type Units struct {
 
 // NewUnits returns Units at the beginning of an answer. known has the members of a unit
 // that the format knows. byLine says that an object may be the first of several, each on
-// a line of its own. tools says that the request offered tools: then nothing is shown
-// before the first text.
+// a line of its own. tools says that the request offered tools: only then reasoning
+// waits, and nothing is shown before the first text.
 func NewUnits(format UnitReader, known Tree, byLine, tools bool) Units {
 	b := NewBuffer(byLine)
 	b.writes, b.waiting = true, tools
-	return Units{Buf: b, format: format, known: known, plain: true}
+	return Units{Buf: b, format: format, known: known, tools: tools, plain: true}
 }
 
 // Write is part of Stream. After an error it takes no more.
@@ -160,6 +161,9 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	r.plain = r.plain && u.Free
 	r.repeat.n = 0
 	fate, err := r.format.Fate(u)
+	if fate == FateWait && !r.tools { // no call can follow it
+		fate = FateShow
+	}
 	switch {
 	case err == nil && r.Buf.shows(fate):
 		r.marked = false
