@@ -121,7 +121,7 @@ var (
 func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	for m := range v.Each() {
 		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
-		if kept(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
+		if codec.FreeMember(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
 			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
 		}
 	}

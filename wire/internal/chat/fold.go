@@ -256,7 +256,7 @@ type said struct {
 // add joins the members of v to those before, but for those that are known.
 func (b *bag) add(v rawjson.Value, known []string) {
 	for m := range v.Each() {
-		if m.Kind() != rawjson.Null && kept(m) && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, m.Key()) }) {
+		if m.Kind() != rawjson.Null && codec.FreeMember(m) && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, m.Key()) }) {
 			b.member(m)
 		}
 	}
@@ -352,10 +352,4 @@ func (t *turn) deltaIn(choice rawjson.Value) rawjson.Value {
 		return choice.Get("message")
 	}
 	return delta
-}
-
-// kept reports whether a member that is not known here may be written: no reader finds
-// a call in it, and it is not what JavaScript takes for the members of another object.
-func kept(m rawjson.Value) bool {
-	return m.Key() != "__proto__" && codec.Free(rawjson.Quote(m.Key())) && codec.Free(m.Raw())
 }

@@ -28,6 +28,26 @@ func (t Tree) Write(v rawjson.Value) string {
 	return b.String()
 }
 
+// Knows reports whether key is one that t has, or that a reader takes for one.
+func (t Tree) Knows(key string) bool {
+	if _, ok := t[key]; ok {
+		return true
+	}
+	folded := rawjson.Fold(key)
+	for k := range t {
+		if rawjson.Fold(k) == folded {
+			return true
+		}
+	}
+	return false
+}
+
+// FreeMember reports whether the member m, which a format does not know, may be written:
+// no reader finds a call in it.
+func FreeMember(m rawjson.Value) bool {
+	return m.Key() != "__proto__" && Free(rawjson.Quote(m.Key())) && Free(m.Raw())
+}
+
 // Plain writes all of v in one spelling.
 func Plain(v rawjson.Value) string { return Tree(nil).Write(v) }
 
@@ -62,10 +82,6 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		b.WriteString(v.Raw())
 		return
 	}
-	known := make(map[string]bool, len(t))
-	for key := range t {
-		known[rawjson.Fold(key)] = true
-	}
 	written := map[string]bool{}
 	before := byte('{')
 	for m := range v.Each() {
@@ -73,10 +89,8 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		folded := rawjson.Fold(key)
 		sub, exact := t[key]
 		switch {
-		case v.Get(key) != m, written[folded], key == "__proto__":
-			continue
-		case exact, t == nil:
-		case known[folded], !Free(rawjson.Quote(key)), !Free(m.Raw()): // a twin, or a member that may hold a call
+		case v.Get(key) != m, written[folded], key == "__proto__",
+			t != nil && !exact && (t.Knows(key) || !FreeMember(m)): // a twin, or a member that may hold a call
 			continue
 		}
 		written[folded] = true

@@ -61,7 +61,7 @@ func (s *stream) Fail(sent, _ int, _, message string) []byte {
 func (s *stream) Comment(string) []byte { return nil }
 
 // MayHoldCall is part of wire.Codec.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, "tool_calls") }
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
 
 // EncodeError is part of wire.Codec. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {

@@ -60,7 +60,7 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	if !whole || err != nil || v.Get("done").Raw() == "true" {
 		return "", false
 	}
-	return piece(v, v.Get("model").Raw(), nil), false
+	return piece(v), false
 }
 
 // EndsWith is part of codec.Cursor's Ended.

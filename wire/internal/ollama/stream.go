@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"errors"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -10,151 +9,137 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// stream reads an answer. One that is not streamed is a stream of one line.
+// stream reads an answer. One that is not streamed is a stream of one line. Clients join
+// the texts and the lists of the lines, and so does stream:
+//
+//	{"model": …, "created_at": …, "message": {"role": "assistant", "content": "We"}, "done": false}
+//	{"model": …, "created_at": …, "message": {"role": "assistant", "content": "ll."}, "done": false}
+//	{"model": …, "created_at": …, "message": {"role": "assistant", "content": ""}, "done": true, "done_reason": "stop", "eval_count": 3}
 type stream struct {
-	codec.Reader
-	reply
+	codec.Units
 	sink   middleware.Sink
 	before int // calls in the conversation so far
+	answer *answer
+
+	model         string
+	created       string // as JSON; of the last line
+	role          string
+	text, thought strings.Builder
+	images, calls []string      // elements
+	further       []lens.Member // of messages, that this package does not know
+	message       string        // the last one
+	messages      int
+	odd           bool   // a member of a message is of a kind that has no place in history
+	end           string // the last line, as it is written
+	reason        string
+	usage         middleware.Usage
+	done          bool
+	known         bool // a line of this format has come
+	unknown       bool // an object of another format has come
+	failure       *codec.Failure
+	shown         content // what the client may be shown
 }
+
+// What is written of a line though a word for calls stands in it: text may speak of
+// calls. The calls of an answer that is one line are written too.
+var (
+	lineTree    = codec.Tree{"model": nil, "created_at": nil, "done": nil, "done_reason": nil, "message": {"role": nil, "content": nil, "thinking": nil, "images": nil}}
+	messageTree = codec.Tree{"role": nil, "content": nil, "thinking": nil, "images": nil, "tool_calls": {"id": nil, "type": nil, "function": functionTree}}
+
+	functionTree = codec.Tree{"index": nil, "name": nil, "arguments": codec.AsSent}
+)
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	s := &stream{sink: sink}
+	s := newStream(req != nil && len(req.Tools) > 0)
+	s.sink = sink
 	if req != nil {
 		s.before = codec.Calls(req.Messages)
 	}
-	s.Reader = codec.NewReader(codec.NewBuffer(true), s.event, s.response)
 	return s
 }
 
-// event reads one line. Nothing from a call, an error or the end on is safe: until
-// the call was validated, the client must not see it, nor that the answer is over.
-func (s *stream) event(e codec.Event) (hold bool, err error) {
-	if s.Buf.IsArray() {
-		return true, codec.Shapef("a list") // whose end, and what is behind it, every reader takes in its own way
-	}
-	if s.Buf.IsEvents() && holdsObject(s.Buf.Text()[e.Start:e.End]) {
-		return true, codec.Shapef("an object on a line of its own in a stream of events") // which readers of lines find
-	}
-	doc, err := parseLine(e, s.Buf.IsWhole())
-	if err != nil || doc == nil {
-		return false, err
-	}
-	calls := len(s.calls)
-	message, err := s.add(doc.Root())
-	if err != nil {
-		return false, err
-	}
-	if err := s.show(message); err != nil {
-		return false, err
-	}
-	return len(s.calls) > calls || s.failure != nil || s.done, nil
+func newStream(tools bool) *stream {
+	s := &stream{}
+	s.Units = codec.NewUnits(s, lineTree, true, tools)
+	return s
 }
 
-// holdsObject reports whether a line of text begins as an object does.
-func holdsObject(text string) bool {
-	for row := range strings.SplitSeq(text, "\n") {
-		if strings.HasPrefix(strings.TrimSpace(row), "{") {
-			return true
-		}
+// Fate is part of codec.UnitReader. Calls, errors and the end are held.
+func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+	v := u.Value
+	switch message := v.Get("message"); {
+	case s.Buf.IsArray():
+		return codec.FateHold, codec.Shapef("a JSON array, where lines with an object each should be")
+	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
+		return codec.FateHold, nil
+	case u.Err != nil && strings.ContainsAny(u.Data, "{}"):
+		return codec.FateHold, u.Err
+	case failureOf(v) != nil, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
+		return codec.FateHold, nil
+	case message.Get("content").Str() != "":
+		return codec.FateShow, nil
+	case message.Get("thinking").Str() != "":
+		return codec.FateWait, nil
 	}
-	return false
+	return codec.FatePass, nil
 }
 
-// parseLine parses the data of an event. It is nil for what is kept and not read:
-// an empty line, one that is not a JSON object, one that was cut off. A line that
-// could be part of an object is ErrShape.
-func parseLine(e codec.Event, whole bool) (*rawjson.Doc, error) {
-	if e.Data == "" {
-		return nil, nil
-	}
-	doc, err := codec.Parse(e.Data)
-	if err != nil {
-		var why *rawjson.Error
-		cut := whole || e.DataStart+len(e.Data) == e.End // no line end follows
-		if errors.As(err, &why) && (why.AtEnd && cut || !whole && why.Code == rawjson.Syntax && !strings.ContainsAny(e.Data, "{}")) {
-			err = nil
-		}
-		return nil, err
-	}
-	switch kind := doc.Root().Kind(); {
-	case kind == rawjson.Object:
-		return doc, answerEnvelope.Check(doc.Root())
-	case whole:
-		return nil, codec.Shapef("%s where an object should be", kind)
-	}
-	return nil, nil
-}
+// Mark is part of codec.UnitReader.
+func (s *stream) Mark() { s.shown = content{text: s.text.String(), thinking: s.thought.String()} }
 
-// answerEnvelope is the way from a line of an answer to its calls.
-var answerEnvelope = codec.Envelope{{Key: "error"}, {Key: "done"}, {Key: "message", In: codec.Envelope{{Key: "role"}, {Key: "content"}, {Key: "tool_calls",
-	In: codec.Envelope{{Key: "id"}, {Key: "function", In: codec.Envelope{{Key: "index"}, {Key: "name"}, {Key: "arguments"}}}}}}}}
-
-// show sends the text of a line to the sink: reasoning first, which leads to the
-// other.
-func (s *stream) show(message rawjson.Value) error {
-	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
-		return err
+// Read is part of codec.UnitReader. Behind an error nothing is read. A call behind an
+// error or behind the end makes the answer unreadable: some clients would run it, others
+// would not.
+func (s *stream) Read(u *codec.Unit) error {
+	if !u.Value.Exists() {
+		return s.otherwise(u)
 	}
-	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
-}
-
-// reply is what the lines of an answer say together.
-type reply struct {
-	model          string
-	role           string
-	words, thought strings.Builder
-	images, calls  []string      // elements
-	further        []lens.Member // of messages, that this package does not know
-	message        rawjson.Value // the last one
-	messages       int
-	odd            bool // a member of a message is of a kind that has no place in history
-	reason         string
-	usage          middleware.Usage
-	done, seen     bool // seen: something of this format
-	strange        bool // seen: an object of another
-	failure        *codec.Failure
-}
-
-// add reads the next line, and returns its message. Behind an error nothing is
-// read. A call behind an error or behind the end is ErrShape: some clients would
-// run it, others would not.
-func (r *reply) add(root rawjson.Value) (rawjson.Value, error) {
-	if r.failure == nil {
-		r.failure = failureOf(root)
+	v := u.Value
+	if s.failure == nil {
+		s.failure = failureOf(v)
 	}
+	message, err := on.Kind(v, "message", rawjson.Object)
+	called := message.Get("tool_calls").Len() > 0
 	switch {
-	case r.failure == nil:
-	case root.Get("message").Get("tool_calls").Len() > 0:
-		return rawjson.Value{}, codec.Shapef("calls beside or behind an error")
-	default:
-		return rawjson.Value{}, nil
-	}
-	message, err := on.Kind(root, "message", rawjson.Object)
-	switch {
+	case s.failure != nil && called:
+		return codec.Shapef("calls beside or behind an error")
+	case s.failure != nil:
+		return nil
 	case err != nil:
-		return message, err
-	case !message.Exists() && !root.Get("done").Exists():
-		r.strange = true
-		return message, nil
-	case r.done && message.Get("tool_calls").Len() > 0:
-		return message, codec.Shapef("a call behind the end of the stream")
+		return err
+	case !message.Exists() && !v.Get("done").Exists():
+		s.unknown = true
+		return nil
+	case s.done && called:
+		return codec.Shapef("a call behind the end of the stream")
 	}
-	r.seen = true
-	if model := root.Get("model").Str(); model != "" {
-		r.model = model
+	s.known = true
+	if model := v.Get("model").Str(); model != "" {
+		s.model = model
 	}
+	s.created = v.Get("created_at").Raw()
 	if message.Exists() {
-		if err := r.addMessage(message); err != nil {
-			return message, err
+		if err := s.add(message); err != nil {
+			return err
 		}
 	}
-	if isDone(root) {
-		r.done, r.reason = true, codec.Text(root.Get("done_reason"))
-		readUsage(root, &r.usage)
+	if isDone(v) {
+		s.done, s.end, s.reason = true, lineTree.Write(v), codec.Text(v.Get("done_reason"))
+		readUsage(v, &s.usage)
+	} else if message.Len() == 2 {
+		s.Repeats(u, s.say, message.Get("content"), v.Get("created_at"))
 	}
-	return message, nil
+	return s.tell(message)
+}
+
+// otherwise reads a unit without an object: an empty line, one that was cut off, and one
+// that is no JSON and says nothing.
+func (s *stream) otherwise(u *codec.Unit) error {
+	if s.Buf.IsWhole() && u.Err != nil && !codec.CutShort(u.Err) {
+		return u.Err
+	}
+	return nil
 }
 
 // isDone reports whether a line is the last one.
@@ -163,31 +148,45 @@ func isDone(root rawjson.Value) bool {
 	return done.Raw() == "true" || done.Str() == "true"
 }
 
-// addMessage adds a piece of the message: clients join texts and lists. A value
-// that is not a list of calls, and not empty, may hold a call that this package
-// cannot read: it is ErrShape.
-func (r *reply) addMessage(message rawjson.Value) error {
-	r.message, r.messages = message, r.messages+1
+// add adds a piece of the message. A value that is not a list of calls, and not empty,
+// may hold a call that this package cannot read.
+func (s *stream) add(message rawjson.Value) error {
+	s.message, s.messages = messageTree.Write(message), s.messages+1
 	calls := message.Get("tool_calls")
 	if k := calls.Kind(); k == rawjson.Object && !calls.Empty() || calls.Str() != "" {
-		return codec.Shapef("tool_calls is of kind %s", k)
+		return codec.Shapef("tool_calls is of kind %s, where a list should be", k)
 	}
-	r.odd = r.odd || !allOf(message, rawjson.String, "role", "content", "thinking") || !allOf(message, rawjson.Array, "images", "tool_calls")
+	s.odd = s.odd || !allOf(message, rawjson.String, "role", "content", "thinking") || !allOf(message, rawjson.Array, "images", "tool_calls")
 	if role := message.Get("role").Str(); role != "" {
-		r.role = role
+		s.role = role
 	}
-	r.words.WriteString(message.Get("content").Str())
-	r.thought.WriteString(message.Get("thinking").Str())
-	r.images = appendRaws(r.images, message.Get("images"))
-	r.calls = appendRaws(r.calls, calls)
+	s.text.WriteString(message.Get("content").Str())
+	s.thought.WriteString(message.Get("thinking").Str())
+	s.images = appendElements(s.images, message.Get("images"), nil)
+	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
-		switch key := m.Key(); key {
-		case "role", "content", "thinking", "images", "tool_calls":
+		switch key := m.Key(); {
+		case messageTree.Knows(key), !codec.FreeMember(m):
 		default:
-			r.further = append(r.further, lens.Raw(key, m.Raw()))
+			s.further = withMember(s.further, lens.Raw(key, codec.Plain(m)))
 		}
 	}
 	return nil
+}
+
+// say adds a piece of text.
+func (s *stream) say(text string) error {
+	s.messages++
+	s.text.WriteString(text)
+	return codec.Tell(s.sink, middleware.PartText, text)
+}
+
+// tell sends the text of a line to the sink: reasoning first, which leads to the other.
+func (s *stream) tell(message rawjson.Value) error {
+	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+		return err
+	}
+	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // allOf reports whether the members of those names are of that kind, or absent.
@@ -200,93 +199,118 @@ func allOf(message rawjson.Value, kind rawjson.Kind, names ...string) bool {
 	return true
 }
 
-// appendRaws appends the texts of the elements of list, if it is one.
-func appendRaws(to []string, list rawjson.Value) []string {
+// appendElements appends the elements of list, as they are written.
+func appendElements(to []string, list rawjson.Value, known codec.Tree) []string {
 	if list.Kind() == rawjson.Array {
 		for e := range list.Each() {
-			to = append(to, e.Raw())
+			to = append(to, known.Write(e))
 		}
 	}
 	return to
 }
 
-// turn returns the message as it stands in the history of a request: as it was
-// written, if it came in one piece.
-func (r *reply) turn() (rawjson.Value, error) {
-	if r.messages == 1 && !r.odd && strings.EqualFold(r.role, string(middleware.RoleAssistant)) {
-		return codec.ParseObject(r.message.Raw())
-	}
-	members := content{text: r.words.String(), thinking: r.thought.String()}.members(middleware.RoleAssistant)
-	members = append(members, lens.List("images", r.images), lens.List("tool_calls", r.calls))
-	at := map[string]int{}
-	for _, m := range r.further { // of several values the last
-		if i, ok := at[m.Key]; ok {
+// withMember puts m into members, in the place of one with the same key.
+func withMember(members []lens.Member, m lens.Member) []lens.Member {
+	for i := range members {
+		if members[i].Key == m.Key {
 			members[i] = m
-			continue
+			return members
 		}
-		at[m.Key] = len(members)
-		members = append(members, m)
 	}
-	return codec.ParseObject(codec.Object(members...))
+	return append(members, m)
 }
 
-// Rest is part of codec.Stream. The lines of a later answer follow those that
-// were shown: a client joins them as it does any others.
+// folded returns the message of all lines: as it was written, if it came in one piece.
+func (s *stream) folded() string {
+	if s.messages == 1 && !s.odd && strings.EqualFold(s.role, string(middleware.RoleAssistant)) {
+		return s.message
+	}
+	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
+	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
+	return codec.Object(append(members, s.further...)...)
+}
+
+// Rest is part of codec.Stream. The lines of a later answer follow those that were
+// shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	text := s.Text()
-	if !s.Closed() || sent < 0 || sent > len(text) {
+	out, safe, _ := s.Shown()
+	if !s.Closed() || sent < 0 || sent > len(out) {
 		return nil, codec.Unencodablef("the rest of a stream that has no such part")
 	}
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
-	body, err := a.text(resp)
-	shown := text[:sent]
-	switch {
-	case err != nil || sent == 0:
-		return []byte(body), err
-	case resp.Native.Raw == text && strings.HasPrefix(body, shown):
-		return []byte(body[sent:]), nil
-	case resp.Native.Raw == text:
-		return nil, codec.Unencodablef("a change of what was shown already")
+	own := resp.Native.Raw == s.Text()
+	if own && a.plain && codec.SameResponse(&a.is, resp) {
+		return []byte(s.Text()[sent:]), nil
 	}
-	if a.whole {
-		body = codec.OneLine(strings.TrimSpace(body)) + "\n"
+	if sent == 0 {
+		return Format{}.EncodeResponse(resp)
 	}
-	if !strings.HasSuffix(shown, "\n") {
+	object, err := a.write(resp)
+	if err != nil {
+		return nil, err
+	}
+	shown := s.shown
+	if sent != safe || !s.Marked() {
+		given := newStream(false)
+		if _, err := given.Write([]byte(out[:sent])); err != nil {
+			return nil, err
+		}
+		given.Mark()
+		shown = given.shown
+	}
+	if !own {
+		shown.text = ""
+	}
+	body, err := asLines(object, shown, own)
+	if err == nil && !strings.HasSuffix(out[:sent], "\n") {
 		body = "\n" + body
 	}
-	return []byte(body), nil
+	return []byte(body), err
 }
 
-// line is an event of an answer that is edited. Edit has the changes of its object.
-type line struct {
-	*lens.Edit
-	chunk         *lens.Chunk
-	root, message rawjson.Value
-	done          bool
-}
-
-// readLines returns the lines of an answer that say something, and what ApplyAll
-// needs of them. An answer that is not streamed is one line.
-func readLines(body string) (lines []line, chunks []*lens.Chunk, err error) {
-	buf := codec.NewBuffer(true)
-	event := func(e codec.Event) (bool, error) {
-		doc, err := parseLine(e, buf.IsWhole())
-		if err != nil || doc == nil {
-			return false, err
-		}
-		root := doc.Root()
-		if message := root.Get("message"); message.Exists() || root.Get("done").Exists() {
-			c := &lens.Chunk{Event: e, Doc: doc}
-			chunks = append(chunks, c)
-			lines = append(lines, line{on.Edit(root), c, root, message, isDone(root)})
-		}
-		return false, nil
+// asLines writes an answer that is one object as lines behind what is shown, of this
+// answer if own, else of an earlier one: the text, the calls, and the end. Behind an
+// answer that was given up its reasoning is the only one.
+func asLines(object string, shown content, own bool) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
 	}
-	if err = buf.Feed([]byte(body), event); err == nil {
-		err = buf.End(event)
+	message := v.Get("message")
+	text, ok := strings.CutPrefix(message.Get("content").Str(), shown.text)
+	thinking, ok2 := message.Get("thinking").Str(), true
+	if own {
+		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
+	} else if shown.thinking != "" {
+		thinking = ""
 	}
-	return lines, chunks, err
+	if !ok || !ok2 {
+		return "", codec.Unencodablef("a change of what was shown already")
+	}
+	var further []lens.Member
+	for m := range message.Each() {
+		if !messageTree.Knows(m.Key()) || m.Key() == "images" {
+			further = append(further, lens.Raw(m.Key(), m.Raw()))
+		}
+	}
+	var out strings.Builder
+	line := func(text string, members ...lens.Member) {
+		said := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+		out.WriteString(codec.OneLine(codec.Object(lens.Raw("model", v.Get("model").Raw()), lens.Raw("created_at", v.Get("created_at").Raw()),
+			lens.Raw("message", codec.Object(said...)), lens.Raw("done", "false"))) + "\n")
+	}
+	if text != "" || thinking != "" || len(further) > 0 {
+		line(text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...)
+	}
+	if calls := message.Get("tool_calls"); calls.Len() > 0 {
+		line("", lens.Raw("tool_calls", calls.Raw()))
+	}
+	end := object
+	if message.Exists() {
+		end, err = on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
+	}
+	return out.String() + codec.OneLine(end) + "\n", err
 }
