@@ -92,5 +92,5 @@ func (s *stream) Comment(string) []byte { return nil }
 
 // MayHoldCall is part of wire.Codec.
 func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHold(body, "functioncall", "function_call")
+	return codec.MayHoldCall(body)
 }

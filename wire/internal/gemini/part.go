@@ -25,8 +25,6 @@ type piece struct {
 	part  middleware.Part      // opaque for a call and a result
 	call  *middleware.ToolCall // without the id that its place gives it
 	reply *reply
-	at    int    // of an answer: the section that it stands in
-	wire  []spot // of an answer: the parts of a call in pieces
 }
 
 // reply is a functionResponse.

@@ -16,10 +16,8 @@ import (
 //	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Ber", "willContinue": true}], "willContinue": true}}
 //	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "gen"}]}}
 //
-// A middleware sees one call with whole arguments. As long as it is not changed, it
-// is written in its pieces; a changed call is written whole, in the place of the
-// first piece. If the parts leave a doubt about the whole, the
-// error wraps ErrShape.
+// A middleware sees one call with whole arguments, and so does the client. If the parts
+// leave a doubt about the whole, the error wraps ErrShape.
 // Source: FunctionCall.partial_args and will_continue of Vertex AI v1.
 type partial struct {
 	head *piece
@@ -43,12 +41,20 @@ const signKey = "thoughtSignature"
 // maxPath bounds how deep arguments are nested that come in pieces.
 const maxPath = 64
 
-// call takes a part with a call: whole, or a piece of one.
-func (s *speaker) call(p *piece) error {
+// call adds a part with a call, as text: whole, or a piece of one.
+func (c *candidate) call(text string) error {
+	v, err := codec.ParseObject(text)
+	if err != nil {
+		return err
+	}
+	p, err := readPart(v, true)
+	if err != nil {
+		return err
+	}
 	if p.call == nil {
 		return codec.Shapef("a part inside a call that goes on")
 	}
-	fc := on.Get(p.v, "functionCall")
+	fc := on.Get(v, "functionCall")
 	more, err := on.Kind(fc, "willContinue", rawjson.Bool)
 	if err != nil {
 		return err
@@ -58,22 +64,21 @@ func (s *speaker) call(p *piece) error {
 		return err
 	}
 	goesOn := more.Raw() == "true"
-	if s.joined == nil {
+	if c.joined == nil {
 		if !goesOn && len(args) == 0 {
-			s.pieces = append(s.pieces, p)
+			c.parts = append(c.parts, text)
 			return nil
 		}
-		s.joined = &partial{head: p, args: node{kind: rawjson.Object}}
-	} else if id := s.joined.head.call.ID; p.call.Name != "" || p.call.ID != "" && p.call.ID != id {
+		c.joined = &partial{head: p, args: node{kind: rawjson.Object}}
+	} else if id := c.joined.head.call.ID; p.call.Name != "" || p.call.ID != "" && p.call.ID != id {
 		return codec.Shapef("a call inside a call that goes on")
 	}
 	if whole := on.Get(fc, "args"); whole.Exists() && !whole.Empty() {
 		return codec.Shapef("arguments beside pieces of them")
 	}
-	j := s.joined
-	j.head.wire = append(j.head.wire, spot{p.v.Raw(), p.at})
+	j := c.joined
 	if j.sign == "" {
-		j.sign = on.Get(p.v, signKey).Raw()
+		j.sign = on.Get(v, signKey).Raw()
 	}
 	for _, arg := range args {
 		if err := j.args.take(arg); err != nil {
@@ -83,33 +88,20 @@ func (s *speaker) call(p *piece) error {
 	if goesOn {
 		return nil
 	}
-	s.joined = nil
+	c.joined = nil
 	whole, err := j.join()
-	s.pieces = append(s.pieces, whole)
+	c.parts = append(c.parts, whole)
 	return err
 }
 
-// join returns the call as one part, as the history of a later request has it: with
-// args in the place of the pieces, and the signature that came with any of them.
-func (j *partial) join() (*piece, error) {
+// join returns the call as one part: with args in the place of the pieces, and the
+// signature that came with any of them.
+func (j *partial) join() (string, error) {
 	members := []lens.Member{lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue")}
 	if !on.Get(j.head.v, signKey).Exists() && j.sign != "" {
 		members = append(members, lens.Raw(signKey, j.sign))
 	}
-	text, err := on.Set(j.head.v, members...)
-	if err != nil {
-		return nil, codec.Shapef("a member of a call in pieces that appears twice")
-	}
-	v, err := codec.ParseObject(text)
-	if err != nil {
-		return nil, err
-	}
-	p, err := readPart(v, true)
-	if err != nil {
-		return nil, err
-	}
-	p.at, p.wire = j.head.at, j.head.wire
-	return p, nil
+	return on.Set(j.head.v, members...)
 }
 
 // take puts one value in its place.
