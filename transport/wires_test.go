@@ -162,10 +162,11 @@ func gemini() speech {
 		},
 		stream: func(text string, arguments ...string) string {
 			s := namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"index":0}],"modelVersion":"m"}`, parts(text, nil))
-			for _, a := range arguments {
-				s += namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"add","args":%s}}]},"index":0}],"modelVersion":"m"}`, a)
+			rest := `{"text":""}`
+			if len(arguments) > 0 {
+				rest = strings.TrimPrefix(parts("", arguments), `{"text":""},`)
 			}
-			return s + namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[{"text":""}]},"finishReason":"STOP","index":0}],%s}`, usage)
+			return s + namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"finishReason":"STOP","index":0}],"modelVersion":"m",%s}`, rest, strings.TrimSuffix(usage, `,"modelVersion":"m"`))
 		}}
 }
 

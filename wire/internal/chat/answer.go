@@ -216,7 +216,7 @@ func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	if err == nil && a.streamed {
 		out, err = events(out, nil, nil, true, true)
 	}
-	return []byte(strings.ToValidUTF8(out, "\ufffd")), err
+	return []byte(out), err
 }
 
 // changed returns how the message of an answer has changed, compared with the text

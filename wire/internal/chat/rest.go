@@ -188,7 +188,7 @@ func numbered(text string, i int64) (string, error) {
 
 // eventText writes an event.
 func eventText(data string) string {
-	return "data: " + strings.ToValidUTF8(codec.OneLine(data), "\ufffd") + "\n\n"
+	return "data: " + codec.OneLine(data) + "\n\n"
 }
 
 // envelope returns what every chunk of a stream repeats: the plain members, such as

@@ -249,10 +249,14 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	data := known.Write(u.Value)
 	switch b.framing {
 	case sse:
+		out := "data: " + data + "\n\n"
 		if u.Name != "" && isName(u.Name) && (Free(u.Name) || u.Name == u.Value.Get("type").Str()) {
-			return "event: " + u.Name + "\ndata: " + data + "\n\n"
+			out = "event: " + u.Name + "\n" + out
 		}
-		return "data: " + data + "\n\n"
+		if strings.HasSuffix(u.Bytes, "\r\n\r\n") { // a client may look for one kind only
+			out = strings.ReplaceAll(out, "\n", "\r\n")
+		}
+		return out
 	case lines:
 		return data + "\n"
 	case array:

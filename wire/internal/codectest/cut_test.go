@@ -119,38 +119,3 @@ func cutAt(f codec.Format, req *middleware.Request, lead, to int, elements []str
 	}
 	return nil
 }
-
-// keptStart changes the calls of a stream one by one: what stands before the
-// event that names the call stays.
-func keptStart(f codec.Format, x Exchange) error {
-	req, resp, err := withCalls(f, x)
-	if err != nil {
-		return err
-	}
-	if !x.Streamed() {
-		return errSkip
-	}
-	s := f.NewStream(req, nil)
-	if _, err := s.Write([]byte(x.Response)); err != nil {
-		return err
-	}
-	for i, c := range resp.Message.ToolCalls {
-		if c.Kind != middleware.KindFunction {
-			continue
-		}
-		start := s.Safe()
-		if at := strings.Index(x.Response, rawjson.Quote(c.ID)); at > start {
-			start = max(start, strings.LastIndex(x.Response[:at], "\n\n")+1, strings.LastIndex(x.Response[:at], "\r\n\r\n")+1)
-		}
-		changed := resp.Clone()
-		changed.Message.ToolCalls[i].Arguments = mendedArguments
-		body, err := f.EncodeResponse(changed)
-		if err != nil {
-			return err
-		}
-		if err := sameBytes("what stands before", x.Response[:start], string(body[:min(start, len(body))])); err != nil {
-			return fmt.Errorf("call %d: %w", i, err)
-		}
-	}
-	return nil
-}

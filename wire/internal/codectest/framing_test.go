@@ -54,7 +54,7 @@ func framed(f codec.Format, x Exchange) error {
 			return fmt.Errorf("%s: %w in %s", framing, err, clipped(out))
 		}
 	}
-	if kept == 0 && len(resp.Choices) == 0 {
+	if kept == 0 && len(resp.Choices) == 0 && isPlain(f, x) {
 		return errors.New("no framing keeps the bytes")
 	}
 	return nil

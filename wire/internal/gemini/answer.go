@@ -127,7 +127,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	case a.list:
 		out = "[" + out + "]"
 	}
-	return []byte(strings.ToValidUTF8(out, "\ufffd")), nil
+	return []byte(out), nil
 }
 
 // write returns the answer as one object with what differs set in it.

@@ -209,7 +209,7 @@ func (s *stream) Read(u *codec.Unit) error {
 		if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
 			index = n
 		}
-		if err := s.candidate(index).read(v, u.Free, s.show(index)); err != nil {
+		if err := s.candidate(index).read(v, s.show(index)); err != nil {
 			return err
 		}
 		if len(s.candidates) > maxCandidates {
@@ -251,8 +251,8 @@ func (s *stream) candidate(index int64) *candidate {
 }
 
 // read reads what one chunk has of the candidate. Parts are not joined, because a
-// signature belongs to its own part. free says that the chunk is free of calls.
-func (c *candidate) read(v rawjson.Value, free bool, show func(middleware.Part) error) error {
+// signature belongs to its own part.
+func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) error {
 	content, err := on.Kind(v, "content", rawjson.Object)
 	if err != nil {
 		return err
@@ -273,11 +273,7 @@ func (c *candidate) read(v rawjson.Value, free bool, show func(middleware.Part) 
 			}
 			continue
 		}
-		text := part.Raw()
-		if !free {
-			text = partTree.Write(part)
-		}
-		c.parts = append(c.parts, codec.OneLine(text))
+		c.parts = append(c.parts, partTree.Write(part))
 		if err := show(p.part); err != nil {
 			return err
 		}

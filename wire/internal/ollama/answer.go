@@ -94,7 +94,7 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	if err == nil && a.lines {
 		out, err = asLines(out, content{}, true)
 	}
-	return []byte(strings.ToValidUTF8(out, "\ufffd")), err
+	return []byte(out), err
 }
 
 // write returns the answer as one object with what differs set in it.
