@@ -257,7 +257,7 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 	}
 	t.ids[v.Get("id").Str()] = true
 	index := lens.Raw("output_index", codec.Count(has.index))
-	place := []lens.Member{lens.Raw("item_id", textOr(v.Get("id"), `""`)), index}
+	place := []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}
 	if has.at < 0 {
 		bare, err := announced(v)
 		if err != nil {
@@ -290,17 +290,20 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 }
 
 // ownID returns an item with an id that no other item of the stream has: clients join
-// what has one id.
+// what has one id, or none.
 func (t *tape) ownID(v rawjson.Value) (rawjson.Value, error) {
-	id := v.Get("id").Str()
-	if !t.ids[id] || id == "" {
+	was := v.Get("id").Str()
+	switch {
+	case was != "" && !t.ids[was]:
 		return v, nil
-	}
-	if v.Get("type").Str() == "mcp_approval_request" {
+	case was == "":
+		was = "item"
+	case v.Get("type").Str() == "mcp_approval_request":
 		return v, codec.Unencodablef("two items of one id, of which one is answered by it")
 	}
+	id := was
 	for n := int64(2); t.ids[id]; n++ {
-		id = v.Get("id").Str() + "_" + codec.Count(n)
+		id = was + "_" + codec.Count(n)
 	}
 	raw, err := on.Set(v, lens.Text("id", id))
 	if err != nil {

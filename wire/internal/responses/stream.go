@@ -57,7 +57,7 @@ var (
 		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil,
 		"output": nil, "error": nil, "tools": nil, "server_label": nil, "call_ids": nil}
 	headTree = codec.Tree{"id": nil, "status": nil, "model": nil, "error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
-		"tool_choice": nil, "parallel_tool_calls": nil, "max_tool_calls": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil,
+		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil,
 		"output_text": nil, "usage": nil, "user": nil, "store": nil}
 	eventTree = codec.Tree{"type": nil, "sequence_number": nil, "output_index": nil, "item_id": nil, "content_index": nil, "summary_index": nil,
 		"delta": nil, "text": nil, "refusal": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil,
@@ -212,8 +212,7 @@ func namesCall(v rawjson.Value) bool {
 	for m := range v.Each() {
 		key := m.Key()
 		switch {
-		case m.IsMember() && !codec.Free(rawjson.Quote(key)) && key != "parallel_tool_calls" && key != "max_tool_calls",
-			key == "type" && !codec.Free(m.Raw()), namesCall(m):
+		case m.IsMember() && !codec.Free(rawjson.Quote(key)), key == "type" && !codec.Free(m.Raw()), namesCall(m):
 			return true
 		}
 	}
