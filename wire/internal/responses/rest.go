@@ -126,6 +126,9 @@ func (a *answer) events(resp *middleware.Response, own bool, g *given) (string, 
 		output = append(output, raw)
 	}
 	for _, o := range items {
+		if !strings.HasPrefix(o.raw, "{") {
+			continue // no item, and no event could bring it
+		}
 		raw, err := t.item(o.raw, givenItem{at: -1, index: t.index})
 		if err != nil {
 			return "", err
