@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/casefile"
+	"github.com/toolmend/toolmend/internal/envelope"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -68,14 +69,26 @@ func requirePay(t *testing.T, c wire.Codec, body string) *middleware.Response {
 	require.JSONEq(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
 	out, err := c.EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Equal(t, body, string(out))
+	again, err := c.DecodeResponse(nil, out)
+	require.NoError(t, err, string(out))
+	require.Equal(t, callsOf(resp), callsOf(again), string(out))
+	require.Equal(t, strings.ToValidUTF8(resp.Message.Text(), "\ufffd"), strings.ToValidUTF8(again.Message.Text(), "\ufffd"))
 	return resp
 }
 
-// Clients of Responses take a call from the event that they like: an answer in
-// which two of them hold different calls cannot be read.
+// callsOf returns the names and the arguments of the calls of resp.
+func callsOf(resp *middleware.Response) (calls []string) {
+	for _, c := range resp.Message.ToolCalls {
+		calls = append(calls, c.Name+" "+c.Arguments)
+	}
+	return calls
+}
+
+// Clients of Responses take a call from the event that they like. One copy counts, the
+// last output_item.done, and whatever client reads what leaves, reads that one.
 func TestResponsesCopiesThatDiffer(t *testing.T) {
 	t.Parallel()
+	const five, more = `pay {"amount":5}`, `pay {"amount":99999}`
 	requirePay(t, wire.OpenAIResponses(), eventStream(payStream()...))
 	changed := func(i int, old, new string) string { // payStream with a change of its event i
 		events := payStream()
@@ -96,44 +109,78 @@ func TestResponsesCopiesThatDiffer(t *testing.T) {
 	resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(twice("fc_2", 1)))
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 2)
-	for name, body := range map[string]string{
-		"created":                         changed(0, `"output":[]`, `"output":[`+payCall(bad)+`]`),
-		"in progress":                     changed(1, `"output":[]`, `"output":[`+payCall(bad)+`]`),
-		"a call that only created has":    changed(0, `"output":[]`, `"output":[`+edited(t, payCall(bad), "call_1", "call_2")+`]`),
-		"added":                           changed(2, `"arguments":""`, `"arguments":"`+bad+`"`),
-		"the deltas":                      changed(4, `5}`, `99999}`),
-		"arguments.done":                  changed(5, good, bad),
-		"item.done":                       changed(6, good, bad),
-		"completed":                       changed(7, good, bad),
-		"incomplete":                      edited(t, edited(t, changed(7, good, bad), "event: response.completed", "event: response.incomplete"), `"response.completed"`, `"response.incomplete"`),
-		"another spelling":                changed(7, good, `{ \"amount\":5}`),
-		"no arguments in item.done":       changed(6, good, ``),
-		"no arguments at the end":         changed(7, good, ``),
-		"the name in added":               changed(2, `"pay"`, `"steal"`),
-		"the name in arguments.done":      changed(5, `"pay"`, `"steal"`),
-		"the name in item.done":           changed(6, `"pay"`, `"steal"`),
-		"the name at the end":             changed(7, `"pay"`, `"steal"`),
-		"the id in item.done":             changed(6, `call_1`, `call_2`),
-		"the id at the end":               changed(7, `call_1`, `call_2`),
-		"the kind at the end":             changed(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`),
-		"a delta after the item":          inserted(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`),
-		"arguments.done after the item":   inserted(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`),
-		"arguments of a message":          inserted(2, `{"type":"response.output_item.added","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`, `{"type":"response.output_item.done","output_index":1,"item":{"type":"message","id":"m","role":"assistant","content":[]}}`),
-		"an id and an index of two calls": inserted(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`),
-		"an event whose name says another": eventStream(payStream()[:2]...) +
+	message := `{"type":"message","id":"m","role":"assistant","content":[]}`
+	for name, c := range map[string]struct {
+		body string
+		want []string // nil: it cannot be read
+	}{
+		"created":                         {changed(0, `"output":[]`, `"output":[`+payCall(bad)+`]`), nil},
+		"in progress":                     {changed(1, `"output":[]`, `"output":[`+payCall(bad)+`]`), nil},
+		"added":                           {changed(2, `"arguments":""`, `"arguments":"`+bad+`"`), []string{five}},
+		"the deltas":                      {changed(4, `5}`, `99999}`), []string{five}},
+		"arguments.done":                  {changed(5, good, bad), []string{five}},
+		"item.done":                       {changed(6, good, bad), []string{more}},
+		"another item.done":               {inserted(7, edited(t, payStream()[6], good, bad)), []string{more}},
+		"completed":                       {changed(7, good, bad), []string{five}},
+		"no arguments in item.done":       {changed(6, good, ``), []string{five}},
+		"no arguments at the end":         {changed(7, good, ``), []string{five}},
+		"the name in added":               {changed(2, `"pay"`, `"steal"`), []string{five}},
+		"the name in arguments.done":      {changed(5, `"pay"`, `"steal"`), []string{five}},
+		"the name in item.done":           {changed(6, `"pay"`, `"steal"`), []string{`steal {"amount":5}`}},
+		"the name at the end":             {changed(7, `"pay"`, `"steal"`), []string{five}},
+		"the id in item.done":             {changed(6, `call_1`, `call_2`), []string{five}},
+		"the id at the end":               {changed(7, `call_1`, `call_2`), []string{five}},
+		"the kind at the end":             {changed(7, `"type":"function_call"`, `"type":"custom_tool_call","input":"x"`), []string{five}},
+		"another call at the end":         {changed(7, `]}`, `,`+strings.NewReplacer("call_1", "call_2", "fc_1", "fc_2").Replace(payCall(bad))+`]}`), []string{five, more}},
+		"a delta after the item":          {inserted(7, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"5}"}`), []string{five}},
+		"arguments.done after the item":   {inserted(7, `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"`+bad+`"}`), []string{five}},
+		"arguments of a message":          {inserted(2, `{"type":"response.output_item.added","output_index":1,"item":`+message+`}`, `{"type":"response.function_call_arguments.delta","output_index":1,"delta":"`+bad+`"}`), nil},
+		"an id and an index of two calls": {inserted(4, `{"type":"response.output_item.added","output_index":1,"item":{"type":"function_call","id":"fc_2","call_id":"call_2","name":"pay","arguments":"{}"}}`, `{"type":"response.function_call_arguments.delta","output_index":1,"item_id":"fc_1","delta":""}`), []string{five, "pay {}"}},
+		"an event of an unknown type with a call": {eventStream(payStream()[:2]...) +
 			"event: response.output_item.done\ndata: " + edited(t, payStream()[6], `"response.output_item.done"`, `"ping"`) + "\n\n" +
-			eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`),
-		"an event that is not JSON":              changed(6, `"status"`, `status`),
-		"two calls under one id":                 strings.ReplaceAll(twice("fc_1", 0), `"output_index":0,`, ""),
-		"two calls under one id, once escaped":   strings.ReplaceAll(twice(`\u0066c_1`, 0), `"output_index":0,`, ""),
-		"two calls under one output_index":       twice("fc_2", 0),
-		"arguments under the id of a later call": strings.ReplaceAll(twice("fc_2", 1), `"item_id":"fc_1"`, `"item_id":"fc_2"`),
+			eventStream(`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`), nil},
+		"an event of a type that names calls":    {inserted(2, `{"type":"response.new_call","x":1}`), nil},
+		"an event that is not JSON":              {changed(6, `"status"`, `status`), nil},
+		"members that appear twice":              {changed(6, `"arguments":`, `"arguments":"`+bad+`","Arguments":"`+bad+`","arguments":`), []string{five}},
+		"two calls under one id":                 {strings.ReplaceAll(twice("fc_1", 0), `"output_index":0,`, ""), []string{five, five}},
+		"two calls under one output_index":       {twice("fc_2", 0), []string{five, five}},
+		"arguments under the id of a later call": {strings.ReplaceAll(twice("fc_2", 1), `"item_id":"fc_1"`, `"item_id":"fc_2"`), []string{five, five}},
+		"a letter divided between two deltas": {eventStream(payStream()[:3]...) + eventStream(
+			`{"type":"response.function_call_arguments.delta","output_index":0,"delta":"\ud83d"}`, `{"type":"response.function_call_arguments.delta","output_index":0,"delta":"\ude00"}`,
+			`{"type":"response.completed","response":{"id":"r1","status":"completed","output":[]}}`), []string{"pay \U0001F600"}},
+		"a mark in front of an event": {strings.Replace(eventStream(payStream()...), "event: response.output_item.done\n", "\ufeff", 1), []string{five}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
-			require.ErrorIs(t, err, wire.ErrShape)
+			if c.want == nil {
+				_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(c.body))
+				require.ErrorIs(t, err, wire.ErrShape)
+				return
+			}
+			resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(c.body))
+			require.NoError(t, err)
+			require.Equal(t, c.want, callsOf(resp))
+			out, err := wire.OpenAIResponses().EncodeResponse(resp)
+			require.NoError(t, err)
+			requireClientsRead(t, string(out), c.want)
 		})
+	}
+}
+
+// requireClientsRead requires that every client of a stream of Responses that finds calls
+// finds those.
+func requireClientsRead(t *testing.T, body string, want []string) {
+	t.Helper()
+	for _, f := range envelope.Formats() {
+		for _, r := range f.Readers(true) {
+			var got []string
+			for _, c := range r.Calls(body) {
+				got = append(got, c.Name+" "+c.Arguments)
+			}
+			if f.Name == "responses" {
+				require.Equal(t, want, got, r.Name)
+			}
+		}
 	}
 }
 
@@ -150,33 +197,14 @@ func TestResponsesCustomCopies(t *testing.T) {
 			`{"type":"response.output_item.done","output_index":0,"item":`+item(whole)+`}`,
 			`{"type":"response.completed","response":{"status":"completed","output":[`+item(end)+`]}}`)
 	}
-	resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(stream("ls", "ls", "ls", "ls")))
-	require.NoError(t, err)
-	require.Equal(t, "ls", resp.Message.ToolCalls[0].Arguments)
-	for _, body := range []string{stream("rm", "ls", "ls", "ls"), stream("ls", "rm", "ls", "ls"), stream("ls", "ls", "rm", "ls"), stream("ls", "ls", "ls", "rm")} {
-		_, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
-		require.ErrorIs(t, err, wire.ErrShape)
+	for _, body := range []string{stream("ls", "ls", "ls", "ls"), stream("rm", "ls", "ls", "ls"), stream("ls", "rm", "ls", "ls"), stream("ls", "ls", "ls", "rm")} {
+		resp, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(body))
+		require.NoError(t, err)
+		require.Equal(t, []string{"patch ls"}, callsOf(resp))
+		out, err := wire.OpenAIResponses().EncodeResponse(resp)
+		require.NoError(t, err)
+		require.NotContains(t, string(out), `"rm"`)
 	}
-}
-
-// A call that the first events hold already is read, if it stays the same; a
-// change of it has no place.
-func TestResponsesEarlyCalls(t *testing.T) {
-	t.Parallel()
-	events := payStream()
-	events[0] = edited(t, events[0], `"output":[]`, `"output":[`+payCall(good)+`]`)
-	body := eventStream(events...)
-	s := wire.OpenAIResponses().NewStream(nil, nil)
-	_, err := s.Write([]byte(body))
-	require.NoError(t, err)
-	require.Zero(t, s.Safe())
-	resp := requirePay(t, wire.OpenAIResponses(), body)
-	resp.Message.ToolCalls[0].Arguments = `{"amount":6}`
-	_, err = wire.OpenAIResponses().EncodeResponse(resp)
-	require.ErrorIs(t, err, wire.ErrUnencodable)
-	resp.Message.ToolCalls = nil
-	_, err = wire.OpenAIResponses().EncodeResponse(resp)
-	require.ErrorIs(t, err, wire.ErrUnencodable)
 }
 
 // llama-server writes streams without output_index, sequence_number, content_index
@@ -200,24 +228,22 @@ func TestResponsesWithoutOutputIndex(t *testing.T) {
 	}
 	out, err := wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Equal(t, body, string(out))
+	requireClientsRead(t, string(out), []string{`pay {"amount":5}`, `pay {"amount":5}`})
 
 	resp.Message.ToolCalls[1].Arguments = `{"amount":6}`
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
 	casefile.Expect(t, "the second call changed", string(out))
 	require.Equal(t, 4, strings.Count(string(out), `{\"amount\":6}`), "a delta, the end of the arguments, the item, and the end")
-	require.NotContains(t, string(out), "output_index")
 
 	resp.Message.ToolCalls = resp.Message.ToolCalls[1:]
 	out, err = wire.OpenAIResponses().EncodeResponse(resp)
 	require.NoError(t, err)
 	casefile.Expect(t, "the first call taken out", string(out))
 	require.NotContains(t, string(out), "call_1")
-	require.NotContains(t, string(out), "output_index")
 }
 
-// The rest behind text that was shown stays in the form of such a server.
+// What follows text of such a server has what other servers send.
 func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 	t.Parallel()
 	cases := []string{"a stream", "an object"}
@@ -237,7 +263,6 @@ func TestResponsesWithoutOutputIndexSpliced(t *testing.T) {
 			rest, err := s.Rest(later)
 			require.NoError(t, err)
 			require.NotContains(t, string(rest), "99999")
-			require.NotContains(t, string(rest), "output_index")
 			casefile.Expect(t, "spliced", shown+string(rest))
 			got, err := wire.OpenAIResponses().DecodeResponse(nil, []byte(shown+string(rest)))
 			require.NoError(t, err)

@@ -67,10 +67,11 @@ var targets = map[string]target{
 		codec: wire.OpenAIResponses(),
 		whole: `{"id":"r","object":"response","model":"m","status":"completed","output":[{"type":"function_call","id":"f","call_id":"c","name":"pay",` +
 			`"arguments":"{\"amount\":5}","status":"completed"}],"usage":{"input_tokens":1}}`,
-		arguments: `"arguments":"{\"amount\":5}"`, bad: `"arguments":"{\"amount\":99999}"`,
-		refused: [][2]string{
-			{`"output":[`, `"Output":[`}, {`"output":[`, `"output":[],"output":[`}, {`"name":"pay"`, `"name":"pay","Name":"steal"`}, {`"type":"function_call"`, `"type":"function_call","Type":"x"`},
+		read: [][2]string{
+			{`"output":[`, `"output":[],"output":[`}, {`"name":"pay"`, `"name":"pay","Name":"steal"`}, {`"type":"function_call"`, `"type":"function_call","Type":"x"`},
+			{`"arguments":`, `"arguments":"{}","Arguments":"{}","\u0061rguments":`},
 		},
+		refused: [][2]string{{`"output":[`, `"Output":[`}},
 	},
 	"anthropic": {
 		codec: wire.Anthropic(),
@@ -177,7 +178,9 @@ func requirePays(t *testing.T, c wire.Codec, body, arguments string) {
 	require.Equal(t, arguments, resp.Message.ToolCalls[0].Arguments)
 	out, err := c.EncodeResponse(resp)
 	require.NoError(t, err)
-	require.Equal(t, body, string(out))
+	same, err := c.DecodeResponse(nil, out)
+	require.NoError(t, err, string(out))
+	require.Equal(t, callsOf(resp), callsOf(same))
 	resp.Message.ToolCalls[0].Arguments = `{"amount":6}`
 	if out, err = c.EncodeResponse(resp); err != nil {
 		require.ErrorIs(t, err, wire.ErrUnencodable)

@@ -33,7 +33,9 @@ func TestBytesThatAreNotUTF8(t *testing.T) {
 				require.Equal(t, "{\"amount\":\"\xff\"}", resp.Message.ToolCalls[0].Arguments)
 				out, err := c.codec.EncodeResponse(resp)
 				require.NoError(t, err)
-				require.Equal(t, body, string(out))
+				again, err := c.codec.DecodeResponse(nil, out)
+				require.NoError(t, err)
+				require.Equal(t, "{\"amount\":\"\ufffd\"}", strings.ToValidUTF8(again.Message.ToolCalls[0].Arguments, "\ufffd"))
 
 				var req *middleware.Request // of the second attempt
 				checked, err := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})(func(_ context.Context, r *middleware.Request) (*middleware.Response, error) {

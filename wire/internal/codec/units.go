@@ -280,8 +280,9 @@ func isName(name string) bool {
 
 // words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
 // and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
-// reads makes no difference. The quotes leave out server_tool_use, which usage names.
-var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+// reads makes no difference. The quotes leave out server_tool_use, which usage names, and
+// parallel_tool_calls and max_tool_calls, which each answer of OpenAI Responses names.
+var words = []string{`"tool_calls`, "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
 
 // MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
 // JSON reader takes for it.

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -10,15 +11,20 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read: one object, or the events of a stream. It is
-// what lens remembers behind the Native of a response, and what an edit starts from.
-// No field of it changes after reading.
+// answer is an answer as it was read: one object, or what the events of a stream made.
+// It is what lens remembers behind the Native of a response, and what an edit starts
+// from. No field of it changes after reading.
 type answer struct {
-	*recording
-	env    rawjson.Value // the response object, of a stream that of the last event
-	is     middleware.Response
-	turn   turn  // the message of is, and its items
-	flowOf []int // of the items of a stream: their flow; -1: they are only in env
+	text     string // as it came
+	plain    bool   // no reader finds a call in text: unchanged, it passes as it is
+	streamed bool
+	head     string        // the response object of the event that opened a stream
+	ending   string        // the type of the event that ended it
+	done     bool          // [DONE] came behind it
+	env      rawjson.Value // the response object, of a stream that of the last event
+	is       middleware.Response
+	turn     turn  // the message of is, and its items
+	from     []int // of the items of a stream: their places in it; -1: only the end has it
 }
 
 // DecodeResponse is part of wire.Codec.
@@ -30,9 +36,9 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 //
 //	{"id": …, "status": "completed", "model": …, "output": [item, …], "usage": {…}}
 //
-// values are the items, of a stream those that it had before its end.
+// values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{recording: s.recording, env: env}
+	a := &answer{text: s.Text(), plain: s.Plain(), streamed: s.end != "", head: s.opening.head, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
@@ -44,7 +50,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 
 // readBody reads an answer again, as it was read first.
 func readBody(body string) (*answer, error) {
-	s := newStream(nil, nil)
+	s := newStream(false)
 	_, err := codec.Decode(s, []byte(body))
 	return s.answer, err
 }
@@ -67,49 +73,23 @@ func (t *turn) answered(req *middleware.Request) error {
 	return nil
 }
 
-// readWhole reads a body that is not a stream.
-func (s *stream) readWhole() (*answer, error) {
-	root, err := codec.ParseObject(s.buf.Text())
-	if err == nil {
-		err = answerEnvelope.Check(root)
-	}
-	if err == nil {
-		err = failed(root)
-	}
-	if err != nil {
-		return nil, err
-	}
-	output := root.Get("output")
-	if output.Kind() != rawjson.Array {
-		return nil, codec.Shapef("a body without an output")
-	}
-	return newAnswer(s, root, slices.Collect(output.Each()))
-}
-
-// failed returns the error that a response object holds in the place of an
-// answer, with what it has cost. A failure that has calls beside it is neither:
+// failed returns the error that a response object holds in the place of an answer, with
+// what it has cost; nil if it holds none. A failure that has calls beside it is neither:
 // some clients would run them.
-func failed(env rawjson.Value) error {
-	if env.Get("status").Str() != "failed" && (!on.Get(env, "error").Exists() || env.Get("output").Kind() == rawjson.Array) {
-		return nil
+func failed(env rawjson.Value, event bool) (failure, err error) {
+	if !event && env.Get("status").Str() != "failed" && (!on.Get(env, "error").Exists() || env.Get("output").Kind() == rawjson.Array) {
+		return nil, nil
 	}
-	if err := uncalled(env); err != nil {
-		return err
+	for v := range env.Get("output").Each() {
+		if it, err := answerItem(v); err != nil || it.sort == isCall {
+			return nil, codec.Shapef("calls in a response that has failed")
+		}
 	}
-	f, _ := failure(env)
-	u := readUsage(env.Get("usage"))
-	if u == (middleware.Usage{}) {
-		return inAnswer(f)
+	f, _ := readFailure(env)
+	if u := readUsage(env.Get("usage")); u != (middleware.Usage{}) {
+		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
-	return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u)
-}
-
-// uncalled returns an error if a response object that has failed holds calls.
-func uncalled(env rawjson.Value) error {
-	if calls, err := callsIn(env); len(calls) > 0 || err != nil {
-		return codec.Shapef("calls in a response that has failed")
-	}
-	return nil
+	return inAnswer(f), nil
 }
 
 // EncodeResponse is part of wire.Codec.
@@ -118,41 +98,60 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := a.encode(resp)
+	if a.plain && codec.SameResponse(&a.is, resp) {
+		return []byte(a.text), nil
+	}
+	out := ""
+	if a.streamed {
+		out, err = a.events(resp, true, nothing)
+	} else {
+		out, err = a.object(resp)
+	}
 	return []byte(out), unencodable(err)
 }
 
-// encode returns the text of the answer with what differs in resp. One object is
-// edited where it stands; a stream is kept up to the first item that changed.
-func (a *answer) encode(resp *middleware.Response) (string, error) {
-	text := a.buf.Text()
+// items returns the items of resp, which is the answer with changes.
+func (a *answer) items(resp *middleware.Response) ([]written, error) {
 	if len(resp.Choices) > 0 {
-		return "", codec.Unencodablef("further choices")
+		return nil, codec.Unencodablef("further choices")
 	}
-	if codec.SameResponse(&a.is, resp) {
-		return text, nil
-	}
-	items, err := a.turn.write(resp.Message, true, "")
-	if err != nil {
-		return "", err
-	}
-	if a.last >= 0 {
-		return a.rewrite(resp, items)
-	}
-	edits, _, err := a.edits(resp, items, nil)
-	if err != nil {
-		return "", err
-	}
-	return codec.Apply(text, edits)
+	return a.turn.write(resp.Message, true, "")
 }
 
-// edits makes of the response object that of resp. before are items that a
-// client was shown earlier, more are members to set besides. status says how the
-// answer ends now; "": as before.
-func (a *answer) edits(resp *middleware.Response, items []written, before []string, more ...lens.Member) (edits []rawjson.Edit, status string, err error) {
+// object returns the answer, which came as one object, with what differs in resp.
+func (a *answer) object(resp *middleware.Response) (string, error) {
+	items, err := a.items(resp)
+	if err != nil {
+		return "", err
+	}
+	raws := make([]string, len(items))
+	for i, o := range items {
+		raws[i] = o.raw
+	}
+	env, _, err := a.edit(resp, raws)
+	start, end := a.env.Span()
+	switch root := a.env.Raw(); {
+	case err != nil:
+		return "", err
+	case a.plain: // nothing but what changed is another
+		at := strings.Index(a.text, root)
+		return a.text[:at] + env + a.text[at+end-start:], nil
+	}
+	return canonical(env, answerTree)
+}
+
+// canonical returns the object text in the one spelling.
+func canonical(text string, tree codec.Tree) (string, error) {
+	v, err := codec.ParseObject(text)
+	return tree.Write(v), err
+}
+
+// edit makes of the response object that of resp, with items for its output. more are
+// members to set besides. status says how the answer ends now; "": as before.
+func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Member) (env, status string, err error) {
 	status, reason, err := a.finishEdit(resp)
 	if err != nil {
-		return nil, "", err
+		return "", "", err
 	}
 	edit := on.Edit(a.env)
 	if status != "" {
@@ -171,99 +170,9 @@ func (a *answer) edits(resp *middleware.Response, items []written, before []stri
 	if old := a.env.Get("output_text"); old.Str() != "" && old.Str() == a.is.Message.Text() && resp.Message.Text() != old.Str() {
 		edit.Put(lens.Text("output_text", resp.Message.Text()))
 	}
-	if output := a.env.Get("output"); a.last < 0 || !output.Empty() || len(a.turn.items) == 0 {
-		edit.Elements("output", append(slices.Clone(before), a.ends(items)...))
-	} // else clients take no notice of it
-	edits, err = edit.Edits()
-	return edits, status, err
-}
-
-// ends returns items as the end of the answer names them: those that have not
-// changed as their copies there.
-func (a *answer) ends(items []written) []string {
-	raws := make([]string, len(items))
-	for i, o := range items {
-		raws[i] = o.raw
-		if a.last < 0 || !a.same(o) || a.flowOf[o.from] < 0 {
-			continue
-		}
-		if end := a.flows[a.flowOf[o.from]].end; end.Exists() {
-			raws[i] = end.Raw()
-		}
-	}
-	return raws
-}
-
-// same reports whether an item is as the answer has it. A new one is not.
-func (a *answer) same(o written) bool {
-	return o.from >= 0 && o.raw == a.turn.items[o.from].val.Raw()
-}
-
-// rewrite returns the stream with what differs in resp, of which items are the
-// items: its own bytes up to the first item that has changed, then the events of
-// the others afresh, and the end.
-func (a *answer) rewrite(resp *middleware.Response, items []written) (string, error) {
-	place := map[int]int{} // where in the answer a flow is
-	for i, at := range a.flowOf {
-		place[at] = i
-	}
-	kept := 0
-	for kept < len(items) && items[kept].from == kept && a.same(items[kept]) {
-		kept++
-	}
-	n := slices.IndexFunc(a.events[:a.last], func(ev event) bool {
-		at, ok := place[ev.flow]
-		return ev.flow >= 0 && ok && at >= kept
-	})
-	if n < 0 {
-		n = a.last
-	}
-	t := newTape(a.recording)
-	for _, ev := range a.events[:n] {
-		if err := t.keep(ev, a.is.Model, resp.Model); err != nil {
-			return "", err
-		}
-	}
-	t.moved = n < a.last
-	if err := t.finish(n, a.last); err != nil {
-		return "", err
-	}
-	if len(items) == 0 && len(t.shown) > 0 && !a.env.Get("output").Empty() {
-		return "", codec.Unencodablef("an end without items, where some that were shown are no part of the answer")
-	}
-	for _, o := range items {
-		same := a.same(o)
-		if same && (a.flowOf[o.from] < 0 || t.has[a.flowOf[o.from]]) || len(a.flows) == 0 && len(a.turn.items) > 0 {
-			continue // it is there, or it stands in the end of the stream only
-		}
-		if err := t.item(o.raw); err != nil {
-			return "", err
-		}
-	}
-	if err := t.end(a, resp, items, nil); err != nil {
-		return "", err
-	}
-	return t.out.String(), shows(t.out.String(), resp.Message)
-}
-
-// shows returns an error unless a stream reads as m: the order of the items may
-// be another one, and what the first events say cannot change.
-func shows(stream string, m middleware.Message) error {
-	a, err := showsCalls(stream, m)
-	if err == nil && a.is.Message.Text() != m.Text() {
-		err = codec.Unencodablef("a change that the stream does not show")
-	}
-	return err
-}
-
-// showsCalls returns an error unless a stream has the calls of m: items of one id,
-// which are apart in an object, are one for clients of a stream.
-func showsCalls(stream string, m middleware.Message) (*answer, error) {
-	a, err := readBody(stream)
-	if err == nil && !slices.EqualFunc(a.is.Message.ToolCalls, m.ToolCalls, codec.SameCall) {
-		err = codec.Unencodablef("calls that the stream does not show")
-	}
-	return a, err
+	edit.Elements("output", items)
+	env, err = edit.Text()
+	return env, status, err
 }
 
 // EncodeAnswer is part of wire.Codec.
@@ -278,15 +187,7 @@ func asEvents(whole string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := &tape{recording: a.recording, has: map[int]bool{}, named: true, numbered: true}
-	items, err := a.turn.write(a.is.Message, true, "")
-	if err != nil {
-		return "", err
-	}
-	if err = t.follow(a, &a.is, items, nil); err == nil {
-		_, err = showsCalls(t.out.String(), a.is.Message)
-	}
-	return t.out.String(), err
+	return a.events(&a.is, true, nothing)
 }
 
 // freshAnswer writes a response as one object, with the members that the

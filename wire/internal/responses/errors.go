@@ -3,6 +3,7 @@ package responses
 import (
 	"cmp"
 	"net/http"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -12,10 +13,10 @@ import (
 
 // DecodeError is part of wire.Codec.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, failure)
+	return codec.DecodeError(status, header, body, readFailure)
 }
 
-// failure reads an error in one of its forms: an object with a message, or, of
+// readFailure reads an error in one of its forms: an object with a message, or, of
 // xAI, a text beside its code, or the error itself, as in an event:
 //
 //	{"error": {"message": …, "type": …, "code": …}}
@@ -23,7 +24,7 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //	{"type": "error", "code": …, "message": …}
 //
 // It is false if v holds none of them.
-func failure(v rawjson.Value) (codec.Failure, bool) {
+func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	e := v.Get("error")
 	text := e.Str()
 	if e.Kind() != rawjson.Object {
@@ -64,25 +65,18 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	case code == "":
 		code = codec.FailureType(status)
 	}
-	if s.buf.IsWhole() || s.buf.IsArray() {
+	if s.Buf.IsWhole() || s.Buf.IsArray() {
 		return nil
 	}
-	var begun rawjson.Value
-	t := tape{named: true, numbered: true}
-	for _, ev := range s.events {
-		if ev.End > sent {
-			break
-		}
-		if n := ev.root.Get("sequence_number"); n.Kind() == rawjson.Number {
-			t.number = codec.Int(n) + 1
-		} else if ev.root.Exists() {
-			t.numbered = false // some servers count nothing
-		}
-		if ev.head {
-			begun = ev.root.Get("response")
-		}
+	t := tape{}
+	if g, err := s.given(sent); err == nil {
+		t.beginning = g.beginning
 	}
-	t.write("response.failed", lens.Raw("response", failedResponse(begun, code, message)))
+	if !t.begun {
+		t.named, t.numbered = true, true
+	}
+	head, _ := codec.ParseObject(t.head)
+	t.write("response.failed", lens.Raw("response", failedResponse(head, code, message)))
 	return []byte(t.out.String())
 }
 
@@ -101,8 +95,34 @@ func failedResponse(begun rawjson.Value, code, message string) string {
 		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
 }
 
-// MayHoldCall is part of wire.Codec. The quote leaves out parallel_tool_calls,
-// which every response names.
-func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHold(body, `_call"`, "_call_", "mcp_approval_request")
+// MayHoldCall is part of wire.Codec.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
+
+// isFailure reports whether an event is an error: by its name or type, without a type, or
+// as a text with no field before it.
+func isFailure(u *codec.Unit) bool {
+	switch typ := typeOf(u); {
+	case typ == "error":
+		return true
+	case u.Value.Exists():
+		return typ == "" && u.Value.Get("error").Exists()
+	case u.Data == "" && strings.HasPrefix(u.Text, "{"):
+		v, err := codec.ParseObject(u.Text)
+		return err == nil && v.Get("error").Exists()
+	}
+	return false
+}
+
+// fail notes the error that an event is, which ends the answer. The last one counts: an
+// event of type error may be followed by response.failed, which says more.
+func (s *stream) fail(u *codec.Unit) {
+	v := u.Value
+	if !v.Exists() && u.Data == "" {
+		v, _ = codec.ParseObject(u.Text)
+	}
+	f, _ := readFailure(v)
+	if !v.Exists() {
+		f = codec.Refusal(codec.Failure{Message: strings.TrimSpace(u.Data)}, v)
+	}
+	s.fault = inAnswer(f)
 }

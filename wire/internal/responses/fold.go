@@ -7,139 +7,80 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// flow is one item as it comes in.
-type flow struct {
+// A stream holds a call up to five times: in output_item.added and output_item.done, in
+// the deltas and the done event of its arguments, and at the end. Clients differ in the
+// copy that they take. What counts here is the last output_item.done of the item, else
+// the end, else what was announced with its arguments; what leaves has all copies anew,
+// from that one value.
+
+// piecemeal is one item as it comes in.
+type piecemeal struct {
 	index  int64
-	sort   sort          // as it was added, or done
-	added  rawjson.Value // absent: it was never announced
-	done   rawjson.Value // absent: it was never finished
-	end    rawjson.Value // its copy at the end of the stream; absent: the end does not name it
-	pieces []string      // the deltas of the arguments
-	full   string        // the arguments as their own done event has them
-	shown  bool          // its text went to the sink
-	piece  string        // which piece of reasoning did last
+	sort   sort   // as it was added, or done
+	added  string // "": it was never announced
+	pieces []byte // the deltas of the arguments, as raw JSON strings joined
+	full   string // the arguments as their own done event has them
+	told   bool   // its text went to the sink
+
+	progress
+	epoch  int      // the mark since which it has changed
+	before progress // at that mark
 }
 
-// isCall reports whether the client runs the item.
-func (f *flow) isCall() bool { return f.sort == isCall }
-
-// latest is the item as it was last seen before the end, announced or done. It is
-// absent for a flow that neither began nor ended with an item.
-func (f *flow) latest() rawjson.Value {
-	if f.done.Exists() {
-		return f.done
-	}
-	return f.added
+// progress is how far an item has come for a client.
+type progress struct {
+	done   string // the item as it was done last; "": it is not
+	blocks []block
 }
 
-// takeArguments reads the arguments of a call as they come in: in pieces, in
-// events of type …delta, and whole, in the one of type …done.
-func (f *flow) takeArguments(ev *event) (err error) {
-	switch {
-	case !isArguments(ev.typ):
-	case strings.HasSuffix(ev.typ, ".delta"):
-		var text string
-		text, err = on.Text(ev.root, "delta")
-		f.pieces = append(f.pieces, text)
-	default:
-		_, key := arguments(ev.root, calls[f.latest().Get("type").Str()])
-		f.full, err = on.Text(ev.root, key)
-	}
-	return err
+// block is one text of a message or of reasoning: an element of content or summary.
+type block struct {
+	list  string
+	index int64
+	typ   string
+	raw   []byte // its text so far, as a raw JSON string
+	ended bool
 }
 
-// whole returns the item: as it was done, else as the end has it. A call that has
-// neither, or whose arguments came only in pieces, is put together.
-func (f *flow) whole() (rawjson.Value, error) {
-	v := f.done
-	if !v.Exists() {
-		v = f.end
-	}
-	if !f.isCall() {
-		return v, nil
-	}
-	if !v.Exists() {
-		v = f.added
-	}
-	args := cmp.Or(f.full, strings.Join(f.pieces, ""))
-	old, key := arguments(v, calls[v.Get("type").Str()])
-	if args == "" || old.Kind() == rawjson.Object || old.Str() != "" {
-		return v, nil
-	}
-	raw, err := on.Set(v, lens.Raw(key, codec.QuoteAsSent(args)))
+// text returns the text of the block so far.
+func (b *block) text() string { return unescaped(b.raw) }
+
+// unescaped returns the text of a raw JSON string that has come in pieces. A letter whose
+// two escapes came in different pieces is whole again.
+func unescaped(raw []byte) string {
+	doc, err := codec.Parse(`"` + string(raw) + `"`)
 	if err != nil {
-		return v, codec.Shapef("arguments that appear twice")
+		return ""
 	}
-	return codec.ParseObject(raw)
+	return doc.Root().Str()
 }
 
-// item takes output_item.added and output_item.done:
-//
-//	{"type": "response.output_item.added", "output_index": 1, "item": {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": …, "arguments": ""}}
-//	{"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc_1", "delta": "{\"city\":"}
-//	{"type": "response.output_item.done", "output_index": 1, "item": {…, "arguments": "{\"city\":\"Oslo\"}"}}
-//
-// An item that is done frees its place: some servers give the next item the same
-// output_index. One in the place of an item that is not done would leave open which
-// of the two the following events are about.
-func (s *stream) item(ev *event, done bool) error {
-	v := ev.root.Get("item")
-	if v.Kind() != rawjson.Object {
-		return nil // no client reads an item there
+// literal returns what stands between the quotes of a JSON string.
+func literal(v rawjson.Value) string {
+	if v.Kind() != rawjson.String {
+		return ""
 	}
-	it, err := answerItem(v)
-	if err != nil {
-		return err
+	return v.Raw()[1 : len(v.Raw())-1]
+}
+
+// change returns the item at that place for a change of its progress.
+func (s *stream) change(at int) *piecemeal {
+	it := s.items[at]
+	if it.epoch != s.epoch {
+		it.epoch, it.before = s.epoch, progress{it.done, slices.Clone(it.blocks)}
 	}
-	if s.last >= 0 {
-		return codec.Shapef("an item after the end")
-	}
-	id := v.Get("id").Str()
-	index, indexed := outputIndex(ev.root)
-	if !indexed && id == "" {
-		if it.sort == isCall {
-			return codec.Shapef("a call with neither an output_index nor an id")
-		}
-		return nil
-	}
-	at, ok, err := s.find(index, indexed, id, it.sort == isCall)
-	switch {
-	case err != nil:
-		return err
-	case ok && !done && !s.flows[at].done.Exists():
-		return codec.Shapef("an item in the place of one that is not done")
-	case !ok || s.flows[at].done.Exists():
-		at = len(s.flows)
-		if !indexed {
-			index = int64(at)
-		}
-		s.open[index] = at
-		s.flows = append(s.flows, &flow{index: index, sort: it.sort})
-	}
-	if id != "" {
-		s.byID[id] = at
-	}
-	f := s.flows[at]
-	switch {
-	case !done:
-		f.added = v
-	case f.isCall() != (it.sort == isCall):
-		return codec.Shapef("an item that became another")
-	default:
-		f.sort, f.done = it.sort, v
-	}
-	ev.flow = at
-	return nil
+	return it
 }
 
 // outputIndex returns the output_index of an event. Some servers send none
 // (llama-server): their items are known by their id.
-func outputIndex(root rawjson.Value) (index int64, ok bool) {
-	n := root.Get("output_index")
+func outputIndex(event rawjson.Value) (index int64, ok bool) {
+	n := event.Get("output_index")
 	if n.Kind() != rawjson.Number {
 		return 0, false
 	}
@@ -147,48 +88,174 @@ func outputIndex(root rawjson.Value) (index int64, ok bool) {
 	return index, err == nil
 }
 
-// find returns the flow of an event, by its output_index, else by the id of its
-// item. Servers that give an item a new id in each event exist: the index
-// counts. But where the id is that of another item, and one of the two is a
-// call, readers by index and readers by id see different calls.
-func (s *stream) find(index int64, indexed bool, id string, isCall bool) (at int, ok bool, err error) {
-	same, known := s.byID[id]
-	if !indexed {
-		return same, known, nil
+// find returns the place of the item that an event is about: by its output_index, as
+// servers exist that give an item another id in each event, else by its id, else the
+// last one.
+func (s *stream) find(event rawjson.Value, id string) (at int, ok bool) {
+	if index, indexed := outputIndex(event); indexed {
+		if at, ok = s.open[index]; ok {
+			return at, true
+		}
+		at, ok = s.byID[id]
+		return at, ok && id != ""
 	}
-	at, ok = s.open[index]
-	if known && (!ok || same != at) && (isCall || s.flows[same].isCall() || ok && s.flows[at].isCall()) {
-		return 0, false, codec.Shapef("an id and an output_index of two items")
+	if id != "" {
+		at, ok = s.byID[id]
+		return at, ok
 	}
-	return at, ok, nil
+	return len(s.items) - 1, len(s.items) > 0
 }
 
-// belongs finds the item that an event is about.
-func (s *stream) belongs(ev *event) error {
-	index, indexed := outputIndex(ev.root)
-	arguments := isArguments(ev.typ)
-	at, ok, err := s.find(index, indexed, ev.root.Get("item_id").Str(), arguments)
-	switch {
-	case err != nil:
+// item reads output_item.added and output_item.done:
+//
+//	{"type": "response.output_item.added", "output_index": 1, "item": {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": …, "arguments": ""}}
+//	{"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc_1", "delta": "{\"city\":"}
+//	{"type": "response.output_item.done", "output_index": 1, "item": {…, "arguments": "{\"city\":\"Oslo\"}"}}
+//
+// An item that is done frees its place: some servers give the next item the same
+// output_index. Another event with the same ids is a copy.
+func (s *stream) item(event rawjson.Value, done bool) error {
+	v := event.Get("item")
+	if v.Kind() != rawjson.Object {
+		return nil // no client reads an item there
+	}
+	kind, err := answerItem(v)
+	if err != nil {
 		return err
-	case arguments && (!ok || !s.flows[at].isCall()):
-		return codec.Shapef("arguments without a call")
-	case arguments && s.flows[at].done.Exists():
-		return codec.Shapef("arguments behind the end of a call")
-	case !ok:
-	case s.last >= 0:
-		return codec.Shapef("an item after the end")
-	default:
-		ev.flow = at
+	}
+	id := v.Get("id").Str()
+	at, ok := s.find(event, id)
+	if !ok || !s.items[at].isCopy(v, kind.sort, done) {
+		index, indexed := outputIndex(event)
+		at = len(s.items)
+		if !indexed {
+			index = int64(at)
+		}
+		s.open[index] = at
+		s.items = append(s.items, &piecemeal{index: index, epoch: s.epoch})
+	}
+	if id != "" {
+		s.byID[id] = at
+	}
+	it := s.change(at)
+	it.sort = kind.sort
+	if !done {
+		it.added = v.Raw()
+		return nil
+	}
+	it.done = v.Raw()
+	if it.told || kind.sort != isMessage && kind.sort != isReasoning || kind.odd || kind.read() != nil {
+		return nil
+	}
+	it.told = true
+	return s.showAll(kind.parts)
+}
+
+// isCopy reports whether v, an item that is announced or done, is the item.
+func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
+	if (it.sort == isCall) != (kind == isCall) || (it.sort == isMessage) != (kind == isMessage) {
+		return false
+	}
+	if done && it.done == "" {
+		return true
+	}
+	was, err := codec.ParseObject(cmp.Or(it.done, it.added))
+	return err == nil && v.Get("id").Str() != "" && was.Get("id").Str() == v.Get("id").Str() && was.Get("call_id").Str() == v.Get("call_id").Str()
+}
+
+// arguments reads the arguments of a call as they come in: in pieces, in events of
+// type …delta, and whole, in the one of type …done. Those of a call that is done have
+// come before.
+func (s *stream) arguments(event rawjson.Value, typ string) error {
+	at, ok := s.find(event, event.Get("item_id").Str())
+	if !ok || s.items[at].sort != isCall {
+		return codec.Shapef("arguments without a call that they belong to")
+	}
+	it := s.items[at]
+	if strings.HasSuffix(typ, ".delta") {
+		if _, err := on.Text(event, "delta"); err != nil {
+			return err
+		}
+		it.pieces = append(it.pieces, literal(event.Get("delta"))...)
+		return nil
+	}
+	added, _ := codec.ParseObject(cmp.Or(it.done, it.added))
+	_, key := arguments(event, calls[added.Get("type").Str()])
+	if _, err := on.Text(event, key); err != nil {
+		return err
+	}
+	it.full = event.Get(key).Raw()
+	return nil
+}
+
+// block reads an event about a text, and tells the sink. Where another piece of
+// reasoning begins, the space between the two comes first.
+func (s *stream) block(u *codec.Unit, typ string) error {
+	v := u.Value
+	at, ok := s.find(v, v.Get("item_id").Str())
+	if !ok {
+		return nil
+	}
+	list, counter, kind, part := "content", "content_index", middleware.PartText, "output_text"
+	switch name := strings.TrimPrefix(typ, "response."); {
+	case strings.HasPrefix(name, "reasoning_summary_"):
+		list, counter, kind = "summary", "summary_index", middleware.PartReasoning
+	case strings.HasPrefix(name, "reasoning_text."):
+		kind = middleware.PartReasoning
+	case strings.HasPrefix(name, "refusal."):
+		part = "refusal"
+	case !strings.HasPrefix(name, "output_text.") && !strings.HasPrefix(name, "content_part."):
+		return nil
+	}
+	b := s.change(at).block(list, codec.Int(v.Get(counter)))
+	add := func(raw string) *piecemeal {
+		it := s.change(at)
+		it.blocks[b].raw = append(it.blocks[b].raw, raw...)
+		return it
+	}
+	it := s.items[at]
+	it.blocks[b].typ = part
+	fresh := len(it.blocks[b].raw) == 0
+	switch {
+	case strings.HasSuffix(typ, "_part.done"):
+		it.blocks[b].ended = true
+	case strings.HasSuffix(typ, ".done") && fresh:
+		add(literal(v.Get("text")) + literal(v.Get("refusal")))
+	case strings.HasSuffix(typ, ".delta"):
+		text := v.Get("delta").Str()
+		if kind == middleware.PartReasoning && it.told && fresh {
+			text = between + text
+		}
+		add(literal(v.Get("delta"))).told = true
+		if kind == middleware.PartText {
+			s.Repeats(u, func(text string) error {
+				s.opening.next++
+				add(text)
+				return codec.Tell(s.sink, kind, text)
+			}, v.Get("delta"), v.Get("sequence_number"), v.Get("obfuscation"))
+		}
+		return codec.Tell(s.sink, kind, text)
 	}
 	return nil
 }
 
-// fold reads the message from the items. An item is what output_item.done says;
-// one that was not finished, what the end says. Reasoning that the end does not
-// name is not a part of the answer: it was shown before a re-ask.
+// block returns the place of a block, which may be new.
+func (it *piecemeal) block(list string, index int64) int {
+	for i, b := range slices.Backward(it.blocks) {
+		if b.list == list && b.index == index {
+			return i
+		}
+	}
+	it.blocks = append(it.blocks, block{list: list, index: index})
+	return len(it.blocks) - 1
+}
+
+// fold makes the answer of the items.
 func (s *stream) fold() (*answer, error) {
-	env := s.events[s.last].root.Get("response")
+	env, err := parse(s.end, answerTree)
+	if err != nil {
+		return nil, err
+	}
 	output, err := on.Kind(env, "output", rawjson.Array)
 	if err != nil {
 		return nil, err
@@ -199,70 +266,80 @@ func (s *stream) fold() (*answer, error) {
 			return nil, err
 		}
 	}
-	s.reorder()
-	rest, about := s.pair(ends), s.about()
-	if err := s.apart(about); err != nil {
-		return nil, err
-	}
-	var items []rawjson.Value
-	var flows []int
-	for i, f := range s.flows {
-		v, err := f.whole()
-		if err == nil && f.isCall() {
-			err = s.agree(about[i], v, f.end)
-		}
-		switch {
-		case err != nil:
+	latest, order := make([]rawjson.Value, len(s.items)), make([]int, len(s.items))
+	for i, it := range s.items {
+		if latest[i], err = parse(cmp.Or(it.done, it.added), itemTree); err != nil {
 			return nil, err
-		case !v.Exists() && f.sort == isMessage:
-			return nil, codec.Shapef("a message that was never finished")
-		case v.Exists() && (f.end.Exists() || len(ends) == 0 || f.sort != isReasoning):
-			items, flows = append(items, v), append(flows, i)
+		}
+		order[i] = i
+	}
+	copies, rest := pair(latest, ends)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.items[a].index, s.items[b].index) })
+	var items []rawjson.Value
+	var from []int
+	for _, i := range order {
+		v, err := s.items[i].value(copies[i])
+		if err != nil {
+			return nil, err
+		}
+		if v.Exists() {
+			items, from = append(items, v), append(from, i)
 		}
 	}
 	for _, v := range rest {
-		items, flows = append(items, v), append(flows, -1)
+		items, from = append(items, v), append(from, -1)
 	}
 	a, err := newAnswer(s, env, items)
+	if err == nil {
+		a.from = from
+	}
+	return a, err
+}
+
+// value returns the item: as it was done or, of one that was not, as the end has it. A
+// call or a message that has neither is what was announced, with the arguments or the
+// texts that came.
+func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
+	text := cmp.Or(it.done, end.Raw())
+	if text == "" && (it.sort == isCall || it.sort == isMessage) {
+		text = it.added
+	}
+	if text == "" {
+		return rawjson.Value{}, nil
+	}
+	v, err := parse(text, itemTree)
 	if err != nil {
-		return nil, err
+		return v, err
 	}
-	a.flowOf = flows
-	return a, s.agreeEarly(a.is.Message.ToolCalls)
-}
-
-// reorder puts the flows in the order of their output_index, which is the order that
-// the output at the end has. Items may come interleaved.
-func (s *stream) reorder() {
-	was := slices.Clone(s.flows)
-	slices.SortStableFunc(s.flows, func(a, b *flow) int { return cmp.Compare(a.index, b.index) })
-	now := make(map[*flow]int, len(was))
-	for i, f := range s.flows {
-		now[f] = i
-	}
-	for i := range s.events {
-		if at := s.events[i].flow; at >= 0 {
-			s.events[i].flow = now[was[at]]
+	set := lens.Member{}
+	switch {
+	case it.sort == isCall && (it.full != "" || len(it.pieces) > 0):
+		args, key := arguments(v, calls[v.Get("type").Str()])
+		if args.Kind() != rawjson.Object && args.Str() == "" {
+			set = lens.Raw(key, cmp.Or(it.full, `"`+string(it.pieces)+`"`))
 		}
-	}
-}
-
-// about lists the events of each flow, as indexes of events. An answer has as many
-// calls as the model likes: to search all events for each would take quadratic time.
-func (s *stream) about() [][]int {
-	about := make([][]int, len(s.flows))
-	for i, ev := range s.events {
-		if ev.flow >= 0 {
-			about[ev.flow] = append(about[ev.flow], i)
+	case it.sort == isMessage && it.done == "" && !end.Exists():
+		raws := make([]string, len(it.blocks))
+		for i, b := range it.blocks {
+			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), `"`+string(b.raw)+`"`))
 		}
+		set = lens.Raw("content", codec.Array(raws))
 	}
-	return about
+	if set.Key == "" {
+		return v, nil
+	}
+	raw, err := on.Set(v, set)
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(raw)
 }
 
-// pair finds the copy of each flow among the items at the end: the one with its
-// call_id, else with its id, else the next of its type. It looks from the back,
-// because what a re-ask left behind comes first. It returns those that are none.
-func (s *stream) pair(ends []rawjson.Value) (rest []rawjson.Value) {
+// pair finds the copy of each of values among the items at the end: the one with its
+// call_id, else with its id, else the next of its type. It returns the copies, absent
+// where there is none, and those at the end that no event was about.
+func pair(values, ends []rawjson.Value) (copies, rest []rawjson.Value) {
+	copies = make([]rawjson.Value, len(values))
 	for pass, key := range []func(v rawjson.Value) string{
 		func(v rawjson.Value) string { return v.Get("call_id").Str() },
 		func(v rawjson.Value) string { return v.Get("id").Str() },
@@ -271,25 +348,24 @@ func (s *stream) pair(ends []rawjson.Value) (rest []rawjson.Value) {
 		name := func(v rawjson.Value) string {
 			typ := v.Get("type").Str()
 			if _, ok := calls[typ]; ok && pass == 0 {
-				typ = "call" // of whatever type: copies that differ are found later
+				typ = "call" // of whatever type
 			}
 			return typ + " " + key(v)
 		}
 		at := map[string][]rawjson.Value{}
-		for _, v := range ends {
+		for _, v := range slices.Backward(ends) {
 			if key(v) != "" {
 				at[name(v)] = append(at[name(v)], v)
 			}
 		}
 		taken := map[rawjson.Value]bool{}
-		for _, f := range slices.Backward(s.flows) {
-			v := f.latest()
-			if left := at[name(v)]; !f.end.Exists() && key(v) != "" && len(left) > 0 {
-				f.end = left[len(left)-1]
-				taken[f.end], at[name(v)] = true, left[:len(left)-1]
+		for i, v := range values {
+			if left := at[name(v)]; !copies[i].Exists() && key(v) != "" && len(left) > 0 {
+				copies[i] = left[len(left)-1]
+				taken[copies[i]], at[name(v)] = true, left[:len(left)-1]
 			}
 		}
 		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })
 	}
-	return ends
+	return copies, ends
 }

@@ -64,12 +64,6 @@ func opening(text string) (codec.Event, rawjson.Value) {
 	return e, root.Get("response")
 }
 
-// isHead reports whether events of that type say that the answer has begun. They
-// hold the response object as far as it is known.
-func isHead(typ string) bool {
-	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
-}
-
 // KeepAlive is part of codec.Format. Codex takes a stream for dead if no event
 // comes, and a comment is none. Before the first item the event is
 // response.in_progress, which every client knows. Behind an item that would not
@@ -86,11 +80,11 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	if !response.Exists() {
 		return codec.Comment, false
 	}
-	t, items := tape{named: e.Name != ""}, false
+	t, items := tape{beginning: beginning{named: e.Name != ""}}, false
 	_ = codec.Each(text[:sent], func(e codec.Event) error {
 		root, err := codec.ParseObject(e.Data)
 		if number := root.Get("sequence_number"); err == nil && number.Kind() == rawjson.Number {
-			t.numbered, t.number = true, codec.Int(number)+1+int64(n)
+			t.numbered, t.next = true, codec.Int(number)+1+int64(n)
 		}
 		items = items || strings.HasPrefix(root.Get("type").Str(), "response.output_item.")
 		return nil
@@ -146,10 +140,11 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept strin
 		}
 	}
 	a, ok, err := lens.Again(on, resp.Native, readBody)
-	if err != nil || !ok || on.Raw(resp.Native) == s.buf.Text() || a.turn.lost || sent == 0 {
+	if err != nil || !ok || on.Raw(resp.Native) == s.Text() || a.turn.lost || sent == 0 {
 		return "", ""
 	}
-	_, head := opening(s.buf.Text()[:sent])
+	out, _, _ := s.Shown()
+	_, head := opening(out[:sent])
 	given, kept = head.Get("id").Str(), a.env.Get("id").Str()
 	if given == "" || kept == "" || given == kept {
 		return "", ""

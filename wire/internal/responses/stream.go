@@ -1,39 +1,13 @@
 package responses
 
 import (
-	"errors"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
-
-// maxEvents bounds what is kept of a stream of very small events.
-const maxEvents = 1 << 19
-
-// event is one event of a stream, such as
-//
-//	event: response.output_text.delta
-//	data: {"type": "response.output_text.delta", "item_id": …, "output_index": 0, "delta": text, "sequence_number": 7}
-//
-// Some servers leave out the name, the number or the index.
-type event struct {
-	codec.Event
-	typ  string
-	root rawjson.Value // absent: no JSON
-	head bool          // says that the answer has begun
-	flow int           // the item that it is about, -1: none
-}
-
-// recording is what was read of an answer. Nothing in it leads to the response
-// that the caller has.
-type recording struct {
-	buf    *codec.Buffer
-	events []event
-	flows  []*flow
-	last   int // the event that ends the answer; -1: none yet, or no stream
-}
 
 // stream reads one answer: one object, or events in this order:
 //
@@ -45,174 +19,88 @@ type recording struct {
 //	response.completed            the response object, with output and usage
 //
 // Items may be interleaved, and some servers leave out all but deltas and the last
-// event. Text is shown as it comes; from the first event of a call on, nothing is.
+// event.
 type stream struct {
-	codec.Reader
-	*recording
-	req   *middleware.Request // that is answered; nil: not known
-	sink  middleware.Sink
-	open  map[int64]int   // output_index: the flow that came last
-	byID  map[string]int  // id of an item: the flow that came last
-	early []rawjson.Value // the calls in the response objects before the end
-	fault error           // the provider's, in the stream
-	typed bool            // an event that is held has its type in the data
-	named bool            // one has it in its name alone
-	odd   error           // an event that cannot be read, unless the answer is cut off in it
+	codec.Units
+	req     *middleware.Request // that is answered; nil: not known
+	sink    middleware.Sink
+	items   []*piecemeal   // in the order in which they began
+	open    map[int64]int  // output_index: the item that came last
+	byID    map[string]int // id of an item: the item that came last
+	opening beginning      // what the events so far say of the stream
+	marked  beginning      // what those say that the client may be shown
+	epoch   int            // counts the marks
+	end     string         // the response object of the event that ended the answer
+	ending  string         // the type of that event
+	done    bool           // [DONE] came
+	fault   error          // of the provider, in the stream
+	broken  error          // an event that is not JSON, unless the answer is cut off in it
+	answer  *answer        // nil: there is none yet, or it was not readable
+}
 
-	answer *answer // nil: there is none yet, or it was not readable
+// beginning is what a client knows of a stream.
+type beginning struct {
+	head      string // the response object of the event that opened it
+	next      int64  // the next sequence_number
+	begun     bool   // an event came
+	named     bool   // events have a name line
+	numbered  bool   // events have a sequence_number
+	itemCount int    // how many items have begun
+}
+
+// The members that are written though a word for calls stands in them: text may speak
+// of calls, and the head of an answer repeats instructions and tools.
+var (
+	blockTree = codec.Tree{"type": nil, "text": nil, "refusal": nil, "annotations": nil, "logprobs": nil}
+	itemTree  = codec.Tree{"type": nil, "id": nil, "call_id": nil, "name": nil, "namespace": nil, "status": nil, "role": nil, "content": blockTree,
+		"summary": blockTree, "encrypted_content": nil, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
+		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil,
+		"output": nil, "error": nil, "tools": nil, "server_label": nil, "call_ids": nil}
+	headTree = codec.Tree{"id": nil, "status": nil, "model": nil, "error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
+		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil,
+		"output_text": nil, "usage": nil, "user": nil, "store": nil}
+	eventTree = codec.Tree{"type": nil, "sequence_number": nil, "output_index": nil, "item_id": nil, "content_index": nil, "summary_index": nil,
+		"delta": nil, "text": nil, "refusal": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil,
+		"item": itemTree, "response": headTree}
+	answerTree = withOutput(headTree)
+)
+
+// withOutput returns the members of a response object that ends an answer.
+func withOutput(head codec.Tree) codec.Tree {
+	tree := codec.Tree{"output": itemTree}
+	for key, sub := range head {
+		tree[key] = sub
+	}
+	return tree
 }
 
 // NewStream is part of wire.Codec.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(req, sink)
-}
-
-// newStream returns a reader. req and sink may be nil.
-func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	s := &stream{recording: &recording{buf: codec.NewBuffer(false), last: -1}, req: req, sink: sink, open: map[int64]int{}, byID: map[string]int{}}
-	s.Reader = codec.NewReader(s.buf, s.event, s.response)
+	s := newStream(req != nil && len(req.Tools) > 0)
+	s.req, s.sink = req, sink
 	return s
 }
 
-// response puts the answer together after its last event. The caller gets a clone:
-// what is remembered for an edit cannot change.
-func (s *stream) response() (*middleware.Response, error) {
-	a, err := s.end()
-	if err == nil {
-		err = a.turn.answered(s.req)
-	}
-	if err != nil {
-		return nil, err
-	}
-	s.answer = a
-	resp := a.is.Clone()
-	resp.Native = on.Remember(s.Text(), a)
-	return resp, nil
+// newStream returns a reader of an answer to a request that offered tools, or did not.
+func newStream(tools bool) *stream {
+	s := &stream{open: map[int64]int{}, byID: map[string]int{}}
+	s.Units = codec.NewUnits(s, eventTree, false, tools)
+	return s
 }
 
-// end reads the answer when all of it has come. A fault of the provider counts
-// more than what is wrong with the form of the stream.
-func (s *stream) end() (*answer, error) {
-	switch {
-	case s.buf.IsWhole():
-		a, err := s.readWhole()
-		if codec.CutShort(err) {
-			err = codec.ErrIncomplete
-		}
-		if err == nil {
-			err = s.showAll(a.is.Message.Parts)
-		}
-		return a, err
-	case s.fault != nil:
-		return nil, s.fault
-	case s.buf.IsArray():
-		return nil, codec.Shapef("a list where an answer should be")
-	case s.last < 0:
-		return nil, codec.ErrIncomplete
-	case s.odd != nil:
-		return nil, s.odd
+// typeOf returns the type of an event: from its data, else from its name. The data of
+// an event named error may be the error itself, with a type of its own.
+func typeOf(u *codec.Unit) string {
+	if typ := u.Value.Get("type").Str(); typ != "" && u.Name != "error" {
+		return typ
 	}
-	a, err := s.fold()
-	if err == nil && s.typed && s.named && len(a.is.Message.ToolCalls) > 0 {
-		err = codec.Shapef("calls in events of which some have no type") // which clients leave out
-	}
-	return a, err
+	return u.Name
 }
 
-// showAll shows what came in one piece, to the same sink as deltas.
-func (s *stream) showAll(parts []middleware.Part) error {
-	for _, p := range parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// event takes one event. From the first on that belongs to a call of the
-// client's, is an error or the end, nothing is to be shown.
-func (s *stream) event(e codec.Event) (hold bool, err error) {
-	if s.buf.IsWhole() || s.buf.IsArray() {
-		return true, nil
-	}
-	ev := event{Event: e, flow: -1}
-	if e.Data != "" {
-		if root, err := codec.ParseObject(e.Data); err == nil {
-			ev.root = root
-		}
-	}
-	if err := answerEnvelope.Check(ev.root); err != nil {
-		return true, err
-	}
-	if !ev.root.Exists() {
-		return s.strange(e), s.add(ev)
-	}
-	ev.typ = ev.root.Get("type").Str()
-	if e.Name != ev.typ && e.Name != "" && e.Name != "message" && ev.typ != "" && (holdsCalls(e.Name) || holdsCalls(ev.typ)) {
-		return true, codec.Shapef("an event of two types")
-	}
-	untyped := ev.typ == ""
-	if untyped || e.Name == "error" {
-		ev.typ = e.Name
-	}
-	called, err := s.announce(ev)
-	if err != nil {
-		return true, err
-	}
-	if hold, err = s.take(&ev); err == nil {
-		err = s.add(ev)
-	}
-	if hold = hold || called; called && s.fault != nil {
-		return true, codec.Shapef("calls in a response beside an error")
-	}
-	s.typed = s.typed || hold && !untyped
-	s.named = s.named || hold && untyped
-	return hold || s.fault != nil, err
-}
-
-// add keeps an event. What is not JSON, such as comments, is one with what
-// stands before it: a line break is an event too, and there may be millions.
-func (s *stream) add(ev event) error {
-	if n := len(s.events); n > 0 && !ev.root.Exists() && !s.events[n-1].root.Exists() {
-		s.events[n-1].End = ev.End
-		return nil
-	}
-	if len(s.events) == maxEvents {
-		return codec.Shapef("a stream of more than %d events", maxEvents)
-	}
-	s.events = append(s.events, ev)
-	return nil
-}
-
-// strange takes an event that is not an object: a comment, [DONE], or an unknown
-// one. An error may be a text, or have no field before it. One that is broken
-// is held, because what it begins is not known.
-func (s *stream) strange(e codec.Event) (hold bool) {
-	data := strings.TrimSpace(e.Data)
-	if e.Name == "error" {
-		s.fault = inAnswer(codec.Refusal(codec.Failure{Message: data}, rawjson.Value{}))
-	} else if strings.HasPrefix(e.Text, "{") {
-		if root, err := codec.ParseObject(e.Text); err == nil && root.Get("error").Exists() {
-			s.fail(root)
-		}
-	}
-	if s.fault == nil && strings.HasPrefix(data, "{") {
-		s.odd = codec.Shapef("an event that is not JSON")
-	}
-	return s.fault != nil || s.odd != nil
-}
-
-// fail notes the error in v, which ends the answer. The last one counts: an event of
-// type error may be followed by response.failed, which says more.
-func (s *stream) fail(v rawjson.Value) {
-	f, _ := failure(v)
-	s.fault = inAnswer(f)
-}
-
-// holdsCalls reports whether a client may read a call in events of that type.
-// Some clients take the type from the data, some from the name of the event.
-func holdsCalls(typ string) bool {
-	return isHead(typ) || isEnd(typ) || isItem(typ) || isArguments(typ)
+// isHead reports whether events of that type say that the answer has begun. They
+// hold the response object as far as it is known.
+func isHead(typ string) bool {
+	return typ == "response.created" || typ == "response.in_progress" || typ == "response.queued"
 }
 
 // isEnd reports whether an event of that type ends the answer. It holds the whole
@@ -236,96 +124,238 @@ func isArguments(typ string) bool {
 	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
 }
 
-// take reads an event by its type. An event of no known type that names an item is
-// about that item: so it goes with the item where a stream is written again.
-func (s *stream) take(ev *event) (hold bool, err error) {
+// knownTypes are the beginnings of the types of the other events that are known: of
+// text, and of what the provider runs.
+var knownTypes = []string{"response.output_text.", "response.refusal.", "response.content_part.", "response.reasoning", "response.audio.",
+	"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.", "response.mcp_"}
+
+// Fate holds calls of the client, errors and the end, and lets reasoning wait. What the
+// provider runs is shown at once.
+func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+	v, typ := u.Value, typeOf(u)
 	switch {
-	case isHead(ev.typ):
-		ev.head = true
-		return false, nil
-	case isEnd(ev.typ):
-		return true, s.finish(ev)
-	case ev.typ == "error", ev.typ == "" && ev.root.Get("error").Exists():
-		s.fail(ev.root)
-		return true, nil
-	case isItem(ev.typ):
-		err = s.item(ev, ev.typ == "response.output_item.done")
-	default:
-		err = s.belongs(ev)
+	case s.Buf.IsWhole(), s.Buf.IsArray(), isEnd(typ), isArguments(typ), isFailure(u):
+		return codec.FateHold, nil
+	case !v.Exists():
+		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
+			return codec.FateHold, nil
+		}
+		return codec.FatePass, nil
+	case isItem(typ):
+		return itemFate(v.Get("item"), typ)
+	case !u.Free:
+		if hold, err := s.stray(v, typ); hold || err != nil {
+			return codec.FateHold, err
+		}
 	}
 	switch {
-	case err != nil:
-		return true, err
-	case ev.flow < 0:
-		return false, nil
+	case strings.HasPrefix(typ, "response.reasoning"):
+		return codec.FateWait, nil
+	case typ == "response.output_text.delta", typ == "response.refusal.delta":
+		if v.Get("delta").Str() != "" {
+			return codec.FateShow, nil
+		}
 	}
-	f := s.flows[ev.flow]
-	switch {
-	case isItem(ev.typ):
-		return f.isCall(), s.showItem(f)
-	case f.isCall():
-		return true, f.takeArguments(ev)
-	}
-	return false, s.showDelta(ev, f)
+	return codec.FatePass, nil
 }
 
-// finish takes the event that ends the answer. A second one is not an event that a
-// client waits for, and might hold other calls.
-func (s *stream) finish(ev *event) error {
-	env := ev.root.Get("response")
-	switch {
-	case env.Kind() != rawjson.Object:
-		return codec.Shapef("%s where the response of an event should be", env.Kind())
-	case s.last >= 0:
-		return codec.Shapef("an answer that ends twice")
+// itemFate returns the fate of an event with an item.
+func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
+	if v.Kind() != rawjson.Object {
+		return codec.FatePass, nil // no client reads an item there
 	}
-	s.last = len(s.events)
-	err := failed(env)
-	if err == nil && ev.typ == "response.failed" {
-		err = uncalled(env)
+	it, err := answerItem(v)
+	if err != nil {
+		return codec.FateHold, err
+	}
+	switch it.sort {
+	case isCall, isOutput:
+		return codec.FateHold, nil
+	case isReasoning:
+		return codec.FateWait, nil
+	case isMessage:
+		if typ == "response.output_item.done" && !it.odd && it.read() == nil && saysText(it.parts) {
+			return codec.FateShow, nil
+		}
+		return codec.FatePass, nil
+	}
+	return codec.FateShow, nil
+}
+
+func saysText(parts []middleware.Part) bool {
+	return slices.ContainsFunc(parts, func(p middleware.Part) bool { return p.Text != "" })
+}
+
+// stray looks for calls in an event in which none belongs: then the answer cannot be
+// read, because a client may find them. Events about a call of the client are held.
+func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
+	for _, member := range []rawjson.Value{v.Get("item"), v.Get("response").Get("output")} {
+		if member.Exists() && !codec.Free(member.Raw()) {
+			return true, codec.Shapef("a call in an event of type %q, which brings none", typ)
+		}
+	}
+	about := v.Get("item_id").Str() != "" || v.Get("output_index").Exists()
+	if at, ok := s.find(v, v.Get("item_id").Str()); about && ok && s.items[at].sort != isMessage {
+		return s.items[at].sort == isCall, nil
+	}
+	if isHead(typ) || slices.ContainsFunc(knownTypes, func(known string) bool { return strings.HasPrefix(typ, known) }) {
+		return false, nil
+	}
+	if namesCall(v) {
+		return true, codec.Shapef("an event of an unknown type that may hold a call")
+	}
+	return false, nil
+}
+
+// namesCall reports whether a word for calls stands in a key or in a type below v.
+func namesCall(v rawjson.Value) bool {
+	for m := range v.Each() {
+		key := m.Key()
+		switch {
+		case m.IsMember() && !codec.Free(rawjson.Quote(key)), key == "type" && !codec.Free(m.Raw()), namesCall(m):
+			return true
+		}
+	}
+	return false
+}
+
+// Mark notes how far the items have come.
+func (s *stream) Mark() {
+	s.epoch++
+	s.opening.itemCount = len(s.items)
+	s.marked = s.opening
+}
+
+// Read reads an event. Behind the end only errors count.
+func (s *stream) Read(u *codec.Unit) error {
+	v, typ := u.Value, typeOf(u)
+	switch {
+	case s.Buf.IsArray():
+		return nil
+	case s.Buf.IsWhole():
+		return s.whole(u)
+	case isFailure(u):
+		s.fail(u)
+		return nil
+	case !v.Exists():
+		s.done = s.done || strings.TrimSpace(u.Data) == "[DONE]"
+		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
+			s.broken = codec.Shapef("an event that is not JSON")
+		}
+		return nil
+	case s.end != "":
+		return nil
+	}
+	s.opening.begun, s.opening.named = true, s.opening.named || u.Name != ""
+	if n := v.Get("sequence_number"); n.Kind() == rawjson.Number {
+		s.opening.next, s.opening.numbered = codec.Int(n)+1, true
 	}
 	switch {
-	case errors.Is(err, codec.ErrShape):
-		return err
-	case err != nil:
-		s.fault = err
-	case ev.typ == "response.failed":
-		s.fail(env)
+	case isHead(typ):
+		if env := v.Get("response"); s.opening.head == "" && env.Kind() == rawjson.Object {
+			s.opening.head = headTree.Write(env)
+		}
+	case isEnd(typ):
+		return s.finish(v.Get("response"), typ)
+	case isItem(typ):
+		return s.item(v, typ == "response.output_item.done")
+	case isArguments(typ):
+		return s.arguments(v, typ)
+	default:
+		return s.block(u, typ)
 	}
 	return nil
 }
 
-// showItem shows the text of an item that came without deltas, when it is done.
-func (s *stream) showItem(f *flow) error {
-	if !f.done.Exists() || f.shown || f.sort != isMessage && f.sort != isReasoning {
-		return nil
+// finish reads the response object of the event that ends the answer.
+func (s *stream) finish(env rawjson.Value, typ string) error {
+	if env.Kind() != rawjson.Object {
+		return codec.Shapef("%s where the response of an event should be", env.Kind())
 	}
-	f.shown = true
-	it, err := answerItem(f.done)
-	if err != nil || it.read() != nil {
-		return nil // out of shape, with no call in it
+	s.end, s.ending = env.Raw(), typ
+	failure, err := failed(env, typ == "response.failed")
+	if failure != nil {
+		s.fault = failure
 	}
-	return s.showAll(it.parts)
+	return err
 }
 
-// showDelta shows a piece of text or of reasoning. Where another piece of
-// reasoning begins, the space between the two comes first.
-func (s *stream) showDelta(ev *event, f *flow) error {
-	kind, index := middleware.PartReasoning, ""
-	switch ev.typ {
-	case "response.output_text.delta", "response.refusal.delta":
-		kind = middleware.PartText
-	case "response.reasoning_summary_text.delta":
-		index = "summary " + ev.root.Get("summary_index").Raw()
-	case "response.reasoning_text.delta":
-		index = "content " + ev.root.Get("content_index").Raw()
+// Response puts the answer together. A fault of the provider counts more than what is
+// wrong with the form of the stream.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.answer // of one object
+	var err error
+	switch {
+	case s.Buf.IsWhole() && a != nil:
+	case s.fault != nil:
+		err = s.fault
+	case s.Buf.IsArray():
+		err = codec.Shapef("a list where an answer should be")
+	case s.end == "":
+		err = codec.ErrIncomplete
+	case s.broken != nil:
+		err = s.broken
 	default:
-		return nil
+		a, err = s.fold()
 	}
-	text := ev.root.Get("delta").Str()
-	if f.shown && f.piece != index {
-		text = between + text
+	if err == nil {
+		err = a.turn.answered(s.req)
 	}
-	f.shown, f.piece = true, index
-	return codec.Tell(s.sink, kind, text)
+	if err != nil {
+		return nil, err
+	}
+	s.answer = a
+	resp := a.is.Clone()
+	resp.Native = on.Remember(s.Text(), a)
+	return resp, nil
+}
+
+// whole reads a body that is not a stream.
+func (s *stream) whole(u *codec.Unit) error {
+	switch {
+	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return codec.ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	}
+	failure, err := failed(u.Value, false)
+	switch output := u.Value.Get("output"); {
+	case err != nil:
+		return err
+	case failure != nil:
+		return failure
+	case output.Kind() != rawjson.Array:
+		return codec.Shapef("a body without an output")
+	}
+	env, err := parse(u.Data, answerTree)
+	if err != nil {
+		return err
+	}
+	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
+		return err
+	}
+	return s.showAll(s.answer.is.Message.Parts)
+}
+
+// parse returns the object text. One with members that not every reader takes for the
+// same is written anew first.
+func parse(text string, tree codec.Tree) (rawjson.Value, error) {
+	doc, err := codec.ParseBody(text)
+	if err != nil {
+		return rawjson.Value{}, err
+	}
+	if doc.PlainKeys() {
+		return doc.Root(), nil
+	}
+	return codec.ParseObject(tree.Write(doc.Root()))
+}
+
+// showAll tells the sink what came in one piece.
+func (s *stream) showAll(parts []middleware.Part) error {
+	for _, p := range parts {
+		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
