@@ -26,9 +26,7 @@ func ExampleCodec() {
 	out, err := wire.OpenAIChat().EncodeResponse(resp)
 	fmt.Println(string(out), err)
 	// Output:
-	// {"id": "c1",  "choices": [{"index": 0, "finish_reason": "tool_calls", "message": {"role": "assistant",
-	//   "content": null, "reasoning_content": "Weather, so…",
-	//   "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "get_weather", "arguments": "{\"city\":\"Oslo\"}"}}]}}]} <nil>
+	// {"id":"c1","choices":[{"index":0,"message":{"role":"assistant","content":null,"reasoning_content":"Weather, so…","tool_calls":[{"id":"call_1","type":"function","function":{"name":"get_weather","arguments":"{\"city\":\"Oslo\"}"}}]},"finish_reason":"tool_calls"}]} <nil>
 }
 
 // A provider without an SDK, under the whole stack.

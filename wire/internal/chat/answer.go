@@ -161,7 +161,7 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		if finish.Raw == "" {
 			finish.Raw = "null"
 		}
-		choices[i] = codec.Object(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw), finish}, t.beside...)...)
+		choices[i] = codec.Object(append(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw)}, t.beside...), finish)...)
 	}
 	a.is.FinishReason = finishOf(a.word, len(a.is.Message.ToolCalls))
 	a.object = codec.Object(append(s.like, lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", s.figures))...)

@@ -264,7 +264,7 @@ func (b *bag) add(v rawjson.Value, known []string) {
 
 func (b *bag) member(m rawjson.Value) {
 	key := m.Key()
-	i := slices.IndexFunc(*b, func(s said) bool { return s.key == key })
+	i := slices.IndexFunc(*b, func(s said) bool { return strings.EqualFold(s.key, key) })
 	if i < 0 {
 		i = len(*b)
 		*b = append(*b, said{key: key})

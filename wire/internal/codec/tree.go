@@ -28,6 +28,12 @@ func (t Tree) Write(v rawjson.Value) string {
 	return b.String()
 }
 
+// Has reports whether t has key.
+func (t Tree) Has(key string) bool {
+	_, ok := t[key]
+	return ok
+}
+
 // Knows reports whether key is one that t has, or that a reader takes for one.
 func (t Tree) Knows(key string) bool {
 	if _, ok := t[key]; ok {

@@ -280,33 +280,37 @@ func isName(name string) bool {
 
 // words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
 // and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
-// reads makes no difference. The quotes leave out server_tool_use, which usage names, and
-// parallel_tool_calls and max_tool_calls, which each answer of OpenAI Responses names.
-var words = []string{`"tool_calls`, "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+// reads makes no difference. The quotes leave out server_tool_use, which usage names.
+var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+
+// keys are the words as they are in JSON, where a quotation mark stands in front of a
+// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
+// Responses names.
+var keys = append([]string{`"tool_calls`}, words[1:]...)
 
 // MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
-// JSON reader takes for it.
+// JSON reader takes for it. text need not be JSON.
 func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
-// Free reports whether no word for calls occurs in text in any spelling. It is
-// MayHoldCall without its cost for most texts: each word holds "call", "_u" or "_app".
+// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
+// Most texts cost it one look: each word holds "call", "_u" or "_a".
 func Free(text string) bool {
 	for i := 0; i < len(text); i++ {
 		switch text[i] {
 		case 'c', 'C':
 			if len(text)-i >= 4 && text[i+1]|0x20 == 'a' && text[i+2]|0x20 == 'l' && text[i+3]|0x20 == 'l' {
-				return !MayHold([]byte(text), words...)
+				return !MayHold([]byte(text), keys...)
 			}
 		case '_':
 			if i+1 < len(text) && (text[i+1]|0x20 == 'u' || text[i+1]|0x20 == 'a') {
-				return !MayHold([]byte(text), words...)
+				return !MayHold([]byte(text), keys...)
 			}
 		case '\\': // an escape of a letter
 			if i+3 < len(text) && text[i+1] == 'u' && (text[i+2] == '0' && text[i+3] <= '1' || text[i+2] == '2' && text[i+3] == '1') {
-				return !MayHold([]byte(text), words...)
+				return !MayHold([]byte(text), keys...)
 			}
 		case 0:
-			return !MayHold([]byte(text), words...)
+			return !MayHold([]byte(text), keys...)
 		}
 	}
 	return true

@@ -195,7 +195,7 @@ func (s *stream) Read(u *codec.Unit) error {
 	s.blocked = s.blocked || blockReason(v) != ""
 	for m := range v.Each() {
 		switch usage := isName(m.Key(), "usageMetadata"); {
-		case m.Kind() == rawjson.Null, isName(m.Key(), "candidates"), isName(m.Key(), "error"), usage && !hasFigures(m), !besides.Knows(m.Key()) && !codec.FreeMember(m):
+		case m.Kind() == rawjson.Null, isName(m.Key(), "candidates"), isName(m.Key(), "error"), usage && !hasFigures(m), !besides.Has(m.Key()) && (chunk.Knows(m.Key()) || besides.Knows(m.Key()) || !codec.FreeMember(m)):
 		default:
 			s.figures = s.figures || usage
 			s.beside = withMember(s.beside, m)
@@ -232,7 +232,7 @@ func (s *stream) show(index int64) func(middleware.Part) error {
 // withMember returns members with m, in the place of one of that name.
 func withMember(members []lens.Member, m rawjson.Value) []lens.Member {
 	key := camel(m.Key())
-	i := slices.IndexFunc(members, func(have lens.Member) bool { return have.Key == key })
+	i := slices.IndexFunc(members, func(have lens.Member) bool { return strings.EqualFold(have.Key, key) })
 	if i < 0 {
 		return append(members, lens.Raw(key, codec.Plain(m)))
 	}
@@ -285,7 +285,7 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 			if finishWord(m, on.Get(v, "finishMessage").Str()) != "" {
 				c.finish = codec.Plain(m)
 			}
-		case around.Knows(key), codec.FreeMember(m):
+		case around.Has(key), !around.Knows(key) && !chunk["candidates"].Knows(key) && codec.FreeMember(m):
 			c.beside = withMember(c.beside, m)
 		}
 	}
@@ -303,7 +303,7 @@ func callPart(v rawjson.Value) string {
 			if call.Exists() && !slices.ContainsFunc(members, func(m lens.Member) bool { return m.Key == "functionCall" }) {
 				members = append(members, lens.Raw("functionCall", callTree.Write(call)))
 			}
-		case v.Get(key) == m && (partTree.Knows(key) || codec.FreeMember(m)):
+		case v.Get(key) == m && (partTree.Has(key) || !partTree.Knows(key) && !strings.EqualFold(camel(key), "functionCall") && codec.FreeMember(m)):
 			members = withMember(members, m)
 		}
 	}

@@ -212,7 +212,7 @@ func appendElements(to []string, list rawjson.Value, known codec.Tree) []string 
 // withMember puts m into members, in the place of one with the same key.
 func withMember(members []lens.Member, m lens.Member) []lens.Member {
 	for i := range members {
-		if members[i].Key == m.Key {
+		if strings.EqualFold(members[i].Key, m.Key) {
 			members[i] = m
 			return members
 		}
