@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -80,9 +81,30 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
 
-// MayHoldCall is part of wire.Codec. The quote leaves out server_tool_use, which
-// every usage object names.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, `"tool_use`) }
+// MayHoldCall reports whether body may hold a tool call in some reader's eyes.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
+
+// namesCall reports whether a word for calls stands in a key or in a type below v, outside
+// of the members named in but. A word in other strings is text. It takes a value that is
+// nested to more than 1,000 levels for one that has such a word.
+func namesCall(v rawjson.Value, but ...string) bool { return namesCallAt(v, 0, but) }
+
+func namesCallAt(v rawjson.Value, depth int, but []string) bool {
+	switch {
+	case depth > 1000:
+		return true
+	case v.Kind() == rawjson.String:
+		return v.IsMember() && rawjson.Fold(v.Key()) == "type" && !codec.Free(v.Raw())
+	}
+	for m := range v.Each() {
+		switch {
+		case m.IsMember() && slices.Contains(but, m.Key()):
+		case m.IsMember() && !codec.Free(rawjson.Quote(m.Key())), namesCallAt(m, depth+1, but):
+			return true
+		}
+	}
+	return false
+}
 
 // codeOf returns the provider's word for a status. 529 is its own number, for a
 // service that is overloaded.
