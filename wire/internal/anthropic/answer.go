@@ -30,8 +30,8 @@ type answer struct {
 // ending is what events at the end of a stream bring beside the finish reason and the
 // figures.
 type ending struct {
-	delta, beside []lens.Member // message_delta, in delta and beside it
-	stop          []lens.Member // message_stop
+	delta, beside memberSet // message_delta, in delta and beside it
+	stop          memberSet // message_stop
 }
 
 // model reads what an answer and message_start have in common.
@@ -49,6 +49,8 @@ func (s *stream) whole(u *codec.Unit) error {
 		return u.Err
 	case !u.Value.Exists():
 		return codec.Shapef("an empty answer")
+	case anyMayBeCall(u.Value.Get("content")):
+		return errMayBeCall
 	}
 	s.stopped = true
 	a := s.a
@@ -92,7 +94,7 @@ func (s *stream) object(root rawjson.Value) error {
 // ErrShape: a client might read a call there.
 func readAnswered(v rawjson.Value) (block, error) {
 	if mayBeCall(v) {
-		return block{}, codec.Shapef("a content block that may be a tool call, and is not of type tool_use")
+		return block{}, errMayBeCall
 	}
 	b, err := readBlock(v, middleware.RoleAssistant)
 	switch {
@@ -132,14 +134,16 @@ func mayBeCall(v rawjson.Value) bool {
 	return namesCall(v, "tool_use_id")
 }
 
+var errMayBeCall = codec.Shapef("a content block that may be a tool call, and is not of type tool_use")
+
+// anyMayBeCall is mayBeCall for a list of content.
+func anyMayBeCall(content rawjson.Value) bool {
+	return slices.ContainsFunc(slices.Collect(content.Each()), mayBeCall)
+}
+
 // holdsCall reports whether a list of content has a call.
 func holdsCall(content rawjson.Value) bool {
-	for v := range content.Each() {
-		if v.Get("type").Str() == "tool_use" || mayBeCall(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(slices.Collect(content.Each()), func(v rawjson.Value) bool { return v.Get("type").Str() == "tool_use" })
 }
 
 // response puts together what was read, sharing nothing that can be changed.

@@ -32,7 +32,7 @@ type stream struct {
 	named  bool              // and had a name
 	blocks []*building       // in the order in which they start
 	at     map[int]*building // by index
-	usage  []lens.Member     // the last figure of each name
+	usage  memberSet         // the last figure of each name
 
 	changed []*building // since Mark
 	marked  mark
@@ -113,12 +113,6 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		return codec.FateHold, u.Err
 	}
 	kind, v := kindOf(u)
-	ofMessage := bringsBlocks(kind) || kind == "message_delta" || kind == "message_stop"
-	switch {
-	case kind == "error", u.Free:
-	case ofMessage && namesCall(v, "content_block", "content"), !ofMessage && (namesCall(v) || !codec.Free(rawjson.Quote(u.Name))):
-		return codec.FateHold, codec.Shapef("an event of an unknown type, or with an unknown member, that may be a tool call")
-	}
 	if kind == "error" || !s.agreed(u, kind, v) {
 		return codec.FateHold, nil
 	}
@@ -197,6 +191,9 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	}
 	kind, v := kindOf(u)
 	if v.Exists() && !u.Free {
+		if hidesCall(kind, u.Name, v) {
+			return codec.Shapef("an event or a block of an unknown type, or an unknown member, that may be a tool call")
+		}
 		if v, err = codec.ParseObject(known.Write(v)); err != nil {
 			return err
 		}
@@ -223,11 +220,23 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 		s.delta(v)
 	case "message_stop":
 		s.stopped = true
-		s.a.end.stop = merge(s.a.end.stop, v, "type")
+		s.a.end.stop.merge(v, "type")
 	case "error":
 		s.fail(v)
 	}
 	return nil
+}
+
+// hidesCall reports whether an event of that type and name may hold a call that is not
+// read.
+func hidesCall(kind, name string, v rawjson.Value) bool {
+	switch {
+	case kind == "error":
+		return false
+	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
+		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
+	}
+	return namesCall(v) || !codec.Free(rawjson.Quote(name))
 }
 
 // start reads the start of the message. Blocks that stand in it are whole: clients that
@@ -260,33 +269,44 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 // left out is as it was.
 func (s *stream) count(usage rawjson.Value) {
 	s.a.figures = s.a.figures.over(usage)
-	s.usage = merge(s.usage, usage)
+	s.usage.merge(usage)
 }
 
-// merge returns members with those of v in the place of the same ones, without those
-// named in but.
-func merge(members []lens.Member, v rawjson.Value, but ...string) []lens.Member {
+// memberSet is members that several events bring: a later one of the same key counts, but
+// for null.
+type memberSet struct {
+	list []lens.Member
+	at   map[string]int // by folded key: no reader finds two of one key
+}
+
+// merge takes in the members of v but for those named in but. Of two keys that differ in
+// case, that in lower case counts.
+func (s *memberSet) merge(v rawjson.Value, but ...string) {
+	if s.at == nil {
+		s.at = map[string]int{}
+	}
 	for m := range v.Each() {
 		if !m.IsMember() || slices.Contains(but, m.Key()) {
 			continue
 		}
-		i := slices.IndexFunc(members, func(have lens.Member) bool { return have.Key == m.Key() })
+		folded := rawjson.Fold(m.Key())
+		i, have := s.at[folded]
 		switch {
-		case i < 0:
-			members = append(members, lens.Raw(m.Key(), m.Raw()))
-		case m.Kind() != rawjson.Null:
-			members[i].Raw = m.Raw()
+		case !have:
+			s.at[folded] = len(s.list)
+			s.list = append(s.list, lens.Raw(m.Key(), m.Raw()))
+		case s.list[i].Key != folded && m.Key() == folded, s.list[i].Key == m.Key() && m.Kind() != rawjson.Null:
+			s.list[i] = lens.Raw(m.Key(), m.Raw())
 		}
 	}
-	return members
 }
 
 // delta reads a message_delta, of which some servers send several. The last finish reason
 // counts.
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
-	s.a.end.delta = merge(s.a.end.delta, v.Get("delta"), "stop_reason")
-	s.a.end.beside = merge(s.a.end.beside, v, "type", "delta", "usage", "index")
+	s.a.end.delta.merge(v.Get("delta"), "stop_reason")
+	s.a.end.beside.merge(v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
@@ -382,6 +402,7 @@ type building struct {
 	kind      string // its type
 	ended     bool   // its content_block_stop has come
 	joined    []*joined
+	byKey     map[string]*joined
 	citations []string // each is whole; they follow those of start
 
 	changed bool // since the last Mark, at which this was shown:
@@ -459,12 +480,16 @@ func (b *building) join(key, raw string) {
 	if raw == "" {
 		return
 	}
-	i := slices.IndexFunc(b.joined, func(j *joined) bool { return j.key == key })
-	if i < 0 {
-		i = len(b.joined)
-		b.joined = append(b.joined, &joined{key: key})
+	j := b.byKey[key]
+	if j == nil {
+		if b.byKey == nil {
+			b.byKey = map[string]*joined{}
+		}
+		j = &joined{key: key}
+		b.byKey[key] = j
+		b.joined = append(b.joined, j)
 	}
-	b.joined[i].raw.WriteString(raw)
+	j.raw.WriteString(raw)
 }
 
 // mark notes what was read so far as shown.
@@ -546,8 +571,8 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
 		a.streamed, a.text, a.plain = true, s.Text(), s.Plain()
-		if s.usage != nil {
-			a.usage = codec.Object(s.usage...)
+		if s.usage.list != nil {
+			a.usage = codec.Object(s.usage.list...)
 		}
 		for _, b := range s.blocks {
 			done, err := b.block()

@@ -117,6 +117,7 @@ func (a *answer) events(resp *middleware.Response, g given, own bool) (string, e
 		}
 		v, err := codec.ParseObject(raw)
 		switch {
+		case err != nil && it.same: // what is no block, clients skip
 		case err != nil:
 			return "", codec.Unencodablef("a block that is no JSON object")
 		case own && i < len(g.blocks):
@@ -156,13 +157,11 @@ var errShown = codec.Unencodablef("a change of what was shown already")
 // ending writes the end of the message. The figures are those of resp for a client that
 // has so.
 func (a *answer) ending(w *writer, root rawjson.Value, resp *middleware.Response, so figures) error {
-	usage, end := a.usage, a.end
+	keep := func(key string) lens.Member { return lens.Raw(key, root.Get(key).Raw()) }
+	usage, inDelta, beside := a.usage, a.end.delta.list, a.end.beside.list
 	if !a.streamed {
-		for _, key := range []string{"stop_sequence", "stop_details", "container"} {
-			end.delta = append(end.delta, lens.Raw(key, root.Get(key).Raw()))
-		}
-		end.beside = []lens.Member{lens.Raw("context_management", root.Get("context_management").Raw())}
-		usage = root.Get("usage").Raw()
+		usage, inDelta = root.Get("usage").Raw(), []lens.Member{keep("stop_sequence"), keep("stop_details"), keep("container")}
+		beside = []lens.Member{keep("context_management")}
 	}
 	if v, err := codec.ParseObject(usage); err == nil {
 		edits, err := so.over(v).edits(v, resp.Usage)
@@ -175,9 +174,9 @@ func (a *answer) ending(w *writer, root rawjson.Value, resp *middleware.Response
 	} else {
 		usage = ""
 	}
-	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, end.delta...)...)
-	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, end.beside...)...)
-	w.event("message_stop", end.stop...)
+	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, inDelta...)...)
+	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, beside...)...)
+	w.event("message_stop", a.end.stop.list...)
 	return nil
 }
 

@@ -20,7 +20,7 @@ const deepest = 1000
 // another one in case only goes, and so does __proto__.
 func (t Tree) Write(v rawjson.Value) string {
 	var b strings.Builder
-	t.write(&b, v, 0)
+	t.write(&b, v.Indexed(), 0)
 	return b.String()
 }
 
