@@ -18,7 +18,7 @@ type answer struct {
 	text     string              // the body, of a stream all of its bytes
 	plain    bool                // no reader finds a call in text: unchanged, it passes as it is
 	streamed bool
-	object   string  // the answer in one spelling, of a stream the message of message_start without content:
+	object   string  // the answer in one spelling, of a stream the message of message_start without content
 	blocks   []block // in the order in which clients list them
 	figures  figures
 	stop     string // the provider's word for the finish reason
@@ -33,9 +33,6 @@ type ending struct {
 	delta, beside memberSet // message_delta, in delta and beside it
 	stop          memberSet // message_stop
 }
-
-// model reads what an answer and message_start have in common.
-func (a *answer) model(v rawjson.Value) { a.is.Model = codec.Text(v.Get("model")) }
 
 // whole reads an answer that is one object:
 //
@@ -73,7 +70,7 @@ func (s *stream) object(root rawjson.Value) error {
 	case content.Kind() != rawjson.Array:
 		return codec.Shapef("an answer without a list of content")
 	}
-	a.model(root)
+	a.is.Model = codec.Text(root.Get("model"))
 	a.figures = a.figures.over(root.Get("usage"))
 	a.stop = codec.Text(root.Get("stop_reason"))
 	for v := range content.Each() {

@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
+// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write errors of their
 // own, which are read as well.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
@@ -58,7 +58,7 @@ func (s *stream) fail(root rawjson.Value) {
 	s.failed = codec.ModelError(status, nil, f)
 }
 
-// EncodeError is part of wire.Codec. A code that is none of the provider's types
+// EncodeError writes an error as the provider does. A code that is none of the provider's types
 // stands beside the type.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))
@@ -75,7 +75,7 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
-// Fail is part of wire.Stream: an event of the name error, which ends the stream
+// Fail returns the failure that follows the first sent bytes: an event of the name error, which ends the stream
 // in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))

@@ -26,7 +26,7 @@ type request struct {
 	elements []rawjson.Value // of messages
 }
 
-// DecodeRequest is part of wire.Codec.
+// DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
@@ -102,7 +102,7 @@ func (h *request) readSystem(root rawjson.Value) error {
 	return nil
 }
 
-// EncodeRequest is part of wire.Codec. A fresh request without MaxTokens
+// EncodeRequest writes a request. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	is, edited, err := lens.Again(on, req.Native, readRequest)

@@ -335,6 +335,7 @@ func TestIndicesAreWrittenAnew(t *testing.T) {
 			require.Equal(t, "Hi", resp.Message.Text())
 			require.Equal(t, `{"n":1}`, resp.Message.ToolCalls[0].Arguments)
 			requireSameAnswer(t, resp, decodeResponse(t, left))
+			require.NotContains(t, left, `"index":4`, "the index of a block is its place")
 			formats := envelope.Formats()
 			f := formats[slices.IndexFunc(formats, func(f envelope.Format) bool { return f.Name == "anthropic" })]
 			for _, r := range f.Readers(true) {
