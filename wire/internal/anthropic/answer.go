@@ -1,6 +1,9 @@
 package anthropic
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -8,35 +11,79 @@ import (
 )
 
 // answer is an answer as it was read. It is what lens remembers behind the Native
-// of a response, and what an edit starts from. One that came whole is
+// of a response, and what an edit starts from. It holds no parsed text: an edit, which is
+// rare, reads it again. No field of it changes after reading.
+type answer struct {
+	is       middleware.Response // without Native
+	text     string              // the body, of a stream all of its bytes
+	plain    bool                // no reader finds a call in text: unchanged, it passes as it is
+	streamed bool
+	object   string  // the answer in one spelling, of a stream the message of message_start without content
+	blocks   []block // in the order in which clients list them
+	figures  figures
+	stop     string // the provider's word for the finish reason
+
+	usage string // of a stream: the last figures, "" for none
+	end   ending // of a stream
+}
+
+// ending is what events at the end of a stream bring beside the finish reason and the
+// figures.
+type ending struct {
+	delta, beside memberSet // message_delta, in delta and beside it
+	stop          memberSet // message_stop
+}
+
+// whole reads an answer that is one object:
 //
 //	{"id": …, "type": "message", "role": "assistant", "model": …, "content": [block, …],
 //	 "stop_reason": "tool_use", "stop_sequence": null, "usage": {…}}
-//
-// and has whole; one that came as a stream has events. No field of it changes after
-// reading.
-type answer struct {
-	is      middleware.Response // without Native
-	text    string              // the body, of a stream all of its bytes
-	blocks  []block             // in the order in which clients list them
-	figures figures
-	stop    string // the provider's word for the finish reason
-
-	whole *lens.Chunk // of an answer that is not a stream; nil for a stream
-
-	// of a stream
-	events []event
-	named  bool // events have names, as the provider's do; those of some servers have none
-	start  int  // which event is message_start, -1: none
-	delta  int  // the last message_delta
-	counts int  // the last one with figures
+func (s *stream) whole(u *codec.Unit) error {
+	switch {
+	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return codec.ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return codec.Shapef("an empty answer")
+	case anyMayBeCall(u.Value.Get("content")):
+		return errMayBeCall
+	}
+	s.stopped = true
+	a := s.a
+	a.text, a.plain = s.Text(), s.Plain()
+	a.object = s.Written(a.text, u.Value)
+	if a.plain {
+		return s.object(u.Value)
+	}
+	return codec.Borrow(a.object, s.object)
 }
 
-// message reads what an answer and message_start have in common. The figures of
-// message_start are those of the beginning: message_delta overwrites them.
-func (a *answer) message(v rawjson.Value) {
-	a.is.Model = codec.Text(v.Get("model"))
-	a.figures = a.figures.over(v.Get("usage"))
+// object reads the object of an answer. It keeps no value of it. An error with calls
+// beside it is an answer.
+func (s *stream) object(root rawjson.Value) error {
+	a, content := s.a, root.Get("content")
+	switch {
+	case isFailure(root) && !holdsCall(content):
+		s.fail(root)
+		return nil
+	case content.Kind() != rawjson.Array:
+		return codec.Shapef("an answer without a list of content")
+	}
+	a.is.Model = codec.Text(root.Get("model"))
+	a.figures = a.figures.over(root.Get("usage"))
+	a.stop = codec.Text(root.Get("stop_reason"))
+	for v := range content.Each() {
+		b, err := readAnswered(v)
+		if err != nil {
+			return err
+		}
+		a.blocks = append(a.blocks, b)
+		if err := codec.Tell(s.sink, b.part.Kind, b.part.Text); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // readAnswered reads a content block of an answer: what is out of shape is
@@ -44,7 +91,7 @@ func (a *answer) message(v rawjson.Value) {
 // ErrShape: a client might read a call there.
 func readAnswered(v rawjson.Value) (block, error) {
 	if mayBeCall(v) {
-		return block{}, codec.Shapef("a call whose type is not a tool_use")
+		return block{}, errMayBeCall
 	}
 	b, err := readBlock(v, middleware.RoleAssistant)
 	switch {
@@ -55,12 +102,45 @@ func readAnswered(v rawjson.Value) (block, error) {
 	case b.isCall && v.Get("input").Kind() != rawjson.Object:
 		text, err := on.Set(v, lens.Raw("input", "{}"))
 		if err != nil {
-			return b, codec.Shapef("a call with two inputs")
+			return b, codec.Shapef("a tool_use with two inputs")
 		}
 		b.call.Native = on.Native(text)
 	}
-	b.v = v
+	b.raw = v.Raw()
 	return b, nil
+}
+
+// mayBeCall reports whether a block that this package does not take for a call looks like
+// one to some client, such as one that takes a block without a type for a call because it
+// has an input. Such an answer is unreadable, because clients would run different calls.
+func mayBeCall(v rawjson.Value) bool {
+	switch kind := v.Get("type"); {
+	case v.Kind() != rawjson.Object:
+		return false
+	case kind.Kind() != rawjson.String:
+		for m := range v.Each() {
+			if rawjson.Fold(m.Key()) == "input" {
+				return true
+			}
+		}
+		return false
+	case slices.Contains([]string{"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "mcp_tool_use"}, kind.Str()),
+		strings.HasSuffix(kind.Str(), "_tool_result") && codec.Free(kind.Raw()), codec.Free(v.Raw()):
+		return false
+	}
+	return namesCall(v, "tool_use_id")
+}
+
+var errMayBeCall = codec.Shapef("a content block that may be a tool call, and is not of type tool_use")
+
+// anyMayBeCall is mayBeCall for a list of content.
+func anyMayBeCall(content rawjson.Value) bool {
+	return slices.ContainsFunc(slices.Collect(content.Each()), mayBeCall)
+}
+
+// holdsCall reports whether a list of content has a call.
+func holdsCall(content rawjson.Value) bool {
+	return slices.ContainsFunc(slices.Collect(content.Each()), func(v rawjson.Value) bool { return v.Get("type").Str() == "tool_use" })
 }
 
 // response puts together what was read, sharing nothing that can be changed.
@@ -68,74 +148,73 @@ func readAnswered(v rawjson.Value) (block, error) {
 // The Native of its message is the message as a later request repeats it, which
 // is not always what was received: a block out of shape and an empty text are left
 // out, the provider refuses both, and arguments that are not a JSON object are {}.
-// Where nothing of that kind was found, the list of blocks keeps its own bytes.
 func (a *answer) response() *middleware.Response {
 	m := middleware.Message{Role: middleware.RoleAssistant}
 	var contents []string
-	asWritten := a.whole != nil
 	for _, b := range a.blocks {
 		add(&m, b)
-		text := b.native().Raw
 		emptyText := !b.isCall && b.part.Kind == middleware.PartText && b.part.Text == "" // which the provider refuses in history
-		if b.odd || emptyText {
-			asWritten = false
-			continue
+		if !b.odd && !emptyText {
+			contents = append(contents, b.native().Raw)
 		}
-		asWritten = asWritten && text == b.v.Raw()
-		contents = append(contents, text)
 	}
-	content := codec.Array(contents)
-	if asWritten {
-		content = a.whole.Root().Get("content").Raw()
-	}
-	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", content)))
+	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
 	a.is.Message, a.is.FinishReason, a.is.Usage = m, finishOf(a.stop), a.figures.usage()
 	resp := a.is.Clone()
 	resp.Native = on.Remember(a.text, a)
 	return resp
 }
 
-// DecodeResponse is part of wire.Codec.
+// DecodeResponse reads an answer that is complete.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
 // readAnswer reads an answer again.
 func readAnswer(body string) (*answer, error) {
-	s := newStream(nil)
+	s := newStream(false)
 	_, err := codec.Decode(s, []byte(body))
 	return s.a, err
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse writes a response that was read. Without a call in it, it is what came,
+// where nothing changed.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
-	body, err := a.write(resp)
-	return []byte(body), err
+	out := a.text
+	switch {
+	case a.plain && codec.SameResponse(&a.is, resp):
+	case a.streamed:
+		out, err = a.events(resp, given{}, true)
+	default:
+		out, err = a.write(resp)
+	}
+	return []byte(out), err
 }
 
-// write returns a's body with the changes that resp has. A stream is written by
-// rewrite. In one object each change is set where its value stands, so that all
-// other members, and the blocks that did not change, keep their bytes.
+// write returns an answer that is one object with the changes that resp has. Each is set
+// where its value stands, so that all other members, and the blocks that did not change,
+// keep their bytes.
 func (a *answer) write(resp *middleware.Response) (string, error) {
 	if codec.SameResponse(&a.is, resp) {
-		return a.text, nil
+		return a.object, nil
 	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
 	}
-	if a.whole == nil {
-		return a.rewrite(resp, items, position{so: a.figures})
-	}
-	contents, err := a.elements(items)
+	contents, err := elements(items)
 	if err != nil {
 		return "", err
 	}
-	root := a.whole.Root()
+	doc, err := codec.ParseBody(a.object)
+	if err != nil {
+		return "", err
+	}
+	root := doc.Root()
 	e := on.Edit(root)
 	e.Elements("content", contents)
 	if stop := a.stopNow(resp); stop != a.stop {
@@ -145,11 +224,7 @@ func (a *answer) write(resp *middleware.Response) (string, error) {
 		e.Put(lens.Text("model", resp.Model))
 	}
 	e.Add(a.figures.edits(root.Get("usage"), resp.Usage))
-	chunk := *a.whole
-	if err := chunk.Add(e.Edits()); err != nil {
-		return "", err
-	}
-	return lens.ApplyAll(a.text, []*lens.Chunk{&chunk})
+	return e.Apply(doc)
 }
 
 // items returns what the answer is to hold, in the order of the wire. The format
@@ -163,12 +238,12 @@ func (a *answer) items(resp *middleware.Response) ([]item, error) {
 
 // elements returns items as elements of a list of content. A block that did not
 // change is its own text as received, not the text that history has.
-func (a *answer) elements(items []item) ([]string, error) {
+func elements(items []item) ([]string, error) {
 	out := make([]string, len(items))
 	for i, it := range items {
 		switch {
 		case it.same:
-			out[i] = it.own.v.Raw()
+			out[i] = it.own.raw
 			continue
 		case it.call == nil:
 			text, err := it.partText()
@@ -180,7 +255,7 @@ func (a *answer) elements(items []item) ([]string, error) {
 		}
 		c := *it.call
 		if it.own != nil { // its input may not be that of its Native
-			c.Native = on.Native(it.own.v.Raw())
+			c.Native = on.Native(it.own.raw)
 		}
 		text, err := callText(c, false)
 		if err != nil {
@@ -217,7 +292,7 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 	return a.stop
 }
 
-// EncodeAnswer is part of wire.Codec.
+// EncodeAnswer writes resp for the client that sent a request to path with that body.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true, Whole: freshAnswer, Stream: freshStream})
 }
@@ -243,11 +318,7 @@ func freshStream(resp *middleware.Response, whole string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	items, err := a.items(resp)
-	if err != nil {
-		return "", err
-	}
-	return a.asStream(resp, items)
+	return a.events(resp, given{}, true)
 }
 
 // begun returns an answer without content and resp as a change of it. Reasoning

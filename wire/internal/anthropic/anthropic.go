@@ -23,10 +23,10 @@ type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
-// Dialect is part of wire.Codec.
+// Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec. Bedrock's invoke-with-response-stream is left
+// Match reports whether a request with that path and body is of this format. Bedrock's invoke-with-response-stream is left
 // alone: its answers are binary frames.
 func (f Format) Match(path string, body []byte) bool {
 	switch {
@@ -40,13 +40,13 @@ func (f Format) Match(path string, body []byte) bool {
 	return bytes.Contains(body, []byte(`"anthropic_version"`)) // of a cloud, where models of others have the same path
 }
 
-// MatchPath is part of wire.Codec.
+// MatchPath is Match for a path alone.
 func (Format) MatchPath(path string) bool {
 	return codec.PathEnds(path, "/v1/messages", ":rawpredict", ":streamrawpredict") ||
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 
-// URL is part of codec.Format. The provider's SDKs take a base without /v1, other
+// URL returns where requests go below base, or below the provider's address. The provider's SDKs take a base without /v1, other
 // clients and gateways one with it: both are understood.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
@@ -59,7 +59,7 @@ func (Format) URL(base, _ string, _ bool) string {
 	return base + "/v1/messages"
 }
 
-// Authorize is part of codec.Format. The provider refuses requests without a
+// Authorize puts the key and a version into h. The provider refuses requests without a
 // version. This is the one that its own SDKs send.
 func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
@@ -70,14 +70,14 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// Opening is part of codec.Format: message_start, which the SDKs demand as the
+// Opening returns the end of message_start, which the SDKs demand as the
 // first event. text is safe, so that one with a call in it is not found here.
 func (Format) Opening(text string) int {
 	e, _ := codec.First(text, func(root rawjson.Value) bool { return root.Get("type").Str() == "message_start" })
 	return e.End
 }
 
-// KeepAlive is part of codec.Format. Behind message_start it is the provider's own
+// KeepAlive returns what tells a client that the answer goes on. Behind message_start it is the provider's own
 // event ping, which its servers send while the model thinks. Before message_start a
 // ping is unknown to some clients, a comment to none.
 func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
@@ -90,5 +90,5 @@ func (Format) KeepAlive(text string, sent, _ int) (string, bool) {
 	return "event: ping\ndata: {\"type\": \"ping\"}\n\n", false
 }
 
-// EndsWith is part of codec.Cursor's Ended.
+// EndsWith reports whether an event of that name ends a stream.
 func (Format) EndsWith(name, _ string) bool { return name == "message_stop" }

@@ -19,10 +19,13 @@
 // search, code execution, MCP) are opaque parts.
 //
 // In a stream, content_block_start, _delta and _stop bring a block piece by
-// piece, and message_delta brings the finish reason and the last figures. A
-// changed answer keeps the events of the blocks that keep their index; the
-// others are unfolded again, and events that the format does not define stay. A stream that
-// the official SDKs read differently is unreadable (stream.go, fits).
+// piece, and message_delta brings the finish reason and the last figures. Text
+// and the blocks of what the provider runs are live, reasoning waits for one of
+// those. An answer with a call is written from what was read of it (write.go): a
+// start, one delta and a stop for each block, the figures in message_delta. Behind
+// what a client has of an earlier answer, reasoning of a later one is left out,
+// since the provider refuses a history in which reasoning of two answers meets. An
+// answer is unreadable if a block or an event of an unknown type may be a call.
 //
 // Copies: message_start may hold blocks that came whole, and its figures are
 // those of the beginning.

@@ -3,6 +3,7 @@ package anthropic
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -11,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError is part of wire.Codec. Vertex and Bedrock write errors of their
+// DecodeError reads the body of an answer with an error status. Vertex and Bedrock write errors of their
 // own, which are read as well.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
@@ -57,7 +58,7 @@ func (s *stream) fail(root rawjson.Value) {
 	s.failed = codec.ModelError(status, nil, f)
 }
 
-// EncodeError is part of wire.Codec. A code that is none of the provider's types
+// EncodeError writes an error as the provider does. A code that is none of the provider's types
 // stands beside the type.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))
@@ -74,15 +75,36 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Text("type", "error"), lens.Text("error/type", kind), lens.Text("error/message", message), lens.Word("error/code", own))
 }
 
-// Fail is part of wire.Stream: an event of the name error, which ends the stream
+// Fail returns the failure that follows the first sent bytes: an event of the name error, which ends the stream
 // in every SDK.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
 
-// MayHoldCall is part of wire.Codec. The quote leaves out server_tool_use, which
-// every usage object names.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHold(body, `"tool_use`) }
+// MayHoldCall reports whether body may hold a tool call in some reader's eyes.
+func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
+
+// namesCall reports whether a word for calls stands in a key or in a type below v, outside
+// of the members named in but. A word in other strings is text. It takes a value that is
+// nested to more than 1,000 levels for one that has such a word.
+func namesCall(v rawjson.Value, but ...string) bool { return namesCallAt(v, 0, but) }
+
+func namesCallAt(v rawjson.Value, depth int, but []string) bool {
+	switch {
+	case depth > 1000:
+		return true
+	case v.Kind() == rawjson.String:
+		return v.IsMember() && rawjson.Fold(v.Key()) == "type" && !codec.Free(v.Raw())
+	}
+	for m := range v.Each() {
+		switch {
+		case m.IsMember() && slices.Contains(but, m.Key()):
+		case m.IsMember() && !codec.Free(rawjson.Quote(m.Key())), namesCallAt(m, depth+1, but):
+			return true
+		}
+	}
+	return false
+}
 
 // codeOf returns the provider's word for a status. 529 is its own number, for a
 // service that is overloaded.

@@ -20,9 +20,8 @@ type block struct {
 	isCall bool
 
 	// of an answer
-	v     rawjson.Value // as it came; of a stream, as it was put together
-	odd   bool          // out of shape: history leaves it out
-	early bool          // it stands whole in the start of a stream
+	raw string // as it came; of a stream, as it was put together
+	odd bool   // out of shape: history leaves it out
 }
 
 // native returns the Native of the part or of the call.

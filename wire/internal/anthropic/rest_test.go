@@ -29,29 +29,42 @@ func restOf(t *testing.T, s codec.Stream, sent int, resp *middleware.Response) s
 	return string(b)
 }
 
+// shownOf returns what a client may have been shown of s.
+func shownOf(s codec.Stream) string {
+	out, safe, _ := s.Shown()
+	return out[:safe]
+}
+
 func TestRestOfItsOwn(t *testing.T) {
 	t.Parallel()
 	s, resp, err := readAndClose(t, talk)
 	require.NoError(t, err)
-	for _, sent := range []int{0, 10, s.Safe()} {
-		require.Equal(t, talk[sent:], restOf(t, s, sent, resp))
-		require.Equal(t, talk[sent:], restOf(t, s, sent, throughJSON(t, resp)))
+	shown := shownOf(s)
+	require.True(t, strings.HasPrefix(talk, shown))
+	require.True(t, strings.HasSuffix(shown, blockStop(1)), "text is live, and the reasoning before it")
+	for _, sent := range []int{0, strings.Index(talk, textDelta(1, "lo")), len(shown)} {
+		for _, own := range []*middleware.Response{resp, throughJSON(t, resp)} {
+			requireSameAnswer(t, resp, decodeResponse(t, talk[:sent]+restOf(t, s, sent, own)))
+		}
 		mended := resp.Clone()
 		mended.Message.ToolCalls[0].Arguments = `{"a":2}`
-		require.Equal(t, encodeResponse(t, mended)[sent:], restOf(t, s, sent, mended))
+		got := decodeResponse(t, talk[:sent]+restOf(t, s, sent, mended))
+		require.Equal(t, withoutNative(mended.Message), withoutNative(got.Message))
+		require.Equal(t, resp.Usage, got.Usage)
 	}
 	said := resp.Clone()
+	said.Message.Parts[1].Text = "Hello again"
+	require.Equal(t, "Hello again", decodeResponse(t, shown+restOf(t, s, len(shown), said)).Message.Text())
 	said.Message.Parts[1].Text = "Bye"
-	_, err = s.Rest(s.Safe(), said)
+	_, err = s.Rest(len(shown), said)
 	require.ErrorIs(t, err, codec.ErrUnencodable, "what was shown cannot be taken back")
-	_, err = s.Rest(s.Safe()+1, resp)
+	said.Message.Parts = nil
+	_, err = s.Rest(len(shown), said)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 	_, err = s.Rest(0, &middleware.Response{})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 	_, err = s.Rest(0, &middleware.Response{Native: &middleware.Native{Dialect: format.Dialect(), Raw: "{}"}})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-	_, err = format.NewStream(nil, nil).Rest(0, resp)
-	require.ErrorIs(t, err, codec.ErrUnencodable, "not closed")
 }
 
 // later is the answer to a re-ask.
@@ -67,9 +80,9 @@ func TestSplice(t *testing.T) {
 	second := decodeResponse(t, casefile.Body(t, "later"))
 	second.Usage = second.Usage.Add(middleware.Usage{Input: 14, Cached: 4, Output: 20})
 	sent := s.Safe()
-	for _, n := range []int{sent, sent - 40} { // shown so far, or a little less
+	casefile.Expect(t, "spliced", first[:sent]+restOf(t, s, sent, second))
+	for _, n := range []int{sent, strings.Index(first, blockStop(1))} { // shown so far, or a little less
 		body := first[:n] + restOf(t, s, n, second)
-		casefile.Expect(t, "spliced", body)
 		require.Equal(t, 1, strings.Count(body, `"type":"message_start"`))
 		require.NotContains(t, body, "msg_2")
 		got := decodeResponse(t, body)
@@ -94,9 +107,11 @@ func TestSpliceOfAWholeAnswer(t *testing.T) {
 	require.Equal(t, second.Message.ToolCalls[0].Arguments, got.Message.ToolCalls[0].Arguments)
 	require.Equal(t, second.FinishReason, got.FinishReason)
 	require.Equal(t, second.Usage, got.Usage)
-	for i, p := range second.Message.Parts {
-		require.JSONEq(t, p.Native.Raw, got.Message.Parts[i+2].Native.Raw)
+	require.Equal(t, "hm", got.Message.Parts[0].Text)
+	for i, at := range []int{1, 2, 3} { // no reasoning of a second answer
+		require.JSONEq(t, second.Message.Parts[at].Native.Raw, got.Message.Parts[i+2].Native.Raw)
 	}
+	require.Len(t, got.Message.Parts, 5)
 	require.Contains(t, body, `"service_tier":"standard"`)
 	require.Contains(t, body, `"context_management":{"applied_edits":[]}`)
 }
@@ -117,18 +132,24 @@ func TestSpliceAfterAnError(t *testing.T) {
 	head = messageStream(blockStart(0, `{"type":"thinking","thinking":"","signature":""}`), blockDelta(0, "thinking_delta", "thinking", "h"))
 	s, _, err = readAndClose(t, head+overloaded)
 	require.Error(t, err)
-	_, err = s.Rest(len(head), decodeResponse(t, later))
+	require.Zero(t, s.Safe(), "reasoning waits for what follows it")
+	requireSameAnswer(t, decodeResponse(t, later), decodeResponse(t, restOf(t, s, 0, decodeResponse(t, later))))
+	open := format.NewStream(nil, nil) // without tools it does not wait
+	_, err = open.Write([]byte(head))
+	require.NoError(t, err)
+	_, err = open.Rest(len(head), decodeResponse(t, later))
 	require.ErrorIs(t, err, codec.ErrUnencodable, "reasoning without its signature would be refused in history")
 
 	head = ": welcome\n\n"
 	s, _, err = readAndClose(t, head+overloaded)
 	require.Error(t, err)
-	require.Equal(t, later, restOf(t, s, len(head), decodeResponse(t, later)), "no message has begun")
-	whole := decodeResponse(t, twoCalls)
-	got := decodeResponse(t, head+restOf(t, s, len(head), whole))
-	require.Equal(t, whole.Model, got.Model)
-	require.Equal(t, whole.Usage, got.Usage)
-	require.Equal(t, withoutNative(whole.Message), withoutNative(got.Message))
+	for _, body := range []string{later, twoCalls} { // no message has begun
+		want := decodeResponse(t, body)
+		got := decodeResponse(t, head+restOf(t, s, len(head), want))
+		require.Equal(t, want.Model, got.Model)
+		require.Equal(t, want.Usage, got.Usage)
+		require.Equal(t, withoutNative(want.Message), withoutNative(got.Message))
+	}
 }
 
 // An answer that the reader refused in the middle goes on as one that broke off:

@@ -20,370 +20,567 @@ import (
 //	event: message_delta         {"type": …, "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 15}}
 //	event: message_stop          {"type": …}
 //
-// A ping may stand anywhere, an error ends the stream. Clients differ: some go by
-// the name of an event, some by the type in its data; some by the index of a block,
-// some by the order of events. A stream in which that makes a difference for a call
-// is unreadable, which is what most of the fields below are for.
+// A ping may stand anywhere, an error ends the stream. Text and the blocks of tools that
+// the provider runs are shown at once, reasoning when one of those follows. The rest is
+// held, and written from what was read of it (write.go).
 type stream struct {
-	codec.Reader
-	sink middleware.Sink
-	a    *answer
-	open []*building // the blocks, in the order in which they start
-	at   map[int]int // where the block of an index stands in open
+	codec.Units
+	sink   middleware.Sink
+	tools  bool // the request offered tools: reasoning waits for what follows it
+	a      *answer
+	begun  bool              // message_start has come
+	named  bool              // and had a name
+	blocks []*building       // in the order in which they start
+	at     map[int]*building // by index
+	usage  memberSet         // the last figure of each name
+
+	changed []*building // since Mark
+	marked  mark
 
 	stopped bool                   // message_stop has come
-	skewed  bool                   // a block has an index that is not its place
-	bare    bool                   // an event that may hold a call has no name
-	typed   bool                   // an event of a call, or one that is held, has its type in the data
-	untyped bool                   // one has it in its name alone
-	torn    error                  // an event that cannot be read, unless the answer is cut off in it
 	failed  *middleware.ModelError // what the provider said
 	odd     error                  // events that do not fit, but may be followed by an error that explains them
 }
 
-// event is one event of a stream.
-type event struct {
-	codec.Event
-	kind  string // its type
-	block int    // the block that it is of, -1: none
-	index int    // what the event calls it
+// mark is what the client may be shown of a stream, beside what each block notes.
+type mark struct {
+	begun   bool
+	blocks  int // how many have started
+	figures figures
 }
 
-// The way from an answer, or an event of one, to its calls.
+// known has the members that are written though a word for calls stands in them: text
+// may speak of calls, and results of the provider's tools name a tool_use_id.
 var (
-	blockEnvelope  = codec.Envelope{{Key: "type"}, {Key: "id"}, {Key: "name"}, {Key: "input"}, {Key: "text"}}
-	answerEnvelope = codec.Envelope{{Key: "type"}, {Key: "error"}, {Key: "index"}, {Key: "role"}, {Key: "stop_reason"},
-		{Key: "content", In: blockEnvelope}, {Key: "content_block", In: blockEnvelope},
-		{Key: "message", In: codec.Envelope{{Key: "role"}, {Key: "content", In: blockEnvelope}, {Key: "stop_reason"}}},
-		{Key: "delta", In: codec.Envelope{{Key: "type"}, {Key: "text"}, {Key: "partial_json"}, {Key: "stop_reason"}}}}
+	ofBlock = codec.Tree{"type": nil, "id": nil, "name": nil, "input": nil, "text": nil, "thinking": nil, "signature": nil, "data": nil, "citations": nil,
+		"content": nil, "tool_use_id": nil, "server_name": nil, "is_error": nil, "caller": nil}
+	ofMessage = codec.Tree{"id": nil, "type": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil,
+		"container": nil, "context_management": nil, "usage": nil}
+	known = codec.Tree{"type": nil, "index": nil, "message": ofMessage, "content_block": ofBlock, "usage": nil, "error": nil, "context_management": nil,
+		"delta": {"type": nil, "text": nil, "thinking": nil, "signature": nil, "partial_json": nil, "citation": nil, "content": nil,
+			"stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil},
+		"id": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil}
 )
 
-// NewStream is part of wire.Codec.
-func (Format) NewStream(_ *middleware.Request, sink middleware.Sink) codec.Stream {
-	return newStream(sink)
-}
-
-// newStream returns a reader at the beginning of an answer. sink may be nil.
-func newStream(sink middleware.Sink) *stream {
-	s := &stream{sink: sink, a: &answer{start: -1, delta: -1, counts: -1}, at: map[int]int{}}
-	s.Reader = codec.NewReader(codec.NewBuffer(false), s.event, s.response)
+// NewStream returns a reader of one answer to req, which may be nil.
+func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
+	s := newStream(req != nil && len(req.Tools) > 0)
+	s.sink = sink
 	return s
 }
 
-// response puts the answer together after its last event. A stream is whole with
-// its message_stop.
-func (s *stream) response() (*middleware.Response, error) {
-	s.a.text = s.Text()
-	if err := s.verdict(); err != nil {
-		return nil, err
-	}
-	for _, b := range s.open {
-		done, err := b.block()
-		if err != nil {
-			return nil, err
-		}
-		s.a.blocks = append(s.a.blocks, done)
-	}
-	return s.a.response(), nil
+// newStream returns a reader at the beginning of an answer to a request that offered
+// tools, or did not.
+func newStream(tools bool) *stream {
+	s := &stream{tools: tools, a: &answer{}, at: map[int]*building{}}
+	s.Units = codec.NewUnits(s, known, false, tools)
+	return s
 }
 
-// verdict returns why what was read is not an answer; nil if it is one. What the
-// provider said counts most, because it explains all the rest. An answer that ended
-// early counts before an event that cannot be read, which may be the one that was
-// cut off.
-func (s *stream) verdict() error {
+// kindOf returns the type of an event, and its object. Errors of clouds have no type, and
+// may stand in the stream without a field.
+func kindOf(u *codec.Unit) (kind string, v rawjson.Value) {
+	v = u.Value
+	if text := strings.TrimSpace(u.Text); u.Data == "" && strings.HasPrefix(text, "{") {
+		if v, _ = codec.ParseObject(text); !isFailure(v) {
+			v = rawjson.Value{}
+		}
+	}
 	switch {
-	case s.Buf.IsArray():
-		return codec.Shapef("a list")
-	case s.failed != nil && s.a.figures != figures{}:
-		return codec.WithUsage(s.failed, s.a.is.Model, s.a.figures.usage())
-	case s.failed != nil:
-		return s.failed
-	case s.odd != nil:
-		return s.odd
-	case !s.stopped:
-		return codec.ErrIncomplete
-	case s.torn != nil:
-		return s.torn
-	case s.a.named && s.bare && s.holdsCall():
-		return codec.Shapef("calls in events of which some have no name") // which clients that go by names leave out
-	case s.typed && s.untyped && s.holdsCall():
-		return codec.Shapef("calls in events of which some have no type") // which clients that go by types leave out
-	case s.skewed && s.holdsCall():
-		return codec.Shapef("calls among blocks whose indices are not their places")
+	case v.Exists() && isFailure(v), u.Name == "error":
+		return "error", v
+	case v.Exists():
+		return cmp.Or(v.Get("type").Str(), u.Name), v
 	}
-	return nil
+	return "", v
 }
 
-// show tells the sink of a piece of text or reasoning.
-func (s *stream) show(kind middleware.PartKind, text string) error {
-	return codec.Tell(s.sink, kind, text)
-}
-
-// whole reads an answer that is not a stream.
-func (s *stream) whole(e codec.Event) error {
-	doc, err := codec.Parse(e.Data)
-	switch {
-	case codec.CutShort(err) && strings.HasPrefix(e.Data, "{"):
-		return codec.ErrIncomplete
-	case err != nil:
-		return err
-	}
-	root := doc.Root()
-	switch err := answerEnvelope.Check(root); {
-	case err != nil:
-		return err
-	case isFailure(root) && !holdsCall(root.Get("content")):
-		s.fail(root)
-		return nil
-	case root.Get("content").Kind() != rawjson.Array:
-		return codec.Shapef("an answer without a list of content")
-	}
-	s.stopped = true
-	s.a.whole = &lens.Chunk{Event: e, Doc: doc}
-	s.a.message(root)
-	s.a.stop = codec.Text(root.Get("stop_reason"))
-	for v := range root.Get("content").Each() {
-		b, err := readAnswered(v)
-		if err != nil {
-			return err
-		}
-		s.a.blocks = append(s.a.blocks, b)
-		if err := s.show(b.part.Kind, b.part.Text); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// event reads one event. What holds a call, an error or the end is not to be
-// shown at once.
-func (s *stream) event(e codec.Event) (hold bool, err error) {
-	switch {
-	case s.Buf.IsWhole():
-		return true, s.whole(e)
-	case s.Buf.IsArray():
-		return true, codec.Shapef("a list")
-	}
-	called := false
-	bad := codec.Borrow(e.Data, func(root rawjson.Value) error {
-		called = true
-		if err = answerEnvelope.Check(root); err != nil {
-			hold = true
-			return nil
-		}
-		hold, err = s.read(e, root, nil)
-		return nil
-	})
-	if called {
-		return hold, err
-	}
-	return s.read(e, rawjson.Value{}, bad)
-}
-
-// read reads an event of a stream. err says why its data is not an object, root. No
-// value of it is kept.
-func (s *stream) read(e codec.Event, root rawjson.Value, err error) (hold bool, _ error) {
-	ev := event{Event: e, block: -1}
-	inData := root.Get("type").Str()
-	typ := cmp.Or(inData, e.Name)
-	switch {
-	case e.Name != typ && e.Name != "" && e.Name != "message" && (holdsCalls(e.Name) || holdsCalls(typ)):
-		return true, codec.Shapef("an event of two types")
-	case err == nil && isFailure(root), e.Name == "error":
-		ev.kind = "error"
-	case err == nil:
-		ev.kind = typ
-	case strings.HasPrefix(strings.TrimSpace(e.Data), "{"):
-		s.torn = codec.Shapef("an event that is not JSON")
-	case e.Data == "": // a cloud may put its error there without a field
-		if bare, err := codec.ParseObject(strings.TrimSpace(e.Text)); err == nil && isFailure(bare) {
-			root, ev.kind = bare, "error"
-		}
-	}
-	if s.a.start < 0 && (strings.HasPrefix(ev.kind, "content_block_") || ev.kind == "message_delta" || ev.kind == "message_stop") {
-		s.odd = codec.Shapef("a %s before the message", ev.kind)
-	}
-	if err == nil && holdsCalls(ev.kind) {
-		s.a.named = s.a.named || e.Name == ev.kind
-		s.bare = s.bare || e.Name != ev.kind
-	}
-	switch ev.kind {
-	case "message_start":
-		hold, err = s.started(root)
-	case "content_block_start":
-		hold, err = s.blockStart(root, &ev)
-	case "content_block_delta":
-		err = s.blockDelta(root, &ev)
-	case "content_block_stop":
-		err = s.blockStop(root, &ev)
-	case "message_delta":
-		hold, err = true, s.delta(root)
-	case "message_stop":
-		hold, err, s.stopped = true, nil, true
-		for _, b := range s.open {
-			b.ended = true
-		}
-	case "error":
-		s.fail(root)
-		hold, err = true, nil
-	default:
-		s.pass(ev)
-		return s.odd != nil || s.torn != nil, nil
-	}
-	if hold || ev.kind == "content_block_start" || err == nil && ev.block >= 0 && s.open[ev.block].isCall {
-		s.typed = s.typed || inData != ""
-		s.untyped = s.untyped || inData == ""
-	}
-	s.a.events = append(s.a.events, ev)
-	return hold || s.odd != nil, err
-}
-
-// holdsCalls reports whether events of that kind bring a call or a part of it.
-// Some clients take the kind from the data, some from the name of the event.
-func holdsCalls(kind string) bool {
+// bringsBlocks reports whether events of that kind bring a block or a piece of it.
+func bringsBlocks(kind string) bool {
 	return kind == "message_start" || kind == "content_block_start" || kind == "content_block_delta" || kind == "content_block_stop"
 }
 
-// holdsCall reports whether a block that has started is a call.
-func (s *stream) holdsCall() bool {
-	return slices.ContainsFunc(s.open, func(b *building) bool { return b.isCall })
+// Fate returns what becomes of an event. Client calls, errors and the end are held, and so
+// is an event that clients would count in different ways.
+func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
+	switch {
+	case s.Buf.IsWhole(), s.Buf.IsArray():
+		return codec.FateHold, nil
+	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
+		if s.Closed() && codec.CutShort(u.Err) {
+			return codec.FateHold, nil
+		}
+		return codec.FateHold, u.Err
+	}
+	kind, v := kindOf(u)
+	if kind == "error" || !s.agreed(u, kind, v) {
+		return codec.FateHold, nil
+	}
+	switch kind {
+	case "message_start": // where blocks stand in it, clients count those behind them in different ways
+		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
+			return codec.FateHold, nil
+		}
+	case "content_block_start":
+		return s.fateOf(v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()), nil
+	case "content_block_delta":
+		return s.fateOf(s.blockOf(v).kind, v.Get("delta").Get("text").Str()), nil
+	case "content_block_stop":
+		return s.fateOf(s.blockOf(v).kind, ""), nil
+	case "message_delta", "message_stop":
+		return codec.FateHold, nil
+	}
+	return codec.FatePass, nil
 }
 
-// pass keeps an event that is unknown, or no JSON, as bytes. Those in a row are
-// one: a line break is an event too, and there may be millions.
-func (s *stream) pass(ev event) {
-	ev.kind, ev.Data = "", ""
-	if n := len(s.a.events); n > 0 && s.a.events[n-1].kind == "" {
-		s.a.events[n-1].End = ev.End
-		return
+// fateOf returns what becomes of an event of a block of that type, which brings text.
+func (s *stream) fateOf(kind, text string) codec.Fate {
+	switch {
+	case kind == "tool_use":
+		return codec.FateHold
+	case isReasoning(kind) && s.tools:
+		return codec.FateWait
+	case kind == "text" && text == "":
+		return codec.FatePass
 	}
-	s.a.events = append(s.a.events, ev)
+	return codec.FateShow
 }
 
-// started reads the start of the message. Blocks that stand in it are whole:
-// clients that collect the message take them, and put later blocks behind them.
-func (s *stream) started(root rawjson.Value) (hold bool, err error) {
-	if s.a.start >= 0 {
-		return true, codec.Shapef("a second start of the message")
+func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
+
+// agreed reports whether all clients take an event for what it is read as. Some go by the
+// name of an event, some by the type in its data; some by the index of a block, some by
+// its place.
+func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
+	switch {
+	case !v.Exists():
+		return true
+	case v.Get("type").Str() == "":
+		return false
+	case !bringsBlocks(kind):
+		return !bringsBlocks(u.Name)
+	case u.Name != kind && bringsBlocks(u.Name):
+		return false
+	case kind == "message_start":
+		return true
+	case !s.begun || (u.Name == kind) != s.named:
+		return false
+	case kind == "content_block_start":
+		n, err := indexOf(v)
+		return err == nil && n == len(s.blocks)
 	}
-	s.a.start = len(s.a.events)
-	m := root.Get("message")
-	if m.Kind() != rawjson.Object {
-		return true, codec.Shapef("a start without a message")
-	}
-	s.a.message(m)
-	for v := range m.Get("content").Each() {
-		n := len(s.open)
-		start, err := kept(v)
-		if err != nil {
-			return true, err
-		}
-		first, err := readAnswered(start)
-		if err != nil {
-			return true, err
-		}
-		s.at[n] = n
-		s.open = append(s.open, &building{index: n, start: start, early: true, isCall: first.isCall})
-		hold = hold || first.isCall
-		if err := s.show(first.part.Kind, first.part.Text); err != nil {
-			return true, err
-		}
-	}
-	return hold, nil
+	return s.blockOf(v) != nil
 }
 
-// delta reads a message_delta, of which some servers send several. The last finish
-// reason counts, and a figure that is left out is as it was.
-func (s *stream) delta(root rawjson.Value) error {
-	stop := codec.Text(root.Get("delta").Get("stop_reason"))
-	if stop != "" || s.a.delta < 0 {
-		s.a.stop = stop
+// Mark notes what was read so far as what the client may be shown.
+func (s *stream) Mark() {
+	for _, b := range s.changed {
+		b.mark()
 	}
-	s.a.delta = len(s.a.events)
-	if usage := root.Get("usage"); usage.Kind() == rawjson.Object {
-		s.a.counts = len(s.a.events)
-		s.a.figures = s.a.figures.over(usage)
+	s.changed = s.changed[:0]
+	s.marked = mark{begun: s.begun, blocks: len(s.blocks), figures: s.a.figures}
+}
+
+// Read reads an event. It keeps no value of u. What is not free is read as it is written.
+func (s *stream) Read(u *codec.Unit) (err error) {
+	switch {
+	case s.Buf.IsArray():
+		return codec.Shapef("a JSON array, where this API sends an object or events")
+	case s.Buf.IsWhole():
+		return s.whole(u)
+	}
+	kind, v := kindOf(u)
+	if v.Exists() && !u.Free {
+		if hidesCall(kind, u.Name, v) {
+			return codec.Shapef("an event or a block of an unknown type, or an unknown member, that may be a tool call")
+		}
+		if v, err = codec.ParseObject(known.Write(v)); err != nil {
+			return err
+		}
+	}
+	if !s.begun && (strings.HasPrefix(kind, "content_block_") || kind == "message_delta" || kind == "message_stop") {
+		s.odd = codec.Shapef("a %s before the message_start", kind)
+		if kind != "message_stop" {
+			return nil
+		}
+	}
+	switch kind {
+	case "message_start":
+		return s.start(u, v)
+	case "content_block_start":
+		return s.blockStart(v)
+	case "content_block_delta":
+		return s.blockDelta(u, v)
+	case "content_block_stop":
+		if b := s.blockOf(v); b != nil {
+			b.ended = true
+			s.change(b)
+		}
+	case "message_delta":
+		s.delta(v)
+	case "message_stop":
+		s.stopped = true
+		s.a.end.stop.merge(v, "type")
+	case "error":
+		s.fail(v)
 	}
 	return nil
 }
 
-// index returns the block that an event is about; -1 if it has not started.
-func (s *stream) index(root rawjson.Value) (n, block int, err error) {
-	v := root.Get("index")
-	if v.Kind() != rawjson.Number || codec.Int(v) < 0 || codec.Int(v) > codec.MaxBody {
-		return 0, 0, codec.Shapef("an event of a block without an index")
+// hidesCall reports whether an event of that type and name may hold a call that is not
+// read.
+func hidesCall(kind, name string, v rawjson.Value) bool {
+	switch {
+	case kind == "error":
+		return false
+	case bringsBlocks(kind), kind == "message_delta", kind == "message_stop":
+		return namesCall(v, "content_block", "content") || mayBeCall(v.Get("content_block")) || anyMayBeCall(v.Get("message").Get("content"))
 	}
-	n = int(codec.Int(v))
-	if i, ok := s.at[n]; ok {
-		return n, i, nil
-	}
-	return n, -1, nil
+	return namesCall(v) || !codec.Free(rawjson.Quote(name))
 }
 
-// blockStart reads the start of a block. From a call on, nothing is shown.
-func (s *stream) blockStart(root rawjson.Value, ev *event) (hold bool, err error) {
-	n, i, err := s.index(root)
-	if err != nil {
-		return true, err
+// start reads the start of the message. Blocks that stand in it are whole: clients that
+// collect the message take them, and put later blocks behind them.
+func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
+	m := v.Get("message")
+	switch {
+	case s.begun:
+		return codec.Shapef("a second message_start in one stream")
+	case m.Kind() != rawjson.Object:
+		return codec.Shapef("a message_start without a message")
 	}
-	ev.index = n
-	v := root.Get("content_block")
-	if i >= 0 || v.Kind() != rawjson.Object {
-		return true, codec.Shapef("a block that starts twice, or is none")
-	}
-	start, err := kept(v)
-	if err != nil {
-		return true, err
-	}
-	b := &building{index: n, start: start}
-	ev.block = len(s.open)
-	s.skewed = s.skewed || n != ev.block
-	s.at[n] = ev.block
-	s.open = append(s.open, b)
-	first, err := readAnswered(start)
-	if err != nil {
-		return true, err
-	}
-	b.isCall = first.isCall
-	return first.isCall, s.show(first.part.Kind, first.part.Text)
-}
-
-// blockDelta reads a piece of a block. One of a block that has not started is
-// forgiven if an error follows: a server that fails may lose events.
-func (s *stream) blockDelta(root rawjson.Value, ev *event) error {
-	n, i, err := s.index(root)
+	s.begun, s.named = true, u.Name == "message_start"
+	object, err := on.Set(m, lens.Raw("content", "[]"))
 	if err != nil {
 		return err
 	}
-	ev.index = n
-	delta := root.Get("delta")
-	if delta.Kind() != rawjson.Object {
-		return codec.Shapef("a delta that is none")
+	s.a.object = object
+	s.a.is.Model = codec.Text(m.Get("model"))
+	s.count(m.Get("usage"))
+	for b := range m.Get("content").Each() {
+		if err := s.block(len(s.blocks), b, true); err != nil {
+			return err
+		}
 	}
-	kind := delta.Get("type").Str()
-	if i < 0 {
-		s.odd = codec.Shapef("a delta of a block that has not started")
+	return nil
+}
+
+// count takes in the figures of a usage object: a later one counts, and a figure that is
+// left out is as it was.
+func (s *stream) count(usage rawjson.Value) {
+	s.a.figures = s.a.figures.over(usage)
+	s.usage.merge(usage)
+}
+
+// memberSet is members that several events bring: a later one of the same key counts, but
+// for null.
+type memberSet struct {
+	list []lens.Member
+	at   map[string]int // by folded key: no reader finds two of one key
+}
+
+// merge takes in the members of v but for those named in but. Of two keys that differ in
+// case, that in lower case counts.
+func (s *memberSet) merge(v rawjson.Value, but ...string) {
+	if s.at == nil {
+		s.at = map[string]int{}
+	}
+	for m := range v.Each() {
+		if !m.IsMember() || slices.Contains(but, m.Key()) {
+			continue
+		}
+		folded := rawjson.Fold(m.Key())
+		i, have := s.at[folded]
+		switch {
+		case !have:
+			s.at[folded] = len(s.list)
+			s.list = append(s.list, lens.Raw(m.Key(), m.Raw()))
+		case s.list[i].Key != folded && m.Key() == folded, s.list[i].Key == m.Key() && m.Kind() != rawjson.Null:
+			s.list[i] = lens.Raw(m.Key(), m.Raw())
+		}
+	}
+}
+
+// delta reads a message_delta, of which some servers send several. The last finish reason
+// counts.
+func (s *stream) delta(v rawjson.Value) {
+	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
+	s.a.end.delta.merge(v.Get("delta"), "stop_reason")
+	s.a.end.beside.merge(v, "type", "delta", "usage", "index")
+	s.count(v.Get("usage"))
+}
+
+// indexOf returns the index of the block that an event is about.
+func indexOf(v rawjson.Value) (int, error) {
+	i := v.Get("index")
+	if i.Kind() != rawjson.Number || codec.Int(i) < 0 || codec.Int(i) > codec.MaxBody {
+		return 0, codec.Shapef("an event of a content block without an index")
+	}
+	return int(codec.Int(i)), nil
+}
+
+// blockOf returns the block that an event is about; nil if it has not started.
+func (s *stream) blockOf(v rawjson.Value) *building {
+	n, err := indexOf(v)
+	if err != nil {
 		return nil
 	}
-	ev.block = i
-	if err := s.fits(i, kind); err != nil {
-		return err
-	}
-	return s.open[i].add(delta, kind, s.show)
+	return s.at[n]
 }
 
-// blockStop reads the end of a block. That of a block which never started ends
-// nothing.
-func (s *stream) blockStop(root rawjson.Value, ev *event) error {
-	n, i, err := s.index(root)
-	ev.index, ev.block = n, i
-	if err != nil || i < 0 {
+// blockStart reads the start of a block.
+func (s *stream) blockStart(v rawjson.Value) error {
+	n, err := indexOf(v)
+	switch {
+	case err != nil:
+		return err
+	case s.at[n] != nil:
+		return codec.Shapef("a content block that starts twice: two of index %d", n)
+	case v.Get("content_block").Kind() != rawjson.Object:
+		return codec.Shapef("a content_block_start without a block")
+	}
+	return s.block(n, v.Get("content_block"), false)
+}
+
+// block begins the block of that index.
+func (s *stream) block(index int, v rawjson.Value, ended bool) error {
+	first, err := readAnswered(v)
+	if err != nil {
 		return err
 	}
-	if s.open[i].early {
-		return codec.Shapef("the stop of a block that came whole")
+	b := &building{start: v.Raw(), kind: v.Get("type").Str(), ended: ended}
+	s.at[index] = b
+	s.blocks = append(s.blocks, b)
+	s.change(b)
+	return codec.Tell(s.sink, first.part.Kind, first.part.Text)
+}
+
+// change notes that b is not as it was at the last Mark.
+func (s *stream) change(b *building) {
+	if !b.changed {
+		b.changed = true
+		s.changed = append(s.changed, b)
 	}
-	s.open[i].ended = true
-	return nil
+}
+
+// blockDelta reads a piece of a block. One of a block that has not started is forgiven if
+// an error follows: a server that fails may lose events.
+func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
+	if _, err := indexOf(v); err != nil {
+		return err
+	}
+	b, delta := s.blockOf(v), v.Get("delta")
+	switch {
+	case delta.Kind() != rawjson.Object:
+		return codec.Shapef("a content_block_delta without a delta")
+	case b == nil:
+		s.odd = codec.Shapef("a delta of a content block that has not started")
+		return nil
+	}
+	s.change(b)
+	kind, text, err := b.add(delta)
+	if err != nil || text.Str() == "" {
+		return err
+	}
+	if b.kind == "text" && kind == middleware.PartText && delta.Len() == 2 {
+		s.Repeats(u, func(text string) error {
+			b.join("text", text)
+			return codec.Tell(s.sink, middleware.PartText, text)
+		}, text)
+	}
+	return codec.Tell(s.sink, kind, text.Str())
+}
+
+// building is a block of a stream, of which deltas bring more and more:
+//
+//	{"type": "content_block_start", "index": 1, "content_block": {"type": "tool_use", "id": …, "name": …, "input": {}}}
+//	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "{\"city\": "}}
+//	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"Oslo\"}"}}
+//	{"type": "content_block_stop", "index": 1}
+type building struct {
+	start     string // as it stands in content_block_start, or in message_start
+	kind      string // its type
+	ended     bool   // its content_block_stop has come
+	joined    []*joined
+	byKey     map[string]*joined
+	citations []string // each is whole; they follow those of start
+
+	changed bool // since the last Mark, at which this was shown:
+	shown   struct {
+		ended     bool
+		citations int
+	}
+}
+
+// joined is what deltas bring of one member: pieces of JSON strings, without the quotes,
+// because a letter may be divided over two of them.
+type joined struct {
+	key   string
+	raw   strings.Builder
+	shown int // bytes of raw, at the last Mark
+}
+
+// add takes a delta in, and returns what it shows. Of an unknown kind, its texts are
+// added to the members of the same name, as those of all known ones are: so a block of a
+// kind that this package does not know is complete in history.
+func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
+	switch is := delta.Get("type").Str(); {
+	case is == "input_json_delta":
+		if _, err := on.Text(delta, "partial_json"); err != nil {
+			return kind, text, err
+		}
+		b.join("input", content(delta.Get("partial_json")))
+	case b.kind == "tool_use": // whose other members come with its start
+	case is == "citations_delta":
+		if c := delta.Get("citation"); c.Kind() == rawjson.Object {
+			b.citations = append(b.citations, c.Raw())
+		}
+	case is == "text_delta":
+		text = delta.Get("text")
+		b.join("text", content(text))
+	case is == "thinking_delta":
+		kind, text = middleware.PartReasoning, delta.Get("thinking")
+		b.join("thinking", content(text))
+	case is == "signature_delta":
+		if _, err := on.Text(delta, "signature"); err != nil {
+			return kind, text, err
+		}
+		b.join("signature", content(delta.Get("signature")))
+	default:
+		for m := range delta.Each() {
+			if m.Key() != "type" {
+				b.join(m.Key(), content(m))
+			}
+		}
+	}
+	return kind, text, nil
+}
+
+// content returns the text of a JSON string, without its quotes; "" for any other value.
+func content(v rawjson.Value) string {
+	if v.Kind() != rawjson.String {
+		return ""
+	}
+	raw := v.Raw()
+	return raw[1 : len(raw)-1]
+}
+
+// unquoted returns what the text of a JSON string stands for.
+func unquoted(content string) string {
+	doc, err := codec.Parse(`"` + content + `"`)
+	if err != nil {
+		return ""
+	}
+	return doc.Root().Str()
+}
+
+// join adds a piece to the member key. It copies no text that has come before, so that a
+// long answer in short pieces takes linear time.
+func (b *building) join(key, raw string) {
+	if raw == "" {
+		return
+	}
+	j := b.byKey[key]
+	if j == nil {
+		if b.byKey == nil {
+			b.byKey = map[string]*joined{}
+		}
+		j = &joined{key: key}
+		b.byKey[key] = j
+		b.joined = append(b.joined, j)
+	}
+	j.raw.WriteString(raw)
+}
+
+// mark notes what was read so far as shown.
+func (b *building) mark() {
+	b.changed, b.shown.ended, b.shown.citations = false, b.ended, len(b.citations)
+	for _, j := range b.joined {
+		j.shown = j.raw.Len()
+	}
+}
+
+// text returns the block as it would stand in a request, or what was shown of it, and what
+// the model wrote for its input, which a request has no place for unless it is an object.
+// input is "" if there was no delta for it.
+func (b *building) text(shown bool) (text, input string, err error) {
+	start, err := codec.ParseObject(b.start)
+	if err != nil {
+		return b.start, "", nil // a block that is none
+	}
+	var members []lens.Member
+	for _, j := range b.joined {
+		raw := j.raw.String()
+		if shown {
+			raw = raw[:j.shown]
+		}
+		if j.key != "input" {
+			members = append(members, lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`))
+			continue
+		}
+		object := "{}"
+		if input = unquoted(raw); codec.IsObject(input) {
+			object = input
+		}
+		members = append(members, lens.Raw("input", object))
+	}
+	more := b.citations
+	if shown {
+		more = more[:b.shown.citations]
+	}
+	if len(more) > 0 {
+		all := lens.Raws(slices.Collect(start.Get("citations").Each()))
+		members = append(members, lens.List("citations", append(all, more...)))
+	}
+	text, err = on.Set(start, members...)
+	return text, input, err
+}
+
+// block returns the whole block. The arguments of a call are the joined pieces, byte for
+// byte, even if they are no JSON: the validator is to see what was written.
+func (b *building) block() (block, error) {
+	text, input, err := b.text(false)
+	if err != nil {
+		return block{}, err
+	}
+	doc, err := codec.Parse(text)
+	if err != nil {
+		return block{}, err
+	}
+	out, err := readAnswered(doc.Root())
+	if out.isCall && input != "" {
+		out.call.Arguments = input
+	}
+	return out, err
+}
+
+// Response returns the answer after its last event. A stream is whole with its
+// message_stop. What the provider said counts most, because it explains all the rest.
+func (s *stream) Response() (*middleware.Response, error) {
+	a := s.a
+	switch {
+	case s.Buf.IsArray():
+		return nil, codec.Shapef("a JSON array, where this API sends an object or events")
+	case s.failed != nil && a.figures != figures{}:
+		return nil, codec.WithUsage(s.failed, a.is.Model, a.figures.usage())
+	case s.failed != nil:
+		return nil, s.failed
+	case s.odd != nil:
+		return nil, s.odd
+	case !s.stopped:
+		return nil, codec.ErrIncomplete
+	case !s.Buf.IsWhole():
+		a.streamed, a.text, a.plain = true, s.Text(), s.Plain()
+		if s.usage.list != nil {
+			a.usage = codec.Object(s.usage.list...)
+		}
+		for _, b := range s.blocks {
+			done, err := b.block()
+			if err != nil {
+				return nil, err
+			}
+			a.blocks = append(a.blocks, done)
+		}
+	}
+	return a.response(), nil
 }

@@ -24,7 +24,7 @@ const deepest = 1000
 // another one in case only goes, and so does __proto__.
 func (t Tree) Write(v rawjson.Value) string {
 	var b strings.Builder
-	t.write(&b, v, 0)
+	t.write(&b, v.Indexed(), 0)
 	return b.String()
 }
 
@@ -103,11 +103,29 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 		b.WriteByte(before)
 		rawjson.WriteQuoted(b, key)
 		b.WriteByte(':')
-		sub.write(b, m, depth+1)
+		if t == nil || sub != nil || !writePlain(b, m, depth+1) {
+			sub.write(b, m, depth+1)
+		}
 		before = ','
 	}
 	if before == '{' {
 		b.WriteByte('{')
 	}
 	b.WriteByte('}')
+}
+
+// writePlain writes v as it came, such as the arguments of a call, if all readers find the
+// same members in it; false if not.
+func writePlain(b *strings.Builder, v rawjson.Value, depth int) bool {
+	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array || !utf8.ValidString(v.Raw()) {
+		return false
+	}
+	within := limits
+	within.Depth = deepest - depth
+	doc, err := rawjson.Parse(v.Raw(), within)
+	if err != nil || !doc.PlainKeys() {
+		return false
+	}
+	b.WriteString(OneLine(v.Raw()))
+	return true
 }
