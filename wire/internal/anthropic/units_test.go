@@ -53,7 +53,7 @@ func wrongUnit(left string) string {
 			return "members that not all readers find: " + unit
 		}
 		for m := range doc.Root().Each() {
-			if !codec.Free(rawjson.Quote(m.Key())) || !codec.Free(m.Raw()) && !slices.Contains([]string{"content", "content_block", "delta", "usage", "model", "stop_reason", "stop_sequence", "message"}, m.Key()) {
+			if !codec.Free(rawjson.Quote(m.Key())) || !codec.Free(m.Raw()) && !slices.Contains([]string{"type", "content", "content_block", "delta", "usage", "model", "stop_reason", "stop_sequence", "message"}, m.Key()) {
 				return "member " + m.Key() + ": " + unit
 			}
 		}
@@ -97,6 +97,10 @@ func isCall(c envelope.Call, want middleware.ToolCall) bool {
 		return false
 	}
 	if c.Arguments == want.Arguments || strings.TrimSpace(c.Arguments) == "{}" && want.Arguments == "" {
+		return true
+	}
+	var text string // the validator sees a string, some clients what stands in it
+	if json.Unmarshal([]byte(want.Arguments), &text) == nil && text == c.Arguments {
 		return true
 	}
 	var a, b any
