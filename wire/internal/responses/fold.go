@@ -340,29 +340,25 @@ func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
 // where there is none, and those at the end that no event was about.
 func pair(values, ends []rawjson.Value) (copies, rest []rawjson.Value) {
 	copies = make([]rawjson.Value, len(values))
-	for pass, key := range []func(v rawjson.Value) string{
-		func(v rawjson.Value) string { return v.Get("call_id").Str() },
+	for _, name := range []func(v rawjson.Value) string{
+		func(v rawjson.Value) string {
+			if outputs[v.Get("type").Str()] != nil { // it repeats the call_id of a call
+				return ""
+			}
+			return v.Get("call_id").Str()
+		},
 		func(v rawjson.Value) string { return v.Get("id").Str() },
-		func(v rawjson.Value) string { return "any" },
+		func(v rawjson.Value) string { return v.Get("type").Str() },
 	} {
-		name := func(v rawjson.Value) string {
-			typ := v.Get("type").Str()
-			if _, ok := calls[typ]; ok && pass == 0 {
-				typ = "call" // of whatever type
-			}
-			return typ + " " + key(v)
-		}
-		at := map[string][]rawjson.Value{}
-		for _, v := range slices.Backward(ends) {
-			if key(v) != "" {
-				at[name(v)] = append(at[name(v)], v)
-			}
+		left := map[string][]rawjson.Value{}
+		for _, v := range ends {
+			left[name(v)] = append(left[name(v)], v)
 		}
 		taken := map[rawjson.Value]bool{}
 		for i, v := range values {
-			if left := at[name(v)]; !copies[i].Exists() && key(v) != "" && len(left) > 0 {
-				copies[i] = left[len(left)-1]
-				taken[copies[i]], at[name(v)] = true, left[:len(left)-1]
+			if same := left[name(v)]; !copies[i].Exists() && name(v) != "" && len(same) > 0 {
+				copies[i], left[name(v)] = same[0], same[1:]
+				taken[copies[i]] = true
 			}
 		}
 		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })
