@@ -22,6 +22,9 @@ import (
 type piecemeal struct {
 	index  int64
 	sort   sort   // as it was added, or done
+	typ    string // the same
+	id     string
+	callID string
 	added  string // "": it was never announced
 	pieces []byte // the deltas of the arguments, as raw JSON strings joined
 	full   string // the arguments as their own done event has them
@@ -138,7 +141,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		s.byID[id] = at
 	}
 	it := s.change(at)
-	it.sort = kind.sort
+	it.sort, it.typ, it.id, it.callID = kind.sort, v.Get("type").Str(), id, v.Get("call_id").Str()
 	if !done {
 		it.added = v.Raw()
 		return nil
@@ -156,11 +159,7 @@ func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
 	if (it.sort == isCall) != (kind == isCall) || (it.sort == isMessage) != (kind == isMessage) {
 		return false
 	}
-	if done && it.done == "" {
-		return true
-	}
-	was, err := codec.ParseObject(cmp.Or(it.done, it.added))
-	return err == nil && v.Get("id").Str() != "" && was.Get("id").Str() == v.Get("id").Str() && was.Get("call_id").Str() == v.Get("call_id").Str()
+	return done && it.done == "" || it.id != "" && it.id == v.Get("id").Str() && it.callID == v.Get("call_id").Str()
 }
 
 // arguments reads the arguments of a call as they come in: in pieces, in events of
@@ -179,8 +178,7 @@ func (s *stream) arguments(event rawjson.Value, typ string) error {
 		it.pieces = append(it.pieces, literal(event.Get("delta"))...)
 		return nil
 	}
-	added, _ := codec.ParseObject(cmp.Or(it.done, it.added))
-	_, key := arguments(event, calls[added.Get("type").Str()])
+	_, key := arguments(event, calls[it.typ])
 	if _, err := on.Text(event, key); err != nil {
 		return err
 	}
@@ -208,6 +206,9 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 		return nil
 	}
 	b := s.change(at).block(list, codec.Int(v.Get(counter)))
+	if b > maxBlocks {
+		return codec.Shapef("an item of more than %d texts", maxBlocks)
+	}
 	add := func(raw string) *piecemeal {
 		it := s.change(at)
 		it.blocks[b].raw = append(it.blocks[b].raw, raw...)
@@ -238,6 +239,9 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 	}
 	return nil
 }
+
+// maxBlocks bounds the texts of an item: they are searched for each delta.
+const maxBlocks = 1 << 10
 
 // block returns the place of a block, which may be new.
 func (it *piecemeal) block(list string, index int64) int {
