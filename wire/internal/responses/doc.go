@@ -14,30 +14,33 @@
 // computer_call, are of KindBuiltin. Reasoning without a Native of this format is
 // left out: the provider takes none but its own.
 //
+// An answer passes as it came if no word for calls is in it. In any other, text and
+// what the provider runs are shown as they come, reasoning with what it leads to, and a
+// call of the client is held with all behind it. What is held is written anew: each
+// item as it was announced, in one piece, and as it is done, and then the end, which
+// names the items of the stream and no others.
+//
 // Copies: a stream holds each call several times, in output_item.added and
 // output_item.done, as deltas, in the done event of the arguments, and in the
-// response objects of the first events and of the last one. An answer whose
-// copies differ is unreadable (agree.go). Some servers add output_text, a copy of
-// all texts.
+// response object of the last event. What counts is the last output_item.done, else
+// the end, else what was announced with the arguments that came; all copies that
+// leave are written from that one. A call in the first events is refused. Some servers
+// add output_text, a copy of all texts.
 //
-// A changed stream keeps its events up to the first item that changed. All others
-// are written afresh, piece by piece as the provider does, and the end names them
-// (unfold.go). The same is done with a later answer behind the beginning of an
-// earlier one.
+// A later answer behind the beginning of an earlier one goes on with its numbers and
+// under its id. Comments, pads and logprobs of deltas behind a call go.
 //
 // Cannot be encoded: stop sequences, a change of a tool inside a namespace or of
 // an item that the provider ran, reasoning in several texts, a mark of failure on
 // a result that was read from this format (on any other it goes unsaid), a turn
-// that the provider holds, a change of calls that the first event has already,
-// and further choices.
+// that the provider holds, and further choices.
 //
 // The files besides those that every format has: item.go has what is one item,
 // and the calls among them; message.go joins items to messages and takes them
 // apart again; input.go does so for a request, where the provider may have some
-// of them already. stream.go takes events, fold.go makes items of them, agree.go
-// compares the copies of a call, and unfold.go makes events of items. All of
-// them work on texts: an item that did not change is found again by its text, in
-// memory as after storage.
+// of them already. stream.go says what becomes of an event and reads it, fold.go makes
+// items of events, and rest.go makes events of items. All of them work on texts: an
+// item that did not change is found again by its text, in memory as after storage.
 //
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".
 package responses

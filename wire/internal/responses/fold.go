@@ -22,6 +22,9 @@ import (
 type piecemeal struct {
 	index  int64
 	sort   sort   // as it was added, or done
+	typ    string // the same
+	id     string
+	callID string
 	added  string // "": it was never announced
 	pieces []byte // the deltas of the arguments, as raw JSON strings joined
 	full   string // the arguments as their own done event has them
@@ -138,7 +141,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		s.byID[id] = at
 	}
 	it := s.change(at)
-	it.sort = kind.sort
+	it.sort, it.typ, it.id, it.callID = kind.sort, v.Get("type").Str(), id, v.Get("call_id").Str()
 	if !done {
 		it.added = v.Raw()
 		return nil
@@ -156,11 +159,7 @@ func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
 	if (it.sort == isCall) != (kind == isCall) || (it.sort == isMessage) != (kind == isMessage) {
 		return false
 	}
-	if done && it.done == "" {
-		return true
-	}
-	was, err := codec.ParseObject(cmp.Or(it.done, it.added))
-	return err == nil && v.Get("id").Str() != "" && was.Get("id").Str() == v.Get("id").Str() && was.Get("call_id").Str() == v.Get("call_id").Str()
+	return done && it.done == "" || it.id != "" && it.id == v.Get("id").Str() && it.callID == v.Get("call_id").Str()
 }
 
 // arguments reads the arguments of a call as they come in: in pieces, in events of
@@ -179,8 +178,7 @@ func (s *stream) arguments(event rawjson.Value, typ string) error {
 		it.pieces = append(it.pieces, literal(event.Get("delta"))...)
 		return nil
 	}
-	added, _ := codec.ParseObject(cmp.Or(it.done, it.added))
-	_, key := arguments(event, calls[added.Get("type").Str()])
+	_, key := arguments(event, calls[it.typ])
 	if _, err := on.Text(event, key); err != nil {
 		return err
 	}
@@ -208,6 +206,9 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 		return nil
 	}
 	b := s.change(at).block(list, codec.Int(v.Get(counter)))
+	if b > maxBlocks {
+		return codec.Shapef("an item of more than %d texts", maxBlocks)
+	}
 	add := func(raw string) *piecemeal {
 		it := s.change(at)
 		it.blocks[b].raw = append(it.blocks[b].raw, raw...)
@@ -238,6 +239,9 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 	}
 	return nil
 }
+
+// maxBlocks bounds the texts of an item: they are searched for each delta.
+const maxBlocks = 1 << 10
 
 // block returns the place of a block, which may be new.
 func (it *piecemeal) block(list string, index int64) int {
@@ -340,29 +344,25 @@ func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
 // where there is none, and those at the end that no event was about.
 func pair(values, ends []rawjson.Value) (copies, rest []rawjson.Value) {
 	copies = make([]rawjson.Value, len(values))
-	for pass, key := range []func(v rawjson.Value) string{
-		func(v rawjson.Value) string { return v.Get("call_id").Str() },
+	for _, name := range []func(v rawjson.Value) string{
+		func(v rawjson.Value) string {
+			if outputs[v.Get("type").Str()] != nil { // it repeats the call_id of a call
+				return ""
+			}
+			return v.Get("call_id").Str()
+		},
 		func(v rawjson.Value) string { return v.Get("id").Str() },
-		func(v rawjson.Value) string { return "any" },
+		func(v rawjson.Value) string { return v.Get("type").Str() },
 	} {
-		name := func(v rawjson.Value) string {
-			typ := v.Get("type").Str()
-			if _, ok := calls[typ]; ok && pass == 0 {
-				typ = "call" // of whatever type
-			}
-			return typ + " " + key(v)
-		}
-		at := map[string][]rawjson.Value{}
-		for _, v := range slices.Backward(ends) {
-			if key(v) != "" {
-				at[name(v)] = append(at[name(v)], v)
-			}
+		left := map[string][]rawjson.Value{}
+		for _, v := range ends {
+			left[name(v)] = append(left[name(v)], v)
 		}
 		taken := map[rawjson.Value]bool{}
 		for i, v := range values {
-			if left := at[name(v)]; !copies[i].Exists() && key(v) != "" && len(left) > 0 {
-				copies[i] = left[len(left)-1]
-				taken[copies[i]], at[name(v)] = true, left[:len(left)-1]
+			if same := left[name(v)]; !copies[i].Exists() && name(v) != "" && len(same) > 0 {
+				copies[i], left[name(v)] = same[0], same[1:]
+				taken[copies[i]] = true
 			}
 		}
 		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })

@@ -23,7 +23,8 @@ type givenItem struct {
 	index int64
 	sort  sort
 	progress
-	final rawjson.Value // the item, as the stream read on; absent if it never ended
+	final  rawjson.Value // the item, as the stream read on; absent if it never ended
+	goesOn string        // the item that it becomes, as JSON; "": none of the answer's own
 }
 
 // nothing is what a client has at first.
@@ -40,31 +41,28 @@ func (s *stream) given(sent int) (*given, error) {
 		}
 		from.Mark()
 	}
-	g := &given{beginning: from.marked}
+	g, final := &given{beginning: from.marked}, map[int]rawjson.Value{}
+	if s.answer != nil {
+		for i, at := range s.answer.from {
+			final[at] = s.answer.turn.items[i].val
+		}
+	}
 	for i, it := range from.items[:from.marked.itemCount] {
-		has := givenItem{at: i, index: it.index, sort: it.sort, progress: it.progress}
+		has := givenItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
 		if it.epoch == from.epoch {
 			has.progress = it.before
 		}
-		final, err := s.final(i)
-		if err != nil {
-			return nil, err
+		if !has.final.Exists() {
+			v, err := s.items[i].value(rawjson.Value{})
+			if err != nil {
+				return nil, err
+			}
+			has.final = v
 		}
-		has.final = final
 		g.items = append(g.items, has)
 	}
 	slices.SortStableFunc(g.items, func(a, b givenItem) int { return cmp.Compare(a.index, b.index) })
 	return g, nil
-}
-
-// final returns the item of that place as far as it was read; absent if it never ended.
-func (s *stream) final(at int) (rawjson.Value, error) {
-	if s.answer != nil {
-		if i := slices.Index(s.answer.from, at); i >= 0 {
-			return s.answer.turn.items[i].val, nil
-		}
-	}
-	return s.items[at].value(rawjson.Value{})
 }
 
 // Rest is part of codec.Stream. resp is the answer of s, perhaps with changes behind
@@ -112,11 +110,11 @@ func (a *answer) events(resp *middleware.Response, own bool, g *given) (string, 
 		}
 	}
 	var output []string
+	if own {
+		items = a.begun(g, items)
+	}
 	for _, has := range g.items {
-		raw := ""
-		if own {
-			raw, items = a.ownItem(has, items)
-		}
+		raw := has.goesOn
 		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
 			raw = has.final.Raw()
 		}
@@ -138,25 +136,35 @@ func (a *answer) events(resp *middleware.Response, own bool, g *given) (string, 
 	return t.end(a, resp, output)
 }
 
-// ownItem takes from items the one that the client has the beginning of. A text that was
-// written anew goes on with the text that was begun.
-func (a *answer) ownItem(has givenItem, items []written) (string, []written) {
-	for _, is := range []func(o written) bool{
-		func(o written) bool { return o.from >= 0 && a.from[o.from] == has.at },
-		func(o written) bool {
-			return o.from < 0 && o.sort == isMessage && has.sort == isMessage && has.done == ""
-		},
-	} {
-		if i := slices.IndexFunc(items, is); i >= 0 {
-			raw := items[i].raw
-			if id := has.final.Get("id"); items[i].from < 0 && id.Exists() {
-				v, _ := codec.ParseObject(raw)
-				raw, _ = on.Set(v, lens.Raw("id", id.Raw()))
-			}
-			return raw, slices.Delete(slices.Clone(items), i, i+1)
+// begun notes which of items, those of the stream itself, go on with what is given, and
+// returns the others. A text that was written anew goes on with the text that was begun.
+func (a *answer) begun(g *given, items []written) (others []written) {
+	at := map[int]*givenItem{}
+	for i := range g.items {
+		at[g.items[i].at] = &g.items[i]
+	}
+	for _, o := range items {
+		if o.from >= 0 && o.from < len(a.from) && at[a.from[o.from]] != nil {
+			at[a.from[o.from]].goesOn = o.raw
+		} else {
+			others = append(others, o)
 		}
 	}
-	return "", items
+	i := 0
+	return slices.DeleteFunc(others, func(o written) bool {
+		for ; i < len(g.items); i++ {
+			if has := &g.items[i]; has.goesOn == "" && has.sort == isMessage && has.done == "" {
+				break
+			}
+		}
+		if o.from >= 0 || o.sort != isMessage || i == len(g.items) {
+			return false
+		}
+		v, _ := codec.ParseObject(o.raw)
+		raw, err := on.Set(v, lens.Raw("id", cmp.Or(g.items[i].final.Get("id").Raw(), v.Get("id").Raw())))
+		g.items[i].goesOn = raw
+		return err == nil
+	})
 }
 
 // tape is a stream on its way out, behind what a client has.

@@ -201,23 +201,28 @@ func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
 	if isHead(typ) || slices.ContainsFunc(knownTypes, func(known string) bool { return strings.HasPrefix(typ, known) }) {
 		return false, nil
 	}
-	if namesCall(v) {
+	if namesCall(v, 0) {
 		return true, codec.Shapef("an event of an unknown type that may hold a call")
 	}
 	return false, nil
 }
 
-// namesCall reports whether a word for calls stands in a key or in a type below v.
-func namesCall(v rawjson.Value) bool {
+// namesCall reports whether a word for calls stands in a key or in a type below v, or v is
+// too deep to say.
+func namesCall(v rawjson.Value, depth int) bool {
+	if depth > deepest {
+		return true
+	}
 	for m := range v.Each() {
-		key := m.Key()
-		switch {
-		case m.IsMember() && !codec.Free(rawjson.Quote(key)), key == "type" && !codec.Free(m.Raw()), namesCall(m):
+		if m.IsMember() && !codec.Free(rawjson.Quote(m.Key())) || m.Key() == "type" && !codec.Free(m.Raw()) || namesCall(m, depth+1) {
 			return true
 		}
 	}
 	return false
 }
+
+// deepest bounds how deep an event of an unknown type is searched.
+const deepest = 1000
 
 // Mark notes how far the items have come.
 func (s *stream) Mark() {

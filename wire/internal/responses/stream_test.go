@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -280,4 +281,26 @@ func TestMatch(t *testing.T) {
 	require.Empty(t, h)
 	format.Authorize(h, "k")
 	require.Equal(t, "Bearer k", h.Get("Authorization"))
+}
+
+// Many copies of items, many texts of one, and an event of any depth cost no more time
+// than their bytes.
+func TestHostileStreamsInTime(t *testing.T) {
+	t.Parallel()
+	big := `{"type":"response.output_item.done","output_index":0,"item":{"id":"m","type":"message","role":"assistant","content":[{"type":"output_text","text":"` + strings.Repeat("x", 1<<20) + `"}]}}`
+	copies := eventStream(big) + strings.Repeat(eventStream(`{"type":"response.output_item.added","output_index":0,"item":{"id":"m","type":"message"}}`), 10_000)
+	texts := eventStream(`{"type":"response.output_item.added","output_index":0,"item":{"id":"m","type":"message"}}`)
+	for i := range 2000 {
+		texts += eventStream(`{"type":"response.output_text.delta","output_index":0,"content_index":` + codec.Count(int64(i)) + `,"delta":"x"}`)
+	}
+	deep := `data: {"type":"response.new","x":` + strings.Repeat(`{"a":`, 1<<16) + `"\"tool_calls\""` + strings.Repeat("}", 1<<16) + "}\n\n"
+	for name, c := range map[string]struct {
+		body string
+		want error
+	}{"copies": {copies, codec.ErrIncomplete}, "texts": {texts, codec.ErrShape}, "deep": {deep, codec.ErrShape}} {
+		start := time.Now()
+		_, err := format.DecodeResponse(nil, []byte(c.body))
+		require.ErrorIs(t, err, c.want, name)
+		require.Less(t, time.Since(start), 20*time.Second, name)
+	}
 }
