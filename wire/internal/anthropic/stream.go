@@ -52,12 +52,12 @@ type mark struct {
 // known has the members that are written though a word for calls stands in them: text
 // may speak of calls, and results of the provider's tools name a tool_use_id.
 var (
-	ofBlock = codec.Tree{"type": nil, "id": nil, "name": nil, "input": nil, "text": nil, "thinking": nil, "signature": nil, "data": nil, "citations": nil,
+	ofBlock = codec.Tree{"type": nil, "id": nil, "name": nil, "input": codec.AsSent, "text": nil, "thinking": nil, "signature": nil, "data": nil, "citations": nil,
 		"content": nil, "tool_use_id": nil, "server_name": nil, "is_error": nil, "caller": nil}
 	ofMessage = codec.Tree{"id": nil, "type": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil,
 		"container": nil, "context_management": nil, "usage": nil}
 	known = codec.Tree{"type": nil, "index": nil, "message": ofMessage, "content_block": ofBlock, "usage": nil, "error": nil, "context_management": nil,
-		"delta": {"type": nil, "text": nil, "thinking": nil, "signature": nil, "partial_json": nil, "citation": nil, "content": nil,
+		"delta": {"type": nil, "text": nil, "thinking": nil, "signature": nil, "partial_json": codec.AsSent, "citation": nil, "content": nil,
 			"stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil},
 		"id": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil}
 )
@@ -250,7 +250,11 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 		return codec.Shapef("a message_start without a message")
 	}
 	s.begun, s.named = true, u.Name == "message_start"
-	object, err := on.Set(m, lens.Raw("content", "[]"))
+	frame, err := codec.ParseObject(ofMessage.Write(m)) // a key that a reader takes for a known one goes
+	if err != nil {
+		return err
+	}
+	object, err := on.Set(frame, lens.Raw("content", "[]"))
 	if err != nil {
 		return err
 	}
@@ -286,7 +290,7 @@ func (s *memberSet) merge(v rawjson.Value, but ...string) {
 		s.at = map[string]int{}
 	}
 	for m := range v.Each() {
-		if !m.IsMember() || slices.Contains(but, m.Key()) {
+		if !m.IsMember() || slices.ContainsFunc(but, func(key string) bool { return strings.EqualFold(key, m.Key()) }) {
 			continue
 		}
 		folded := rawjson.Fold(m.Key())

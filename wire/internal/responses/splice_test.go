@@ -36,7 +36,7 @@ const laterObject = `{"id":"resp_3","object":"response","status":"completed","mo
 // readStream returns what may go out of a stream before its call, and its reader.
 func readStream(t *testing.T, body string) (string, codec.Stream) {
 	t.Helper()
-	s := responses.Format{}.NewStream(nil, nil)
+	s := responses.Format{}.NewStream(offering, nil)
 	_, err := s.Write([]byte(body))
 	require.NoError(t, err)
 	return shownOf(s), s
@@ -121,7 +121,7 @@ func TestRestRefuses(t *testing.T) {
 	_, err = play(talkative[:cut] + string(half))
 	require.NoError(t, err)
 
-	broken := responses.Format{}.NewStream(nil, nil)
+	broken := responses.Format{}.NewStream(offering, nil)
 	_, err = broken.Write([]byte(talkative[:cut]))
 	require.NoError(t, err)
 	_, err = broken.Close()
@@ -149,7 +149,7 @@ func TestRestOfRecordedStreams(t *testing.T) {
 		if _, err := play(x.Response); err != nil || !x.Streamed() {
 			continue
 		}
-		s := f.NewStream(nil, nil)
+		s := f.NewStream(offering, nil)
 		var boundaries []int
 		for _, piece := range strings.SplitAfter(x.Response, "\n\n") {
 			_, err := s.Write([]byte(piece))
@@ -248,7 +248,7 @@ func TestItemsOfOneIDInAStream(t *testing.T) {
 // An object follows where nothing of an answer was shown, too.
 func TestObjectAfterAComment(t *testing.T) {
 	t.Parallel()
-	s := format.NewStream(nil, nil)
+	s := format.NewStream(offering, nil)
 	_, err := s.Write([]byte(": wait\n\n: a little\n\n" + talkative))
 	require.NoError(t, err)
 	_, err = s.Close()
@@ -286,3 +286,6 @@ func TestBrokenFormsFromStorage(t *testing.T) {
 	_, err = format.EncodeResponse(&middleware.Response{Native: broken})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
+
+// offering is a request that offers a tool: only then reasoning waits.
+var offering = &middleware.Request{Tools: []middleware.Tool{{Name: "weather"}}}

@@ -17,7 +17,7 @@ import (
 func TestStream(t *testing.T) {
 	t.Parallel()
 	var text, reasoning string
-	s := format.NewStream(nil, func(e middleware.Event) error {
+	s := format.NewStream(offering, func(e middleware.Event) error {
 		if e.Kind == middleware.EventReasoning {
 			reasoning += e.Text
 		} else {
@@ -49,7 +49,7 @@ func TestSinkEndsTheStream(t *testing.T) {
 	t.Parallel()
 	stop := errors.New("stop")
 	for _, body := range []string{talkative, answerBody("", plainMessage)} {
-		s := format.NewStream(nil, func(middleware.Event) error { return stop })
+		s := format.NewStream(offering, func(middleware.Event) error { return stop })
 		_, err := codec.Decode(s, []byte(body))
 		require.ErrorIs(t, err, stop)
 		_, err = s.Close()
@@ -65,7 +65,7 @@ func TestTextWithoutDeltasIsShown(t *testing.T) {
 			`{"type":"response.completed","response":{"status":"completed","output":[]}}`),
 	} {
 		var text string
-		_, err := codec.Decode(format.NewStream(nil, func(e middleware.Event) error { text += e.Text; return nil }), []byte(body))
+		_, err := codec.Decode(format.NewStream(offering, func(e middleware.Event) error { text += e.Text; return nil }), []byte(body))
 		require.NoError(t, err)
 		require.Equal(t, "Hi.", text, name)
 	}
