@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/transport"
@@ -96,11 +97,7 @@ func (x *exchange) model() string {
 	if x.request == nil {
 		return ""
 	}
-	name := x.request.Model
-	if len(name) > longestModel {
-		name = strings.ToValidUTF8(name[:longestModel], "") + "…"
-	}
-	return name
+	return text.Clip(x.request.Model, longestModel)
 }
 
 // errorCode returns a word for an error of a step or an attempt: the status of a

@@ -1,6 +1,9 @@
 package report
 
-import "github.com/toolmend/toolmend/middleware"
+import (
+	"github.com/toolmend/toolmend/internal/text"
+	"github.com/toolmend/toolmend/middleware"
+)
 
 // CallView is what the template "call" shows: one call as sent beside the call as it
 // would run. All text in it is safe to show as text.
@@ -31,7 +34,7 @@ const maxValue = 200
 func viewOf(c *Call, faults []Fault) CallView {
 	v := CallView{
 		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
-		Note: visible(cut(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
+		Note: visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
 	}
 	if v.Note == "" && c.AsSent == NoSchema {
 		v.Note = noSchema
@@ -54,8 +57,8 @@ func viewOf(c *Call, faults []Fault) CallView {
 	}
 	for _, ch := range c.Changes[:min(len(c.Changes), maxFaults)] {
 		v.Changes = append(v.Changes, middleware.Change{
-			By: visible(cut(ch.By, maxName), false), Pointer: visible(cut(ch.Pointer, maxPointer), false),
-			Before: visible(cut(ch.Before, maxValue), false), After: visible(cut(ch.After, maxValue), false),
+			By: visible(text.Clip(ch.By, maxName), false), Pointer: visible(text.Clip(ch.Pointer, maxPointer), false),
+			Before: visible(text.Clip(ch.Before, maxValue), false), After: visible(text.Clip(ch.After, maxValue), false),
 		})
 	}
 	return v

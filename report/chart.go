@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // rowsView is what the template "rows" shows.
@@ -120,7 +122,7 @@ func Chart(s Series) *ChartView {
 	end := s.Start.Add(time.Duration(len(s.Buckets)) * s.Width)
 	c := &ChartView{
 		Width: chartWidth, Height: chartHeight,
-		Label: fmt.Sprintf("Calls from %s to %s UTC, in bars of %s; the highest bar is %s.", stamp(s.Start), stamp(end), s.Width, plural(most, "call")),
+		Label: fmt.Sprintf("Calls from %s to %s UTC, in bars of %s; the highest bar is %s.", stamp(s.Start), stamp(end), s.Width, text.Plural(most, "call")),
 	}
 	width := float64(chartWidth) / float64(len(s.Buckets))
 	for i, b := range s.Buckets {
@@ -165,7 +167,7 @@ func bar(c Counts) []Rect {
 // barText says what a bar shows.
 func barText(c Counts) string {
 	return fmt.Sprintf("%s valid as sent, %s repaired, %s not valid after repairs, %s not validated",
-		number(c.Calls-c.Bad()-c.Unchecked), number(c.Repaired), number(c.Bad()-c.Repaired), number(c.Unchecked))
+		text.Number(c.Calls-c.Bad()-c.Unchecked), text.Number(c.Repaired), text.Number(c.Bad()-c.Repaired), text.Number(c.Unchecked))
 }
 
 func decimal(f float64) string { return fmt.Sprintf("%.2f", f) }

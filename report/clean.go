@@ -5,22 +5,12 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // maxName is how many bytes of a model-written name are kept as a key, and shown.
 const maxName = 200
-
-// cut returns at most n bytes of s, whole characters only, with an ellipsis in place
-// of the rest.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
 
 // visible replaces the characters of s that a reader cannot see or that change
 // what is around them: control characters, marks of direction, bytes that are not
@@ -57,5 +47,5 @@ func name(s string) string {
 	if s == "" {
 		return "(none)"
 	}
-	return visible(cut(s, maxName), false)
+	return visible(text.Clip(s, maxName), false)
 }

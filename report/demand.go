@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of what is said of a schema's demand.
@@ -44,9 +45,9 @@ var notTyped = []string{"duplicate_key", "additionalProperties", "unevaluatedPro
 // demand says what the keyword code asks for in a place of a schema. It returns "" if
 // that is not known, also if the keyword occurs with different values.
 func demand(node *view.Node, code string) string {
-	text := demands[code]
-	if !strings.Contains(text, "%s") {
-		return text
+	wanted := demands[code]
+	if !strings.Contains(wanted, "%s") {
+		return wanted
 	}
 	var found rawjson.Value
 	for _, n := range node.Alternatives() {
@@ -61,13 +62,13 @@ func demand(node *view.Node, code string) string {
 	if !found.Exists() {
 		return ""
 	}
-	return cut(fmt.Sprintf(text, allowed(found)), maxDemand)
+	return text.Clip(fmt.Sprintf(wanted, allowed(found)), maxDemand)
 }
 
 // allowed names the value of a keyword, and of a list its first elements.
 func allowed(v rawjson.Value) string {
 	if v.Kind() != rawjson.Array {
-		return cut(compact(v.Raw()), maxSentValue)
+		return text.Clip(compact(v.Raw()), maxSentValue)
 	}
 	var names []string
 	for e := range v.Each() {
@@ -75,7 +76,7 @@ func allowed(v rawjson.Value) string {
 			names = append(names, fmt.Sprintf("%d more", v.Len()-maxAllowed))
 			break
 		}
-		names = append(names, cut(compact(e.Raw()), maxSentValue))
+		names = append(names, text.Clip(compact(e.Raw()), maxSentValue))
 	}
 	return strings.Join(names, ", ")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -71,7 +72,7 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 	out := make([]Fault, len(issues))
 	for i, issue := range issues {
 		if issue.Code == string(UnknownTool) || issue.Code == string(Truncated) {
-			out[i] = Fault{Code: issue.Code, Message: cut(issue.Message, maxMessage)}
+			out[i] = Fault{Code: issue.Code, Message: text.Clip(issue.Message, maxMessage)}
 			if issue.Code == string(UnknownTool) {
 				out[i].Expected = offered(s.Tools, c.Sent.Name)
 			}
@@ -84,7 +85,7 @@ func (d *describer) faults(s *Step, c *Call) []Fault {
 
 // describe describes one issue. A nil View says nothing.
 func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
-	f := Fault{Code: cut(issue.Code, 64), Pointer: cut(issue.Pointer, maxPointer), Message: cut(issue.Message, maxMessage)}
+	f := Fault{Code: text.Clip(issue.Code, 64), Pointer: text.Clip(issue.Pointer, maxPointer), Message: text.Clip(issue.Message, maxMessage)}
 	var got rawjson.Value
 	if root.Exists() {
 		f.Received = "nothing"
@@ -95,7 +96,7 @@ func describe(v *view.View, root rawjson.Value, issue middleware.Issue) Fault {
 	}
 	if node := v.At(issue.Pointer); node != nil && root.Exists() {
 		f.Expected = expectedAt(node, issue.Code, got)
-		f.Schema = cut(compact(node.Text()), maxFragment)
+		f.Schema = text.Clip(compact(node.Text()), maxFragment)
 	}
 	return f
 }
@@ -118,7 +119,7 @@ func offered(tools []middleware.Tool, called string) string {
 	}
 	var out []string
 	for i, name := range head(names, maxOffered) {
-		out = append(out, cut(name, 64))
+		out = append(out, text.Clip(name, 64))
 		if i == 0 && similar != "" {
 			out[0] += " (the most similar)"
 		}

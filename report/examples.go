@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of the examples that Figures keeps.
@@ -75,7 +77,7 @@ func (e *examples) add(s *Step, i int, tool, model string, c *Call, faults []Fau
 		return
 	}
 	x := example{
-		Example: Example{File: s.File, Line: s.lineOf(i), ID: cut(s.ID, maxName), Time: s.Time, Model: model, Code: code, Call: viewOf(c, faults)},
+		Example: Example{File: s.File, Line: s.lineOf(i), ID: text.Clip(s.ID, maxName), Time: s.Time, Model: model, Code: code, Call: viewOf(c, faults)},
 		worth:   worth, shape: shape,
 	}
 	x.bytes = x.size()

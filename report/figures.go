@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -127,7 +128,7 @@ func (f *Figures) Add(s *Step) {
 		}
 	}
 	if s.Error != "" {
-		f.errors[bounded(f.errors, cut(s.Error, maxName))]++
+		f.errors[bounded(f.errors, text.Clip(s.Error, maxName))]++
 	}
 	f.retries.add(s)
 	for i := range s.Attempts {
@@ -149,17 +150,17 @@ func (f *Figures) call(s *Step, i int, c *Call) {
 	if !c.Final.Good() {
 		f.badEnd++
 	}
-	tool, model := cut(c.Sent.Name, maxName), cut(s.Model, maxName)
+	tool, model := text.Clip(c.Sent.Name, maxName), text.Clip(s.Model, maxName)
 	f.total.add(c, first, reasked)
 	f.models.at(model, Others).add(c, first, reasked)
 	f.tools.at(tool, Others).add(c, first, reasked)
 	f.pairs.at(pair{tool, model}, pair{Others, Others}).add(c, first, reasked)
 	f.series.Add(s.Time, c)
 	for _, code := range codes(c.Issues) {
-		f.codes.at(cut(code, maxName), Others).Sent++
+		f.codes.at(text.Clip(code, maxName), Others).Sent++
 	}
 	for _, code := range codes(c.FinalIssues) {
-		f.codes.at(cut(code, maxName), Others).Final++
+		f.codes.at(text.Clip(code, maxName), Others).Final++
 	}
 	f.repair(tool, model, c)
 	f.note(s, tool, c)
@@ -172,7 +173,7 @@ func (f *Figures) call(s *Step, i int, c *Call) {
 func (f *Figures) repair(tool, model string, c *Call) {
 	var rules []string
 	for i, ch := range c.Changes {
-		rule := cut(ch.By, maxName)
+		rule := text.Clip(ch.By, maxName)
 		if !slices.Contains(rules, rule) {
 			rules = append(rules, rule)
 			*f.rules.at(rule, Others)++
@@ -189,14 +190,14 @@ func (f *Figures) note(s *Step, tool string, c *Call) {
 	if c.Note == "" {
 		return
 	}
-	note := cut(c.Note, maxNote)
+	note := text.Clip(c.Note, maxNote)
 	if !f.noted[note] && len(f.notes) < maxNotes {
 		f.noted[note] = true
 		f.notes = append(f.notes, note)
 	}
 	row := f.schemas.at(schemaKey{tool, note}, schemaKey{tool: Others})
 	if row.Calls++; row.Calls == 1 {
-		row.File, row.Line, row.ID = s.File, s.Line, cut(s.ID, maxName)
+		row.File, row.Line, row.ID = s.File, s.Line, text.Clip(s.ID, maxName)
 	}
 }
 
@@ -224,7 +225,7 @@ func (f *Figures) fault(s *Step, i int, tool, model string, c *Call) {
 			row.Final++
 		}
 		if row.Sent == 1 {
-			row.File, row.Line, row.ID = s.File, s.lineOf(i), cut(s.ID, maxName)
+			row.File, row.Line, row.ID = s.File, s.lineOf(i), text.Clip(s.ID, maxName)
 			if fault.Code != string(UnknownTool) { // the tools differ from turn to turn
 				row.Expected = fault.Expected
 			}
@@ -249,7 +250,7 @@ func (s *Step) lineOf(i int) int {
 // place returns a pointer with * for the indexes of arrays, so that the elements of an
 // array are one place. A property whose name is a number becomes * too.
 func place(pointer string) string {
-	pointer = cut(pointer, maxPointer)
+	pointer = text.Clip(pointer, maxPointer)
 	if !strings.ContainsAny(pointer, "0123456789") {
 		return pointer
 	}

@@ -1,5 +1,7 @@
 package report
 
+import "github.com/toolmend/toolmend/internal/text"
+
 // maxContent is how many bytes of arguments a Finding keeps.
 const maxContent = 2_000
 
@@ -23,8 +25,8 @@ type Finding struct {
 // finding makes a Finding of a call of attempt i.
 func finding(s *Step, i int, tool, model string, c *Call, faults []Fault, content bool) Finding {
 	f := Finding{
-		File: s.File, Line: s.lineOf(i), ID: cut(s.ID, maxName), Index: c.Index, Model: model, Tool: tool,
-		AsSent: c.AsSent, Final: c.Final, Note: cut(c.Note, maxNote), Faults: make([]Fault, len(faults)),
+		File: s.File, Line: s.lineOf(i), ID: text.Clip(s.ID, maxName), Index: c.Index, Model: model, Tool: tool,
+		AsSent: c.AsSent, Final: c.Final, Note: text.Clip(c.Note, maxNote), Faults: make([]Fault, len(faults)),
 		Codes: head(codes(c.Issues), maxFaults),
 	}
 	for n, fault := range faults {
@@ -35,7 +37,7 @@ func finding(s *Step, i int, tool, model string, c *Call, faults []Fault, conten
 		f.Faults[n] = fault
 	}
 	if content {
-		f.Arguments = cut(c.Sent.Arguments, maxContent)
+		f.Arguments = text.Clip(c.Sent.Arguments, maxContent)
 	}
 	return f
 }

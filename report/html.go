@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of the HTML report.
@@ -58,7 +60,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	if d.Title == "" {
 		d.Title = "Tool calls"
 	}
-	d.Title = visible(cut(d.Title, maxName), false)
+	d.Title = visible(text.Clip(d.Title, maxName), false)
 	if !l.Values {
 		d.Notice = noticeHidden
 		d.Examples = nil

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // junitFaults is how many faults the text of one failure lists.
@@ -117,7 +119,7 @@ func junitCaseOf(r Row, faults []FaultRow, calls []*Finding, final bool) junitCa
 	switch {
 	case bad+r.Unusable > 0:
 		c.Failure = &junitFailure{
-			Message: fmt.Sprintf("%s of %s not valid as sent, %s in the end", number(r.Bad()), plural(r.Calls, "call"), number(r.Counts.Final)),
+			Message: fmt.Sprintf("%s of %s not valid as sent, %s in the end", text.Number(r.Bad()), text.Plural(r.Calls, "call"), text.Number(r.Counts.Final)),
 			Type:    string(BadSchema), Text: junitText(r, faults, calls),
 		}
 		if len(faults) > 0 {
@@ -136,10 +138,10 @@ func junitText(r Row, faults []FaultRow, calls []*Finding) string {
 		b.WriteString(rowText(f) + "\n")
 	}
 	if more := rest(faults, junitFaults); more > 0 {
-		fmt.Fprintf(&b, "and %s more\n", plural(more, "fault"))
+		fmt.Fprintf(&b, "and %s more\n", text.Plural(more, "fault"))
 	}
 	if r.Unusable > 0 {
-		fmt.Fprintf(&b, "%s not validated: the tool's schema cannot be used\n", plural(r.Unusable, "call"))
+		fmt.Fprintf(&b, "%s not validated: the tool's schema cannot be used\n", text.Plural(r.Unusable, "call"))
 	}
 	for _, f := range calls {
 		fmt.Fprintf(&b, "%s: %s\n", where(f.File, f.Line, f.ID), findingText(f, true))

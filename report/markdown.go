@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"unicode"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of the Markdown report.
@@ -24,12 +26,12 @@ func WriteMarkdown(w io.Writer, s Summary, l Layout, maxBytes int) error {
 	if title == "" {
 		title = "Tool calls"
 	}
-	m.line("## " + md(cut(title, maxName)))
+	m.line("## " + md(text.Clip(title, maxName)))
 	m.line("")
 	m.line(md(headline(&s)) + ".")
 	if s.Reading.Unreadable > 0 {
 		m.line("")
-		m.line(fmt.Sprintf("**%s not read.**", number(s.Reading.Unreadable)))
+		m.line(fmt.Sprintf("**%s not read.**", text.Number(s.Reading.Unreadable)))
 	}
 	m.rows("Model", s.Models, s.Total)
 	m.rows("Tool", s.Tools, s.Total)
@@ -86,7 +88,7 @@ func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]str
 	}
 	if more > 0 {
 		m.line("")
-		m.line(fmt.Sprintf("and %s more rows", number(more)))
+		m.line(fmt.Sprintf("and %s more rows", text.Number(more)))
 	}
 }
 
@@ -96,7 +98,7 @@ func (m *markdown) rows(what string, rows []Row, total Counts) {
 		return
 	}
 	cells := func(n string, c Counts) []string {
-		return []string{n, number(c.Calls), dot(c.Bad()), share(c.Bad(), c.Checked()), dot(c.Repaired), dot(c.Final), dot(c.Unchecked)}
+		return []string{n, text.Number(c.Calls), dot(c.Bad()), share(c.Bad(), c.Checked()), dot(c.Repaired), dot(c.Final), dot(c.Unchecked)}
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
@@ -105,7 +107,7 @@ func (m *markdown) rows(what string, rows []Row, total Counts) {
 	more := rest(rows, markdownRows)
 	label := "**Total**"
 	if more > 0 {
-		label = fmt.Sprintf("**Total**, with %s more rows", number(more))
+		label = fmt.Sprintf("**Total**, with %s more rows", text.Number(more))
 	}
 	out = append(out, cells(label, total))
 	m.table([]string{what, "Calls", "Not valid as sent", "Share", "Repaired", "Not valid in the end", "Not validated"}, func(i int) bool { return i > 0 }, out, 0)
@@ -121,7 +123,7 @@ func (m *markdown) places(rows []FaultRow, values bool) {
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
-		row := []string{code(r.Tool), code(at(r.Code, r.Pointer)), md(name(r.Code)), md(brief(r.Expected)), md(received(r.Code, r.Received)), number(r.Sent), dot(r.Final)}
+		row := []string{code(r.Tool), code(at(r.Code, r.Pointer)), md(name(r.Code)), md(brief(r.Expected)), md(received(r.Code, r.Received)), text.Number(r.Sent), dot(r.Final)}
 		if values {
 			row = append(row, md(r.Top().String()))
 		}
@@ -136,7 +138,7 @@ func (m *markdown) schemas(rows []SchemaRow) {
 	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
-		out = append(out, []string{code(r.Tool), md(schemaText(r.Why)), number(r.Calls)})
+		out = append(out, []string{code(r.Tool), md(schemaText(r.Why)), text.Number(r.Calls)})
 	}
 	m.table([]string{"Schema of", "Cannot be used", "Calls not validated"}, func(i int) bool { return i > 1 }, out, rest(rows, markdownRows))
 }
@@ -146,7 +148,7 @@ func (m *markdown) section(s Section) {
 	m.line("### " + md(s.Title))
 	for _, p := range s.Text {
 		m.line("")
-		m.line(md(cut(p, maxText)))
+		m.line(md(text.Clip(p, maxText)))
 	}
 	if len(s.Columns) == 0 {
 		return
@@ -159,7 +161,7 @@ func (m *markdown) section(s Section) {
 	for _, r := range head(s.Rows, markdownRows) {
 		var cells []string
 		for _, c := range r {
-			cells = append(cells, md(cut(c, maxText)))
+			cells = append(cells, md(text.Clip(c, maxText)))
 		}
 		rows = append(rows, cells)
 	}

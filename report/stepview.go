@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // maxText is how many bytes of an answer or a reply are shown.
@@ -29,21 +31,21 @@ func ViewStep(s *Step) []AttemptView {
 	for i := range s.Attempts {
 		a := &s.Attempts[i]
 		w := AttemptView{
-			N: i + 1, Final: i == s.Final, Model: visible(cut(a.Model, maxName), false), FinishReason: visible(cut(string(a.FinishReason), 64), false),
-			Error: visible(cut(a.Error, maxName), false), Text: visible(cut(a.Text, maxText), true),
+			N: i + 1, Final: i == s.Final, Model: visible(text.Clip(a.Model, maxName), false), FinishReason: visible(text.Clip(string(a.FinishReason), 64), false),
+			Error: visible(text.Clip(a.Error, maxName), false), Text: visible(text.Clip(a.Text, maxText), true),
 		}
 		if a.Duration > 0 {
 			w.Duration = seconds(a.Duration)
 		}
 		if u := a.Usage; u.Input > 0 || u.Output > 0 {
-			w.Usage = fmt.Sprintf("%s tokens in, %s out", number(u.Input), number(u.Output))
+			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.Input), text.Number(u.Output))
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]
 			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c)))
 		}
 		for _, r := range a.Replies {
-			r.CallID, r.Tool, r.Text = visible(cut(r.CallID, maxName), false), visible(cut(r.Tool, maxName), false), visible(cut(r.Text, maxText), true)
+			r.CallID, r.Tool, r.Text = visible(text.Clip(r.CallID, maxName), false), visible(text.Clip(r.Tool, maxName), false), visible(text.Clip(r.Text, maxText), true)
 			w.Replies = append(w.Replies, r)
 		}
 		views = append(views, w)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 //go:embed html
@@ -55,9 +57,9 @@ var funcs = template.FuncMap{
 	"num":     anyNumber,
 	"dot":     dot,
 	"share":   share,
-	"plural":  plural,
+	"plural":  text.Plural[int],
 	"name":    name,
-	"shown":   func(s string) string { return visible(cut(s, maxText), true) },
+	"shown":   func(s string) string { return visible(text.Clip(s, maxText), true) },
 	"pointer": shownPointer,
 	"at":      at,
 	"types":   types,
@@ -69,26 +71,13 @@ var funcs = template.FuncMap{
 	"barText": barText,
 }
 
-// number writes an integer with commas.
-func number[N int | int64](n N) string {
-	s := strconv.FormatInt(int64(n), 10)
-	sign := ""
-	if s[0] == '-' {
-		sign, s = "-", s[1:]
-	}
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return sign + s
-}
-
 // anyNumber is number for templates.
 func anyNumber(n any) string {
 	switch n := n.(type) {
 	case int:
-		return number(n)
+		return text.Number(n)
 	case int64:
-		return number(n)
+		return text.Number(n)
 	}
 	return fmt.Sprint(n)
 }
@@ -98,7 +87,7 @@ func dot(n int) string {
 	if n == 0 {
 		return "."
 	}
-	return number(n)
+	return text.Number(n)
 }
 
 // share writes a part of a whole in percent, or a dot if it is not defined.
@@ -107,14 +96,6 @@ func share(n, of int) string {
 		return "."
 	}
 	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
-}
-
-// plural returns a number with its noun.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return number(n) + " " + what + "s"
 }
 
 // shownPointer returns a pointer for people.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Bounds of the values that Figures keeps.
@@ -29,7 +30,7 @@ func sentValue(code string, v rawjson.Value) string {
 	if slices.Contains(notTyped, code) {
 		return ""
 	}
-	return cut(v.Raw(), maxSentValue)
+	return text.Clip(v.Raw(), maxSentValue)
 }
 
 // addValue counts a value. It returns how many bytes it needed, at most room.
@@ -91,10 +92,10 @@ type TopValues struct {
 func (t TopValues) String() string {
 	var out []string
 	for _, v := range t.Values {
-		out = append(out, fmt.Sprintf("%s ×%s", visible(v.Value, false), number(v.Calls)))
+		out = append(out, fmt.Sprintf("%s ×%s", visible(v.Value, false), text.Number(v.Calls)))
 	}
 	if t.Rest > 0 {
-		out = append(out, "others ×"+number(t.Rest))
+		out = append(out, "others ×"+text.Number(t.Rest))
 	}
 	return strings.Join(out, ", ")
 }

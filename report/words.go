@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // The sentences that annotations, JUnit and SARIF have in common. They hold no value
@@ -10,8 +12,8 @@ import (
 
 // headline sums a report up.
 func headline(s *Summary) string {
-	return fmt.Sprintf("%s in %s: %s not valid as sent (%s), %s in the end", plural(s.Total.Calls, "call"), plural(s.Turns, "turn"),
-		number(s.Total.Bad()), share(s.Total.Bad(), s.Total.Checked()), number(s.Total.Final))
+	return fmt.Sprintf("%s in %s: %s not valid as sent (%s), %s in the end", text.Plural(s.Total.Calls, "call"), text.Plural(s.Turns, "turn"),
+		text.Number(s.Total.Bad()), share(s.Total.Bad(), s.Total.Checked()), text.Number(s.Total.Final))
 }
 
 // faultText says what is wrong at one place: "type at /x: expected integer, received
@@ -56,17 +58,17 @@ func schemaText(note string) string {
 	if note == "" {
 		return "the tool's schema cannot be used"
 	}
-	return visible(cut(note, maxNote), false)
+	return visible(text.Clip(note, maxNote), false)
 }
 
 // rowText says what is wrong at a place of a table.
 func rowText(r FaultRow) string {
-	text := fmt.Sprintf("%s: %s", faultText(Fault{Code: r.Code, Pointer: r.Pointer, Expected: r.Expected, Received: r.Received}, false), plural(r.Sent, "call"))
+	line := fmt.Sprintf("%s: %s", faultText(Fault{Code: r.Code, Pointer: r.Pointer, Expected: r.Expected, Received: r.Received}, false), text.Plural(r.Sent, "call"))
 	if r.Final < r.Sent {
-		text += fmt.Sprintf(", %s in the end", number(r.Final))
+		line += fmt.Sprintf(", %s in the end", text.Number(r.Final))
 	}
 	if first := where(r.File, r.Line, r.ID); first != "" {
-		text += ", first at " + first
+		line += ", first at " + first
 	}
-	return text
+	return line
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/toolmend/toolmend/report"
 )
 
+// maxName is how many bytes of a tool's or a property's name a finding shows.
+const maxName = 60
+
 // WriteText writes a line for each finding, in the form that compilers use.
 func WriteText(w io.Writer, findings []Finding) error {
 	for _, f := range findings {
@@ -29,7 +32,7 @@ func of(tool string) string {
 	if tool == "" {
 		return ""
 	}
-	return "tool " + clip(tool) + ": "
+	return "tool " + text.Clip(tool, maxName) + ": "
 }
 
 // WriteJSON writes each finding as a line of JSON.
