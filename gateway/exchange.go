@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/transport"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // Page says whether the gateway has a page that shows its steps. The page is at

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // Limits on the messages about unreadable input.

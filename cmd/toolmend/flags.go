@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/mend"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/strip"
 )
 

@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/strip"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // text returns the hint as a sentence, without its number of calls.

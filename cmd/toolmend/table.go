@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // maxName is the number of characters of a name in a table.

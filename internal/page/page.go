@@ -22,7 +22,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // Options are the settings of a page.

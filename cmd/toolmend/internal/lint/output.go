@@ -5,9 +5,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // maxName is how many bytes of a tool's or a property's name a finding shows.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // The templates for a page that shows single steps.

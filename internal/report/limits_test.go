@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // many returns the figures of n calls that are repaired and n that are not valid in the

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 func ExampleFigures() {

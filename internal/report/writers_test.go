@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // writers are all formats that have a Layout.

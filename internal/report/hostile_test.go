@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // hostile are names and values that end what is around them in one format or another.
