@@ -1,9 +1,7 @@
-package middleware_test
+package main
 
 import (
 	"errors"
-	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -12,35 +10,11 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-func ExampleReport_WriteTree() {
-	sent := middleware.ToolCall{ID: "c1", Name: "weather", Arguments: `{"town":"Oslo","days":"2"}`}
-	report := middleware.Report{
-		Status: middleware.Valid,
-		Attempts: []middleware.Attempt{{
-			Message: middleware.Message{ToolCalls: []middleware.ToolCall{sent}},
-			Verdicts: []middleware.Verdict{{
-				Call:    sent,
-				Changes: []middleware.Change{{By: "coerce", Pointer: "/days", Before: `"2"`, After: "2"}},
-				Issues:  []middleware.Issue{{Code: "required", Pointer: "/city", Message: "required property is missing"}},
-			}},
-			Replies: []middleware.Message{refused(sent, "Fix the following errors:\n• [city] missing\n• [town] unknown\nSend the call again.")},
-			Usage:   middleware.Usage{Input: 100, Output: 20},
-		}},
-	}
-	fmt.Println(sent)
-	_ = report.WriteTree(os.Stdout)
-	// Output:
-	// weather {"town":"Oslo","days":"2"}
-	//    ├─ attempt 1
-	//    │    weather {"town":"Oslo","days":"2"}
-	//    │    ~ coerce: "2" → 2 at /days
-	//    │    ✗ city: required property is missing
-	//    │    → reply:
-	//    │      Fix the following errors:
-	//    │      • [city] missing
-	//    │      (1 more, see ✗ above)
-	//    │      Send the call again.
-	//    └─ valid, 1 model call, 120 tokens
+// written returns the tree of a report.
+func written(t *testing.T, r middleware.Report) string {
+	var b strings.Builder
+	require.NoError(t, writeTree(&b, &middleware.Response{Report: r}))
+	return b.String()
 }
 
 func TestTreeOfChanges(t *testing.T) {
@@ -53,7 +27,7 @@ func TestTreeOfChanges(t *testing.T) {
 	} {
 		c.By = "rule"
 		r := middleware.Report{Attempts: []middleware.Attempt{{Verdicts: []middleware.Verdict{{Changes: []middleware.Change{c}}}}}}
-		require.Contains(t, r.String(), "~ rule: "+want+"\n")
+		require.Contains(t, written(t, r), "~ rule: "+want+"\n")
 	}
 }
 
@@ -72,8 +46,8 @@ func TestTreeOfAText(t *testing.T) {
    │    ✗ the answer: not JSON
    │    → reply:
    │      Send JSON.
-   └─ invalid, 1 model call, 0 tokens
-`, r.String())
+           invalid, 1 model call, 0 tokens
+`, written(t, r))
 }
 
 // Hostile content stays on its line, and does not reach the terminal as it is.
@@ -95,18 +69,16 @@ func TestTreeOfHostileContent(t *testing.T) {
 		},
 	}
 	var b strings.Builder
-	require.NoError(t, r.WriteTree(&b))
+	require.NoError(t, writeTree(&b, &r))
 	require.NotContains(t, b.String(), "\x1b")
 	require.NotContains(t, b.String(), "\u202e")
 	for l := range strings.Lines(b.String()) {
 		require.True(t, strings.HasPrefix(l, "   "), "%q", l)
 	}
 	require.Contains(t, b.String(), "no calls, 1 model call, 0 tokens")
-	require.Less(t, len(call.String()), len(hostile)+250)
 
 	fails := errors.New("full")
-	require.ErrorIs(t, r.WriteTree(writer(func([]byte) (int, error) { return 0, fails })), fails)
-	require.ErrorIs(t, r.Report.WriteTree(writer(func([]byte) (int, error) { return 0, fails })), fails)
+	require.ErrorIs(t, writeTree(writer(func([]byte) (int, error) { return 0, fails }), &r), fails)
 }
 
 func refused(c middleware.ToolCall, text string) middleware.Message {
