@@ -19,7 +19,7 @@ func asksForUpgrade(r *http.Request) bool {
 // upgrade serves such a request. Codex and others fall back to HTTP after the
 // status 426.
 func (p *pipeline) upgrade(w http.ResponseWriter, r *http.Request, dialect string) {
-	if sockets[p.settings.WebSockets] || p.settings.Mode == Observe {
+	if p.settings.WebSockets == PassWebSockets || p.settings.Mode == Observe {
 		p.watched(p.handler, w, r, dialect)
 		return
 	}
