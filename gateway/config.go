@@ -244,7 +244,7 @@ func (d Duration) or(zero time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// UnmarshalText is part of encoding.TextUnmarshaler.
+// UnmarshalText reads a duration such as "10s", or "off".
 func (d *Duration) UnmarshalText(text []byte) error {
 	if string(text) == "off" {
 		*d = Off
@@ -258,7 +258,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText is part of encoding.TextMarshaler.
+// MarshalText returns the text of String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // String returns the text of the duration.

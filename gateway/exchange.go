@@ -199,7 +199,7 @@ type statusWriter struct {
 	status int // 0 if there was no response
 }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader keeps the status, unless it is an informational one.
 func (w *statusWriter) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		w.status = status
@@ -207,7 +207,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write is part of http.ResponseWriter.
+// Write keeps the status 200 if there was none.
 func (w *statusWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK

@@ -129,7 +129,8 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP serves the gateway's own pages, and sends every other request to its
+// upstream.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
 	in, refused := s.guard.admit(r)

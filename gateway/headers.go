@@ -79,7 +79,7 @@ type headerRules struct {
 	base  http.RoundTripper
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends the request with the header rules applied.
 func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := func(k string, _ []string) bool { return strings.HasPrefix(k, "X-Toolmend-") }
 	changes := len(h.rules.Remove)+len(h.rules.Set) > 0

@@ -94,7 +94,7 @@ func newKeeper(m *metrics, log *slog.Logger) *keeper {
 	return k
 }
 
-// observed is part of observer.
+// observed queues an exchange for the page. If the queue is full, it is dropped and counted.
 func (k *keeper) observed(x *exchange) {
 	if !k.queue.add(x, x.size()) {
 		k.metrics.drop("step")

@@ -95,7 +95,7 @@ func (g *Gateway) decoders() map[string]transport.Decoder {
 	return all
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP decides by format and mode who serves a request.
 func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	format := formatOf(r)
 	switch {
