@@ -173,7 +173,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}
-		p.tell(x)
+		p.notify(x)
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
 	if code.status >= http.StatusOK { // the client does not wait for the observers
@@ -186,8 +186,8 @@ func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
 	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
-// tell tells the observers about an exchange.
-func (p *pipeline) tell(x *exchange) {
+// notify tells the observers about an exchange.
+func (p *pipeline) notify(x *exchange) {
 	for _, o := range p.observers {
 		o.observed(x)
 	}
