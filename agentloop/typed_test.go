@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/agentloop"
-	"github.com/toolmend/toolmend/internal/typeschema"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
 )
@@ -92,30 +91,4 @@ func TestRawToolFromParameters(t *testing.T) {
 	require.Equal(t, oslo, replies(s)[1])
 	_, err = agentloop.Parameters(agentloop.Param{Name: "x", Type: "nonsense"})
 	require.Error(t, err)
-}
-
-// The model gets the reduced schema; the layers around validate with the full one.
-func TestSendReduced(t *testing.T) {
-	t.Parallel()
-	model := middlewaretest.NewModel(t, middlewaretest.Calls("weather", `{"city":"Oslo","days":null}`), middlewaretest.Text("done"))
-	tags := agentloop.NewTool("tag", "", func(context.Context, struct {
-		Tags map[string]string `json:"tags"`
-	}) (agentloop.Result, error) {
-		return agentloop.Result{}, nil
-	})
-	s := goState()
-	require.NoError(t, newAgent(t, agentloop.SendReduced(agentloop.OpenAIStrict)(model.Call), tools(weather(), tags)).Run(t.Context(), s))
-	sent := model.Requests()[0].Tools
-	require.True(t, sent[0].Strict)
-	require.Contains(t, string(sent[0].Parameters), `"null"`, "strict: an optional property is null instead")
-	require.False(t, sent[1].Strict, "a map has no strict form")
-	require.Equal(t, oslo, s.Results[0].Call.Arguments, "the null that stands for an absent property is taken out")
-
-	for public, internal := range map[agentloop.Provider]typeschema.Provider{agentloop.OpenAIStrict: typeschema.OpenAIStrict, agentloop.Anthropic: typeschema.Anthropic,
-		agentloop.AnthropicStrict: typeschema.AnthropicStrict, agentloop.Gemini: typeschema.Gemini} {
-		require.Equal(t, internal, typeschema.Provider(public))
-	}
-	broken := agentloop.SendReduced(agentloop.Gemini)(model.Call)
-	_, err := broken(t.Context(), &middleware.Request{Tools: []middleware.Tool{{Name: "t", Parameters: []byte(`{"type":`)}}})
-	require.ErrorContains(t, err, `agentloop: tool "t"`)
 }

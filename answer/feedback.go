@@ -33,7 +33,7 @@ func (c *checker) instructions() string {
 func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
-	if echo := text.Defuse(cut(sent, maxEcho)); strings.TrimSpace(echo) == "" {
+	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
 		m = middleware.Assistant("(empty)") // many servers reject an empty message, and two user messages in a row
 	} else if echo != sent {
 		m = withText(m, echo)
@@ -59,9 +59,9 @@ func (s *step) feedback() string {
 			break
 		}
 		if at := i.Path(); i.Pointer != "" {
-			fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(at), cut(i.Message, maxMessage))
+			fmt.Fprintf(&b, "  • [%s] %s\n", schema.Clip(at), text.Clip(i.Message, maxMessage))
 		} else {
-			fmt.Fprintf(&b, "  • %s\n", cut(i.Message, maxMessage))
+			fmt.Fprintf(&b, "  • %s\n", text.Clip(i.Message, maxMessage))
 		}
 	}
 	if len(s.last.Message.Text()) > maxEcho {
@@ -79,7 +79,7 @@ func (s *step) feedback() string {
 	if s.schema != nil && (!s.o.Instruct || s.attempt > 1) {
 		s.excerpt(&b)
 	}
-	return cut(text.Defuse(b.String()), maxText)
+	return text.Clip(text.Defuse(b.String()), maxText)
 }
 
 // excerpt adds the schema, or for a long schema the parts that failed.
@@ -98,18 +98,10 @@ func (s *step) excerpt(b *strings.Builder) {
 		}
 		said[line] = true
 		if len(line) > left {
-			b.WriteString(cut(line, left))
+			b.WriteString(text.Clip(line, left))
 			return
 		}
 		left -= len(line)
 		b.WriteString(line)
 	}
-}
-
-// cut shortens s to n bytes, between characters.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// held keeps text from a sink until the step has accepted the text. Other
+// heldText keeps text from a sink until the step has accepted the text. Other
 // events are passed on. The first tool call shows that the text is not an
 // answer: then the text is passed on too.
-type held struct {
+type heldText struct {
 	sink  middleware.Sink
 	text  strings.Builder
 	step  int  // of the text
@@ -18,7 +18,7 @@ type held struct {
 }
 
 // event is the sink that the model gets.
-func (h *held) event(e middleware.Event) error {
+func (h *heldText) event(e middleware.Event) error {
 	switch e.Kind {
 	case middleware.EventReset:
 		shown := h.shown
@@ -45,7 +45,7 @@ func (h *held) event(e middleware.Event) error {
 
 // show sends the held text to the sink: as it arrived, or text if it was
 // repaired. It does nothing if no text is held.
-func (h *held) show(text string, repaired bool) error {
+func (h *heldText) show(text string, repaired bool) error {
 	if h.text.Len() == 0 {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (h *held) show(text string, repaired bool) error {
 	return h.flush(text)
 }
 
-func (h *held) flush(text string) error {
+func (h *heldText) flush(text string) error {
 	h.text.Reset()
 	if text == "" {
 		return nil

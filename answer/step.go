@@ -21,7 +21,7 @@ type step struct {
 	req   *middleware.Request    // the caller's request
 	asked *middleware.Request    // with the failed turns appended
 	turns [][]middleware.Message // the failed turns
-	held  *held                  // nil if the response is not streamed
+	held  *heldText              // nil if the response is not streamed
 	tally middleware.Tally
 
 	attempt  int
@@ -37,7 +37,7 @@ func newStep(c *checker, next middleware.ModelCall, req *middleware.Request) *st
 	}
 	s := &step{checker: c, next: next, req: req, asked: req}
 	if req.Sink != nil {
-		s.held = &held{sink: run.Sink("answer", req.Sink)}
+		s.held = &heldText{sink: run.Sink("answer", req.Sink)}
 		watched := *s.asked
 		watched.Sink = s.held.event
 		s.asked = &watched

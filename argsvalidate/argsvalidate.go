@@ -137,8 +137,8 @@ type UnknownTools uint8
 
 // The settings.
 const (
-	RejectUnknown UnknownTools = iota // the call is invalid
-	PassUnknown                       // the call is unchecked, if its arguments are a JSON object and the rules accept it
+	RejectUnknown UnknownTools = iota + 1 // the default: the call is invalid
+	PassUnknown                           // the call is unchecked, if its arguments are a JSON object and the rules accept it
 )
 
 // UnusableSchemas selects the status of a call to a tool whose schema does not
@@ -147,8 +147,8 @@ type UnusableSchemas uint8
 
 // The settings.
 const (
-	PassUnusable   UnusableSchemas = iota // the call is unchecked, if its arguments are a JSON object and the rules accept it
-	RejectUnusable                        // the call is invalid, with the issue unusable_schema
+	PassUnusable   UnusableSchemas = iota + 1 // the default: the call is unchecked, if its arguments are a JSON object and the rules accept it
+	RejectUnusable                            // the call is invalid, with the issue unusable_schema
 )
 
 // Properties selects the status of an undeclared property under an open
@@ -228,7 +228,10 @@ func (o Options) clone() Options {
 func (o Options) withDefaults() Options {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
 	o.OnExhausted = cmp.Or(o.OnExhausted, Pass)
+	o.UnknownTools = cmp.Or(o.UnknownTools, RejectUnknown)
+	o.UnusableSchemas = cmp.Or(o.UnusableSchemas, PassUnusable)
 	o.Properties = cmp.Or(o.Properties, BySchema)
+	o.Batch = cmp.Or(o.Batch, batch.ReissueAll)
 	o.Strip = cmp.Or(o.Strip, strip.Optional)
 	if o.Mend == nil {
 		o.Mend = mend.Default()

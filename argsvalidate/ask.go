@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -48,7 +49,7 @@ func (s *step) afresh(ctx context.Context) string {
 			b.WriteString("\n\n" + reply.Text())
 		}
 	}
-	return cut(b.String(), maxText)
+	return text.Clip(b.String(), maxText)
 }
 
 // modelsFault reports whether a call is invalid for another reason than that

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -24,8 +25,8 @@ func (e *Error) ClientMessage() string {
 	var faults []string
 	for n, v := range e.Verdicts {
 		for _, i := range v.Issues {
-			if text := e.clientFault(n, i); !slices.Contains(faults, text) {
-				faults = append(faults, text)
+			if fault := e.clientFault(n, i); !slices.Contains(faults, fault) {
+				faults = append(faults, fault)
 			}
 			if len(faults) > maxClientFaults {
 				break
@@ -35,17 +36,17 @@ func (e *Error) ClientMessage() string {
 	if len(faults) > maxClientFaults {
 		faults = append(faults[:maxClientFaults], "and more")
 	}
-	text := strings.Join(faults, "; ")
+	message := strings.Join(faults, "; ")
 	switch {
 	case slices.Contains(e.reasons, ErrRule):
-		text = "a rule could not decide"
-	case text == "":
-		text = "the model sent no valid tool call"
+		message = "a rule could not decide"
+	case message == "":
+		message = "the model sent no valid tool call"
 	}
 	if e.attempts > 0 {
-		text = fmt.Sprintf("%s (%d %s)", cut(text, maxClientMessage-40), e.attempts, map[bool]string{true: "attempt", false: "attempts"}[e.attempts == 1])
+		message = fmt.Sprintf("%s (%s)", text.Clip(message, maxClientMessage-40), text.Plural(e.attempts, "attempt"))
 	}
-	return cut(text, maxClientMessage)
+	return text.Clip(message, maxClientMessage)
 }
 
 // toolName returns the name of the tool of verdict n, if it is declared.
@@ -72,9 +73,9 @@ func (e *Error) clientFault(n int, i middleware.Issue) string {
 	}
 	place := "the argument object"
 	if pointer := e.declaredPart(n, i.Pointer); pointer != "" {
-		place = cut(middleware.Issue{Pointer: pointer}.Path(), maxClientMessage/4)
+		place = text.Clip(middleware.Issue{Pointer: pointer}.Path(), maxClientMessage/4)
 	}
-	return cut(name, maxClientMessage/8) + ": " + place + " " + clientWords(i.Code)
+	return text.Clip(name, maxClientMessage/8) + ": " + place + " " + clientWords(i.Code)
 }
 
 // clientWords describes an issue by its code.

@@ -35,7 +35,7 @@ const (
 	maxNames     = 50   // of tools and properties
 	maxExcerpt   = 2000 // bytes of schema
 	maxQuotation = 160  // bytes of arguments that are not JSON
-	maxElement   = 100  // characters of an element of an array
+	maxElement   = 100  // bytes of an element of an array
 	maxMessage   = 500  // bytes of one issue
 	maxText      = 8192 // bytes of the whole
 )
@@ -55,7 +55,7 @@ func DefaultFeedback(in FeedbackInput) string {
 	}
 	f := &feedback{in: in}
 	f.write()
-	return cut(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
+	return text.Clip(text.Defuse(strings.TrimRight(f.b.String(), "\n")), maxText)
 }
 
 // feedback is a text in the making.
@@ -138,7 +138,7 @@ func (f *feedback) issues(issues []middleware.Issue) {
 			fmt.Fprintf(&f.b, "  • and %d more\n", len(issues)-n)
 			break
 		}
-		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), cut(i.Message, maxMessage), f.optional(i), f.element(i))
+		fmt.Fprintf(&f.b, "  • [%s] %s%s%s\n", schema.Clip(i.Path()), text.Clip(i.Message, maxMessage), f.optional(i), f.element(i))
 	}
 }
 
@@ -185,7 +185,7 @@ func (f *feedback) element(i middleware.Issue) string {
 			f.said = map[string]bool{}
 		}
 		f.said[at] = true
-		return "; in " + shorten(oneLine(v.Raw()), maxElement)
+		return "; in " + text.Clip(oneLine(v.Raw()), maxElement)
 	}
 	return ""
 }
@@ -215,14 +215,6 @@ func (f *feedback) declared(pointer string) *view.Declared {
 func parent(pointer string) string {
 	above, _ := rawjson.CutLast(pointer)
 	return above
-}
-
-// cut shortens s to n bytes, with "…" at the end, at a character.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n-len("…")], "") + "…"
 }
 
 // unknownTool names the tools that there are. An answer without a tool is

@@ -9,9 +9,9 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// held is a batch whose valid calls wait until its invalid calls are
+// heldBatch is a batch whose valid calls wait until its invalid calls are
 // corrected.
-type held struct {
+type heldBatch struct {
 	resp     *middleware.Response
 	attempt  int                  // the number of the attempt that returned resp
 	message  middleware.Message   // the message of resp with the corrections, followed by new calls
@@ -21,7 +21,7 @@ type held struct {
 }
 
 // valid returns the valid calls, which are held; nil without a batch.
-func (h *held) valid() []middleware.ToolCall {
+func (h *heldBatch) valid() []middleware.ToolCall {
 	if h == nil {
 		return nil
 	}
@@ -53,7 +53,7 @@ func (s *step) heldSiblings() (held []middleware.ToolCall, repeated []bool) {
 }
 
 // left names the invalid calls that the last turn did not mention.
-func (h *held) left() string {
+func (h *heldBatch) left() string {
 	if h == nil {
 		return ""
 	}
@@ -84,23 +84,23 @@ func (s *step) hold() {
 	if s.held != nil {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
 			s.held.message = batch.FixIDs(s.req.Messages, spliced)
-			s.held.take(&s.checked, at)
+			s.held.accept(&s.checked, at)
 			return
 		}
 		s.held = nil // the response replaces the batch
 	}
 	if s.checked.invalid() {
-		s.held = &held{resp: s.last, attempt: s.attempt, message: now}
+		s.held = &heldBatch{resp: s.last, attempt: s.attempt, message: now}
 		at := make([]int, len(now.ToolCalls))
 		for i := range at {
 			at[i] = i
 		}
-		s.held.take(&s.checked, at)
+		s.held.accept(&s.checked, at)
 	}
 }
 
-// take puts the verdicts of j in the places of its calls in the message.
-func (h *held) take(j *validation, at []int) {
+// accept puts the verdicts of j in the places of its calls in the message.
+func (h *heldBatch) accept(j *validation, at []int) {
 	grow := len(h.message.ToolCalls) - len(h.verdicts)
 	h.verdicts = append(h.verdicts, make([]middleware.Verdict, grow)...)
 	h.tools = append(h.tools, make([]plan, grow)...)
@@ -143,7 +143,7 @@ func (s *step) withdraw() {
 
 // complete reports whether the batch has valid calls, and no invalid calls
 // except those to unknown tools.
-func (h *held) complete() bool {
+func (h *heldBatch) complete() bool {
 	return len(h.valid()) > 0 && !slices.ContainsFunc(h.verdicts, func(v middleware.Verdict) bool {
 		return !v.OK() && v.Issues[0].Code != codeUnknownTool
 	})

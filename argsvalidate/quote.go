@@ -30,14 +30,6 @@ func around(s string, offset int) string {
 // quotation quotes the beginning of s.
 func quotation(s string) string { return around(s, 0) }
 
-// shorten cuts s to n characters.
-func shorten(s string, n int) string {
-	if r := []rune(s[:min(len(s), 4*n)]); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
-}
-
 var lineBreaks = regexp.MustCompile(`\s*[\r\n]\s*`)
 
 // oneLine puts JSON into one line, of which a string has one already.

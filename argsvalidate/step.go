@@ -30,7 +30,7 @@ type step struct {
 	checked  validation           // the validation of last
 	rejected bool                 // an attempt of this step brought an invalid call
 	refusal  error                // the provider's error, if the last attempt returned one
-	held     *held                // set with batch.KeepValid
+	held     *heldBatch           // set with batch.KeepValid
 	failed   []middleware.Verdict // the verdicts of the turn before the last one
 	failures repeat.Watch         // detects repetitions
 	shown    bool                 // the sink has events that were not reset

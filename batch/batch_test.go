@@ -30,7 +30,7 @@ func TestKnown(t *testing.T) {
 	t.Parallel()
 	require.True(t, batch.ReissueAll.Known())
 	require.True(t, batch.KeepValid.Known())
-	require.False(t, batch.Policy(2).Known())
+	require.False(t, batch.Policy(3).Known())
 }
 
 func TestOneReplyForEachCallInCallOrder(t *testing.T) {

@@ -1,8 +1,7 @@
 package batch
 
 import (
-	"strings"
-
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -41,9 +40,7 @@ func shorten(m *middleware.Message) {
 		if p.Kind != middleware.PartText {
 			continue
 		}
-		if len(p.Text) > left {
-			p.Text = strings.ToValidUTF8(p.Text[:left], "") + "…"
-		}
+		p.Text = text.Clip(p.Text, max(left, len("…"))) // providers refuse an empty text
 		left = max(left-len(p.Text), 0)
 	}
 }

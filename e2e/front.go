@@ -5,6 +5,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
 )
 
@@ -29,7 +30,7 @@ var fronts = []front{
 	{name: "observe", title: "`observe`", open: serve(gateway.Settings{Mode: gateway.Observe})},
 	{name: "repair", title: "`repair`", open: serve(gateway.Settings{Mode: gateway.Repair})},
 	{name: "enforce", title: "`enforce`", validates: true, open: serve(gateway.Settings{})},
-	{name: "raise", title: "`enforce`, `on_exhausted = \"raise\"`", validates: true, raises: true, open: serve(gateway.Settings{OnExhausted: gateway.Raise})},
+	{name: "raise", title: "`enforce`, `on_exhausted = \"raise\"`", validates: true, raises: true, open: serve(gateway.Settings{OnExhausted: argsvalidate.Raise})},
 }
 
 // serve returns the opener of a gateway, as `toolmend serve` runs it.

@@ -52,7 +52,7 @@ type metered struct {
 // Unwrap lets http.ResponseController reach Flush.
 func (w *metered) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader keeps the status and the time of the headers.
 func (w *metered) WriteHeader(status int) {
 	w.meter.mu.Lock()
 	w.meter.status, w.heard = status, time.Now()
@@ -60,7 +60,7 @@ func (w *metered) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write is part of http.ResponseWriter.
+// Write measures the silence before the bytes, and keeps them.
 func (w *metered) Write(p []byte) (int, error) {
 	w.meter.mu.Lock()
 	if !w.heard.IsZero() {

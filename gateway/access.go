@@ -137,12 +137,12 @@ func isAPIKey(name string) bool {
 func (a Access) validate() error {
 	for _, h := range a.AllowHosts {
 		if h == "" || strings.ContainsAny(h, "/* ") || hostOf(h) != h {
-			return fmt.Errorf("access: allow_hosts: must be host names without a port, got %q", h)
+			return invalid("access.allow_hosts", "must be host names without a port, got %q", h)
 		}
 	}
 	for _, o := range a.AllowOrigins {
 		if u, err := url.Parse(o); err != nil || u.Scheme == "" || u.Host == "" || u.Scheme+"://"+u.Host != o || strings.Contains(o, "*") {
-			return fmt.Errorf("access: allow_origins: must be origins such as \"https://example.com\", got %q", o)
+			return invalid("access.allow_origins", "must be origins such as \"https://example.com\", got %q", o)
 		}
 	}
 	return nil

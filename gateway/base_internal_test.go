@@ -224,5 +224,5 @@ func TestDurations(t *testing.T) {
 	require.Equal(t, time.Minute, Duration(time.Minute).or(time.Second))
 	b := newBase(Timeouts{Header: Off})
 	require.Zero(t, b.ResponseHeaderTimeout)
-	require.EqualError(t, Timeouts{Idle: -5}.validate(), "timeouts: idle: must not be negative, got -5ns")
+	require.EqualError(t, Timeouts{Idle: -5}.validate(), "gateway: timeouts: idle: must not be negative, got -5ns")
 }

@@ -3,6 +3,10 @@ package gateway
 import (
 	"fmt"
 	"time"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/strip"
 )
 
 // Config is the configuration of a Gateway. The zero value with one Upstream
@@ -59,29 +63,29 @@ type Upstream struct {
 // ModelRule from its Upstream, that of an Upstream from Config, and that of
 // Config means the default.
 type Settings struct {
-	Mode        Mode        `toml:"mode,omitempty"`         // default Enforce
-	Attempts    int         `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
-	Retries     *int        `toml:"retries,omitempty"`      // further calls after a failure of the provider; default 0
-	OnExhausted OnExhausted `toml:"on_exhausted,omitempty"` // default Pass
+	Mode        Mode                     `toml:"mode,omitempty"`         // default Enforce
+	Attempts    int                      `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
+	Retries     *int                     `toml:"retries,omitempty"`      // further calls after a failure of the provider; default 0
+	OnExhausted argsvalidate.OnExhausted `toml:"on_exhausted,omitempty"` // default argsvalidate.Pass
 	// Repairs are the local repairs: "default", "all" or "none", or names of
 	// rules of package mend.
 	Repairs []string `toml:"repairs,omitempty"`
 	// Rescue are the markups of package rescue in which calls are read from
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
-	Rescue          []string   `toml:"rescue,omitempty"`
-	Strip           Strip      `toml:"strip,omitempty"`            // default StripOptional
-	Batch           Batch      `toml:"batch,omitempty"`            // default ReissueAll
-	UnknownTools    Refusal    `toml:"unknown_tools,omitempty"`    // default Reject
-	UnusableSchemas Refusal    `toml:"unusable_schemas,omitempty"` // default PassOn
-	Unreadable      Refusal    `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
-	Hold            Hold       `toml:"hold,omitempty"`             // default HoldCalls
-	History         History    `toml:"history,omitempty"`          // default CleanOnRefusal
-	KeepAlive       Duration   `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
-	ModelCalls      int        `toml:"model_calls,omitempty"`      // for one request of a client; default 10
-	MaxBody         int64      `toml:"max_body,omitempty"`         // bytes; default 64 MiB, which is the largest value
-	Limits          CallLimits `toml:"limits,omitempty"`
-	WebSockets      WebSockets `toml:"websockets,omitempty"` // default RefuseWebSockets
+	Rescue          []string                     `toml:"rescue,omitempty"`
+	Strip           strip.Mode                   `toml:"strip,omitempty"`            // default strip.Optional
+	Batch           batch.Policy                 `toml:"batch,omitempty"`            // default batch.ReissueAll
+	UnknownTools    argsvalidate.UnknownTools    `toml:"unknown_tools,omitempty"`    // default argsvalidate.RejectUnknown
+	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable
+	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
+	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
+	History         History                      `toml:"history,omitempty"`          // default CleanOnRefusal
+	KeepAlive       Duration                     `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
+	ModelCalls      int                          `toml:"model_calls,omitempty"`      // for one request of a client; default 10
+	MaxBody         int64                        `toml:"max_body,omitempty"`         // bytes; default 64 MiB, which is the largest value
+	Limits          CallLimits                   `toml:"limits,omitempty"`
+	WebSockets      WebSockets                   `toml:"websockets,omitempty"` // default RefuseWebSockets
 }
 
 // CallLimits are the fields of argsvalidate.Limits of these names. 0 inherits.
@@ -106,12 +110,12 @@ type ToolRule struct {
 	// Mode Enforce has no effect where the mode of the request is another one.
 	// Repair makes no re-ask for this tool alone. Observe neither repairs nor
 	// re-asks it, and passes it.
-	Mode        Mode              `toml:"mode,omitempty"`
-	Attempts    int               `toml:"attempts,omitempty"`
-	OnExhausted OnExhausted       `toml:"on_exhausted,omitempty"`
-	Repairs     []string          `toml:"repairs,omitempty"`
-	Strip       Strip             `toml:"strip,omitempty"`
-	Aliases     map[string]string `toml:"aliases,omitempty"` // other names of declared properties
+	Mode        Mode                     `toml:"mode,omitempty"`
+	Attempts    int                      `toml:"attempts,omitempty"`
+	OnExhausted argsvalidate.OnExhausted `toml:"on_exhausted,omitempty"`
+	Repairs     []string                 `toml:"repairs,omitempty"`
+	Strip       strip.Mode               `toml:"strip,omitempty"`
+	Aliases     map[string]string        `toml:"aliases,omitempty"` // other names of declared properties
 	// Destructive marks a tool whose effects cannot be undone. If the model wrote
 	// a call to it as text, Settings.Rescue re-asks instead of making the call.
 	Destructive bool `toml:"destructive,omitempty"`
@@ -139,7 +143,7 @@ type Timeouts struct {
 func (t Timeouts) validate() error {
 	for i, d := range []Duration{t.Connect, t.Refused, t.Header, t.Idle} {
 		if d < 0 && d != Off {
-			return fmt.Errorf("timeouts: %s: must not be negative, got %s", []string{"connect", "refused", "header", "idle"}[i], d)
+			return invalid("timeouts."+[]string{"connect", "refused", "header", "idle"}[i], "must not be negative, got %s", d)
 		}
 	}
 	return nil
@@ -185,38 +189,7 @@ const (
 	Observe Mode = "observe"
 )
 
-// OnExhausted says what happens to a response that is still invalid after the
-// last attempt.
-type OnExhausted string
-
-// The settings; see argsvalidate.OnExhausted.
-const (
-	Pass  OnExhausted = "pass"
-	Raise OnExhausted = "raise"
-	Drop  OnExhausted = "drop"
-)
-
-// Strip says which empty values are removed.
-type Strip string
-
-// The settings; see strip.Mode.
-const (
-	StripOptional    Strip = "optional"
-	StripWhenInvalid Strip = "when-invalid"
-	StripAll         Strip = "all"
-	StripOff         Strip = "off"
-)
-
-// Batch says which calls of a partly invalid message the model sends again.
-type Batch string
-
-// The settings; see batch.Policy.
-const (
-	ReissueAll Batch = "reissue-all"
-	KeepValid  Batch = "keep-valid"
-)
-
-// Refusal says whether what cannot be validated is refused.
+// Refusal says whether an answer that cannot be read is refused.
 type Refusal string
 
 // The settings.
@@ -271,7 +244,7 @@ func (d Duration) or(zero time.Duration) time.Duration {
 	return time.Duration(d)
 }
 
-// UnmarshalText is part of encoding.TextUnmarshaler.
+// UnmarshalText reads a duration such as "10s", or "off".
 func (d *Duration) UnmarshalText(text []byte) error {
 	if string(text) == "off" {
 		*d = Off
@@ -285,7 +258,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText is part of encoding.TextMarshaler.
+// MarshalText returns the text of String.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // String returns the text of the duration.

@@ -86,19 +86,19 @@ func (s *copies) giveUp(w waiting) {
 	if w.x.dropped != "" {
 		s.metrics.drop("copy")
 	}
-	s.tell(w.x, w.pipeline)
+	s.notify(w.x, w.pipeline)
 }
 
 // validate validates a copy.
 func (s *copies) validate(w waiting) {
 	w.pipeline.replay(s.ctx, w.copied)
 	w.free()
-	s.tell(w.x, w.pipeline)
+	s.notify(w.x, w.pipeline)
 }
 
-// tell tells the observers of p.
-func (s *copies) tell(x *exchange, p *pipeline) {
-	guarded(s.metrics, s.log, x, "an exchange was observed and not reported", func() { p.tell(x) })
+// notify tells the observers of p.
+func (s *copies) notify(x *exchange, p *pipeline) {
+	guarded(s.metrics, s.log, x, "an exchange was observed and not reported", func() { p.notify(x) })
 }
 
 // close waits until the queue is empty, for at most copyCloseWait. Copies that

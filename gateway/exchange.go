@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
+	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -96,11 +97,7 @@ func (x *exchange) model() string {
 	if x.request == nil {
 		return ""
 	}
-	name := x.request.Model
-	if len(name) > longestModel {
-		name = strings.ToValidUTF8(name[:longestModel], "") + "…"
-	}
-	return name
+	return text.Clip(x.request.Model, longestModel)
 }
 
 // errorCode returns a word for an error of a step or an attempt: the status of a
@@ -176,7 +173,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 		if x.err == nil && !whole && r.Context().Err() != nil { // the client has gone; the chain ends a little later
 			x.err = r.Context().Err()
 		}
-		p.tell(x)
+		p.notify(x)
 	}()
 	h.ServeHTTP(code, r.WithContext(ctx))
 	if code.status >= http.StatusOK { // the client does not wait for the observers
@@ -189,8 +186,8 @@ func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
 	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
-// tell tells the observers about an exchange.
-func (p *pipeline) tell(x *exchange) {
+// notify tells the observers about an exchange.
+func (p *pipeline) notify(x *exchange) {
 	for _, o := range p.observers {
 		o.observed(x)
 	}
@@ -202,7 +199,7 @@ type statusWriter struct {
 	status int // 0 if there was no response
 }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader keeps the status, unless it is an informational one.
 func (w *statusWriter) WriteHeader(status int) {
 	if status >= http.StatusOK || status == http.StatusSwitchingProtocols {
 		w.status = status
@@ -210,7 +207,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write is part of http.ResponseWriter.
+// Write keeps the status 200 if there was none.
 func (w *statusWriter) Write(p []byte) (int, error) {
 	if w.status == 0 {
 		w.status = http.StatusOK

@@ -66,9 +66,6 @@ type Options struct {
 	Metrics http.Handler
 }
 
-// Validate returns nil: every Options is valid.
-func (o Options) Validate() error { return nil }
-
 // Gateway is an http.Handler. It is safe for concurrent use.
 type Gateway struct {
 	options  Options
@@ -87,9 +84,6 @@ type Gateway struct {
 // New returns a Gateway. The error is that of c.Validate, or says which file or
 // environment variable could not be read.
 func New(c Config, o Options) (*Gateway, error) {
-	if err := o.Validate(); err != nil {
-		return nil, err
-	}
 	m, err := newMetrics(o.MeterProvider)
 	if err != nil {
 		return nil, fmt.Errorf("gateway: metrics: %w", err)
@@ -135,7 +129,8 @@ func (g *Gateway) Close() error {
 	return nil
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP serves the gateway's own pages, and sends every other request to its
+// upstream.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s := g.state.Load()
 	in, refused := s.guard.admit(r)

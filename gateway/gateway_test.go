@@ -162,8 +162,8 @@ func TestConfigValidate(t *testing.T) {
 		`gateway: upstream "1": url: must be absolute, with http or https`:                              {Upstreams: []gateway.Upstream{{URL: "localhost"}}},
 		`gateway: upstream "localhost:1": mode: must be one of "enforce", "observe", "repair", got "x"`: one(gateway.Upstream{Settings: gateway.Settings{Mode: "x"}}),
 		`gateway: upstream "localhost:1": tool "t": attempts: must not be negative, got -1`:             one(gateway.Upstream{ToolRules: []gateway.ToolRule{{Name: "t", Attempts: -1}}}),
-		`gateway: upstream "localhost:1": model "m": strip: must be one of "all", "off", "optional", "when-invalid", got "x"`: one(gateway.Upstream{
-			ModelRules: []gateway.ModelRule{{Match: "m", Settings: gateway.Settings{Strip: "x"}}}}),
+		`gateway: upstream "localhost:1": model "m": hold: must be one of "all", "calls", got "x"`: one(gateway.Upstream{
+			ModelRules: []gateway.ModelRule{{Match: "m", Settings: gateway.Settings{Hold: "x"}}}}),
 		`gateway: upstream "b": prefix: upstream "a" has the same one, and neither has models: give one of them another prefix, or models`: {Upstreams: []gateway.Upstream{
 			{Name: "a", URL: "http://localhost:1", Default: true}, {Name: "b", URL: "http://localhost:2"}}},
 		`gateway: upstream "x": url: is the gateway's own address; name the provider`:                                                               {Listen: "0.0.0.0:7001", Upstreams: []gateway.Upstream{{Name: "x", URL: "http://127.0.0.1:7001/v1"}}},

@@ -24,15 +24,15 @@ func (r HeaderRules) validate() error {
 	names := slices.Sorted(maps.Keys(r.Set))
 	for _, k := range append(names, r.Remove...) {
 		if !headerName.MatchString(k) {
-			return fmt.Errorf("headers: %q: not a valid name", k)
+			return invalid("headers", "%q: not a valid name", k)
 		}
 		if slices.Contains(framing, http.CanonicalHeaderKey(k)) {
-			return fmt.Errorf("headers: %s: is set by HTTP itself", k)
+			return invalid("headers", "%s: is set by HTTP itself", k)
 		}
 	}
 	for _, k := range names {
 		if err := validValue(r.Set[k]); err != nil {
-			return fmt.Errorf("headers: %s: %w", k, err)
+			return invalid("headers", "%s: %w", k, err)
 		}
 	}
 	return nil
@@ -79,7 +79,7 @@ type headerRules struct {
 	base  http.RoundTripper
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends the request with the header rules applied.
 func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
 	own := func(k string, _ []string) bool { return strings.HasPrefix(k, "X-Toolmend-") }
 	changes := len(h.rules.Remove)+len(h.rules.Set) > 0

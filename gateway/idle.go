@@ -17,7 +17,7 @@ type idleLimit struct {
 	base  http.RoundTripper
 }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip gives the response a body with the limit.
 func (l *idleLimit) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.base.RoundTrip(r)
 	if err != nil || l.limit == 0 || resp.Body == http.NoBody ||
@@ -39,7 +39,7 @@ type idleBody struct {
 	late  atomic.Bool
 }
 
-// Read is part of io.Reader.
+// Read fails if the upstream sends nothing within the limit.
 func (b *idleBody) Read(p []byte) (int, error) {
 	b.timer.Reset(b.limit)
 	n, err := b.ReadCloser.Read(p)
@@ -50,7 +50,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is part of io.Closer.
+// Close also stops the timer.
 func (b *idleBody) Close() error {
 	b.timer.Stop()
 	return b.ReadCloser.Close()

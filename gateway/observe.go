@@ -32,7 +32,7 @@ type copyKey struct{}
 // the copied in the request's context.
 type copying struct{ base http.RoundTripper }
 
-// RoundTrip is part of http.RoundTripper.
+// RoundTrip sends the request, and lets the response be copied while it is read.
 func (t copying) RoundTrip(r *http.Request) (*http.Response, error) {
 	c, ok := r.Context().Value(copyKey{}).(*copied)
 	if !ok {
@@ -139,7 +139,7 @@ type copiedBody struct {
 	to *[]byte
 }
 
-// Read is part of io.Reader.
+// Read copies what it reads.
 func (b *copiedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.c.add(b.to, p[:n], err)

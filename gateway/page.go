@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // Page says whether the gateway has a page that shows its steps. The page is at
@@ -94,7 +94,7 @@ func newKeeper(m *metrics, log *slog.Logger) *keeper {
 	return k
 }
 
-// observed is part of observer.
+// observed queues an exchange for the page. If the queue is full, it is dropped and counted.
 func (k *keeper) observed(x *exchange) {
 	if !k.queue.add(x, x.size()) {
 		k.metrics.drop("step")

@@ -16,8 +16,8 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
@@ -95,7 +95,7 @@ func (g *Gateway) decoders() map[string]transport.Decoder {
 	return all
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP decides by format and mode who serves a request.
 func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	format := formatOf(r)
 	switch {

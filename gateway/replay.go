@@ -161,5 +161,5 @@ func (c *copied) response(r *http.Request) (*http.Response, error) {
 // failing is a reader that returns an error.
 type failing struct{ err error }
 
-// Read is part of io.Reader.
+// Read returns the error.
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

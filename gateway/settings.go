@@ -2,12 +2,10 @@ package gateway
 
 import (
 	"cmp"
-	"errors"
-	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
-	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
@@ -15,90 +13,45 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// The words of the configuration and what they stand for.
-var (
-	modes = map[Mode]bool{"": true, Enforce: true, Repair: true, Observe: true}
-
-	exhausted = map[OnExhausted]argsvalidate.OnExhausted{
-		"": argsvalidate.Inherit, Pass: argsvalidate.Pass, Raise: argsvalidate.Raise, Drop: argsvalidate.DropInvalid,
-	}
-	strips = map[Strip]strip.Mode{
-		"": strip.Default, StripOptional: strip.Optional, StripWhenInvalid: strip.WhenInvalid, StripAll: strip.All, StripOff: strip.Off,
-	}
-	batches      = map[Batch]batch.Policy{"": batch.ReissueAll, ReissueAll: batch.ReissueAll, KeepValid: batch.KeepValid}
-	unknownTools = map[Refusal]argsvalidate.UnknownTools{
-		"": argsvalidate.RejectUnknown, Reject: argsvalidate.RejectUnknown, PassOn: argsvalidate.PassUnknown,
-	}
-	unusable = map[Refusal]argsvalidate.UnusableSchemas{
-		"": argsvalidate.PassUnusable, PassOn: argsvalidate.PassUnusable, Reject: argsvalidate.RejectUnusable,
-	}
-	histories = map[History]transport.CleanHistory{
-		"": transport.CleanOnRefusal, CleanOnRefusal: transport.CleanOnRefusal, CleanAlways: transport.CleanAlways, CleanNever: transport.CleanNever,
-	}
-	holds   = map[Hold]bool{"": false, HoldCalls: false, HoldAll: true}
-	sockets = map[WebSockets]bool{"": false, RefuseWebSockets: false, PassWebSockets: true}
-)
-
 // over returns s with the fields of base where those of s are zero.
 func (s Settings) over(base Settings) Settings {
-	s.Mode = cmp.Or(s.Mode, base.Mode)
-	s.Attempts = cmp.Or(s.Attempts, base.Attempts)
-	s.Retries = cmp.Or(s.Retries, base.Retries)
-	s.OnExhausted = cmp.Or(s.OnExhausted, base.OnExhausted)
-	if s.Repairs == nil {
-		s.Repairs = base.Repairs
-	}
-	if s.Rescue == nil {
-		s.Rescue = base.Rescue
-	}
-	s.Strip = cmp.Or(s.Strip, base.Strip)
-	s.Batch = cmp.Or(s.Batch, base.Batch)
-	s.UnknownTools = cmp.Or(s.UnknownTools, base.UnknownTools)
-	s.UnusableSchemas = cmp.Or(s.UnusableSchemas, base.UnusableSchemas)
-	s.Unreadable = cmp.Or(s.Unreadable, base.Unreadable)
-	s.Hold = cmp.Or(s.Hold, base.Hold)
-	s.History = cmp.Or(s.History, base.History)
-	s.KeepAlive = cmp.Or(s.KeepAlive, base.KeepAlive)
-	s.ModelCalls = cmp.Or(s.ModelCalls, base.ModelCalls)
-	s.MaxBody = cmp.Or(s.MaxBody, base.MaxBody)
-	s.WebSockets = cmp.Or(s.WebSockets, base.WebSockets)
-	s.Limits = CallLimits{
-		Bytes:    cmp.Or(s.Limits.Bytes, base.Limits.Bytes),
-		Depth:    cmp.Or(s.Limits.Depth, base.Limits.Depth),
-		Number:   cmp.Or(s.Limits.Number, base.Limits.Number),
-		Exponent: cmp.Or(s.Limits.Exponent, base.Limits.Exponent),
-		Calls:    cmp.Or(s.Limits.Calls, base.Limits.Calls),
-		Turns:    cmp.Or(s.Limits.Turns, base.Limits.Turns),
-	}
+	inherit(reflect.ValueOf(&s).Elem(), reflect.ValueOf(base))
 	return s
+}
+
+// inherit sets the fields of a struct that are zero, and those of structs in it.
+func inherit(to, from reflect.Value) {
+	for i := range to.NumField() {
+		if f := to.Field(i); f.Kind() == reflect.Struct {
+			inherit(f, from.Field(i))
+		} else if f.IsZero() {
+			f.Set(from.Field(i))
+		}
+	}
 }
 
 // validate returns the first invalid field as an error that begins with its key.
 func (s Settings) validate() error {
-	for _, err := range []error{
-		oneOf("mode", s.Mode, modes), oneOf("on_exhausted", s.OnExhausted, exhausted), oneOf("strip", s.Strip, strips),
-		oneOf("batch", s.Batch, batches), oneOf("unknown_tools", s.UnknownTools, unknownTools),
-		oneOf("unusable_schemas", s.UnusableSchemas, unusable), oneOf("unreadable", s.Unreadable, unknownTools),
-		oneOf("hold", s.Hold, holds), oneOf("history", s.History, histories), oneOf("websockets", s.WebSockets, sockets),
-	} {
-		if err != nil {
-			return err
-		}
+	if err := cmp.Or(
+		oneOf("mode", s.Mode, Enforce, Repair, Observe), oneOf("unreadable", s.Unreadable, Reject, PassOn), oneOf("hold", s.Hold, HoldCalls, HoldAll),
+		oneOf("history", s.History, CleanOnRefusal, CleanAlways, CleanNever), oneOf("websockets", s.WebSockets, RefuseWebSockets, PassWebSockets),
+	); err != nil {
+		return err
 	}
 	switch {
 	case isTooShort(s.KeepAlive):
-		return errors.New("keep_alive: must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
+		return invalid("keep_alive", "must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
 	case s.Attempts < 0:
-		return fmt.Errorf("attempts: must not be negative, got %d", s.Attempts)
+		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:
-		return fmt.Errorf("retries: must not be negative, got %d", *s.Retries)
+		return invalid("retries", "must not be negative, got %d", *s.Retries)
 	}
 	if _, err := rules(s.Repairs); err != nil {
 		return err
 	}
 	if o, on := s.rescue(nil); on {
 		if err := o.Validate(); err != nil {
-			return fmt.Errorf("rescue: must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
+			return invalid("rescue", "must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
 		}
 	}
 	if err := s.validator(nil).Validate(); err != nil {
@@ -112,11 +65,11 @@ func (s Settings) validate() error {
 func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 	o := argsvalidate.Options{
 		MaxAttempts:     s.Attempts,
-		OnExhausted:     exhausted[s.OnExhausted],
-		UnknownTools:    unknownTools[s.UnknownTools],
-		UnusableSchemas: unusable[s.UnusableSchemas],
-		Strip:           strips[s.Strip],
-		Batch:           batches[s.Batch],
+		OnExhausted:     s.OnExhausted,
+		UnknownTools:    s.UnknownTools,
+		UnusableSchemas: s.UnusableSchemas,
+		Strip:           s.Strip,
+		Batch:           s.Batch,
 		Limits:          argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
@@ -136,8 +89,8 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 	o := argsvalidate.ToolOptions{
 		MaxAttempts: t.Attempts,
-		OnExhausted: exhausted[t.OnExhausted],
-		Strip:       strips[t.Strip],
+		OnExhausted: t.OnExhausted,
+		Strip:       t.Strip,
 		Aliases:     t.Aliases,
 	}
 	o.Mend, _ = rules(t.Repairs)
@@ -153,7 +106,7 @@ func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 // validate returns the first invalid field as an error that begins with its key.
 func (t ToolRule) validate() error {
 	if t.Name == "" {
-		return fmt.Errorf("name: must not be empty")
+		return invalid("name", "must not be empty")
 	}
 	s := Settings{Mode: t.Mode, Attempts: t.Attempts, OnExhausted: t.OnExhausted, Repairs: t.Repairs, Strip: t.Strip}
 	return s.validate()
@@ -162,11 +115,11 @@ func (t ToolRule) validate() error {
 // transport returns the options of the Transport.
 func (s Settings) transport() transport.Options {
 	o := transport.Options{
-		Hold:           holds[s.Hold],
+		Hold:           s.Hold == HoldAll,
 		KeepAlive:      time.Duration(s.KeepAlive),
 		MaxModelCalls:  s.ModelCalls,
 		MaxBody:        s.MaxBody,
-		CleanHistory:   histories[s.History],
+		CleanHistory:   map[History]transport.CleanHistory{CleanAlways: transport.CleanAlways, CleanNever: transport.CleanNever}[s.History],
 		PassUnreadable: s.Unreadable == PassOn,
 	}
 	if s.KeepAlive == Off {
@@ -218,25 +171,28 @@ func (s Settings) retry() (retry.Options, bool) {
 
 // rules returns the repairs with these names; nil means the default ones.
 func rules(names []string) ([]mend.Rule, error) {
-	sets := map[string][]mend.Rule{"default": mend.Default(), "all": mend.All(), "none": mend.None()}
-	byName := map[string]mend.Rule{}
-	for _, r := range mend.All() {
-		byName[r.String()] = r
-	}
 	if names == nil {
 		return nil, nil
 	}
 	out := mend.None()
 	for _, name := range names {
-		if set, ok := sets[name]; ok {
-			out = append(out, set...)
-		} else if r, ok := byName[name]; ok {
-			out = append(out, r)
-		} else {
-			for n := range byName {
-				sets[n] = nil
+		switch name {
+		case "default":
+			out = append(out, mend.Default()...)
+		case "all":
+			out = append(out, mend.All()...)
+		case "none":
+		default:
+			known := []string{"all", "default", "none"}
+			for _, r := range mend.All() {
+				known = append(known, r.String())
+				if r.String() == name {
+					out = append(out, r)
+				}
 			}
-			return nil, oneOf("repairs", name, sets)
+			if err := oneOf("repairs", name, known...); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return out, nil

@@ -10,45 +10,92 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
 )
 
-// Validate returns the first invalid field as an error that begins with its key
-// in the file, such as `upstream "local": mode`. It does not read files or the
-// environment; New does.
+// ConfigError is an invalid value in a Config.
+type ConfigError struct {
+	// Path is the key in the configuration file, such as upstream#2.model#1.mode:
+	// the elements of an array of tables are numbered from 1. If the error is of
+	// several keys, it is that of their table, "" at the top.
+	Path string
+	Err  error // begins with the key in words, such as `upstream "local": mode`
+}
+
+// Error returns the text of Err.
+func (e *ConfigError) Error() string { return "gateway: " + e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *ConfigError) Unwrap() error { return e.Err }
+
+// invalid returns the error of a key. Dots in it are those of tables.
+func invalid(key, format string, args ...any) error {
+	return &ConfigError{Path: key, Err: fmt.Errorf(strings.ReplaceAll(key, ".", ": ")+": "+format, args...)}
+}
+
+// within returns the error of an element of an array of tables as one of the
+// table that holds the array. n counts from 0.
+func within(array string, n int, name string, err error) error {
+	e := asConfigError(err)
+	return &ConfigError{
+		Path: strings.TrimSuffix(fmt.Sprintf("%s#%d.%s", array, n+1, e.Path), "."),
+		Err:  fmt.Errorf("%s %q: %w", array, name, e.Err),
+	}
+}
+
+// asConfigError returns err with a path, which errors of other packages lack.
+func asConfigError(err error) *ConfigError {
+	if e, ok := errors.AsType[*ConfigError](err); ok {
+		return e
+	}
+	return &ConfigError{Err: err}
+}
+
+// Validate returns the first invalid field as a *ConfigError. It does not read
+// files or the environment; New does.
 func (c Config) Validate() error {
+	if err := c.validate(); err != nil {
+		return asConfigError(err)
+	}
+	return nil
+}
+
+func (c Config) validate() error {
 	if err := c.Settings.validate(); err != nil {
-		return fmt.Errorf("gateway: %w", err)
+		return err
 	}
 	if len(c.Upstreams) == 0 {
-		return errors.New("gateway: upstream: at least one is required")
+		return invalid("upstream", "at least one is required")
 	}
 	for _, addr := range []struct{ key, value string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
 		if _, _, err := net.SplitHostPort(addr.value); err != nil && addr.value != "" {
-			return fmt.Errorf("gateway: %s: %w", addr.key, err)
+			return invalid(addr.key, "%w", err)
 		}
 	}
 	if err := c.Access.validate(); err != nil {
-		return fmt.Errorf("gateway: %w", err)
+		return err
 	}
 	names, defaults := map[string]bool{}, 0
 	rest := map[string]string{} // by prefix, the upstream of models that no other one serves
 	for i, u := range c.Upstreams {
+		wrong := func(err error) error { return within("upstream", i, cmp.Or(u.name(), fmt.Sprint(i+1)), err) }
 		if err := u.validate(c.Settings); err != nil {
-			return fmt.Errorf("gateway: upstream %q: %w", cmp.Or(u.name(), fmt.Sprint(i+1)), err)
+			return wrong(err)
 		}
 		if names[u.name()] {
-			return fmt.Errorf("gateway: upstream %q: name: another upstream has it", u.name())
+			return wrong(invalid("name", "another upstream has it"))
 		}
 		names[u.name()] = true
 		if u.Models == nil {
 			if other, ok := rest[u.Prefix]; ok {
-				return fmt.Errorf("gateway: upstream %q: prefix: upstream %q has the same one, and neither has models: give one of them another prefix, or models", u.name(), other)
+				return wrong(invalid("prefix", "upstream %q has the same one, and neither has models: give one of them another prefix, or models", other))
 			}
 			rest[u.Prefix] = u.name()
 		}
 		for _, addr := range []string{cmp.Or(c.Listen, defaultListen), c.AdminListen} {
 			if sameAddress(u.URL, addr) {
-				return fmt.Errorf("gateway: upstream %q: url: is the gateway's own address; name the provider", u.name())
+				return wrong(invalid("url", "is the gateway's own address; name the provider"))
 			}
 		}
 		if u.Default {
@@ -57,13 +104,13 @@ func (c Config) Validate() error {
 	}
 	switch {
 	case defaults > 1:
-		return errors.New("gateway: upstream: more than one is marked default")
+		return invalid("upstream", "more than one is marked default")
 	case slices.ContainsFunc(c.Record.Headers, isCredential):
-		return errors.New("gateway: record: headers: must not name a header that holds a credential")
+		return invalid("record.headers", "must not name a header that holds a credential")
 	case c.Record.MaxSize < 0 || c.Record.Files < 0:
-		return errors.New("gateway: record: max_size and files must not be negative")
+		return invalid("record", "max_size and files must not be negative")
 	case c.Page.Memory < 0:
-		return errors.New("gateway: page: memory must not be negative")
+		return invalid("page", "memory must not be negative")
 	}
 	return nil
 }
@@ -72,23 +119,23 @@ func (u Upstream) validate(base Settings) error {
 	to, err := url.Parse(u.URL)
 	switch {
 	case err != nil:
-		return errors.New("url: must be a URL") // the error of url.Parse would show a password in it
+		return invalid("url", "must be a URL") // the error of url.Parse would show a password in it
 	case to.Scheme != "http" && to.Scheme != "https" || to.Host == "":
-		return errors.New("url: must be absolute, with http or https")
+		return invalid("url", "must be absolute, with http or https")
 	case to.User != nil || to.RawQuery != "" || to.Fragment != "":
-		return errors.New("url: must not have a user, a query or a fragment; credentials belong into headers")
+		return invalid("url", "must not have a user, a query or a fragment; credentials belong into headers")
 	case u.Prefix != "" && (!strings.HasPrefix(u.Prefix, "/") || strings.HasSuffix(u.Prefix, "/")):
-		return fmt.Errorf("prefix: must begin with a slash and not end with one, got %q", u.Prefix)
+		return invalid("prefix", "must begin with a slash and not end with one, got %q", u.Prefix)
 	case u.Prefix == ownPath || strings.HasPrefix(u.Prefix, ownPath+"/"):
-		return fmt.Errorf("prefix: %s belongs to the gateway", ownPath)
+		return invalid("prefix", "%s belongs to the gateway", ownPath)
 	case u.MaxConcurrent < 0:
-		return fmt.Errorf("max_concurrent: must not be negative, got %d", u.MaxConcurrent)
+		return invalid("max_concurrent", "must not be negative, got %d", u.MaxConcurrent)
 	}
 	if err := u.Headers.validate(); err != nil {
 		return err
 	}
 	if d := u.Timeouts; isTooShort(d.Connect) || isTooShort(d.Refused) || isTooShort(d.Header) || isTooShort(d.Idle) {
-		return errors.New("timeouts: must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
+		return invalid("timeouts", "must be durations of at least 1 ms, such as \"10s\"; a number without a unit is in nanoseconds")
 	}
 	if err := u.Timeouts.validate(); err != nil {
 		return err
@@ -96,21 +143,21 @@ func (u Upstream) validate(base Settings) error {
 	if err := u.Settings.over(base).validate(); err != nil {
 		return err
 	}
-	for _, m := range u.ModelRules {
+	for i, m := range u.ModelRules {
 		if m.Match == "" {
-			return errors.New("model: match: must not be empty")
+			return within("model", i, m.Match, invalid("match", "must not be empty"))
 		}
 		if err := m.Settings.over(u.Settings.over(base)).validate(); err != nil {
-			return fmt.Errorf("model %q: %w", m.Match, err)
+			return within("model", i, m.Match, err)
 		}
 	}
 	tools := map[string]bool{}
-	for _, t := range u.ToolRules {
+	for i, t := range u.ToolRules {
 		if err := t.validate(); err != nil {
-			return fmt.Errorf("tool %q: %w", t.Name, err)
+			return within("tool", i, t.Name, err)
 		}
 		if tools[t.Name] {
-			return fmt.Errorf("tool %q: name: another rule has it", t.Name)
+			return within("tool", i, t.Name, invalid("name", "another rule has it"))
 		}
 		tools[t.Name] = true
 	}
@@ -158,19 +205,16 @@ func isLoopback(addr string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// oneOf returns an error if a word is not a key of words.
-func oneOf[K ~string, V any](key string, got K, words map[K]V) error {
-	if _, ok := words[got]; ok {
+// oneOf returns the error of a key whose word is none of the words, nil for "".
+func oneOf[K ~string](key string, got K, words ...K) error {
+	if got == "" || slices.Contains(words, got) {
 		return nil
 	}
 	var all []string
-	for w := range words {
-		if w != "" {
-			all = append(all, fmt.Sprintf("%q", string(w)))
-		}
+	for _, w := range words {
+		all = append(all, string(w))
 	}
-	slices.Sort(all)
-	return fmt.Errorf("%s: must be one of %s, got %q", key, strings.Join(all, ", "), string(got))
+	return invalid(key, "%w", text.OneOf(string(got), all...))
 }
 
 // isCredential reports whether a header of this name holds a credential.

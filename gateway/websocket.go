@@ -19,7 +19,7 @@ func asksForUpgrade(r *http.Request) bool {
 // upgrade serves such a request. Codex and others fall back to HTTP after the
 // status 426.
 func (p *pipeline) upgrade(w http.ResponseWriter, r *http.Request, dialect string) {
-	if sockets[p.settings.WebSockets] || p.settings.Mode == Observe {
+	if p.settings.WebSockets == PassWebSockets || p.settings.Mode == Observe {
 		p.watched(p.handler, w, r, dialect)
 		return
 	}
@@ -27,8 +27,8 @@ func (p *pipeline) upgrade(w http.ResponseWriter, r *http.Request, dialect strin
 		`the tool calls of a WebSocket cannot be validated; send the request over HTTP, or set websockets = "pass" to pass it unread`)
 }
 
-// Hijack is part of http.Hijacker: after the status 101 the connection is the
-// upstream's. That status does not go through WriteHeader.
+// Hijack notes the status 101, after which the connection is the
+// upstream's: that status does not go through WriteHeader.
 func (w *statusWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()
 	if err == nil {

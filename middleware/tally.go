@@ -2,6 +2,7 @@ package middleware
 
 import (
 	"context"
+	"strings"
 	"time"
 )
 
@@ -154,7 +155,9 @@ const (
 // inner calls; if there are more, the last note is "and more". A note is cut
 // at 1,000 bytes, between characters, and then ends with "…".
 func (t *Tally) Note(note string) {
-	note = clip(note, maxNote)
+	if len(note) > maxNote {
+		note = strings.ToValidUTF8(note[:maxNote], "") + "…"
+	}
 	if t.noted[note] || len(t.report.Notes) > maxNotes {
 		return
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/toolmend/toolmend/internal/empties"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Mode selects the empty values to remove.
@@ -41,15 +42,16 @@ const (
 	Off
 )
 
-var modeNames = [...]string{"default", "optional", "when_invalid", "all", "off"}
+var modeWords = text.Words{"", "optional", "when-invalid", "all", "off"}
 
-// String returns the mode's name in lower case, or Mode(n) for an unknown mode.
-func (m Mode) String() string {
-	if int(m) < len(modeNames) {
-		return modeNames[m]
-	}
-	return fmt.Sprintf("Mode(%d)", uint8(m))
-}
+// String returns the word of the constant, such as "off", and "default" for 0.
+func (m Mode) String() string { return modeWords.Of(uint8(m)) }
+
+// MarshalText returns the text of String.
+func (m Mode) MarshalText() ([]byte, error) { return []byte(m.String()), nil }
+
+// UnmarshalText sets m to the constant with this word: optional, when-invalid, all or off.
+func (m *Mode) UnmarshalText(word []byte) error { return modeWords.Parse(word, (*uint8)(m)) }
 
 // Removal is one removed value. If a container is removed because all its
 // children are empty, there is one Removal, for the container.
@@ -72,7 +74,7 @@ type Options struct {
 // Validate returns the first invalid field as an error, or nil. Use it for
 // options read from a file or a flag: New panics with the same error.
 func (o Options) Validate() error {
-	if int(o.Mode) >= len(modeNames) {
+	if o.Mode > Off {
 		return fmt.Errorf("strip: Mode: must be one of the constants, got %d", uint8(o.Mode))
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/rates"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // logOf returns n turns of which the first bad are invalid as sent. Every second

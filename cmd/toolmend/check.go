@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // Limits on the messages about unreadable input.
@@ -117,7 +117,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 	c.reading.Files++
 	c.ofFile = 0
 	lines := recorded.NewReader(label, c.progress.watch(in))
-	inOrder(ctx, lines.Next, func(l recorded.Line) found { return c.look(ctx, l, sets) }, c.take)
+	inOrder(ctx, lines.Next, func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
 	if more := c.ofFile - maxOfFile; more > 0 {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
 	}
@@ -138,8 +138,8 @@ func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
 	return recorded.OpenToolsets(path)
 }
 
-// found is the result of one line.
-type found struct {
+// lineResult is the result of one line.
+type lineResult struct {
 	steps    []report.Step  // the turns that match -model, with the calls that match -tool
 	measures []measuredTurn // of the turns with such a call
 	hints    []hintKey      // with -hints
@@ -149,9 +149,9 @@ type found struct {
 // look validates one line. It runs concurrently, and so it changes nothing in c. -model
 // and -tool select what is counted, not what is validated: the rules look at the other
 // calls of a turn.
-func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) found {
+func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) lineResult {
 	turns, err := l.Turns(sets)
-	f := found{err: err}
+	f := lineResult{err: err}
 	for i := range turns {
 		t := &turns[i]
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
@@ -178,10 +178,10 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 	return f
 }
 
-// take counts and prints results, in the order of the lines. It does not run
+// add counts and prints results, in the order of the lines. It does not run
 // concurrently. A log of another kind has an error in each line: past maxOfFile they
 // count, and are not printed.
-func (c *check) take(f found) {
+func (c *check) add(f lineResult) {
 	var skipped recorded.Skipped
 	switch {
 	case errors.As(f.err, &skipped):

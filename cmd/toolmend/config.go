@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"regexp"
 	"strings"
 	"time"
 
 	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
 
 	"github.com/toolmend/toolmend/gateway"
 )
@@ -46,27 +48,35 @@ func (c *config) setDefaults() {
 	c.LogLevel = cmp.Or(c.LogLevel, "info")
 }
 
-// validate returns the first invalid field as an error that begins with its key.
+// validate returns the first invalid field as a *gateway.ConfigError.
 func (c *config) validate() error {
 	if err := cmp.Or(checkAddress("listen", c.Listen), checkAddress("admin_listen", c.AdminListen)); err != nil {
 		return err
 	}
 	if err := c.Validate(); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "gateway: "))
+		return err
 	}
 	if _, ok := levels[c.LogLevel]; !ok {
-		return fmt.Errorf("log_level: must be debug, info, warn or error, got %q", c.LogLevel)
+		return invalid("log_level", "must be debug, info, warn or error, got %q", c.LogLevel)
 	}
 	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return errors.New("tls_cert: tls_cert and tls_key need each other")
+		return invalid("tls_cert", "tls_cert and tls_key need each other")
 	}
 	if c.TLSCert != "" {
 		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
-			return fmt.Errorf("tls_cert: %w", err)
+			return invalid("tls_cert", "%w", err)
 		}
 	}
 	return nil
 }
+
+// invalid returns the error of a key.
+func invalid(key, format string, args ...any) error {
+	return &gateway.ConfigError{Path: key, Err: fmt.Errorf(key+": "+format, args...)}
+}
+
+// numbered is the number of an element in the path of an entry.
+var numbered = regexp.MustCompile(`#\d+`)
 
 // readConfig reads a file. A key that config does not have is an error. The
 // second result is the text of the file.
@@ -75,6 +85,12 @@ func readConfig(path string) (config, []byte, error) {
 	doc, err := os.ReadFile(path)
 	if err != nil {
 		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	for _, e := range entriesOf(doc) { // go-toml reads a number into a word's constant
+		key := numbered.ReplaceAllString(e.path, "")
+		if t := typeAt(strings.Split(key, ".")); t != nil && t.Kind() == reflect.Uint8 && e.kind == unstable.Integer {
+			return c, doc, fmt.Errorf("%s:%d: %s: must be text in quotes, got a number", path, e.line, key)
+		}
 	}
 	err = toml.NewDecoder(bytes.NewReader(doc)).DisallowUnknownFields().Decode(&c)
 	var unknown *toml.StrictMissingError

@@ -37,7 +37,9 @@ func TestConfigErrors(t *testing.T) {
 		"word of a prefix": {`mode = "observe"`, `prefix = "/l"
 mode = "watch"`, `:30: upstream "127.0.0.1:8080/l": mode: must be one of`},
 		"word of a model":     {`mode = "repair"`, `mode = "fix"`, `:20: upstream "hosted": model "small*": mode: must be one of`},
-		"word of a tool":      {`"drop"`, `"dropped"`, `:24: upstream "hosted": tool "read": on_exhausted: must be one of`},
+		"word of a tool":      {`"drop"`, `"dropped"`, `:24:16: upstream.tool.on_exhausted: must be one of "drop", "pass", "raise", got "dropped"`},
+		"word of no text":     {`"drop"`, `3`, ":24: upstream.tool.on_exhausted: must be text in quotes, got a number\n"},
+		"name of a tool":      {`name = "read"`, `name = ""`, `:23: upstream "hosted": tool "": name: must not be empty`},
 		"listen":              {`"127.0.0.1:0"`, `"7777"`, `:1: listen: must be HOST:PORT, such as 127.0.0.1:7777, got "7777"`},
 		"url":                 {"https://api", "api", `:12: upstream "hosted": url: must be absolute, with http or https`},
 		"two defaults":        {"attempts = 4", "default = true", `upstream: more than one is marked default`},

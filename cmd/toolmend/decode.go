@@ -23,7 +23,7 @@ func wanted(key []string) string {
 		return ""
 	}
 	switch at.Kind() {
-	case reflect.String:
+	case reflect.String, reflect.Uint8: // a word
 		return "text in quotes"
 	case reflect.Bool:
 		return "true or false"

@@ -102,7 +102,7 @@ type departingWriter struct {
 	ended bool // counted
 }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader adds the header before the first final status.
 func (w *departingWriter) WriteHeader(status int) {
 	if status >= http.StatusOK {
 		w.begins()
@@ -110,13 +110,13 @@ func (w *departingWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write is part of http.ResponseWriter.
+// Write adds the header if there was no status.
 func (w *departingWriter) Write(p []byte) (int, error) {
 	w.begins()
 	return w.ResponseWriter.Write(p)
 }
 
-// Hijack is part of http.Hijacker. From then on nothing waits for the
+// Hijack counts the request as ended: from then on nothing waits for the
 // connection, as in http.Server.Shutdown.
 func (w *departingWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(w.ResponseWriter).Hijack()

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/mend"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -39,14 +39,6 @@ type settings struct {
 	maxRise     float64 // in percentage points
 	hints       bool
 	files       []string // at least one; "-" is standard input
-}
-
-// stripModes are the values of -strip.
-var stripModes = map[string]strip.Mode{
-	"off":          strip.Off,
-	"optional":     strip.Optional,
-	"when-invalid": strip.WhenInvalid,
-	"all":          strip.All,
 }
 
 // mendRules are the values of -mend.
@@ -90,13 +82,13 @@ func parse(args []string) (settings, error) {
 	if err = s.output(asJSON); err != nil {
 		return s, err
 	}
-	mode, ok := stripModes[s.stripName]
+	stripErr := s.strip.UnmarshalText([]byte(s.stripName))
 	rules, mendOK := mendRules[s.mendName]
 	switch {
 	case !mendOK:
 		return s, fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
-	case !ok:
-		return s, fmt.Errorf("-strip is off, optional, when-invalid or all, not %q", s.stripName)
+	case stripErr != nil:
+		return s, fmt.Errorf("-strip: %w", stripErr)
 	case s.unknownName != "reject" && s.unknownName != "pass":
 		return s, fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
 	case gate != "sent" && gate != "final":
@@ -110,7 +102,7 @@ func parse(args []string) (settings, error) {
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
 	}
-	s.strip, s.mend, s.passUnknown, s.gateFinal = mode, rules, s.unknownName == "pass", gate == "final"
+	s.mend, s.passUnknown, s.gateFinal = rules, s.unknownName == "pass", gate == "final"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
 }

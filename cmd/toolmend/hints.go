@@ -11,9 +11,9 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -72,9 +72,9 @@ func newHinter(s settings) *hinter {
 				func(o *argsvalidate.Options) { o.Mend = append(slices.Clone(s.mend), r) })
 		}
 	}
-	for _, name := range []string{"optional", "when-invalid", "all"} {
-		if mode := stripModes[name]; s.strip == strip.Off || name == "all" && s.strip != mode {
-			on("strip "+name, `strip = "`+name+`"`, name == "all", func(o *argsvalidate.Options) { o.Strip = mode })
+	for _, mode := range []strip.Mode{strip.Optional, strip.WhenInvalid, strip.All} {
+		if s.strip == strip.Off || mode == strip.All && s.strip != mode {
+			on("strip "+mode.String(), `strip = "`+mode.String()+`"`, mode == strip.All, func(o *argsvalidate.Options) { o.Strip = mode })
 		}
 	}
 	return h

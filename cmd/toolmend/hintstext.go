@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // text returns the hint as a sentence, without its number of calls.
@@ -50,7 +51,7 @@ func retryCost(r report.Retries) string {
 		return ""
 	}
 	return fmt.Sprintf("Invalid calls cost %s in %s: %d tokens read and %d written, %.1f s.",
-		plural(r.Attempts, "further model call"), plural(r.Steps, "step"), r.Usage.Input, r.Usage.Output, r.Duration.Seconds())
+		text.Plural(r.Attempts, "further model call"), text.Plural(r.Steps, "step"), r.Usage.Input, r.Usage.Output, r.Duration.Seconds())
 }
 
 // writeHints prints the first hints.
@@ -62,13 +63,13 @@ func writeHints(w io.Writer, hints []hint, r report.Retries, top int) {
 	width := 0
 	for i, h := range hints {
 		if i == 0 {
-			width = len(plural(h.Calls, "call"))
+			width = len(text.Plural(h.Calls, "call"))
 		}
 		if top > 0 && i == top {
 			fmt.Fprintf(w, "and %d more\n", len(hints)-i)
 			break
 		}
-		fmt.Fprintf(w, "%*s  %s\n", width, plural(h.Calls, "call"), h.Text)
+		fmt.Fprintf(w, "%*s  %s\n", width, text.Plural(h.Calls, "call"), h.Text)
 	}
 	if cost := retryCost(r); cost != "" {
 		fmt.Fprintln(w, cost)
@@ -114,7 +115,7 @@ func toolHints(hints []hint, tool string, places []report.FaultRow) report.Secti
 		s.Text = []string{"No call to it stays invalid."}
 		return s
 	}
-	s.Text = []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), plural(worst.Final, "call"), advice(worst.Code))}
+	s.Text = []string{fmt.Sprintf("No option of Toolmend that is off would make these calls valid. Most of them have %s (%s): %s", faultName(worst), text.Plural(worst.Final, "call"), advice(worst.Code))}
 	if names := undeclared(places); worst.Code == "required" && len(names) > 0 {
 		s.Text = append(s.Text, "Calls to it also have properties that are not declared: "+strings.Join(names, ", ")+". If one of them stands for the missing one, rename the property or declare an alias.")
 	}

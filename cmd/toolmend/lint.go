@@ -16,6 +16,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 //go:embed help/lint.txt
@@ -208,5 +209,5 @@ func lintSums(findings []lint.Finding, tools int) string {
 	for _, f := range findings {
 		n[f.Level]++
 	}
-	return fmt.Sprintf("%s: %s, %s, %s", plural(tools, "tool"), plural(n[lint.Error], "error"), plural(n[lint.Warning], "warning"), plural(n[lint.Note], "note"))
+	return fmt.Sprintf("%s: %s, %s, %s", text.Plural(tools, "tool"), text.Plural(n[lint.Error], "error"), text.Plural(n[lint.Warning], "warning"), text.Plural(n[lint.Note], "note"))
 }

@@ -1,95 +1,43 @@
 package main
 
 import (
+	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/toolmend/toolmend/gateway"
 )
 
-// located returns the error of a configuration with the line of the key that
-// it begins with. The error is returned as it is, without a line, if there is no
-// file or if the file does not have the key: a flag has set it.
+// located returns the error of a configuration with the line of its key. The
+// line is left out if there is no file, or if the file does not have the key: a
+// flag has set it.
 func located(path string, doc []byte, err error) error {
-	if path == "" {
+	invalid, ok := errors.AsType[*gateway.ConfigError](err)
+	if !ok {
 		return err
 	}
-	if line := lineOf(doc, err.Error()); line > 0 {
-		return fmt.Errorf("%s:%d: %w", path, line, err)
+	if path == "" {
+		return invalid.Err
 	}
-	return fmt.Errorf("%s: %w", path, err)
+	if line := lineOf(doc, invalid.Path); line > 0 {
+		return fmt.Errorf("%s:%d: %w", path, line, invalid.Err)
+	}
+	return fmt.Errorf("%s: %w", path, invalid.Err)
 }
 
-var (
-	// element is the start of an error about an element of an array of tables.
-	element = regexp.MustCompile(`^(upstream|model|tool) "([^"]*)": `)
-	// keyPath is the key that an error begins with.
-	keyPath = regexp.MustCompile(`^(\w+): (?:(\w+): )?`)
-)
-
-// lineOf returns the line that an error of Validate is about, or 0: the line of
-// the key, else the line of the table.
-func lineOf(doc []byte, message string) int {
+// lineOf returns the line of a key, else that of the table which would hold it, else 0.
+func lineOf(doc []byte, key string) int {
 	entries := entriesOf(doc)
-	table, line := "", 0
-	for {
-		m := element.FindStringSubmatch(message)
-		if m == nil {
-			break
-		}
-		message = message[len(m[0]):]
-		kind := strings.TrimPrefix(table+"."+m[1], ".")
-		at := slices.IndexFunc(entries, func(e entry) bool { return isElement(entries, e, kind, m[1], m[2]) })
-		if at < 0 {
-			return line
-		}
-		table, line = entries[at].path, entries[at].line
-	}
-	key := keyPath.FindStringSubmatch(message)
-	if key == nil {
-		return line
-	}
-	for _, suffix := range []string{key[1] + "." + key[2], key[1]} {
-		want := strings.TrimPrefix(table+"."+suffix, ".")
+	for ; key != ""; key = parent(key) {
 		for _, e := range entries {
-			if strings.EqualFold(e.path, want) {
+			if strings.EqualFold(e.path, key) {
 				return e.line
 			}
 		}
 	}
-	return line
-}
-
-// isElement reports whether e is the header of the element of kind with this
-// name.
-func isElement(entries []entry, e entry, kind, last, name string) bool {
-	if base, _, _ := strings.Cut(e.path[strings.LastIndex(e.path, ".")+1:], "#"); !e.table || base != last ||
-		strings.TrimPrefix(parent(e.path)+"."+last, ".") != kind {
-		return false
-	}
-	if strings.HasSuffix(e.path, "#"+name) { // its number
-		return true
-	}
-	of := func(key string) string {
-		for _, v := range entries {
-			if v.path == e.path+"."+key {
-				return v.value
-			}
-		}
-		return ""
-	}
-	switch {
-	case last == "model":
-		return of("match") == name
-	case last == "tool" || of("name") != "":
-		return of("name") == name
-	}
-	// The name of an upstream without one: see gateway.Upstream.
-	to, err := url.Parse(of("url"))
-	return err == nil && to.Host+of("prefix") == name
+	return 0
 }
 
 func parent(path string) string {
@@ -98,10 +46,9 @@ func parent(path string) string {
 
 // entry is a key or the header of a table in a TOML document.
 type entry struct {
-	path  string // the elements of an array of tables are numbered: upstream#1.model#2.mode
-	value string // of a string
-	line  int
-	table bool
+	path string // the elements of an array of tables are numbered: upstream#1.model#2.mode
+	line int
+	kind unstable.Kind // of the value
 }
 
 // entriesOf returns the keys and headers of a document. It stops at a syntax
@@ -133,11 +80,9 @@ func entriesOf(doc []byte) []entry {
 					table = fmt.Sprintf("%s#%d", table, n)
 				}
 			}
-			found = append(found, entry{path: table, line: line, table: true})
+			found = append(found, entry{path: table, line: line})
 		case unstable.KeyValue:
-			found = append(found, entry{
-				path: strings.TrimPrefix(table+"."+strings.Join(keys, "."), "."), value: string(e.Value().Data), line: line,
-			})
+			found = append(found, entry{strings.TrimPrefix(table+"."+strings.Join(keys, "."), "."), line, e.Value().Kind})
 		}
 	}
 	return found

@@ -144,7 +144,7 @@ func TestExitCodes(t *testing.T) {
 		{"check -tools @/missing @/good", exitFailed, "no such file"},
 		{"check -tools @/nosets @/good", exitFailed, "@/nosets:1: a toolset without a ref"},
 		{"check", exitFailed, "no FILE"},
-		{"check @/good -strip some", exitFailed, `-strip is off, optional, when-invalid or all, not "some"`},
+		{"check @/good -strip some", exitFailed, `-strip: must be one of "all", "off", "optional", "when-invalid", got "some"`},
 		{"check -unknown maybe @/good", exitFailed, "-unknown is reject or pass"},
 		{"check -gate final @/null", exitOK, ""},
 		{"check -gate final @/bad", exitInvalid, ""},

@@ -9,6 +9,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -242,8 +243,8 @@ func (m *measured) add(o measured) {
 func (m *measured) write(w io.Writer) {
 	r, k := m.OpenRouter, m.K2
 	fmt.Fprintf(w, "\nPUBLISHED MEASURES\nOpenRouter, tool call error rate: %s of %s (calls: %d InvalidJson, %d UnknownName, %d SchemaMismatch)\n",
-		rate(r.Errors, r.Requests), plural(r.Requests, "request"), r.InvalidJSON, r.UnknownName, r.SchemaMismatch)
-	fmt.Fprintf(w, "K2 Vendor Verifier, schema accuracy: %s of %s\n", rate(k.Valid, k.Answers), plural(k.Answers, "answer"))
+		rate(r.Errors, r.Requests), text.Plural(r.Requests, "request"), r.InvalidJSON, r.UnknownName, r.SchemaMismatch)
+	fmt.Fprintf(w, "K2 Vendor Verifier, schema accuracy: %s of %s\n", rate(k.Valid, k.Answers), text.Plural(k.Answers, "answer"))
 }
 
 // rate is percent that writes zero as a figure.

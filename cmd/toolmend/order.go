@@ -11,14 +11,14 @@ import (
 // job is a line in the queue of inOrder.
 type job struct {
 	line recorded.Line
-	done chan found // buffered, so that a worker never waits for take
+	done chan lineResult // buffered, so that a worker never waits for take
 }
 
 // inOrder processes lines on all processors and calls take in the order of the
 // lines. It holds at most a few lines for each processor. It returns when next
 // returns io.EOF, or at once when ctx ends. Other errors of next are passed to
 // take like a line.
-func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(recorded.Line) found, take func(found)) {
+func inOrder(ctx context.Context, next func() (recorded.Line, error), look func(recorded.Line) lineResult, take func(lineResult)) {
 	workers := runtime.GOMAXPROCS(0)
 	work, queue := make(chan job), make(chan job, 4*workers)
 	for range workers {
@@ -52,9 +52,9 @@ func feed(ctx context.Context, next func() (recorded.Line, error), work, queue c
 		if err == io.EOF {
 			return
 		}
-		j := job{line, make(chan found, 1)}
+		j := job{line, make(chan lineResult, 1)}
 		if err != nil {
-			j.done <- found{err: err}
+			j.done <- lineResult{err: err}
 		}
 		select {
 		case queue <- j:

@@ -6,7 +6,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // summaryJSON is the last line of -json. Its keys are stable.

@@ -155,7 +155,7 @@ type counter struct {
 	requests atomic.Int64
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP counts the request and serves it.
 func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !strings.HasPrefix(r.URL.Path, "/_toolmend/") {
 		c.requests.Add(1)

@@ -11,8 +11,8 @@ import (
 	"github.com/toolmend/toolmend/gateway"
 )
 
-// modeSays are the modes in words.
-var modeSays = map[gateway.Mode]string{
+// modeText are the modes in words.
+var modeText = map[gateway.Mode]string{
 	gateway.Enforce: "validates and repairs tool calls, and asks the model again",
 	gateway.Repair:  "validates and repairs tool calls, without a second model call",
 	gateway.Observe: "changes nothing, and counts what the other modes would do",
@@ -38,7 +38,7 @@ func writeStart(w io.Writer, c config, addr, admin net.Addr, page string) {
 			others = append(others, "--mode "+string(m))
 		}
 	}
-	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeSays[c.Mode], strings.Join(others, " or "))
+	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeText[c.Mode], strings.Join(others, " or "))
 	fmt.Fprint(w, "\nSet in the agent:\n\n")
 	example := first(c.Upstreams)
 	at := base + example.Prefix

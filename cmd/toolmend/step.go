@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // stepOf makes a step with one attempt of a turn. Steps of one exchange that the

@@ -66,7 +66,7 @@ func checkUpstream(value string) error {
 // checkAddress returns an error if the value of key is not an address to listen on.
 func checkAddress(key, value string) error {
 	if _, _, err := net.SplitHostPort(value); value != "" && err != nil {
-		return fmt.Errorf("%s: must be HOST:PORT, such as %s, got %q", key, defaultListen, value)
+		return invalid(key, "must be HOST:PORT, such as %s, got %q", defaultListen, value)
 	}
 	return nil
 }

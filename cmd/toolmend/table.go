@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // maxName is the number of characters of a name in a table.
@@ -19,12 +19,12 @@ const maxName = 44
 // writeTables prints the tables, worst rows first.
 func writeTables(w io.Writer, s report.Summary, published *measured, compared *comparison, o settings) {
 	fmt.Fprintf(w, "%s, %s in %s: %d not valid as sent, %d in the end (-strip %s -mend %s)\n",
-		plural(s.Turns, "turn"), plural(s.Total.Calls, "call"), plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
+		text.Plural(s.Turns, "turn"), text.Plural(s.Total.Calls, "call"), text.Plural(s.Reading.Files, "file"), s.Total.Bad(), s.Total.Final, o.stripName, o.mendName)
 	kinds := slices.SortedFunc(maps.Keys(s.Reading.Skipped), func(a, b string) int {
 		return cmp.Or(cmp.Compare(s.Reading.Skipped[b], s.Reading.Skipped[a]), strings.Compare(a, b))
 	})
 	for _, what := range kinds {
-		fmt.Fprintf(w, "%s skipped: %s\n", plural(s.Reading.Skipped[what], "line"), what)
+		fmt.Fprintf(w, "%s skipped: %s\n", text.Plural(s.Reading.Skipped[what], "line"), what)
 	}
 	if s.Reading.Unreadable > 0 {
 		fmt.Fprintf(w, "%d not read: see the messages above\n", s.Reading.Unreadable)
@@ -172,14 +172,6 @@ func percent(n, of int) string {
 		return "."
 	}
 	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
-}
-
-// plural returns a number with its noun.
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // shorten cuts a name to the width of its column. Names come from models, so

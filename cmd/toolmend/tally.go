@@ -27,7 +27,7 @@ type tally struct {
 	to *sums
 }
 
-// Handle is part of slog.Handler.
+// Handle counts a record about a model call.
 func (t tally) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == "model call" {
 		t.to.add(r)

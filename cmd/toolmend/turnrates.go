@@ -2,7 +2,7 @@ package main
 
 import (
 	"github.com/toolmend/toolmend/internal/rates"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // turnRate counts the turns with a call that was validated, and those of them

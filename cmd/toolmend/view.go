@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 //go:embed help/view.txt

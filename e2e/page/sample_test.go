@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // The tools of the sample steps. The schema of deploy cannot be used.

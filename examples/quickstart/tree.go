@@ -1,85 +1,174 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
-	"os"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// printer writes steps as trees, with colour where a person reads them.
-type printer struct {
-	out        io.Writer
-	colour     bool
-	modelCalls int
-	steps      int
+// treeWidth is the number of characters of a text in one line of a tree.
+const treeWidth = 92
+
+// writeTree writes the report of a step as a text for people, with one branch for
+// each attempt: the calls that the model sent, the changes (~) and issues (✗) of
+// each call or of the text, and the replies to the model (→). Long texts are
+// cut. Then come the calls that the step returned, and the status, the number of
+// model calls and the tokens.
+func writeTree(w io.Writer, r *middleware.Response) error {
+	t := tree{bufio.NewWriter(w)}
+	t.attempts(r.Report)
+	for i, c := range r.Message.ToolCalls {
+		branch := "   └─ out  "
+		if i > 0 {
+			branch = "           "
+		}
+		t.line("%s%s %s", branch, c.Name, clipLine(c.Arguments, treeWidth))
+	}
+	t.line("           %s", summary(r.Report))
+	return t.w.Flush()
 }
 
-// colourful reports whether f is a terminal whose user did not ask for plain
-// text (no-color.org).
-func colourful(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
+// summary is the last line of a tree.
+func summary(r middleware.Report) string {
+	var tokens int64
+	for _, a := range r.Attempts {
+		tokens += a.Usage.Input + a.Usage.Output
+	}
+	status := string(r.Status)
+	if r.Status == middleware.NoCalls {
+		status = "no calls"
+	}
+	return fmt.Sprintf("%s, %s, %d tokens", status, count(len(r.Attempts), "model call"), tokens)
 }
 
-func (p *printer) line(format string, args ...any) { fmt.Fprintf(p.out, format+"\n", args...) }
+// tree writes lines; the writer keeps its first error.
+type tree struct{ w *bufio.Writer }
 
-func (p *printer) paint(code, s string) string {
-	if !p.colour || s == "" {
+// line writes one line without the control characters that model-written text
+// may hold: they could change the display of a terminal.
+func (t tree) line(format string, args ...any) {
+	fmt.Fprintln(t.w, strings.Map(func(c rune) rune {
+		if unicode.IsControl(c) || unicode.Is(unicode.Cf, c) {
+			return ' '
+		}
+		return c
+	}, fmt.Sprintf(format, args...)))
+}
+
+func (t tree) attempts(r middleware.Report) {
+	for i, a := range r.Attempts {
+		t.line("   ├─ attempt %d", i+1)
+		for _, sent := range a.Message.ToolCalls {
+			t.line("   │    %s %s", sent.Name, clipLine(sent.Arguments, treeWidth))
+		}
+		if a.Err != nil {
+			t.line("   │    ✗ %s", clipLine(a.Err.Error(), treeWidth))
+		}
+		if text := a.Message.Text(); text != "" && len(a.Issues)+len(a.Changes) > 0 {
+			t.line("   │    %q", clip(text, treeWidth))
+		}
+		t.faults("the answer", a.Changes, a.Issues)
+		for _, v := range a.Verdicts {
+			t.faults(middleware.Issue{}.Path(), v.Changes, v.Issues)
+		}
+		for _, reply := range a.Replies {
+			t.reply(reply)
+		}
+	}
+	for _, note := range r.Notes {
+		t.line("   ├─ note: %s", clipLine(note, treeWidth))
+	}
+}
+
+// faults writes changes and issues. whole is the place that is printed for an
+// issue without a pointer.
+func (t tree) faults(whole string, changes []middleware.Change, issues []middleware.Issue) {
+	for _, c := range changes {
+		t.line("   │    ~ %s: %s", c.By, edit(c))
+	}
+	for _, i := range issues {
+		place := whole
+		if i.Pointer != "" {
+			place = i.Path()
+		}
+		t.line("   │    ✗ %s: %s", place, i.Message)
+	}
+}
+
+// edit describes the change and its place, if the change has one.
+func edit(c middleware.Change) string {
+	what := clipLine(c.Before, treeWidth) + " taken out"
+	if c.After != "" {
+		what = strings.TrimSpace(clipLine(c.Before, treeWidth) + " → " + clipLine(c.After, treeWidth))
+	}
+	if c.Pointer != "" {
+		what += " at " + c.Pointer
+	}
+	return what
+}
+
+func (t tree) reply(reply middleware.Message) {
+	mark := "→ reply:"
+	if reply.Role == middleware.RoleTool && !reply.IsError {
+		mark = "→ reply (a valid sibling):"
+	}
+	t.line("   │    %s", mark)
+	bullets := 0
+	more := func() {
+		if bullets > 1 {
+			t.line("   │      (%d more, see ✗ above)", bullets-1)
+		}
+		bullets = 0
+	}
+	for l := range strings.SplitSeq(reply.Text(), "\n") {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		if !strings.HasPrefix(l, "•") {
+			more()
+		} else if bullets++; bullets > 1 { // the ✗ lines above say it
+			continue
+		}
+		for _, part := range wrap(l) {
+			t.line("   │      %s", part)
+		}
+	}
+	more()
+}
+
+// clipLine puts s on one line of at most n bytes.
+func clipLine(s string, n int) string { return strings.ReplaceAll(clip(s, n), "\n", " ") }
+
+// clip cuts s at n bytes, between characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
 		return s
 	}
-	return "\x1b[" + code + "m" + s + "\x1b[0m"
-}
-
-func (p *printer) bold(s string) string { return p.paint("1", s) }
-
-// colours are those of the lines of a tree, by the mark behind the branch.
-var colours = []struct{ mark, code string }{
-	{"   │    ~ ", "32"}, // green: a change
-	{"   │    ✗ ", "31"}, // red: an issue
-	{"   │    → ", "2"},  // faint: what the model was told
-	{"   │      ", "2"},
-	{"   └─ out  ", "32"},
-	{"           ", "2"},
-}
-
-// step prints the report of one step: what the model sent, what was wrong with
-// it, what it was told, and what came out.
-func (p *printer) step(n int, title string, resp *middleware.Response) error {
-	p.steps++
-	p.modelCalls += len(resp.Report.Attempts)
-	p.line("%s  %s", p.bold(fmt.Sprint(n)), p.bold(title))
-	var tree strings.Builder
-	if err := resp.WriteTree(&tree); err != nil {
-		return err
+	end := n
+	for end > n-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
 	}
-	for l := range strings.Lines(tree.String()) {
-		l = strings.TrimSuffix(l, "\n")
-		branch, code := "", ""
-		for _, c := range colours {
-			if strings.HasPrefix(l, c.mark) {
-				branch, code = c.mark, c.code
-				break
-			}
+	return s[:end] + "…"
+}
+
+// wrap breaks s at spaces into lines that fit.
+func wrap(s string) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(s) {
+		if line != "" && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > treeWidth {
+			lines = append(lines, line)
+			line = ""
 		}
-		if code != "" {
-			l = branch + p.paint(code, strings.TrimPrefix(l, branch))
+		if line != "" {
+			line += " "
 		}
-		p.line("%s", l)
+		line += word
 	}
-	p.line("")
-	return nil
-}
-
-func (p *printer) summary() {
-	p.line("%s", p.bold(fmt.Sprintf("%s, %s, 0 invalid tool calls reached the loop.", count(p.steps, "step"), count(p.modelCalls, "model call"))))
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return append(lines, line)
 }

@@ -193,7 +193,7 @@ func jsonLines(body string) []event {
 // text is the text of any JSON value, as a lenient client takes it.
 type text string
 
-// UnmarshalJSON is part of json.Unmarshaler.
+// UnmarshalJSON takes a string's content, and the JSON text of any other value.
 func (t *text) UnmarshalJSON(b []byte) error {
 	*t = text(b)
 	if b[0] == '"' {

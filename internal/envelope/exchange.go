@@ -113,7 +113,7 @@ type slow struct {
 	n     int // reads so far
 }
 
-// Read is part of io.Reader. It pauses before the first byte and in the middle, so that
+// Read pauses before the first byte and in the middle, so that
 // a client that waits is sent keep-alives at both places.
 func (s *slow) Read(p []byte) (int, error) {
 	if s.body == "" {

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // filter selects steps. It is the query of an address. The zero filter selects

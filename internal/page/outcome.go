@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // outcome is the result of a step for the client, as one word.

@@ -22,7 +22,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/toolmend/toolmend/report"
+	"github.com/toolmend/toolmend/internal/report"
 )
 
 // Options are the settings of a page.
@@ -78,7 +78,7 @@ func New(steps *Steps, o Options) http.Handler {
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 	"form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP serves the page with the headers that protect it.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for name, value := range map[string]string{
 		"Content-Security-Policy": policy, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",

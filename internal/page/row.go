@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // row is what the list shows of a step. All texts are on one line, short, and

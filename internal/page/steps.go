@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/report"
 )
 
 // MaxSteps is how many steps a page keeps at most.

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
 
 // maxFigures is how many rows a table of figures shows.

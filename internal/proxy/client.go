@@ -84,7 +84,7 @@ func (c *Client) Begin(resp *http.Response) {
 	c.writeHeader(resp.StatusCode)
 }
 
-// WriteHeader is part of http.ResponseWriter.
+// WriteHeader writes the status, without headers that net/http would add.
 func (c *Client) WriteHeader(status int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -107,7 +107,7 @@ func (c *Client) writeHeader(status int) {
 	c.ResponseWriter.WriteHeader(status)
 }
 
-// Write is part of http.ResponseWriter.
+// Write fails after the request is over.
 func (c *Client) Write(p []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,7 +268,7 @@ func (c *Client) close() {
 	}
 }
 
-// Hijack is part of http.Hijacker. The connection is no longer net/http's.
+// Hijack takes the connection from net/http.
 func (c *Client) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := c.control.Hijack()
 	c.hijacked = err == nil

@@ -64,7 +64,7 @@ func New(upstream *url.URL, base http.RoundTripper, refuse Refuse) http.Handler 
 	return p
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP forwards a request, or refuses one that must not reach an upstream.
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodConnect || strings.EqualFold(r.Method, http.MethodTrace): // the response to TRACE has the headers, and with them the upstream's key

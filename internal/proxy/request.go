@@ -20,7 +20,7 @@ type endedBody struct {
 	shut   atomic.Bool // nothing may read it any more
 }
 
-// Read is part of io.Reader.
+// Read returns io.EOF after the end of the body, whatever net/http's body says then.
 func (b *endedBody) Read(p []byte) (int, error) {
 	switch {
 	case b.ended.Load():
@@ -39,7 +39,7 @@ func (b *endedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close is part of io.Closer. It leaves the client's body open: http.Transport
+// Close leaves the client's body open: http.Transport
 // closes the body of a request that it cannot send, and net/http's server would then
 // wait for the rest of it.
 func (b *endedBody) Close() error {

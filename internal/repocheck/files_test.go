@@ -12,16 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-const (
-	maxFileBytes = 500_000 // a clone holds every version of a file for ever
-	maxGoLines   = 400     // longer Go files say why
-)
+// maxFileBytes limits what a file costs every clone, which holds each of its versions.
+const maxFileBytes = 500_000
 
-// longReason is how a long file says why, on one of its first 40 lines.
-var longReason = regexp.MustCompile(`^(.*\n){0,39}// Long because .`)
-
-// sizes finds files that are too big, and long Go files without a line
-// "// Long because …" near the top.
+// sizes finds files that are too big.
 func sizes(t testing.TB, all tree) []string {
 	var problems []string
 	for _, file := range all.files {
@@ -29,12 +23,6 @@ func sizes(t testing.TB, all tree) []string {
 		require.NoError(t, err)
 		if info.Size() > maxFileBytes {
 			problems = append(problems, problem(file, 0, "%d bytes; the limit is %d", info.Size(), maxFileBytes))
-		}
-	}
-	for _, file := range all.having(".go") {
-		text := all.read(t, file)
-		if n := strings.Count(text, "\n"); n > maxGoLines && !longReason.MatchString(text) {
-			problems = append(problems, problem(file, 0, "%d lines and no \"// Long because …\" near the top", n))
 		}
 	}
 	return problems
@@ -95,11 +83,11 @@ func caseFiles(t testing.TB, all tree) []string {
 // decisionName is the form of a decision note's file name.
 var decisionName = regexp.MustCompile(`^(\d{4})-[a-z0-9]+(-[a-z0-9]+)*\.md$`)
 
-// decisions finds files of docs/decisions that are not NNNN-title.md, numbered
-// from 0001 without gaps or doubles.
+// decisions finds files of docs/decisions that are not NNNN-title.md, or have the
+// number of another one.
 func decisions(_ testing.TB, all tree) []string {
 	var problems []string
-	next := 1
+	last := 0
 	for _, file := range all.files {
 		if path.Dir(file) != "docs/decisions" {
 			continue
@@ -110,10 +98,10 @@ func decisions(_ testing.TB, all tree) []string {
 			continue
 		}
 		n, _ := strconv.Atoi(m[1])
-		if n != next {
-			problems = append(problems, problem(file, 0, "has number %04d where %04d is next", n, next))
+		if n == last {
+			problems = append(problems, problem(file, 0, "has number %04d, as another note", n))
 		}
-		next = n + 1
+		last = n
 	}
 	return problems
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
-	"github.com/toolmend/toolmend/report"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/strip"
@@ -99,7 +99,14 @@ func TestOptions(t *testing.T) {
 	require.Error(t, transport.Options{MaxBody: 64<<20 + 1}.Validate())
 }
 
-func validate(o any) error { return o.(interface{ Validate() error }).Validate() }
+// validate returns the error of an Options. One without a method Validate has no
+// wrong values.
+func validate(o any) error {
+	if v, ok := o.(interface{ Validate() error }); ok {
+		return v.Validate()
+	}
+	return nil
+}
 
 // walk calls do with every field of o that can be set, those of structs in it
 // included.

@@ -86,13 +86,8 @@ func TestDocs(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("\n", maxGoLines)
 	check(t, sizes, []bad{
-		{"short", files{"a.go": "package p" + long, "a.md": long + long}, nil},
-		{"long", files{"a.go": "package p\n" + long}, []string{"401 lines and no"}},
-		{"long with a reason", files{"a.go": "// Package p is.\n// Long because it is a table.\npackage p\n" + long}, nil},
-		{"the reason comes too late", files{"a.go": "package p\n" + long + "// Long because so.\n"}, []string{"a.go: 402 lines"}},
-		{"no reason given", files{"a.go": "// Long because \npackage p\n" + long}, []string{"402 lines"}},
+		{"small", files{"a.go": "package p" + strings.Repeat("\n", 1_000)}, nil},
 		{"too big", files{"data.gz": strings.Repeat("x", maxFileBytes+1)}, []string{"data.gz: 500001 bytes"}},
 	})
 }
@@ -122,8 +117,8 @@ func TestDecisions(t *testing.T) {
 	const dir = "docs/decisions/"
 	check(t, decisions, []bad{
 		{"good", files{dir + "0001-a.md": "", dir + "0002-b-c.md": "", "docs/design.md": ""}, nil},
-		{"gap", files{dir + "0001-a.md": "", dir + "0003-b.md": ""}, []string{"0003-b.md: has number 0003 where 0002 is next"}},
-		{"double", files{dir + "0001-a.md": "", dir + "0001-b.md": ""}, []string{"has number 0001 where 0002"}},
+		{"gap", files{dir + "0001-a.md": "", dir + "0003-b.md": ""}, nil},
+		{"double", files{dir + "0001-a.md": "", dir + "0001-b.md": ""}, []string{"0001-b.md: has number 0001, as another note"}},
 		{"name", files{dir + "0001-a.md": "", dir + "notes.md": "", dir + "2-b.md": ""}, []string{"2-b.md: is not named", "notes.md: is not named"}},
 	})
 }

@@ -1,5 +1,5 @@
-// Package typeschema makes JSON Schemas from Go types, decodes what satisfies
-// them, and reduces a schema to what a provider takes.
+// Package typeschema makes JSON Schemas from Go types, and decodes texts that
+// satisfy them.
 //
 // [For] reads a type once, by the rules of encoding/json, into a plan, and
 // writes the plan as a schema. This type
@@ -23,7 +23,6 @@
 //	 "additionalProperties":false}
 //
 // [Decode] validates a text against the schema of a type and decodes it.
-// [Reduce] turns any schema, also one from elsewhere, into what a provider takes.
 //
 // # The files
 //
@@ -36,9 +35,6 @@
 //	write.go       a plan becomes a schema
 //	decode.go      Decode
 //	tree.go        a schema as a tree that keeps the order of its keys
-//	reduce.go      Reduce: the rules of the providers, as tables
-//	strict.go      Reduce: what strict providers ask of objects
-//	refs.go        Reduce: references and recursion
 //
 // # invopop/jsonschema
 //

@@ -3,7 +3,6 @@ package typeschema
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -13,8 +12,7 @@ import (
 
 // ordered is a JSON object that keeps the order of its keys, so that a model
 // reads the properties of a tool in the order in which they were written. A tree
-// is made of *ordered, []any, string, bool, nil and json.Number. The methods that
-// read take a nil *ordered as an empty object: a chain of them needs no checks.
+// is made of *ordered, []any, string, bool, nil and json.Number.
 type ordered struct {
 	keys []string
 	m    map[string]any
@@ -23,58 +21,12 @@ type ordered struct {
 // newOrdered returns an empty object.
 func newOrdered() *ordered { return &ordered{m: map[string]any{}} }
 
-// has reports whether o has the key. Like get, it takes a nil o as empty.
-func (o *ordered) has(key string) bool {
-	if o == nil {
-		return false
-	}
-	_, ok := o.m[key]
-	return ok
-}
-
-// get returns the value of key; nil if there is none.
-func (o *ordered) get(key string) any {
-	if o == nil {
-		return nil
-	}
-	return o.m[key]
-}
-
 // set replaces the value of key in its place, or appends it.
 func (o *ordered) set(key string, v any) {
-	if !o.has(key) {
+	if _, ok := o.m[key]; !ok {
 		o.keys = append(o.keys, key)
 	}
 	o.m[key] = v
-}
-
-// drop takes out those of the keys that o has.
-func (o *ordered) drop(keys ...string) {
-	for _, key := range keys {
-		delete(o.m, key)
-	}
-	o.keys = slices.DeleteFunc(o.keys, func(key string) bool { return !o.has(key) })
-}
-
-// clone copies o, and shares what it holds.
-func (o *ordered) clone() *ordered { return &ordered{slices.Clone(o.keys), maps.Clone(o.m)} }
-
-// object returns the value of key if it is an object, else nil.
-func (o *ordered) object(key string) *ordered {
-	v, _ := o.get(key).(*ordered)
-	return v
-}
-
-// list returns the value of key if it is an array, else nil.
-func (o *ordered) list(key string) []any {
-	v, _ := o.get(key).([]any)
-	return v
-}
-
-// str returns the value of key if it is a string, else "".
-func (o *ordered) str(key string) string {
-	v, _ := o.get(key).(string)
-	return v
 }
 
 // treeLimits are those of the text of a schema.

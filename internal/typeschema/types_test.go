@@ -22,16 +22,7 @@ type sample struct {
 	name string
 	typ  reflect.Type
 	ok   func(v any) bool // what the keywords in its tags say, in Go; nil: nothing
-	mark mark             // what strict providers refuse
 }
-
-type mark uint8
-
-const (
-	hasMap mark = 1 << iota // properties of any name
-	hasAny                  // values of any type
-	cyclic
-)
 
 // one is a struct with one field: a tool needs an object.
 type one[T any] struct {
@@ -43,13 +34,7 @@ type maybe[T any] struct {
 	V T `json:"v,omitempty"`
 }
 
-func is[T any](name string, marks ...mark) sample {
-	s := sample{name: name, typ: reflect.TypeFor[T]()}
-	for _, m := range marks {
-		s.mark |= m
-	}
-	return s
-}
+func is[T any](name string) sample { return sample{name: name, typ: reflect.TypeFor[T]()} }
 
 func tagged[T any](name string, ok func(T) bool) sample {
 	return sample{name: name, typ: reflect.TypeFor[T](), ok: func(v any) bool { return ok(*v.(*T)) }}
@@ -231,27 +216,27 @@ var samples = []sample{
 	is[one[small]]("named int8"), is[allInts]("all integers"),
 	is[one[float32]]("float32"), is[one[float64]]("float64"),
 	is[one[*int]]("pointer"), is[maybe[*int]]("optional pointer"), is[maybe[int]]("optional int"),
-	is[one[**string]]("pointer to pointer"), is[one[[]*bool]]("slice of pointers"), is[one[map[string]*int8]]("map of pointers", hasMap),
+	is[one[**string]]("pointer to pointer"), is[one[[]*bool]]("slice of pointers"), is[one[map[string]*int8]]("map of pointers"),
 	is[one[[]string]]("slice"), is[one[[][]int16]]("slice of slices"), is[one[[]*[]uint8]]("slice of pointers to bytes"),
 	is[maybe[[]float32]]("optional slice"), is[one[lots]]("named slice"),
 	is[one[[2]int8]]("array"), is[one[[2][3]bool]]("array of arrays"), is[one[[4]byte]]("byte array"), is[one[[0]int]]("empty array"),
-	is[one[[]byte]]("bytes"), is[one[json.RawMessage]]("raw message", hasAny), is[one[[]json.RawMessage]]("raw messages", hasAny),
-	is[one[map[string]int32]]("map", hasMap), is[one[map[int8]string]]("map by int8", hasMap), is[one[map[uint64]bool]]("map by uint64", hasMap),
-	is[one[map[int]map[string]float64]]("map of maps", hasMap), is[one[byKey]]("named map", hasMap), is[one[map[keyText]int]]("map by text", hasMap),
-	is[one[any]]("any", hasAny), is[one[[]any]]("slice of any", hasAny), is[one[map[string]any]]("map of any", hasMap, hasAny), is[maybe[*any]]("pointer to any", hasAny),
+	is[one[[]byte]]("bytes"), is[one[json.RawMessage]]("raw message"), is[one[[]json.RawMessage]]("raw messages"),
+	is[one[map[string]int32]]("map"), is[one[map[int8]string]]("map by int8"), is[one[map[uint64]bool]]("map by uint64"),
+	is[one[map[int]map[string]float64]]("map of maps"), is[one[byKey]]("named map"), is[one[map[keyText]int]]("map by text"),
+	is[one[any]]("any"), is[one[[]any]]("slice of any"), is[one[map[string]any]]("map of any"), is[maybe[*any]]("pointer to any"),
 	is[one[json.Number]]("json.Number"), is[one[[]json.Number]]("json.Numbers"), is[one[big.Int]]("big.Int"), is[one[*big.Int]]("pointer to big.Int"),
 	is[one[time.Time]]("time.Time"), is[one[*time.Time]]("pointer to time.Time"), is[one[time.Duration]]("time.Duration"),
 	is[one[net.IP]]("net.IP"), is[one[netip.Addr]]("netip.Addr"), is[one[[]net.IP]]("net.IPs"),
-	is[one[free]]("UnmarshalText"), is[one[parsed]]("UnmarshalJSON", hasAny), is[one[choice]]("JSONSchema"), is[maybe[*choice]]("optional JSONSchema"),
+	is[one[free]]("UnmarshalText"), is[one[parsed]]("UnmarshalJSON"), is[one[choice]]("JSONSchema"), is[maybe[*choice]]("optional JSONSchema"),
 	is[one[[]*choice]]("slice of JSONSchema"),
-	is[struct{}]("no fields"), is[deep]("nested"), is[person]("person", hasMap, cyclic),
-	is[tree]("tree", cyclic), is[chain]("chain", cyclic), is[ping]("two that need each other", cyclic), is[one[tree]]("holds a tree", cyclic),
+	is[struct{}]("no fields"), is[deep]("nested"), is[person]("person"),
+	is[tree]("tree"), is[chain]("chain"), is[ping]("two that need each other"), is[one[tree]]("holds a tree"),
 	is[struct{ A, B struct{ V int } }]("an anonymous struct twice"),
-	is[one[nest]]("slice of itself", cyclic), is[one[forest]]("map of itself", hasMap, cyclic), is[page[tree]]("generic over a tree", cyclic),
-	is[page[string]]("generic"), is[page[page[home.Addr]]]("generic of generic"), is[addresses]("one name, two packages", hasMap, hasAny, cyclic), is[wide]("a type many times"),
+	is[one[nest]]("slice of itself"), is[one[forest]]("map of itself"), is[page[tree]]("generic over a tree"),
+	is[page[string]]("generic"), is[page[page[home.Addr]]]("generic of generic"), is[addresses]("one name, two packages"), is[wide]("a type many times"),
 	is[Base]("embedded"), is[outer]("embedded and hidden"), is[throughPointer]("embedded pointer"), is[ambiguous]("embedded and ambiguous"),
 	is[hidden]("hidden fields"), is[twoCases]("names that differ in case"), is[quoted]("option string"),
-	is[maybeNull]("nullable", hasMap), is[described]("described"),
+	is[maybeNull]("nullable"), is[described]("described"),
 	tagged("enums", func(v enums) bool {
 		known := func(s string) bool { return s == "x" || s == "y" }
 		return (v.S == "a" || v.S == "b,c") && (v.I == 1 || v.I == 2) && len(v.L) <= 2 &&

@@ -33,7 +33,7 @@ type mock struct {
 	gate chan struct{} // closed by a release; nil while streams are not held
 }
 
-// ServeHTTP is part of http.Handler.
+// ServeHTTP answers model calls, and the paths that hold and release streams.
 func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case chatPath:

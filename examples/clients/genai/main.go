@@ -1,11 +1,14 @@
-// Command genai is Google's SDK with one option more: generateContent.
+// Command genai is Google's SDK with one option more: generateContent, or with
+// -stream streamGenerateContent.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"iter"
 	"log"
 	"net/http"
 	"os"
@@ -18,16 +21,18 @@ import (
 )
 
 func main() {
+	stream := flag.Bool("stream", false, "stream the answer")
+	flag.Parse()
 	baseURL, key := "https://generativelanguage.googleapis.com", os.Getenv("GEMINI_API_KEY")
 	if key == "" {
 		baseURL, key = fake.Demo(fake.Gemini, os.Stderr), "none" // a model that needs to be told
 	}
-	if err := run(context.Background(), os.Stdout, baseURL, key, argsvalidate.Options{}); err != nil {
+	if err := run(context.Background(), os.Stdout, baseURL, key, *stream, argsvalidate.Options{}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
+func run(ctx context.Context, out io.Writer, baseURL, key string, stream bool, o argsvalidate.Options) error {
 	// region: client
 	client, err := genai.NewClient(ctx, &genai.ClientConfig{
 		APIKey: key, Backend: genai.BackendGeminiAPI, HTTPOptions: genai.HTTPOptions{BaseURL: baseURL},
@@ -40,20 +45,34 @@ func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate
 	if err != nil {
 		return err
 	}
-	response, err := client.Models.GenerateContent(ctx, "gemini-2.5-flash",
-		genai.Text("How is the weather in Oslo?"), &genai.GenerateContentConfig{Tools: []*genai.Tool{tool}})
-	if err != nil {
-		return err
-	}
-	for _, part := range parts(response) {
-		fmt.Fprintln(out, part.Text)
-		if call := part.FunctionCall; call != nil {
-			arguments, err := json.Marshal(call.Args)
-			if err != nil {
-				return err
+	config, prompt := &genai.GenerateContentConfig{Tools: []*genai.Tool{tool}}, genai.Text("How is the weather in Oslo?")
+	answer := client.Models.GenerateContentStream
+	if !stream {
+		answer = func(ctx context.Context, model string, prompt []*genai.Content, config *genai.GenerateContentConfig) iter.Seq2[*genai.GenerateContentResponse, error] {
+			return func(yield func(*genai.GenerateContentResponse, error) bool) {
+				yield(client.Models.GenerateContent(ctx, model, prompt, config))
 			}
-			fmt.Fprintf(out, "%s(%s) %s\n", call.Name, arguments, call.ID)
 		}
+	}
+	var calls []*genai.FunctionCall
+	for piece, err := range answer(ctx, "gemini-2.5-flash", prompt, config) {
+		if err != nil {
+			return err
+		}
+		for _, part := range parts(piece) {
+			fmt.Fprint(out, part.Text)
+			if part.FunctionCall != nil {
+				calls = append(calls, part.FunctionCall)
+			}
+		}
+	}
+	fmt.Fprintln(out)
+	for _, call := range calls {
+		arguments, err := json.Marshal(call.Args)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%s(%s) %s\n", call.Name, arguments, call.ID)
 	}
 	return nil
 }

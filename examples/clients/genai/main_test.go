@@ -1,18 +1,30 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"testing"
 
+	"google.golang.org/genai"
+
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/examples/clients/internal/fake"
 	"github.com/toolmend/toolmend/examples/clients/internal/harness"
-	"google.golang.org/genai"
 )
 
 func TestProgram(t *testing.T) {
 	t.Parallel()
-	harness.Run(t, harness.Path{Wire: fake.Gemini, Stream: false, Run: run, Failed: failed})
+	for name, stream := range map[string]bool{"whole": false, "streamed": true} {
+		program := func(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
+			return run(ctx, out, baseURL, key, stream, o)
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			harness.Run(t, harness.Path{Wire: fake.Gemini, Stream: stream, Run: program, Failed: failed})
+		})
+	}
 }
 
 func failed(err error) (status int, resp *http.Response) {

@@ -1,8 +1,11 @@
-// Command langchaingo is langchaingo's OpenAI model with one option more.
+// Command langchaingo is langchaingo's OpenAI model with one option more, whole or
+// with -stream.
 package main
 
 import (
+	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"io"
 	"log"
@@ -18,16 +21,18 @@ import (
 )
 
 func main() {
+	stream := flag.Bool("stream", false, "stream the answer")
+	flag.Parse()
 	baseURL, key := "https://api.openai.com/v1", os.Getenv("OPENAI_API_KEY")
 	if key == "" {
 		baseURL, key = fake.Demo(fake.Chat, os.Stderr), "none" // a model that needs to be told
 	}
-	if err := run(context.Background(), os.Stdout, baseURL, key, argsvalidate.Options{}); err != nil {
+	if err := run(context.Background(), os.Stdout, baseURL, key, *stream, argsvalidate.Options{}); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate.Options) error {
+func run(ctx context.Context, out io.Writer, baseURL, key string, stream bool, o argsvalidate.Options) error {
 	model, err := openai.New(
 		openai.WithBaseURL(baseURL), openai.WithToken(key), openai.WithModel("gpt-4o-mini"),
 		openai.WithHTTPClient(&http.Client{ // the one option
@@ -38,11 +43,24 @@ func run(ctx context.Context, out io.Writer, baseURL, key string, o argsvalidate
 		return err
 	}
 	messages := []llms.MessageContent{llms.TextParts(llms.ChatMessageTypeHuman, "How is the weather in Oslo?")}
-	response, err := model.GenerateContent(ctx, messages, llms.WithTools([]llms.Tool{tool}))
+	options := []llms.CallOption{llms.WithTools([]llms.Tool{tool})}
+	if stream {
+		options = append(options, llms.WithStreamingFunc(func(_ context.Context, piece []byte) error {
+			if bytes.HasPrefix(piece, []byte("[{")) {
+				return nil // a piece of a call comes as JSON: the whole call is in the answer
+			}
+			_, err := out.Write(piece)
+			return err
+		}))
+	}
+	response, err := model.GenerateContent(ctx, messages, options...)
 	if err != nil {
 		return err
 	}
 	choice := response.Choices[0]
+	if stream {
+		choice.Content = "" // it has been written
+	}
 	fmt.Fprintln(out, choice.Content)
 	for _, call := range choice.ToolCalls {
 		fmt.Fprintf(out, "%s(%s) %s\n", call.FunctionCall.Name, call.FunctionCall.Arguments, call.ID)

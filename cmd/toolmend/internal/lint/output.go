@@ -5,10 +5,13 @@ import (
 	"io"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/sarif"
 	"github.com/toolmend/toolmend/internal/text"
-	"github.com/toolmend/toolmend/report"
 )
+
+// maxName is how many bytes of a tool's or a property's name a finding shows.
+const maxName = 60
 
 // WriteText writes a line for each finding, in the form that compilers use.
 func WriteText(w io.Writer, findings []Finding) error {
@@ -29,7 +32,7 @@ func of(tool string) string {
 	if tool == "" {
 		return ""
 	}
-	return "tool " + clip(tool) + ": "
+	return "tool " + text.Clip(tool, maxName) + ": "
 }
 
 // WriteJSON writes each finding as a line of JSON.

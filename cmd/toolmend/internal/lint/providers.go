@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Provider is one whose rules are known.
@@ -123,7 +124,7 @@ func (l *linter) root(t *tool, count []Provider) {
 	if kind.Str() != "object" && !(t.openAPI && strings.EqualFold(kind.Str(), "object")) {
 		got := "none"
 		if kind.Exists() {
-			got = clip(kind.Raw())
+			got = text.Clip(kind.Raw(), maxName)
 		}
 		l.at(t.schemaAt, "root-type", Error, t.name, `refused by %s: "type" at the top of the schema must be "object", got %s`, names(count, OpenAI, Anthropic, Gemini), got)
 	}
@@ -155,7 +156,7 @@ var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
 func (l *linter) propertyNames(t *tool) {
 	for v := range t.schema.Get("properties").Each() {
 		if len(v.Key()) > 64 || !propertyName.MatchString(v.Key()) {
-			l.at(t.schemaAt.of(v), "property-name", Error, t.name, "refused by Anthropic: the property %q; use at most 64 letters, digits, _, . and -", clip(v.Key()))
+			l.at(t.schemaAt.of(v), "property-name", Error, t.name, "refused by Anthropic: the property %q; use at most 64 letters, digits, _, . and -", text.Clip(v.Key(), maxName))
 		}
 	}
 }
@@ -178,7 +179,7 @@ func (l *linter) strict(t *tool) {
 		required := requiredBy(n)
 		for v := range n.Get("properties").Each() {
 			if !required[v.Key()] {
-				l.at(t.schemaAt.of(v), "strict-required", Error, t.name, "refused by OpenAI: the optional property %q in a strict schema; make it required, and allow null", clip(v.Key()))
+				l.at(t.schemaAt.of(v), "strict-required", Error, t.name, "refused by OpenAI: the optional property %q in a strict schema; make it required, and allow null", text.Clip(v.Key(), maxName))
 			}
 		}
 	})
@@ -194,7 +195,7 @@ func (l *linter) openAPI(t *tool) {
 	walk(t.schema, func(n rawjson.Value, _ int) {
 		for v := range n.Each() {
 			if !slices.Contains(geminiKeywords, v.Key()) {
-				l.at(t.schemaAt.of(v), "gemini-keyword", Error, t.name, `refused by Gemini: %s in "parameters"; use "parametersJsonSchema", which is JSON Schema`, clip(v.Key()))
+				l.at(t.schemaAt.of(v), "gemini-keyword", Error, t.name, `refused by Gemini: %s in "parameters"; use "parametersJsonSchema", which is JSON Schema`, text.Clip(v.Key(), maxName))
 			}
 		}
 		if list := n.Get("type"); list.Kind() == rawjson.Array {
@@ -207,12 +208,4 @@ func (l *linter) openAPI(t *tool) {
 			}
 		}
 	})
-}
-
-// clip cuts text that a tool's author wrote.
-func clip(s string) string {
-	if r := []rune(s[:min(len(s), 200)]); len(r) > 60 {
-		return string(r[:59]) + "…"
-	}
-	return s
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // verdict is what compiling a schema said.
@@ -77,9 +78,9 @@ func (l *linter) inner(t *tool) {
 			switch {
 			case v.Kind() != rawjson.String || declared[v.Str()]:
 			case closed:
-				l.at(t.schemaAt.of(v), "required-forbidden", Error, t.name, "no call can be valid: %q is required, not declared, and additionalProperties is false", clip(v.Str()))
+				l.at(t.schemaAt.of(v), "required-forbidden", Error, t.name, "no call can be valid: %q is required, not declared, and additionalProperties is false", text.Clip(v.Str(), maxName))
 			default:
-				l.at(t.schemaAt.of(v), "required-undeclared", Note, t.name, "%q is required and not declared: the model is not told what it is", clip(v.Str()))
+				l.at(t.schemaAt.of(v), "required-undeclared", Note, t.name, "%q is required and not declared: the model is not told what it is", text.Clip(v.Str(), maxName))
 			}
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // measured is a rule about what models often get wrong, with how often that was in
@@ -82,7 +83,7 @@ func (l *linter) warnings(t *tool) {
 			start, _ := p.Span()
 			if own := t.counts.values[start]; own != nil && own.often() {
 				l.at(t.schemaAt.of(p), "values-refused", Warning, t.name, "%s: %d of %d recorded calls (%s) left %q out or sent what the schema refuses",
-					describe(p), own.refused, own.seen, own.percent(), clip(p.Key()))
+					describe(p), own.refused, own.seen, own.percent(), text.Clip(p.Key(), maxName))
 				continue
 			} else if own != nil && own.seen >= enoughSeen {
 				continue
@@ -90,7 +91,7 @@ func (l *linter) warnings(t *tool) {
 			for _, r := range measuredRules {
 				if r.matches(p, required[p.Key()]) {
 					l.at(t.schemaAt.of(p), r.rule, Warning, t.name, "%q is %s: %s of such values in recorded calls were refused; %s",
-						clip(p.Key()), r.what, tally{r.recorded.seen, r.recorded.refused}.percent(), r.advice)
+						text.Clip(p.Key(), maxName), r.what, tally{r.recorded.seen, r.recorded.refused}.percent(), r.advice)
 				}
 			}
 		}

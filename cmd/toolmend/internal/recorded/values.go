@@ -35,7 +35,7 @@ func newValues(head []byte, line int, rest io.Reader, most int) *values {
 	return v
 }
 
-// Read is part of io.Reader, for the decoder.
+// Read gives the decoder at most the bytes that a record may have.
 func (v *values) Read(p []byte) (int, error) {
 	if v.left <= 0 {
 		return 0, fmt.Errorf("%w: a record of more than %d bytes", errTooLong, v.most)

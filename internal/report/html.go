@@ -1,0 +1,104 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"html/template"
+	"io"
+
+	"github.com/toolmend/toolmend/internal/text"
+)
+
+// Bounds of the HTML report.
+const (
+	maxHTML      = 1_000_000 // bytes
+	maxTableRows = 100
+	htmlExamples = 200
+)
+
+// The first line of the report.
+const (
+	noticeShown  = "This file shows tool calls with their arguments, as models wrote them. They may hold personal data or secrets."
+	noticeHidden = "This file shows no arguments. Names of tools, models and properties are those that models wrote."
+)
+
+// htmlData is what the template "report" gets.
+type htmlData struct {
+	Notice, Title string
+	StyleHash     string
+	Style         template.CSS
+	S             *Summary
+	Chart         *ChartView
+	Verdicts      []verdictRow
+	Codes         []CodeRow
+	Rules         []RuleRow
+	Models, Tools rowsView
+	Places        PlacesView
+	Values        bool
+	Schemas       schemasView
+	Sections      []Section
+	Examples      []Example
+}
+
+type verdictRow struct {
+	Verdict     Verdict
+	Sent, Final int
+}
+
+// WriteHTML writes one HTML file of at most 1 MB, without a script and without any
+// address: figures, and the most telling examples. The first line of the page says
+// whether it shows values that models wrote.
+func WriteHTML(w io.Writer, s Summary, l Layout) error {
+	style := Style()
+	sum := sha256.Sum256([]byte(style))
+	d := htmlData{
+		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
+		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), // our own
+		Examples: s.Examples[:min(len(s.Examples), htmlExamples)],
+	}
+	if d.Title == "" {
+		d.Title = "Tool calls"
+	}
+	d.Title = visible(text.Clip(d.Title, maxName), false)
+	if !l.Values {
+		d.Notice = noticeHidden
+		d.Examples = nil
+		for _, x := range s.Examples[:min(len(s.Examples), htmlExamples)] {
+			x.Call = x.Call.withoutValues()
+			d.Examples = append(d.Examples, x)
+		}
+	}
+	for _, v := range []Verdict{OK, Invalid, BadJSON, NotObject, UnknownTool, Truncated, NoSchema, BadSchema} {
+		if s.AsSent[v]+s.Final[v] > 0 {
+			d.Verdicts = append(d.Verdicts, verdictRow{v, s.AsSent[v], s.Final[v]})
+		}
+	}
+	for rows := maxTableRows; ; rows /= 2 {
+		d.tables(rows)
+		var b bytes.Buffer
+		if err := own().ExecuteTemplate(&b, "report", d); err != nil {
+			return err
+		}
+		if b.Len() <= maxHTML || rows == 0 {
+			_, err := w.Write(b.Bytes())
+			return err
+		}
+		d.Examples = d.Examples[:len(d.Examples)/2]
+	}
+}
+
+// tables fills the tables with at most n rows each.
+func (d *htmlData) tables(n int) {
+	s := d.S
+	d.Models = rowsView{Caption: "Calls by model, worst first", By: "Model", Rows: head(s.Models, n), Total: s.Total, More: rest(s.Models, n)}
+	d.Tools = rowsView{Caption: "Calls by tool, worst first", By: "Tool", Rows: head(s.Tools, n), Total: s.Total, More: rest(s.Tools, n)}
+	places := s.Places("")
+	d.Places = PlacesView{Caption: "Places with the most faults; * stands for the index of an array", Tools: true, Values: d.Values, Rows: head(places, n), More: rest(places, n)}
+	d.Schemas = schemasView{Caption: "Calls to these tools were not validated", Rows: head(s.Schemas, n), More: rest(s.Schemas, n)}
+	d.Codes, d.Rules = head(s.Codes, n), head(s.Rules, n)
+}
+
+func head[T any](rows []T, n int) []T { return rows[:min(len(rows), n)] }
+
+func rest[T any](rows []T, n int) int { return max(len(rows)-n, 0) }

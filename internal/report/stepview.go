@@ -1,0 +1,67 @@
+package report
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/text"
+)
+
+// maxText is how many bytes of an answer or a reply are shown.
+const maxText = 8_000
+
+// AttemptView is what is shown of an attempt. All text in it is safe to show as text.
+type AttemptView struct {
+	N            int        `json:"n"` // from 1
+	Final        bool       `json:"final,omitzero"`
+	Model        string     `json:"model,omitzero"`
+	Text         string     `json:"text,omitzero"`
+	Calls        []CallView `json:"calls,omitzero"`
+	Replies      []Reply    `json:"replies,omitzero"`
+	FinishReason string     `json:"finish_reason,omitzero"`
+	Duration     string     `json:"duration,omitzero"` // such as "1.2 s"
+	Usage        string     `json:"usage,omitzero"`    // such as "120 tokens in, 30 out"
+	Error        string     `json:"error,omitzero"`
+}
+
+// ViewStep returns what is shown of the attempts of a step.
+func ViewStep(s *Step) []AttemptView {
+	describer := newDescriber()
+	var views []AttemptView
+	for i := range s.Attempts {
+		a := &s.Attempts[i]
+		w := AttemptView{
+			N: i + 1, Final: i == s.Final, Model: visible(text.Clip(a.Model, maxName), false), FinishReason: visible(text.Clip(string(a.FinishReason), 64), false),
+			Error: visible(text.Clip(a.Error, maxName), false), Text: visible(text.Clip(a.Text, maxText), true),
+		}
+		if a.Duration > 0 {
+			w.Duration = seconds(a.Duration)
+		}
+		if u := a.Usage; u.Input > 0 || u.Output > 0 {
+			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.Input), text.Number(u.Output))
+		}
+		for n := range a.Calls {
+			c := &a.Calls[n]
+			w.Calls = append(w.Calls, viewOf(c, describer.faults(s, c)))
+		}
+		for _, r := range a.Replies {
+			r.CallID, r.Tool, r.Text = visible(text.Clip(r.CallID, maxName), false), visible(text.Clip(r.Tool, maxName), false), visible(text.Clip(r.Text, maxText), true)
+			w.Replies = append(w.Replies, r)
+		}
+		views = append(views, w)
+	}
+	return views
+}
+
+// seconds formats a duration for people.
+func seconds(d time.Duration) string {
+	switch {
+	case d < time.Millisecond:
+		return fmt.Sprintf("%d µs", d.Microseconds())
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < 100*time.Second:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	}
+	return fmt.Sprintf("%.0f s", d.Seconds())
+}

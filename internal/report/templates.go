@@ -1,0 +1,158 @@
+package report
+
+import (
+	"embed"
+	"fmt"
+	"html/template"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/toolmend/toolmend/internal/text"
+)
+
+//go:embed html
+var files embed.FS
+
+// parsed are the templates. They are parsed once, at their first use, and cloned for
+// each caller. They are never executed, because html/template clones nothing that was.
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(funcs).ParseFS(files, "html/*.html"))
+})
+
+// own is the clone that WriteHTML executes.
+var own = sync.OnceValue(Templates)
+
+// Templates returns a copy of the templates of the HTML report, for a page that
+// shows the same things. They need the style sheet of Style, and no script.
+//
+//	verdict   a Verdict
+//	call      a CallView: as sent beside as repaired, faults, repairs
+//	segments  []Segment
+//	replies   []Reply
+//	bar       a Counts
+//	places    a PlacesView
+//	chart     a ChartView
+//	legend    nothing: the colours of bar and chart
+//	section   a Section
+//
+// The others are private to the report.
+//
+// Their functions: num (12,345), dot (num, or "." for 0), share (part, whole),
+// plural (number, noun), name and shown (text on one line, or on several; both
+// replace characters that cannot be seen), pointer, at (code, pointer), types (of a
+// Fault), got (code, type), place (file, line, id), seconds, tone.
+func Templates() *template.Template { return template.Must(parsed().Clone()) }
+
+// Style returns the style sheet of the templates.
+func Style() string {
+	css, err := files.ReadFile("html/style.css")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	return string(css)
+}
+
+var funcs = template.FuncMap{
+	"num":     anyNumber,
+	"dot":     dot,
+	"share":   share,
+	"plural":  text.Plural[int],
+	"name":    name,
+	"shown":   func(s string) string { return visible(text.Clip(s, maxText), true) },
+	"pointer": shownPointer,
+	"at":      at,
+	"types":   types,
+	"got":     received,
+	"place":   where,
+	"seconds": seconds,
+	"tone":    tone,
+	"bar":     bar,
+	"barText": barText,
+}
+
+// anyNumber is number for templates.
+func anyNumber(n any) string {
+	switch n := n.(type) {
+	case int:
+		return text.Number(n)
+	case int64:
+		return text.Number(n)
+	}
+	return fmt.Sprint(n)
+}
+
+// dot leaves out zeros, so that the other figures stand out.
+func dot(n int) string {
+	if n == 0 {
+		return "."
+	}
+	return text.Number(n)
+}
+
+// share writes a part of a whole in percent, or a dot if it is not defined.
+func share(n, of int) string {
+	if of == 0 {
+		return "."
+	}
+	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
+}
+
+// shownPointer returns a pointer for people.
+func shownPointer(p string) string {
+	if p == "" {
+		return "the arguments"
+	}
+	return visible(p, false)
+}
+
+// at returns the place of a fault for people.
+func at(code, pointer string) string {
+	switch code {
+	case string(UnknownTool):
+		return "the name"
+	case string(Truncated):
+		return "the end"
+	}
+	return shownPointer(pointer)
+}
+
+// types says what was expected and received at a fault.
+func types(f Fault) string {
+	expected, got := visible(f.Expected, false), received(f.Code, f.Received)
+	switch {
+	case f.Code == string(UnknownTool) && expected != "":
+		return "the tools are " + expected
+	case f.Expected != "" && got != "":
+		return "expected " + expected + ", received " + got
+	case f.Expected != "":
+		return "expected " + expected
+	case got != "" && got != "nothing":
+		return "received " + got
+	}
+	return ""
+}
+
+// where returns a place in a log: file and line, else the id of the step.
+func where(file string, line int, id string) string {
+	switch {
+	case file != "" && line > 0:
+		return name(filepath.Base(file)) + ":" + strconv.Itoa(line)
+	case file != "":
+		return name(filepath.Base(file))
+	case id != "":
+		return name(id)
+	}
+	return ""
+}
+
+// tone returns the class of a verdict: good, unchecked or bad.
+func tone(v Verdict) string {
+	switch {
+	case v == OK:
+		return "good"
+	case v.Unchecked():
+		return "unchecked"
+	}
+	return "bad"
+}

@@ -1,0 +1,65 @@
+// Package text cuts and cleans text that models and people read.
+package text
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Clip returns s in at most n bytes: whole characters, and "…" in place of the rest.
+func Clip(s string, n int) string {
+	const ellipsis = "…"
+	if len(s) <= n {
+		return s
+	}
+	if n -= len(ellipsis); n < 0 {
+		return ""
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n] + ellipsis
+}
+
+// Number writes n with a comma between thousands.
+func Number[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Plural returns "1 call", "2 calls" or "1,000 calls" for the noun "call".
+func Plural[N int | int64](n N, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return Number(n) + " " + noun + "s"
+}
+
+// controlToken is the start or the end of a token that chat templates of open
+// models give a meaning to, such as <|im_end|>, or such a token. DeepSeek's
+// have a wide bar.
+var controlToken = regexp.MustCompile(`<([|｜])|([|｜])>|\[/?INST\]|</?s>|<(start|end)_of_turn>`)
+
+// Defuse takes apart the control tokens in a text that quotes what a model
+// wrote: a server may read them as tokens.
+func Defuse(s string) string {
+	if !strings.ContainsAny(s, "<>[") {
+		return s
+	}
+	return controlToken.ReplaceAllStringFunc(s, func(found string) string {
+		switch found[0] {
+		case '<', '[':
+			return found[:1] + " " + found[1:]
+		}
+		return strings.TrimSuffix(found, ">") + " >"
+	})
+}
