@@ -343,6 +343,9 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
 		in.Available = j.known.available()
+		if v.o.Feedback == nil {
+			return DefaultFeedback(in)
+		}
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
 			j.failed(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))
