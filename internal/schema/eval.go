@@ -229,10 +229,12 @@ func (f *eval) apply(n *node, at, depth int, seen *marks) (end int, valid bool) 
 
 // fits is apply without noting faults.
 func (f *eval) fits(n *node, at, depth int, seen *marks) (end int, valid bool) {
-	was := f.collect
+	if !f.collect {
+		return f.apply(n, at, depth, seen)
+	}
 	f.collect = false
 	end, valid = f.apply(n, at, depth, seen)
-	f.collect = was && !f.stopped
+	f.collect = !f.stopped
 	return end, valid
 }
 
@@ -290,29 +292,26 @@ func (f *eval) together(n *node, at, depth int, seen *marks) (end int, valid boo
 // collects faults only if no branch fits, so that nested branches are read
 // twice and not once more for each level.
 func (f *eval) branches(n *node, subs []*node, one bool, at, depth int, seen *marks) (end int, valid bool) {
-	x := found{n: n, keyword: "anyOf", at: at}
-	if one {
-		x.keyword = "oneOf"
-	}
 	for _, sub := range subs {
 		e, ok := f.fits(sub, at, depth, seen)
 		switch {
 		case !ok:
 		case valid && one:
-			x.twice = true
-			f.add(x)
+			f.add(found{n: n, keyword: "oneOf", at: at, twice: true})
 			return e, false
+		case !one && seen == nil:
+			return e, true
 		default:
 			end, valid = e, true
-			if !one && seen == nil {
-				return end, true
-			}
 		}
 	}
 	if valid || !f.collect {
 		return end, valid
 	}
-	all := f.found
+	all, x := f.found, found{n: n, keyword: "anyOf", at: at}
+	if one {
+		x.keyword = "oneOf"
+	}
 	for _, sub := range subs {
 		f.found = nil
 		end, _ = f.value(sub, at, depth, nil)

@@ -121,7 +121,7 @@ type values struct {
 const (
 	exactDigits = 15
 	unreachable = 1e15
-	few         = 8 // names up to which comparing is cheaper than a map
+	few         = 16 // names up to which comparing is cheaper than a map
 )
 
 // evalCompiler turns v5's schemas into nodes, each once: schemas are recursive.
