@@ -239,9 +239,6 @@ func (o Options) withDefaults() Options {
 	o.RuleTimeout = cmp.Or(o.RuleTimeout, defaultRuleTimeout)
 	o.Limits.Calls = cmp.Or(o.Limits.Calls, defaultCalls)
 	o.Limits.Turns = cmp.Or(o.Limits.Turns, defaultTurns)
-	if o.Feedback == nil {
-		o.Feedback = DefaultFeedback
-	}
 	return o
 }
 

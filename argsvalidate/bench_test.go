@@ -56,6 +56,30 @@ func BenchmarkStack(b *testing.B) {
 	}
 }
 
+// An invalid call through the public Validate: all its issues, the search for a
+// repair, and the reply, beside json.Valid on the same bytes. In the second call
+// one issue can be repaired.
+func BenchmarkInvalid(b *testing.B) {
+	tools := []middleware.Tool{{Name: "get_weather", Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string","minLength":1},
+		"days":{"type":"integer","minimum":1,"maximum":14},"units":{"type":"string","enum":["metric","imperial"]},"hourly":{"type":"boolean"},
+		"lang":{"type":"string"}},"required":["city","days"],"additionalProperties":false}`)}}
+	validator := argsvalidate.NewValidator(argsvalidate.Options{})
+	for name, arguments := range map[string]string{
+		"2 values": `{"city": "Springfield, IL", "days": "seven", "units": "metrics", "hourly": true, "lang": "en"}`,
+		"1 repair": `{"city": "Springfield, IL", "days": "7", "unit": "metric", "hourly": true, "lang": "en-US"}`,
+		"6 issues": `{"city": "", "days": 70, "unit": "metrics", "hourly": "yes", "lang": 5, "units": "metrik"}`,
+	} {
+		call := middleware.ToolCall{ID: "call_1", Name: "get_weather", Arguments: arguments}
+		b.Run(name, func(b *testing.B) {
+			ratio.Run(b, arguments, func() {
+				if _, err := validator.Validate(b.Context(), tools, call); err == nil {
+					b.Fatal("valid")
+				}
+			})
+		})
+	}
+}
+
 func stepOf(b *testing.B, req *middleware.Request, call middleware.ModelCall) func() error {
 	return func() error {
 		_, err := call(b.Context(), req)

@@ -26,7 +26,7 @@ func TestDefaults(t *testing.T) {
 	require.False(t, o.Formats)
 	require.Equal(t, 10*time.Second, o.RuleTimeout)
 	require.Equal(t, FailStep, o.OnRuleError)
-	require.NotNil(t, o.Feedback)
+	require.Nil(t, o.Feedback, "DefaultFeedback is called directly")
 	require.Equal(t, 1<<20, o.Limits.Turns)
 	require.False(t, o.LastTurnOnly)
 }

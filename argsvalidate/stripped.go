@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"context"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/empties"
@@ -32,7 +33,7 @@ const maxRefused = 100
 // stripRefused removes the empty, declared members that the issues of s name,
 // such as a null that only one branch of a tagged union rejects. It removes
 // them only if the arguments are then valid.
-func (j *validation) stripRefused(s *seen, c *compiled, left *schema.Budget) {
+func (j *validation) stripRefused(ctx context.Context, s *seen, c *compiled, left *schema.Budget) {
 	if len(s.issues) > maxRefused {
 		return
 	}
@@ -63,7 +64,7 @@ func (j *validation) stripRefused(s *seen, c *compiled, left *schema.Budget) {
 		return
 	}
 	stripped, err := rawjson.Parse(text, j.v.o.Limits.scan())
-	if err != nil || len(c.schema.ValidateWithin(stripped.Root(), left)) > 0 {
+	if err != nil || len(c.schema.ValidateWithin(ctx, stripped.Root(), left)) > 0 {
 		return
 	}
 	s.text, s.doc, s.issues, s.changes = text, stripped, nil, append(s.changes, changes...)

@@ -200,8 +200,8 @@ func (p plan) notes() []string {
 	return notes
 }
 
-// surelyValid is the fast path for almost every call: it returns true if the
-// call is valid and there is nothing to strip. False has no meaning.
+// surelyValid returns true if the call is valid and there is nothing to strip.
+// That is known after one scan, without parsing. False has no meaning.
 func (v *Validator) surelyValid(p plan, arguments string) bool {
 	if p.compiled.schema == nil || p.o.Properties != BySchema {
 		return false

@@ -185,8 +185,34 @@ func TestSiblingsAreShared(t *testing.T) {
 }
 
 // The calls of one message share the work of validation. Past it they are
-// unchecked, those apart that the fast path accepts.
+// unchecked, except those that are valid and cost little.
 func TestCallsShareTheWork(t *testing.T) {
+	dear := tool("dear", `{"properties":{"a":{"pattern":"(x+x+){1,300}y"}}}`)
+	calls := make([]middleware.ToolCall, 100)
+	for i := range calls {
+		calls[i] = call(fmt.Sprint(i), "dear", `{"a":"`+strings.Repeat("x", 300)+`"}`)
+	}
+	calls[99] = call("99", weather.Name, goodWeather)
+	verdicts, _ := argsvalidate.NewValidator(argsvalidate.Options{}).Validate(t.Context(), []middleware.Tool{dear, weather}, calls...)
+	require.Equal(t, []string{"pattern"}, codes(verdicts[0]))
+	require.Equal(t, []string{"unchecked"}, codes(verdicts[98]))
+	require.Empty(t, verdicts[99].Issues)
+}
+
+// The context is obeyed inside the validation of one call.
+func TestContextEndsWithinACall(t *testing.T) {
+	t.Parallel()
+	list := tool("list", `{"properties":{"a":{"items":{"type":"string"}}}}`)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	v := argsvalidate.NewValidator(argsvalidate.Options{})
+	verdicts, err := v.Validate(ctx, []middleware.Tool{list}, call("1", "list", `{"a":[`+strings.Repeat("1,", 100_000)+`1]}`))
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, []string{"undecided"}, codes(verdicts[0]))
+}
+
+// The calls of one message share the issues that are made. Each still gets a few.
+func TestCallsShareTheIssues(t *testing.T) {
 	names := make([]string, 60_000)
 	for i := range names {
 		names[i] = fmt.Sprintf(`"name%d"`, i)
@@ -209,7 +235,7 @@ func TestCallsShareTheWork(t *testing.T) {
 	require.Len(t, verdicts[0].Issues, schema.MaxIssues)
 	require.Less(t, allocated(validate(calls)), 25*one, "bytes allocated for a hundred calls")
 	require.Equal(t, "required", verdicts[0].Issues[0].Code)
-	require.Equal(t, []string{"unchecked"}, codes(verdicts[98]))
+	require.Len(t, verdicts[98].Issues, 50)
 	require.Empty(t, verdicts[99].Issues)
 }
 

@@ -80,13 +80,6 @@ type validation struct {
 	repairs  schema.Budget         // left for validating repairs of them
 }
 
-// Limits on the cost of validating the calls of one message, and on the cost
-// of validating repairs of them.
-const (
-	maxWork       = 400_000 // units of schema.Budget, some 60 ms; the most expensive recorded call costs 656
-	maxIssuesMade = 4 * schema.MaxIssues
-)
-
 // validated reports whether calls of a kind are validated.
 func validated(k middleware.Kind) bool {
 	return k != middleware.KindCustom && k != middleware.KindBuiltin
@@ -95,9 +88,12 @@ func validated(k middleware.Kind) bool {
 // newValidation splits the calls at Limits.Calls. The budgets are for all calls
 // together, so that many calls cannot multiply the cost.
 func (v *Validator) newValidation(req *middleware.Request, known *toolbox, calls []middleware.ToolCall) validation {
-	n := min(len(calls), v.o.Limits.Calls)
-	return validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:],
-		work: schema.Budget{Work: maxWork, Issues: maxIssuesMade}, repairs: schema.Budget{Work: maxWork, Issues: maxIssuesMade}}
+	n, bytes := min(len(calls), v.o.Limits.Calls), 0
+	for i := range calls[:n] {
+		bytes += len(calls[i].Arguments)
+	}
+	left := schema.NewBudget(bytes)
+	return validation{v: v, req: req, known: known, calls: calls[:n:n], excess: calls[n:], work: left, repairs: left}
 }
 
 func (j *validation) invalid() bool {
@@ -289,15 +285,18 @@ func (j *validation) againstTool(ctx context.Context, s *seen, p plan, left *sch
 		j.strip(s, stripper)
 	}
 	if compiled := p.compiled.schema; compiled != nil {
-		s.issues = compiled.ValidateWithin(s.doc.Root(), left)
-		if len(s.issues) > 0 && s.doc != before.doc && len(compiled.ValidateWithin(before.doc.Root(), left)) == 0 {
+		s.issues = compiled.ValidateWithin(ctx, s.doc.Root(), left)
+		if len(s.issues) > 0 && s.doc != before.doc && len(compiled.ValidateWithin(ctx, before.doc.Root(), left)) == 0 {
 			*s = before
 		}
 		if len(s.issues) > 0 && p.o.Strip != strip.Off {
-			j.stripRefused(s, p.compiled, left)
+			j.stripRefused(ctx, s, p.compiled, left)
 		}
 		if len(s.issues) == 0 && p.o.Properties == RejectUndeclared {
 			s.issues = schema.Undeclared(p.compiled.view(), s.doc.Root(), codeUndeclared)
+		}
+		if len(s.issues) > 0 && s.issues[0].Code == schema.Unchecked && ctx.Err() != nil {
+			s.issues = issue(codeUndecided, "", undecided)
 		}
 	}
 	if len(s.issues) == 0 {
@@ -343,6 +342,9 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
 		in.Available = j.known.available()
+		if v.o.Feedback == nil {
+			return DefaultFeedback(in)
+		}
 		text, err := isolated(ctx, j, "Feedback", func(context.Context) (string, error) { return v.o.Feedback(in), nil })
 		if err != nil {
 			j.failed(fmt.Errorf("the built-in text was sent: Options.Feedback: %w", err))

@@ -82,7 +82,9 @@ func (i Issue) Path() string {
 	}
 	var b strings.Builder
 	for n, seg := range strings.Split(strings.TrimPrefix(i.Pointer, "/"), "/") {
-		seg = strings.NewReplacer("~1", "/", "~0", "~").Replace(seg)
+		if strings.Contains(seg, "~") {
+			seg = unescapePointer.Replace(seg)
+		}
 		switch {
 		case n > 0 && isIndex(seg):
 			b.WriteString("[" + seg + "]")
@@ -94,6 +96,8 @@ func (i Issue) Path() string {
 	}
 	return b.String()
 }
+
+var unescapePointer = strings.NewReplacer("~1", "/", "~0", "~")
 
 func isIndex(s string) bool {
 	for _, c := range []byte(s) {

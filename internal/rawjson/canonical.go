@@ -2,12 +2,13 @@ package rawjson
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Canonical returns a text that is the same for two JSON texts that differ only
 // in white space, in the order of keys, in the spelling of strings or in that of
-// integers. Of a text that is not JSON within the default limits, only white
+// numbers. Of a text that is not JSON within the default limits, only white
 // space is made the same. The result is for comparing: it need not be JSON.
 func Canonical(text string) string {
 	doc, err := Parse(text, Limits{})
@@ -49,14 +50,37 @@ func canonical(b *strings.Builder, v Value) {
 	case String:
 		WriteQuoted(b, v.Str())
 	default:
-		if digits, ok := v.Integer(); ok && len(digits) <= maxDigits {
-			b.WriteString(digits)
+		if v.Kind() == Number {
+			b.WriteString(NumberKey(v.Raw()))
 			return
 		}
 		b.WriteString(v.Raw())
 	}
 }
 
-// maxDigits is how long an integer may get that Canonical writes without its
-// exponent. 1e1000000 would be a megabyte.
-const maxDigits = 32
+// NumberKey returns a text that is the same for two JSON numbers exactly if they
+// are equal: the digits without zeros at both ends, and an exponent.
+func NumberKey(s string) string {
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	mantissa, exponent := s, 0
+	if i := strings.IndexAny(s, "eE"); i >= 0 {
+		n, err := strconv.Atoi(s[i+1:])
+		if err != nil && strings.Trim(s[:i], "0.") != "" {
+			return sign + s
+		}
+		mantissa, exponent = s[:i], n
+	}
+	before, after, _ := strings.Cut(mantissa, ".")
+	all := strings.TrimLeft(before+after, "0")
+	if all == "" {
+		return "0"
+	}
+	trimmed := strings.TrimRight(all, "0")
+	if exponent += len(all) - len(trimmed) - len(after); exponent == 0 {
+		return sign + trimmed
+	}
+	return sign + trimmed + "e" + strconv.Itoa(exponent)
+}

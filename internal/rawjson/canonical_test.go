@@ -38,3 +38,21 @@ func TestCanonical(t *testing.T) {
 	long := "[" + strings.Repeat("1e400,", 10_000) + "1]"
 	require.LessOrEqual(t, len(rawjson.Canonical(long)), 2*len(long), "no number is written out at length")
 }
+
+func TestNumberKey(t *testing.T) {
+	t.Parallel()
+	for _, same := range [][]string{
+		{"0", "-0", "0.0", "0e5", "0e99999999999999999999"},
+		{"1", "1.0", "10e-1", "0.1e1"},
+		{"-120", "-1.2e2", "-120.00"},
+		{"0.5", "5e-1", "0.50"},
+		{"1e400", "10e399"},
+	} {
+		for _, s := range same {
+			require.Equal(t, rawjson.NumberKey(same[0]), rawjson.NumberKey(s), s)
+		}
+	}
+	for _, s := range []string{"1", "-1", "10", "0.1", "1.01", "1e400"} {
+		require.NotEqual(t, rawjson.NumberKey("100"), rawjson.NumberKey(s))
+	}
+}

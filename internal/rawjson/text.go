@@ -2,6 +2,7 @@ package rawjson
 
 import (
 	"encoding/json"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -215,4 +216,17 @@ func (v Value) element(seg string) Value {
 		}
 	}
 	return Value{}
+}
+
+// Unquote returns what a valid JSON string stands for.
+func Unquote(quoted string) string {
+	return unquote(quoted, strings.IndexByte(quoted, '\\') >= 0)
+}
+
+// Offset returns the value that starts at an offset from the start of v's text.
+func (v Value) Offset(at int) Value {
+	at += int(v.node().start)
+	nodes := v.doc.nodes
+	i := sort.Search(len(nodes), func(i int) bool { return int(nodes[i].start) >= at })
+	return Value{v.doc, int32(i)}
 }

@@ -126,10 +126,10 @@ func TestIssuesAreShared(t *testing.T) {
 	require.NoError(t, err)
 	doc, err := rawjson.Parse(`{}`, rawjson.Limits{})
 	require.NoError(t, err)
-	left := &schema.Budget{Work: 1000, Issues: 400}
+	left := &schema.Budget{Work: 1250, Issues: 400}
 	var made []int
 	for range 4 {
-		made = append(made, len(s.ValidateWithin(doc.Root(), left)))
+		made = append(made, len(s.ValidateWithin(t.Context(), doc.Root(), left)))
 	}
 	require.Equal(t, []int{300, 100, 50, 1}, made, "the last one is unchecked")
 	require.Len(t, s.Validate(doc.Root()), 300)

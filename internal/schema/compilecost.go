@@ -1,13 +1,13 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"slices"
 	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v5"
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // ErrExpensive is what Compile returns, with the reason, for a schema that
@@ -33,12 +33,14 @@ func (n *normalizer) affordable() error {
 		return fmt.Errorf("%w: more than %d subschemas", ErrExpensive, MaxSubschemas)
 	}
 	lookups, depths := 0, 0
-	compared := meter{left: maxCompared, seed: maphash.MakeSeed()}
+	compared := 0
 	for _, p := range n.order {
 		depth := strings.Count(p.at, "/")
 		depths += depth * depth
-		if values, ok := p.m["enum"].([]any); ok && !n.modern && !compared.distinct(values) {
-			return fmt.Errorf("%w: too many values that look alike", ErrExpensive)
+		if values, ok := p.m["enum"].([]any); ok && !n.modern {
+			if compared += compareCost(values); compared > maxCompared {
+				return fmt.Errorf("%w: too many values that look alike", ErrExpensive)
+			}
 		}
 		for _, kw := range []string{"$id", "id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef"} {
 			if _, ok := p.m[kw].(string); ok {
@@ -61,91 +63,64 @@ func (n *normalizer) affordable() error {
 	return nil
 }
 
-// survey looks at what v5 compiled: it returns the schemas that a dynamic
-// reference may mean, and an error where too many schemas apply to one value. It can
-// only be asked after compiling, because references are resolved then.
-func survey(root *jsonschema.Schema) (dynamic []*jsonschema.Schema, err error) {
-	y := surveyor{costs: map[*jsonschema.Schema]int{}}
-	y.visit(root)
-	if y.most > maxEvaluations {
-		return nil, fmt.Errorf("%w: more than %d subschemas apply to one value", ErrExpensive, maxEvaluations)
-	}
-	return y.dynamic, nil
-}
-
-// surveyor walks v5's schemas, which form a graph: references lead anywhere.
-type surveyor struct {
-	costs   map[*jsonschema.Schema]int // how many evaluations each takes for one value
-	most    int                        // the highest of costs
-	dynamic []*jsonschema.Schema       // those that a dynamic reference may mean
-	queue   []*jsonschema.Schema       // those that apply to other values, not visited yet
-}
-
-// visit looks at root and all that it leads to, in a loop: references make
-// chains of any length.
-func (y *surveyor) visit(root *jsonschema.Schema) {
-	y.queue = append(y.queue, root)
-	for len(y.queue) > 0 {
-		s := y.queue[len(y.queue)-1]
-		y.queue = y.queue[:len(y.queue)-1]
-		if _, ok := y.costs[s]; ok {
-			continue
+// compareCost is what comparing the values of an enum with each other costs v5,
+// which compares those of equal hashes. Its hash does not see brackets, so that
+// all arrays and objects count as alike: [[1],2] and [[1,2]], for example.
+func compareCost(values []any) int {
+	cost, alike := 0, map[any]int{}
+	for _, v := range values {
+		n, key := size(v), any(nil)
+		switch v := v.(type) {
+		case string:
+			n, key = n+len(v)/100, v
+		case json.Number:
+			const most = 20_000 // digits that v5 may write
+			if len(v)+exponent(v.String()) > most {
+				return maxCompared + 1
+			}
+			n, key = n+(len(v)+exponent(v.String()))/10, json.Number(rawjson.NumberKey(v.String()))
 		}
-		y.most = max(y.most, y.cost(s))
+		cost += n * (8 + 10*min(alike[key], maxCompared))
+		alike[key]++
 	}
+	return cost
 }
 
-// cost counts the evaluations in place, and puts the other schemas in the queue. A
-// schema that two others refer to is evaluated twice, so that sixty schemas that each
-// refer to the next one twice make 2^60 evaluations: the count stops at the bound.
-func (y *surveyor) cost(s *jsonschema.Schema) int {
-	if s == nil {
+// size counts the values in v, containers included.
+func size(v any) int {
+	n := 1
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			n += size(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			n += size(e)
+		}
+	}
+	return n
+}
+
+// evaluations returns how many schemas n applies to one value, n included. A
+// schema that two others refer to is evaluated twice, so that sixty schemas that
+// each refer to the next one twice make 2^60 evaluations: the count stops at
+// maxEvaluations + 1.
+func evaluations(n *node, known map[*node]int) int {
+	if n == nil {
 		return 0
 	}
-	if n, ok := y.costs[s]; ok {
-		return n
+	if known[n] > 0 {
+		return known[n]
 	}
-	y.costs[s] = 1 // for a schema that leads back here, which only a dynamic reference does
-	if s.DynamicAnchor != "" || s.RecursiveAnchor {
-		y.dynamic = append(y.dynamic, s)
+	known[n] = 1 // for a schema that leads back here, which only a dynamic reference does
+	count := 1 + evaluations(n.refers, known)
+	for _, sub := range slices.Concat(n.all, n.anyOf, n.oneOf, []*node{n.not, n.cond, n.then, n.otherwise}) {
+		count += evaluations(sub, known)
 	}
-	n := 1
-	for _, sub := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Ref, s.DynamicRef, s.RecursiveRef, s.Not, s.If, s.Then, s.Else}) {
-		n += y.cost(sub)
+	for _, d := range n.depends {
+		count += evaluations(d.schema, known)
 	}
-	for _, sub := range s.DependentSchemas {
-		n += y.cost(sub)
-	}
-	for _, sub := range s.Dependencies {
-		if sub, ok := sub.(*jsonschema.Schema); ok {
-			n += y.cost(sub)
-		}
-	}
-	y.costs[s] = min(n, maxEvaluations+1)
-	y.children(s)
-	return y.costs[s]
-}
-
-// children puts the schemas of elements and properties into the queue.
-func (y *surveyor) children(s *jsonschema.Schema) {
-	subs := slices.Concat(s.PrefixItems, []*jsonschema.Schema{s.Items2020, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties})
-	for _, sub := range s.Properties {
-		subs = append(subs, sub)
-	}
-	for _, sub := range s.PatternProperties {
-		subs = append(subs, sub)
-	}
-	for _, any := range []any{s.AdditionalProperties, s.AdditionalItems, s.Items} {
-		switch sub := any.(type) {
-		case *jsonschema.Schema:
-			subs = append(subs, sub)
-		case []*jsonschema.Schema:
-			subs = append(subs, sub...)
-		}
-	}
-	for _, sub := range subs {
-		if sub != nil {
-			y.queue = append(y.queue, sub)
-		}
-	}
+	known[n] = min(count, maxEvaluations+1)
+	return known[n]
 }

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
-	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -28,6 +25,7 @@ type fault struct {
 	at      string   // pointer into the instance
 	merged  []string // keyword values of several branches, instead of where
 	twice   bool     // oneOf: more than one branch fits
+	value   rawjson.Value
 }
 
 // reader turns v5's errors into issues. It is for one value. What it looks up more than
@@ -41,29 +39,15 @@ type reader struct {
 	described map[description]string   // what a schema wants
 	branched  map[rawjson.Value]string // what the branches of an anyOf or oneOf want
 
-	parent string // pointer of the container that was looked at last
-	within rawjson.Value
-}
-
-// got returns the value at a pointer into the instance. Faults come in order,
-// mostly with the same parent as the one before.
-func (r *reader) got(at string) rawjson.Value {
-	if at == "" {
-		return r.instance
-	}
-	parent, last := rawjson.CutLast(at)
-	if parent != r.parent || !r.within.Exists() {
-		r.parent, r.within = parent, r.instance.At(parent)
-	}
-	return r.within.At("/" + last)
+	pointers rawjson.Pointers
 }
 
 // issues reads v5's error tree into at most most issues. They are sorted twice: faults,
 // so that the same ones are made each time even if there are too many; and issues,
 // because one fault, such as required, makes several.
-func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value, most int) []middleware.Issue {
+func (s *Schema) issues(all []found, root rawjson.Value, most int) []middleware.Issue {
 	r := &reader{s: s, most: most, instance: root.Indexed(), work: 4 * maxComparing}
-	faults := r.faults(invalid)
+	faults := r.faults(all)
 	slices.SortFunc(faults, func(a, b fault) int {
 		return cmp.Or(comparePointers(a.at, b.at), cmp.Compare(a.keyword, b.keyword), cmp.Compare(a.where, b.where))
 	})
@@ -85,40 +69,31 @@ func (s *Schema) issues(invalid *jsonschema.ValidationError, root rawjson.Value,
 	return issues[:min(len(issues), most)]
 }
 
-// faults returns the leaves below e: the keywords that refused. What stands above them,
-// such as properties or $ref, only led there. Of anyOf and oneOf branches decides.
-func (r *reader) faults(e *jsonschema.ValidationError) []fault {
-	l := parseLocation(e.KeywordLocation)
-	switch {
-	case len(e.Causes) == 0 || l.keyword == "minContains": // which has causes that say nothing
-		return []fault{r.fault(e, l)}
-	case (l.keyword == "anyOf" || l.keyword == "oneOf") && !l.below && e.Message != "":
-		return r.branches(e, r.fault(e, l))
-	}
-	var all []fault
-	for _, cause := range e.Causes {
-		all = append(all, r.faults(cause)...)
-	}
-	return all
-}
-
-// fault reads one leaf. Its keyword is the one that a reader of the schema would name,
-// which is not always the last of v5's path.
-func (r *reader) fault(e *jsonschema.ValidationError, l location) fault {
-	f := fault{keyword: l.keyword, at: unescapePercent(e.InstanceLocation)}
-	base, fragment, _ := strings.Cut(e.AbsoluteKeywordLocation, "#")
-	f.where, f.foreign = unescapePercent(fragment), base != r.s.base
-	switch {
-	case l.names:
-		f.keyword = "propertyNames"
-	case l.listed:
-		f.keyword = "dependentRequired"
-	case e.Message == "not allowed": // the schema false: what led to it is the keyword, where it says more
-		if l.below || !slices.Contains([]string{"additionalProperties", "unevaluatedProperties", "unevaluatedItems", "additionalItems", "items"}, l.keyword) {
-			f.keyword = ""
+// faults reads what eval found. Of anyOf and oneOf branches decides.
+func (r *reader) faults(all []found) []fault {
+	var faults []fault
+	for i := range all {
+		if f := r.fault(&all[i]); all[i].causes != nil {
+			faults = append(faults, r.branches(all[i].causes, f)...)
+		} else {
+			faults = append(faults, f)
 		}
 	}
-	f.twice = f.keyword == "oneOf" && len(e.Causes) == 0
+	return faults
+}
+
+func (r *reader) fault(x *found) fault {
+	v := r.instance.Offset(x.at)
+	f := fault{keyword: x.keyword, where: x.n.where, foreign: x.n.foreign, twice: x.twice, value: v, at: r.pointers.Of(v)}
+	switch {
+	case x.entry != "":
+		f.where += "/" + x.entry
+	case x.keyword != "":
+		f.where += "/" + x.keyword
+	}
+	if x.name {
+		f.keyword = "propertyNames"
+	}
 	return f
 }
 
@@ -127,11 +102,11 @@ func (r *reader) fault(e *jsonschema.ValidationError, l location) fault {
 // names what the branches want. A branch that wants another type was not meant. Of the
 // others, the one was that has the fewest constants that differ, and then the fewest
 // faults, unless two are equal in both. If all of them list values, the lists are one.
-func (r *reader) branches(e *jsonschema.ValidationError, whole fault) []fault {
+func (r *reader) branches(causes [][]found, whole fault) []fault {
 	var meant [][]fault // branches whose type fits
 	var types, values []string
 	enums := 0
-	for _, cause := range e.Causes {
+	for _, cause := range causes {
 		faults := r.faults(cause)
 		if i := slices.IndexFunc(faults, func(f fault) bool { return f.at == whole.at && f.keyword == "type" }); i >= 0 {
 			types = append(types, faults[i].rules()...)
@@ -195,7 +170,7 @@ type finding struct {
 // read puts a fault into words. It never returns none: a value that v5 refused
 // stays refused, whatever can be said about it.
 func (r *reader) read(f fault) []middleware.Issue {
-	x := finding{fault: f, got: r.got(f.at)}
+	x := finding{fault: f, got: f.value}
 	if !f.foreign {
 		holder, keyword := rawjson.CutLast(f.where)
 		x.schema = r.s.words.At(holder)

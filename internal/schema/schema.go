@@ -27,16 +27,16 @@
 //
 // A schema passes through normalize.go and loosen.go (what v5 would take the wrong way), pattern.go
 // (patterns), and, if v5 refuses it, loops.go and lenient.go. compilecost.go bounds what
-// that may cost, cost.go and costdistinct.go what validating a value may cost.
+// that may cost. evalcompile.go turns what v5 compiled into nodes.
 //
-// A value is read by the fast path (fast.go, fastscan.go, fastscalar.go, disjoint.go),
-// and by v5 if the fast path cannot tell. v5's errors become issues in issues.go;
-// location.go reads their places, message.go, describe.go and words.go find the words,
+// eval.go reads values against the nodes. Its faults become issues in issues.go;
+// message.go, describe.go and words.go find the words,
 // and suggest.go the names that were probably meant. undeclared.go makes issues of its
 // own, cache.go keeps what was compiled.
 package schema
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -72,13 +72,13 @@ type Schema struct {
 	words    rawjson.Value     // what was compiled, for the words of an issue
 	base     string            // URL of what was compiled
 	compiled *jsonschema.Schema
-	fast     *node // nil: v5 validates every value
+	root     *node
+	tracked  bool // there are dynamic references
 	notes    []string
 
 	patterns map[string]*regexp.Regexp
-	sizes    map[string]int       // of patterns, in instructions
-	dynamic  []*jsonschema.Schema // what a dynamic reference may mean
-	listed   sync.Map             // values of enums, by pointer; see values
+	sizes    map[string]int // of patterns, in instructions
+	listed   sync.Map       // values of enums, by pointer; see values
 }
 
 // Compile reads and compiles a JSON Schema. The error says why the schema
@@ -176,7 +176,7 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	compiled, err := compileV5(text, o, x)
+	compiled, v5, err := compileV5(text, o, x)
 	if err != nil {
 		return nil, err
 	}
@@ -184,14 +184,22 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	if err != nil {
 		return nil, err
 	}
-	dynamic, err := survey(compiled)
-	if err != nil {
-		return nil, err
-	}
 	base, _, _ := strings.Cut(compiled.Location, "#")
-	fast := fastCompiler{nodes: map[*jsonschema.Schema]*node{}, sizes: n.sizes}
-	return &Schema{words: doc.Indexed().Root(), base: base, compiled: compiled, fast: fast.compile(compiled),
-		notes: n.notes, patterns: n.patterns, sizes: n.sizes, dynamic: dynamic}, nil
+	c := evalCompiler{nodes: map[*jsonschema.Schema]*node{}, resources: map[string]*resource{}, sizes: n.sizes, formats: o.Formats, base: base, words: doc.Indexed().Root()}
+	root := c.compile(compiled)
+	if c.dynamic {
+		if err := c.anchors(v5); err != nil {
+			return nil, err
+		}
+	}
+	known := map[*node]int{}
+	for _, n := range c.nodes {
+		if evaluations(n, known) > maxEvaluations {
+			return nil, fmt.Errorf("%w: more than %d subschemas apply to one value", ErrExpensive, maxEvaluations)
+		}
+	}
+	return &Schema{words: c.words, base: base, compiled: compiled, root: root, tracked: c.dynamic,
+		notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
 }
 
 // marshal keeps <, > and & as they are: the text is quoted to the model.
@@ -211,7 +219,7 @@ const documentURL = "toolmend:///schema.json"
 
 // compileV5 hands the normalized text to v5. References to other documents, which
 // LoadURL would fetch, fail. v5 has the official metaschemas itself.
-func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
+func compileV5(text string, o Options, x extras) (*jsonschema.Schema, *jsonschema.Compiler, error) {
 	c := jsonschema.NewCompiler() // one for each schema: a compiler is not safe for concurrent use
 	c.AssertFormat = o.Formats
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errRemote }
@@ -220,17 +228,17 @@ func compileV5(text string, o Options, x extras) (*jsonschema.Schema, error) {
 	}
 	for url, doc := range x.remotes {
 		if err := c.AddResource(url, strings.NewReader(doc)); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := c.AddResource(documentURL, strings.NewReader(text)); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := c.Compile(documentURL)
 	if err != nil {
-		return nil, explain(err)
+		return nil, nil, explain(err)
 	}
-	return s, nil
+	return s, c, nil
 }
 
 // explain keeps the first fault of a schema that its metaschema refuses: v5
@@ -284,56 +292,54 @@ func (s *Schema) Instructions() int {
 func (s *Schema) View() *view.View { return s.view() }
 
 // Validate returns what is wrong with v, sorted by pointer, then code, at most
-// 1,000 issues: none for a valid value. It never panics. Its work is bounded:
-// a value that would cost jsonschema/v5 more than some 15 ms, and that the fast
-// path does not accept, has the one issue "unchecked".
+// 1,000 issues: none for a valid value. It never panics. Its work is bounded: a
+// value that would take more than some 15 ms, and more than a few times what
+// reading it takes, has the one issue "unchecked".
 func (s *Schema) Validate(v rawjson.Value) []middleware.Issue {
-	return s.ValidateWithin(v, &Budget{Work: budget, Issues: MaxIssues})
+	left := NewBudget(len(v.Raw()))
+	return s.ValidateWithin(context.Background(), v, &left)
 }
 
 // Budget is what several values, such as the arguments of all calls of one
 // message, may cost together. A message may hold thousands of calls that are each
 // just affordable.
 type Budget struct {
-	Work   int // in units of at most some 150 ns; what the fast path accepts costs nothing
+	Work   int // in units of some 10 ns
 	Issues int // how many may be made; past that each value still gets a few
+}
+
+// Unchecked is the code of the issue of a value that could not be validated.
+const Unchecked = "unchecked"
+
+// maxWork is the work on one value, besides reading it a few times: some 15 ms.
+const maxWork = 1_500_000
+
+// NewBudget returns a budget for values of so many bytes in all: the work of four
+// of the most expensive values, a few readings of all, and the issues of four.
+func NewBudget(bytes int) Budget {
+	return Budget{Work: 4*maxWork + linear(bytes), Issues: 4 * MaxIssues}
 }
 
 // fewIssues are made of each value, whatever others have had.
 const fewIssues = 50
 
 // ValidateWithin is Validate, which takes what it used off left. A value that
-// would take more work than is left is unchecked.
-func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middleware.Issue) {
+// would take more work than is left is unchecked, as is one that takes longer
+// than ctx lasts.
+func (s *Schema) ValidateWithin(ctx context.Context, v rawjson.Value, left *Budget) (issues []middleware.Issue) {
 	defer func() {
 		if p := recover(); p != nil {
 			issues = unchecked()
 		}
 	}()
-	// The fast path spares a large value that is valid the cost of decoding it.
-	const small = 4 << 10 // bytes: jsonschema/v5 reads them about as fast
-	if len(v.Raw()) > small && s.surelyValid(v.Raw()) {
+	found, ok := s.faults(ctx, v, &left.Work)
+	if !ok {
+		return unchecked()
+	}
+	if len(found) == 0 {
 		return nil
 	}
-	if tooMany(v) {
-		return unchecked()
-	}
-	if left.Work <= 0 {
-		return unchecked()
-	}
-	decoded := v.Any()
-	if !s.affordable(decoded, &left.Work) {
-		return unchecked()
-	}
-	err := s.compiled.Validate(decoded)
-	if err == nil {
-		return nil
-	}
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) { // a reference that leads back to itself
-		return unchecked()
-	}
-	if issues = s.issues(invalid, v, max(fewIssues, min(left.Issues, MaxIssues))); len(issues) == 0 {
+	if issues = s.issues(found, v, max(fewIssues, min(left.Issues, MaxIssues))); len(issues) == 0 {
 		return unchecked()
 	}
 	left.Issues -= len(issues)
@@ -342,5 +348,5 @@ func (s *Schema) ValidateWithin(v rawjson.Value, left *Budget) (issues []middlew
 
 // unchecked is the issue of a value that could not be validated. It fails closed.
 func unchecked() []middleware.Issue {
-	return []middleware.Issue{{Code: "unchecked", Message: "these arguments cannot be checked against the schema; send fewer or simpler values"}}
+	return []middleware.Issue{{Code: Unchecked, Message: "these arguments cannot be checked against the schema; send fewer or simpler values"}}
 }

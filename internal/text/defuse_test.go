@@ -1,6 +1,8 @@
 package text_test
 
 import (
+	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,5 +23,22 @@ func TestDefuse(t *testing.T) {
 	} {
 		require.Equal(t, want, text.Defuse(s))
 		require.Equal(t, want, text.Defuse(want), "nothing is left")
+	}
+}
+
+// TestDefuseFindsEveryToken compares the scan in front of the expression with the
+// expression: a token in front makes sure that the expression is asked.
+func TestDefuseFindsEveryToken(t *testing.T) {
+	t.Parallel()
+	const token = "<s>"
+	parts := []string{"<", "|", "｜", ">", "[", "/", "INST]", "INST", "]", "s", "s>", "/s>", "start_of_turn>", "end", "_of_turn>", "a", " ", "\xff"}
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 20_000 {
+		var b strings.Builder
+		for range r.IntN(9) {
+			b.WriteString(parts[r.IntN(len(parts))])
+		}
+		s := b.String()
+		require.Equal(t, text.Defuse(token+" "+s), "< s> "+text.Defuse(s), "%q", s)
 	}
 }

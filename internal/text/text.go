@@ -52,6 +52,9 @@ var controlToken = regexp.MustCompile(`<([|｜])|([|｜])>|\[/?INST\]|</?s>|<(st
 // Defuse takes apart the control tokens in a text that quotes what a model
 // wrote: a server may read them as tokens.
 func Defuse(s string) string {
+	if !mayControl(s) { // the expression is slow, and nearly all texts have no token
+		return s
+	}
 	if !strings.ContainsAny(s, "<>[") {
 		return s
 	}
@@ -62,4 +65,28 @@ func Defuse(s string) string {
 		}
 		return strings.TrimSuffix(found, ">") + " >"
 	})
+}
+
+// mayControl reports whether controlToken may match s. It returns false only if
+// it does not.
+func mayControl(s string) bool {
+	for i := 0; i < len(s); i++ {
+		rest := s[i+1:]
+		switch s[i] {
+		case '<':
+			if strings.HasPrefix(rest, "|") || strings.HasPrefix(rest, "｜") || strings.HasPrefix(rest, "s>") || strings.HasPrefix(rest, "/s>") ||
+				strings.HasPrefix(rest, "start_of_turn>") || strings.HasPrefix(rest, "end_of_turn>") {
+				return true
+			}
+		case '>':
+			if strings.HasSuffix(s[:i], "|") || strings.HasSuffix(s[:i], "｜") {
+				return true
+			}
+		case '[':
+			if strings.HasPrefix(rest, "INST]") || strings.HasPrefix(rest, "/INST]") {
+				return true
+			}
+		}
+	}
+	return false
 }

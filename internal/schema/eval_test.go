@@ -1,33 +1,36 @@
 package schema
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/santhosh-tekuri/jsonschema/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
 
-// sound fails where the fast path says "surely valid" of what it should not.
-// The oracle shares no code with it: rawjson and jsonschema/v5.
-func sound(tb testing.TB, s *Schema, text string) (surely bool) {
+// agree fails where the evaluator and its oracles differ: SurelyValid must not
+// accept what it should not, and the verdict is that of jsonschema/v5. It
+// returns whether the text is surely valid.
+func agree(tb testing.TB, s *Schema, text string) (surely bool) {
 	tb.Helper()
+	doc, err := rawjson.Parse(text, rawjson.Limits{})
+	readable := err == nil && len(doc.Duplicates()) == 0
 	for mode := AllowEmpty; mode <= RefuseAnyEmpty; mode++ {
 		if !s.SurelyValid(text, rawjson.Limits{}, mode) {
 			continue
 		}
 		surely = surely || mode == AllowEmpty
-		doc, err := rawjson.Parse(text, rawjson.Limits{})
-		require.NoError(tb, err, text)
+		require.True(tb, readable, text)
 		root := doc.Root()
 		require.Equal(tb, rawjson.Object, root.Kind(), text)
-		require.Empty(tb, doc.Duplicates(), text)
-		require.NoError(tb, s.compiled.Validate(root.Any()), "%s\n%s", s.words.Raw(), text)
 		require.False(tb, mode == RefuseAnyEmpty && holdsEmpty(root), text)
 		if mode == RefuseOptional {
 			read, err := view.Read([]byte(s.words.Raw()))
@@ -35,7 +38,29 @@ func sound(tb testing.TB, s *Schema, text string) (surely bool) {
 			require.False(tb, holdsOptionalEmpty(read.Root(), root), "%s\n%s", s.words.Raw(), text)
 		}
 	}
+	if !readable {
+		return surely
+	}
+	left := NewBudget(len(text))
+	most := left.Work
+	issues := s.ValidateWithin(tb.Context(), doc.Root(), &left)
+	require.False(tb, surely && len(issues) > 0, "%s\n%s\n%v", s.words.Raw(), text, issues)
+	const quick = 100_000 // work: with more, v5 may take hours
+	if misread(s) || most-left.Work > quick {
+		return surely
+	}
+	var invalid *jsonschema.ValidationError
+	if v5 := s.compiled.Validate(doc.Root().Any()); v5 == nil || errors.As(v5, &invalid) {
+		require.Equal(tb, v5 == nil, len(issues) == 0, "%s\n%s\n%v\n%v", s.words.Raw(), text, issues, v5)
+	}
 	return surely
+}
+
+// misread reports whether v5 may read a schema wrongly: a dynamic reference in a
+// resource that the evaluation skips. The two tests of the suite about it fail
+// with v5, and hold here.
+func misread(s *Schema) bool {
+	return s.tracked && strings.Count(s.words.Raw(), `"$id"`) > 1 && strings.Contains(s.words.Raw(), `"$dynamicRef"`)
 }
 
 func holdsEmpty(v rawjson.Value) bool {
@@ -100,7 +125,7 @@ func mutate(r *rand.Rand, text string) string {
 	return text[:start] + other + text[end:]
 }
 
-func TestFastPathOnTheSuite(t *testing.T) {
+func TestAgreesOnTheSuite(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	docs := remotes(t)
@@ -118,17 +143,12 @@ func TestFastPathOnTheSuite(t *testing.T) {
 				if test.Valid && strings.HasPrefix(text, "{") {
 					valid++
 				}
-				if sound(t, compiled, text) {
+				if agree(t, compiled, text) {
 					yes++
 				}
 				for range 6 {
 					tried++
-					sound(t, compiled, mutate(r, text))
-				}
-				if compiled.surelyValid(text) { // values that are no objects
-					v, err := rawjson.Parse(text, rawjson.Limits{})
-					require.NoError(t, err)
-					require.NoError(t, compiled.compiled.Validate(v.Root().Any()))
+					agree(t, compiled, mutate(r, text))
 				}
 			}
 		})
@@ -161,14 +181,14 @@ func schemasByTool(t *testing.T) map[string]*Schema {
 	return all
 }
 
-func TestFastPathOnRecordedCalls(t *testing.T) {
+func TestAgreesOnRecordedCalls(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 100,000 calls")
 	}
 	t.Parallel()
 	tools := schemasByTool(t)
 	r := rand.New(rand.NewPCG(5, 6))
-	yes, valid, mutations, dearest := 0, 0, 0, 0
+	calls, yes, valid, dearest := 0, 0, 0, 0
 	for _, name := range []string{"tau-bench", "http-recordings", "livemcpbench", "llama-stack-recordings", "local-small-models", "bfcl-v4-websearch", "bfcl-v4-gptoss", "hard-cases"} {
 		lines(t, "recorded/"+name+".jsonl.gz", func(line []byte) {
 			var turn struct {
@@ -178,37 +198,36 @@ func TestFastPathOnRecordedCalls(t *testing.T) {
 			if json.Unmarshal(line, &turn) != nil {
 				return
 			}
-			for i, c := range turn.Calls {
+			for _, c := range turn.Calls {
 				s := tools[turn.Ref+" "+c.Name]
-				if s == nil || i > 3 {
+				if s == nil {
 					continue
 				}
-				if sound(t, s, c.Arguments) {
+				calls++
+				if agree(t, s, c.Arguments) {
 					yes++
-					valid++
-				} else if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err == nil && doc.Root().Kind() == rawjson.Object && len(doc.Duplicates()) == 0 {
-					m := meter{left: budget, patterns: s.sizes, dynamic: s.dynamic}
-					require.True(t, m.schema(s.compiled, doc.Root().Any(), scope{}))
-					dearest = max(dearest, budget-m.left)
-					if len(s.Validate(doc.Root())) == 0 {
+				}
+				agree(t, s, mutate(r, c.Arguments))
+				if doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{}); err == nil && doc.Root().Kind() == rawjson.Object && len(doc.Duplicates()) == 0 {
+					left := NewBudget(0)
+					most := left.Work
+					issues := s.ValidateWithin(t.Context(), doc.Root(), &left)
+					dearest = max(dearest, most-left.Work)
+					if len(issues) == 0 {
 						valid++
 					}
-				}
-				if r.IntN(10) == 0 {
-					mutations++
-					sound(t, s, mutate(r, c.Arguments))
 				}
 			}
 		})
 	}
-	t.Logf("surely valid: %d of %d valid calls; %d mutations; the dearest call for v5 takes %d of %d units", yes, valid, mutations, dearest, budget)
-	require.Greater(t, float64(yes), 0.97*float64(valid))
+	t.Logf("%d calls, as many mutants; surely valid: %d of %d valid ones; the most expensive takes %d of %d units", calls, yes, valid, dearest, maxWork)
+	require.Equal(t, valid, yes, "one pass is enough for each valid call")
 }
 
-func TestFastPathOnMCPSchemas(t *testing.T) {
+func TestAgreesOnMCPSchemas(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(7, 8))
-	yes, tried := 0, 0
+	tried := 0
 	lines(t, "recorded/mcp_schemas.jsonl.gz", func(line []byte) {
 		var tool struct{ InputSchema json.RawMessage }
 		require.NoError(t, json.Unmarshal(line, &tool))
@@ -216,17 +235,14 @@ func TestFastPathOnMCPSchemas(t *testing.T) {
 		if err != nil {
 			return
 		}
-		text := instance(s.words, s.words, 5)
-		for range 40 {
-			tried++
-			if sound(t, s, text) {
-				yes++
-			}
-			sound(t, s, mutate(r, mutate(r, text)))
-			text = mutate(r, instance(s.words, s.words, 5))
+		for range 20 {
+			tried += 2
+			text := instance(s.words, s.words, 5)
+			agree(t, s, mutate(r, text))
+			agree(t, s, mutate(r, mutate(r, text)))
 		}
 	})
-	t.Logf("surely valid: %d of %d", yes, tried)
+	t.Logf("%d values", tried)
 }
 
 // instance makes a value that a schema, roughly, wants.
@@ -266,8 +282,8 @@ func instance(root, s rawjson.Value, depth int) string {
 	return `"text"`
 }
 
-// What v5 and the fast path once read in two ways.
-func TestFastPathRegressions(t *testing.T) {
+// What one pass accepts. Some of these were once read in two ways.
+func TestSurelyValid(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		schema, args string
@@ -278,10 +294,11 @@ func TestFastPathRegressions(t *testing.T) {
 		{`{"properties":{"a":{"minimum":0.1}}}`, `{"a":0.1}`, true},
 		{`{"properties":{"a":{"exclusiveMinimum":0.1}}}`, `{"a":0.1}`, false},
 		{`{"properties":{"a":{"type":"number"}}}`, `{"a":1.5e-7}`, true},
-		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1e2}`, false},
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1e2}`, true},
+		{`{"properties":{"a":{"type":"integer"}}}`, `{"a":1e-2}`, false},
 		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"string"}]}}}`, `{"a":"x"}`, true},
 		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"number"}]}}}`, `{"a":1}`, false},
-		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"number"}]}}}`, `{"a":1.5}`, false},
+		{`{"properties":{"a":{"oneOf":[{"type":"integer"},{"type":"number"}]}}}`, `{"a":1.5}`, true},
 		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}},"required":["k"]},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `{"k":"b"}`, true},
 		{`{"oneOf":[{"type":"object","properties":{"k":{"const":"a"}}},{"type":"object","properties":{"k":{"const":"b"}}}]}`, `{}`, false},
 		{`{"minProperties":1,"maxProperties":2}`, `{"a":1,"b":2}`, true},
@@ -291,31 +308,69 @@ func TestFastPathRegressions(t *testing.T) {
 	} {
 		s, err := Compile([]byte(c.schema), Options{})
 		require.NoError(t, err)
-		require.Equal(t, c.surely, sound(t, s, c.args), "%s %s", c.schema, c.args)
+		require.Equal(t, c.surely, agree(t, s, c.args), "%s %s", c.schema, c.args)
 	}
 	s, err := Compile([]byte(`{"anyOf":[{"properties":{"a":{}}},{"properties":{"b":{}}}]}`), Options{})
 	require.NoError(t, err)
 	require.False(t, s.SurelyValid(`{"b":null}`, rawjson.Limits{}, RefuseOptional), "the other branch declares it")
 }
 
-// A Go int64 has bounds that no short number reaches: they keep a call on the
-// fast path, and long numbers off it.
-func TestFastPathKnowsWideBounds(t *testing.T) {
+// A Go int64 has bounds that no float64 stands for.
+func TestWideBounds(t *testing.T) {
 	t.Parallel()
 	s, err := Compile([]byte(`{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":9223372036854775807},
 		"f":{"type":"number","minimum":-1.7976931348623157e308,"maximum":1.7976931348623157e308}}}`), Options{})
 	require.NoError(t, err)
-	for text, sure := range map[string]bool{
+	for text, valid := range map[string]bool{
 		`{"n":5}`:                    true,
-		`{"n":-999999999999999}`:     false, // sixteen characters
-		`{"n":99999999999999}`:       true,
-		`{"n":9223372036854775807}`:  false,
+		`{"n":-999999999999999}`:     true,
+		`{"n":9223372036854775807}`:  true,
 		`{"n":9223372036854775808}`:  false,
-		`{"n":1e2}`:                  false,
+		`{"n":-9223372036854775808}`: true,
+		`{"n":-9223372036854775809}`: false,
+		`{"n":1e2}`:                  true,
 		`{"f":0.5}`:                  true,
 		`{"f":1e309}`:                false,
-		`{"f":12345678901234567890}`: false,
+		`{"f":12345678901234567890}`: true,
 	} {
-		require.Equal(t, sure, s.SurelyValid(text, rawjson.Limits{}, AllowEmpty), "%s", text)
+		require.Equal(t, valid, agree(t, s, text), "%s", text)
+	}
+}
+
+// A value that takes long is given up when the context ends; a small one is
+// validated in any case.
+func TestContextEnds(t *testing.T) {
+	t.Parallel()
+	s, err := Compile([]byte(`{"properties":{"a":{"items":{"type":"string"}}}}`), Options{})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for n, code := range map[int]string{1: "type", 100_000: Unchecked} {
+		text := `{"a":[` + strings.Repeat("1,", n) + `1]}`
+		doc, err := rawjson.Parse(text, rawjson.Limits{})
+		require.NoError(t, err)
+		left := NewBudget(len(text))
+		require.Equal(t, code, s.ValidateWithin(ctx, doc.Root(), &left)[0].Code)
+	}
+}
+
+// A member named "" has a pointer of its own.
+func TestEmptyKey(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ schema, args, pointer string }{
+		{`{"properties":{"":{"type":"string"}}}`, `{"":1}`, "/"},
+		{`{"properties":{"":{"properties":{"a":{"type":"string"}}}}}`, `{"":{"a":1}}`, "//a"},
+		{`{"properties":{"a":{"additionalProperties":{"type":"string"}}}}`, `{"a":{"":1}}`, "/a/"},
+		{`{"properties":{"a":{"properties":{"b":{}},"additionalProperties":false}}}`, `{"a":{"":1}}`, "/a/"},
+		{`{"properties":{"":{"required":[""]}}}`, `{"":{}}`, "//"},
+		{`{"properties":{"":{"items":{"type":"string"}}}}`, `{"":["x",1]}`, "//1"},
+	} {
+		s, err := Compile([]byte(c.schema), Options{})
+		require.NoError(t, err)
+		doc, err := rawjson.Parse(c.args, rawjson.Limits{})
+		require.NoError(t, err)
+		issues := s.Validate(doc.Root())
+		require.Len(t, issues, 1)
+		require.Equal(t, c.pointer, issues[0].Pointer, c.args)
 	}
 }
