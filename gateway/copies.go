@@ -84,7 +84,7 @@ func (s *copies) queue(c *copied, p *pipeline) {
 func (s *copies) giveUp(w waiting) {
 	w.free()
 	if w.x.dropped != "" {
-		s.metrics.drop("copy")
+		s.metrics.drop("copy", 1)
 	}
 	s.tell(w.x, w.pipeline)
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
+// LogMessage is the message of the record that a Gateway logs for each model call.
+const LogMessage = "model call"
+
 // logger writes one record for each exchange, without content.
 type logger struct{ to *slog.Logger }
 
@@ -59,7 +62,7 @@ func (l logger) observed(x *exchange) {
 	for _, note := range x.report.Notes {
 		attrs = append(attrs, slog.String("note", note))
 	}
-	r := slog.NewRecord(time.Now(), level, "model call", 0) // no source: it is always this line, and finding it takes a walk of the stack
+	r := slog.NewRecord(time.Now(), level, LogMessage, 0) // no source: it is always this line, and finding it takes a walk of the stack
 	r.AddAttrs(attrs...)
 	_ = l.to.Handler().Handle(context.Background(), r)
 }

@@ -56,7 +56,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
 	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
-	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies and steps of the page that were dropped because there was no room for them"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies, steps of the page and lines of the log that were dropped because there was no room for them"))
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	return &m, errors.Join(errs[:]...)
 }
@@ -117,7 +117,7 @@ func (m *metrics) panicked(x *exchange) {
 	m.panics.Add(context.Background(), 1, x.where())
 }
 
-// drop counts something that was dropped.
-func (m *metrics) drop(what string) {
-	m.dropped.Add(context.Background(), 1, metric.WithAttributes(attribute.String("what", what)))
+// drop counts n things that were dropped.
+func (m *metrics) drop(what string, n int) {
+	m.dropped.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("what", what)))
 }

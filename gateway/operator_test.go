@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
@@ -318,4 +319,42 @@ func TestClientDoesNotWait(t *testing.T) {
 			require.NoError(t, g.Close())
 		})
 	}
+}
+
+// Lines of the log that its writer lost are counted with what else is dropped.
+func TestLostLog(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	require.NoError(t, err)
+	defer g.Close()
+	g.CountLostLog(3)
+	require.Equal(t, int64(3), counter(t, reader, "toolmend.gateway.dropped", attribute.String("what", "log")))
+}
+
+// counter returns the value of a counter with these labels, or -1 without one.
+func counter(t *testing.T, reader *metric.ManualReader, name string, labels ...attribute.KeyValue) int64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	sum := int64(-1)
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			points, ok := m.Data.(metricdata.Sum[int64])
+			if !ok || m.Name != name {
+				continue
+			}
+			for _, p := range points.DataPoints {
+				fits := true
+				for _, l := range labels {
+					v, ok := p.Attributes.Value(l.Key)
+					fits = fits && ok && v == l.Value
+				}
+				if fits {
+					sum = max(sum, 0) + p.Value
+				}
+			}
+		}
+	}
+	return sum
 }

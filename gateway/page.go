@@ -97,7 +97,7 @@ func newKeeper(m *metrics, log *slog.Logger) *keeper {
 // observed is part of observer.
 func (k *keeper) observed(x *exchange) {
 	if !k.queue.add(x, x.size()) {
-		k.metrics.drop("step")
+		k.metrics.drop("step", 1)
 	}
 }
 
