@@ -46,7 +46,7 @@ type waiting struct {
 func newCopies(m *metrics, log *slog.Logger) *copies {
 	c := &copies{most: copiedBytes, metrics: m, log: log}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.waiting = &queue[waiting]{work: c.validate, workers: copyWorkers, items: queuedCopies}
+	c.waiting = &queue[waiting]{work: c.validate, workers: copyWorkers, items: queuedCopies, delay: gatherDelay}
 	return c
 }
 

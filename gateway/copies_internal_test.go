@@ -204,7 +204,7 @@ func validating(to observer, took time.Duration) *pipeline {
 // drops what waits, and ends what runs.
 func TestObservedClose(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2 * time.Second}, {time.Hour, copyCloseWait}} {
+	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2*time.Second + gatherDelay}, {time.Hour, copyCloseWait}} {
 		synctest.Test(t, func(t *testing.T) {
 			m, counted := counting(t)
 			seen := &noted{}
