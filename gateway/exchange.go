@@ -103,6 +103,14 @@ func (x *exchange) model() string {
 	return name
 }
 
+// errorWord returns the word for the error of x, or "".
+func (x *exchange) errorWord() string {
+	if x.err == nil {
+		return ""
+	}
+	return errorCode(x.err)
+}
+
 // errorCode returns a word for an error of a step or an attempt: the status of a
 // response, or such as "timeout". "refused", "dns" and "tls" say why there was no
 // connection, and "network" is any other network error.

@@ -45,7 +45,7 @@ func (l logger) observed(x *exchange) {
 		attrs = append(attrs, slog.Any("issues", n))
 	}
 	if x.err != nil {
-		attrs = append(attrs, slog.String("error", errorCode(x.err)))
+		attrs = append(attrs, slog.String("error", x.errorWord()))
 	}
 	if x.would != "" {
 		attrs = append(attrs, slog.String("would", string(x.would)))

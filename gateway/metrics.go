@@ -3,19 +3,21 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/transport"
 )
 
 // metrics counts exchanges. Its labels have few values: a client cannot invent
 // one. Package tracing counts steps, attempts and tokens beside it.
 type metrics struct {
-	requests metric.Int64Counter     // by upstream, mode, format, HTTP status and status of the calls
+	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls and error
 	duration metric.Float64Histogram // seconds, until the last byte
 	overhead metric.Float64Histogram // seconds that were not spent on model calls
 	repairs  metric.Int64Counter     // by rule
@@ -30,8 +32,8 @@ type metrics struct {
 
 // labels are what an exchange is counted by.
 type labels struct {
-	upstream, mode, format, status string
-	code                           int
+	upstream, mode, format, status, err string
+	code                                int
 }
 
 // labelSet holds labels as the instruments take them. Making it takes longer than
@@ -50,7 +52,8 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m := metrics{sets: map[labels]*labelSet{}}
 	var errs [8]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
-	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
+	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
 	m.overhead, errs[2] = meter.Float64Histogram("toolmend.gateway.overhead", metric.WithUnit("s"),
 		metric.WithDescription("Time that was not spent on model calls"), metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5))
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
@@ -69,7 +72,7 @@ func (x *exchange) where(more ...attribute.KeyValue) metric.MeasurementOption {
 
 // setOf returns the labels of x.
 func (m *metrics) setOf(x *exchange) *labelSet {
-	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.code}
+	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.errorWord(), x.code}
 	m.mu.RLock()
 	s := m.sets[key]
 	m.mu.RUnlock()
@@ -77,7 +80,7 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 		return s
 	}
 	s = &labelSet{
-		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status))},
+		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status), attribute.String("error", key.err))},
 		[]metric.RecordOption{x.where()},
 	}
 	m.mu.Lock()
@@ -90,6 +93,32 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 
 // maxLabelSets bounds the sets that are kept: an upstream chooses its statuses.
 const maxLabelSets = 256
+
+// begin makes the counters of a pipeline at 0. Otherwise a counter would begin with its
+// first event, and increase() over it would miss that one.
+func (m *metrics) begin(upstream string, s Settings) {
+	ctx := context.Background()
+	for _, what := range []string{"record", "copy", "step", "log"} {
+		m.drop(what, 0)
+	}
+	repairs, _ := rules(s.Repairs)
+	if repairs == nil {
+		repairs = mend.Default()
+	}
+	for _, c := range codecs {
+		x := &exchange{upstream: upstream, mode: s.Mode, dialect: c.Dialect(), code: http.StatusOK}
+		m.requests.Add(ctx, 0, m.setOf(x).request...)
+		m.panics.Add(ctx, 0, x.where())
+		for _, r := range repairs {
+			m.repairs.Add(ctx, 0, x.where(attribute.String("rule", "mend."+r.String())))
+		}
+		if s.Mode == Observe {
+			for _, would := range []would{wouldReask, wouldRefuse, wouldDrop, wouldRescue, wouldRepair, wouldPass} {
+				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(would)), attribute.Bool("unread", false)))
+			}
+		}
+	}
+}
 
 func (m *metrics) observed(x *exchange) {
 	ctx := context.Background()

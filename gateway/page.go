@@ -106,13 +106,10 @@ func (x *exchange) step() report.Step {
 	s := report.Step{
 		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),
 		Final: x.report.Final, Status: middleware.Status(x.status), Code: x.code, Notes: slices.Clone(x.report.Notes),
-		Duration: x.duration, Overhead: x.overhead(),
+		Duration: x.duration, Overhead: x.overhead(), Error: x.errorWord(),
 	}
 	if x.request != nil {
 		s.Tools = x.request.Tools
-	}
-	if x.err != nil {
-		s.Error = errorCode(x.err)
 	}
 	switch {
 	case x.dropped != "":
