@@ -24,6 +24,7 @@ type exchange struct {
 	dialect      string // of the format
 	path         string
 	client       string      // a label for logs; see clientLabel
+	key          string      // the name of the client whose key the request had, or ""
 	header       http.Header // of the request; do not modify it
 	start        time.Time
 	duration     time.Duration // until the last byte of the response was sent
@@ -194,7 +195,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 }
 
 func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
-	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now(), checker: p.checker}
+	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), key: clientOf(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
 // tell tells the observers about an exchange.

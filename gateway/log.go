@@ -35,6 +35,9 @@ func (l logger) observed(x *exchange) {
 		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
 		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
 		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
+	if x.key != "" {
+		attrs = append(attrs, slog.String("client_key", x.key))
+	}
 	if n := x.repairs(); len(n) > 0 {
 		attrs = append(attrs, slog.Any("repairs", n))
 	}

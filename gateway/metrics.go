@@ -17,7 +17,7 @@ import (
 // metrics counts exchanges. Its labels have few values: a client cannot invent
 // one. Package tracing counts steps, attempts and tokens beside it.
 type metrics struct {
-	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls and error
+	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls, error and client key
 	duration metric.Float64Histogram // seconds, until the last byte
 	overhead metric.Float64Histogram // seconds that were not spent on model calls
 	repairs  metric.Int64Counter     // by rule
@@ -32,8 +32,8 @@ type metrics struct {
 
 // labels are what an exchange is counted by.
 type labels struct {
-	upstream, mode, format, status, err string
-	code                                int
+	upstream, mode, format, status, err, key string
+	code                                     int
 }
 
 // labelSet holds labels as the instruments take them. Making it takes longer than
@@ -66,13 +66,13 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 
 // where returns the labels that all counters of an exchange have, and more.
 func (x *exchange) where(more ...attribute.KeyValue) metric.MeasurementOption {
-	all := append(make([]attribute.KeyValue, 0, 5), attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect))
+	all := append(make([]attribute.KeyValue, 0, 7), attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect))
 	return metric.WithAttributeSet(attribute.NewSet(append(all, more...)...))
 }
 
 // setOf returns the labels of x.
 func (m *metrics) setOf(x *exchange) *labelSet {
-	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.errorWord(), x.code}
+	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.errorWord(), x.key, x.code}
 	m.mu.RLock()
 	s := m.sets[key]
 	m.mu.RUnlock()
@@ -80,7 +80,7 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 		return s
 	}
 	s = &labelSet{
-		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status), attribute.String("error", key.err))},
+		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status), attribute.String("error", key.err), attribute.String("client_key", x.key))},
 		[]metric.RecordOption{x.where()},
 	}
 	m.mu.Lock()

@@ -25,7 +25,7 @@ func located(path string, doc []byte, err error) error {
 
 var (
 	// element is the start of an error about an element of an array of tables.
-	element = regexp.MustCompile(`^(upstream|model|tool) "([^"]*)": `)
+	element = regexp.MustCompile(`^(upstream|model|tool|client) "([^"]*)": `)
 	// keyPath is the key that an error begins with.
 	keyPath = regexp.MustCompile(`^(\w+): (?:(\w+): )?`)
 )
