@@ -97,7 +97,10 @@ release: ## pack VERSION of every module, and install it as a user would
 deploy: ## build for every platform, and try what deploy/ holds
 	@.ci/deploy
 
+metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheus on a running gateway
+	@$(STEP) metrics
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy metrics tidy
