@@ -8,7 +8,8 @@
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. AGENTS is the folder that `make agents` installs clients into.
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
-# `make release` packs. LIVE is the URL of a llama-server. RACE is empty where there
+# `make release` packs. LIVE is the URL of a llama-server. BASE is the path of another
+# build of the command, which `make load` measures beside this one. RACE is empty where there
 # is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
 export FUZZ ?= 10m
@@ -16,6 +17,7 @@ export SOAK ?= 100000
 VERSION ?= v0.1.0
 AGENTS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/toolmend-agents
 LIVE ?= http://127.0.0.1:8080
+BASE ?=
 export RACE ?= $(if $(shell command -v cc gcc clang),-race,)
 
 STEP := .ci/step
@@ -78,7 +80,7 @@ live-rescue: ## steps that end with a valid call, without and with rescue, at LI
 	@LIVE="$(LIVE)" $(STEP) live_rescue
 
 load: ## what a hop through the gateway costs: the tables of docs/performance.md
-	@$(STEP) load
+	@BASE="$(BASE)" $(STEP) load
 
 durable: ## agents on a real Temporal server, with workers and the server killed
 	@$(STEP) durable
@@ -95,7 +97,10 @@ release: ## pack VERSION of every module, and install it as a user would
 deploy: ## build for every platform, and try what deploy/ holds
 	@.ci/deploy
 
+metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheus on a running gateway
+	@$(STEP) metrics
+
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy metrics tidy

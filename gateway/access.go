@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
@@ -26,10 +27,16 @@ var credentialHeaders = []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goo
 // guard decides which requests the gateway serves.
 type guard struct {
 	loopback   bool
-	key        *[sha256.Size]byte // of the client key; nil if none is demanded
+	keys       []namedKey // of the clients; none is demanded if there is none
 	headerOnly bool
 	hosts      []string
 	origins    []string
+}
+
+// namedKey is a client key: the name of its client, or "", and its hash.
+type namedKey struct {
+	name string
+	sum  [sha256.Size]byte
 }
 
 // adminGuard returns the guard of Config.AdminListen. Its pages need no key.
@@ -48,7 +55,7 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
 	refuse(w, r, f.status, f.code, f.message)
 }
 
-// newGuard reads the client key. The error says what is missing for a safe
+// newGuard reads the client keys. The error says what is missing for a safe
 // start, and what to do about it. It never contains a key.
 func newGuard(c Config) (*guard, error) {
 	g := &guard{
@@ -57,18 +64,17 @@ func newGuard(c Config) (*guard, error) {
 		hosts:      c.Access.AllowHosts,
 		origins:    c.Access.AllowOrigins,
 	}
-	key, err := c.Access.clientKey()
-	switch {
-	case err != nil:
+	var err error
+	if g.keys, err = c.clientKeys(); err != nil {
 		return nil, fmt.Errorf("gateway: %w", err)
-	case key == "" && !g.loopback:
-		return nil, fmt.Errorf("gateway: listen: other machines can reach %s, so clients need a key: put one of at least %d characters into %s or into the file that access.client_key_file names, or listen on 127.0.0.1",
+	}
+	switch {
+	case len(g.keys) == 0 && !g.loopback:
+		return nil, fmt.Errorf("gateway: listen: other machines can reach %s, so clients need a key: put one of at least %d characters into %s, or into the file that access.client_key_file or key_file of a [[client]] names, or listen on 127.0.0.1",
 			c.Listen, minKey, clientKeyVariable)
-	case key == "":
+	case len(g.keys) == 0:
 		return g, nil
 	}
-	sum := sha256.Sum256([]byte(key))
-	g.key = &sum
 	for _, u := range c.Upstreams {
 		if !g.headerOnly && !u.Headers.decidesCredential() {
 			return nil, fmt.Errorf("gateway: upstream %q: headers: the clients' key is not sent on, so the upstream needs a key of its own: set Authorization, x-api-key, api-key or x-goog-api-key; if the upstream needs none, remove Authorization; or set access.key_header_only, with which clients send their own API keys and add %s",
@@ -78,29 +84,57 @@ func newGuard(c Config) (*guard, error) {
 	return g, nil
 }
 
-// clientKey returns the key that clients must send, or "".
-func (a Access) clientKey() (string, error) {
-	from, key := clientKeyVariable, os.Getenv(clientKeyVariable)
-	if _, set := os.LookupEnv(clientKeyVariable); !set && a.ClientKeyFile == "" {
-		return "", nil
-	}
-	if a.ClientKeyFile != "" {
-		f, err := os.Open(a.ClientKeyFile)
-		if err != nil {
-			return "", fmt.Errorf("access: client_key_file: %w", err)
+// clientKeys returns the keys that clients may send: those of Clients, and the one of
+// the environment or of Access.ClientKeyFile.
+func (c Config) clientKeys() (all []namedKey, err error) {
+	add := func(client, from, text string) error {
+		for line := range strings.Lines(strings.TrimSpace(text) + "\n") {
+			key, err := checkedKey("client", from, line)
+			if err != nil {
+				return err
+			}
+			sum := sha256.Sum256([]byte(key))
+			if slices.ContainsFunc(all, func(k namedKey) bool { return k.sum == sum && k.name != client }) {
+				return fmt.Errorf("%s: another client has this key", from)
+			}
+			all = append(all, namedKey{client, sum})
 		}
-		defer f.Close()
-		text, err := io.ReadAll(io.LimitReader(f, 64<<10))
-		if err != nil {
-			return "", fmt.Errorf("access: client_key_file: %w", err)
-		}
-		from, key = a.ClientKeyFile, string(text)
+		return nil
 	}
-	key, err := checkedKey("client", from, key)
+	for _, client := range c.Clients {
+		text, err := readKeys(client.KeyFile)
+		if err == nil {
+			err = add(client.Name, client.KeyFile, text)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("client %q: key_file: %w", client.Name, err)
+		}
+	}
+	from := clientKeyVariable
+	text, set := os.LookupEnv(clientKeyVariable)
+	if c.Access.ClientKeyFile != "" {
+		from, set = c.Access.ClientKeyFile, true
+		if text, err = readKeys(from); err != nil {
+			return nil, fmt.Errorf("access: client_key_file: %w", err)
+		}
+	}
+	if set {
+		if err := add("", from, text); err != nil {
+			return nil, fmt.Errorf("access: %w", err)
+		}
+	}
+	return all, nil
+}
+
+// readKeys returns the text of a file with keys.
+func readKeys(name string) (string, error) {
+	f, err := os.Open(name)
 	if err != nil {
-		return "", fmt.Errorf("access: %w", err)
+		return "", err
 	}
-	return key, nil
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, 64<<10))
+	return string(text), err
 }
 
 // checkedKey returns a key without the white space around it, or what is wrong
@@ -113,7 +147,7 @@ func checkedKey(whose, from, key string) (string, error) {
 	case len(key) < minKey:
 		return "", fmt.Errorf("%s: the %s key has fewer than %d characters", from, whose, minKey)
 	case strings.ContainsFunc(key, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", fmt.Errorf("%s: the %s key must be one line of printable ASCII without spaces", from, whose)
+		return "", fmt.Errorf("%s: the %s key must be printable ASCII without spaces", from, whose)
 	}
 	return key, nil
 }
@@ -166,7 +200,7 @@ func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 				"web pages of other sites may not use this address; to allow one, add its origin to access.allow_origins"}
 		}
 	}
-	if below(r.URL.Path, ownPath) && r.URL.Path != ownPath+"/metrics" { // probes have no key, and the page has its own
+	if below(r.URL.Path, ownPath) { // the page has a key of its own; probes and metrics need none
 		return r, nil
 	}
 	return g.withoutKey(r)
@@ -201,22 +235,30 @@ func (g *guard) crossSite(r *http.Request) bool {
 // key is demanded and r does not have it in a place where it counts, r is
 // refused.
 func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
-	if g.key == nil {
+	if len(g.keys) == 0 {
 		return r, nil
 	}
-	inHeader := slices.ContainsFunc(r.Header[keyHeader], g.isKey)
+	found, client := false, ""
+	isKey := func(text string) bool {
+		name, ok := g.find(text)
+		if ok && !found { // the first one says who the client is
+			found, client = true, name
+		}
+		return ok
+	}
+	inHeader := slices.ContainsFunc(r.Header[keyHeader], isKey)
 	out := r.WithContext(r.Context())
 	out.Header = r.Header.Clone()
 	out.Header.Del(keyHeader)
 	elsewhere := false
 	for _, name := range credentialHeaders {
-		values := slices.DeleteFunc(out.Header[name], func(v string) bool { return g.isKey(bearer(v)) })
+		values := slices.DeleteFunc(out.Header[name], func(v string) bool { return isKey(bearer(v)) })
 		elsewhere = elsewhere || len(values) < len(r.Header[name])
 		if out.Header[name] = values; len(values) == 0 {
 			delete(out.Header, name)
 		}
 	}
-	query, removed := g.queryWithoutKey(r.URL.RawQuery)
+	query, removed := queryWithoutKey(r.URL.RawQuery, isKey)
 	if removed {
 		to := *r.URL
 		to.RawQuery, elsewhere = query, true
@@ -225,7 +267,7 @@ func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
 	}
 	switch {
 	case inHeader || elsewhere && !g.headerOnly:
-		return out, nil
+		return out.WithContext(context.WithValue(out.Context(), clientName{}, client)), nil
 	case g.headerOnly:
 		return nil, &refusal{http.StatusUnauthorized, "client_key", "this gateway needs its client key in the header " + keyHeader}
 	}
@@ -233,22 +275,37 @@ func (g *guard) withoutKey(r *http.Request) (*http.Request, *refusal) {
 		"this gateway needs its client key; send it in place of the provider's API key, or in the header " + keyHeader}
 }
 
+// clientName is the key of a request's context for the name of its client.
+type clientName struct{}
+
+// clientOf returns the name of the client whose key r had, or "".
+func clientOf(r *http.Request) string {
+	name, _ := r.Context().Value(clientName{}).(string)
+	return name
+}
+
 // queryWithoutKey removes the client key from a query. All other bytes stay.
-func (g *guard) queryWithoutKey(query string) (rest string, removed bool) {
+func queryWithoutKey(query string, isKey func(string) bool) (rest string, removed bool) {
 	parts := strings.Split(query, "&")
 	kept := slices.DeleteFunc(slices.Clone(parts), func(part string) bool {
 		name, value, _ := strings.Cut(part, "=")
 		n, errName := url.QueryUnescape(name)
 		v, errValue := url.QueryUnescape(value)
-		return errName == nil && errValue == nil && n == "key" && g.isKey(v)
+		return errName == nil && errValue == nil && n == "key" && isKey(v)
 	})
 	return strings.Join(kept, "&"), len(kept) < len(parts)
 }
 
-// isKey compares in a time that does not depend on either text.
-func (g *guard) isKey(text string) bool {
+// find returns the name of the client that has a key. It compares with every key, in
+// a time that does not depend on the texts.
+func (g *guard) find(text string) (name string, ok bool) {
 	sum := sha256.Sum256([]byte(strings.TrimSpace(text)))
-	return subtle.ConstantTimeCompare(sum[:], g.key[:]) == 1
+	for _, k := range g.keys {
+		if subtle.ConstantTimeCompare(sum[:], k.sum[:]) == 1 {
+			name, ok = k.name, true
+		}
+	}
+	return name, ok
 }
 
 // bearer returns a credential without its scheme.

@@ -26,9 +26,20 @@ type Config struct {
 	Settings // for all upstreams
 
 	Access    Access     `toml:"access,omitempty"`
+	Clients   []Client   `toml:"client,omitempty"`
 	Record    Record     `toml:"record,omitempty"`
 	Page      Page       `toml:"page,omitempty"`
 	Upstreams []Upstream `toml:"upstream"`
+}
+
+// Client is somebody who may use the gateway, with keys of their own.
+type Client struct {
+	// Name is for logs and metrics: at most 64 printable characters without spaces.
+	Name string `toml:"name"`
+	// KeyFile is a file with the key, or with several keys, one a line. Each of them
+	// is accepted, so that a key can be replaced without a gap. See Access for the
+	// places in which a client may send it.
+	KeyFile string `toml:"key_file"`
 }
 
 // Upstream is a provider or a server, and the requests that go to it. A request
@@ -151,8 +162,9 @@ func (t Timeouts) validate() error {
 
 // Access says who may use the gateway. The zero Access is for loopback only.
 type Access struct {
-	// ClientKeyFile is a file with the key that clients must send. The
-	// environment variable TOOLMEND_CLIENT_KEY is used if it is "".
+	// ClientKeyFile is a file with the key that clients without a name must send, or
+	// with several keys, one a line. The environment variable TOOLMEND_CLIENT_KEY is
+	// used if it is "". Config.Clients are clients with names.
 	ClientKeyFile string `toml:"client_key_file,omitempty"`
 	// KeyHeaderOnly accepts the key only in the header X-Toolmend-Key, so that
 	// the client's own credential goes to the upstream. Otherwise a client may

@@ -46,7 +46,7 @@ type waiting struct {
 func newCopies(m *metrics, log *slog.Logger) *copies {
 	c := &copies{most: copiedBytes, metrics: m, log: log}
 	c.ctx, c.stop = context.WithCancel(context.Background())
-	c.waiting = &queue[waiting]{work: c.validate, workers: copyWorkers, items: queuedCopies}
+	c.waiting = &queue[waiting]{work: c.validate, workers: copyWorkers, items: queuedCopies, delay: gatherDelay}
 	return c
 }
 
@@ -84,7 +84,7 @@ func (s *copies) queue(c *copied, p *pipeline) {
 func (s *copies) giveUp(w waiting) {
 	w.free()
 	if w.x.dropped != "" {
-		s.metrics.drop("copy")
+		s.metrics.drop("copy", 1)
 	}
 	s.notify(w.x, w.pipeline)
 }

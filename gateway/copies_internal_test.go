@@ -179,8 +179,8 @@ func (w readingHeld) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (s *copies) copyOf(body string) *copied {
 	c := s.begin(&exchange{path: "/v1/chat/completions", mode: Observe, header: http.Header{}}, 0)
 	c.sent, c.status, c.header = time.Now(), 200, http.Header{"Content-Type": {"application/json"}}
-	c.add(&c.request, []byte(askedModel), io.EOF)
-	c.add(&c.answer, []byte(body), io.EOF)
+	c.add(&c.request, []byte(askedModel), -1, io.EOF)
+	c.add(&c.answer, []byte(body), -1, io.EOF)
 	c.finish(nil)
 	return c
 }
@@ -204,7 +204,7 @@ func validating(to observer, took time.Duration) *pipeline {
 // drops what waits, and ends what runs.
 func TestObservedClose(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2 * time.Second}, {time.Hour, copyCloseWait}} {
+	for _, c := range []struct{ took, closed time.Duration }{{time.Second, 2*time.Second + gatherDelay}, {time.Hour, copyCloseWait}} {
 		synctest.Test(t, func(t *testing.T) {
 			m, counted := counting(t)
 			seen := &noted{}
@@ -249,9 +249,20 @@ func TestObservedEnd(t *testing.T) {
 		time.Sleep(3 * time.Second) // the clock is synctest's
 		c.finish(context.Canceled)
 		require.Equal(t, 3*time.Second, c.x.upstreamTime)
-		c.add(&c.request, []byte("late"), nil)
+		c.add(&c.request, []byte("late"), -1, nil)
 		require.Empty(t, c.request)
 		require.Zero(t, s.held.Load())
 		require.ErrorIs(t, c.end, context.Canceled)
 	})
+}
+
+// A copy takes the memory that its body declares, and little of what it only declares.
+func TestCopiesOfDeclaredLength(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ declared, held int64 }{{-1, firstCopy}, {700, 700}, {3, 600}, {1 << 30, firstCopy}, {1 << 20, mostDeclared}} {
+		s := newCopies(nil, nil)
+		b := s.begin(&exchange{}, 32<<20)
+		b.add(&b.request, make([]byte, 600), c.declared, nil)
+		require.Equal(t, c.held, s.held.Load(), c.declared)
+	}
 }

@@ -25,6 +25,7 @@ type exchange struct {
 	dialect      string // of the format
 	path         string
 	client       string      // a label for logs; see clientLabel
+	key          string      // the name of the client whose key the request had, or ""
 	header       http.Header // of the request; do not modify it
 	start        time.Time
 	duration     time.Duration // until the last byte of the response was sent
@@ -98,6 +99,14 @@ func (x *exchange) model() string {
 		return ""
 	}
 	return text.Clip(x.request.Model, longestModel)
+}
+
+// errorWord returns the word for the error of x, or "".
+func (x *exchange) errorWord() string {
+	if x.err == nil {
+		return ""
+	}
+	return errorCode(x.err)
 }
 
 // errorCode returns a word for an error of a step or an attempt: the status of a
@@ -183,7 +192,7 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 }
 
 func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
-	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), header: r.Header, start: time.Now(), checker: p.checker}
+	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), key: clientOf(r), header: r.Header, start: time.Now(), checker: p.checker}
 }
 
 // notify tells the observers about an exchange.

@@ -118,6 +118,11 @@ func (g *Gateway) Reload(c Config) error {
 // that a load balancer sends them elsewhere. Requests are still served.
 func (g *Gateway) Drain() { g.draining.Store(true) }
 
+// CountLostLog counts n lines of the log that were not written, as
+// toolmend_gateway_dropped_total{what="log"}. It is for a Logger whose output is
+// buffered: the Gateway does not see what becomes of a record.
+func (g *Gateway) CountLostLog(n int) { g.metrics.drop("log", n) }
+
 // Close validates what is left to observe, writes what is left to record, and
 // releases what the Gateway holds open. It waits a few seconds at most. Call it
 // when no request is served any more.

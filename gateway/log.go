@@ -10,6 +10,9 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
+// LogMessage is the message of the record that a Gateway logs for each model call.
+const LogMessage = "model call"
+
 // logger writes one record for each exchange, without content.
 type logger struct{ to *slog.Logger }
 
@@ -32,6 +35,9 @@ func (l logger) observed(x *exchange) {
 		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
 		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
 		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
+	if x.key != "" {
+		attrs = append(attrs, slog.String("client_key", x.key))
+	}
 	if n := x.repairs(); len(n) > 0 {
 		attrs = append(attrs, slog.Any("repairs", n))
 	}
@@ -42,7 +48,7 @@ func (l logger) observed(x *exchange) {
 		attrs = append(attrs, slog.Any("issues", n))
 	}
 	if x.err != nil {
-		attrs = append(attrs, slog.String("error", errorCode(x.err)))
+		attrs = append(attrs, slog.String("error", x.errorWord()))
 	}
 	if x.would != "" {
 		attrs = append(attrs, slog.String("would", string(x.would)))
@@ -59,7 +65,7 @@ func (l logger) observed(x *exchange) {
 	for _, note := range x.report.Notes {
 		attrs = append(attrs, slog.String("note", note))
 	}
-	r := slog.NewRecord(time.Now(), level, "model call", 0) // no source: it is always this line, and finding it takes a walk of the stack
+	r := slog.NewRecord(time.Now(), level, LogMessage, 0) // no source: it is always this line, and finding it takes a walk of the stack
 	r.AddAttrs(attrs...)
 	_ = l.to.Handler().Handle(context.Background(), r)
 }

@@ -3,19 +3,21 @@ package gateway
 import (
 	"context"
 	"errors"
+	"net/http"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/transport"
 )
 
 // metrics counts exchanges. Its labels have few values: a client cannot invent
 // one. Package tracing counts steps, attempts and tokens beside it.
 type metrics struct {
-	requests metric.Int64Counter     // by upstream, mode, format, HTTP status and status of the calls
+	requests metric.Int64Counter     // by upstream, mode, format, HTTP status, status of the calls, error and client key
 	duration metric.Float64Histogram // seconds, until the last byte
 	overhead metric.Float64Histogram // seconds that were not spent on model calls
 	repairs  metric.Int64Counter     // by rule
@@ -30,8 +32,8 @@ type metrics struct {
 
 // labels are what an exchange is counted by.
 type labels struct {
-	upstream, mode, format, status string
-	code                           int
+	upstream, mode, format, status, err, key string
+	code                                     int
 }
 
 // labelSet holds labels as the instruments take them. Making it takes longer than
@@ -50,26 +52,27 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m := metrics{sets: map[labels]*labelSet{}}
 	var errs [8]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
-	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
+	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
+		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
 	m.overhead, errs[2] = meter.Float64Histogram("toolmend.gateway.overhead", metric.WithUnit("s"),
 		metric.WithDescription("Time that was not spent on model calls"), metric.WithExplicitBucketBoundaries(.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .5, 1, 5))
 	m.repairs, errs[3] = meter.Int64Counter("toolmend.gateway.repairs", metric.WithDescription("Repairs of calls that clients got, by rule"))
 	m.invalid, errs[4] = meter.Int64Counter("toolmend.gateway.invalid_calls", metric.WithDescription("Invalid calls of upstreams, by the code of the first issue"))
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
-	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies and steps of the page that were dropped because there was no room for them"))
+	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies, steps of the page and lines of the log that were dropped because there was no room for them"))
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	return &m, errors.Join(errs[:]...)
 }
 
 // where returns the labels that all counters of an exchange have, and more.
 func (x *exchange) where(more ...attribute.KeyValue) metric.MeasurementOption {
-	all := append(make([]attribute.KeyValue, 0, 5), attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect))
+	all := append(make([]attribute.KeyValue, 0, 7), attribute.String("upstream", x.upstream), attribute.String("mode", string(x.mode)), attribute.String("format", x.dialect))
 	return metric.WithAttributeSet(attribute.NewSet(append(all, more...)...))
 }
 
 // setOf returns the labels of x.
 func (m *metrics) setOf(x *exchange) *labelSet {
-	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.code}
+	key := labels{x.upstream, string(x.mode), x.dialect, x.status, x.errorWord(), x.key, x.code}
 	m.mu.RLock()
 	s := m.sets[key]
 	m.mu.RUnlock()
@@ -77,7 +80,7 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 		return s
 	}
 	s = &labelSet{
-		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status))},
+		[]metric.AddOption{x.where(attribute.Int("http_status", x.code), attribute.String("status", x.status), attribute.String("error", key.err), attribute.String("client_key", x.key))},
 		[]metric.RecordOption{x.where()},
 	}
 	m.mu.Lock()
@@ -90,6 +93,32 @@ func (m *metrics) setOf(x *exchange) *labelSet {
 
 // maxLabelSets bounds the sets that are kept: an upstream chooses its statuses.
 const maxLabelSets = 256
+
+// begin makes the counters of a pipeline at 0. Otherwise a counter would begin with its
+// first event, and increase() over it would miss that one.
+func (m *metrics) begin(upstream string, s Settings) {
+	ctx := context.Background()
+	for _, what := range []string{"record", "copy", "step", "log"} {
+		m.drop(what, 0)
+	}
+	repairs, _ := rules(s.Repairs)
+	if repairs == nil {
+		repairs = mend.Default()
+	}
+	for _, c := range codecs {
+		x := &exchange{upstream: upstream, mode: s.Mode, dialect: c.Dialect(), code: http.StatusOK}
+		m.requests.Add(ctx, 0, m.setOf(x).request...)
+		m.panics.Add(ctx, 0, x.where())
+		for _, r := range repairs {
+			m.repairs.Add(ctx, 0, x.where(attribute.String("rule", "mend."+r.String())))
+		}
+		if s.Mode == Observe {
+			for _, would := range []would{wouldReask, wouldRefuse, wouldDrop, wouldRescue, wouldRepair, wouldPass} {
+				m.outcomes.Add(ctx, 0, x.where(attribute.String("would", string(would)), attribute.Bool("unread", false)))
+			}
+		}
+	}
+}
 
 func (m *metrics) observed(x *exchange) {
 	ctx := context.Background()
@@ -117,7 +146,7 @@ func (m *metrics) panicked(x *exchange) {
 	m.panics.Add(context.Background(), 1, x.where())
 }
 
-// drop counts something that was dropped.
-func (m *metrics) drop(what string) {
-	m.dropped.Add(context.Background(), 1, metric.WithAttributes(attribute.String("what", what)))
+// drop counts n things that were dropped.
+func (m *metrics) drop(what string, n int) {
+	m.dropped.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("what", what)))
 }

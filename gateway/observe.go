@@ -16,7 +16,7 @@ func (p *pipeline) observe(w http.ResponseWriter, r *http.Request, dialect strin
 	ctx := r.Context()
 	r = r.WithContext(context.WithValue(ctx, copyKey{}, c))
 	if r.Body != nil && r.Body != http.NoBody {
-		r.Body = &copiedBody{r.Body, c, &c.request}
+		r.Body = &copiedBody{r.Body, c, &c.request, r.ContentLength}
 	}
 	defer func() { // also if the handler panics: the proxy does so if a response breaks off
 		c.x.code, c.x.duration = code.status, time.Since(c.x.start)
@@ -47,7 +47,7 @@ func (t copying) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	c.status, c.header = resp.StatusCode, resp.Header.Clone()
 	if resp.StatusCode != http.StatusSwitchingProtocols { // after 101 the body is a connection
-		resp.Body = &copiedBody{resp.Body, c, &c.answer}
+		resp.Body = &copiedBody{resp.Body, c, &c.answer, resp.ContentLength}
 	}
 	return resp, nil
 }
@@ -73,9 +73,16 @@ type copied struct {
 	done    bool
 }
 
-// add copies bytes that go by. If there is no room for them, the whole copy is
+// firstCopy is the size of the first buffer of a copy whose length is unknown, and
+// mostDeclared how much of a declared length is believed.
+const (
+	firstCopy    = 4 << 10
+	mostDeclared = 64 << 10
+)
+
+// add copies bytes that go by, of a body that has a declared length. If there is no room for them, the whole copy is
 // dropped.
-func (c *copied) add(to *[]byte, p []byte, err error) {
+func (c *copied) add(to *[]byte, p []byte, length int64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.done {
@@ -93,7 +100,11 @@ func (c *copied) add(to *[]byte, p []byte, err error) {
 		return
 	}
 	if need > cap(*to) {
-		size := max(need, min(2*cap(*to), int(c.max)), 4<<10)
+		first := firstCopy
+		if length > 0 && length <= c.max {
+			first = int(min(length, mostDeclared))
+		}
+		size := max(need, min(2*cap(*to), int(c.max)), first)
 		if more := int64(size - cap(*to)); c.copies.reserve(more) {
 			c.held += more
 		} else {
@@ -135,13 +146,14 @@ func (c *copied) finish(gone error) {
 // copiedBody is a body whose bytes are copied as they are read.
 type copiedBody struct {
 	io.ReadCloser
-	c  *copied
-	to *[]byte
+	c      *copied
+	to     *[]byte
+	length int64 // that its headers declare; negative means unknown
 }
 
 // Read copies what it reads.
 func (b *copiedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	b.c.add(b.to, p[:n], err)
+	b.c.add(b.to, p[:n], b.length, err)
 	return n, err
 }

@@ -48,7 +48,9 @@ func TestObserveForOperators(t *testing.T) {
 			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "toolmend.gateway.observed" {
 				for _, p := range sum.DataPoints {
 					would, _ := p.Attributes.Value("would")
-					outcomes[would.AsString()] += p.Value
+					if p.Value > 0 {
+						outcomes[would.AsString()] += p.Value
+					}
 				}
 			}
 		}

@@ -17,9 +17,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
 )
 
@@ -318,4 +320,143 @@ func TestClientDoesNotWait(t *testing.T) {
 			require.NoError(t, g.Close())
 		})
 	}
+}
+
+// Lines of the log that its writer lost are counted with what else is dropped.
+func TestLostLog(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{{URL: "http://127.0.0.1:1"}}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	require.NoError(t, err)
+	defer g.Close()
+	g.CountLostLog(3)
+	require.Equal(t, int64(3), counter(t, reader, "toolmend.gateway.dropped", attribute.String("what", "log")))
+}
+
+// counter returns the value of a counter with these labels, or -1 without one.
+func counter(t *testing.T, reader *metric.ManualReader, name string, labels ...attribute.KeyValue) int64 {
+	t.Helper()
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	sum := int64(-1)
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			points, ok := m.Data.(metricdata.Sum[int64])
+			if !ok || m.Name != name {
+				continue
+			}
+			for _, p := range points.DataPoints {
+				fits := true
+				for _, l := range labels {
+					v, ok := p.Attributes.Value(l.Key)
+					fits = fits && ok && v == l.Value
+				}
+				if fits {
+					sum = max(sum, 0) + p.Value
+				}
+			}
+		}
+	}
+	return sum
+}
+
+// An answer that failed after its status 200 was sent is not counted like a good one.
+func TestErrorsOfStreamsAreCounted(t *testing.T) {
+	t.Parallel()
+	text := `data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"role":"assistant","content":"I read it."},"finish_reason":null}]}` + "\n\n"
+	call := `data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"1","type":"function","function":{"name":"read_file","arguments":` +
+		string(must(json.Marshal(bad))) + `}}]},"finish_reason":"tool_calls"}]}` + "\n\n"
+	end := `data: {"id":"c","object":"chat.completion.chunk","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}` + "\n\n"
+	done := "data: [DONE]\n\n"
+	for name, tc := range map[string]struct{ answer, error string }{
+		"good":       {text + end + done, ""},
+		"raised":     {text + call + done, "invalid_tool_call"},
+		"broken off": {text, "network"},
+	} {
+		for _, mode := range []gateway.Mode{gateway.Enforce, gateway.Observe} {
+			t.Run(name+" "+string(mode), func(t *testing.T) {
+				t.Parallel()
+				provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					w.Header().Set("Content-Type", "text/event-stream")
+					_, _ = io.WriteString(w, tc.answer)
+					if name == "broken off" {
+						_ = http.NewResponseController(w).Flush()
+						panic(http.ErrAbortHandler)
+					}
+				}))
+				defer provider.Close()
+				reader := metric.NewManualReader()
+				g, err := gateway.New(gateway.Config{Settings: gateway.Settings{Mode: mode, OnExhausted: argsvalidate.Raise}, Upstreams: []gateway.Upstream{{Name: "mock", URL: provider.URL}}},
+					gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+				require.NoError(t, err)
+				s := httptest.NewServer(g)
+				resp, err := http.Post(s.URL+"/v1/chat/completions", "application/json", strings.NewReader(strings.Replace(chatRequest("m"), "{", `{"stream":true,`, 1)))
+				require.NoError(t, err)
+				require.Equal(t, 200, resp.StatusCode)
+				_, _ = io.Copy(io.Discard, resp.Body)
+				_ = resp.Body.Close()
+				s.Close()
+				require.NoError(t, g.Close())
+				want := tc.error
+				if mode == gateway.Observe && name == "raised" {
+					want = "" // the client got it as it came
+				}
+				require.Equal(t, int64(1), counter(t, reader, "toolmend.gateway.requests", attribute.String("error", want), attribute.Int("http_status", 200)))
+			})
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// Counters begin at 0, not at their first event, which increase() would miss. The steps
+// say which upstream they belong to.
+func TestCountersExist(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	to, _ := upstream(t, chatAnswer(good))
+	g, err := gateway.New(gateway.Config{Upstreams: []gateway.Upstream{
+		{Name: "watched", URL: "https://api.anthropic.com", Prefix: "/a", Settings: gateway.Settings{Mode: gateway.Observe}}, {Name: "local", URL: to},
+	}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	require.NoError(t, err)
+	defer g.Close()
+	for _, upstream := range []string{"watched", "local"} {
+		at := attribute.String("upstream", upstream)
+		require.Zero(t, counter(t, reader, "toolmend.gateway.requests", at, attribute.String("format", "anthropic-messages"), attribute.String("error", "")))
+		require.Zero(t, counter(t, reader, "toolmend.gateway.panics", at))
+		require.Zero(t, counter(t, reader, "toolmend.gateway.repairs", at, attribute.String("rule", "mend.coerce")))
+	}
+	require.Zero(t, counter(t, reader, "toolmend.gateway.observed", attribute.String("upstream", "watched"), attribute.String("would", "reasked")))
+	require.Equal(t, int64(-1), counter(t, reader, "toolmend.gateway.observed", attribute.String("upstream", "local")))
+	for _, what := range []string{"record", "copy", "step", "log"} {
+		require.Zero(t, counter(t, reader, "toolmend.gateway.dropped", attribute.String("what", what)))
+	}
+	s := httptest.NewServer(g)
+	defer s.Close()
+	_, _, _ = post(t, s.URL+"/v1/chat/completions", chatRequest("m"))
+	require.Equal(t, int64(1), counter(t, reader, "toolmend.steps", attribute.String("upstream", "local"), attribute.String("gen_ai.provider.name", "local")))
+}
+
+// The boundaries of durations are seconds, from an error at once to an answer of ten minutes.
+func TestDurationBuckets(t *testing.T) {
+	t.Parallel()
+	reader := metric.NewManualReader()
+	run(t, gateway.Config{}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, http.Header{}, chatAnswer(good))
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if m.Name == "toolmend.gateway.duration" {
+				bounds := m.Data.(metricdata.Histogram[float64]).DataPoints[0].Bounds
+				require.Equal(t, []float64{.01, 600}, []float64{bounds[0], bounds[len(bounds)-1]})
+				return
+			}
+		}
+	}
+	t.Fatal("no durations")
 }

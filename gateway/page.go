@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"slices"
-	"time"
 
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/internal/report"
@@ -33,10 +32,6 @@ const (
 	defaultPageMemory = 8 << 20
 	waitingSteps      = 256      // that wait to be kept
 	waitingStepBytes  = 16 << 20 // of their requests and answers
-	// keepDelay is how long steps gather for the worker. A worker for each step would
-	// wake a thread for each. But what waits long leaves the processor's cache, and the
-	// collector marks it: 10 ms took 10 µs more for each step under load.
-	keepDelay = time.Millisecond
 )
 
 // PagePath returns the path and the query that open the page, such as
@@ -90,14 +85,14 @@ type keeper struct {
 
 func newKeeper(m *metrics, log *slog.Logger) *keeper {
 	k := &keeper{steps: page.NewSteps(defaultPageMemory), metrics: m, log: log}
-	k.queue = &queue[*exchange]{work: k.keep, workers: 1, items: waitingSteps, bytes: waitingStepBytes, delay: keepDelay}
+	k.queue = &queue[*exchange]{work: k.keep, workers: 1, items: waitingSteps, bytes: waitingStepBytes, delay: gatherDelay}
 	return k
 }
 
 // observed queues an exchange for the page. If the queue is full, it is dropped and counted.
 func (k *keeper) observed(x *exchange) {
 	if !k.queue.add(x, x.size()) {
-		k.metrics.drop("step")
+		k.metrics.drop("step", 1)
 	}
 }
 
@@ -111,13 +106,10 @@ func (x *exchange) step() report.Step {
 	s := report.Step{
 		Time: x.start, Source: x.upstream, Client: x.client, Mode: string(x.mode), Format: x.dialect, Path: x.path, Model: x.model(),
 		Final: x.report.Final, Status: middleware.Status(x.status), Code: x.code, Notes: slices.Clone(x.report.Notes),
-		Duration: x.duration, Overhead: x.overhead(),
+		Duration: x.duration, Overhead: x.overhead(), Error: x.errorWord(),
 	}
 	if x.request != nil {
 		s.Tools = x.request.Tools
-	}
-	if x.err != nil {
-		s.Error = errorCode(x.err)
 	}
 	switch {
 	case x.dropped != "":

@@ -33,7 +33,7 @@ func TestKeeperNeverDelays(t *testing.T) {
 		log := gated{make(chan struct{})}
 		k := newKeeper(m, slog.New(slog.NewTextHandler(log, nil)))
 		k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{}), err: panicking{}})
-		time.Sleep(keepDelay) // of the test's own clock
+		time.Sleep(gatherDelay) // of the test's own clock
 		synctest.Wait()
 		for range waitingSteps + 10 {
 			k.observed(&exchange{checker: report.NewChecker(argsvalidate.Options{})})

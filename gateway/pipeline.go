@@ -7,7 +7,9 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"strings"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	meternoop "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/trace"
@@ -39,6 +41,7 @@ type pipeline struct {
 // when they have a place.
 func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places, observers []observer) *pipeline {
 	s.Mode = cmp.Or(s.Mode, Enforce)
+	g.metrics.begin(u.name(), s)
 	if s.Mode == Observe {
 		return g.newObserving(u, to, s, base, slots, observers)
 	}
@@ -47,6 +50,8 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	spans := tracing.Options{ // to package tracing, nil means the global providers
 		TracerProvider: cmp.Or[trace.TracerProvider](g.options.TracerProvider, tracenoop.NewTracerProvider()),
 		MeterProvider:  cmp.Or[metric.MeterProvider](g.options.MeterProvider, meternoop.NewMeterProvider()),
+		Provider:       providerOf(u.name(), to),
+		Attributes:     []attribute.KeyValue{attribute.String("upstream", u.name())},
 	}
 	if traced {
 		stack = append(stack, tracing.New(spans))
@@ -65,6 +70,25 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
 	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers,
 		checker: report.NewChecker(s.validator(u.ToolRules))}
+}
+
+// providers are the hosts of providers that OpenTelemetry has a name for, and those
+// names. Source: the registry of gen_ai.provider.name, semantic conventions 1.37.
+var providers = map[string]string{
+	"anthropic.com": "anthropic", "openai.com": "openai", "openai.azure.com": "azure.ai.openai", "generativelanguage.googleapis.com": "gcp.gemini",
+	"aiplatform.googleapis.com": "gcp.vertex_ai", "deepseek.com": "deepseek", "mistral.ai": "mistral_ai", "groq.com": "groq", "x.ai": "x_ai",
+	"cohere.com": "cohere", "perplexity.ai": "perplexity",
+}
+
+// providerOf returns the gen_ai.provider.name of an upstream: that of its host, or
+// else the upstream's own name.
+func providerOf(name string, to *url.URL) string {
+	for host, provider := range providers {
+		if h := strings.ToLower(to.Hostname()); h == host || strings.HasSuffix(h, "."+host) || strings.HasSuffix(h, "-"+host) {
+			return provider
+		}
+	}
+	return name
 }
 
 // newObserving returns a pipeline for the mode Observe. Its handler changes

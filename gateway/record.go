@@ -57,7 +57,7 @@ func newRecorder(c Record, file io.WriteCloser, m *metrics, log *slog.Logger) *r
 // observed queues x, or drops it.
 func (r *recorder) observed(x *exchange) {
 	if len(x.report.Attempts) > 0 && !r.queue.add(x, x.size()) { // full, or a later configuration has another recorder
-		r.metrics.drop("record")
+		r.metrics.drop("record", 1)
 	}
 }
 
@@ -65,7 +65,7 @@ func (r *recorder) observed(x *exchange) {
 func (r *recorder) take(x *exchange) {
 	err := r.write(x)
 	if err != nil {
-		r.metrics.drop("record")
+		r.metrics.drop("record", 1)
 		if !r.failed && r.log != nil {
 			r.log.Error("cannot record; answers are dropped until writing works again", "file", r.config.File, "error", err)
 		}

@@ -76,6 +76,9 @@ func (c Config) validate() error {
 	if err := c.Access.validate(); err != nil {
 		return err
 	}
+	if err := validateClients(c.Clients); err != nil {
+		return fmt.Errorf("gateway: %w", err)
+	}
 	names, defaults := map[string]bool{}, 0
 	rest := map[string]string{} // by prefix, the upstream of models that no other one serves
 	for i, u := range c.Upstreams {
@@ -224,4 +227,23 @@ func isCredential(name string) bool {
 		return true
 	}
 	return false
+}
+
+// validateClients returns the first invalid client as an error.
+func validateClients(clients []Client) error {
+	names := map[string]bool{}
+	for i, c := range clients {
+		switch {
+		case c.Name == "":
+			return fmt.Errorf("client %q: name: must not be empty", fmt.Sprint(i+1))
+		case len(c.Name) > 64 || strings.ContainsFunc(c.Name, func(r rune) bool { return r <= ' ' || r > '~' }):
+			return fmt.Errorf("client %q: name: must be at most 64 printable ASCII characters without spaces", c.Name)
+		case names[c.Name]:
+			return fmt.Errorf("client %q: name: another client has it; put further keys of one client into its key_file, one a line", c.Name)
+		case c.KeyFile == "":
+			return fmt.Errorf("client %q: key_file: must not be empty", c.Name)
+		}
+		names[c.Name] = true
+	}
+	return nil
 }

@@ -13,9 +13,9 @@ import (
 
 // meters holds the instruments.
 type meters struct {
-	provider string
-	ofCall   labels[*callSets]
-	ofStep   labels[[]metric.AddOption]
+	fixed  []attribute.KeyValue // of every metric
+	ofCall labels[*callSets]
+	ofStep labels[[]metric.AddOption]
 
 	duration  metric.Float64Histogram
 	tokens    metric.Int64Histogram
@@ -27,8 +27,8 @@ type meters struct {
 
 // newMeters makes the instruments. If the provider panics they do nothing, so
 // that a broken provider does not keep a stack from being built.
-func newMeters(mp metric.MeterProvider, provider string) *meters {
-	m := &meters{provider: provider}
+func newMeters(mp metric.MeterProvider, fixed []attribute.KeyValue) *meters {
+	m := &meters{fixed: fixed}
 	if !guard("MeterProvider", func() { m.open(mp.Meter(scope)) }) {
 		m.open(noop.Meter{})
 	}
@@ -94,7 +94,7 @@ type callSets struct{ duration, input, output []metric.RecordOption }
 // callLabels returns the attributes of a model call, by its two models.
 func (m *meters) callLabels(k labelKey) *callSets {
 	with := func(name, value string) []metric.RecordOption {
-		kvs := []attribute.KeyValue{attribute.String(operationName, chat), attribute.String(providerName, m.provider)}
+		kvs := append([]attribute.KeyValue{attribute.String(operationName, chat)}, m.fixed...)
 		return []metric.RecordOption{set(appendSet(appendSet(appendSet(kvs, requestModel, k.first), responseModel, k.second), name, value))}
 	}
 	return &callSets{with(errorTypeKey, k.kind), with(tokenType, tokenInput), with(tokenType, tokenOutput)}
@@ -102,7 +102,7 @@ func (m *meters) callLabels(k labelKey) *callSets {
 
 // stepLabels returns the attributes of a step, by its status and its model.
 func (m *meters) stepLabels(k labelKey) []metric.AddOption {
-	kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(statusKey, k.first)}
+	kvs := append([]attribute.KeyValue{attribute.String(statusKey, k.first)}, m.fixed...)
 	return []metric.AddOption{set(appendSet(appendSet(kvs, requestModel, k.second), errorTypeKey, k.kind))}
 }
 
@@ -129,8 +129,8 @@ func (m *meters) step(ctx context.Context, request string, s *summary, declared 
 			if declared(v.Call.Name) {
 				name = bounded(v.Call.Name, maxLabel)
 			}
-			kvs := []attribute.KeyValue{attribute.String(providerName, m.provider), attribute.String(toolName, name),
-				attribute.String(issueCodeKey, bounded(v.Issues[0].Code, maxLabel))}
+			kvs := append([]attribute.KeyValue{attribute.String(toolName, name),
+				attribute.String(issueCodeKey, bounded(v.Issues[0].Code, maxLabel))}, m.fixed...)
 			m.invalid.Add(ctx, 1, set(appendSet(kvs, requestModel, request)))
 		}
 	}

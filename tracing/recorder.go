@@ -17,11 +17,12 @@ import (
 // recorder is what the spans, metrics and logs of one Options share. It is
 // immutable.
 type recorder struct {
-	tracer   trace.Tracer
-	meters   *meters
-	logger   *slog.Logger
-	provider string
-	content  content
+	tracer  trace.Tracer
+	meters  *meters
+	logger  *slog.Logger
+	fixed   []attribute.KeyValue // of spans about a model
+	further []attribute.KeyValue // Options.Attributes
+	content content
 }
 
 // newRecorder fills in the defaults. The global providers delegate to what is
@@ -39,11 +40,13 @@ func newRecorder(o Options) *recorder {
 	if o.Provider == "" {
 		o.Provider = other
 	}
+	fixed := append([]attribute.KeyValue{attribute.String(providerName, o.Provider)}, o.Attributes...)
 	r := &recorder{
-		meters:   newMeters(o.MeterProvider, o.Provider),
-		logger:   o.Logger,
-		provider: o.Provider,
-		content:  content{on: o.Content, redact: o.Redact},
+		meters:  newMeters(o.MeterProvider, fixed),
+		logger:  o.Logger,
+		fixed:   fixed[:1:1],
+		further: fixed[1:],
+		content: content{on: o.Content, redact: o.Redact},
 	}
 	guard("TracerProvider", func() { r.tracer = o.TracerProvider.Tracer(scope) })
 	if r.tracer == nil {
@@ -81,7 +84,7 @@ func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartO
 		return c
 	}
 	guard("span start", func() {
-		child, span := r.tracer.Start(ctx, name, kind, trace.WithAttributes(kvs...))
+		child, span := r.tracer.Start(ctx, name, kind, trace.WithAttributes(kvs...), trace.WithAttributes(r.further...))
 		if child == nil || span == nil {
 			return
 		}
@@ -98,7 +101,7 @@ func (r *recorder) beginModel(ctx context.Context, name string, kind trace.SpanS
 		return r.begin(ctx, name, kind)
 	}
 	all := append(make([]attribute.KeyValue, 0, 3), kvs...)
-	all = append(all, attribute.String(providerName, r.provider))
+	all = append(all, r.fixed...)
 	if m := bounded(model(req), maxLabel); m != "" {
 		name += " " + m
 		all = append(all, attribute.String(requestModel, m))

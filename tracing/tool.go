@@ -149,7 +149,7 @@ const (
 //	err := traced(ctx, func(ctx context.Context) error { return agent.Run(ctx, s) })
 func NewAgent(o Options, name string, paused func(error) bool) func(ctx context.Context, run func(context.Context) error) error {
 	r := newRecorder(o)
-	kvs := appendSet([]attribute.KeyValue{attribute.String(operationName, invokeAgent), attribute.String(providerName, r.provider)}, agentName, name)
+	kvs := appendSet([]attribute.KeyValue{attribute.String(operationName, invokeAgent), r.fixed[0]}, agentName, name)
 	span := invokeAgent
 	if name != "" {
 		span += " " + name

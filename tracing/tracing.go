@@ -90,6 +90,7 @@ import (
 	"log/slog"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
@@ -109,7 +110,10 @@ type Options struct {
 	// means that no log is written.
 	Logger   *slog.Logger
 	Provider string // gen_ai.provider.name, such as "openai"; "" means "_OTHER"
-	Content  bool   // record messages, arguments and error texts
+	// Attributes are added to each span and each metric, such as the name of the
+	// server that a stack belongs to. Use few values: each is a time series.
+	Attributes []attribute.KeyValue
+	Content    bool // record messages, arguments and error texts
 	// Redact changes each content value before it is cut; nil changes nothing.
 	// It must be safe for concurrent use. If it panics, the value is replaced
 	// by "[redaction failed]".
@@ -122,6 +126,11 @@ type Options struct {
 func (o Options) Validate() error {
 	if !utf8.ValidString(o.Provider) { // exporters drop a whole batch for one such attribute
 		return fmt.Errorf("tracing: Options.Provider: must be UTF-8, got %q", o.Provider)
+	}
+	for _, a := range o.Attributes {
+		if text := a.Value.Emit(); !a.Valid() || !utf8.ValidString(string(a.Key)+text) {
+			return fmt.Errorf("tracing: Options.Attributes: must have a key and be UTF-8, got %q=%q", a.Key, text)
+		}
 	}
 	return nil
 }

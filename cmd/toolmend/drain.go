@@ -54,6 +54,7 @@ func (s *server) hasten(ctx context.Context, cancel context.CancelFunc) {
 		case <-ctx.Done():
 			return
 		case signal := <-s.signals:
+			s.lines.Flush()
 			if !isReload(signal) {
 				cancel()
 			}

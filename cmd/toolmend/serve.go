@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/logbatch"
 )
 
 // levels are the values of log_level.
@@ -70,7 +71,9 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	level := new(slog.LevelVar)
 	level.Set(levels[c.LogLevel])
 	served := &sums{}
-	log := slog.New(tally{slog.NewJSONHandler(stderr, &slog.HandlerOptions{Level: level}), served})
+	lines := logbatch.New(stderr)
+	defer lines.Close() // also when serve panics
+	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage}, served})
 	t, err := newTelemetry(ctx, log)
 	if err != nil {
 		return exitFailed, err
@@ -84,7 +87,8 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, e
 	if err != nil {
 		return exitFailed, withFolder(err, c.Record.File)
 	}
-	s := &server{flags: f, config: c, gateway: g, log: log, level: level, signals: signals}
+	lines.OnLost(g.CountLostLog)
+	s := &server{flags: f, config: c, gateway: g, log: log, lines: lines, level: level, signals: signals}
 	if err := s.listen(); err != nil {
 		_ = g.Close()
 		return exitFailed, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/logbatch"
 )
 
 // Limits on clients. A request and its answer may take as long as they need.
@@ -27,6 +28,7 @@ type server struct {
 	config  config // that of the start
 	gateway *gateway.Gateway
 	log     *slog.Logger
+	lines   *logbatch.Writer // of log
 	level   *slog.LevelVar
 	signals <-chan os.Signal
 	cert    atomic.Pointer[tls.Certificate]
@@ -83,6 +85,7 @@ func (s *server) run(ctx context.Context) bool {
 		case <-changed:
 			s.reload()
 		case signal := <-s.signals:
+			s.lines.Flush()
 			if s.stops(signal) {
 				return s.drain(srv)
 			}

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"net/url"
+	"os"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -18,34 +22,48 @@ var modeText = map[gateway.Mode]string{
 	gateway.Observe: "changes nothing, and counts what the other modes would do",
 }
 
-// writeStart tells the user what to set in the agent. admin is nil without
-// admin_listen. page is Gateway.PagePath.
+// writeStart tells the user what to set in the agents: a block for each upstream. admin
+// is nil without admin_listen. page is Gateway.PagePath.
 func writeStart(w io.Writer, c config, addr, admin net.Addr, page string) {
 	base := urlFor(c, addr)
 	fmt.Fprintf(w, "toolmend listens on %s\n\n", base)
-	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, u := range c.Upstreams {
-		to := u.URL
-		if u.Mode != "" {
-			to += " (mode " + string(u.Mode) + ")"
-		}
-		fmt.Fprintf(t, "  %s%s\tto %s\n", base, u.Prefix, to)
+		writeUpstream(w, c, u, base+u.Prefix)
 	}
-	t.Flush()
-	var others []string
-	for _, m := range []gateway.Mode{gateway.Enforce, gateway.Repair, gateway.Observe} {
-		if m != c.Mode {
-			others = append(others, "--mode "+string(m))
+	if own := adminURL(c, addr, admin); own != "" {
+		if page != "" {
+			fmt.Fprintf(w, "Page:    %s%s\n", own, page)
 		}
+		fmt.Fprintf(w, "Metrics: %s/_toolmend/metrics\n\n", own)
 	}
-	fmt.Fprintf(w, "\nmode %s: %s.\nChange it with %s.\n", c.Mode, modeText[c.Mode], strings.Join(others, " or "))
-	fmt.Fprint(w, "\nSet in the agent:\n\n")
-	example := first(c.Upstreams)
-	at := base + example.Prefix
+}
+
+// writeUpstream writes the block of an upstream that clients reach at an address.
+func writeUpstream(w io.Writer, c config, u gateway.Upstream, at string) {
+	fmt.Fprintf(w, "%s  to %s", at, u.URL)
+	if len(u.Models) > 0 {
+		fmt.Fprintf(w, ", for the models %s", strings.Join(u.Models, ", "))
+	}
+	mode := cmp.Or(u.Mode, c.Mode)
+	change := ""
+	if u.Mode == "" {
+		var others []string
+		for _, m := range []gateway.Mode{gateway.Enforce, gateway.Repair, gateway.Observe} {
+			if m != mode {
+				others = append(others, "--mode "+string(m))
+			}
+		}
+		change = "; change it with " + strings.Join(others, " or ")
+	}
+	if slices.ContainsFunc(u.ModelRules, func(r gateway.ModelRule) bool { return cmp.Or(r.Mode, mode) != mode }) {
+		change += "; some models have another mode"
+	}
+	fmt.Fprintf(w, "\n\n  mode %s: %s%s\n  key: %s\n\n", mode, modeText[mode], change, keyFor(c, u))
 	env := "toolmend env "
 	if at != "http://"+defaultListen {
 		env += "--url " + at + " "
 	}
+	t := tabwriter.NewWriter(w, 0, 0, 3, ' ', 0)
 	for _, a := range []struct{ of, name, set string }{
 		{"anthropic", "Claude Code", "ANTHROPIC_BASE_URL=" + at + " claude"},
 		{"openai", "Codex", "see " + env + "codex"},
@@ -54,18 +72,37 @@ func writeStart(w io.Writer, c config, addr, admin net.Addr, page string) {
 		{"openai", "OpenAI SDKs", "OPENAI_BASE_URL=" + at + "/v1"},
 		{"anthropic", "Anthropic SDKs", "ANTHROPIC_BASE_URL=" + at},
 	} {
-		if of := makerOf(example.URL); of == "" || of == a.of {
+		if of := makerOf(u.URL); of == "" || of == a.of {
 			fmt.Fprintf(t, "  %s\t%s\n", a.name, a.set)
 		}
 	}
 	t.Flush()
 	fmt.Fprintln(w)
-	if own := adminURL(c, addr, admin); own != "" {
-		if page != "" {
-			fmt.Fprintf(w, "Page:    %s%s\n", own, page)
-		}
-		fmt.Fprintf(w, "Metrics: %s/_toolmend/metrics\n\n", own)
+}
+
+// keyFor says which key clients of an upstream send.
+func keyFor(c config, u gateway.Upstream) string {
+	var names []string
+	for _, client := range c.Clients {
+		names = append(names, client.Name)
 	}
+	clientKey := "the client key"
+	if len(names) > 0 {
+		clientKey = "a client key (of " + strings.Join(names, ", ") + ")"
+	}
+	sets := false
+	for name := range u.Headers.Set {
+		sets = sets || slices.Contains([]string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key"}, http.CanonicalHeaderKey(name))
+	}
+	switch _, env := os.LookupEnv("TOOLMEND_CLIENT_KEY"); {
+	case c.Access.ClientKeyFile == "" && !env && len(names) == 0 && sets:
+		return "any; the gateway sends the upstream's"
+	case c.Access.ClientKeyFile == "" && !env && len(names) == 0:
+		return "the upstream's, which the gateway passes on"
+	case c.Access.KeyHeaderOnly:
+		return "the upstream's, and " + clientKey + " in the header X-Toolmend-Key"
+	}
+	return clientKey + ", in place of the upstream's"
 }
 
 // makerOf returns whose format an upstream speaks, "anthropic" or "openai", or ""
@@ -94,16 +131,6 @@ func adminURL(c config, addr, admin net.Addr) string {
 		return urlFor(c, addr)
 	}
 	return ""
-}
-
-// first returns the upstream that the start message uses as the example.
-func first(upstreams []gateway.Upstream) gateway.Upstream {
-	for _, u := range upstreams {
-		if u.Default {
-			return u
-		}
-	}
-	return upstreams[0]
 }
 
 // urlFor returns the address of a listener for clients on this machine.

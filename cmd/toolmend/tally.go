@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/toolmend/toolmend/gateway"
 )
 
 // sums counts the model calls of a gateway by what became of them. A model call
@@ -29,7 +31,7 @@ type tally struct {
 
 // Handle counts a record about a model call.
 func (t tally) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "model call" {
+	if r.Message == gateway.LogMessage {
 		t.to.add(r)
 	}
 	return t.Handler.Handle(ctx, r)

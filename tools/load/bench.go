@@ -22,10 +22,9 @@ type target struct {
 
 	latency   times // until the end of a whole answer
 	firstText times
-	rates     rates
-	processor time.Duration // of its process, for a request
-	idle      int64         // resident bytes after the load
-	loaded    int64         // resident bytes with open streams; 0 is unknown
+	loads     []figures // one for each of bench.loads
+	idle      int64     // resident bytes after the load
+	loaded    int64     // resident bytes with open streams; 0 is unknown
 	startUp   time.Duration
 	size      int64 // of the binary, of the gateway alone
 }
@@ -41,7 +40,8 @@ type bench struct {
 	settings
 	targets []*target
 	clients []*client
-	copies  string       // a folder; see copied
+	crowd   []*client
+	copies  string       // a folder; see copyOf
 	number  atomic.Int64 // of the last request
 }
 
@@ -67,8 +67,19 @@ func (b *bench) open(ctx context.Context) error {
 		return err
 	}
 	b.targets = append(b.targets, &target{command: proxy}, &target{command: plain}, &target{command: handler, validates: true})
-	if b.gateway != "" {
-		b.targets = append(b.targets, &target{command: gateway(b.gateway, upstream), validates: true})
+	for _, build := range []struct{ name, file, binary string }{{"toolmend serve", "gateway", b.gateway}, {"base: toolmend serve", "base", b.base}} {
+		if build.binary == "" {
+			continue
+		}
+		info, errInfo := os.Stat(build.binary)
+		enforcing, errEnforcing := b.copyOf(build.binary, build.file)
+		observing, errObserving := b.copyOf(build.binary, build.file+"-observe")
+		if err := errors.Join(errInfo, errEnforcing, errObserving); err != nil {
+			return err
+		}
+		b.targets = append(b.targets,
+			&target{command: gateway(build.name, enforcing, upstream, "enforce"), validates: true, size: info.Size()},
+			&target{command: gateway(build.name+", observe", observing, upstream, "observe"), size: info.Size()})
 	}
 	for _, t := range b.targets[reference:] {
 		c := t.command
@@ -79,40 +90,40 @@ func (b *bench) open(ctx context.Context) error {
 			return err
 		}
 	}
-	if b.gateway != "" {
-		info, err := os.Stat(b.gateway)
-		if err != nil {
-			return err
-		}
-		b.targets[len(b.targets)-1].size = info.Size()
-	}
 	for range b.settings.clients {
 		b.clients = append(b.clients, newClient())
+	}
+	for range b.settings.crowd {
+		b.crowd = append(b.crowd, newClient())
 	}
 	return nil
 }
 
-// copied is role with a file of its own, as the gateway has one. Processes that run
-// from one file share its pages in the caches of the processor: a ReverseProxy in the
-// file of the clients and the mock, which are always warm, took an eighth less
-// processor time.
+// copied is role with a file of its own.
 func (b *bench) copied(name string, args ...string) (command, error) {
 	c, err := role(name, args...)
-	if err != nil {
-		return c, err
+	if err == nil {
+		c.binary, err = b.copyOf(c.binary, name)
 	}
-	program, err := os.ReadFile(c.binary)
+	return c, err
+}
+
+// copyOf copies a program for one process. Processes that run from one file share its
+// pages in the caches of the processor: a ReverseProxy in the file of the clients and
+// the mock, which are always warm, took an eighth less processor time.
+func (b *bench) copyOf(binary, name string) (string, error) {
+	program, err := os.ReadFile(binary)
 	if err != nil {
-		return c, err
+		return "", err
 	}
-	c.binary = filepath.Join(b.copies, name)
-	return c, os.WriteFile(c.binary, program, 0o700)
+	to := filepath.Join(b.copies, name)
+	return to, os.WriteFile(to, program, 0o700)
 }
 
 // gateway is the command as a user runs it, without a configuration file.
-func gateway(binary, upstream string) command {
-	return command{"toolmend serve", binary, func(address string) []string {
-		return []string{"serve", "--upstream", upstream, "--listen", address}
+func gateway(name, binary, upstream, mode string) command {
+	return command{name, binary, func(address string) []string {
+		return []string{"serve", "--upstream", upstream, "--mode", mode, "--listen", address}
 	}}
 }
 
@@ -123,7 +134,9 @@ func (b *bench) checkCalls(ctx context.Context) error {
 	c := b.clients[0]
 	for _, t := range b.targets[reference:] {
 		whole := func() error { _, err := c.whole(ctx, t.address, b.next()); return err }
-		stream := func() error { _, err := c.stream(ctx, t.address, b.next(), nil); return err }
+		stream := func(s stream) func() error {
+			return func() error { _, err := c.stream(ctx, t.address, s, b.next(), nil); return err }
+		}
 		invalid := func() error {
 			resp, err := c.post(ctx, t.address, numbered(wholeRequest, invalidNumber))
 			if err != nil {
@@ -137,7 +150,7 @@ func (b *bench) checkCalls(ctx context.Context) error {
 			name  string
 			send  func() error
 			again bool
-		}{{"a valid call", whole, false}, {"a valid call in a stream", stream, false}, {"an invalid call", invalid, t.validates}} {
+		}{{"a valid call", whole, false}, {"a valid call in a stream", stream(callStream), false}, {"a stream of text", stream(textStream), false}, {"an invalid call", invalid, t.validates}} {
 			calls, err := b.modelCalls(ctx, check.send)
 			if err != nil {
 				return fmt.Errorf("%s, %s: %w", t.name, check.name, err)
@@ -182,12 +195,12 @@ func (b *bench) control(ctx context.Context, path string) (int, error) {
 	return strconv.Atoi(string(text))
 }
 
-// together runs f for each client at once. The first error ends all.
-func (b *bench) together(ctx context.Context, f func(ctx context.Context, i int, c *client) error) error {
+// together runs f for each of the clients at once. The first error ends all.
+func together(ctx context.Context, clients []*client, f func(ctx context.Context, i int, c *client) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var all sync.WaitGroup
-	for i, c := range b.clients {
+	for i, c := range clients {
 		all.Go(func() {
 			if err := f(ctx, i, c); err != nil {
 				cancel(err)

@@ -43,9 +43,13 @@ const request = `{"model":"load","messages":[{"role":"system","content":"You pla
 	`"required":["car","seat"]}}},"required":["connection"],"additionalProperties":false}}}]`
 
 var (
-	wholeRequest  = []byte(request + `}`)
-	streamRequest = []byte(request + `,"stream":true,"stream_options":{"include_usage":true}}`)
+	wholeRequest = []byte(request + `}`)
+	callRequest  = []byte(request + `,"stream":true,"stream_options":{"include_usage":true}}`)
+	textRequest  = []byte(request + `,"stream":true,"stream_options":{"include_usage":true},` + wantsText + `}`)
 )
+
+// wantsText is the member of a request whose streamed answer has no call.
+const wantsText = `"user":"text"`
 
 // The text of an answer, and the arguments of its call as a value of a JSON string.
 var (
@@ -65,7 +69,8 @@ const (
 var (
 	wholeAnswer   = []byte(answerWith(arguments))
 	invalidAnswer = []byte(answerWith(`{\"passengers\":\"a few\"}`))
-	streamAnswer  = newStream()
+	callStream    = newStream(callRequest, true)
+	textStream    = newStream(textRequest, false)
 )
 
 func answerWith(arguments string) string {
@@ -74,35 +79,43 @@ func answerWith(arguments string) string {
 		`"}}]},"finish_reason":"tool_calls"}],` + usage + `}`
 }
 
-// stream is a streamed answer: text, a call in pieces, usage. firstText is the
-// number of bytes up to the end of the first event with text, and half that up
-// to a point in the middle of the call.
+// stream is a streamed answer to a request: text, perhaps a call in pieces, usage.
+// Both kinds have about as many events. firstText is the number of bytes up to the
+// end of the first event with text, and half that up to a point in the middle of the
+// call, or 0.
 type stream struct {
-	body            []byte
+	request, body   []byte
 	firstText, half int
 }
 
-func newStream() (s stream) {
+func newStream(request []byte, call bool) (s stream) {
+	s.request = request
 	event := func(choices, rest string) {
 		s.body = append(s.body, `data: {`+opening+`"object":"chat.completion.chunk","choices":[`+choices+`]`+rest+"}\n\n"...)
 	}
 	delta := func(delta string) { event(`{"index":0,"delta":{`+delta+`},"finish_reason":null}`, "") }
 	delta(`"role":"assistant","content":""`)
-	for i, word := range words[:20] {
+	text, finish := words[:20], "tool_calls"
+	pieces := strings.SplitAfter(arguments, " ")
+	if !call {
+		text, finish, pieces = words[:20+1+len(pieces)], "stop", nil
+	}
+	for i, word := range text {
 		delta(`"content":"` + word + `"`)
 		if i == 0 {
 			s.firstText = len(s.body)
 		}
 	}
-	delta(`"tool_calls":[{"index":0,"id":"call_` + placeholder + `","type":"function","function":{"name":"search_trains","arguments":""}}]`)
-	pieces := strings.SplitAfter(arguments, " ")
+	if call {
+		delta(`"tool_calls":[{"index":0,"id":"call_` + placeholder + `","type":"function","function":{"name":"search_trains","arguments":""}}]`)
+	}
 	for i, piece := range pieces {
 		if i == len(pieces)/2 {
 			s.half = len(s.body)
 		}
 		delta(`"tool_calls":[{"index":0,"function":{"arguments":"` + piece + `"}}]`)
 	}
-	event(`{"index":0,"delta":{},"finish_reason":"tool_calls"}`, "")
+	event(`{"index":0,"delta":{},"finish_reason":"`+finish+`"}`, "")
 	event("", ","+usage)
 	s.body = append(s.body, "data: [DONE]\n\n"...)
 	return s

@@ -53,6 +53,7 @@ func serveFake(args []string) error {
 	upstream := flags.String("upstream", "", "")
 	listen := flags.String("listen", "", "")
 	config := flags.String("config", "", "")
+	mode := flags.String("mode", "enforce", "")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -69,7 +70,7 @@ func serveFake(args []string) error {
 		return errors.New("the address is taken")
 	}
 	name := roleHandler
-	if fault == observes {
+	if fault == observes || *mode == "observe" {
 		name = roleProxy
 	}
 	handler, err := roleOf(name, *upstream)
@@ -82,7 +83,7 @@ func serveFake(args []string) error {
 			w.Header().Set("Connection", "close")
 		}
 		if fault == alters {
-			_, _ = w.Write([]byte(" "))
+			_, _ = w.Write([]byte("!"))
 		}
 		handler.ServeHTTP(w, r)
 	})}
@@ -110,7 +111,7 @@ func serveFake(args []string) error {
 
 // short are flags of a run that takes little time.
 func short(more ...string) []string {
-	return append(strings.Fields("-clients 2 -blocks 2 -rounds 3 -phase 20ms -gap 1ms -streams 5 -settle 30ms -starts 1"), more...)
+	return append(strings.Fields("-clients 2 -crowd 3 -blocks 2 -rounds 3 -phase 20ms -gap 1ms -streams 5 -settle 30ms -starts 1"), more...)
 }
 
 // TestRun measures once, with a gateway.
@@ -119,11 +120,13 @@ func TestRun(t *testing.T) {
 	require.NoError(t, err)
 	profile := t.TempDir() + "/profile"
 	var out bytes.Buffer
-	require.NoError(t, run(t.Context(), short("-gateway", self, "-profile", profile), &out))
-	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| the same, 2 idle connections |", "| transport.Handler |", "| toolmend serve |", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "Machine: "} {
+	require.NoError(t, run(t.Context(), short("-gateway", self, "-base", self, "-profile", profile), &out))
+	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| the same, 2 idle connections |", "| transport.Handler |", "| toolmend serve |", "| toolmend serve, observe |", "| base: toolmend serve |", "| base: toolmend serve, observe |",
+		"Streams of 12719 bytes of text, 3 clients, one target at a time:", "bytes that end with a call, 3 clients, one target at a time:", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "Machine: "} {
 		require.Contains(t, out.String(), want)
 	}
 	require.NotContains(t, out.String(), "NaN")
+	require.NotContains(t, out.String(), "Inf")
 	info, err := os.Stat(profile)
 	require.NoError(t, err)
 	require.NotZero(t, info.Size())
@@ -195,7 +198,8 @@ func TestFlags(t *testing.T) {
 	for _, tc := range []struct{ args, want string }{
 		{"-clients 0", "must be positive"},
 		{"-settle 20s", "keep-alive"},
-		{"-reloads 3", "needs -gateway"},
+		{"-reloads 3", "need -gateway"},
+		{"-base other", "need -gateway"},
 		{"please", `unexpected argument "please"`},
 		{"role proxy", "want a name, an address and an argument"},
 		{"role cache 127.0.0.1:0 1", `role "cache"`},

@@ -8,7 +8,9 @@
 // httputil.ReverseProxy, the same as httputil gives it (with two idle connections
 // to the upstream), transport.Handler with argsvalidate, and the gateway. Load
 // starts all but the gateway by running itself with the argument "role". The figures depend on the machine, so none of them makes load fail. A request that
-// fails does, and so does an answer that differs from what the mock sent.
+// fails does, and so does an answer that does not mean what the mock sent.
+//
+// With -base another build of the gateway is measured in the same run.
 //
 // With -reloads it measures something else: the requests that fail while the
 // gateway reads its configuration again, and when it is told to end.
@@ -40,8 +42,10 @@ func main() {
 // settings are the flags of one run.
 type settings struct {
 	gateway string // the path of the command toolmend; "" leaves the gateway out
+	base    string // the path of another build of it; "" is none
 	profile string // where transport.Handler writes a CPU profile; "" is nowhere
 	clients int
+	crowd   int           // clients of the streams that are measured one target at a time
 	blocks  int           // into which each measurement is divided
 	rounds  int           // of each client in a block: one request to each target
 	phase   time.Duration // of one target in a block of the throughput
@@ -60,8 +64,10 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("load", flag.ContinueOnError)
 	flags.SetOutput(out)
 	flags.StringVar(&s.gateway, "gateway", "", "the `path` of the command toolmend; without it the gateway is left out")
+	flags.StringVar(&s.base, "base", "", "the `path` of another build of the command, which is measured beside it")
 	flags.StringVar(&s.profile, "profile", "", "write a CPU profile of transport.Handler to this `file`")
 	flags.IntVar(&s.clients, "clients", 10, "the `number` of clients")
+	flags.IntVar(&s.crowd, "crowd", 100, "the `number` of clients of the streams that are measured one target at a time")
 	flags.IntVar(&s.blocks, "blocks", 10, "the `number` of blocks of each measurement; the quartiles are those of the blocks")
 	flags.IntVar(&s.rounds, "rounds", 200, "the `number` of requests of each client to each target in a block")
 	flags.DurationVar(&s.phase, "phase", 500*time.Millisecond, "how long a target is under load, in each block of the throughput")
@@ -91,14 +97,14 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 }
 
 func (s settings) validate() error {
-	if min(s.clients, s.blocks, s.rounds, s.streams, s.starts) < 1 || min(s.phase, s.gap, s.settle) <= 0 || s.reloads < 0 {
+	if min(s.clients, s.crowd, s.blocks, s.rounds, s.streams, s.starts) < 1 || min(s.phase, s.gap, s.settle) <= 0 || s.reloads < 0 {
 		return errors.New("the numbers and durations of the flags must be positive")
 	}
 	if s.settle > 5*time.Second {
 		return errors.New("-settle: a stream must not be silent for longer than 5s, because a gateway then sends its keep-alive")
 	}
-	if s.reloads > 0 && s.gateway == "" {
-		return errors.New("-reloads needs -gateway")
+	if (s.reloads > 0 || s.base != "") && s.gateway == "" {
+		return errors.New("-reloads and -base need -gateway")
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func (b *bench) openStreams(ctx context.Context, t *target) (err error) {
 			defer once()
 			c := newClient()
 			defer c.close()
-			if _, err := c.stream(ctx, t.address, b.next(), once); err != nil {
+			if _, err := c.stream(ctx, t.address, callStream, b.next(), once); err != nil {
 				cancel(err)
 			}
 		})

@@ -75,7 +75,11 @@ func (m *mock) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if bytes.Contains(body, []byte(`"stream":true`)) {
-		m.stream(w, r, number)
+		s := callStream
+		if bytes.Contains(body, []byte(wantsText)) {
+			s = textStream
+		}
+		m.stream(w, r, s, number)
 		return
 	}
 	template := wholeAnswer
@@ -86,18 +90,18 @@ func (m *mock) answer(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(bytes.ReplaceAll(template, []byte(placeholder), number))
 }
 
-// stream writes the streamed answer in two parts, or in three if it is held.
-func (m *mock) stream(w http.ResponseWriter, r *http.Request, number []byte) {
-	body := bytes.ReplaceAll(streamAnswer.body, []byte(placeholder), number)
+// stream writes a streamed answer in two parts, or in three if it is held.
+func (m *mock) stream(w http.ResponseWriter, r *http.Request, s stream, number []byte) {
+	body := bytes.ReplaceAll(s.body, []byte(placeholder), number)
 	w.Header().Set("Content-Type", "text/event-stream")
 	send := func(part []byte) {
 		_, _ = w.Write(part)
 		_ = http.NewResponseController(w).Flush()
 	}
-	send(body[:streamAnswer.firstText])
-	rest := body[streamAnswer.firstText:]
-	if gate := m.currentGate(); gate != nil {
-		held := streamAnswer.half - streamAnswer.firstText
+	send(body[:s.firstText])
+	rest := body[s.firstText:]
+	if gate := m.currentGate(); gate != nil && s.half > 0 {
+		held := s.half - s.firstText
 		send(rest[:held])
 		rest = rest[held:]
 		m.held.Add(1)

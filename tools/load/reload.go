@@ -146,7 +146,7 @@ func (d *drill) load(ctx context.Context, i int) {
 	if i%2 == 1 {
 		count = &d.streams
 		send = func(ctx context.Context, address string, n int) (time.Duration, error) {
-			return c.stream(ctx, address, n, nil)
+			return c.stream(ctx, address, callStream, n, nil)
 		}
 	}
 	for n := i; ctx.Err() == nil; n += 1000 {

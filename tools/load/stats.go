@@ -46,11 +46,15 @@ func (r rates) mean() float64 {
 	return sum / float64(len(r))
 }
 
-// over returns the ratio of the means of r and of reference.
+// over returns the ratio of the means of r and of reference. A block in which the
+// reference is 0 has no ratio: a clock that ticks each 10 ms may say that a short
+// block took no processor time. One block at least must have another value.
 func (r rates) over(reference rates) ratio {
 	var blocks []float64
 	for i := range r {
-		blocks = append(blocks, r[i]/reference[i])
+		if reference[i] > 0 {
+			blocks = append(blocks, r[i]/reference[i])
+		}
 	}
 	return ratio{r.mean() / reference.mean(), quantile(blocks, 0.25), quantile(blocks, 0.75)}
 }

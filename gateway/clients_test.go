@@ -1,0 +1,121 @@
+package gateway_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// Clients with keys of their own have their name in the log and in the metrics.
+func TestNamedClients(t *testing.T) {
+	t.Parallel()
+	to, _ := upstream(t, chatAnswer(good))
+	var log lines
+	reader := metric.NewManualReader()
+	const team, build = "key-of-the-team-0001", "key-of-the-build-0002"
+	g, err := gateway.New(gateway.Config{
+		Clients: []gateway.Client{{Name: "team-a", KeyFile: keyFile(t, team)}, {Name: "build", KeyFile: keyFile(t, build)}},
+		Access:  gateway.Access{ClientKeyFile: keyFile(t, clientKey), KeyHeaderOnly: true}, Upstreams: []gateway.Upstream{{URL: to}},
+	}, gateway.Options{Logger: slog.New(slog.NewJSONHandler(&log, nil)), MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "metrics") })})
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	ask := func(key string) int {
+		resp, _ := send(t, http.MethodPost, s.URL+"/v1/chat/completions", chatRequest("m"), "X-Toolmend-Key", key)
+		return resp.StatusCode
+	}
+	for _, key := range []string{team, build, build, clientKey} {
+		require.Equal(t, 200, ask(key))
+	}
+	require.Equal(t, 401, ask("key-of-nobody-at-all"))
+	_, metrics := send(t, http.MethodGet, s.URL+"/_toolmend/metrics", "")
+	require.Equal(t, "metrics", metrics, "on loopback they need no key")
+	s.Close()
+	require.NoError(t, g.Close())
+	require.Equal(t, 1, strings.Count(log.String(), `"client_key":"team-a"`))
+	require.Equal(t, 2, strings.Count(log.String(), `"client_key":"build"`))
+	require.Equal(t, 3, strings.Count(log.String(), `"client_key"`), "the key without a name has none")
+	require.NotContains(t, log.String(), "key-of")
+	for name, want := range map[string]int64{"team-a": 1, "build": 2, "": 1} {
+		require.Equal(t, want, counter(t, reader, "toolmend.gateway.requests", attribute.String("client_key", name)), name)
+	}
+}
+
+// A key is replaced without a failed request: the file gets the new key beside the
+// old one, the clients change theirs, and the file loses the old one.
+func TestKeyRotation(t *testing.T) {
+	t.Parallel()
+	to, _ := upstream(t, chatAnswer(good))
+	const old, next = "the-old-key-of-team-a", "the-new-key-of-team-a"
+	file := keyFile(t, old)
+	c := gateway.Config{Clients: []gateway.Client{{Name: "team-a", KeyFile: file}}, Access: gateway.Access{KeyHeaderOnly: true}, Upstreams: []gateway.Upstream{{URL: to}}}
+	g, err := gateway.New(c, gateway.Options{})
+	require.NoError(t, err)
+	s := httptest.NewServer(g)
+	defer func() { s.Close(); require.NoError(t, g.Close()) }()
+	status := func(key string) int {
+		resp, _ := send(t, http.MethodPost, s.URL+"/v1/chat/completions", chatRequest("m"), "X-Toolmend-Key", key)
+		return resp.StatusCode
+	}
+	reload := func(text string) {
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		require.NoError(t, g.Reload(c))
+	}
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	clients.Go(func() { // sends the old key all the time
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				req, _ := http.NewRequest(http.MethodPost, s.URL+"/v1/chat/completions", strings.NewReader(chatRequest("m")))
+				req.Header.Set("X-Toolmend-Key", old)
+				if resp, err := http.DefaultClient.Do(req); err != nil || resp.StatusCode != 200 {
+					t.Error("a request failed", err)
+					return
+				} else {
+					_, _ = io.Copy(io.Discard, resp.Body)
+					_ = resp.Body.Close()
+				}
+			}
+		}
+	})
+	require.Equal(t, 401, status(next))
+	reload(old + "\n" + next + "\n")
+	require.Equal(t, []int{200, 200}, []int{status(old), status(next)})
+	close(stop)
+	clients.Wait()
+	reload(next)
+	require.Equal(t, []int{401, 200}, []int{status(old), status(next)})
+	require.NoError(t, os.WriteFile(file, []byte("short"), 0o600))
+	require.ErrorContains(t, g.Reload(c), `client "team-a": key_file: `)
+	require.Equal(t, 200, status(next), "a wrong file changes nothing")
+}
+
+func TestClientsAreValidated(t *testing.T) {
+	t.Parallel()
+	up := []gateway.Upstream{{URL: "http://127.0.0.1:1"}}
+	for want, clients := range map[string][]gateway.Client{
+		`client "1": name: must not be empty`:                                     {{KeyFile: "x"}},
+		`client "a b": name: must be at most 64 printable`:                        {{Name: "a b", KeyFile: "x"}},
+		`client "a": key_file: must not be empty`:                                 {{Name: "a"}},
+		`client "a": name: another client has it; put further keys of one client`: {{Name: "a", KeyFile: "x"}, {Name: "a", KeyFile: "y"}},
+	} {
+		require.ErrorContains(t, gateway.Config{Clients: clients, Upstreams: up}.Validate(), want)
+	}
+	file := keyFile(t, clientKey)
+	_, err := gateway.New(gateway.Config{Clients: []gateway.Client{{Name: "a", KeyFile: file}, {Name: "b", KeyFile: file}}, Access: gateway.Access{KeyHeaderOnly: true}, Upstreams: up}, gateway.Options{})
+	require.ErrorContains(t, err, `client "b": key_file: `+file+`: another client has this key`)
+}
