@@ -20,8 +20,8 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	if err := s.void(); err != nil {
 		return Step{}, err
 	}
-	s.Messages = Repair(s.Messages)
-	req := a.request(s.Messages)
+	s.repair()
+	req := a.request(s, s.Messages)
 	req.Sink = s.sink()
 	resp, err := a.askModel(repeat.With(ctx, s.Failed), req)
 	if resp == nil && err == nil {
@@ -63,10 +63,39 @@ func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middlew
 	return resp, err
 }
 
-// request returns the request for a conversation: the template, then the messages.
-func (a *Agent) request(conversation []middleware.Message) *middleware.Request {
+// repair repairs the history. If s is live it looks only at what is new in it.
+func (s *State) repair() {
+	from := 0
+	if s.live != nil {
+		from = s.live.sound
+	}
+	if !sound(s.Messages[from:]) {
+		s.Messages = Repair(s.Messages)
+		s.changed()
+	}
+	if s.live != nil {
+		s.live.sound = len(s.Messages)
+	}
+}
+
+// request returns the request for a conversation, which is the beginning of the
+// messages of s or all of them: the template, then the messages. The requests of a
+// live State share an array that only grows, which is not that of the State.
+func (a *Agent) request(s *State, conversation []middleware.Message) *middleware.Request {
 	req := a.o.Request.Clone()
-	req.Messages = append(req.Messages, conversation...)
+	if l := s.live; l == nil {
+		req.Messages = append(req.Messages, conversation...)
+	} else {
+		template := len(req.Messages)
+		if l.sent == nil {
+			l.sent = req.Messages
+		}
+		if n := len(l.sent) - template; n < len(conversation) {
+			l.sent = append(l.sent, conversation[n:]...)
+		}
+		n := template + len(conversation)
+		req.Messages = l.sent[:n:n]
+	}
 	req.Tools = append(req.Tools, a.defs...)
 	req.Sink = nil
 	return req
