@@ -87,3 +87,31 @@ func TestUncertainCallsAreNoAnswers(t *testing.T) {
 		})
 	}
 }
+
+// With package answer inside of argsvalidate, the status of the text survives a
+// re-ask for a call.
+func TestStatusOfAnAnswerAfterAReAsk(t *testing.T) {
+	t.Parallel()
+	pay := middleware.Tool{Name: "pay", Parameters: []byte(`{"type":"object","required":["to"]}`)}
+	for text, want := range map[string]middleware.Status{"good": middleware.Valid, "bad": middleware.Invalid} {
+		check := func(_ context.Context, text string) ([]middleware.Issue, error) {
+			if text == "bad" {
+				return []middleware.Issue{{Message: "is bad"}}, nil
+			}
+			return nil, nil
+		}
+		n := 0
+		model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+			if n++; n == 1 {
+				return &middleware.Response{Message: middleware.Assistant("", call("1", "pay", "{}"))}, nil
+			}
+			return &middleware.Response{Message: middleware.Assistant(text)}, nil
+		}
+		chain := middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), textanswer.New(textanswer.Options{Check: check}))
+		resp, err := chain(model)(t.Context(), &middleware.Request{Tools: []middleware.Tool{pay}})
+		require.NoError(t, err, "a text that package answer passed on is an answer")
+		require.Equal(t, want, resp.Report.Status)
+		_, unusable := resp.Unusable()
+		require.False(t, unusable)
+	}
+}

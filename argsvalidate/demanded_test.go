@@ -162,6 +162,9 @@ func TestCallToAnotherToolThanDemanded(t *testing.T) {
 		told := out.told(2)
 		require.Contains(t, told[len(told)-1].Text(), "the tool weather must be called now")
 
+		out = run(t, o, demanding("weather"), middlewaretest.Calls("note", goodNote, "note", `{"text":"b"}`), weather)
+		require.NoError(t, out.err)
+		require.Equal(t, []string{"weather " + goodWeather}, callsOf(out.resp.Message))
 		out = run(t, o, demanding("weather"), note, note)
 		require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 

@@ -96,8 +96,7 @@ func (s *step) hold() {
 		}
 		s.held = nil // the response replaces the batch
 	}
-	disobeys := func(v middleware.Verdict) bool { return !v.OK() && v.Issues[0].Code == codeToolChoice }
-	if s.checked.invalid() && !slices.ContainsFunc(s.checked.verdicts, disobeys) { // those must not come back
+	if s.checked.invalid() {
 		s.held = &held{resp: s.last, attempt: s.attempt, message: now}
 		at := make([]int, len(now.ToolCalls))
 		for i := range at {
