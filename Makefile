@@ -88,6 +88,9 @@ durable: ## agents on a real Temporal server, with workers and the server killed
 reports: ## reports against the schemas of their formats and against OpenRouter's validator, all fetched
 	@$(STEP) reports
 
+together: ## programs of Toolmend and ten other modules, each at its newest version, fetched
+	@$(STEP) together
+
 hostile: ## what hostile input costs: the table of docs/hostile-input.md
 	@$(STEP) hostile
 
@@ -103,4 +106,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy metrics tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports together hostile release deploy metrics tidy

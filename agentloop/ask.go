@@ -1,7 +1,6 @@
 package agentloop
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +19,8 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	if err := s.void(); err != nil {
 		return Step{}, err
 	}
-	s.Messages = Repair(s.Messages)
-	req := a.request(s.Messages)
+	s.repair()
+	req := a.request(s, s.Messages)
 	req.Sink = s.sink()
 	resp, err := a.askModel(repeat.With(ctx, s.Failed), req)
 	if resp == nil && err == nil {
@@ -36,7 +35,7 @@ func (a *Agent) ask(ctx context.Context, s *State) (Step, error) {
 	record.Model = resp.Model
 	s.Steps = append(s.Steps, record)
 	step := Step{Response: resp}
-	if why := unreadable(resp); why != "" {
+	if why, unusable := resp.Unusable(); unusable {
 		return step, a.unread(s, resp.Message, why, report, errUnread)
 	}
 	if len(resp.Message.ToolCalls) == 0 {
@@ -63,10 +62,39 @@ func (a *Agent) askModel(ctx context.Context, req *middleware.Request) (*middlew
 	return resp, err
 }
 
-// request returns the request for a conversation: the template, then the messages.
-func (a *Agent) request(conversation []middleware.Message) *middleware.Request {
+// repair repairs the history. If s is live it looks only at what is new in it.
+func (s *State) repair() {
+	from := 0
+	if s.live != nil {
+		from = s.live.sound
+	}
+	if !sound(s.Messages[from:]) {
+		s.Messages = Repair(s.Messages)
+		s.changed()
+	}
+	if s.live != nil {
+		s.live.sound = len(s.Messages)
+	}
+}
+
+// request returns the request for a conversation, which is the beginning of the
+// messages of s or all of them: the template, then the messages. The requests of a
+// live State share an array that only grows, which is not that of the State.
+func (a *Agent) request(s *State, conversation []middleware.Message) *middleware.Request {
 	req := a.o.Request.Clone()
-	req.Messages = append(req.Messages, conversation...)
+	if l := s.live; l == nil {
+		req.Messages = append(req.Messages, conversation...)
+	} else {
+		template := len(req.Messages)
+		if l.sent == nil {
+			l.sent = req.Messages
+		}
+		if n := len(l.sent) - template; n < len(conversation) {
+			l.sent = append(l.sent, conversation[n:]...)
+		}
+		n := template + len(conversation)
+		req.Messages = l.sent[:n:n]
+	}
 	req.Tools = append(req.Tools, a.defs...)
 	req.Sink = nil
 	return req
@@ -186,22 +214,6 @@ func texts(ms []middleware.Message) []string {
 
 var errUnread = errors.New("it holds neither a tool call that can be read nor an answer")
 
-// unreadable returns why textcall could not read the text of a message without
-// calls, "" if it could. A text that package answer found invalid and passed on is
-// an answer.
-func unreadable(resp *middleware.Response) string {
-	final := finalAttempt(resp)
-	if len(resp.Message.ToolCalls) > 0 || resp.Report.Status != middleware.Invalid || final == nil {
-		return ""
-	}
-	for _, i := range final.Issues {
-		if i.Code == "unreadable" {
-			return cmp.Or(i.Message, errUnread.Error())
-		}
-	}
-	return ""
-}
-
 // unreadIn returns the response in err whose text could not be used, and why;
 // nil if err is another error.
 func unreadIn(err error) (resp *middleware.Response, why string) {
@@ -215,7 +227,7 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 		return text.Response, errUnread.Error()
 	}
 	if errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted) && invalid.Response != nil {
-		if why := unreadable(invalid.Response); why != "" {
+		if why, unusable := invalid.Response.Unusable(); unusable {
 			return invalid.Response, why
 		}
 	}
@@ -234,7 +246,6 @@ func (a *Agent) unread(s *State, m middleware.Message, why string, report middle
 	return a.countFailure(s, report, nil, cause)
 }
 
-// notUsed reports whether textcall could not use the text of an attempt.
-func notUsed(at middleware.Attempt) bool {
-	return slices.ContainsFunc(at.Issues, func(i middleware.Issue) bool { return i.Code == "unreadable" || i.Code == "tool_choice" })
-}
+// notUsed reports whether a layer such as textcall could not use the text of an
+// attempt.
+func notUsed(at middleware.Attempt) bool { return len(at.Issues) > 0 && !at.Answer }

@@ -25,12 +25,15 @@ type checked struct {
 func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *middleware.Response) error {
 	history := s.Messages
 	if resp == nil {
-		history = history[:len(history)-1]
+		n := len(history) - 1
+		history = history[:n:n]
 	}
-	history = history[:len(history):len(history)]
 	sent := m
-	m = batch.FixIDs(history, m).Clone()
-	j, err := a.check(ctx, history, m, resp)
+	if !s.newIDs(history, m) {
+		m = batch.FixIDs(history, m)
+	}
+	m = m.Clone()
+	j, err := a.check(ctx, s, history, m, resp)
 	if err != nil {
 		if resp == nil || resp.Report.Status != middleware.Invalid && resp.FinishReason != middleware.FinishLength {
 			s.Messages = append(history, m) // it was paid for: it is validated when the run goes on
@@ -56,6 +59,30 @@ func (a *Agent) open(ctx context.Context, s *State, m middleware.Message, resp *
 	}
 	s.Messages = append(history, m)
 	return nil
+}
+
+// newIDs reports whether s is live, so that the ids of earlier calls are known, and
+// each call of m has an id that is none of those and no other one's of m.
+func (s *State) newIDs(history []middleware.Message, m middleware.Message) bool {
+	l := s.live
+	if l == nil || len(m.ToolCalls) > 8 { // FixIDs has a faster way for many
+		return false
+	}
+	if l.ids == nil || l.seen > len(history) {
+		l.ids, l.seen = map[string]bool{}, 0
+	}
+	for ; l.seen < len(history); l.seen++ {
+		for _, c := range history[l.seen].ToolCalls {
+			l.ids[c.ID] = true
+		}
+	}
+	for i, c := range m.ToolCalls {
+		same := func(o middleware.ToolCall) bool { return o.ID == c.ID }
+		if strings.TrimSpace(c.ID) == "" || l.ids[c.ID] || slices.ContainsFunc(m.ToolCalls[:i], same) {
+			return false
+		}
+	}
+	return true
 }
 
 func (a *Agent) turnCall(v middleware.Verdict, raw string) turnCall {
@@ -109,7 +136,7 @@ func (a *Agent) failedTurn(history []middleware.Message, m middleware.Message, j
 // The error is the context's, or that of a rule that could not decide. If the
 // context ended during validation, calls look invalid that may be valid, so their
 // verdicts must not reach the model.
-func (a *Agent) check(ctx context.Context, history []middleware.Message, m middleware.Message, resp *middleware.Response) (checked, error) {
+func (a *Agent) check(ctx context.Context, s *State, history []middleware.Message, m middleware.Message, resp *middleware.Response) (checked, error) {
 	if ctx.Err() != nil && resp != nil && resp.Report.Status == middleware.Invalid {
 		return checked{}, ended(ctx) // perhaps validation was cut off: that says nothing about the calls
 	}
@@ -117,7 +144,7 @@ func (a *Agent) check(ctx context.Context, history []middleware.Message, m middl
 		return a.explain(verdicts, nil), nil
 	}
 	cut := resp != nil && resp.Report.Status != middleware.Valid && resp.FinishReason == middleware.FinishLength
-	verdicts, invalid, err := a.validate(ctx, history, argsvalidate.Turn{Calls: m.ToolCalls, Truncated: cut})
+	verdicts, invalid, err := a.validate(ctx, s, history, argsvalidate.Turn{Calls: m.ToolCalls, Truncated: cut})
 	if err != nil {
 		return checked{}, err
 	}
@@ -132,8 +159,8 @@ func (a *Agent) check(ctx context.Context, history []middleware.Message, m middl
 // validate is the only place where the agent validates calls. Rules see the request
 // for this conversation, and the siblings. invalid is nil if every call is valid.
 // The error is the context's, or that of a rule that could not decide.
-func (a *Agent) validate(ctx context.Context, history []middleware.Message, t argsvalidate.Turn) (verdicts []middleware.Verdict, invalid *argsvalidate.Error, err error) {
-	t.Request = a.request(history)
+func (a *Agent) validate(ctx context.Context, s *State, history []middleware.Message, t argsvalidate.Turn) (verdicts []middleware.Verdict, invalid *argsvalidate.Error, err error) {
+	t.Request = a.request(s, history)
 	verdicts, err = a.o.Validator.ValidateTurn(ctx, t)
 	switch {
 	case ctx.Err() != nil: // the verdicts may depend on where it was cut off
@@ -211,7 +238,7 @@ func (a *Agent) recheck(ctx context.Context, s *State) (refused, err error) {
 			refused = errors.Join(refused, a.refuseEdits(open))
 			_, t = s.openCalls()
 		}
-		verdicts, invalid, err := a.validate(ctx, s.Messages[:len(s.Messages)-1], t)
+		verdicts, invalid, err := a.validate(ctx, s, s.Messages[:len(s.Messages)-1], t)
 		if err != nil {
 			if ctx.Err() == nil {
 				undecided(open)

@@ -29,12 +29,7 @@ type Step struct {
 // aborts, of Checkpoint, of a rule that could not decide, and of the
 // context.
 func (a *Agent) Run(ctx context.Context, s *State) error {
-	for _, err := range a.Steps(ctx, s) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return a.run(ctx, s, nil)
 }
 
 // Steps does the same as Run and yields each step. The caller may break at
@@ -44,29 +39,46 @@ func (a *Agent) Run(ctx context.Context, s *State) error {
 //	for step, err := range agent.Steps(ctx, s) { … }
 func (a *Agent) Steps(ctx context.Context, s *State) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
-		e := &inMemory{agent: a, a: a, ctx: ctx, saved: s}
-		if err := e.begin(s); err != nil {
+		left := false
+		err := a.run(ctx, s, func(step Step) bool {
+			left = !yield(step, nil)
+			return !left
+		})
+		if err != nil && !left {
 			yield(Step{}, err)
-			return
-		}
-		for !s.done() {
-			if err := e.ready(s); err != nil {
-				yield(Step{}, err)
-				return
-			}
-			step, err := e.a.step(ctx, s, e)
-			if !step.empty() && !yield(step, nil) {
-				return
-			}
-			if err != nil {
-				yield(Step{}, err)
-				return
-			}
-			if a.stops(s) {
-				return
-			}
 		}
 	}
+}
+
+// run continues s, and calls watch after each step unless it is nil. watch may
+// change s, and reports whether the run goes on.
+func (a *Agent) run(ctx context.Context, s *State, watch func(Step) bool) error {
+	e := &inMemory{agent: a, a: a, ctx: ctx, saved: s}
+	s.enter()
+	defer s.leave()
+	if err := e.begin(s); err != nil {
+		return err
+	}
+	for !s.done() {
+		if err := e.ready(s); err != nil {
+			return err
+		}
+		step, err := e.a.step(ctx, s, e)
+		if watch != nil && !step.empty() {
+			s.leave()
+			if !watch(step) {
+				return nil
+			}
+			s.enter()
+		}
+		if err != nil {
+			return err
+		}
+		if a.stops(s) {
+			return nil
+		}
+	}
+	return nil
 }
 
 // step makes one step and saves what it did.
@@ -122,6 +134,10 @@ func ended(ctx context.Context) error {
 func (a *Agent) save(ctx context.Context, s *State) error {
 	if a.o.Checkpoint == nil {
 		return nil
+	}
+	if s.live != nil {
+		s.live.saving = true
+		defer func() { s.live.saving = false }()
 	}
 	if err := a.o.Checkpoint(ctx, s); err != nil {
 		return &checkpointError{err}

@@ -37,9 +37,42 @@ type State struct {
 	// means that nothing is streamed.
 	Sink middleware.Sink `json:"-"`
 
-	turn  []turnCall // the calls of the last message, until all have a result
-	made  int        // model steps of the run in hand
-	shown int        // the model step of the last event
+	turn    []turnCall // the calls of the last message, until all have a result
+	made    int        // model steps of the run in hand
+	shown   int        // the model step of the last event
+	journal *journal   // where SaveFile has saved it
+	live    *live      // nil: a program may have changed the State
+}
+
+// live is a State that only the loop changes at the moment: it appends messages,
+// steps and results. So neither a request nor a save has to look at all of them.
+type live struct {
+	state  *State               // a copy of the State is not live
+	sent   []middleware.Message // the messages of the template, and those of the State that were in a request
+	sound  int                  // so many messages need no repair
+	ids    map[string]bool      // of the calls in the messages that were seen
+	seen   int                  // so many messages
+	saving bool                 // Options.Checkpoint runs
+}
+
+// enter makes s live, and leave ends that. The array of its messages is then its
+// own, because a program may have copied the State.
+func (s *State) enter() {
+	s.live = &live{state: s}
+	s.Messages = slices.Clip(s.Messages)
+	s.changed()
+}
+
+func (s *State) leave() { s.live = nil }
+
+// changed notes that messages may have changed, other than by further ones.
+func (s *State) changed() {
+	if s.journal != nil {
+		s.journal.known = extent{}
+	}
+	if s.live != nil {
+		*s.live = live{state: s.live.state}
+	}
 }
 
 // StepRecord describes one model step. A step that ended the run with an error has

@@ -1,12 +1,11 @@
 package agentloop
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -15,45 +14,158 @@ import (
 
 // MarshalJSON writes the state. A result whose call and text are in Messages
 // is written as a reference to that message, so each result is stored once.
-func (s State) MarshalJSON() ([]byte, error) {
-	type plain State
-	if s.Version == 0 || s.Version == firstVersion { // the form in memory is the same
-		s.Version = stateVersion
-	}
-	v := struct {
-		plain
-		Turn    []turnCall     `json:"turn,omitzero"`
-		Made    int            `json:"made,omitzero"`
-		Results []storedResult `json:"results,omitzero"`
-	}{plain: plain(s), Turn: s.turn, Made: s.made}
-	answered := answeredCalls(s.Messages)
-	replies := map[string][]int{} // by the id of the call
-	for at, c := range answered {
-		if c != nil {
-			replies[c.ID] = append(replies[c.ID], at)
-		}
-	}
-	for _, r := range s.Results {
-		stored := storedResult{ToolResult: r}
-		for rest := replies[r.Call.ID]; len(rest) > 0 && stored.reply == nil; {
-			at := rest[0]
-			if m := s.Messages[at]; sameCall(*answered[at], r.Call) && m.IsError == r.IsError && m.Text() == r.Text {
-				stored.reply = &at
-			}
-			rest = rest[1:]
-			replies[r.Call.ID] = rest
-		}
-		v.Results = append(v.Results, stored)
-	}
-	return json.Marshal(v)
-}
+func (s State) MarshalJSON() ([]byte, error) { return new(Encoder).Encode(&s) }
 
 // UnmarshalJSON reads what MarshalJSON writes, and states of version 1. It
 // keeps Sink. The error wraps ErrVersion for a state of a newer version. It
 // wraps ErrState if a result refers to a message that answers no call, or if
 // two results refer to the same message.
 func (s *State) UnmarshalJSON(b []byte) error {
-	type plain State
+	next := State{Sink: s.Sink}
+	err := next.extend(b)
+	if err == nil {
+		*s = next
+	}
+	return err
+}
+
+// Encoder writes States as JSON, as State.MarshalJSON does. It encodes a message,
+// a step or a result only once: of the State that it wrote last, it encodes what
+// is new or has changed since. So a program that stores a run at each checkpoint
+// keeps one Encoder for the run. The zero Encoder is ready to use. It is not safe
+// for concurrent use.
+type Encoder struct {
+	messages pieces[middleware.Message]
+	steps    pieces[StepRecord]
+	results  pieces[ToolResult]
+}
+
+// Encode returns the JSON of s.
+func (e *Encoder) Encode(s *State) ([]byte, error) {
+	if _, err := e.update(s, extent{}); err != nil {
+		return nil, err
+	}
+	turn, err := encodeAll(s.turn)
+	if err != nil {
+		return nil, err
+	}
+	return e.document(s, turn, extent{})
+}
+
+// pieces are values and their JSON.
+type pieces[T any] struct {
+	values  []T
+	encoded []json.RawMessage
+}
+
+// keep drops the values from the first one on that differs from now. The first
+// known values are not compared.
+func (p *pieces[T]) keep(now []T, known int, same func(a, b T) bool) {
+	n := min(known, len(now), len(p.values))
+	for n < len(now) && n < len(p.values) && same(p.values[n], now[n]) {
+		n++
+	}
+	p.values, p.encoded = p.values[:n], p.encoded[:n]
+}
+
+// add encodes v as it is encoded, and keeps both. v must not be modified.
+func (p *pieces[T]) add(v T, as any) error {
+	b, err := json.Marshal(as)
+	p.values, p.encoded = append(p.values, v), append(p.encoded, b)
+	return err
+}
+
+// extent is how many messages, steps and results there are.
+type extent struct{ messages, steps, results int }
+
+func (e *Encoder) extent() extent {
+	return extent{len(e.messages.values), len(e.steps.values), len(e.results.values)}
+}
+
+// update encodes what is new in s, and returns how much is not. What is known has
+// not changed since the last update. After an error e is empty.
+func (e *Encoder) update(s *State, known extent) (kept extent, err error) {
+	was := len(e.messages.values)
+	e.messages.keep(s.Messages, known.messages, sameMessage)
+	e.steps.keep(s.Steps, known.steps, func(a, b StepRecord) bool { return a == b })
+	if len(e.messages.values) < was { // results may refer to what has changed
+		e.results = pieces[ToolResult]{}
+	}
+	e.results.keep(s.Results, known.results, sameResult)
+	kept = e.extent()
+	for _, m := range s.Messages[kept.messages:] {
+		err = errors.Join(err, e.messages.add(m.Clone(), m))
+	}
+	for _, r := range s.Steps[kept.steps:] {
+		err = errors.Join(err, e.steps.add(r, r))
+	}
+	answered, first := answeredCalls(s.Messages, kept.messages)
+	replies := map[string][]int{} // by the id of the call
+	for i, c := range answered {
+		if c != nil && first+i >= kept.messages {
+			replies[c.ID] = append(replies[c.ID], first+i)
+		}
+	}
+	for _, r := range s.Results[kept.results:] {
+		stored := storedResult{ToolResult: r}
+		for rest := replies[r.Call.ID]; len(rest) > 0 && stored.reply == nil; {
+			at := rest[0]
+			if m := s.Messages[at]; sameCall(*answered[at-first], r.Call) && m.IsError == r.IsError && m.Text() == r.Text {
+				stored.reply = &at
+			}
+			rest = rest[1:]
+			replies[r.Call.ID] = rest
+		}
+		r.Value, r.Err = nil, nil // they are not stored
+		err = errors.Join(err, e.results.add(r, stored))
+	}
+	if err != nil {
+		*e = Encoder{}
+	}
+	return kept, err
+}
+
+// document returns the JSON of s with this turn, and with those messages, steps and
+// results that begin at from. Before, update was called with s.
+func (e *Encoder) document(s *State, turn []json.RawMessage, from extent) ([]byte, error) {
+	version := s.Version
+	if version == 0 || version == firstVersion { // the form in memory is the same
+		version = stateVersion
+	}
+	b, err := json.Marshal(struct {
+		Version  int               `json:"version"`
+		RunID    string            `json:"run_id"`
+		Failures int               `json:"failures,omitzero"`
+		Failed   []string          `json:"failed,omitzero"`
+		Usage    middleware.Usage  `json:"usage,omitzero"`
+		Turn     []json.RawMessage `json:"turn,omitzero"`
+		Made     int               `json:"made,omitzero"`
+	}{version, s.RunID, s.Failures, s.Failed, s.Usage, turn, s.made})
+	if err != nil {
+		return nil, err
+	}
+	for _, list := range []struct {
+		name    string
+		encoded []json.RawMessage
+	}{{"messages", e.messages.encoded[from.messages:]}, {"steps", e.steps.encoded[from.steps:]}, {"results", e.results.encoded[from.results:]}} {
+		if len(list.encoded) == 0 {
+			continue
+		}
+		b = append(b[:len(b)-1], `,"`+list.name+`":[`...)
+		for i, v := range list.encoded {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(b, v...)
+		}
+		b = append(b, "]}"...)
+	}
+	return b, nil
+}
+
+// extend reads a document, whose messages, steps and results come after those of
+// s, and replaces everything else. A call of the turn that is null is as before.
+func (s *State) extend(b []byte) error {
 	var head struct {
 		Version int `json:"version"`
 	}
@@ -63,41 +175,74 @@ func (s *State) UnmarshalJSON(b []byte) error {
 	if head.Version < firstVersion || head.Version > stateVersion {
 		return fmt.Errorf("%w: %d", ErrVersion, head.Version)
 	}
+	type plain State
 	var v struct {
 		plain
-		Turn    []turnCall     `json:"turn"`
+		Turn    []*turnCall    `json:"turn"`
 		Made    int            `json:"made"`
 		Results []storedResult `json:"results"`
 	}
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	answered := answeredCalls(v.Messages)
+	next := State(v.plain)
+	next.Version, next.Sink, next.made = stateVersion, s.Sink, v.Made
+	for i, c := range v.Turn {
+		switch {
+		case c != nil:
+			next.turn = append(next.turn, *c)
+		case i < len(s.turn):
+			next.turn = append(next.turn, s.turn[i])
+		default:
+			return fmt.Errorf("%w: call %d of the turn is missing", ErrState, i)
+		}
+	}
+	known := len(s.Messages)
+	next.Messages = append(s.Messages, v.Messages...)
+	next.Steps = append(s.Steps, v.Steps...)
+	next.Results = s.Results
+	answered, first := answeredCalls(next.Messages, known)
 	for i, r := range v.Results {
 		if r.reply != nil {
-			at := *r.reply
+			at := *r.reply - first
 			if at < 0 || at >= len(answered) || answered[at] == nil {
-				return fmt.Errorf("%w: result %d refers to message %d, which answers no call or is another result's", ErrState, i, at)
+				return fmt.Errorf("%w: result %d refers to message %d, which answers no call or is another result's", ErrState, len(s.Results)+i, *r.reply)
 			}
-			r.Call, r.Text, r.IsError = *answered[at], v.Messages[at].Text(), v.Messages[at].IsError
+			m := next.Messages[*r.reply]
+			r.Call, r.Text, r.IsError = *answered[at], m.Text(), m.IsError
 			answered[at] = nil
 			if r.asSent {
 				r.Raw = r.Call.Arguments
 			}
 		}
-		v.plain.Results = append(v.plain.Results, r.ToolResult)
+		next.Results = append(next.Results, r.ToolResult)
 	}
-	v.plain.Version, v.plain.Sink, v.plain.turn, v.plain.made = stateVersion, s.Sink, v.Turn, v.Made
-	*s = State(v.plain)
+	*s = next
 	return nil
 }
 
+func encodeAll[T any](values []T) ([]json.RawMessage, error) {
+	var all []json.RawMessage
+	for _, v := range values {
+		b, err := json.Marshal(v)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, b)
+	}
+	return all, nil
+}
+
 // answeredCalls returns, for each message that answers a call of the last
-// message with calls before it, that call; nil for the other messages.
-func answeredCalls(msgs []middleware.Message) []*middleware.ToolCall {
-	answered := make([]*middleware.ToolCall, len(msgs))
+// message with calls before it, that call; nil for the other messages. It begins
+// with the message first, which has the calls that the messages at from answer.
+func answeredCalls(msgs []middleware.Message, from int) (answered []*middleware.ToolCall, first int) {
+	for first = from; first > 0 && msgs[first-1].Role == middleware.RoleTool; first-- {
+	}
+	first = max(first-1, 0)
+	answered = make([]*middleware.ToolCall, len(msgs)-first)
 	var open map[string]*middleware.ToolCall
-	for i, m := range msgs {
+	for i, m := range msgs[first:] {
 		if len(m.ToolCalls) > 0 {
 			open = make(map[string]*middleware.ToolCall, len(m.ToolCalls))
 			for n := range m.ToolCalls {
@@ -108,14 +253,35 @@ func answeredCalls(msgs []middleware.Message) []*middleware.ToolCall {
 			delete(open, m.ToolCallID)
 		}
 	}
-	return answered
+	return answered, first
+}
+
+// sameMessage reports whether the JSON of a and b is the same.
+func sameMessage(a, b middleware.Message) bool {
+	return a.Role == b.Role && a.ToolCallID == b.ToolCallID && a.ToolName == b.ToolName && a.IsError == b.IsError &&
+		sameNative(a.Native, b.Native) && slices.EqualFunc(a.Parts, b.Parts, samePart) && slices.EqualFunc(a.ToolCalls, b.ToolCalls, sameCall)
+}
+
+func samePart(a, b middleware.Part) bool {
+	return a.Kind == b.Kind && a.Text == b.Text && a.MediaType == b.MediaType && a.URL == b.URL &&
+		bytes.Equal(a.Data, b.Data) && sameNative(a.Native, b.Native)
+}
+
+// sameResult reports whether the JSON of a and b is the same.
+func sameResult(a, b ToolResult) bool {
+	return sameCall(a.Call, b.Call) && a.Raw == b.Raw && slices.Equal(a.Changes, b.Changes) && a.Turn == b.Turn &&
+		a.Rejected == b.Rejected && a.Text == b.Text && a.IsError == b.IsError
 }
 
 // sameCall reports whether the JSON of a and b is the same.
 func sameCall(a, b middleware.ToolCall) bool {
-	n, m := a.Native, b.Native
+	native := sameNative(a.Native, b.Native)
 	a.Native, b.Native = nil, nil
-	return a == b && (n == m || n != nil && m != nil && n.Dialect == m.Dialect && n.Raw == m.Raw)
+	return native && a == b
+}
+
+func sameNative(a, b *middleware.Native) bool {
+	return a == b || a != nil && b != nil && a.Dialect == b.Dialect && a.Raw == b.Raw
 }
 
 // storedResult is a result in the JSON of a state.
@@ -234,58 +400,4 @@ func (r *ToolResult) UnmarshalJSON(b []byte) error {
 	err := json.Unmarshal(b, &v)
 	r.Raw = string(v.Raw)
 	return err
-}
-
-// SaveFile writes s as JSON to a file with mode 0600. It writes a new file
-// in the same folder, syncs it, renames it and syncs the folder. After a
-// crash the file has either the old or the new state. After a power failure
-// that follows SaveFile it has the new one. Only one process at a time may
-// write a file. Options.Checkpoint may be func(_ context.Context, s *State)
-// error { return SaveFile(name, s) }.
-func SaveFile(name string, s *State) error {
-	b, err := json.Marshal(s)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*.new") // mode 0600
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return syncFolder(filepath.Dir(name))
-}
-
-// syncFolder makes a rename in the folder last. Windows has no such call, and
-// needs none.
-func syncFolder(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// LoadFile reads a state that SaveFile wrote. The error wraps fs.ErrNotExist
-// if there is no such file, and ErrVersion or ErrState if the state cannot
-// continue.
-func LoadFile(name string) (*State, error) {
-	b, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	s := new(State)
-	if err := json.Unmarshal(b, s); err != nil {
-		return nil, fmt.Errorf("agentloop: %s: %w", name, err)
-	}
-	return s, nil
 }

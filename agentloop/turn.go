@@ -56,6 +56,7 @@ func (s *State) writeBack() {
 		m.ToolCalls[i] = c.Call
 	}
 	*last = m
+	s.changed()
 }
 
 // running holds the tools of one turn while they run. Only the goroutine of the run

@@ -124,10 +124,11 @@ func TestNotAnAnswer(t *testing.T) {
 	refusal := middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{
 		{Text: "I cannot.", Native: &middleware.Native{Dialect: "openai-responses", Raw: `{"type":"refusal","refusal":"I cannot."}`}}}}
 	for name, c := range map[string]struct {
-		turn middlewaretest.Turn
-		note string
+		turn   middlewaretest.Turn
+		note   string
+		status middleware.Status
 	}{
-		"tool calls": {turn: middlewaretest.Calls("weather", `{}`)},
+		"tool calls": {turn: middlewaretest.Calls("weather", `{}`), status: middleware.Unchecked},
 		"filtered": {turn: middlewaretest.Reply(&middleware.Response{Message: middleware.Assistant("No"), FinishReason: middleware.FinishFilter}),
 			note: "the answer was not validated: the provider's filter stopped it"},
 		"refused": {turn: middlewaretest.Reply(&middleware.Response{Message: refusal, FinishReason: middleware.FinishStop}),
@@ -137,7 +138,7 @@ func TestNotAnAnswer(t *testing.T) {
 			t.Parallel()
 			resp, _, err := through(t, answer.Options{OnExhausted: answer.Raise}, c.turn)
 			require.NoError(t, err)
-			require.Equal(t, middleware.NoCalls, resp.Report.Status)
+			require.Equal(t, c.status, resp.Report.Status)
 			require.Len(t, resp.Report.Attempts, 1)
 			if c.note != "" {
 				require.Equal(t, []string{c.note}, resp.Report.Notes)

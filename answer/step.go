@@ -106,7 +106,7 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 	if len(j.issues) > 0 {
 		return s.again(ctx, sent)
 	}
-	s.tally.SetIssues(nil, j.changes, nil)
+	s.tally.SetAnswer(nil, j.changes, nil)
 	out := *resp
 	out.Report.Status = middleware.Valid
 	if slices.ContainsFunc(resp.Choices, func(m middleware.Message) bool { return len(m.ToolCalls) > 0 }) {
@@ -132,7 +132,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 		return s.exhausted()
 	}
 	turn := s.turn(ctx, sent)
-	s.tally.SetIssues(s.issues, nil, turn[len(turn)-1:])
+	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
 	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
 	sink := s.asked.Sink
 	s.asked = s.req.With(slices.Concat(s.turns...)...)
@@ -141,7 +141,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 }
 
 func (s *step) exhausted() (done bool, _ *middleware.Response, _ error) {
-	s.tally.SetIssues(s.issues, nil, nil)
+	s.tally.SetAnswer(s.issues, nil, nil)
 	if s.o.OnExhausted == Raise {
 		return true, nil, s.wrong(ErrExhausted)
 	}

@@ -30,11 +30,12 @@
 //	not_object                    JSON, but no object
 //	truncated                     the model was cut off while it wrote the call
 //	unknown_tool                  the request declares no such tool
+//	tool_choice                   the request demands a call to another tool, and the message has none
 //	unusable_schema               the tool's schema cannot be used (Options.UnusableSchemas)
 //	undeclared                    a property that an open schema does not declare (Options.Properties)
 //	decode                        Tool.Decode refused
 //	rule                          a rule refused, unless it gave a code of its own
-//	undecided                     not validated to the end: a rule could not decide, the context ended, or the call is past Limits.Calls
+//	undecided                     not validated to the end: a rule or Tool.Decode could not decide, the context ended, or the call is past Limits.Calls
 //	unchecked                     too much work to hold to the schema: send less
 package argsvalidate
 
@@ -265,8 +266,8 @@ func (l Limits) scan() rawjson.Limits {
 
 // Validate returns the first invalid field as an error, or nil. Use it for
 // options read from a file or a flag: New panics with the same error. Validate
-// does not check schemas: a schema that does not compile is a note in each
-// report.
+// does not check schemas: a schema that does not compile is a note in the report
+// of each step that calls its tool.
 func (o Options) Validate() error {
 	wrong := func(field, what string, got any) error {
 		return fmt.Errorf("argsvalidate: %s: %s, got %v", field, what, got)

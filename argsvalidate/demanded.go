@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -25,6 +26,23 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 		return false
 	}
 	return !slices.ContainsFunc(resp.Message.Parts, func(p middleware.Part) bool { return p.Kind == middleware.PartOpaque })
+}
+
+// obeyChoice makes the calls to other tools invalid if the request demands a call
+// to one tool and none of the calls, the held ones included, is to that one.
+func (j *validation) obeyChoice() {
+	only := j.req.ToolChoice.Name
+	if only == "" || !j.known.find(only).declared() ||
+		slices.ContainsFunc(j.held, func(c middleware.ToolCall) bool { return c.Name == only }) ||
+		slices.ContainsFunc(j.verdicts, func(v middleware.Verdict) bool { return v.Call.Name == only || !validated(v.Call.Kind) }) {
+		return
+	}
+	for i := range j.calls {
+		if v := &j.verdicts[i]; v.OK() {
+			v.Issues = issue(codeToolChoice, "", fmt.Sprintf("the tool %s must be called now, and this is a call to another tool", text.Label(only)))
+			v.Call, v.Changes = j.calls[i], nil
+		}
+	}
 }
 
 // demand asks the model once more for the call that the request demands. If

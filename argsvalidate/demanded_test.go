@@ -148,3 +148,33 @@ func TestStatusOfAnErrorUnderKeepValid(t *testing.T) {
 		require.Len(t, out.report.Attempts, 3, name)
 	}
 }
+
+// A call to another tool than the one that the request demands is invalid.
+func TestCallToAnotherToolThanDemanded(t *testing.T) {
+	t.Parallel()
+	note, weather := middlewaretest.Calls("note", goodNote), middlewaretest.Calls("weather", goodWeather)
+	for _, b := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
+		o := argsvalidate.Options{OnExhausted: argsvalidate.Raise, MaxAttempts: 2, Batch: b}
+		out := run(t, o, demanding("weather"), note, weather)
+		require.NoError(t, out.err)
+		require.Equal(t, []string{"weather " + goodWeather}, callsOf(out.resp.Message))
+		require.Equal(t, "tool_choice", out.report.Attempts[0].Verdicts[0].Issues[0].Code)
+		told := out.told(2)
+		require.Contains(t, told[len(told)-1].Text(), "the tool weather must be called now")
+
+		out = run(t, o, demanding("weather"), middlewaretest.Calls("note", goodNote, "note", `{"text":"b"}`), weather)
+		require.NoError(t, out.err)
+		require.Equal(t, []string{"weather " + goodWeather}, callsOf(out.resp.Message))
+		out = run(t, o, demanding("weather"), note, note)
+		require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+
+		out = run(t, o, demanding("weather"), middlewaretest.Calls("note", goodNote, "weather", goodWeather))
+		require.NoError(t, out.err, "it is among the calls")
+		out = run(t, o, demanding("weather"), middlewaretest.Calls("note", goodNote, "weather", badWeather), weather)
+		require.NoError(t, out.err)
+		out = run(t, o, demanding("gone"), note)
+		require.NoError(t, out.err, "the request does not declare it")
+	}
+	out := run(t, argsvalidate.Options{MaxAttempts: 1}, demanding("weather"), note)
+	require.Equal(t, middleware.Invalid, out.report.Status)
+}

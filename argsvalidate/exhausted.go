@@ -65,23 +65,17 @@ func (s *step) stillHeld(ctx context.Context, reason error) (done bool, _ *middl
 	return true, out, err
 }
 
-// errUnreadable is the reason why a message without calls is invalid.
-var errUnreadable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
+// errUnusable is the reason why a message without calls is invalid.
+var errUnusable = errors.New("argsvalidate: the message holds neither a call that can be read nor an answer")
 
-// isUnreadable reports whether an inner textcall could not parse the text of a
-// message without calls. textcall has then already re-asked the model.
-func isUnreadable(resp *middleware.Response) bool {
-	r := resp.Report
-	return r.Status == middleware.Invalid && len(resp.Message.ToolCalls) == 0 && r.Final >= 0 && r.Final < len(r.Attempts) &&
-		slices.ContainsFunc(r.Attempts[r.Final].Issues, func(i middleware.Issue) bool { return i.Code == "unreadable" })
-}
-
-// unreadable does what OnExhausted says. There are no calls to drop.
-func (s *step) unreadable(resp *middleware.Response) (*middleware.Response, error) {
+// unusable does what OnExhausted says, for a message in whose text an inner layer
+// has found no call that it could use. That layer has already re-asked the model.
+// There are no calls to drop.
+func (s *step) unusable(resp *middleware.Response) (*middleware.Response, error) {
 	if s.v.o.OnExhausted == Pass {
 		return resp, nil
 	}
-	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnreadable}}
+	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}
 }
 
 // outOfAttempts returns the reasons against a further attempt, or nil.

@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -18,6 +19,7 @@ type heldBatch struct {
 	verdicts []middleware.Verdict // on the calls of message
 	tools    []plan               // of the calls of message
 	asked    []bool               // whether the last turn asked for the call
+	refused  map[int]string       // why rules refuse a call that was held, beside its new siblings
 }
 
 // valid returns the valid calls, which are held; nil without a batch.
@@ -60,7 +62,11 @@ func (h *heldBatch) left() string {
 	var names []string
 	for i, v := range h.verdicts {
 		if !v.OK() && !h.asked[i] {
-			names = append(names, "the call to "+text.Label(v.Call.Name))
+			name := "the call to " + text.Label(v.Call.Name)
+			if why := h.refused[i]; why != "" {
+				name += ", which was valid before (" + why + ")"
+			}
+			names = append(names, name)
 		}
 	}
 	return andMore(names[:min(len(names), maxNamed)], len(names))
@@ -85,6 +91,7 @@ func (s *step) hold() {
 		if spliced, at, ok := batch.Splice(s.held.message, now, s.held.verdicts); ok {
 			s.held.message = batch.FixIDs(s.req.Messages, spliced)
 			s.held.accept(&s.checked, at)
+			s.held.refused = nil
 			return
 		}
 		s.held = nil // the response replaces the batch
@@ -97,6 +104,38 @@ func (s *step) hold() {
 		}
 		s.held.accept(&s.checked, at)
 	}
+}
+
+// recheck runs the rules on the held calls that the response does not hold: their
+// siblings have changed.
+func (s *step) recheck(ctx context.Context) error {
+	h := s.held
+	if h == nil || len(s.v.o.Rules) == 0 {
+		return nil
+	}
+	j := s.checked
+	j.calls, j.verdicts, j.tools, j.docs, j.held, j.repeated, j.notes = nil, nil, nil, nil, nil, nil, nil
+	var places []int
+	for i, c := range h.message.ToolCalls {
+		if h.asked[i] || !h.verdicts[i].OK() {
+			j.held = append(j.held, c)
+			continue
+		}
+		v := h.verdicts[i]
+		v.Notes = nil // the rules remark again
+		places, j.calls, j.verdicts, j.tools = append(places, i), append(j.calls, c), append(j.verdicts, v), append(j.tools, h.tools[i])
+	}
+	err := j.rules(ctx)
+	for n, i := range places {
+		if h.verdicts[i] = j.verdicts[n]; !h.verdicts[i].OK() {
+			if h.refused == nil {
+				h.refused = map[int]string{}
+			}
+			h.refused[i] = text.Label(h.verdicts[i].Issues[0].Message)
+		}
+	}
+	s.checked.notes, s.checked.failures = append(s.checked.notes, j.notes...), j.failures
+	return err
 }
 
 // accept puts the verdicts of j in the places of its calls in the message.

@@ -150,3 +150,30 @@ func TestKeepValidDemandedCallKeepsHeldCalls(t *testing.T) {
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 	require.Len(t, failure(t, out.err).Response.Message.ToolCalls, 2, "the held batch")
 }
+
+// The rules of a held call run again when its siblings change. The model learns
+// why the call no longer stands.
+func TestKeepValidRunsRulesOfHeldCallsAgain(t *testing.T) {
+	t.Parallel()
+	const rainy = `{"city":"Rain"}`
+	dry := argsvalidate.RuleFunc(func(_ context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {
+		for _, s := range c.Siblings {
+			if c.Name == "note" && s.Arguments == rainy {
+				return []middleware.Issue{{Message: "no notes in the rain"}}, nil
+			}
+		}
+		return nil, nil
+	})
+	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise, Rules: []argsvalidate.Rule{dry}}
+	first, rain := middlewaretest.Calls("weather", badWeather, "note", goodNote), middlewaretest.Calls("weather", rainy)
+	o.MaxAttempts = 2
+	out := run(t, o, request(), first, rain)
+	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
+
+	o.MaxAttempts = 3
+	out = run(t, o, request(), first, middlewaretest.Calls("weather", goodWeather))
+	require.NoError(t, out.err)
+	out = run(t, o, request(), first, rain, middlewaretest.Calls("note", `{"text":"x"}`))
+	told := out.told(3)
+	require.Contains(t, told[len(told)-1].Text(), "Still to be corrected: the call to note, which was valid before (no notes in the rain).")
+}

@@ -53,7 +53,7 @@ func (p plan) readable(v *middleware.Verdict) bool {
 	}
 	return !slices.ContainsFunc(v.Issues, func(i middleware.Issue) bool {
 		switch i.Code {
-		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable,
+		case codeUnknownTool, codeNotObject, codeDuplicateKey, codeDecode, codeTruncated, codeUndecided, codeTooMany, codeUnusable, codeToolChoice,
 			"syntax", "trailing_data", "utf8", "size", "depth", "number", "unchecked":
 			return true
 		}

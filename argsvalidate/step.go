@@ -63,14 +63,17 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	for {
 		s.attempt++
 		resp, err := s.tally.Call(ctx, s.next, s.asked)
-		done := true
+		done, unusable := true, false
+		if err == nil {
+			_, unusable = resp.Unusable()
+		}
 		switch {
 		case err != nil && errors.Is(err, middleware.ErrInvalidToolCall):
 			done, resp, err = s.refused(ctx, err)
 		case err != nil:
 			err = s.cut(ctx, err)
-		case isUnreadable(resp) && s.held == nil:
-			return s.tally.Finish(s.unreadable(resp))
+		case unusable && s.held == nil:
+			return s.tally.Finish(s.unusable(resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
 			return resp, nil
 		default:
@@ -153,14 +156,15 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
 	if ruleErr == nil {
 		s.checked.held, s.checked.repeated = s.heldSiblings()
+		s.checked.obeyChoice()
 		ruleErr = s.checked.rules(ctx)
 	}
 	s.noteIDs(resp.Message)
 	if othersCall(resp) {
 		s.tally.Note("not asked again: another choice of the answer holds tool calls, which were not validated")
 	}
-	if isUnreadable(resp) && s.held != nil {
-		return s.stillHeld(ctx, errUnreadable)
+	if _, unusable := resp.Unusable(); unusable && s.held != nil {
+		return s.stillHeld(ctx, errUnusable)
 	}
 	if ruleErr == nil && s.lacksCall(resp) && !(s.held != nil && s.held.complete()) {
 		if done, err := s.demand(ctx); !done || err != nil {
@@ -171,6 +175,9 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 		}
 	}
 	s.hold()
+	if ruleErr == nil {
+		ruleErr = s.recheck(ctx)
+	}
 	var reasons []error
 	if ruleErr == nil && s.anyOpen() {
 		reasons = s.outOfAttempts()
@@ -196,7 +203,9 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 		return true, out, err
 	}
 	out := s.envelope()
-	out.Report.Status = s.status()
+	if out.Report.Status = s.status(); out.Report.Status == middleware.NoCalls {
+		out.Report.Status = resp.Report.Status // of the text, in a layer inside
+	}
 	if s.rejected && len(out.Message.ToolCalls) == 0 {
 		s.tally.Note("the step began with an invalid tool call and ended in an answer without one")
 	}

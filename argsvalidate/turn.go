@@ -59,7 +59,7 @@ func (v *Validator) Validate(ctx context.Context, tools []middleware.Tool, calls
 }
 
 // Inspect reports how calls to tool will be validated: whether against a
-// schema, and remarks for an operator. A remark says, for example, why the
+// schema (without one every JSON object is valid), and remarks for an operator. A remark says, for example, why the
 // schema cannot be used, that it was read leniently, which keyword is not
 // checked, or that the path of a FieldRule for this tool is not declared.
 func (v *Validator) Inspect(tool middleware.Tool) (validated bool, notes []string) {

@@ -29,6 +29,7 @@ const (
 	codeUndecided    = "undecided"
 	codeTooMany      = "too_many_calls"
 	codeUnusable     = "unusable_schema"
+	codeToolChoice   = "tool_choice"
 )
 
 // Validator validates tool calls. It is safe for concurrent use. It keeps

@@ -84,8 +84,8 @@ type Budget struct {
 }
 
 type (
-	budgetKey  struct{} // of the *Budget of a context
-	chargedKey struct{} // of the *Budget that an outer New charges, with those outside it
+	budgetKey struct{} // of the *Budget of a context
+	layerKey  struct{} // of the *layer of the next New outside
 )
 
 // With returns a context whose model calls share one budget. If ctx already has
@@ -134,29 +134,25 @@ func (b *Budget) Spent() Spent {
 // Position: innermost, once in a chain. There it sees each attempt and can stop
 // a step between two. Further out it reserves one model call for the step and
 // charges all attempts afterwards, so a step may overshoot by its hidden
-// attempts. If a chain has it twice, the outer one does the work: a budget that
-// an outer New charges is not charged again inside.
+// attempts. If a chain has it twice, the inner one does that work, and the outer
+// one charges only the attempts that did not pass the inner one.
 func New() middleware.Middleware {
 	return func(next middleware.ModelCall) middleware.ModelCall {
 		if next == nil {
 			panic("budget: New: the model call is nil")
 		}
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-			budgets := uncharged(ctx)
-			if len(budgets) == 0 {
+			l := newLayer(ctx)
+			if l == nil {
 				return next(ctx, req)
 			}
-			if err := reserve(budgets); err != nil {
+			if err := l.reserve(); err != nil {
 				var nothing middleware.Tally // no attempt was made
 				return nothing.Finish(nil, err)
 			}
 			var attempts []middleware.Attempt
-			defer func() { // a panic too gives the reservation back
-				for _, b := range budgets {
-					b.charge(attempts, req.Model)
-				}
-			}()
-			resp, err := keepContract(next(context.WithValue(ctx, chargedKey{}, budgets[0]), req))
+			defer func() { l.charge(attempts, req.Model) }() // a panic too gives the reservation back
+			resp, err := keepContract(next(context.WithValue(ctx, layerKey{}, l), req))
 			attempts = middleware.ReportOf(resp, err).Attempts
 			return resp, err
 		}

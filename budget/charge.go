@@ -4,31 +4,99 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// uncharged returns the budgets of a context, the innermost first, without those
-// that an outer New charges.
-func uncharged(ctx context.Context) (budgets []*Budget) {
-	charged, _ := ctx.Value(chargedKey{}).(*Budget)
-	for b := from(ctx); b != nil && b != charged; b = b.outer {
-		budgets = append(budgets, b)
-	}
-	return budgets
+// layer is a call of a middleware that New returned.
+type layer struct {
+	outer   *layer
+	budgets []*Budget // of the context, the innermost first
+
+	mu       sync.Mutex
+	reserved map[*Budget]bool // a model call, which an inner layer has not taken over
+	inside   map[*Budget]bill // what inner layers have charged
 }
 
-// reserve reserves a model call in each budget, or in none of them.
-func reserve(budgets []*Budget) error {
-	for i, b := range budgets {
-		if err := b.admit(); err != nil {
-			for _, reserved := range budgets[:i] {
-				reserved.charge(nil, "")
+// newLayer returns nil if the context has no budget.
+func newLayer(ctx context.Context) *layer {
+	l := &layer{reserved: map[*Budget]bool{}, inside: map[*Budget]bill{}}
+	l.outer, _ = ctx.Value(layerKey{}).(*layer)
+	for b := from(ctx); b != nil; b = b.outer {
+		l.budgets = append(l.budgets, b)
+	}
+	if len(l.budgets) == 0 {
+		return nil
+	}
+	return l
+}
+
+// reserve reserves a model call in each budget, or in none of them. It takes over
+// the reservation of the outer layer, unless an earlier call has done so.
+func (l *layer) reserve() error {
+	for _, b := range l.budgets {
+		if !l.outer.take(b) {
+			if err := b.admit(); err != nil {
+				l.charge(nil, "")
+				return err
 			}
-			return err
 		}
+		l.reserved[b] = true
 	}
 	return nil
+}
+
+// take reports whether l had reserved a model call in b, which is now the caller's.
+func (l *layer) take(b *Budget) bool {
+	if l == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	had := l.reserved[b]
+	delete(l.reserved, b)
+	return had
+}
+
+// charge charges each budget what inner layers have not charged of the attempts,
+// and gives back what is left of the reservation.
+func (l *layer) charge(attempts []middleware.Attempt, model string) {
+	for _, b := range l.budgets {
+		all := b.bill(attempts, model)
+		l.mu.Lock()
+		inside := l.inside[b]
+		l.mu.Unlock()
+		rest := all.less(inside)
+		b.add(rest, l.take(b))
+		if o := l.outer; o != nil {
+			o.mu.Lock()
+			o.inside[b] = o.inside[b].plus(inside).plus(rest)
+			o.mu.Unlock()
+		}
+	}
+}
+
+// bill is what attempts cost.
+type bill struct {
+	calls    int
+	usage    middleware.Usage
+	cost     float64
+	unpriced int
+}
+
+func (b bill) plus(c bill) bill {
+	return bill{b.calls + c.calls, b.usage.Add(c.usage), b.cost + c.cost, b.unpriced + c.unpriced}
+}
+
+// less returns what b has more than paid. It is nothing if b has no more calls.
+func (b bill) less(paid bill) bill {
+	if b.calls <= paid.calls {
+		return bill{}
+	}
+	u, p := b.usage, paid.usage
+	return bill{b.calls - paid.calls, middleware.Usage{Input: max(0, u.Input-p.Input), Cached: max(0, u.Cached-p.Cached), CacheWrite: max(0, u.CacheWrite-p.CacheWrite),
+		Output: max(0, u.Output-p.Output), Reasoning: max(0, u.Reasoning-p.Reasoning)}, max(0, b.cost-paid.cost), max(0, b.unpriced-paid.unpriced)}
 }
 
 // admit reserves a model call, or refuses it if a limit is reached.
@@ -51,15 +119,13 @@ func (b *Budget) admit() error {
 	return nil
 }
 
-// charge adds attempts to what is spent, and releases the reservation. Price
-// runs outside the lock, because it may call Spent.
-func (b *Budget) charge(attempts []middleware.Attempt, model string) {
-	var u middleware.Usage
-	var cost float64
-	unpriced := 0
+// bill returns what attempts cost under b. Price runs outside the lock, because it
+// may call Spent.
+func (b *Budget) bill(attempts []middleware.Attempt, model string) bill {
+	all := bill{calls: len(attempts)}
 	for _, a := range attempts {
 		used := middleware.Usage{}.Add(a.Usage)
-		u = u.Add(used)
+		all.usage = all.usage.Add(used)
 		if b.limits.Price == nil || used == (middleware.Usage{}) {
 			continue
 		}
@@ -68,18 +134,25 @@ func (b *Budget) charge(attempts []middleware.Attempt, model string) {
 			name = model
 		}
 		if p, ok := b.price(name, used); ok {
-			cost += p
+			all.cost += p
 		} else {
-			unpriced++
+			all.unpriced++
 		}
 	}
+	return all
+}
+
+// add adds to what is spent, and gives a reservation back.
+func (b *Budget) add(c bill, reserved bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls += len(attempts)
-	b.usage = b.usage.Add(u)
-	b.cost += cost
-	b.unpriced += unpriced
-	b.underway--
+	b.calls += c.calls
+	b.usage = b.usage.Add(c.usage)
+	b.cost += c.cost
+	b.unpriced += c.unpriced
+	if reserved {
+		b.underway--
+	}
 }
 
 // price calls Limits.Price. ok is false if that panics or returns no usable

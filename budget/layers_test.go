@@ -16,7 +16,7 @@ import (
 var often = retry.New(retry.Options{MaxAttempts: 5})
 
 // Innermost, a budget stops a step between attempts. Outermost, it charges all
-// attempts after the step. If it is in a chain twice, the outer one counts.
+// attempts after the step. If it is in a chain twice, the inner one counts.
 func TestPositions(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -26,7 +26,7 @@ func TestPositions(t *testing.T) {
 	}{
 		"innermost":         {middleware.Chain(often, budget.New()), 2, budget.ErrExceeded},
 		"outermost":         {middleware.Chain(budget.New(), often), 5, retry.ErrExhausted},
-		"both":              {middleware.Chain(budget.New(), often, budget.New()), 5, retry.ErrExhausted},
+		"both":              {middleware.Chain(budget.New(), often, budget.New()), 2, budget.ErrExceeded},
 		"outermost, twice":  {middleware.Chain(budget.New(), budget.New(), often), 5, retry.ErrExhausted},
 		"around each retry": {middleware.Chain(often, budget.New(), retry.New(retry.Options{MaxAttempts: 2})), 4, budget.ErrExceeded},
 	} {

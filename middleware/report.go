@@ -26,7 +26,7 @@ type Status string
 
 // The statuses.
 const (
-	NoCalls   Status = ""          // no calls; if no middleware validated the response, nothing is known about it
+	NoCalls   Status = ""          // no calls, and a text that no middleware validated
 	Valid     Status = "valid"     // every call is valid; without calls, the text is valid
 	Invalid   Status = "invalid"   // at least one call is invalid, so do not run it; without calls, the text is invalid
 	Unchecked Status = "unchecked" // at least one call was not validated, and none is invalid
@@ -38,7 +38,8 @@ type Attempt struct {
 	Message      Message       `json:"message,omitzero"` // as sent by the model; if Err is set, the output that was streamed before
 	FinishReason FinishReason  `json:"finish_reason,omitzero"`
 	Verdicts     []Verdict     `json:"verdicts,omitzero"` // one for each call, in order; nil if not checked
-	Issues       []Issue       `json:"issues,omitzero"`   // of the text (package answer)
+	Issues       []Issue       `json:"issues,omitzero"`   // of the text
+	Answer       bool          `json:"answer,omitzero"`   // the text was validated as an answer (package answer); else Issues say why no call could be read in it
 	Changes      []Change      `json:"changes,omitzero"`  // repairs of that text
 	Replies      []Message     `json:"replies,omitzero"`  // sent to the model in the next attempt; nil if there was none
 	Usage        Usage         `json:"usage,omitzero"`
@@ -151,15 +152,12 @@ func ReportOf(resp *Response, err error) Report {
 		return r
 	case resp == nil:
 		return Report{Final: -1}
-	case len(resp.Report.Attempts) > 0:
-		return resp.Report
 	}
 	r := resp.Report
-	if r.Status == NoCalls && len(resp.Message.ToolCalls) > 0 {
-		r.Status = Unchecked
+	r.Status = resp.status()
+	if len(r.Attempts) == 0 {
+		r.Attempts, r.Final = []Attempt{attemptOf(resp)}, 0
 	}
-	r.Attempts = []Attempt{attemptOf(resp)}
-	r.Final = 0
 	return r
 }
 

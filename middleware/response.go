@@ -1,6 +1,10 @@
 package middleware
 
-import "math"
+import (
+	"cmp"
+	"math"
+	"slices"
+)
 
 // Response is the result of a model call. The caller of the outermost
 // middleware owns it. A middleware must not modify a Response that it
@@ -34,6 +38,43 @@ func (r *Response) Clone() *Response {
 	c.Choices = cloneMessages(r.Choices)
 	c.Report = r.Report.clone()
 	return &c
+}
+
+// status returns Report.Status, or Unchecked if there are calls that no middleware
+// validated.
+func (r *Response) status() Status {
+	calls := func(m Message) bool { return len(m.ToolCalls) > 0 }
+	if r.Report.Status == NoCalls && (calls(r.Message) || slices.ContainsFunc(r.Choices, calls)) {
+		return Unchecked
+	}
+	return r.Report.Status
+}
+
+// Runnable reports whether the calls of the message may run: it has calls, each of
+// them was validated, and all are valid. It agrees with the status of ReportOf,
+// which is Unchecked if a call was not validated. Then the program decides.
+func (r *Response) Runnable() bool {
+	return len(r.Message.ToolCalls) > 0 && r.status() == Valid
+}
+
+// Unusable reports whether the message is neither a call nor an answer: it has no
+// calls, and a middleware such as textcall or rescue found it invalid, because its
+// text holds a call that cannot be read or must not be made. why is what is wrong
+// with the text. A text that package answer found invalid is an answer.
+func (r *Response) Unusable() (why string, unusable bool) {
+	if len(r.Message.ToolCalls) > 0 || r.Report.Status != Invalid {
+		return "", false
+	}
+	if i := r.Report.Final; i >= 0 && i < len(r.Report.Attempts) {
+		a := &r.Report.Attempts[i]
+		if a.Answer {
+			return "", false
+		}
+		for _, issue := range a.Issues {
+			why = cmp.Or(why, issue.Message)
+		}
+	}
+	return cmp.Or(why, "it holds neither a tool call that can be read nor an answer"), true
 }
 
 // ContextTokens returns the input and output tokens of the model call that

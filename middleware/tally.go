@@ -123,9 +123,9 @@ func (t *Tally) SetVerdicts(verdicts []Verdict, replies []Message) {
 	}
 }
 
-// SetIssues records the result of validating a text, for a response without tool
-// calls: the issues and the repairs of the text, and the replies that the model
-// gets next. No issues mean that the text is valid.
+// SetIssues records the result of reading tool calls in a text: the issues and the
+// repairs of the text, and the replies that the model gets next. No issues mean
+// that the text is valid.
 func (t *Tally) SetIssues(issues []Issue, changes []Change, replies []Message) {
 	if t.latest < 0 || t.latest >= len(t.report.Attempts) {
 		return
@@ -136,6 +136,15 @@ func (t *Tally) SetIssues(issues []Issue, changes []Change, replies []Message) {
 	if len(issues) > 0 {
 		t.report.Status = Invalid
 	}
+}
+
+// SetAnswer is SetIssues for a text that was validated as an answer. It stays one
+// if it is invalid: see Response.Unusable.
+func (t *Tally) SetAnswer(issues []Issue, changes []Change, replies []Message) {
+	if t.latest >= 0 && t.latest < len(t.report.Attempts) {
+		t.report.Attempts[t.latest].Answer = true
+	}
+	t.SetIssues(issues, changes, replies)
 }
 
 // SetStatus sets the status of the report that Finish puts into an error. Without
@@ -201,7 +210,8 @@ func (t *Tally) Sink(sink Sink) Sink {
 }
 
 // Finish returns resp or err with the recorded report. The response is a copy
-// that keeps its status; its Usage is the sum over the attempts. The error
+// that keeps its status, which is Unchecked if it has calls that no middleware
+// validated; its Usage is the sum over the attempts. The error
 // wraps err and has the same text, and ReportOf finds the report in it.
 func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 	r := t.report
@@ -224,7 +234,7 @@ func (t *Tally) Finish(resp *Response, err error) (*Response, error) {
 			}
 		}
 	}
-	r.Status = resp.Report.Status
+	r.Status = resp.status()
 	out.Report, out.Usage = r, r.Usage()
 	return &out, nil
 }

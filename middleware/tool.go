@@ -7,7 +7,7 @@ type Tool struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitzero"`
 	// Parameters is the JSON Schema of the arguments. Codecs translate a
-	// provider's own schema format. If it is nil, calls are not validated.
+	// provider's own schema format. If it is nil, every JSON object is valid.
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	Strict     bool            `json:"strict,omitzero"` // the provider enforces Parameters
 	Kind       Kind            `json:"kind,omitzero"`

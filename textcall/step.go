@@ -125,6 +125,7 @@ func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middlewar
 			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
 		}
 		out.Message.ToolCalls = []middleware.ToolCall{c}
+		out.Report.Status = middleware.Unchecked // whatever a layer inside says of the text
 		if r.certain || resp.FinishReason != middleware.FinishLength {
 			out.FinishReason = middleware.FinishToolCalls
 		}

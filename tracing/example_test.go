@@ -45,7 +45,7 @@ func ExampleNew() {
 	for _, span := range spans.GetSpans() {
 		fmt.Println(span.Name)
 		for _, kv := range span.Attributes {
-			fmt.Printf("  %s = %s\n", kv.Key, kv.Value.String())
+			fmt.Printf("  %s = %s\n", kv.Key, kv.Value.Emit())
 		}
 	}
 	fmt.Println(err)

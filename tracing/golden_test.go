@@ -73,6 +73,6 @@ func list(b *strings.Builder, kvs []attribute.KeyValue, indent string) {
 	kvs = slices.Clone(kvs)
 	slices.SortFunc(kvs, func(x, y attribute.KeyValue) int { return strings.Compare(string(x.Key), string(y.Key)) })
 	for _, kv := range kvs {
-		fmt.Fprintf(b, "%s%s = %s\n", indent, kv.Key, kv.Value.String())
+		fmt.Fprintf(b, "%s%s = %s\n", indent, kv.Key, kv.Value.Emit())
 	}
 }

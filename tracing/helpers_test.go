@@ -100,7 +100,7 @@ func (l *listener) metrics() []metricdata.Metrics {
 func render(s attribute.Set) string {
 	var kvs []string
 	for _, kv := range s.ToSlice() {
-		kvs = append(kvs, string(kv.Key)+"="+kv.Value.String())
+		kvs = append(kvs, string(kv.Key)+"="+kv.Value.Emit())
 	}
 	return strings.Join(kvs, " ")
 }

@@ -222,6 +222,7 @@ func (b *blobs) difference(ctx context.Context, in conversation, was extent, s *
 type replica struct {
 	before before
 	*agentloop.State
+	encoder agentloop.Encoder // of conversation
 }
 
 func newReplica(c conversation) (*replica, error) {
@@ -237,7 +238,7 @@ func newReplica(c conversation) (*replica, error) {
 func (r *replica) conversation() (conversation, error) {
 	s := *r.State
 	s.Steps = s.Steps[r.before.Steps:]
-	doc, err := json.Marshal(s)
+	doc, err := r.encoder.Encode(&s)
 	return conversation{r.before, doc}, err
 }
 

@@ -38,12 +38,12 @@ func (p *printer) spans(spans tracetest.SpanStubs) {
 	show = func(span tracetest.SpanStub, indent string) {
 		p.line("   %s%s %s", indent, p.bold(span.Name), p.paint("2", strings.ToLower(span.SpanKind.String())))
 		for _, a := range span.Attributes {
-			p.line("   %s  %s", indent, p.paint("2", fmt.Sprintf("%s = %s", a.Key, a.Value.String())))
+			p.line("   %s  %s", indent, p.paint("2", fmt.Sprintf("%s = %s", a.Key, a.Value.Emit())))
 		}
 		for _, e := range span.Events {
 			words := []string{e.Name}
 			for _, a := range e.Attributes {
-				words = append(words, fmt.Sprintf("%s=%s", a.Key, a.Value.String()))
+				words = append(words, fmt.Sprintf("%s=%s", a.Key, a.Value.Emit()))
 			}
 			p.line("   %s  %s", indent, p.paint("31", "• "+strings.Join(words, " ")))
 		}

@@ -1,0 +1,75 @@
+package middleware_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Whether calls may run has one answer, in every order of middlewares.
+func TestRunnable(t *testing.T) {
+	t.Parallel()
+	call := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "a", Arguments: "{}"})
+	for name, c := range map[string]struct {
+		m        middleware.Message
+		others   []middleware.Message
+		set      middleware.Status
+		want     middleware.Status
+		runnable bool
+	}{
+		"valid calls":                {m: call, set: middleware.Valid, want: middleware.Valid, runnable: true},
+		"invalid calls":              {m: call, set: middleware.Invalid, want: middleware.Invalid},
+		"calls that none validated":  {m: call, want: middleware.Unchecked},
+		"calls in another choice":    {m: middleware.Assistant("x"), others: []middleware.Message{call}, want: middleware.Unchecked},
+		"an answer":                  {m: middleware.Assistant("x"), want: middleware.NoCalls},
+		"an answer that satisfies":   {m: middleware.Assistant("x"), set: middleware.Valid, want: middleware.Valid},
+		"calls marked as unchecked":  {m: call, set: middleware.Unchecked, want: middleware.Unchecked},
+		"a text that cannot be used": {m: middleware.Assistant("x"), set: middleware.Invalid, want: middleware.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			resp := &middleware.Response{Message: c.m, Choices: c.others}
+			resp.Report.Status = c.set
+			require.Equal(t, c.runnable, resp.Runnable())
+			require.Equal(t, c.want, middleware.ReportOf(resp, nil).Status)
+			_, unusable := resp.Unusable()
+			require.Equal(t, c.set == middleware.Invalid && len(c.m.ToolCalls) == 0, unusable)
+
+			var tally middleware.Tally // as in a middleware that validates nothing
+			_, err := tally.Call(context.Background(), func(context.Context, *middleware.Request) (*middleware.Response, error) { return resp, nil }, &middleware.Request{})
+			require.NoError(t, err)
+			resp, err = tally.Finish(resp, nil)
+			require.NoError(t, err)
+			require.Equal(t, c.want, resp.Report.Status)
+			require.Equal(t, c.want, middleware.ReportOf(resp, nil).Status)
+			require.Equal(t, c.runnable, resp.Runnable())
+		})
+	}
+}
+
+// A text that was validated as an answer stays one, also if it is invalid.
+func TestUnusable(t *testing.T) {
+	t.Parallel()
+	issues := []middleware.Issue{{Code: "ambiguous", Message: "two calls in one"}}
+	invalid := &middleware.Response{Message: middleware.Assistant("x")}
+	invalid.Report.Status = middleware.Invalid
+	finish := func(set func(t *middleware.Tally)) *middleware.Response {
+		var tally middleware.Tally
+		tally.Add(invalid, nil)
+		set(&tally)
+		resp, err := tally.Finish(invalid, nil)
+		require.NoError(t, err)
+		return resp
+	}
+	why, unusable := finish(func(t *middleware.Tally) { t.SetIssues(issues, nil, nil) }).Unusable()
+	require.True(t, unusable)
+	require.Equal(t, "two calls in one", why)
+	why, unusable = finish(func(*middleware.Tally) {}).Unusable()
+	require.True(t, unusable)
+	require.Equal(t, "it holds neither a tool call that can be read nor an answer", why)
+	_, unusable = finish(func(t *middleware.Tally) { t.SetAnswer(issues, nil, nil) }).Unusable()
+	require.False(t, unusable)
+}
