@@ -6,7 +6,8 @@
 .NOTPARALLEL:
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
-# property. AGENTS is the folder that `make agents` installs clients into.
+# property. AGENTS is the folder that `make agents` and `make mcp` install programs
+# into.
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
 # `make release` packs. LIVE is the URL of a llama-server. RACE is empty where there
 # is no C compiler, which -race needs.
@@ -68,6 +69,9 @@ heavy: ## vet lint test examples tidy for what .ci/heavy lists
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
+mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy
+	@AGENTS="$(AGENTS)" $(STEP) mcp
+
 page: ## the page of the gateway in a real browser, with pictures in SCREENSHOTS
 	@$(STEP) page
 
@@ -98,4 +102,4 @@ deploy: ## build for every platform, and try what deploy/ holds
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports hostile release deploy tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports hostile release deploy tidy

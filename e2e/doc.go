@@ -15,5 +15,6 @@
 // Other tests do something else: report_test.go validates reports against schemas
 // that it fetches (`make reports`), and llama_test.go tries a running server of
 // llama.cpp as an upstream. Package e2e/page opens the page of the gateway and the
-// HTML report in a real browser (`make page`).
+// HTML report in a real browser (`make page`). mcp_test.go runs MCP servers, and MCP's
+// conformance suite, with and without the proxy (`make mcp`).
 package e2e

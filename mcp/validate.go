@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"sync"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -49,7 +48,7 @@ import (
 // AddReceivingMiddleware puts each call's middlewares outside those of earlier
 // calls.
 func Validate(o argsvalidate.Options, around ...middleware.Middleware) sdk.Middleware {
-	v := &validator{check: mcpcheck.New(mcpcheck.Options{Args: o}), around: middleware.Chain(around...), known: map[*sdk.Tool]mcpcheck.Tool{}}
+	v := &validator{check: mcpcheck.New(mcpcheck.Options{Args: o}), around: middleware.Chain(around...)}
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if call, ok := req.(*sdk.CallToolRequest); ok && call.Params != nil {
@@ -64,9 +63,6 @@ func Validate(o argsvalidate.Options, around ...middleware.Middleware) sdk.Middl
 type validator struct {
 	check  *mcpcheck.Checker
 	around middleware.Middleware
-
-	mu    sync.Mutex
-	known map[*sdk.Tool]mcpcheck.Tool // an SDK's tool is not modified once it is added
 }
 
 // call handles one tools/call.
@@ -134,7 +130,7 @@ func (v *validator) tools(ctx context.Context, next sdk.MethodHandler, req *sdk.
 		}
 		for _, t := range page.Tools {
 			if t != nil && t.Name == req.Params.Name {
-				return v.read([]*sdk.Tool{t}), nil
+				return readTools([]*sdk.Tool{t}), nil
 			}
 		}
 		all = append(all, page.Tools...)
@@ -142,32 +138,18 @@ func (v *validator) tools(ctx context.Context, next sdk.MethodHandler, req *sdk.
 			break
 		}
 	}
-	return v.read(all), nil
+	return readTools(all), nil
 }
 
-// maxKnown is how many tools a validator remembers. More are forgotten and read
-// again.
-const maxKnown = 10_000
-
-// read returns tools as the validator reads them.
-func (v *validator) read(tools []*sdk.Tool) []mcpcheck.Tool {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	out := make([]mcpcheck.Tool, 0, len(tools))
+// readTools returns tools as the validator reads them.
+func readTools(tools []*sdk.Tool) []mcpcheck.Tool {
+	var out []mcpcheck.Tool
 	for _, t := range tools {
-		got, ok := v.known[t]
-		if !ok {
-			text, err := encode(t)
-			if err != nil {
-				continue
+		if text, err := encode(t); err == nil {
+			if got, ok := mcpcheck.Read(string(text)); ok {
+				out = append(out, got)
 			}
-			got, _ = mcpcheck.Read(string(text))
-			if len(v.known) >= maxKnown {
-				clear(v.known)
-			}
-			v.known[t] = got
 		}
-		out = append(out, got)
 	}
 	return out
 }

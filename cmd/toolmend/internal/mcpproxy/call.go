@@ -63,8 +63,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 		e.notes = []string{"the server did not list its tools"}
 		return pass, ask
 	}
-	e.tools = defs(found)
-	out, err := c.check.Call(ctx, e.tools, sent)
+	out, err := c.check.Call(ctx, defs(found), sent)
 	if err != nil {
 		return pass, false
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -80,9 +81,11 @@ func (s settings) printConfig(w io.Writer) (int, error) {
 
 // localURL is the address of the proxy for the clients.
 func (s settings) localURL() string {
-	_, rest, _ := strings.Cut(s.upstream, "://")
-	_, path, _ := strings.Cut(rest, "/")
-	return "http://" + s.listen + "/" + path
+	u, err := url.Parse(s.upstream)
+	if err != nil {
+		return ""
+	}
+	return "http://" + s.listen + u.RequestURI()
 }
 
 // list returns texts as a list that JSON and TOML read alike.

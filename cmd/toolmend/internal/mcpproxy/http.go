@@ -284,7 +284,6 @@ func head(body io.Reader) (text string, whole bool, err error) {
 
 func setBody(r *http.Request, text string) {
 	r.Body, r.ContentLength, r.TransferEncoding = io.NopCloser(strings.NewReader(text)), int64(len(text)), nil
-	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }
 	if r.Header.Get("Content-Length") != "" {
 		r.Header.Set("Content-Length", strconv.Itoa(len(text)))
 	}
@@ -376,52 +375,50 @@ func isStream(resp *http.Response) bool {
 // parser reads the messages of a body: one, or those of a stream of events. What
 // is too long is not read.
 type parser struct {
+	lines   lines
 	stream  bool
 	quiet   bool // only notifications of a change are wanted
 	message func(message)
 	ended   func() // nil, or called once at the end
 
-	buf  []byte // the body, or the line that has begun
-	data []byte // of the event that has begun
+	data []byte // the body, or the data of the event that has begun
 	over bool
 }
 
 func (p *parser) write(b []byte) {
-	if p.over || !p.stream && p.quiet {
-		return
+	if p.lines.line == nil {
+		p.lines.line, p.lines.rest = p.line, p.keep
 	}
-	if !p.stream {
-		p.buf = bounded(p.buf, b)
-		return
-	}
-	for len(b) > 0 {
-		n := bytes.IndexByte(b, '\n')
-		if n < 0 {
-			p.buf = bounded(p.buf, b)
-			return
-		}
-		p.line(bytes.TrimSuffix(bounded(p.buf, b[:n]), []byte("\r")))
-		if p.buf = p.buf[:0]; cap(p.buf) > keptBuffer {
-			p.buf = nil
-		}
-		b = b[n+1:]
+	if !p.over && (p.stream || !p.quiet) {
+		_, _ = p.lines.Write(b)
 	}
 }
 
-// line handles a line of a stream of events.
-func (p *parser) line(line []byte) {
-	if value, ok := bytes.CutPrefix(line, []byte("data:")); ok {
-		p.data = bounded(p.data, bytes.TrimPrefix(value, []byte(" ")))
-		p.data = bounded(p.data, []byte("\n"))
+// keep appends to the data, up to the limit of a message.
+func (p *parser) keep(b []byte) error {
+	p.data = append(p.data, b[:min(len(b), max(mcpcheck.Limits.Bytes-len(p.data), 0))]...)
+	return nil
+}
+
+// line handles a line. The white space around the value of a field of an event is
+// also white space of JSON.
+func (p *parser) line(line []byte) error {
+	value, isData := bytes.CutPrefix(line, []byte("data:"))
+	switch {
+	case !p.stream:
+		return p.keep(line)
+	case isData:
+		return p.keep(value)
+	case len(bytes.TrimRight(line, "\r\n")) == 0:
+		p.emit()
 	}
-	if len(line) == 0 {
-		p.emit(p.data)
-		p.data = nil
-	}
+	return nil
 }
 
 // emit hands on a message. A text at the limit may have been cut.
-func (p *parser) emit(text []byte) {
+func (p *parser) emit() {
+	text := p.data
+	p.data = nil
 	if len(text) >= mcpcheck.Limits.Bytes || p.quiet && !bytes.Contains(text, []byte("list_changed")) {
 		return
 	}
@@ -435,15 +432,11 @@ func (p *parser) end() {
 	if p.over {
 		return
 	}
-	if p.over = true; !p.stream && len(p.buf) > 0 {
-		p.emit(p.buf)
+	if p.over = true; !p.stream {
+		_ = p.lines.end()
+		p.emit()
 	}
-	if p.buf, p.data = nil, nil; p.ended != nil {
+	if p.lines.buf, p.data = nil, nil; p.ended != nil {
 		p.ended()
 	}
-}
-
-// bounded appends to a buffer, up to the limit of a message.
-func bounded(buf, b []byte) []byte {
-	return append(buf, b[:min(len(b), max(mcpcheck.Limits.Bytes-len(buf), 0))]...)
 }

@@ -32,10 +32,9 @@ type log struct {
 	written      chan struct{}
 	steps        *page.Steps // nil if there is no page
 
-	mu      sync.Mutex
-	serial  int
-	closed  bool
-	dropped int
+	mu     sync.Mutex
+	serial int
+	closed bool
 }
 
 // newLog opens the file of the record, which may exist. "" records nothing.
@@ -79,8 +78,7 @@ func (l *log) add(e *entry) {
 		}
 		select {
 		case l.lines <- append(text, '\n'):
-		default:
-			l.dropped++
+		default: // the disk is slow
 		}
 	}
 	if l.steps != nil {

@@ -170,6 +170,7 @@ func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, s
 	cmd.WaitDelay = drainTimeout
 	// Where the system can do it, the server ends with the thread that starts it.
 	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	endWithParent(cmd)
 	ended := make(chan struct{})
 	go func() {
@@ -256,17 +257,9 @@ func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (
 	}
 	srv := newServer(newHandler(upstream, c))
 	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), upstream.RequestURI())
-	failed := make(chan error, 1)
-	go func() { failed <- srv.Serve(l) }()
-	select {
-	case err := <-failed:
+	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return exitFailed, err
-	case <-ctx.Done():
-	}
-	last, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if srv.Shutdown(last) != nil {
-		_ = srv.Close()
 	}
 	return exitOK, nil
 }

@@ -203,10 +203,11 @@ func (p *pipe) hold(h heldCall) bool {
 	return true
 }
 
-// drop forgets a held call that the client has cancelled.
+// drop forgets a call that the client has cancelled: it has no response.
 func (p *pipe) drop(id string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.unfollow(id, p.followed[id])
 	if p.ask == nil {
 		return
 	}

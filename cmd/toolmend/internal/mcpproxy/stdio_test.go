@@ -180,7 +180,12 @@ func TestCancelledWhileItWaits(t *testing.T) {
 		r.says(cancel)
 		r.answers(listOf(id, "", addTool))
 		require.Equal(t, []string{cancel, callOf("2", "add", `{"ids":[2]}`)}, r.server.got())
-		r.close()
+		require.Len(t, r.p.followed, 1)
+		r.says(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		require.Empty(t, r.p.followed, "a cancelled call has no response")
+		r.says(callOf("3", "nothing", `{}`))
+		require.Equal(t, callOf("3", "nothing", `{}`), r.server.got()[1], "the server knows best which tools it has")
+		require.NotContains(t, r.close(), `"name":"nothing","parameters"`)
 	})
 }
 
@@ -259,6 +264,23 @@ func TestModes(t *testing.T) {
 		require.Equal(t, []string{callOf("1", "add", `{"ids":"[1]"}`)}, r.server.got(), "observe asks for nothing")
 		r.close()
 	})
+}
+
+// A schema that cannot be used is no reason to refuse a call.
+func TestSchemasThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{`{"type":"nonsense"}`, `{"$ref":"https://example.com/schema.json"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, modeEnforce)
+			r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+			r.answers(listOf("9", "", `{"name":"odd","inputSchema":`+schema+`}`))
+			r.server.got()
+			sent := callOf("1", "odd", `{"ids":`+strings.Repeat(`[`, 50)+strings.Repeat(`[1,2],`, 50)+`0`+strings.Repeat(`]`, 50)+`}`)
+			r.says(sent)
+			require.Equal(t, []string{sent}, r.server.got(), schema)
+			require.Contains(t, r.close(), `"unchecked":true`, schema)
+		})
+	}
 }
 
 // A repaired call stays on one line, and keeps every byte that is not wrong.
