@@ -12,7 +12,7 @@ import (
 
 // Bounds of stdio.
 const (
-	maxHeld     = 256 // calls that wait for a list of tools
+	maxCalls    = 256 // calls that wait for a list of tools
 	maxFollowed = 1024
 	maxWaiting  = 32 << 20 // bytes of calls that wait or are followed
 	maxOwn      = 256      // responses of the proxy that wait for the client
@@ -25,17 +25,17 @@ const (
 // goroutines.
 type pipe struct {
 	*checker
-	ctx    context.Context
-	tools  tools
-	server side
-	client side
-	own    chan string // responses of the proxy to the client
-	done   chan struct{}
-	told   chan struct{} // closed when the client has the last of own
+	ctx     context.Context
+	tools   tools
+	server  side
+	client  side
+	own     chan string // responses of the proxy to the client
+	done    chan struct{}
+	ownSent chan struct{} // closed when the client has the last of own
 
 	mu       sync.Mutex
 	followed map[string]*followed // requests of the client whose response is read, by id
-	waiting  int                  // bytes of calls in followed and ask
+	bytes    int                  // bytes of calls in followed and ask
 	ask      *ask                 // nil if no list is on its way
 	idle     sync.WaitGroup       // asks whose calls have not all gone on
 
@@ -66,12 +66,12 @@ type ask struct {
 	id    string // of the request of the next page
 	pages pages
 	n     int
-	held  []heldCall
+	calls []waitingCall
 	timer *time.Timer
 }
 
-// heldCall is a call that waits for the schema of its tool.
-type heldCall struct {
+// waitingCall is a call that waits for the schema of its tool.
+type waitingCall struct {
 	call  call
 	line  []byte
 	start time.Time
@@ -79,14 +79,14 @@ type heldCall struct {
 
 func newPipe(ctx context.Context, c *checker, server, client io.Writer) *pipe {
 	p := &pipe{checker: c, ctx: ctx, server: side{w: server}, client: side{w: client}, own: make(chan string, maxOwn), followed: map[string]*followed{},
-		done: make(chan struct{}), told: make(chan struct{})}
-	go p.tell()
+		done: make(chan struct{}), ownSent: make(chan struct{})}
+	go p.sendOwn()
 	return p
 }
 
-// tell writes the responses of the proxy, until done is closed and none is left.
-func (p *pipe) tell() {
-	defer close(p.told)
+// sendOwn writes the responses of the proxy, until done is closed and none is left.
+func (p *pipe) sendOwn() {
+	defer close(p.ownSent)
 	for ended := false; !ended || len(p.own) > 0; {
 		select {
 		case text := <-p.own:
@@ -126,7 +126,7 @@ func (p *pipe) clientLine(line []byte) error {
 	}
 	now := time.Now()
 	d, needsList := p.decide(p.ctx, &p.tools, c, now, true)
-	if needsList && p.hold(heldCall{c, bytes.Clone(line), now}) {
+	if needsList && p.await(waitingCall{c, bytes.Clone(line), now}) {
 		return nil
 	}
 	return p.do(c, line, d)
@@ -159,42 +159,42 @@ func (p *pipe) follow(id string, f *followed, size int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	old := p.followed[id]
-	if old == nil && len(p.followed) == maxFollowed || p.waiting+size > maxWaiting {
+	if old == nil && len(p.followed) == maxFollowed || p.bytes+size > maxWaiting {
 		return false
 	}
 	p.unfollow(id, old)
 	p.followed[id] = f
-	p.waiting += size
+	p.bytes += size
 	return true
 }
 
-// unfollow logs a call whose response will not be read. p.mu is held.
+// unfollow logs a call whose response will not be read. The caller has locked p.mu.
 func (p *pipe) unfollow(id string, f *followed) {
 	if f == nil {
 		return
 	}
 	delete(p.followed, id)
 	if f.entry != nil {
-		p.waiting -= f.entry.size()
+		p.bytes -= f.entry.size()
 		f.entry.notes = append(f.entry.notes, "no result was seen")
 		p.log.add(f.entry)
 	}
 }
 
-// hold keeps a call until the list of tools is there, and asks for it. It returns
+// await keeps a call until the list of tools is there, and asks for it. It returns
 // false if there is no room.
-func (p *pipe) hold(h heldCall) bool {
+func (p *pipe) await(h waitingCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ask != nil && len(p.ask.held) == maxHeld || p.waiting+len(h.line) > maxWaiting {
+	if p.ask != nil && len(p.ask.calls) == maxCalls || p.bytes+len(h.line) > maxWaiting {
 		return false
 	}
-	p.waiting += len(h.line)
+	p.bytes += len(h.line)
 	if p.ask != nil {
-		p.ask.held = append(p.ask.held, h)
+		p.ask.calls = append(p.ask.calls, h)
 		return true
 	}
-	a := &ask{id: ownID(), held: []heldCall{h}}
+	a := &ask{id: ownID(), calls: []waitingCall{h}}
 	a.timer = time.AfterFunc(askTimeout, func() { p.finish(a, false) })
 	p.ask = a
 	p.idle.Add(1)
@@ -211,10 +211,10 @@ func (p *pipe) drop(id string) {
 	if p.ask == nil {
 		return
 	}
-	for i, h := range p.ask.held {
+	for i, h := range p.ask.calls {
 		if h.call.id == id {
-			p.waiting -= len(h.line)
-			p.ask.held[i].line = nil
+			p.bytes -= len(h.line)
+			p.ask.calls[i].line = nil
 			return
 		}
 	}
@@ -237,13 +237,13 @@ func (p *pipe) finish(a *ask, whole bool) {
 	}
 	go func() {
 		defer p.idle.Done()
-		for _, h := range a.held {
+		for _, h := range a.calls {
 			if h.line == nil {
 				continue
 			}
 			d, _ := p.decide(p.ctx, &p.tools, h.call, h.start, false)
 			p.mu.Lock()
-			p.waiting -= len(h.line)
+			p.bytes -= len(h.line)
 			p.mu.Unlock()
 			_ = p.do(h.call, h.line, d)
 		}
@@ -297,7 +297,7 @@ func (p *pipe) answered(m message) bool {
 	if f != nil {
 		delete(p.followed, m.id)
 		if f.entry != nil {
-			p.waiting -= f.entry.size()
+			p.bytes -= f.entry.size()
 		}
 	}
 	p.mu.Unlock()
@@ -327,7 +327,7 @@ func (p *pipe) page(a *ask, m message) {
 	}
 	p.mu.Lock()
 	a.id = ownID()
-	request := a.held[0].call.listRequest(a.id, next) + "\n"
+	request := a.calls[0].call.listRequest(a.id, next) + "\n"
 	p.mu.Unlock()
 	go func() { _ = p.server.write([]byte(request)) }()
 }
@@ -342,7 +342,7 @@ func (p *pipe) end() {
 	p.mu.Unlock()
 	close(p.done)
 	select {
-	case <-p.told:
+	case <-p.ownSent:
 	case <-time.After(flushWait):
 	}
 }

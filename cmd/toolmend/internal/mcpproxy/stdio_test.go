@@ -329,7 +329,7 @@ func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, modeEnforce)
 		var all []string
-		for i := range maxHeld + 10 {
+		for i := range maxCalls + 10 {
 			all = append(all, callOf(fmt.Sprint(i), "add", `{"ids":"[1]"}`))
 		}
 		r.says(all...)
@@ -344,9 +344,9 @@ func TestBounds(t *testing.T) {
 			r.says(callOf(fmt.Sprint(i/2), "add", `{"ids":[1]}`))
 		}
 		require.Len(t, r.p.followed, maxFollowed)
-		require.LessOrEqual(t, r.p.waiting, maxWaiting)
+		require.LessOrEqual(t, r.p.bytes, maxWaiting)
 		require.Equal(t, 3*maxFollowed, strings.Count(r.close(), "\n"))
-		require.Zero(t, r.p.waiting)
+		require.Zero(t, r.p.bytes)
 	})
 }
 
