@@ -101,6 +101,14 @@ func (c *checker) result(e *entry, m message) {
 	c.log.add(e)
 }
 
+// lost notes that a call has no result that the proxy could read. e may be nil.
+func (c *checker) lost(e *entry) {
+	if e != nil {
+		e.notes = append(e.notes, "no result was seen")
+		c.log.add(e)
+	}
+}
+
 // follows reports whether the result of a call is to be read.
 func (c *checker) follows(e *entry) bool {
 	return e != nil && (c.log.on() || len(e.output) > 0)

@@ -125,11 +125,11 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 		f.whole = !m.root.Get("params").Get("cursor").Exists()
 	}
 	resp, err := e.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = e.relocate(resp)
 	}
-	if err := e.relocate(resp); err != nil {
-		_ = resp.Body.Close()
+	if err != nil {
+		e.lost(f.entry)
 		return nil, err
 	}
 	if r.Method == http.MethodDelete && resp.StatusCode < 300 {
@@ -228,10 +228,9 @@ func (e *endpoint) parser(resp *http.Response, s *session, sent message, f *foll
 		}
 	}
 	p.ended = func() {
-		if f.entry != nil && !over {
+		if !over {
 			over = true
-			f.entry.notes = append(f.entry.notes, "no result was seen")
-			e.log.add(f.entry)
+			e.lost(f.entry)
 		}
 	}
 	return p
@@ -270,6 +269,7 @@ func (e *endpoint) relocate(resp *http.Response) error {
 		return nil
 	}
 	if !strings.EqualFold(to.Host, e.upstream.Host) {
+		_ = resp.Body.Close()
 		return fmt.Errorf("the server redirects to another host, %s: use that as --upstream", to.Host)
 	}
 	resp.Header.Set("Location", to.RequestURI())

@@ -214,12 +214,13 @@ func TestHTTPGuards(t *testing.T) {
 // A client must not leave the proxy unnoticed.
 func TestHTTPRedirects(t *testing.T) {
 	t.Parallel()
-	base, _ := front(t, &fake{}, modeEnforce)
+	base, done := front(t, &fake{tool: addTool}, modeEnforce)
 	status, text := post(t, base+"/moved", "{}")
 	require.Equal(t, http.StatusTemporaryRedirect, status)
 	require.Equal(t, "/mcp/", text)
-	status, _ = post(t, base+"/away", "{}")
+	status, _ = post(t, base+"/away", callOf("1", "add", `{"ids":[1]}`))
 	require.Equal(t, http.StatusBadGateway, status)
+	require.Contains(t, done(), "no result was seen")
 }
 
 // All that is no call passes as it is: bodies, statuses and headers, with and

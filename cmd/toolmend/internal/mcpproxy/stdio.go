@@ -176,8 +176,7 @@ func (p *pipe) unfollow(id string, f *followed) {
 	delete(p.followed, id)
 	if f.entry != nil {
 		p.bytes -= f.entry.size()
-		f.entry.notes = append(f.entry.notes, "no result was seen")
-		p.log.add(f.entry)
+		p.lost(f.entry)
 	}
 }
 
