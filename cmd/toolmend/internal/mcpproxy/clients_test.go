@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,6 +13,23 @@ import (
 
 	"github.com/stretchr/testify/require"
 )
+
+// waitPlain is wait without the signals.
+func waitPlain(c *exec.Cmd) (int, error) {
+	if err := c.Start(); err != nil {
+		return exitFailed, err
+	}
+	_ = c.Wait()
+	return c.ProcessState.ExitCode(), nil
+}
+
+// runWith runs the command toolmend mcp.
+func runWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs sink
+	code = Run(t.Context(), args, strings.NewReader(stdin), &out, &errs, waitPlain)
+	return code, out.bytes.String(), errs.bytes.String()
+}
 
 // printed runs the command and replaces the path of this program.
 func printed(t *testing.T, args ...string) string {

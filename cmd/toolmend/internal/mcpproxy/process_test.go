@@ -38,15 +38,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// waitPlain is wait without the signals.
-func waitPlain(c *exec.Cmd) (int, error) {
-	if err := c.Start(); err != nil {
-		return exitFailed, err
-	}
-	_ = c.Wait()
-	return c.ProcessState.ExitCode(), nil
-}
-
 // startProxy starts a proxy with a server that never ends by itself, and returns
 // the process id of the server.
 func startProxy(t *testing.T) (proxy *exec.Cmd, in io.Closer, out io.Closer, server int) {
@@ -92,13 +83,6 @@ func TestKilledServerEndsTheProxy(t *testing.T) {
 	proxy, _, _, server := startProxy(t)
 	require.NoError(t, syscall.Kill(server, syscall.SIGKILL))
 	require.Eventually(t, func() bool { return gone(proxy.Process.Pid) }, 20*time.Second, 10*time.Millisecond)
-}
-
-func runWith(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs sink
-	code = Run(t.Context(), args, strings.NewReader(stdin), &out, &errs, waitPlain)
-	return code, out.bytes.String(), errs.bytes.String()
 }
 
 func TestExitCodes(t *testing.T) {
