@@ -6,7 +6,8 @@
 .NOTPARALLEL:
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
-# property. AGENTS is the folder that `make agents` installs clients into.
+# property. AGENTS is the folder that `make agents` and `make mcp` install programs
+# into.
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
 # `make release` packs. LIVE is the URL of a llama-server. BASE is the path of another
 # build of the command, which `make load` measures beside this one. RACE is empty where there
@@ -70,6 +71,9 @@ heavy: ## vet lint test examples tidy for what .ci/heavy lists
 agents: ## install coding agents into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
+mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy
+	@AGENTS="$(AGENTS)" $(STEP) mcp
+
 page: ## the page of the gateway in a real browser, with pictures in SCREENSHOTS
 	@$(STEP) page
 
@@ -106,4 +110,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents page live live-rescue load durable reports together hostile release deploy metrics tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release deploy metrics tidy

@@ -16,5 +16,6 @@
 // that it fetches (`make reports`), and llama_test.go tries a running server of
 // llama.cpp as an upstream. Package e2e/page opens the page of the gateway and the
 // HTML report in a real browser (`make page`), and package e2e/metrics reads the metrics
-// with a real Prometheus (`make metrics`).
+// with a real Prometheus (`make metrics`). mcp_test.go runs MCP servers, and MCP's
+// conformance suite, with and without the proxy (`make mcp`).
 package e2e

@@ -10,7 +10,7 @@ import (
 	"github.com/toolmend/toolmend/mcp"
 )
 
-// A server's hint can only make the stack more careful.
+// A tool may destroy unless its server says that it does not.
 func TestDestructiveToolsAreMarked(t *testing.T) {
 	t.Parallel()
 	yes, no := true, false
@@ -18,7 +18,7 @@ func TestDestructiveToolsAreMarked(t *testing.T) {
 		hints *sdk.ToolAnnotations
 		want  bool
 	}{
-		"without annotations": {nil, false},
+		"without annotations": {nil, true},
 		"nothing is said":     {&sdk.ToolAnnotations{Title: "x"}, true},
 		"read-only":           {&sdk.ToolAnnotations{ReadOnlyHint: true}, false},
 		"said to be":          {&sdk.ToolAnnotations{DestructiveHint: &yes}, true},

@@ -12,6 +12,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/internal/mcpcheck"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -199,11 +200,12 @@ func (s *Server) tool(d *sdk.Tool, compile func(text []byte) string) (Entry, age
 	}
 }
 
-// destructive applies the protocol's defaults to annotations: a tool that is
-// not read-only is destructive unless its server says otherwise. A tool
-// without annotations is not marked.
+// destructive reads the hints of a tool, which may be nil.
 func destructive(a *sdk.ToolAnnotations) bool {
-	return a != nil && !a.ReadOnlyHint && (a.DestructiveHint == nil || *a.DestructiveHint)
+	if a == nil {
+		return mcpcheck.Destructive(false, nil)
+	}
+	return mcpcheck.Destructive(a.ReadOnlyHint, a.DestructiveHint)
 }
 
 // title returns the title for people.

@@ -1,4 +1,5 @@
-// Package mcp offers the tools of MCP servers to an agent.
+// Package mcp offers the tools of MCP servers to an agent. For programs that are
+// MCP servers, [Validate] validates and repairs the arguments of calls.
 //
 //	server, err := mcp.Connect(ctx, &sdk.CommandTransport{Command: exec.Command("files-server")}, mcp.Options{Prefix: "files_"})
 //	defer server.Close()
@@ -20,8 +21,10 @@
 // goes on. Such a tool is offered without parameters, its description contains
 // the server's schema text, and [Server.Table] gives the reason.
 //
-// Hints such as readOnlyHint are claims of the server. They are in the table
-// and have no other effect, unless [Options].Admit uses them.
+// Hints such as readOnlyHint are claims of the server. They are in the table.
+// A tool is marked as destructive unless its hints say that it is not; the mark
+// turns off two repairs. They have no other effect, unless [Options].Admit uses
+// them.
 //
 // # Arguments and results
 //

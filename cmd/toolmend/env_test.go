@@ -23,7 +23,7 @@ func TestGuides(t *testing.T) {
 		text, err := guide([]string{"--shell", "sh", "--url", "http://127.0.0.1:8000/v1/", agent}, none)
 		require.NoError(t, err)
 		require.NotContains(t, text, "{{")
-		require.Contains(t, text, "http://127.0.0.1:8000")
+		require.True(t, strings.Contains(text, "http://127.0.0.1:8000") || strings.Contains(text, "toolmend mcp --wrap"), agent)
 		all.WriteString("== " + agent + "\n" + text)
 	}
 	golden(t, "guides.txt", all.String())
@@ -72,9 +72,9 @@ func TestGuideShells(t *testing.T) {
 func TestEnvErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"":                            "name one agent: anthropic-python, claude, ",
+		"":                            "name one agent: anthropic-python, claude-desktop, claude, ",
 		"claude codex":                "name one agent, not 2: claude codex\n",
-		"cursor":                      `unknown agent "cursor"; the agents are anthropic-python, claude, `,
+		"zed":                         `unknown agent "zed"; the agents are anthropic-python, claude-desktop, `,
 		"../env":                      "unknown agent",
 		"--shell csh claude":          `--shell is sh, fish or powershell, not "csh"`,
 		"--url 127.0.0.1:1 claude":    "--url is the gateway's address, such as http://127.0.0.1:7777, not",

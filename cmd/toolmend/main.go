@@ -18,6 +18,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcpproxy"
 )
 
 // Exit codes.
@@ -34,6 +36,7 @@ usage:
 
   toolmend serve --upstream URL    run the gateway between agents and a provider
   toolmend run AGENT [-- ARGS]     start a coding agent behind a gateway of its own
+  toolmend mcp [flags] -- COMMAND  run a proxy in front of an MCP server
   toolmend env AGENT               show how to point an agent at the gateway
   toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
@@ -64,6 +67,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return runRun(ctx, args[1:], stdin, stdout, stderr)
 	case "env":
 		return runEnv(args[1:], stdout, stderr)
+	case "mcp":
+		return mcpproxy.Run(ctx, args[1:], stdin, stdout, stderr, wait)
 	case "health":
 		return runHealth(ctx, args[1:], stdout, stderr)
 	case "check":

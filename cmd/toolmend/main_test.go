@@ -102,6 +102,7 @@ func TestGolden(t *testing.T) {
 		"servehelp.txt": {"help", "serve"},
 		"envhelp.txt":   {"env", "-h"},
 		"runhelp.txt":   {"help", "run"},
+		"mcphelp.txt":   {"help", "mcp"},
 		"linthelp.txt":  {"help", "lint"},
 		"viewhelp.txt":  {"help", "view"},
 	} {

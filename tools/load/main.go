@@ -54,9 +54,13 @@ type settings struct {
 	settle  time.Duration // from their first text to the end of that measurement
 	starts  int           // of each server
 	reloads int           // 0 measures speed
+	mcp     bool          // measure only toolmend mcp
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
+	if len(args) == 2 && args[0] == "role" {
+		return serveStdio(args[1])
+	}
 	if len(args) > 0 && args[0] == "role" {
 		return serveRole(ctx, args[1:], os.Stdin)
 	}
@@ -76,6 +80,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	flags.DurationVar(&s.settle, "settle", 2*time.Second, "how long memory is measured")
 	flags.IntVar(&s.starts, "starts", 10, "how often each server is started")
 	flags.IntVar(&s.reloads, "reloads", 0, "count failed requests over this `number` of reloads and a SIGTERM, and measure nothing else")
+	flags.BoolVar(&s.mcp, "mcp", false, "measure toolmend mcp, and nothing else")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -85,15 +90,20 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err := s.validate(); err != nil {
 		return err
 	}
-	if s.reloads > 0 {
+	switch {
+	case s.reloads > 0:
 		return reload(ctx, s, out)
+	case s.mcp:
+		return measureMCP(ctx, s, out)
 	}
 	r, err := measure(ctx, s)
 	if err != nil {
 		return err
 	}
-	_, err = io.WriteString(out, r.markdown())
-	return err
+	if _, err = io.WriteString(out, r.markdown()); err != nil {
+		return err
+	}
+	return measureMCP(ctx, s, out)
 }
 
 func (s settings) validate() error {
@@ -103,8 +113,8 @@ func (s settings) validate() error {
 	if s.settle > 5*time.Second {
 		return errors.New("-settle: a stream must not be silent for longer than 5s, because a gateway then sends its keep-alive")
 	}
-	if (s.reloads > 0 || s.base != "") && s.gateway == "" {
-		return errors.New("-reloads and -base need -gateway")
+	if (s.reloads > 0 || s.base != "" || s.mcp) && s.gateway == "" {
+		return errors.New("-reloads, -base and -mcp need -gateway")
 	}
 	return nil
 }

@@ -1,0 +1,271 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const headerTool = `{"name":"add","inputSchema":{"type":"object","properties":{"ids":{"type":"array","items":{"type":"integer"}},"region":{"type":"string","x-mcp-header":"Region"},` +
+	`"at":{"type":"object","properties":{"level":{"type":"integer","x-mcp-header":"Level"}}}}}}`
+
+// fake is an MCP server over HTTP. It answers a list with its tools, and anything
+// else with the method.
+type fake struct {
+	tool   string
+	stream bool // it answers with streams of events
+	noList bool
+
+	mu       sync.Mutex
+	requests []*http.Request
+	bodies   []string
+}
+
+func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	f.mu.Lock()
+	f.requests, f.bodies = append(f.requests, r), append(f.bodies, string(body))
+	tool := f.tool
+	f.mu.Unlock()
+	m, _ := read(string(body))
+	text := ""
+	switch {
+	case r.URL.Path == "/moved":
+		http.Redirect(w, r, "http://"+r.Host+"/mcp/", http.StatusTemporaryRedirect)
+		return
+	case r.URL.Path == "/away":
+		http.Redirect(w, r, "http://other.example/mcp", http.StatusTemporaryRedirect)
+		return
+	case m.method == methodList && f.noList:
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	case m.method == methodList:
+		text = listOf(m.root.Get("id").Raw(), "", tool)
+	default:
+		text = resultOf(m.root.Get("id").Raw(), `{"content":[],"structuredContent":{"sum":"x"}}`)
+	}
+	if !f.stream {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, text)
+		return
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	half := len(text) / 2
+	for _, part := range []string{": hello\r\n\r\nid: 1\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\"}\r\n\r\n", "event: message\ndata: " + text[:half], text[half:] + "\n\n"} {
+		_, _ = io.WriteString(w, part)
+		w.(http.Flusher).Flush()
+	}
+}
+
+// got returns the requests since the last look.
+func (f *fake) got() ([]*http.Request, []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	requests, bodies := f.requests, f.bodies
+	f.requests, f.bodies = nil, nil
+	return requests, bodies
+}
+
+// front starts a proxy in front of f. done ends both, and returns the record.
+func front(t *testing.T, f *fake, mode string) (base string, done func() string) {
+	t.Helper()
+	up := httptest.NewServer(f)
+	to, err := url.Parse(up.URL + "/mcp")
+	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "calls.jsonl")
+	l, err := newLog("s", mode, file, nil)
+	require.NoError(t, err)
+	proxy := httptest.NewServer(local(newHandler(to, newChecker(mode, l))))
+	done = sync.OnceValue(func() string {
+		proxy.Close()
+		up.Close()
+		l.close()
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return string(text)
+	})
+	t.Cleanup(func() { done() })
+	return proxy.URL, done
+}
+
+func post(t *testing.T, address, body string, headers ...string) (status int, text string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json, text/event-stream")
+	for i := 0; i < len(headers); i += 2 {
+		if req.Header.Set(headers[i], headers[i+1]); headers[i] == "Host" {
+			req.Host = headers[i+1]
+		}
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, err := client.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	return resp.StatusCode, string(b) + resp.Header.Get("Location")
+}
+
+func TestHTTPRepairsAndRefuses(t *testing.T) {
+	t.Parallel()
+	for _, stream := range []bool{false, true} {
+		f := &fake{tool: addTool, stream: stream}
+		base, done := front(t, f, modeEnforce)
+		_, text := post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1", "Authorization", "Bearer k")
+		require.Contains(t, text, `"sum":"x"`, "a result never changes")
+		requests, bodies := f.got()
+		require.Len(t, bodies, 2)
+		require.Contains(t, bodies[0], methodList)
+		require.Equal(t, callOf("1", "add", `{"ids":[1]}`), bodies[1])
+		for _, r := range requests {
+			require.Equal(t, "s1", r.Header.Get(sessionHeader))
+			require.Equal(t, "Bearer k", r.Header.Get("Authorization"))
+		}
+		status, text := post(t, base+"/mcp", callOf("2", "add", `{"idz":[1]}`), sessionHeader, "s1")
+		require.Equal(t, http.StatusOK, status)
+		require.Contains(t, text, `"id":2,"result":{"content":[{"type":"text","text":"Tool 'add' argument validation failed.`)
+		_, bodies = f.got()
+		require.Empty(t, bodies)
+		post(t, base+"/mcp", callOf("3", "add", `{"ids":[1]}`), sessionHeader, "s2")
+		_, bodies = f.got()
+		require.Len(t, bodies, 2, "another session has tools of its own")
+		record := done()
+		require.Contains(t, record, "violates its outputSchema")
+		require.Equal(t, 3, strings.Count(record, "\n"))
+	}
+}
+
+// The headers of the next version repeat parts of the call.
+func TestHTTPHeaders(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: headerTool}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/mcp", callOf("1", "Add", `{"ids":"[1]","region":5,"at":{"level":"7"}}`), methodHeader, methodCall, nameHeader, "Add", paramHeader+"Region", "5", paramHeader+"Level", "7", paramHeader+"Other", "o")
+	requests, bodies := f.got()
+	require.Equal(t, methodList, requests[0].Header.Get(methodHeader))
+	require.Empty(t, requests[0].Header.Get(nameHeader))
+	require.Empty(t, requests[0].Header.Get(paramHeader+"Region"))
+	require.Equal(t, callOf("1", "add", `{"ids":[1],"region":"5","at":{"level":7}}`), bodies[1])
+	for name, want := range map[string]string{methodHeader: methodCall, nameHeader: "add", paramHeader + "Region": "5", paramHeader + "Level": "7", paramHeader + "Other": "o"} {
+		require.Equal(t, want, requests[1].Header.Get(name), name)
+	}
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]","region":"Zürich"}`), methodHeader, methodCall, nameHeader, "add")
+	requests, _ = f.got()
+	require.Equal(t, "=?base64?WsO8cmljaA==?=", requests[0].Header.Get(paramHeader+"Region"))
+}
+
+func TestHTTPServerThatDoesNotList(t *testing.T) {
+	t.Parallel()
+	f := &fake{noList: true}
+	base, done := front(t, f, modeEnforce)
+	for range 2 {
+		post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`))
+	}
+	_, bodies := f.got()
+	require.Len(t, bodies, 3, "it is asked once")
+	require.Equal(t, callOf("1", "add", `{"ids":"[1]"}`), bodies[2])
+	require.Contains(t, done(), `"unchecked":true`)
+}
+
+// A server that changes its tool learns of no call that its old schema refuses.
+func TestHTTPLearnsFromTheClient(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool, stream: true}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+	f.got()
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`))
+	_, bodies := f.got()
+	require.Equal(t, []string{callOf("1", "add", `{"ids":[1]}`)}, bodies)
+}
+
+func TestHTTPGuards(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	base, _ := front(t, f, modeEnforce)
+	for status, headers := range map[int][]string{
+		http.StatusForbidden:          {"Origin", "https://evil.example"},
+		http.StatusMisdirectedRequest: {"Host", "evil.example"},
+	} {
+		got, _ := post(t, base+"/mcp", callOf("1", "add", `{}`), headers...)
+		require.Equal(t, status, got)
+	}
+	status, _ := post(t, base+"/mcp", "{}", "Sec-Fetch-Site", "cross-site")
+	require.Equal(t, http.StatusForbidden, status)
+	_, bodies := f.got()
+	require.Empty(t, bodies)
+	status, _ = post(t, base+"/mcp", "{}", "Origin", base)
+	require.Equal(t, http.StatusOK, status)
+}
+
+// A client must not leave the proxy unnoticed.
+func TestHTTPRedirects(t *testing.T) {
+	t.Parallel()
+	base, done := front(t, &fake{tool: addTool}, modeEnforce)
+	status, text := post(t, base+"/moved", "{}")
+	require.Equal(t, http.StatusTemporaryRedirect, status)
+	require.Equal(t, "/mcp/", text)
+	status, _ = post(t, base+"/away", callOf("1", "add", `{"ids":[1]}`))
+	require.Equal(t, http.StatusBadGateway, status)
+	require.Contains(t, done(), "no result was seen")
+}
+
+// All that is no call passes as it is: bodies, statuses and headers, with and
+// without the proxy.
+func TestHTTPByteIdentity(t *testing.T) {
+	t.Parallel()
+	echo := func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", r.Header.Get("X-Answer"))
+		w.Header().Set("X-Seen", fmt.Sprint(r.Method, r.URL.RequestURI(), r.Header.Get(sessionHeader), r.Header.Get("Last-Event-Id"), r.Header.Get("Accept-Encoding")))
+		w.WriteHeader(200 + len(body)%7)
+		_, _ = w.Write(body)
+	}
+	up := httptest.NewServer(http.HandlerFunc(echo))
+	defer up.Close()
+	to, err := url.Parse(up.URL)
+	require.NoError(t, err)
+	l, err := newLog("s", modeEnforce, "", nil)
+	require.NoError(t, err)
+	proxy := httptest.NewServer(local(newHandler(to, newChecker(modeEnforce, l))))
+	defer proxy.Close()
+	r := rand.New(rand.NewPCG(7, 8))
+	for n := range 2000 {
+		body := generated(r, n)
+		if m, ok := read(body); ok && (m.method == methodCall || m.method == methodList) {
+			continue
+		}
+		method := []string{http.MethodPost, http.MethodPost, http.MethodDelete, http.MethodPut}[r.IntN(4)]
+		kind := []string{"application/json", "text/event-stream", "text/plain"}[r.IntN(3)]
+		var seen [2]string
+		for i, base := range []string{up.URL, proxy.URL} {
+			req, err := http.NewRequestWithContext(t.Context(), method, base+"/a%2Fb?x=1&&", strings.NewReader(body))
+			require.NoError(t, err)
+			for k, v := range map[string]string{"Content-Type": "application/json", "X-Answer": kind, sessionHeader: "s", "Last-Event-ID": "3", "Accept-Encoding": "gzip"} {
+				req.Header.Set(k, v)
+			}
+			resp, err := http.DefaultTransport.RoundTrip(req)
+			require.NoError(t, err)
+			var out bytes.Buffer
+			_, err = out.ReadFrom(resp.Body)
+			require.NoError(t, err)
+			require.NoError(t, resp.Body.Close())
+			resp.Header.Del("Date")
+			seen[i] = fmt.Sprint(resp.StatusCode, resp.Header, out.String())
+		}
+		require.Equal(t, seen[0], seen[1])
+	}
+}

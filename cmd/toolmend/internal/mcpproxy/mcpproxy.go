@@ -1,0 +1,276 @@
+// Package mcpproxy is the command toolmend mcp: a proxy in front of an MCP server,
+// on stdio (stdio.go) or over Streamable HTTP (http.go).
+//
+// The proxy changes calls of tools and nothing else: all other messages pass byte
+// for byte, in both directions. It learns the tools from the lists that pass. For
+// a call of a tool that it has not seen it asks the server, with an id of its own,
+// and the client does not see the answer. If that fails, the call passes.
+//
+// Neither side is trusted. What the proxy keeps is bounded, and a message that it
+// cannot read passes.
+package mcpproxy
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolmend/toolmend/internal/page"
+)
+
+// Help is what toolmend mcp -h prints.
+//
+//go:embed help.txt
+var Help string
+
+// Exit codes, as those of the other commands.
+const (
+	exitOK       = 0
+	exitFailed   = 2
+	exitNotFound = 127
+)
+
+const defaultListen = "127.0.0.1:7778"
+
+// settings are the command line.
+type settings struct {
+	mode, record, page     string
+	upstream, listen, name string
+	print, wrap            string
+	write                  bool
+	command                []string
+}
+
+// Run is toolmend mcp. It returns the exit code, which is that of the server if
+// there is a command. wait starts a program, sends it the signals that toolmend
+// gets, and returns its exit code.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) int {
+	s, err := parse(args)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, Help)
+		return exitOK
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "toolmend mcp: %v\nSee toolmend mcp -h.\n", err)
+		return exitFailed
+	}
+	code, err := s.run(ctx, stdin, stdout, stderr, wait)
+	if err != nil {
+		fmt.Fprintf(stderr, "toolmend mcp: %v\n", err)
+	}
+	return code
+}
+
+func parse(args []string) (s settings, err error) {
+	fs := flag.NewFlagSet("mcp", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "upstream": &s.upstream, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
+		fs.StringVar(to, name, "", "")
+	}
+	fs.StringVar(&s.mode, "mode", modeEnforce, "")
+	fs.StringVar(&s.listen, "listen", defaultListen, "")
+	fs.BoolVar(&s.write, "write", false, "")
+	if err := fs.Parse(args); err != nil {
+		return s, err
+	}
+	s.command = fs.Args()
+	u, urlErr := url.Parse(s.upstream)
+	switch {
+	case !slices.Contains([]string{modeEnforce, modeRepair, modeObserve}, s.mode):
+		return s, fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
+	case s.wrap != "" && (len(s.command) > 0 || s.upstream != "" || s.print != ""):
+		return s, errors.New("--wrap FILE stands alone: the servers are those of the file")
+	case s.write && s.wrap == "":
+		return s, errors.New("--write needs --wrap FILE")
+	case s.wrap != "":
+		return s, nil
+	case len(s.command) > 0 && s.upstream != "":
+		return s, errors.New("name a command or --upstream URL, not both")
+	case len(s.command) == 0 && s.upstream == "":
+		return s, errors.New("no server; name its command behind --, or --upstream URL")
+	case s.upstream != "" && (urlErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
+		return s, fmt.Errorf("--upstream is the URL of the server, such as https://example.com/mcp, not %q", s.upstream)
+	case s.upstream != "" && !loopback(s.listen):
+		return s, fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
+	case s.page != "" && !loopback(s.page):
+		return s, fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
+	}
+	return s, nil
+}
+
+func (s settings) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
+	switch {
+	case s.wrap != "":
+		return s.rewrap(stdout, stderr)
+	case s.print != "":
+		return s.printConfig(stdout)
+	}
+	steps, stop, err := s.openPage(stderr)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer stop()
+	l, err := newLog(s.serverName(), s.mode, s.record, steps)
+	if err != nil {
+		return exitFailed, err
+	}
+	defer l.close()
+	if s.upstream != "" {
+		return s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
+	}
+	return s.serveStdio(ctx, newChecker(s.mode, l), stdin, stdout, stderr, wait)
+}
+
+// serverName returns a name for the record: the one that the user gave, or one
+// that follows from its address or its command.
+func (s settings) serverName() string {
+	if s.name != "" {
+		return s.name
+	}
+	if u, err := url.Parse(s.upstream); err == nil && u.Host != "" {
+		return u.Host
+	}
+	for _, a := range s.command[1:] {
+		if base := filepath.Base(a); strings.Contains(base, "mcp") || strings.Contains(base, "server") {
+			return base
+		}
+	}
+	return filepath.Base(s.command[0])
+}
+
+// serveStdio runs the server and passes what it and the client say.
+func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
+	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
+	if cmd.Err != nil {
+		return exitNotFound, cmd.Err
+	}
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return exitFailed, err
+	}
+	p := newPipe(ctx, c, in, stdout)
+	out := p.fromServer()
+	cmd.Stdout, cmd.Stderr = out, stderr
+	cmd.WaitDelay = drainTimeout
+	// Where the system can do it, the server ends with the thread that starts it.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	endWithParent(cmd)
+	ended := make(chan struct{})
+	go func() {
+		p.fromClient(stdin)
+		_ = in.Close()
+		endWhenAlone(cmd, stdout, ended)
+	}()
+	code, err := wait(cmd)
+	close(ended)
+	_ = out.end()
+	p.end()
+	return code, err
+}
+
+// drainTimeout is how long output is read after the server has ended: a process
+// that it left behind may hold its standard output.
+const drainTimeout = 10 * time.Second
+
+// Bounds of the end of a server whose client is gone.
+const (
+	alonePoll = 250 * time.Millisecond
+	killAfter = 3 * time.Second
+)
+
+// endWhenAlone ends the server if the client has gone: it has closed both sides.
+// A client that only has nothing more to send still gets its responses. A server
+// must end by itself when its input is closed, but not every one does.
+func endWhenAlone(cmd *exec.Cmd, stdout io.Writer, ended <-chan struct{}) {
+	f, ok := stdout.(*os.File)
+	if !ok {
+		return
+	}
+	for tick := time.NewTicker(alonePoll); ; {
+		select {
+		case <-ended:
+			return
+		case <-tick.C:
+		}
+		if !readerGone(f) {
+			continue
+		}
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case <-ended:
+		case <-time.After(killAfter):
+			_ = cmd.Process.Kill()
+		}
+		return
+	}
+}
+
+// openPage serves the page of the calls. Without --page it does nothing.
+func (s settings) openPage(stderr io.Writer) (*page.Steps, func(), error) {
+	if s.page == "" {
+		return nil, func() {}, nil
+	}
+	l, err := net.Listen("tcp", s.page)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--page: %w", err)
+	}
+	steps, token := page.NewSteps(pageMemory), page.NewToken()
+	srv := newServer(page.New(steps, page.Options{Access: page.Access{Token: token}, About: s.serverName(), Live: true}))
+	go func() { _ = srv.Serve(l) }()
+	fmt.Fprintf(stderr, "toolmend: the calls are shown at http://%s/?token=%s\n", l.Addr(), token)
+	return steps, func() { _ = srv.Close() }, nil
+}
+
+// newServer returns a server for programs of this machine.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: local(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
+}
+
+// serveHTTP runs the proxy until a signal ends it.
+func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (int, error) {
+	upstream, err := url.Parse(s.upstream)
+	if err != nil {
+		return exitFailed, err
+	}
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	l, err := net.Listen("tcp", s.listen)
+	if err != nil {
+		return exitFailed, fmt.Errorf("--listen: %w", err)
+	}
+	srv := newServer(newHandler(upstream, c))
+	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), upstream.RequestURI())
+	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
+	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return exitFailed, err
+	}
+	return exitOK, nil
+}
+
+// loopback reports whether only programs of this machine reach an address.
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && localHost(host)
+}
+
+func localHost(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+}

@@ -1,0 +1,146 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/mcpcheck"
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// Methods that the proxy reads. All other messages pass as they are.
+const (
+	methodCall      = "tools/call"
+	methodList      = "tools/list"
+	methodCancelled = "notifications/cancelled"
+	methodChanged   = "notifications/tools/list_changed"
+)
+
+// message is one message of JSON-RPC.
+type message struct {
+	text   string
+	id     string // as idOf returns it; "" for a notification
+	method string // "" for a response
+	root   rawjson.Value
+}
+
+// read reads a message. ok is false for a text that is not one JSON object
+// within the limits, such as a batch.
+func read(text string) (m message, ok bool) {
+	doc, err := rawjson.Parse(text, mcpcheck.Limits)
+	if err != nil || doc.Root().Kind() != rawjson.Object {
+		return message{}, false
+	}
+	root := doc.Root()
+	return message{text: text, id: idOf(root.Get("id")), method: root.Get("method").Str(), root: root}, true
+}
+
+// idOf returns an id in a form in which equal ids are equal: a number as it is
+// written, and a string in one spelling. It returns "" for any other value.
+func idOf(v rawjson.Value) string {
+	switch v.Kind() {
+	case rawjson.Number:
+		return strings.Clone(v.Raw())
+	case rawjson.String:
+		return rawjson.Quote(v.Str())
+	}
+	return ""
+}
+
+// call is a tools/call.
+type call struct {
+	message
+	tool string
+	args string // JSON text; "{}" if the call has none
+}
+
+// asCall returns the call of a message, or false if it is no call that can be
+// answered.
+func (m message) asCall() (call, bool) {
+	params := m.root.Get("params")
+	name, args := params.Get("name"), params.Get("arguments")
+	if m.method != methodCall || m.id == "" || name.Kind() != rawjson.String {
+		return call{}, false
+	}
+	c := call{message: m, tool: strings.Clone(name.Str()), args: "{}"}
+	if args.Exists() {
+		c.args = strings.Clone(args.Raw())
+	}
+	return c, true
+}
+
+// with returns the text of the call with another tool and other arguments. All
+// other bytes stay.
+func (c call) with(tool, args string) string {
+	var line bytes.Buffer
+	if json.Compact(&line, []byte(args)) == nil { // a message on stdio has no line break
+		args = line.String()
+	}
+	params := c.root.Get("params")
+	name := params.Get("name")
+	start, end := name.Span()
+	var edits []rawjson.Edit
+	if tool != c.tool {
+		edits = append(edits, rawjson.Edit{Start: start, End: end, Text: rawjson.Quote(tool)})
+	}
+	if from, to := params.Get("arguments").Span(); to > 0 {
+		edits = append(edits, rawjson.Edit{Start: from, End: to, Text: args})
+	} else {
+		edits = append(edits, rawjson.Edit{Start: end, End: end, Text: `,"arguments":` + args})
+	}
+	text, err := rawjson.Apply(c.text, edits)
+	if err != nil {
+		return c.text
+	}
+	return text
+}
+
+// metaPrefix begins the keys of params._meta that say which client and which
+// version of the protocol a request is of, since 2026-07-28.
+const metaPrefix = "io.modelcontextprotocol/"
+
+// version returns the version of the protocol that the request names; "" if it
+// names none, as before 2026-07-28.
+func (m message) version() string {
+	return m.root.Get("params").Get("_meta").Get(metaPrefix + "protocolVersion").Str()
+}
+
+// firstStateless is the first version of the protocol in which each result has a
+// type, and in which no session exists.
+const firstStateless = "2026-07-28"
+
+// refusal returns the response to a call that does not reach the server: the
+// result of a tool that failed. A call that asks for a task has no such result,
+// so it gets an error.
+func (c call) refusal(text string) string {
+	head := `{"jsonrpc":"2.0","id":` + c.root.Get("id").Raw()
+	if c.root.Get("params").Get("task").Exists() {
+		return fmt.Sprintf(`%s,"error":{"code":-32602,"message":%s}}`, head, rawjson.Quote(text))
+	}
+	kind := ""
+	if c.version() >= firstStateless {
+		kind = `,"resultType":"complete"`
+	}
+	return fmt.Sprintf(`%s,"result":{"content":[{"type":"text","text":%s}],"isError":true%s}}`, head, rawjson.Quote(text), kind)
+}
+
+// listRequest returns a tools/list with an id of the proxy. It names the same
+// client and version as m.
+func (m message) listRequest(id, cursor string) string {
+	var meta []string
+	for v := range m.root.Get("params").Get("_meta").Each() {
+		if strings.HasPrefix(v.Key(), metaPrefix) {
+			meta = append(meta, rawjson.Quote(v.Key())+":"+v.Raw())
+		}
+	}
+	var params []string
+	if cursor != "" {
+		params = append(params, `"cursor":`+rawjson.Quote(cursor))
+	}
+	if len(meta) > 0 {
+		params = append(params, `"_meta":{`+strings.Join(meta, ",")+"}")
+	}
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":{%s}}`, id, methodList, strings.Join(params, ","))
+}

@@ -1,0 +1,467 @@
+package mcpproxy
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/mcpcheck"
+)
+
+const addTool = `{"name":"add","inputSchema":{"type":"object","properties":{"ids":{"type":"array","items":{"type":"integer"}}},"required":["ids"],"additionalProperties":false},` +
+	`"outputSchema":{"type":"object","properties":{"sum":{"type":"integer"}}}}`
+
+func callOf(id, tool, args string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":"tools/call","params":{"name":%q,"arguments":%s}}`, id, tool, args)
+}
+
+func resultOf(id, result string) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, id, result)
+}
+
+func listOf(id, cursor string, tools ...string) string {
+	next := ""
+	if cursor != "" {
+		next = fmt.Sprintf(`,"nextCursor":%q`, cursor)
+	}
+	return resultOf(id, `{"tools":[`+strings.Join(tools, ",")+`]`+next+`}`)
+}
+
+// sink collects lines.
+type sink struct {
+	mu    sync.Mutex
+	bytes bytes.Buffer
+	taken int
+}
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.bytes.Write(p)
+}
+
+// rig is a proxy on stdio, in a bubble of synctest.
+type rig struct {
+	t              *testing.T
+	p              *pipe
+	server, client *sink // what each side has got
+	input          *io.PipeWriter
+	out            *lines
+	log            string // the file of the record
+}
+
+func newRig(t *testing.T, mode string) *rig {
+	r := &rig{t: t, server: &sink{}, client: &sink{}, log: filepath.Join(t.TempDir(), "calls.jsonl")}
+	l, err := newLog("s", mode, r.log, nil)
+	require.NoError(t, err)
+	r.p = newPipe(t.Context(), newChecker(mode, l), r.server, r.client)
+	r.out = r.p.fromServer()
+	in, w := io.Pipe()
+	r.input = w
+	go r.p.fromClient(in)
+	return r
+}
+
+// close ends the proxy, and returns the record.
+func (r *rig) close() string {
+	_ = r.input.Close()
+	r.p.idle.Wait()
+	r.p.end()
+	r.p.log.close()
+	text, err := os.ReadFile(r.log)
+	require.NoError(r.t, err)
+	return string(text)
+}
+
+// says sends lines of the client; answers those of the server.
+func (r *rig) says(lines ...string) {
+	_, err := r.input.Write([]byte(strings.Join(lines, "\n") + "\n"))
+	require.NoError(r.t, err)
+	synctest.Wait()
+}
+
+func (r *rig) answers(lines ...string) {
+	_, err := r.out.Write([]byte(strings.Join(lines, "\n") + "\n"))
+	require.NoError(r.t, err)
+	synctest.Wait()
+}
+
+// got returns the lines that a side has got since the last look.
+func (s *sink) got() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := s.bytes.String()[s.taken:]
+	s.taken = s.bytes.Len()
+	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+func asked(t *testing.T, line string) (id string, m message) {
+	t.Helper()
+	m, ok := read(line)
+	require.True(t, ok, line)
+	require.Equal(t, methodList, m.method)
+	require.True(t, isOwn([]byte(m.id)))
+	return m.id, m
+}
+
+// A client that has never listed the tools gets its calls repaired all the same,
+// and does not see that the proxy has asked.
+func TestAsksForUnknownTools(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`), callOf(`"b"`, "add", `{"idz":[1]}`), resultOf("77", `{"roots":[]}`))
+		got := r.server.got()
+		require.Len(t, got, 2, "the calls wait, and nothing else does")
+		require.Contains(t, got, resultOf("77", `{"roots":[]}`))
+		at := 0
+		if !isOwn([]byte(got[0])) {
+			at = 1
+		}
+		id, _ := asked(t, got[at])
+		r.answers(listOf(id, "p2", `{"name":"other"}`))
+		id, m := asked(t, r.server.got()[0])
+		require.Equal(t, "p2", m.root.Get("params").Get("cursor").Str())
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, []string{callOf("1", "add", `{"ids":[1]}`)}, r.server.got())
+		refused := r.client.got()
+		require.Len(t, refused, 1)
+		require.Contains(t, refused[0], `{"jsonrpc":"2.0","id":"b","result":{"content":[{"type":"text","text":"Tool 'add' argument validation failed.`)
+		require.Contains(t, refused[0], `],"isError":true}}`)
+		r.answers(resultOf("1", `{"content":[],"structuredContent":{"sum":"1"}}`))
+		require.Equal(t, []string{resultOf("1", `{"content":[],"structuredContent":{"sum":"1"}}`)}, r.client.got(), "a result never changes")
+		record := r.close()
+		require.Contains(t, record, `"status":"invalid"`)
+		require.Contains(t, record, `"repairs":[{"code":"mend.unwrap","pointer":"/ids"}]`)
+		require.Contains(t, record, `the result violates its outputSchema in 1 places: /sum (type)`)
+	})
+}
+
+func TestServerThatDoesNotList(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		sent := callOf("1", "add", `{"ids":"[1]"}`)
+		r.says(sent)
+		id, _ := asked(t, r.server.got()[0])
+		r.answers(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}`, id))
+		require.Equal(t, []string{sent}, r.server.got())
+		r.says(sent)
+		require.Equal(t, []string{sent}, r.server.got(), "it is not asked twice")
+		time.Sleep(freshFor)
+		r.says(sent)
+		id, _ = asked(t, r.server.got()[0])
+		time.Sleep(askTimeout)
+		synctest.Wait()
+		require.Equal(t, []string{sent}, r.server.got(), "a call does not wait for ever")
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, []string{""}, r.client.got(), "an answer that comes late is not for the client")
+		require.Contains(t, r.close(), `"no_schema":true`)
+	})
+}
+
+func TestCancelledWhileItWaits(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`), callOf("2", "add", `{"ids":[2]}`))
+		id, _ := asked(t, r.server.got()[0])
+		cancel := `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`
+		r.says(cancel)
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, []string{cancel, callOf("2", "add", `{"ids":[2]}`)}, r.server.got())
+		require.Len(t, r.p.followed, 1)
+		r.says(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
+		require.Empty(t, r.p.followed, "a cancelled call has no response")
+		r.says(callOf("3", "nothing", `{}`))
+		require.Equal(t, callOf("3", "nothing", `{}`), r.server.got()[1], "the server knows best which tools it has")
+		require.NotContains(t, r.close(), `"name":"nothing","parameters"`)
+	})
+}
+
+// What a client of the next version says about itself is in the proxy's request
+// too, and a result has its type.
+func TestStatelessVersion(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		meta := `"_meta":{"progressToken":7,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}`
+		r.says(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{},` + meta + `}}`)
+		id, m := asked(t, r.server.got()[0])
+		require.JSONEq(t, `{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"}}}`, m.root.Get("params").Raw())
+		r.answers(listOf(id, "", addTool))
+		require.Contains(t, r.client.got()[0], `"isError":true,"resultType":"complete"}}`)
+		r.says(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"add","task":{}}}`)
+		require.Contains(t, r.client.got()[0], `"error":{"code":-32602,"message":"Tool 'add'`, "who asks for a task gets no result of a tool")
+		r.close()
+	})
+}
+
+// A call is changed or refused only by a schema that the server has confirmed.
+func TestToolsThatChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		list := `{"jsonrpc":"2.0","id":9,"method":"tools/list"}`
+		r.says(list)
+		require.Equal(t, []string{list}, r.server.got())
+		r.answers(listOf("9", "", addTool))
+		require.Equal(t, []string{listOf("9", "", addTool)}, r.client.got())
+		r.says(callOf("1", "add", `{"idz":[1]}`))
+		require.Contains(t, r.client.got()[0], "idz", "learned from the client's own list")
+		for name, change := range map[string]func(){
+			"a notification": func() {
+				r.answers(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+				r.client.got()
+			},
+			"time": func() { time.Sleep(freshFor) },
+		} {
+			change()
+			r.server.got()
+			r.says(callOf("2", "add", `{"ids":[2]}`))
+			require.Equal(t, []string{callOf("2", "add", `{"ids":[2]}`)}, r.server.got(), "a valid call waits for nothing")
+			r.says(callOf("3", "add", `{"idz":[1]}`))
+			id, _ := asked(t, r.server.got()[0])
+			r.answers(listOf(id, "", `{"name":"add","inputSchema":{"type":"object"}}`))
+			require.Equal(t, []string{callOf("3", "add", `{"idz":[1]}`)}, r.server.got(), name)
+			r.says(list)
+			r.answers(listOf("9", "", addTool))
+			r.client.got()
+		}
+		r.close()
+	})
+}
+
+func TestModes(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[string][]string{
+		modeRepair:  {callOf("1", "add", `{"ids":[1]}`), callOf("2", "add", `{}`)},
+		modeObserve: {callOf("1", "add", `{"ids":["1"]}`), callOf("2", "add", `{}`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, mode)
+			r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+			r.answers(listOf("9", "", addTool))
+			r.server.got()
+			r.says(callOf("1", "add", `{"ids":["1"]}`), callOf("2", "add", `{}`))
+			require.Equal(t, want, r.server.got(), mode)
+			require.Contains(t, r.close(), `"status":"invalid"`)
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeObserve)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		require.Equal(t, []string{callOf("1", "add", `{"ids":"[1]"}`)}, r.server.got(), "observe asks for nothing")
+		r.close()
+	})
+}
+
+// A schema that cannot be used is no reason to refuse a call.
+func TestSchemasThatCannotBeUsed(t *testing.T) {
+	t.Parallel()
+	for _, schema := range []string{`{"type":"nonsense"}`, `{"$ref":"https://example.com/schema.json"}`} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, modeEnforce)
+			r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+			r.answers(listOf("9", "", `{"name":"odd","inputSchema":`+schema+`}`))
+			r.server.got()
+			sent := callOf("1", "odd", `{"ids":`+strings.Repeat(`[`, 50)+strings.Repeat(`[1,2],`, 50)+`0`+strings.Repeat(`]`, 50)+`}`)
+			r.says(sent)
+			require.Equal(t, []string{sent}, r.server.got(), schema)
+			require.Contains(t, r.close(), `"unchecked":true`, schema)
+		})
+	}
+}
+
+// A repaired call stays on one line, and keeps every byte that is not wrong.
+func TestRepairKeepsTheRest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+		r.answers(listOf("9", "", addTool))
+		r.server.got()
+		r.says(`{ "id" : 1, "params":{"arguments" : {"ids":"[\n 1,\n 12345678901234567890]"}, "name": "ADD", "_meta":{"progressToken":1.0}} ,"method":"tools\/call","jsonrpc":"2.0"}` + "\r")
+		require.Equal(t, `{ "id" : 1, "params":{"arguments" : {"ids":[1,12345678901234567890]}, "name": "add", "_meta":{"progressToken":1.0}} ,"method":"tools\/call","jsonrpc":"2.0"}`+"\r", r.server.got()[0])
+		r.close()
+	})
+}
+
+// A client that sends and does not read makes nothing wait: the calls that would
+// be refused reach the server.
+func TestClientThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, err := newLog("s", modeEnforce, "", nil)
+		require.NoError(t, err)
+		server := &sink{}
+		in, stuck := io.Pipe()
+		p := newPipe(t.Context(), newChecker(modeEnforce, l), server, stuck)
+		p.tools.learn(pages{tools: []mcpcheck.Tool{must(mcpcheck.Read(addTool))}}, true, time.Now())
+		p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxOwn)))
+		require.GreaterOrEqual(t, len(server.got()), 4*maxOwn-1)
+		_ = in.Close()
+		p.end()
+	})
+}
+
+func must[T any](v T, ok bool) T {
+	if !ok {
+		panic("not ok")
+	}
+	return v
+}
+
+// What waits is bounded in number and bytes, and an id that repeats takes the
+// place of the one before.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		var all []string
+		for i := range maxCalls + 10 {
+			all = append(all, callOf(fmt.Sprint(i), "add", `{"ids":"[1]"}`))
+		}
+		r.says(all...)
+		require.Len(t, r.server.got(), 11, "the request of the proxy, and the calls for which there was no room")
+		r.close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+		r.answers(listOf("9", "", addTool))
+		for i := range 3 * maxFollowed {
+			r.says(callOf(fmt.Sprint(i/2), "add", `{"ids":[1]}`))
+		}
+		require.Len(t, r.p.followed, maxFollowed)
+		require.LessOrEqual(t, r.p.bytes, maxWaiting)
+		require.Equal(t, 3*maxFollowed, strings.Count(r.close(), "\n"))
+		require.Zero(t, r.p.bytes)
+	})
+}
+
+func TestLongAndDeepLines(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		for i, line := range []string{
+			callOf("1", "add", `{"ids":"`+strings.Repeat("x", mcpcheck.Limits.Bytes)+`"}`),
+			callOf("1", "add", strings.Repeat("[", 100_000)+strings.Repeat("]", 100_000)),
+			callOf("1", "add", "["+strings.Repeat("1,", 1<<20)+"1]"),
+			`[` + callOf("1", "add", `{}`) + `]`, "", "\x00\xff", `{"id":{}}`, "null",
+		} {
+			r.says(line)
+			require.True(t, line == r.server.got()[0], i)
+		}
+		// The proxy's own answer, too long to be read.
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		id, _ := asked(t, r.server.got()[0])
+		r.answers(listOf(id, "", strings.Repeat(addTool+",", mcpcheck.Limits.Bytes/len(addTool)+1)+addTool), `{"jsonrpc":"2.0","method":"x"}`)
+		require.Equal(t, []string{`{"jsonrpc":"2.0","method":"x"}`}, r.client.got())
+		r.close()
+	})
+}
+
+// generated returns a message of a side that is not a call of a tool that the
+// proxy would change.
+func generated(r *rand.Rand, n int) string {
+	texts := []string{
+		`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, `{"jsonrpc": "2.0", "id": "%d", "method": "resources/read", "params": {"uri": "file:///\u00e4\/b"}}`,
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":0.50}}`, `{"jsonrpc":"2.0","id":%d,"result":{"content":[],"x":1e5}}`,
+		`{"jsonrpc":"2.0","id":%d,"error":{"code":-1,"message":"tools/call"}}`, `{"id":%d,"method":"sampling/createMessage","params":{"name":"add","arguments":{"idz":1}}}`,
+		`{"jsonrpc":"2.0","id":%d,"method":"elicitation/create","params":{"name":"add"}}`, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`,
+		`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"add","arguments":{"ids":[ 1,2 ]}}}`, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"hidden","arguments":{"a":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"tools/call","params":{"name":"add","arguments":{"n":%d}}}`, `{"jsonrpc":"2.0","id":%d,"result":{"structuredContent":{"sum":"x"}}}`,
+		`[{"jsonrpc":"2.0","id":%d,"method":"tools/call"}]`, `{"jsonrpc":"2.0","id":%d,"result":{"tools":[` + addTool + `]}}`, `{"jsonrpc":"2.0","id":%d,"method":"vendor/thing","params":[]}`,
+	}
+	line := fmt.Sprintf(texts[r.IntN(len(texts))], n)
+	switch r.IntN(20) {
+	case 0:
+		line = line[:r.IntN(len(line))]
+	case 1:
+		if strings.Contains(line, methodCall) { // it may become one that is repaired
+			break
+		}
+		b := []byte(line)
+		b[r.IntN(len(b))] = byte(r.IntN(255) + 1)
+		line = strings.ReplaceAll(string(b), "\n", " ")
+	case 2:
+		line += strings.Repeat(" ", r.IntN(100_000))
+	case 3:
+		line += "\r"
+	}
+	return line + "\n"
+}
+
+// chunks writes text in pieces of random length.
+func chunks(r *rand.Rand, text string, w io.Writer) {
+	for len(text) > 0 {
+		n := min(len(text), 1+r.IntN(1<<r.IntN(16)))
+		_, _ = w.Write([]byte(text[:n]))
+		text = text[n:]
+	}
+}
+
+// All that is no call to change passes byte for byte, in both directions at once.
+func TestByteIdentity(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(1, 2))
+	var says, answers strings.Builder
+	for n := range 10_000 {
+		says.WriteString(generated(r, n))
+		answers.WriteString(generated(r, n))
+	}
+	says.WriteString("no line feed")
+	answers.WriteString("no line feed")
+	for _, mode := range []string{modeEnforce, modeObserve} {
+		l, err := newLog("s", mode, filepath.Join(t.TempDir(), "r"), nil)
+		require.NoError(t, err)
+		server, client := &sink{}, &sink{}
+		p := newPipe(t.Context(), newChecker(mode, l), server, client)
+		p.tools.learn(pages{tools: []mcpcheck.Tool{must(mcpcheck.Read(addTool))}}, true, time.Now())
+		in, w := io.Pipe()
+		go func() {
+			chunks(rand.New(rand.NewPCG(3, 4)), says.String(), w)
+			_ = w.Close()
+		}()
+		var wg sync.WaitGroup
+		wg.Go(func() { p.fromClient(in) })
+		out := p.fromServer()
+		chunks(rand.New(rand.NewPCG(5, 6)), answers.String(), out)
+		require.NoError(t, out.end())
+		wg.Wait()
+		p.end()
+		l.close()
+		require.True(t, says.String() == server.bytes.String(), mode)
+		require.True(t, answers.String() == client.bytes.String(), mode)
+	}
+}
+
+func FuzzPipe(f *testing.F) {
+	f.Add(callOf("1", "add", `{"ids":"[1]"}`)+"\n", listOf("1", "", addTool)+"\n")
+	f.Add(`{"id":1,"method":"tools/list"}`+"\n", listOf("1", "x", addTool, `{"name":"add"}`))
+	f.Fuzz(func(t *testing.T, says, answers string) {
+		l, err := newLog("s", modeRepair, "", nil)
+		require.NoError(t, err)
+		server, client := &sink{}, &sink{}
+		p := newPipe(t.Context(), newChecker(modeObserve, l), server, client)
+		p.fromClient(strings.NewReader(says))
+		out := p.fromServer()
+		_, _ = out.Write([]byte(answers))
+		require.NoError(t, out.end())
+		p.fromClient(strings.NewReader(says))
+		p.end()
+		require.Equal(t, says+says, server.bytes.String())
+		require.Equal(t, answers, client.bytes.String())
+	})
+}
