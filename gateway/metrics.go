@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/metric/noop"
 
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
 
@@ -23,6 +24,7 @@ type metrics struct {
 	panics   metric.Int64Counter
 	dropped  metric.Int64Counter // by what was dropped
 	outcomes metric.Int64Counter // of the mode Observe, by what would have happened
+	texts    metric.Int64Counter // answers with calls in their text, by what became of them
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
@@ -48,7 +50,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}}
-	var errs [8]error
+	var errs [9]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"), metric.WithDescription("Time until the last byte of the response"))
 	m.overhead, errs[2] = meter.Float64Histogram("toolmend.gateway.overhead", metric.WithUnit("s"),
@@ -58,6 +60,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.panics, errs[5] = meter.Int64Counter("toolmend.gateway.panics", metric.WithDescription("Panics; the log has their stacks"))
 	m.dropped, errs[6] = meter.Int64Counter("toolmend.gateway.dropped", metric.WithDescription("Records, observed copies and steps of the page that were dropped because there was no room for them"))
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
+	m.texts, errs[8] = meter.Int64Counter("toolmend.gateway.calls_in_text", metric.WithDescription("Steps with calls that a model wrote as text: rescued, or in markup that was not read"))
 	return &m, errors.Join(errs[:]...)
 }
 
@@ -102,6 +105,12 @@ func (m *metrics) observed(x *exchange) {
 	}
 	for code, n := range x.issues() {
 		m.invalid.Add(ctx, int64(n), x.where(attribute.String("code", code)))
+	}
+	if rescue.Calls(x.report) > 0 {
+		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "rescued")))
+	}
+	if rescue.Unread(x.report) {
+		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "unread")))
 	}
 	if x.would != "" {
 		m.outcomes.Add(ctx, 1, x.where(attribute.String("would", string(x.would)), attribute.Bool("unread", x.unread)))

@@ -27,6 +27,7 @@ type scanner struct {
 	fence  int     // length of the fence of the code block at pos; 0 outside
 	inline int     // number of backticks around the code at pos; 0 outside
 
+	marked   int     // where markup that was not read names an offered tool; -1: nowhere
 	thoughts []piece // calls that end a reasoning
 }
 
@@ -47,7 +48,7 @@ type fault struct {
 
 // newScanner returns a scanner of an empty text.
 func newScanner(t *table, tools *tools) *scanner {
-	return &scanner{source: source{tools: tools}, table: t, blank: true}
+	return &scanner{source: source{tools: tools}, table: t, blank: true, marked: -1}
 }
 
 // run reads on until the end of the text, or to a place that cannot be decided
@@ -59,13 +60,12 @@ func (s *scanner) run() {
 	s.waits, s.named, s.flows, s.again = false, false, 0, 0
 	for s.pos < len(s.text) && !s.waits {
 		c := s.text[s.pos]
-		if !s.table.stop[c] {
-			s.blank = s.blank && (c == ' ' || c == '\t' || c == '\r')
+		if !s.table.stop[c] && !s.blank {
 			s.pos++
 			continue
 		}
 		if !s.thought() && !s.call() && !s.code() && !s.waits {
-			s.blank = s.blank && strings.IndexByte(" \t\r\n", c) >= 0
+			s.blank = s.blank && strings.IndexByte(white, c) >= 0
 			s.pos++
 		}
 	}
@@ -106,7 +106,7 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
-	s.pieces, s.fault, s.stray, s.think, s.fence, s.inline = nil, nil, false, "", 0, 0
+	s.pieces, s.fault, s.stray, s.think, s.fence, s.inline, s.marked = nil, nil, false, "", 0, 0, -1
 	s.begin, s.blank = s.pos, true
 }
 
@@ -118,28 +118,41 @@ func (s *scanner) call() bool {
 		}
 		return false
 	}
-	best, by, waits := reading{}, reader{}, false
-	for _, r := range s.table.at[s.text[s.pos]] {
-		if r.first && !s.blank {
-			continue
+	best, by, waits := reading{}, opener{}, false
+	c := s.text[s.pos]
+	for n, openers := range [][]opener{s.table.at[c], s.table.first[c], s.table.named} {
+		if n > 0 && (!s.blank || n == 2 && !isName(c)) {
+			break
 		}
-		v := s.literal(s.pos, r.opener)
-		if v == more && !s.final {
-			waits = true
-		}
-		if v != whole {
-			continue
-		}
-		if s.quoted() {
-			return false
-		}
-		if got := r.read(&s.source, s.pos); rank[got.verdict] > rank[best.verdict] {
-			got.named = got.named || best.named
-			best, by = got, r
+		for _, o := range openers {
+			if len(o.mark) > 1 && s.pos+1 < len(s.text) && s.text[s.pos+1] != o.mark[1] {
+				continue
+			}
+			v := s.literal(s.pos, o.mark)
+			waits = waits || v == more && !s.final
+			if v != whole {
+				continue
+			}
+			if s.quoted() {
+				return false
+			}
+			got := o.readAt(&s.source, s.pos)
+			switch {
+			case len(o.models) > 0 && got.verdict != notCall && (!s.knows(o.form) || s.tools.wantsJSON()):
+				if got.verdict == whole && s.final && !s.tools.wantsJSON() {
+					s.marked = s.pos
+				}
+			case rank[got.verdict] > rank[best.verdict]:
+				got.named = got.named || best.named
+				best, by = got, o
+			}
 		}
 	}
 	switch {
 	case best.verdict == whole:
+		for n, v := s.either(s.space(best.end), tails...); v == whole; n, v = s.either(s.space(best.end), tails...) {
+			best.end = s.space(best.end) + len(tails[n])
+		}
 		s.take(piece{best, s.pos, by.markup})
 		s.pos = best.end
 	case best.verdict == more && !s.final:
@@ -151,19 +164,100 @@ func (s *scanner) call() bool {
 		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
 		s.jump()
 	case best.verdict == more:
-		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.opener), by.markup})
+		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.mark), by.markup})
 	case best.verdict == broken:
-		s.fail(fault{best.issue, s.pos, s.pos + len(by.opener), by.markup})
+		s.fail(fault{best.issue, s.pos, s.pos + len(by.mark), by.markup})
 	case waits:
 		s.waits = true
 		return false
 	default:
 		s.closer()
+		s.mark()
 		return false
 	}
 	s.blank = false
 	return true
 }
+
+// knows reports whether calls without marks are read: the form was chosen, or the
+// model is known to write it.
+func (s *scanner) knows(f *form) bool {
+	return s.table.chosen[f.markup] || slices.ContainsFunc(f.models, func(word string) bool { return strings.Contains(s.tools.model, word) })
+}
+
+// Bounds of markup that is not known.
+const (
+	maxMark  = 64  // bytes of a mark
+	maxReach = 128 // bytes from a mark to the name of a tool
+)
+
+// callWords are in the marks of calls of every family.
+var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin", "step"}
+
+// mark notes markup that no form has read: a tag or a token with a word of calls,
+// and the name of an offered tool in it or behind it, with nothing between but
+// punctuation and the words that stand around a name. A tag that is the name of a tool
+// counts too, if a declared parameter follows as a tag.
+func (s *scanner) mark() {
+	c := s.text[s.pos]
+	if c != '<' && c != '[' || s.marked >= 0 || s.quoted() {
+		return
+	}
+	begin := s.pos + 1
+	window := s.text[begin:min(len(s.text), begin+maxMark)]
+	end := strings.IndexAny(window, ">]\n")
+	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && window[:end] != strings.ToUpper(window[:end]) {
+		if s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=\n", (window + "<")[0]) < 0; s.waits {
+			s.flows = 0
+		}
+		return
+	}
+	inner := strings.ToLower(window[:end])
+	if tool, ok := s.tools.byName[window[:end]]; ok {
+		after := s.space(begin + end + 1)
+		key, _, v := s.until(min(after+1, len(s.text)), ">")
+		switch {
+		case after == len(s.text) || s.text[after] == '<' && v == more:
+			s.waits = !s.final && s.leads()
+		case s.text[after] == '<' && s.tools.declares(tool.Name, key):
+			s.marked = s.pos
+		}
+		return
+	}
+	if !slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) }) {
+		return
+	}
+	if name := strings.IndexAny(inner, " ="); name >= 0 {
+		begin += name
+	} else {
+		begin += end + 1
+	}
+	for i := begin; i < min(len(s.text), begin+maxReach); i++ {
+		if !isName(s.text[i]) || s.text[i] >= 0x80 {
+			continue
+		}
+		from := i
+		if i = s.identifier(i); i == len(s.text) && !s.final {
+			break
+		}
+		word := clean(strings.Trim(s.text[from:i], ".:/-"))
+		if _, ok := s.tools.find(word); ok {
+			s.marked = s.pos
+			return
+		}
+		if _, known := envelope[word]; word != "" && !known && !slices.Contains(aroundNames, word) {
+			return
+		}
+	}
+	s.waits = !s.final && s.leads() && len(s.text) < begin+maxReach
+}
+
+// aroundNames are words that stand between the mark of a call and the name of its tool.
+var aroundNames = []string{"function", "functions", "tool", "tools", "call", "tool_calls", "json", "to", "recipient", "invoke", "default_api"}
+
+// leads reports whether nothing but white space stands before pos in the answer, so
+// that the answer may be asked for again before any of it is shown.
+func (s *scanner) leads() bool { return blank(s.text[s.begin:s.pos]) }
 
 // later puts off the next look at a long text that ends at end until it has
 // doubled, so that the work stays linear.
@@ -299,7 +393,11 @@ func (s *scanner) finish() found {
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
 		f.pieces = s.thoughts
 	}
-	if f.fault != nil || len(f.pieces) == 0 {
+	switch {
+	case f.fault == nil && len(f.pieces) == 0 && s.marked >= 0 && !s.shown(s.marked):
+		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.marked, s.marked, "text"}
+		return f
+	case f.fault != nil || len(f.pieces) == 0:
 		return f
 	}
 	calls, mixed := 0, false

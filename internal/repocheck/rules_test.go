@@ -122,7 +122,7 @@ func TestDecisions(t *testing.T) {
 	const dir = "docs/decisions/"
 	check(t, decisions, []bad{
 		{"good", files{dir + "0001-a.md": "", dir + "0002-b-c.md": "", "docs/design.md": ""}, nil},
-		{"gap", files{dir + "0001-a.md": "", dir + "0003-b.md": ""}, []string{"0003-b.md: has number 0003 where 0002 is next"}},
+		{"number twice", files{dir + "0001-a.md": "", dir + "0001-b.md": ""}, []string{"0001-b.md: has number 0001 where 0002 is next"}},
 		{"double", files{dir + "0001-a.md": "", dir + "0001-b.md": ""}, []string{"has number 0001 where 0002"}},
 		{"name", files{dir + "0001-a.md": "", dir + "notes.md": "", dir + "2-b.md": ""}, []string{"2-b.md: is not named", "notes.md: is not named"}},
 	})
