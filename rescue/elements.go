@@ -94,6 +94,8 @@ func elementItem(f *form, s *source, i int) reading {
 	}
 	if n == 1 {
 		i += len(f.end)
+	} else if v := s.closes(i, f.valueEnd); v != whole { // the last value may go on
+		return s.missing(v, "a call has no closing mark, and there is a later one", true)
 	}
 	c := call{name: name, arguments: arguments.text()}
 	if c.arguments != "{}" {

@@ -177,6 +177,7 @@ type table struct {
 	first  [256][]opener   // of the forms that begin an answer
 	named  []opener        // of those that begin with the name of a tool
 	stop   [256]bool       // bytes at which the scanner looks closer
+	next   [256]bool       // bytes that stand second in a mark
 	chosen map[Markup]bool // by the options
 }
 
@@ -206,6 +207,11 @@ func newTable(markups []Markup) *table {
 	}
 	for _, c := range append(slices.Clone(closers), thoughtEnds...) {
 		t.stop[c[0]] = true
+	}
+	for _, openers := range t.at {
+		for _, o := range openers {
+			t.next[o.mark[1]] = true
+		}
 	}
 	for _, c := range "<[`\n" {
 		t.stop[c] = true

@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // scanner finds the calls in a text. The text may grow between two runs. Each
@@ -119,13 +120,19 @@ func (s *scanner) call() bool {
 		return false
 	}
 	best, by, waits := reading{}, opener{}, false
-	c := s.text[s.pos]
+	c, next := s.text[s.pos], byte('/')
+	if s.pos+1 < len(s.text) {
+		next = s.text[s.pos+1]
+	}
+	if !s.blank && next < 0x80 && !isName(next) && !s.table.next[next] {
+		return false
+	}
 	for n, openers := range [][]opener{s.table.at[c], s.table.first[c], s.table.named} {
 		if n > 0 && (!s.blank || n == 2 && !isName(c)) {
 			break
 		}
 		for _, o := range openers {
-			if len(o.mark) > 1 && s.pos+1 < len(s.text) && s.text[s.pos+1] != o.mark[1] {
+			if len(o.mark) > 1 && s.pos+1 < len(s.text) && next != o.mark[1] {
 				continue
 			}
 			v := s.literal(s.pos, o.mark)
@@ -200,20 +207,25 @@ var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin", "
 // counts too, if a declared parameter follows as a tag.
 func (s *scanner) mark() {
 	c := s.text[s.pos]
-	if c != '<' && c != '[' || s.marked >= 0 || s.quoted() {
+	if c != '<' && c != '[' || s.marked >= 0 {
 		return
 	}
 	begin := s.pos + 1
 	window := s.text[begin:min(len(s.text), begin+maxMark)]
 	end := strings.IndexAny(window, ">]\n")
-	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && window[:end] != strings.ToUpper(window[:end]) {
+	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && strings.ContainsFunc(window[:end], unicode.IsLower) {
 		if s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=\n", (window + "<")[0]) < 0; s.waits {
 			s.flows = 0
 		}
 		return
 	}
 	inner := strings.ToLower(window[:end])
-	if tool, ok := s.tools.byName[window[:end]]; ok {
+	calls := slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) })
+	tool, isTool := s.tools.byName[window[:end]]
+	if !calls && !isTool || s.quoted() {
+		return
+	}
+	if isTool {
 		after := s.space(begin + end + 1)
 		key, _, v := s.until(min(after+1, len(s.text)), ">")
 		switch {
@@ -222,9 +234,6 @@ func (s *scanner) mark() {
 		case s.text[after] == '<' && s.tools.declares(tool.Name, key):
 			s.marked = s.pos
 		}
-		return
-	}
-	if !slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) }) {
 		return
 	}
 	if name := strings.IndexAny(inner, " ="); name >= 0 {
@@ -300,6 +309,9 @@ func (s *scanner) jump() {
 
 // closer notes a closing mark outside of a call.
 func (s *scanner) closer() {
+	if s.pos+1 < len(s.text) && strings.IndexByte("/|<", s.text[s.pos+1]) < 0 {
+		return
+	}
 	for _, c := range closers {
 		s.stray = s.stray || strings.HasPrefix(s.text[s.pos:], c)
 	}
