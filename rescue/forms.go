@@ -113,6 +113,8 @@ var forms = []form{
 	{markup: "minimax", opens: one(minimaxToken + "<tool_call>"), closes: one(minimaxToken + "</tool_call>"), item: minimaxItem, strict: true},
 	{markup: "minicpm", inner: []string{`<function name="`, `<function name='`}, item: elementItem, shared: true,
 		parts: parts{call: "<function name=", head: ">", param: "<param name=", keyEnd: ">", valueEnd: "</param>", end: "</function>", lines: true}},
+	{markup: "minicpm", inner: []string{`<functionname="`}, item: elementItem, shared: true, // the same without spaces
+		parts: parts{call: "<functionname=", head: ">", param: "<paramname=", keyEnd: ">", valueEnd: "</param>", end: "</function>", lines: true}},
 	{markup: "step", opens: one("<｜tool_calls_begin｜>"), closes: one("<｜tool_calls_end｜>"), item: stepItem, parts: invoke.with("steptml:")},
 	{markup: "muse", opens: one("<atem:function_calls>"), closes: one("</atem:function_calls>"), inner: one(`<atem:invoke name="`), item: elementItem, parts: invoke.with("atem:")},
 	{markup: "dots", opens: one("<dots_function_call>"), closes: one("</dots_function_call>"), item: elementItem, parts: invoke},

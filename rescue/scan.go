@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/toolmend/toolmend/internal/calltext"
 )
 
 // scanner finds the calls in a text. The text may grow between two runs. Each
@@ -14,19 +16,18 @@ type scanner struct {
 	source
 	table *table
 
-	pos    int     // everything before is decided
-	again  int     // no reader is asked again before the text has this length
-	waits  bool    // the text at pos may become a call
-	flows  int     // no text before this index can be a part of a call, although pos is before it
-	named  bool    // and names an offered tool
-	pieces []piece // in order
-	fault  *fault  // the first call that cannot be made
-	stray  bool    // a closing mark stands outside of a call
-	begin  int     // of the answer, behind reasoning
-	blank  bool    // the answer up to pos is white space
-	think  string  // the mark that ends the reasoning at pos; "" outside
-	fence  int     // length of the fence of the code block at pos; 0 outside
-	inline int     // number of backticks around the code at pos; 0 outside
+	pos    int           // everything before is decided
+	again  int           // no reader is asked again before the text has this length
+	waits  bool          // the text at pos may become a call
+	flows  int           // no text before this index can be a part of a call, although pos is before it
+	named  bool          // and names an offered tool
+	pieces []piece       // in order
+	fault  *fault        // the first call that cannot be made
+	stray  bool          // a closing mark stands outside of a call
+	begin  int           // of the answer, behind reasoning
+	blank  bool          // the answer up to pos is white space
+	think  string        // the mark that ends the reasoning at pos; "" outside
+	inside calltext.Code // the code at pos
 
 	marked   int     // where markup that was not read names an offered tool; -1: nowhere
 	thoughts []piece // calls that end a reasoning
@@ -76,7 +77,7 @@ func (s *scanner) run() {
 // before it reasoning.
 func (s *scanner) thought() bool {
 	for _, p := range thinking {
-		if s.think == p.close || s.fence == 0 && s.inline == 0 {
+		if s.think == p.close || !s.inside.In() {
 			switch s.literal(s.pos, p.close) {
 			case whole:
 				s.endThought(p.close)
@@ -107,13 +108,13 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
-	s.pieces, s.fault, s.stray, s.think, s.fence, s.inline, s.marked = nil, nil, false, "", 0, 0, -1
+	s.pieces, s.fault, s.stray, s.think, s.inside, s.marked = nil, nil, false, "", calltext.Code{}, -1
 	s.begin, s.blank = s.pos, true
 }
 
 // call reads a call at pos. It returns true if it moved on.
 func (s *scanner) call() bool {
-	if s.fence > 0 || s.inline > 0 {
+	if s.inside.In() {
 		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
 			s.closer()
 		}
@@ -294,7 +295,7 @@ func (s *scanner) fail(f fault) {
 
 // jump moves to the end of a reasoning, or else to the end of the text.
 func (s *scanner) jump() {
-	s.fence, s.inline = 0, 0
+	s.inside = calltext.Code{}
 	for ; s.pos < len(s.text); s.pos++ {
 		if c := s.text[s.pos]; c != '<' && c != '[' {
 			continue
@@ -329,16 +330,13 @@ func (s *scanner) unfinished() issue {
 // moved on.
 func (s *scanner) code() bool {
 	if s.text[s.pos] == '\n' {
-		s.inline = 0
+		s.inside.Break()
 		return false
 	}
 	if s.text[s.pos] != '`' {
 		return false
 	}
-	end := s.pos
-	for end < len(s.text) && s.text[end] == '`' {
-		end++
-	}
+	end := s.pos + calltext.Backticks(s.text[s.pos:])
 	begins := strings.TrimSpace(s.line()) == ""
 	if end == len(s.text) && !s.final {
 		if s.waits = true; !begins {
@@ -347,18 +345,7 @@ func (s *scanner) code() bool {
 		s.later(end)
 		return false
 	}
-	n := end - s.pos
-	switch {
-	case s.fence > 0 && begins && n >= s.fence:
-		s.fence = 0
-	case s.fence > 0:
-	case n >= 3 && begins:
-		s.fence = n
-	case s.inline == n:
-		s.inline = 0
-	case s.inline == 0:
-		s.inline = n
-	}
+	s.inside.Run(end-s.pos, begins)
 	s.pos, s.blank = end, false
 	return true
 }

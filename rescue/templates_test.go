@@ -133,6 +133,8 @@ var templates = []template{
 		text: m3("<tool_call>\n", `<invoke name="get_weather">`, "<city>Oslo", "</city>", "<days>3", "</days>", "<tags>", "<item>a", "</item>", "<item>5", "</item>", "</tags>", "<more>", "<b>c", "</b>", "</more>", "</invoke>\n", "</tool_call>")},
 	{markup: "minicpm", source: "openbmb/MiniCPM5, as SGLang's minicpm5_detector.py reads it", calls: []string{days, `get_weather{"city": "O\ns"}`},
 		text: "<function name=\"get_weather\"><param name=\"city\">Oslo</param><param name=\"days\">3</param></function><function name=\"get_weather\"><param name=\"city\"><![CDATA[O\ns]]></param></function>"},
+	{markup: "minicpm", source: "the same as some servers decode it, in vLLM's tests", calls: []string{days},
+		text: "<functionname=\"get_weather\"><paramname=\"city\">Oslo</param><paramname=\"days\">3</param></function>"},
 	{markup: "step", source: "stepfun-ai/step3, as vLLM's step3_tool_parser.py reads it", calls: []string{days},
 		text: "<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"get_weather\"><steptml:parameter name=\"city\">Oslo</steptml:parameter><steptml:parameter name=\"days\">3</steptml:parameter></steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>"},
 	{markup: "muse", source: "Muse Glimmer, as SGLang's muse_glimmer_detector.py reads it", calls: []string{days},
