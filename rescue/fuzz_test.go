@@ -233,7 +233,8 @@ func TestRawValues(t *testing.T) {
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	repeated := append([]string{
-		`<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`, `<tool_call>{"a": "`, "<tool_call><function=get_weather><parameter=city>", "<function=get_weather><parameter=city></parameter>x",
+		`<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`, `<tool_call>{"a": "`, "<tool_call>{'a': ", "</think><tool_call>{'a': '", m3("<tool_call>", `<invoke name="get_weather">`, "<tags>"), m3("<tool_call>", `<invoke name="get_weather">`, "<tags>", "</tags>", "</invoke>"), "<acme_call> ", "<acme_call>{\"name\": ", "<get_weather> ", `<tool_calls><tool_call>get_weather<tool_sep>`, "</think>functools[{", "</think>get_time\n{",
+		"<tool_call><function=get_weather><parameter=city>", "<function=get_weather><parameter=city></parameter>x",
 		"<tool_call>get_weather<arg_key>city</arg_key><arg_value></arg_value> ", "[TOOL_CALLS]get_time[ARGS]{}", "<|channel|>analysis<|message|>x<|end|>", "<|start|>assistant<|channel|>x<|message|>",
 		"</think><tool_call>{", "[/THINK]<tool_call>{", "</think>{\"name\": \"", "</think>[get_time(", "<function=get_weather>{\"a\":", "```tool_code\nget_time()\n", "<|tool_call>call:get_weather{a:{", "[get_weather(a=[[", "<|python_tag|>{\"name\":\"get_time\",\"parameters\":{}};",
 	}, scraps...)

@@ -93,7 +93,7 @@ func jsonItem(f *form, s *source, i int) reading {
 	}
 	v, end, fixed, ok := s.json(i, append(f.closes, f.marks()...)...)
 	if ok != whole {
-		return s.missing(ok, "the text between the marks is not JSON", s.tools.mentioned(s.text[i:]))
+		return s.missing(ok, "the text between the marks is not JSON", ok == more && s.tools.mentioned(s.text[i:]))
 	}
 	calls, wrong := s.tools.inJSON(v, f.keyed)
 	if wrong.code != "" {

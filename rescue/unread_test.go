@@ -2,6 +2,7 @@ package rescue_test
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -54,6 +55,10 @@ func TestUnread(t *testing.T) {
 			reply := resp.Report.Attempts[0].Replies[0].Text()
 			require.NotContains(t, reply, "get_weather")
 			require.NotContains(t, reply, "Oslo")
+
+			_, asked, shown := ask(rescue.Options{ReaskUnread: true}, "Right.\n"+text, []string{"Right.\n" + text})
+			require.Len(t, asked, 1, "however it is divided")
+			require.Equal(t, "Right.\n"+text, shown)
 
 			for _, pieces := range splits(text) {
 				held := &screen{}
@@ -111,7 +116,9 @@ func TestNotUnread(t *testing.T) {
 			require.Len(t, asked, 1, "%v", resp.Report.Attempts[0].Issues)
 		})
 	}
-	for name, text := range foreign {
+	requested := maps.Clone(foreign)
+	requested["a short one"] = "<x_call>get_time"
+	for name, text := range requested {
 		t.Run(name+" in the request", func(t *testing.T) {
 			t.Parallel()
 			var asked []*middleware.Request
