@@ -96,7 +96,7 @@ var forms = []form{
 	{markup: "json", opens: one("```"), first: true, read: readJSONBlock},
 	{markup: "xlam", inner: one("{"), first: true, read: readBare, item: bareItem, models: []string{"xlam"}},
 	{markup: "granite", opens: []string{"<function_call>", "<|tool_call|>"}, closes: []string{"</function_call>", "<|/tool_call|>"}, item: jsonItem, shared: true},
-	{markup: "functools", opens: one("functools"), item: jsonItem, shared: true, first: true},
+	{markup: "functools", inner: one("functools["), item: jsonItem, parts: parts{call: "functools"}},
 	{markup: "cohere", opens: one("<|START_ACTION|>"), closes: one("<|END_ACTION|>"), item: jsonItem},
 	{markup: "cohere", opens: []string{"Action: ```json", "Action:```json"}, closes: one("```"), item: jsonItem, shared: true, strict: true, first: true},
 	{markup: "longcat", opens: one("<longcat_tool_call>"), closes: one("</longcat_tool_call>"), item: jsonItem, shared: true, strict: true},

@@ -190,6 +190,7 @@ func TestNoCalls(t *testing.T) {
 		"code with brackets":            "if a[TOOL] < b { return x<y }",
 		"in reasoning":                  "<think>" + call + " would be one way.</think>Noon.",
 		"in open reasoning":             "<think>" + call + " would be one way, but",
+		"a module":                      "Use functools, or functools.partial, of Python.",
 		"a list that is data":           `[1, 2, {"name": "get_time"}]`,
 		"text of a list":                "[get_time] is a tool.",
 	} {

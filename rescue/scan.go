@@ -200,7 +200,7 @@ const (
 )
 
 // callWords are in the marks of calls of every family.
-var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin", "step"}
+var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin"}
 
 // mark notes markup that no form has read: a tag or a token with a word of calls,
 // and the name of an offered tool in it or behind it, with nothing between but
@@ -215,9 +215,7 @@ func (s *scanner) mark() {
 	window := s.text[begin:min(len(s.text), begin+maxMark)]
 	end := strings.IndexAny(window, ">]\n")
 	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && strings.ContainsFunc(window[:end], unicode.IsLower) {
-		if s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=\n", (window + "<")[0]) < 0; s.waits {
-			s.flows = 0
-		}
+		s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=", (window + "<")[0]) < 0
 		return
 	}
 	inner := strings.ToLower(window[:end])

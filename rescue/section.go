@@ -83,8 +83,11 @@ func items(f *form, s *source, i int) reading {
 	return pythonItem(f, s, i)
 }
 
-// jsonItem reads an object or a list of objects.
+// jsonItem reads an object or a list of objects, perhaps behind a word.
 func jsonItem(f *form, s *source, i int) reading {
+	if f.call != "" && s.literal(i, f.call) == whole {
+		i += len(f.call)
+	}
 	if i == len(s.text) {
 		return waiting(false)
 	}

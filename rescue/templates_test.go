@@ -101,6 +101,8 @@ var templates = []template{
 		text: `<|tool_call|>{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}<|/tool_call|>`},
 	{markup: "functools", source: "microsoft/Phi-4-mini-instruct and fireworks-ai/llama-3-firefunction-v2, as vLLM's phi4mini_tool_parser.py reads it", calls: []string{days},
 		text: `functools[{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}}]`},
+	{markup: "functools", source: "the same with text around it, in vLLM's tests", calls: []string{oslo}, rest: "I look.\n\nWait.",
+		text: "I look.\nfunctools[{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\"}}]\nWait."},
 	{markup: "cohere", source: "CohereLabs/c4ai-command-r7b-12-2024, tokenizer_config.json", calls: []string{days}, rest: "<|START_THINKING|>I look.<|END_THINKING|>",
 		text: "<|START_THINKING|>I look.<|END_THINKING|><|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"get_weather\", \"parameters\": {\"city\": \"Oslo\", \"days\": 3}}\n]<|END_ACTION|>"},
 	{markup: "cohere", source: "CohereLabs/c4ai-command-r-plus, tokenizer_config.json", calls: []string{days},

@@ -3,6 +3,7 @@ package rescue
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/repair"
@@ -13,20 +14,18 @@ import (
 // tools are the function tools that a request offers. They serve one step, on
 // one goroutine at a time.
 type tools struct {
-	body   []string // of the request, in its own format
-	model  string   // the name of the model, in small letters
-	names  []string
-	byName map[string]middleware.Tool
-	meant  *repair.Names
-	views  map[string]*view.View
+	// wantsJSON reports whether the request asks for an answer in JSON.
+	wantsJSON func() bool
+	model     string // the name of the model, in small letters
+	names     []string
+	byName    map[string]middleware.Tool
+	meant     *repair.Names
+	views     map[string]*view.View
 }
 
 // newTools reads the tool choice too: a forced tool is the only one offered.
 func newTools(req *middleware.Request) *tools {
-	t := &tools{model: strings.ToLower(req.Model), body: []string{string(req.Params)}}
-	if req.Native != nil {
-		t.body = append(t.body, req.Native.Raw)
-	}
+	t := &tools{model: strings.ToLower(req.Model), wantsJSON: sync.OnceValue(func() bool { return wantsJSON(req) })}
 	for _, tool := range req.Tools {
 		choice := req.ToolChoice
 		forced := choice.Name == "" && choice.Mode != middleware.ToolNone || choice.Name == tool.Name
@@ -49,9 +48,13 @@ func newTools(req *middleware.Request) *tools {
 // jsonModes are the places in which the formats ask for an answer in JSON.
 var jsonModes = []string{"/response_format/type", "/text/format/type", "/generationConfig/responseMimeType", "/format", "/output_format/type", "/output_config/format/type"}
 
-// wantsJSON reports whether the request asks for an answer in JSON.
-func (t *tools) wantsJSON() bool {
-	return slices.ContainsFunc(t.body, func(body string) bool {
+// wantsJSON reports whether a request asks for an answer in JSON.
+func wantsJSON(req *middleware.Request) bool {
+	bodies := []string{string(req.Params)}
+	if req.Native != nil {
+		bodies = append(bodies, req.Native.Raw)
+	}
+	return slices.ContainsFunc(bodies, func(body string) bool {
 		doc, err := rawjson.Parse(body, anySize)
 		return err == nil && slices.ContainsFunc(jsonModes, func(place string) bool {
 			v := doc.Root().At(place)
