@@ -108,7 +108,8 @@ func Markups() []Markup {
 
 // Options configure New. The zero value reads every markup and re-asks once.
 type Options struct {
-	// Markups are the markups to read; nil means all of them.
+	// Markups are the markups to read. nil means all of them, but forms without marks
+	// only for the models that write them.
 	Markups []Markup
 	// MaxAttempts limits the model calls of a step, the first one included. 0
 	// means 2; 1 turns re-asks off.
@@ -164,7 +165,7 @@ func (o Options) Validate() error {
 //
 // If the last attempt still holds a call that is not certain, its response is
 // returned as the model sent it, and its status is invalid; but one that is
-// uncertain keeps its status.
+// uncertain or unread keeps its status.
 //
 // The error is that of the model call or of the sink, or that of a context
 // that ended between two attempts.
