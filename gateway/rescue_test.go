@@ -1,10 +1,15 @@
 package gateway_test
 
 import (
+	"context"
 	"fmt"
+	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/toolmend/toolmend/gateway"
 )
@@ -20,6 +25,7 @@ func TestRescue(t *testing.T) {
 	const (
 		lost = `<tool_call>{"name": "read_file", "arguments": {"file_path": "b.txt"}}</tool_call>`
 		cut  = `<tool_call>{"name": "read_file", "arg`
+		odd  = `<acme_call>{"name": "read_file", "arguments": {"file_path": "b.txt"}}`
 	)
 	auto := gateway.Settings{Rescue: []string{"auto"}}
 	for name, c := range map[string]struct {
@@ -33,7 +39,11 @@ func TestRescue(t *testing.T) {
 		"off":               {gateway.Settings{}, nil, nil, []string{lost}, "", 1},
 		"auto":              {auto, nil, nil, []string{lost}, "1", 1},
 		"a markup":          {gateway.Settings{Rescue: []string{"glm", "hermes"}}, nil, nil, []string{lost}, "1", 1},
-		"another markup":    {gateway.Settings{Rescue: []string{"glm"}}, nil, nil, []string{lost}, "", 1},
+		"another markup":    {gateway.Settings{Rescue: []string{"glm"}}, nil, nil, []string{lost}, "", 2},
+		"unread":            {auto, nil, nil, []string{odd}, "", 2},
+		"unread, corrected": {auto, nil, nil, []string{odd, lost}, "1", 2},
+		"repair: unread":    {gateway.Settings{Mode: gateway.Repair, Rescue: []string{"auto"}}, nil, nil, []string{odd}, "", 1},
+		"off: unread":       {gateway.Settings{}, nil, nil, []string{odd}, "", 1},
 		"for a model":       {gateway.Settings{}, []gateway.ModelRule{{Match: "m*", Settings: auto}}, nil, []string{lost}, "1", 1},
 		"not for a model":   {auto, []gateway.ModelRule{{Match: "m*", Settings: gateway.Settings{Rescue: []string{"none"}}}}, nil, []string{lost}, "", 1},
 		"re-asked":          {auto, nil, nil, []string{cut, lost}, "1", 2},
@@ -53,7 +63,8 @@ func TestRescue(t *testing.T) {
 			require.Equal(t, c.calls, *requests)
 			require.Equal(t, c.rescued, header.Get("X-Toolmend-Rescued"))
 			if c.rescued == "" {
-				require.Equal(t, bodies[0], answer)
+				want, _, _ := strings.Cut(bodies[len(bodies)-1], `"usage"`) // both calls count there
+				require.True(t, strings.HasPrefix(answer, want), answer)
 				return
 			}
 			require.Contains(t, answer, `"tool_calls"`)
@@ -63,4 +74,48 @@ func TestRescue(t *testing.T) {
 	}
 	_, err := gateway.New(gateway.Config{Settings: gateway.Settings{Rescue: []string{"xml"}}, Upstreams: []gateway.Upstream{{URL: "http://localhost:1"}}}, gateway.Options{})
 	require.ErrorContains(t, err, "rescue: must be auto, none, or markups among [hermes")
+}
+
+// TestRescueCounted: answers with calls in their text are counted, those in a markup
+// that is not read too.
+func TestRescueCounted(t *testing.T) {
+	t.Parallel()
+	const call = `{"name": "read_file", "arguments": {"file_path": "b.txt"}}`
+	reader := metric.NewManualReader()
+	run(t, gateway.Config{Settings: gateway.Settings{Rescue: []string{"auto"}}}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, http.Header{},
+		textAnswer("<acme_call>"+call), textAnswer("<tool_call>"+call+"</tool_call>"))
+	var data metricdata.ResourceMetrics
+	require.NoError(t, reader.Collect(context.Background(), &data))
+	outcomes := map[string]int64{}
+	for _, scope := range data.ScopeMetrics {
+		for _, m := range scope.Metrics {
+			if sum, ok := m.Data.(metricdata.Sum[int64]); ok && m.Name == "toolmend.gateway.calls_in_text" {
+				for _, p := range sum.DataPoints {
+					outcome, _ := p.Attributes.Value("outcome")
+					outcomes[outcome.AsString()] += p.Value
+				}
+			}
+		}
+	}
+	require.Equal(t, map[string]int64{"rescued": 1, "unread": 1}, outcomes)
+}
+
+// TestRescueByModel: a form without marks is read for the models that write it, and not
+// if the request asks for JSON.
+func TestRescueByModel(t *testing.T) {
+	t.Parallel()
+	const call = `{"tool_calls": [{"name": "read_file", "arguments": {"file_path": "b.txt"}}]}`
+	for name, c := range map[string]struct{ model, format, rescued string }{
+		"the model":         {"xLAM-7b-fc-r", "", "1"},
+		"another model":     {"m", "", ""},
+		"an answer in JSON": {"xLAM-7b-fc-r", `"response_format":{"type":"json_object"},`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, _ := upstream(t, textAnswer(call))
+			body := strings.Replace(chatRequest(c.model), "{", "{"+c.format, 1)
+			_, _, header := post(t, serve(t, gateway.Config{Settings: gateway.Settings{Rescue: []string{"auto"}}, Upstreams: []gateway.Upstream{{URL: url}}})+"/v1/chat/completions", body)
+			require.Equal(t, c.rescued, header.Get("X-Toolmend-Rescued"))
+		})
+	}
 }

@@ -140,7 +140,7 @@ func (s Settings) transport() transport.Options {
 // rescue returns the options of package rescue, and whether calls are read from
 // texts at all. Mode Repair makes no second model call. The tools may be nil.
 func (s Settings) rescue(tools []ToolRule) (rescue.Options, bool) {
-	var o rescue.Options
+	o := rescue.Options{ReaskUnread: true}
 	switch {
 	case len(s.Rescue) == 0 || len(s.Rescue) == 1 && s.Rescue[0] == "none":
 		return o, false

@@ -29,6 +29,12 @@ var scraps = []string{
 	"<|python_tag|>", "<|python_start|>", "<|python_end|>", "[get_time()]", "get_weather(city='Oslo')", "```tool_code\n", "print(", ")",
 	"<start_function_call>", "call:get_weather{", "city:<escape>Oslo<escape>}", "<end_function_call>", "<|tool_call>", `city:<|"|>`, `<|"|>}`, "<tool_call|>",
 	`{"name": "get_time", "arguments": {}}`, `{"name": "get_weather", "arguments": {"city": "O`, `slo"}}`, "{}", "{", "}", "[", "]", "<", "`", `"`, "\n", " ", "\n\n", "> ", "    ",
+	"<seed:tool_call>", "</seed:tool_call>", "<minimax:tool_call>", "</minimax:tool_call>", `<invoke name="get_weather">`, `<parameter name="city">`, "</invoke>", "<function_calls>", "</function_calls>",
+	"]<]minimax[>[<tool_call>", `]<]minimax[>[<invoke name="get_weather">`, "]<]minimax[>[<city>", "]<]minimax[>[</city>", "]<]minimax[>[</invoke>", "]<]minimax[>[</tool_call>",
+	`<function name="get_weather">`, `<param name="city">`, "</param>", "<tool_calls>", "</tool_calls>", "<tool_sep>", "<longcat_tool_call>", "</longcat_tool_call>", "<TOOLCALL>", "</TOOLCALL>",
+	"<｜tool_calls_begin｜>", "<｜tool_call_begin｜>", "<｜tool_sep｜>", `<steptml:invoke name="get_time">`, "</steptml:invoke>", "<｜tool_call_end｜>", "<｜tool_calls_end｜>",
+	"<function_call>", "<|/tool_call|>", "<|tool_call|>", "functools[", "<|START_ACTION|>", "<|END_ACTION|>", "Action: ```json", "<|tool_call_start|>", "<|tool_call_end|>", "<|tools_prefix|>", "<|tools_suffix|>",
+	"<|action_start|><|plugin|>", "<|action_end|>", "<|message_sep|>\n\nfunction call<|role_sep|>", "<dots_function_call>", ">>>get_weather\n", `{"tool_calls": [`, "]}", "{'name': 'get_time', 'arguments': {}}", "'", "<acme_call>", "<|im_end|>",
 	"<think>", "</think>", "[THINK]", "[/THINK]", "So.", "For example", "å", "\xff", ",", ";", ":", "=", "(",
 }
 
@@ -128,7 +134,26 @@ func TestWrittenIsReadBack(t *testing.T) {
 		"harmony": func(c string) string {
 			return "<|channel|>commentary to=functions.write_file <|constrain|>json<|message|>{\"content\": " + quote(c) + "}<|call|>"
 		},
-		"llama":  func(c string) string { return `{"name": "write_file", "parameters": {"content": ` + quote(c) + `}}` },
+		"llama": func(c string) string { return `{"name": "write_file", "parameters": {"content": ` + quote(c) + `}}` },
+		"dictionary": func(c string) string {
+			return `<tool_call>{'name': 'write_file', 'arguments': {'content': ` + quote(c) + `},}</tool_call>`
+		},
+		"granite": func(c string) string {
+			return `<function_call> {"name": "write_file", "arguments": {"content": ` + quote(c) + `}}`
+		},
+		"functools": func(c string) string {
+			return `functools[{"name": "write_file", "arguments": {"content": ` + quote(c) + `}}]`
+		},
+		"cohere": func(c string) string {
+			return `<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "write_file", "parameters": {"content": ` + quote(c) + `}}]<|END_ACTION|>`
+		},
+		"apertus": func(c string) string {
+			return `<|tools_prefix|>[{"write_file": {"content": ` + quote(c) + `}}]<|tools_suffix|>`
+		},
+		"lfm": func(c string) string {
+			return `<|tool_call_start|>[write_file(content=` + quote(c) + `)]<|tool_call_end|>`
+		},
+		"olmo":   func(c string) string { return `<function_calls>write_file(content=` + quote(c) + `)</function_calls>` },
 		"python": func(c string) string { return `[write_file(content=` + quote(c) + `)]` },
 	}
 	for name, form := range forms {
@@ -158,6 +183,24 @@ func TestRawValues(t *testing.T) {
 		},
 		"glm": func(c string) string {
 			return "<tool_call>write_file<arg_key>content</arg_key><arg_value>" + c + "</arg_value></tool_call>"
+		},
+		"seed": func(c string) string {
+			return "<seed:tool_call>\n<function=write_file>\n<parameter=content>\n" + c + "\n</parameter>\n</function>\n</seed:tool_call>"
+		},
+		"minimax": func(c string) string {
+			return "<minimax:tool_call>\n<invoke name=\"write_file\">\n<parameter name=\"content\">\n" + c + "\n</parameter>\n</invoke>\n</minimax:tool_call>"
+		},
+		"minicpm": func(c string) string {
+			return "<function name=\"write_file\"><param name=\"content\">\n" + c + "\n</param></function>"
+		},
+		"step": func(c string) string {
+			return "<｜tool_calls_begin｜>\n<｜tool_call_begin｜>function<｜tool_sep｜><steptml:invoke name=\"write_file\"><steptml:parameter name=\"content\">\n" + c + "\n</steptml:parameter></steptml:invoke><｜tool_call_end｜>\n<｜tool_calls_end｜>"
+		},
+		"m3": func(c string) string {
+			return m3("<tool_call>", `<invoke name="write_file">`, "<content>"+c, "</content>", "</invoke>", "</tool_call>")
+		},
+		"hunyuan": func(c string) string {
+			return "<tool_calls>\n<tool_call>write_file<tool_sep><arg_key>content</arg_key><arg_value>" + c + "</arg_value></tool_call></tool_calls>"
 		},
 		"kimi": func(c string) string {
 			return `<|open|>tools<|sep|><|open|>call tool="write_file" index="1"<|sep|><|open|>argument key="content" type="string"<|sep|>` + c + "<|close|>argument<|sep|><|close|>call<|sep|><|close|>tools<|sep|>"
@@ -190,7 +233,8 @@ func TestRawValues(t *testing.T) {
 func TestLinear(t *testing.T) {
 	t.Parallel()
 	repeated := append([]string{
-		`<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`, `<tool_call>{"a": "`, "<tool_call><function=get_weather><parameter=city>", "<function=get_weather><parameter=city></parameter>x",
+		`<tool_call>{"name": "get_time", "arguments": {}}</tool_call>`, `<tool_call>{"a": "`, "<tool_call>{'a': ", "</think><tool_call>{'a': '", m3("<tool_call>", `<invoke name="get_weather">`, "<tags>"), m3("<tool_call>", `<invoke name="get_weather">`, "<tags>", "</tags>", "</invoke>"), "<acme_call> ", "<acme_call>{\"name\": ", "<get_weather> ", `<tool_calls><tool_call>get_weather<tool_sep>`, "</think>functools[{", "</think>get_time\n{",
+		"<tool_call><function=get_weather><parameter=city>", "<function=get_weather><parameter=city></parameter>x",
 		"<tool_call>get_weather<arg_key>city</arg_key><arg_value></arg_value> ", "[TOOL_CALLS]get_time[ARGS]{}", "<|channel|>analysis<|message|>x<|end|>", "<|start|>assistant<|channel|>x<|message|>",
 		"</think><tool_call>{", "[/THINK]<tool_call>{", "</think>{\"name\": \"", "</think>[get_time(", "<function=get_weather>{\"a\":", "```tool_code\nget_time()\n", "<|tool_call>call:get_weather{a:{", "[get_weather(a=[[", "<|python_tag|>{\"name\":\"get_time\",\"parameters\":{}};",
 	}, scraps...)

@@ -20,22 +20,23 @@ type held struct {
 	table *table
 	tools *tools
 
-	queue []middleware.Event
-	text  strings.Builder // all text of the attempt
-	lead  int             // length of the white space that the text begins with
-	sent  int             // bytes of text that the sink has
-	spoke bool            // the sink has an event of the attempt
-	step  int             // Event.Step
-	open  bool            // a tool call has arrived: nothing is held
-	think strings.Builder // all reasoning of the attempt
-	scan  *scanner
-	since time.Time // when the place was reached at which the text is held
-	flows bool      // the place has reached a bound: its text is not held until an offered tool is named
+	queue  []middleware.Event
+	text   strings.Builder // all text of the attempt
+	lead   int             // length of the white space that the text begins with
+	sent   int             // bytes of text that the sink has
+	spoke  bool            // the sink has an event of the attempt
+	step   int             // Event.Step
+	open   bool            // a tool call has arrived: nothing is held
+	think  strings.Builder // all reasoning of the attempt
+	scan   *scanner
+	since  time.Time // when the place was reached at which the text is held
+	reasks bool      // markup that is not read is asked about
+	flows  bool      // the place has reached a bound: its text is not held until an offered tool is named
 }
 
 // newHeld returns a held for one attempt. A reset begins the next one.
-func newHeld(sink middleware.Sink, t *table, tools *tools) *held {
-	return &held{sink: sink, table: t, tools: tools, scan: newScanner(t, tools)}
+func newHeld(sink middleware.Sink, t *table, tools *tools, reasks bool) *held {
+	return &held{sink: sink, table: t, tools: tools, reasks: reasks, scan: newScanner(t, tools)}
 }
 
 // event is the sink that the model gets.
@@ -43,7 +44,7 @@ func (h *held) event(e middleware.Event) error {
 	switch {
 	case e.Kind == middleware.EventReset:
 		spoke := h.spoke
-		*h = *newHeld(h.sink, h.table, h.tools)
+		*h = *newHeld(h.sink, h.table, h.tools, h.reasks)
 		if spoke {
 			return h.sink(e)
 		}
@@ -71,13 +72,16 @@ func (h *held) advance() error {
 	if h.since.IsZero() || h.scan.pos != at && (h.scan.fault == nil || fault == nil && h.scan.fault.start != at) {
 		h.since, h.flows = time.Now(), false
 	}
-	h.flows = h.flows || (h.waits() || h.scan.fault != nil) && h.late()
+	marked := h.marked()
+	h.flows = h.flows || (h.waits() || h.scan.fault != nil || marked) && h.late()
 	safe := max(h.scan.pos, h.scan.flows)
 	switch {
 	case len(h.scan.pieces) > 0:
 		safe = h.scan.pieces[0].start
 	case h.scan.fault != nil && !h.flows:
 		safe = h.scan.fault.start
+	case marked && !h.flows:
+		safe = 0
 	case h.waits() && h.flows:
 		safe = h.text.Len()
 	}
@@ -93,6 +97,12 @@ func (h *held) waits() bool {
 	return h.scan.waits && !h.scan.named && h.scan.flows == 0 && len(h.scan.pieces) == 0
 }
 
+// marked reports whether the text begins with markup that was not read, and is asked
+// about if none of it was shown.
+func (h *held) marked() bool {
+	return h.reasks && !h.spoke && len(h.scan.pieces) == 0 && h.scan.marked >= 0 && blank(h.scan.text[:h.scan.marked])
+}
+
 // late reports whether the held text has reached a bound.
 func (h *held) late() bool {
 	return h.text.Len()-h.sent > maxHeld || time.Since(h.since) >= maxHeldTime
@@ -101,7 +111,7 @@ func (h *held) late() bool {
 // due returns how long the text may still be held. 0 means that its time is over,
 // or that it has no bound.
 func (h *held) due() time.Duration {
-	broken := h.scan.fault != nil && len(h.scan.pieces) == 0
+	broken := h.scan.fault != nil && len(h.scan.pieces) == 0 || h.marked()
 	if h.open || h.flows || len(h.queue) == 0 || !h.waits() && !broken {
 		return 0
 	}

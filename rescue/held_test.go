@@ -55,7 +55,7 @@ func TestStreamFlows(t *testing.T) {
 		"a bare call":          {[]string{"{\"na", "me\":", " \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 0, []string{"", "", "", ""}},
 		"a slow bare call":     {[]string{"{\"na", "me\":", " \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 1500 * time.Millisecond, []string{"", "", "{\"name\":", "{\"name\":"}},
 		"a call in a block":    {[]string{"```js", "on\n{", "\"name\": \"get_weather\", \"arguments\": {", strings.Repeat(" ", 9<<10)}, 0, []string{"", "", "", ""}},
-		"a call is held":       {[]string{"A", "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"", strings.Repeat("x", 9<<10)}, 2 * time.Second, []string{"A", "A", "A"}},
+		"a call is held":       {[]string{"B", "<tool_call>{\"name\": \"get_weather\", \"arguments\": {\"city\": \"", strings.Repeat("x", 9<<10)}, 2 * time.Second, []string{"B", "B", "B"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -2,6 +2,7 @@ package rescue
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -85,6 +86,13 @@ func Calls(r middleware.Report) int {
 	}
 	return n
 }
+
+// noteUnread is the note in the report of a step with markup that was not read.
+const noteUnread = "rescue: the text names a tool in the markup of a call that was not read"
+
+// Unread reports whether a text of the step named an offered tool in the markup of a
+// call that New could not read. r is the report of the response.
+func Unread(r middleware.Report) bool { return slices.Contains(r.Notes, noteUnread) }
 
 // newIDs returns a function that names calls by their place in the conversation.
 func newIDs(history []middleware.Message) func() string {

@@ -63,7 +63,7 @@ func TestRecordedAnswers(t *testing.T) {
 	for _, name := range []string{"openai-chat", "openai-responses", "anthropic-messages", "anthropic-elsewhere", "gemini-generate", "ollama-chat"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			texts, asked := 0, 0
+			texts, asked, unread := 0, 0, 0
 			for _, x := range lines[exchange](t, filepath.Join("wire", name+".jsonl.gz")) {
 				if x.Status != 200 || x.Format == "eventstream" {
 					continue
@@ -88,13 +88,17 @@ func TestRecordedAnswers(t *testing.T) {
 					out, err := rescue.New(rescue.Options{MaxAttempts: 1})(model)(context.Background(), req)
 					require.NoError(t, err)
 					require.Empty(t, out.Message.ToolCalls, "%s: %q", x.ID, resp.Message.Text())
+					if rescue.Unread(middleware.ReportOf(out, nil)) {
+						unread++
+						t.Logf("unread: %s: %.300q", x.ID, resp.Message.Text())
+					}
 					if len(middleware.ReportOf(out, nil).Attempts[0].Issues) > 0 {
 						asked++
 						t.Logf("would be re-asked: %s: %v: %.300q", x.ID, middleware.ReportOf(out, nil).Attempts[0].Issues, resp.Message.Text())
 					}
 				}
 			}
-			t.Logf("%d answers with text, %d would be re-asked", texts, asked)
+			t.Logf("%d answers with text, %d would be re-asked, %d of them for markup that was not read", texts, asked, unread)
 		})
 	}
 }

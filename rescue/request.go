@@ -27,7 +27,7 @@ func stands(req *middleware.Request, whole string, f found) bool {
 		}
 	}
 	if f.fault != nil {
-		if begin := plain(whole[f.fault.inner:min(len(whole), f.fault.inner+1<<10)]); len(begin) >= minQuote {
+		if begin := plain(whole[f.fault.inner:min(len(whole), f.fault.inner+1<<10)]); len(begin) >= minQuote || f.fault.code == "unread" {
 			wanted = append(wanted, begin[:min(len(begin), maxQuote)])
 		}
 	}

@@ -21,7 +21,7 @@
 //
 //   - it is complete markup of one of [Markups], with one possible reading;
 //   - it names an offered tool, or exactly one offered tool is meant (mend.Name);
-//   - its arguments are a whole JSON object, or can be written as one;
+//   - its arguments are a whole JSON object, or text that mend.Syntax reads as one;
 //   - it does not stand in a code block, between backticks, behind a quotation
 //     mark, in a quotation or behind words such as "for example";
 //   - it is not in the model's reasoning. There is one exception: the answer
@@ -31,8 +31,11 @@
 //   - its tool is not marked as destructive, unless Options.AllowDestructive
 //     is set.
 //
-// [JSONBlock], and the JSON and Python forms of [Llama] without a control
-// token, count only if they are the whole text.
+// Forms without marks count only if they are the whole text: a code block with
+// JSON, and the JSON and Python of Llama. Those of xLAM, GLM-4-9b and Functionary
+// are read only if Request.Model, or Response.Model if that is empty, has the name
+// of the family in it, or Options.Markups names their markup. They are not read if
+// the request asks for an answer in JSON.
 //
 // # What happens to the rest
 //
@@ -49,7 +52,9 @@
 //     the form of a call and is not one;
 //   - empty: a required parameter is an empty string. The same call is made if
 //     the last attempt has it again;
-//   - destructive: the tool is destructive.
+//   - destructive: the tool is destructive;
+//   - unread: an offered tool is named in the marks of a call, in a markup that is
+//     not read. It is sent back only with Options.ReaskUnread. See [Unread].
 //
 // A text that stands in the request is passed on without that, because the
 // model may be quoting it. If the length limit cut the last of several calls,
@@ -62,16 +67,19 @@
 // 2 s: then it is passed on, if need be from another goroutine while the model
 // call waits for more. A call of an offered tool is held to its end. If a call
 // is found in text that the sink has, EventReset is sent, and the text without
-// the call follows. The result does not depend on how the text was split.
+// the call follows. The result does not depend on how the text was split, with
+// one exception: markup that is not read is not asked about once it was shown.
 //
 // # Files
 //
 // scan.go finds the places where a call may begin, and decides what counts.
-// table.go lists the readers, one file a family: each reads its markup at one
-// place. source.go and calljson.go have what readers share, tools.go the offered
-// tools and their schemas. step.go calls the model and asks again, message.go
-// writes the response, request.go looks for a call in the request, held.go holds a
-// stream, and timed.go limits how long.
+// forms.go is the table of the markups. section.go reads a section of calls and
+// those in JSON, elements.go those with raw values, python.go those in Python and
+// in Gemma's notation, channels.go answers that are markup as a whole. source.go and
+// json.go have what readers share, tools.go the offered tools and their schemas.
+// step.go calls the model and asks again, message.go writes the response, request.go
+// looks for a call in the request, held.go holds a stream, and timed.go limits how
+// long.
 package rescue
 
 import (
@@ -83,40 +91,16 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Markup is a form in which a family of models writes tool calls.
+// Markup is the name of a form in which a family of models writes tool calls, such
+// as "hermes". docs/local-models.md has a table of them.
 type Markup string
-
-// The markups.
-const (
-	// Hermes is JSON between <tool_call> tags: Hermes, Qwen 2.5, Qwen 3.
-	Hermes Markup = "hermes"
-	// Qwen3Coder is XML in <function=…> and <parameter=…>: Qwen3-Coder, Qwen 3.5 and later.
-	Qwen3Coder Markup = "qwen3-coder"
-	// GLM is XML in <arg_key> and <arg_value>: GLM 4.5 and later.
-	GLM Markup = "glm"
-	// Mistral is JSON behind [TOOL_CALLS].
-	Mistral Markup = "mistral"
-	// DeepSeek is the tokens of V3, R1 and V3.1, and the XML of V3.2 and later.
-	DeepSeek Markup = "deepseek"
-	// Harmony is the channels of gpt-oss.
-	Harmony Markup = "harmony"
-	// Kimi is the sections of Kimi K2, and the elements of Kimi K3.
-	Kimi Markup = "kimi"
-	// Llama is the JSON, the Python and the tags of Llama 3 and 4.
-	Llama Markup = "llama"
-	// Gemma is tool_code of Gemma 3, and the tokens of FunctionGemma and Gemma 4.
-	Gemma Markup = "gemma"
-	// JSONBlock is one code block with a JSON object that has a name and
-	// arguments.
-	JSONBlock Markup = "json"
-)
 
 // Markups returns all markups.
 func Markups() []Markup {
 	var all []Markup
-	for _, r := range readers {
-		if !slices.Contains(all, r.markup) {
-			all = append(all, r.markup)
+	for _, f := range forms {
+		if !slices.Contains(all, f.markup) {
+			all = append(all, f.markup)
 		}
 	}
 	return all
@@ -124,11 +108,16 @@ func Markups() []Markup {
 
 // Options configure New. The zero value reads every markup and re-asks once.
 type Options struct {
-	// Markups are the markups to read; nil means all of them.
+	// Markups are the markups to read. nil means all of them, but forms without marks
+	// only for the models that write them.
 	Markups []Markup
 	// MaxAttempts limits the model calls of a step, the first one included. 0
 	// means 2; 1 turns re-asks off.
 	MaxAttempts int
+	// ReaskUnread asks the model once more if its text has markup that no form reads,
+	// with the name of an offered tool in it. Of a streamed answer, nothing may have
+	// been shown before. By default such a text is only noted in the report.
+	ReaskUnread bool
 	// AllowDestructive makes calls to tools that are marked as destructive too.
 	// Without it the model is asked to call such a tool properly.
 	AllowDestructive bool
@@ -146,9 +135,6 @@ const (
 // withDefaults returns o with its zero fields filled in.
 func (o Options) withDefaults() Options {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
-	if o.Markups == nil {
-		o.Markups = Markups()
-	}
 	return o
 }
 
@@ -179,7 +165,7 @@ func (o Options) Validate() error {
 //
 // If the last attempt still holds a call that is not certain, its response is
 // returned as the model sent it, and its status is invalid; but one that is
-// uncertain keeps its status.
+// uncertain or unread keeps its status.
 //
 // The error is that of the model call or of the sink, or that of a context
 // that ended between two attempts.

@@ -22,7 +22,7 @@ func request() *middleware.Request {
 	return &middleware.Request{
 		Messages: []middleware.Message{middleware.User("Go on.")},
 		Tools: []middleware.Tool{
-			tool("get_weather", `{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "fast": {"type": "boolean"}, "tags": {"type": "array"}, "more": {"type": "object"}, "note": {"type": ["string", "null"]}}}`),
+			tool("get_weather", `{"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}, "fast": {"type": "boolean"}, "tags": {"type": "array"}, "more": {"type": "object"}, "note": {"type": ["string", "null"]}, "any": {"type": ["string", "integer", "object"]}}}`),
 			tool("get_time", `{"type": "object", "properties": {}}`),
 			tool("write_file", `{"type": "object", "properties": {"path": {"type": "string"}, "content": {"type": "string"}}}`),
 			{Name: "drop_table", Destructive: true},
@@ -75,6 +75,22 @@ func TestMarkups(t *testing.T) {
 		"hermes: a variant of a name":   {`<tool_call>{"name": "functions.get_weather", "arguments": {"city": "Oslo"}}</tool_call>`, "", []string{oslo}},
 		"qwen: several in one tag":      {"<tool_call>\n<function=get_time>\n</function>\n<function=get_time>\n</function>\n</tool_call>", "", []string{"get_time{}", "get_time{}"}},
 		"qwen: types":                   {"<function=get_weather><parameter=days>3</parameter><parameter=fast>True</parameter><parameter=tags>[1]</parameter><parameter=note>null</parameter><parameter=city>5</parameter></function>", "", []string{`get_weather{"days": 3, "fast": true, "tags": [1], "note": null, "city": "5"}`}},
+		"qwen: a union":                 {`<function=get_weather><parameter=any>{"a": 1}</parameter></function>`, "", []string{`get_weather{"any": {"a": 1}}`}},
+		"qwen: a union, a number":       {`<function=get_weather><parameter=any>42</parameter></function>`, "", []string{`get_weather{"any": 42}`}},
+		"qwen: a union, no integer":     {`<function=get_weather><parameter=any>4.2</parameter></function>`, "", []string{`get_weather{"any": "4.2"}`}},
+		"qwen: a union, a list":         {`<function=get_weather><parameter=any>[1]</parameter></function>`, "", []string{`get_weather{"any": "[1]"}`}},
+		"qwen: Python in a value":       {`<function=get_weather><parameter=more>{'a': None,}</parameter></function>`, "", []string{`get_weather{"more": {"a": null}}`}},
+		"qwen: the last line break":     {"<function=write_file><parameter=content>a\n</parameter></function>", "", []string{`write_file{"content": "a\n"}`}},
+		"qwen: both line breaks":        {"<function=write_file><parameter=content>\na\n\n</parameter></function>", "", []string{`write_file{"content": "a\n"}`}},
+		"glm: line breaks of a value":   {"<tool_call>write_file<arg_key>content</arg_key><arg_value>\na\n</arg_value></tool_call>", "", []string{`write_file{"content": "\na\n"}`}},
+		"ling: a role behind it":        {"<tool_call>get_time</tool_call><|role_end|>", "", []string{"get_time{}"}},
+		"hermes: tokens behind it":      {`<tool_call>{"name": "get_time"}</tool_call><|im_end|>`, "", []string{"get_time{}"}},
+		"hermes: JavaScript":            {"<tool_call>{name: \"get_weather\", arguments: {city: \"Oslo\"}} // Oslo\n</tool_call>", "", []string{oslo}},
+		"hermes: a mark in a string":    {`<tool_call>{'name': 'write_file', 'arguments': {'content': 'a</tool_call>b'}}</tool_call>`, "", []string{`write_file{"content": "a</tool_call>b"}`}},
+		"kimi: Python":                  {`<|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{'city': 'Oslo'}<|tool_call_end|>`, "", []string{oslo}},
+		"harmony: Python":               {`<|channel|>commentary to=functions.get_weather<|message|>{'city': 'Oslo'}<|call|>`, "", []string{oslo}},
+		"llama: parentheses":            {`[get_weather(city=('Oslo'), days=(3), tags=('a',), more={"a": ()})]`, "", []string{`get_weather{"city": "Oslo", "days": 3, "tags": ["a"], "more": {"a": []}}`}},
+		"llama: a bracket too many":     {`[{"name": "get_weather", "arguments": {"city": "Oslo"}}]]`, "", []string{oslo}},
 		"glm":                           {"<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n</tool_call>", "", []string{oslo}},
 		"mistral":                       {`A[TOOL_CALLS]get_weather[ARGS]{"city": "Oslo"}`, "A", []string{oslo}},
 		"mistral: without a mark":       {`[TOOL_CALLS]get_weather{"city": "Oslo"}`, "", []string{oslo}},
@@ -174,6 +190,7 @@ func TestNoCalls(t *testing.T) {
 		"code with brackets":            "if a[TOOL] < b { return x<y }",
 		"in reasoning":                  "<think>" + call + " would be one way.</think>Noon.",
 		"in open reasoning":             "<think>" + call + " would be one way, but",
+		"a module":                      "Use functools, or functools.partial, of Python.",
 		"a list that is data":           `[1, 2, {"name": "get_time"}]`,
 		"text of a list":                "[get_time] is a tool.",
 	} {
@@ -209,6 +226,7 @@ func TestReasks(t *testing.T) {
 		"a parameter twice":             {"<function=get_weather><parameter=city>a</parameter><parameter=city>b</parameter></function>", "ambiguous", "twice"},
 		"an unknown parameter":          {"<function=get_weather><parameter=where>Oslo</parameter></function>", "ambiguous", "does not declare"},
 		"two possible ends":             {"<tool_call>get_weather<arg_key>city</arg_key><arg_value>a</tool_call>\n<tool_call>get_weather<arg_key>city</arg_key><arg_value>b</arg_value></tool_call>", "unreadable", "the end of a call"},
+		"no closing mark, a later one":  {"<tool_call><function=write_file><parameter=content></parameter></tool_call><function=write_file><parameter=content></parameter></function></tool_call>", "unreadable", "a later one"},
 		"a mark left over":              {"<function=write_file><parameter=content><function=get_time></parameter></function>\n</parameter></function>", "ambiguous", "left over"},
 		"two markups":                   {`[TOOL_CALLS]get_time[ARGS]{}<tool_call>{"name": "get_time"}</tool_call>`, "ambiguous", "two markups"},
 		"an example":                    {`For example: <tool_call>{"name": "get_time"}</tool_call>`, "uncertain", "example"},
@@ -220,6 +238,10 @@ func TestReasks(t *testing.T) {
 		"bare JSON with a comment":      {"{\"name\": \"get_weather\", // the forecast\n\"arguments\": {\"days\": 3}}", "uncertain", "not JSON"},
 		"another call in the reasoning": {`{"name": "get_time", "arguments": {}}</think>{"name": "get_weather", "arguments": {}}`, "ambiguous", "reasoning"},
 		"a number of no kind":           {"```tool_code\nget_weather(days=007)\n```", "unreadable", "Python"},
+		"a bracket too few":             {`<tool_call>{"name": "get_time", "arguments": {}</tool_call>`, "unreadable", "not JSON"},
+		"Python that is cut":            {"<tool_call>{'name': 'get_weather', 'arguments': {'city': 'Os\x00", "truncated", "shorter"},
+		"two tags of one name":          {m3("<tool_call>", `<invoke name="get_weather">`, "<city>a", "<city>b", "</city>", "</city>", "</invoke>", "</tool_call>"), "unreadable", "parameters"},
+		"an unknown tag":                {m3("<tool_call>", `<invoke name="get_weather">`, "<where>a", "</where>", "</invoke>", "</tool_call>"), "ambiguous", "does not declare"},
 		"Python with a value":           {"```tool_code\nx = 1\n```", "unreadable", "Python"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -332,7 +354,7 @@ func TestOptions(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{`drop_table{"name": "x"}`}, calls(out.Message))
 
-	out, err = rescue.New(rescue.Options{AllowDestructive: true, Markups: []rescue.Markup{rescue.Hermes}})(model)(context.Background(), request())
+	out, err = rescue.New(rescue.Options{AllowDestructive: true, Markups: []rescue.Markup{"hermes"}})(model)(context.Background(), request())
 	require.NoError(t, err)
 	require.Empty(t, out.Message.ToolCalls)
 
@@ -348,7 +370,7 @@ func TestOptions(t *testing.T) {
 
 	require.ErrorContains(t, rescue.Options{Markups: []rescue.Markup{"xml"}}.Validate(), "Markups")
 	require.Panics(t, func() { rescue.New(rescue.Options{MaxAttempts: -1}) })
-	require.Len(t, rescue.Markups(), 10)
+	require.Subset(t, rescue.Markups(), []rescue.Markup{"hermes", "json", "olmo"})
 }
 
 // TestIDs: a rescued call has an id that the conversation does not have.

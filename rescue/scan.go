@@ -4,6 +4,9 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+
+	"github.com/toolmend/toolmend/internal/calltext"
 )
 
 // scanner finds the calls in a text. The text may grow between two runs. Each
@@ -13,20 +16,20 @@ type scanner struct {
 	source
 	table *table
 
-	pos    int     // everything before is decided
-	again  int     // no reader is asked again before the text has this length
-	waits  bool    // the text at pos may become a call
-	flows  int     // no text before this index can be a part of a call, although pos is before it
-	named  bool    // and names an offered tool
-	pieces []piece // in order
-	fault  *fault  // the first call that cannot be made
-	stray  bool    // a closing mark stands outside of a call
-	begin  int     // of the answer, behind reasoning
-	blank  bool    // the answer up to pos is white space
-	think  string  // the mark that ends the reasoning at pos; "" outside
-	fence  int     // length of the fence of the code block at pos; 0 outside
-	inline int     // number of backticks around the code at pos; 0 outside
+	pos    int           // everything before is decided
+	again  int           // no reader is asked again before the text has this length
+	waits  bool          // the text at pos may become a call
+	flows  int           // no text before this index can be a part of a call, although pos is before it
+	named  bool          // and names an offered tool
+	pieces []piece       // in order
+	fault  *fault        // the first call that cannot be made
+	stray  bool          // a closing mark stands outside of a call
+	begin  int           // of the answer, behind reasoning
+	blank  bool          // the answer up to pos is white space
+	think  string        // the mark that ends the reasoning at pos; "" outside
+	inside calltext.Code // the code at pos
 
+	marked   int     // where markup that was not read names an offered tool; -1: nowhere
 	thoughts []piece // calls that end a reasoning
 }
 
@@ -47,7 +50,7 @@ type fault struct {
 
 // newScanner returns a scanner of an empty text.
 func newScanner(t *table, tools *tools) *scanner {
-	return &scanner{source: source{tools: tools}, table: t, blank: true}
+	return &scanner{source: source{tools: tools}, table: t, blank: true, marked: -1}
 }
 
 // run reads on until the end of the text, or to a place that cannot be decided
@@ -59,13 +62,12 @@ func (s *scanner) run() {
 	s.waits, s.named, s.flows, s.again = false, false, 0, 0
 	for s.pos < len(s.text) && !s.waits {
 		c := s.text[s.pos]
-		if !s.table.stop[c] {
-			s.blank = s.blank && (c == ' ' || c == '\t' || c == '\r')
+		if !s.table.stop[c] && !s.blank {
 			s.pos++
 			continue
 		}
 		if !s.thought() && !s.call() && !s.code() && !s.waits {
-			s.blank = s.blank && strings.IndexByte(" \t\r\n", c) >= 0
+			s.blank = s.blank && strings.IndexByte(white, c) >= 0
 			s.pos++
 		}
 	}
@@ -75,7 +77,7 @@ func (s *scanner) run() {
 // before it reasoning.
 func (s *scanner) thought() bool {
 	for _, p := range thinking {
-		if s.think == p.close || s.fence == 0 && s.inline == 0 {
+		if s.think == p.close || !s.inside.In() {
 			switch s.literal(s.pos, p.close) {
 			case whole:
 				s.endThought(p.close)
@@ -106,40 +108,59 @@ func (s *scanner) endThought(mark string) {
 		s.thoughts = s.pieces
 	}
 	s.pos += len(mark)
-	s.pieces, s.fault, s.stray, s.think, s.fence, s.inline = nil, nil, false, "", 0, 0
+	s.pieces, s.fault, s.stray, s.think, s.inside, s.marked = nil, nil, false, "", calltext.Code{}, -1
 	s.begin, s.blank = s.pos, true
 }
 
 // call reads a call at pos. It returns true if it moved on.
 func (s *scanner) call() bool {
-	if s.fence > 0 || s.inline > 0 {
+	if s.inside.In() {
 		if len(s.pieces) > 0 { // the code may be the rest of a value that was closed too early
 			s.closer()
 		}
 		return false
 	}
-	best, by, waits := reading{}, reader{}, false
-	for _, r := range s.table.at[s.text[s.pos]] {
-		if r.first && !s.blank {
-			continue
+	best, by, waits := reading{}, opener{}, false
+	c, next := s.text[s.pos], byte('/')
+	if s.pos+1 < len(s.text) {
+		next = s.text[s.pos+1]
+	}
+	if !s.blank && next < 0x80 && !isName(next) && !s.table.next[next] {
+		return false
+	}
+	for n, openers := range [][]opener{s.table.at[c], s.table.first[c], s.table.named} {
+		if n > 0 && (!s.blank || n == 2 && !isName(c)) {
+			break
 		}
-		v := s.literal(s.pos, r.opener)
-		if v == more && !s.final {
-			waits = true
-		}
-		if v != whole {
-			continue
-		}
-		if s.quoted() {
-			return false
-		}
-		if got := r.read(&s.source, s.pos); rank[got.verdict] > rank[best.verdict] {
-			got.named = got.named || best.named
-			best, by = got, r
+		for _, o := range openers {
+			if len(o.mark) > 1 && s.pos+1 < len(s.text) && next != o.mark[1] {
+				continue
+			}
+			v := s.literal(s.pos, o.mark)
+			waits = waits || v == more && !s.final
+			if v != whole {
+				continue
+			}
+			if s.quoted() {
+				return false
+			}
+			got := o.readAt(&s.source, s.pos)
+			switch {
+			case len(o.models) > 0 && got.verdict != notCall && (!s.knows(o.form) || s.tools.wantsJSON()):
+				if got.verdict == whole && s.final && !s.tools.wantsJSON() {
+					s.marked = s.pos
+				}
+			case rank[got.verdict] > rank[best.verdict]:
+				got.named = got.named || best.named
+				best, by = got, o
+			}
 		}
 	}
 	switch {
 	case best.verdict == whole:
+		for n, v := s.either(s.space(best.end), tails...); v == whole; n, v = s.either(s.space(best.end), tails...) {
+			best.end = s.space(best.end) + len(tails[n])
+		}
 		s.take(piece{best, s.pos, by.markup})
 		s.pos = best.end
 	case best.verdict == more && !s.final:
@@ -151,19 +172,100 @@ func (s *scanner) call() bool {
 		s.take(piece{reading{end: len(s.text)}, s.pos, by.markup})
 		s.jump()
 	case best.verdict == more:
-		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.opener), by.markup})
+		s.fail(fault{s.unfinished(), s.pos, s.pos + len(by.mark), by.markup})
 	case best.verdict == broken:
-		s.fail(fault{best.issue, s.pos, s.pos + len(by.opener), by.markup})
+		s.fail(fault{best.issue, s.pos, s.pos + len(by.mark), by.markup})
 	case waits:
 		s.waits = true
 		return false
 	default:
 		s.closer()
+		s.mark()
 		return false
 	}
 	s.blank = false
 	return true
 }
+
+// knows reports whether calls without marks are read: the form was chosen, or the
+// model is known to write it.
+func (s *scanner) knows(f *form) bool {
+	return s.table.chosen[f.markup] || slices.ContainsFunc(f.models, func(word string) bool { return strings.Contains(s.tools.model, word) })
+}
+
+// Bounds of markup that is not known.
+const (
+	maxMark  = 64  // bytes of a mark
+	maxReach = 128 // bytes from a mark to the name of a tool
+)
+
+// callWords are in the marks of calls of every family.
+var callWords = []string{"tool", "func", "call", "invoke", "action", "plugin"}
+
+// mark notes markup that no form has read: a tag or a token with a word of calls,
+// and the name of an offered tool in it or behind it, with nothing between but
+// punctuation and the words that stand around a name. A tag that is the name of a tool
+// counts too, if a declared parameter follows as a tag.
+func (s *scanner) mark() {
+	c := s.text[s.pos]
+	if c != '<' && c != '[' || s.marked >= 0 {
+		return
+	}
+	begin := s.pos + 1
+	window := s.text[begin:min(len(s.text), begin+maxMark)]
+	end := strings.IndexAny(window, ">]\n")
+	if end <= 0 || window[end] == '\n' || window[0] == '/' || window[0] == ' ' || c == '[' && strings.ContainsFunc(window[:end], unicode.IsLower) {
+		s.waits = end < 0 && len(window) < maxMark && !s.final && s.leads() && strings.IndexByte(" /=", (window + "<")[0]) < 0
+		return
+	}
+	inner := strings.ToLower(window[:end])
+	calls := slices.ContainsFunc(callWords, func(word string) bool { return strings.Contains(inner, word) })
+	tool, isTool := s.tools.byName[window[:end]]
+	if !calls && !isTool || s.quoted() {
+		return
+	}
+	if isTool {
+		after := s.space(begin + end + 1)
+		key, _, v := s.until(min(after+1, len(s.text)), ">")
+		switch {
+		case after == len(s.text) || s.text[after] == '<' && v == more:
+			s.waits = !s.final && s.leads()
+		case s.text[after] == '<' && s.tools.declares(tool.Name, key):
+			s.marked = s.pos
+		}
+		return
+	}
+	if name := strings.IndexAny(inner, " ="); name >= 0 {
+		begin += name
+	} else {
+		begin += end + 1
+	}
+	for i := begin; i < min(len(s.text), begin+maxReach); i++ {
+		if !isName(s.text[i]) || s.text[i] >= 0x80 {
+			continue
+		}
+		from := i
+		if i = s.identifier(i); i == len(s.text) && !s.final {
+			break
+		}
+		word := clean(strings.Trim(s.text[from:i], ".:/-"))
+		if _, ok := s.tools.find(word); ok {
+			s.marked = s.pos
+			return
+		}
+		if _, known := envelope[word]; word != "" && !known && !slices.Contains(aroundNames, word) {
+			return
+		}
+	}
+	s.waits = !s.final && s.leads() && len(s.text) < begin+maxReach
+}
+
+// aroundNames are words that stand between the mark of a call and the name of its tool.
+var aroundNames = []string{"function", "functions", "tool", "tools", "call", "tool_calls", "json", "to", "recipient", "invoke", "default_api"}
+
+// leads reports whether nothing but white space stands before pos in the answer, so
+// that the answer may be asked for again before any of it is shown.
+func (s *scanner) leads() bool { return blank(s.text[s.begin:s.pos]) }
 
 // later puts off the next look at a long text that ends at end until it has
 // doubled, so that the work stays linear.
@@ -191,7 +293,7 @@ func (s *scanner) fail(f fault) {
 
 // jump moves to the end of a reasoning, or else to the end of the text.
 func (s *scanner) jump() {
-	s.fence, s.inline = 0, 0
+	s.inside = calltext.Code{}
 	for ; s.pos < len(s.text); s.pos++ {
 		if c := s.text[s.pos]; c != '<' && c != '[' {
 			continue
@@ -206,6 +308,9 @@ func (s *scanner) jump() {
 
 // closer notes a closing mark outside of a call.
 func (s *scanner) closer() {
+	if s.pos+1 < len(s.text) && strings.IndexByte("/|<", s.text[s.pos+1]) < 0 {
+		return
+	}
 	for _, c := range closers {
 		s.stray = s.stray || strings.HasPrefix(s.text[s.pos:], c)
 	}
@@ -223,16 +328,13 @@ func (s *scanner) unfinished() issue {
 // moved on.
 func (s *scanner) code() bool {
 	if s.text[s.pos] == '\n' {
-		s.inline = 0
+		s.inside.Break()
 		return false
 	}
 	if s.text[s.pos] != '`' {
 		return false
 	}
-	end := s.pos
-	for end < len(s.text) && s.text[end] == '`' {
-		end++
-	}
+	end := s.pos + calltext.Backticks(s.text[s.pos:])
 	begins := strings.TrimSpace(s.line()) == ""
 	if end == len(s.text) && !s.final {
 		if s.waits = true; !begins {
@@ -241,18 +343,7 @@ func (s *scanner) code() bool {
 		s.later(end)
 		return false
 	}
-	n := end - s.pos
-	switch {
-	case s.fence > 0 && begins && n >= s.fence:
-		s.fence = 0
-	case s.fence > 0:
-	case n >= 3 && begins:
-		s.fence = n
-	case s.inline == n:
-		s.inline = 0
-	case s.inline == 0:
-		s.inline = n
-	}
+	s.inside.Run(end-s.pos, begins)
 	s.pos, s.blank = end, false
 	return true
 }
@@ -299,7 +390,11 @@ func (s *scanner) finish() found {
 	if len(f.pieces) == 0 && f.fault == nil && strings.TrimSpace(s.text[s.begin:]) == "" {
 		f.pieces = s.thoughts
 	}
-	if f.fault != nil || len(f.pieces) == 0 {
+	switch {
+	case f.fault == nil && len(f.pieces) == 0 && s.marked >= 0 && !s.shown(s.marked):
+		f.fault = &fault{issue{"unread", "the markup of a call cannot be read"}, s.marked, s.marked, "text"}
+		return f
+	case f.fault != nil || len(f.pieces) == 0:
 		return f
 	}
 	calls, mixed := 0, false

@@ -1,9 +1,9 @@
 package rescue
 
 import (
-	"errors"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/calltext"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
@@ -14,20 +14,30 @@ type source struct {
 	cut   bool // the length limit ended the text
 	tools *tools
 	ends  map[string]lastMark
+
+	spelled int // places at which JSON was read in another spelling
+	last    int // the last one
 }
+
+// mostSpelled limits spelled: each place may cost a look at the rest of the text.
+const mostSpelled = 128
 
 // lastMark is where a mark stands last in a text of a length.
 type lastMark struct{ at, length int }
 
-// verdict says what the text at a place is.
-type verdict uint8
+// verdict says what the text at a place is: no call, the beginning of something
+// that may be a call, one or more calls, or a call that cannot be made.
+type verdict = calltext.State
 
 const (
-	notCall verdict = iota // no call
-	more                   // the text ends inside something that may be a call
-	whole                  // one or more calls
-	broken                 // a call that cannot be made
+	notCall = calltext.None
+	more    = calltext.More
+	whole   = calltext.Whole
+	broken  = calltext.Broken
 )
+
+// anySize reads JSON of any size.
+var anySize = calltext.AnySize
 
 // reading is what a markup finds at a place.
 type reading struct {
@@ -59,9 +69,30 @@ func brokenBy(code, what string) reading {
 // waiting is a call that may be whole once more text has arrived.
 func waiting(named bool) reading { return reading{verdict: more, named: named} }
 
+// missing is the reading of a text that ends, or goes on in another way than the
+// markup does.
+func (s *source) missing(v verdict, what string, named bool) reading {
+	if v == more {
+		return waiting(named)
+	}
+	return brokenBy("unreadable", what)
+}
+
+// rest ends a section of calls at the end of the text. If the length limit cut the
+// text, the whole calls stay.
+func (s *source) rest(calls []call, named bool) reading {
+	if len(calls) > 0 && s.final && s.cut {
+		return reading{verdict: whole, end: len(s.text), calls: calls, half: true}
+	}
+	return waiting(named || len(calls) > 0)
+}
+
+// white is the white space between the parts of a markup.
+const white = " \t\r\n"
+
 // space returns the index of the first byte from i on that is not white space.
 func (s *source) space(i int) int {
-	for i < len(s.text) && strings.IndexByte(" \t\r\n", s.text[i]) >= 0 {
+	for i < len(s.text) && strings.IndexByte(white, s.text[i]) >= 0 {
 		i++
 	}
 	return i
@@ -82,19 +113,16 @@ func (s *source) literal(i int, lit string) verdict {
 // either is literal for the first of several texts. It returns its index, -1
 // if none stands at i.
 func (s *source) either(i int, lits ...string) (int, verdict) {
-	waits := false
+	found := notCall
 	for n, lit := range lits {
 		switch s.literal(i, lit) {
 		case whole:
 			return n, whole
 		case more:
-			waits = true
+			found = more
 		}
 	}
-	if waits {
-		return -1, more
-	}
-	return -1, notCall
+	return -1, found
 }
 
 // stops reports whether the text ends at i for good, by the model's will.
@@ -103,13 +131,20 @@ func (s *source) stops(i int) bool { return i == len(s.text) && s.final && !s.cu
 // maxName is the length in bytes of the longest name of a tool or a parameter.
 const maxName = 256
 
-// until returns the text from i up to stop, which must be near and on the same
-// line.
+// until returns the text from i up to stop, which must be near. A line break may
+// stand only right before stop.
 func (s *source) until(i int, stop string) (found string, after int, v verdict) {
 	window := s.text[i:min(len(s.text), i+maxName+len(stop))]
 	at := strings.Index(window, stop)
 	if line := strings.IndexByte(window, '\n'); line >= 0 && (at < 0 || line < at) {
-		return "", 0, notCall
+		switch next := i + line + len(window[line:]) - len(strings.TrimLeft(window[line:], white)); {
+		case at >= 0 && next != i+at:
+			return "", 0, notCall
+		case at < 0 && (next >= len(s.text) || s.literal(next, stop) == more):
+			return "", 0, more
+		case at < 0:
+			return "", 0, notCall
+		}
 	}
 	switch {
 	case at >= 0:
@@ -120,44 +155,64 @@ func (s *source) until(i int, stop string) (found string, after int, v verdict) 
 	return "", 0, notCall
 }
 
-// anySize reads JSON of any size: rawjson takes linear time, and the codec has
-// limited the text.
-var anySize = rawjson.Limits{Bytes: -1, AnyBytes: true}
-
-// json reads the object or the array at i. The verdict is broken if it is none.
-// The text is read in growing pieces, so that the work depends on the value and
-// not on what follows.
-func (s *source) json(i int) (v rawjson.Value, end int, _ verdict) {
-	for size := 1 << 10; ; size *= 2 {
-		text := s.text[i:min(len(s.text), i+size)]
-		doc, err := rawjson.Parse(text, anySize)
-		var bad *rawjson.Error
-		if errors.As(err, &bad) && bad.Code == rawjson.Trailing {
-			doc, err = rawjson.Parse(text[:bad.Offset], anySize)
-		}
-		if err == nil {
-			_, n := doc.Root().Span()
-			return doc.Root(), i + n, whole
-		}
-		// A piece may end inside of an escape or a word.
-		cut := bad != nil && (bad.AtEnd || bad.Offset+len(`\uD83D\uDE00`) > len(text))
-		switch {
-		case i+size < len(s.text) && cut:
-		case bad != nil && bad.AtEnd:
-			return rawjson.Value{}, 0, more
-		default:
-			return rawjson.Value{}, 0, broken
-		}
+// identifier returns the index behind the name of a tool or a parameter at i.
+func (s *source) identifier(i int) int {
+	from := i
+	for i < len(s.text) && i-from <= maxName && isName(s.text[i]) {
+		i++
 	}
+	return i
 }
 
-// value returns where a raw value that starts at i ends. That is the first
-// closer that one of next follows, with white space between. A value may hold
-// the closer elsewhere. loose may accept an earlier end, for models that forget
-// the closer, or say that there are two readings: then the verdict is broken.
-func (s *source) value(i int, closer string, next []string, loose func(at int) verdict) (end, after int, v verdict) {
+// isName reports whether a byte may stand in the name of a tool.
+func isName(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80 || strings.IndexByte("_-.:/", c) >= 0
+}
+
+// json reads the object or the array at i, which one of marks follows. Its text may
+// be spelled as mend.Syntax accepts it. fixed means that the value is not the text at
+// i as it stands.
+func (s *source) json(i int, marks ...string) (v rawjson.Value, end int, fixed bool, _ verdict) {
+	v, end, got := calltext.JSON(s.text, i)
+	switch got {
+	case whole:
+		surplus := end + len(s.text[end:]) - len(strings.TrimLeft(s.text[end:], white+"]}"))
+		if _, closed := s.either(surplus, marks...); s.space(end) < surplus && (s.stops(surplus) || surplus < len(s.text) && closed == whole) {
+			end = surplus
+		}
+	case broken:
+		if s.last != i {
+			s.last = i
+			s.spelled++
+		}
+		if len(marks) > 0 && s.spelled <= mostSpelled {
+			v, end, got = calltext.Spelled(s.text, i, s.final && !s.cut, marks...)
+			return v, end, true, got
+		}
+	}
+	return v, end, false, got
+}
+
+// callWith reads the arguments of a call at i, whose text begins at from. One of marks
+// follows them.
+func (s *source) callWith(name string, i, from int, marks ...string) reading {
+	if i < len(s.text) && s.text[i] != '{' {
+		return brokenBy("unreadable", "the arguments are not a JSON object")
+	}
+	v, end, _, ok := s.json(i, marks...)
+	if ok != whole {
+		return s.missing(ok, "the arguments are not JSON", true)
+	}
+	return reading{verdict: whole, end: end, calls: []call{{name: name, arguments: v.Raw(), body: s.text[from:end]}}}
+}
+
+// raw returns where a raw value that starts at i ends. That is the first closer
+// that one of next follows, with white space between. A value may hold the closer
+// elsewhere. loose may accept an earlier end, for models that forget the closer, or
+// say that there are two readings: then the verdict is broken.
+func (s *source) raw(i int, closer string, next []string, loose func(at int) verdict) (end, after int, v verdict) {
 	for at := i; ; at++ {
-		n := strings.IndexByte(s.text[at:], '<')
+		n := strings.IndexByte(s.text[at:], closer[0])
 		if n < 0 {
 			return 0, 0, more
 		}
@@ -175,25 +230,12 @@ func (s *source) value(i int, closer string, next []string, loose func(at int) v
 			}
 			continue
 		}
-		if v := loose(at); v != notCall {
-			return at, at, v
+		if loose != nil {
+			if v := loose(at); v != notCall {
+				return at, at, v
+			}
 		}
 	}
-}
-
-// strict is a loose that accepts nothing.
-func strict(int) verdict { return notCall }
-
-// restOfLine returns the text from i to the end of the line, which must be near.
-func (s *source) restOfLine(i int) (found string, after int, v verdict) {
-	window := s.text[i:min(len(s.text), i+maxName)]
-	switch at := strings.IndexByte(window, '\n'); {
-	case at >= 0:
-		return window[:at], i + at + 1, whole
-	case i+len(window) == len(s.text):
-		return "", 0, more
-	}
-	return "", 0, notCall
 }
 
 // closes accepts at as the end of a value without its closing mark. If that mark

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
@@ -26,7 +27,7 @@ type step struct {
 // ends the step: package retry repeats such calls.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	if s.req.Sink != nil {
-		s.held = &timed{held: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools)}
+		s.held = &timed{held: newHeld(run.Sink("rescue", s.req.Sink), s.table, s.tools, s.o.ReaskUnread)}
 	}
 	for attempt := 1; ; attempt++ {
 		asked := *s.asked
@@ -99,6 +100,9 @@ func (s *step) handle(resp *middleware.Response, attempt int) (out *middleware.R
 
 // find reads one text of a response.
 func (s *step) find(resp *middleware.Response, text string) found {
+	if s.req.Model == "" {
+		s.tools.model = strings.ToLower(resp.Model)
+	}
 	sc := newScanner(s.table, s.tools)
 	sc.text, sc.cut = text, resp.FinishReason == middleware.FinishLength
 	return sc.finish()
@@ -142,7 +146,12 @@ func (s *step) complete(f found) found {
 // refuse asks the model once more, or returns the response as it is.
 func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *middleware.Response, again bool) {
 	issues := []middleware.Issue{{Code: f.code, Message: string(f.markup) + ": " + f.what}}
-	if attempt < s.o.MaxAttempts {
+	again = attempt < s.o.MaxAttempts
+	if f.code == "unread" {
+		s.tally.Note(noteUnread)
+		again = again && s.o.ReaskUnread && (s.held == nil || !s.held.spoke && blank(resp.Message.Text()[:f.start]))
+	}
+	if again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
 		said := resp.Message.Text()
@@ -153,7 +162,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)
-	if f.code == "uncertain" {
+	if f.code == "uncertain" || f.code == "unread" {
 		return resp, false
 	}
 	out := *resp

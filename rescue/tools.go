@@ -3,6 +3,7 @@ package rescue
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/repair"
@@ -13,15 +14,18 @@ import (
 // tools are the function tools that a request offers. They serve one step, on
 // one goroutine at a time.
 type tools struct {
-	names  []string
-	byName map[string]middleware.Tool
-	meant  *repair.Names
-	views  map[string]*view.View
+	// wantsJSON reports whether the request asks for an answer in JSON.
+	wantsJSON func() bool
+	model     string // the name of the model, in small letters
+	names     []string
+	byName    map[string]middleware.Tool
+	meant     *repair.Names
+	views     map[string]*view.View
 }
 
 // newTools reads the tool choice too: a forced tool is the only one offered.
 func newTools(req *middleware.Request) *tools {
-	t := &tools{}
+	t := &tools{model: strings.ToLower(req.Model), wantsJSON: sync.OnceValue(func() bool { return wantsJSON(req) })}
 	for _, tool := range req.Tools {
 		choice := req.ToolChoice
 		forced := choice.Name == "" && choice.Mode != middleware.ToolNone || choice.Name == tool.Name
@@ -39,6 +43,24 @@ func newTools(req *middleware.Request) *tools {
 		}
 	}
 	return t
+}
+
+// jsonModes are the places in which the formats ask for an answer in JSON.
+var jsonModes = []string{"/response_format/type", "/text/format/type", "/generationConfig/responseMimeType", "/format", "/output_format/type", "/output_config/format/type"}
+
+// wantsJSON reports whether a request asks for an answer in JSON.
+func wantsJSON(req *middleware.Request) bool {
+	bodies := []string{string(req.Params)}
+	if req.Native != nil {
+		bodies = append(bodies, req.Native.Raw)
+	}
+	return slices.ContainsFunc(bodies, func(body string) bool {
+		doc, err := rawjson.Parse(body, anySize)
+		return err == nil && slices.ContainsFunc(jsonModes, func(place string) bool {
+			v := doc.Root().At(place)
+			return v.Kind() == rawjson.Object || strings.Contains(v.Str(), "json")
+		})
+	})
 }
 
 // find returns the offered tool that a model means by a name.
@@ -75,36 +97,63 @@ func (t *tools) declares(name, parameter string) bool {
 	return slices.ContainsFunc(v.Root().Alternatives(), func(n *view.Node) bool { return n.Props[parameter] != nil })
 }
 
-// argument returns a value that the model wrote without quotes, as JSON text. The
-// schema of the tool says what it is. Of a value whose type the schema does
-// not say, JSON that is not a string is taken as it is.
-func (t *tools) argument(name, parameter, raw string) string {
-	kinds := view.Any
+// wants returns what the schema of a tool expects at a pointer.
+func (t *tools) wants(name, pointer string) view.Kinds {
 	if v := t.schema(name); v != nil {
-		kinds = v.At("/" + rawjson.Escape(parameter)).Wants()
+		return v.At(pointer).Wants()
 	}
+	return view.Any
+}
+
+// argument returns a value that the model wrote without quotes, as JSON text. The
+// schema of the tool says what it is. JSON is decoded if the schema allows what it is,
+// beside a string too, as llama.cpp does. Of a value whose type the schema does not
+// say, JSON that is not a string is taken as it is.
+func (t *tools) argument(name, pointer, raw string) string {
+	kinds := t.wants(name, pointer)
 	text := strings.TrimSpace(raw)
+	plain := kinds != view.Any && kinds.Has(view.String)
 	switch {
-	case text == "null" && kinds.Has(view.Null):
-		return text
-	case kinds != view.Any && kinds.Has(view.String):
+	case kinds == view.String:
 		return rawjson.Quote(raw)
-	case kinds.Has(view.Bool) && (text == "True" || text == "False"):
+	case !plain && kinds.Has(view.Bool) && (text == "True" || text == "False"):
 		return strings.ToLower(text)
-	case kinds.Has(view.Null) && text == "None":
+	case !plain && kinds.Has(view.Null) && text == "None":
 		return "null"
 	}
+	if json, ok := repair.Text(text); ok && !plain && kinds != view.Any {
+		text = json
+	}
 	doc, err := rawjson.Parse(text, anySize)
-	if err != nil || doc.Root().Kind() == rawjson.String && kinds == view.Any {
+	switch {
+	case err != nil, doc.Root().Kind() == rawjson.String && (plain || kinds == view.Any), plain && !kinds.Has(view.KindsOf(doc.Root().Kind())),
+		plain && !kinds.Has(view.Number) && strings.ContainsAny(text, ".eE") && doc.Root().Kind() == rawjson.Number:
 		return rawjson.Quote(raw)
 	}
 	return text
 }
 
-// raw adds an argument that the model wrote without quotes. A value may hold
+// typed is argument for a value whose type the markup may say. ok is false if it is
+// not of that type.
+func (t *tools) typed(name, key, raw, kind string) (value string, ok bool) {
+	switch kind {
+	case "":
+		return t.argument(name, "/"+rawjson.Escape(key), raw), true
+	case "string":
+		return rawjson.Quote(raw), true
+	}
+	text := strings.TrimSpace(raw)
+	if json, ok := repair.Text(text); ok {
+		text = json
+	}
+	_, err := rawjson.Parse(text, anySize)
+	return text, err == nil
+}
+
+// add adds an argument that the model wrote without quotes. A value may hold
 // markup, so that an argument which the tool does not declare, or which occurs
 // twice, may be a part of another value. A tool that declares nothing takes all.
-func (t *tools) raw(o *object, name, key, value string) issue {
+func (t *tools) add(o *object, name, key, value string) issue {
 	v := t.schema(name)
 	switch {
 	case len(v.Declared(v.Root()).Names) > 0 && !v.Declares("/"+rawjson.Escape(key)):
@@ -164,17 +213,7 @@ func (o *object) text() string {
 // mentioned reports whether JSON that has not arrived in full names an offered
 // tool.
 func (t *tools) mentioned(text string) bool {
-	return slices.ContainsFunc(t.names, func(name string) bool { return strings.Contains(text, rawjson.Quote(name)) })
-}
-
-// quotedOr returns a raw value as JSON text: a string, or the JSON that it is.
-func quotedOr(raw string, isString bool) (value string, ok bool) {
-	if isString {
-		return rawjson.Quote(raw), true
-	}
-	doc, err := rawjson.Parse(raw, anySize)
-	if err != nil {
-		return "", false
-	}
-	return doc.Root().Raw(), true
+	return slices.ContainsFunc(t.names, func(name string) bool {
+		return strings.Contains(text, rawjson.Quote(name)) || strings.Contains(text, "'"+name+"'")
+	})
 }

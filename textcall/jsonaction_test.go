@@ -50,6 +50,7 @@ func TestJSONActionReads(t *testing.T) {
 		"a list is data":     {text: "```json\n[1, 2]\n```", answer: "```json\n[1, 2]\n```"},
 		"words in a block":   {text: "```\nsearch for foo\n```", answer: "```\nsearch for foo\n```"},
 		"words about action": {text: "Action: sit down.", answer: "Action: sit down."},
+		"Python":             {text: `{'action': 'search', 'action_input': {'query': 'x',}}`, name: "search", args: `{"query": "x"}`},
 		"answer as action":   {text: `{"action": "Final Answer", "action_input": "42"}`, answer: "42"},
 		"answer as data":     {text: `{"action": "final answer", "action_input": {"n": 42}}`, answer: `{"n": 42}`},
 
@@ -61,7 +62,6 @@ func TestJSONActionReads(t *testing.T) {
 		"action and answer": {text: block + `{"action": "Final Answer", "action_input": "x"}`, fault: "2 JSON blocks"},
 		"broken JSON":       {text: `{"action": "search", "action_input": {"query": foo}}`, fault: "not JSON"},
 		"half of it broken": {text: block + ` {"action": "search", "action_input": {"query": foo}}`, fault: "not JSON"},
-		"Python":            {text: `{'action': 'search', 'action_input': 'x'}`, fault: "not JSON"},
 		"not closed":        {text: `{"action": "search", "action_input": {"query": "foo`, fault: "not closed"},
 		"prose in json":     {text: "```json\nuse the search tool\n```", fault: "holds words"},
 		"the other layout":  {text: "Action: search\nAction Input: foo", fault: "lines of Action"},

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -69,6 +70,9 @@ func findActions(text string, t toolset) actions {
 		}
 		block := text[pos : pos+end]
 		doc, err := rawjson.Parse(block, anySize)
+		if json, readable := repair.Text(block); err != nil && readable {
+			doc, err = rawjson.Parse(json, anySize)
+		}
 		switch {
 		case err == nil:
 			if a, ok := actionOf(doc.Root(), t); ok {

@@ -18,6 +18,7 @@ func TestReActReads(t *testing.T) {
 		"bold words, plain colon":     {text: "**Action**: search\n**Action Input**: foo bar", name: "search", args: query},
 		"bold lines":                  {text: "**Action: search**\n**Action Input: foo bar**", name: "search", args: query},
 		"headings":                    {text: "### Action: search\n### Action Input: foo bar", name: "search", args: query},
+		"a block in a longer fence":   {text: "Final Answer: Write\n````\n```\nAction: search\nAction Input: x\n```\n````", answer: "Write\n````\n```\nAction: search\nAction Input: x\n```\n````"},
 		"numbers":                     {text: "Thought 1: a\nAction 1: search\nAction Input 1: foo bar", name: "search", args: query, before: "a"},
 		"indented":                    {text: "  Action: search\n  Action Input: foo bar", name: "search", args: query},
 		"underscore":                  {text: "Action: search\nAction_Input: foo bar", name: "search", args: query},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/calltext"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
@@ -86,10 +87,10 @@ type reactText struct {
 	both     bool // an action and its input behind the final answer
 	observed bool // the text went on with an Observation, which was cut
 
-	at      label // whose text the lines belong to
-	open    bool  // its emphasis has to end
-	block   bool  // inside a code block of the input or the answer
-	pending bool  // an Action behind the final answer, which may be words of it
+	at      label         // whose text the lines belong to
+	open    bool          // its emphasis has to end
+	code    calltext.Code // of the input or the answer
+	pending bool          // an Action behind the final answer, which may be words of it
 }
 
 // splitReact goes through a text line by line, once.
@@ -101,11 +102,13 @@ func splitReact(text string) *reactText {
 		from := pos
 		pos += len(line)
 		if isFence(line) && (r.at == actionInput || r.at == finalAnswer) {
-			r.block = !r.block && opensBlock(line) && last >= pos
+			if r.code.InBlock() || opensBlock(line) && last >= pos {
+				r.code.Run(calltext.Backticks(strings.TrimLeft(line, " \t")), true)
+			}
 			continue
 		}
 		l, rest, open := markerOf(line)
-		if l == none || r.block || !r.starts(l) {
+		if l == none || r.code.InBlock() || !r.starts(l) {
 			continue
 		}
 		r.keep(text[start:from])
@@ -115,7 +118,10 @@ func splitReact(text string) *reactText {
 		}
 		r.mark(l)
 		start, r.open = pos-len(rest), open
-		r.block = (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos
+		r.code = calltext.Code{}
+		if (r.at == actionInput || r.at == finalAnswer) && opensBlock(rest) && last >= pos {
+			r.code.Run(calltext.Backticks(strings.TrimLeft(rest, " \t")), true)
+		}
 	}
 	r.keep(text[start:pos])
 	return r

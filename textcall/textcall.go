@@ -27,6 +27,8 @@
 //     around the action;
 //   - a tool name in quotes or brackets, or as "one of [name]", which small
 //     models copy from prompts;
+//   - JSON blocks in the spelling of Python or JavaScript, and with trailing
+//     commas, as mend.Syntax reads them;
 //   - in JSON blocks, the keys tool or name for action, tool_input or
 //     arguments for action_input, and an action named Final Answer for the
 //     answer.
@@ -38,7 +40,7 @@
 //
 //   - two actions, or an action next to a final answer;
 //   - an action without an input, or with the input on the same line;
-//   - a JSON block that is not JSON, or a json code block with prose in it;
+//   - a JSON block with another fault, or a json code block with prose in it;
 //   - an action in the form that is not Options.Format. It is detected so
 //     that an action is never returned as the answer.
 //

@@ -37,6 +37,18 @@ func repair(text string) (edits, closers []rawjson.Edit, ok bool) {
 	return r.edits, r.closers, true
 }
 
+// Text returns text as JSON, the way the rule Syntax reads it: an object or an array
+// whose spelling has one meaning. ok is false for any other text, also for one that
+// lacks brackets at its end.
+func Text(text string) (json string, ok bool) {
+	edits, closers, ok := repair(text)
+	if !ok || len(closers) > 0 {
+		return "", false
+	}
+	json, err := rawjson.Apply(text, edits)
+	return json, err == nil
+}
+
 // repairer reads what models write in place of JSON: what JavaScript and
 // Python would read as the same value.
 //

@@ -2,19 +2,28 @@ package rescue
 
 import (
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
 // inJSON reads a call, or an array of calls, that is written as JSON: an object
-// with a name and arguments, which some models put into a member of its own.
-func (t *tools) inJSON(v rawjson.Value) ([]call, issue) {
+// with a name and arguments, which some models put into a member of its own. keyed is
+// that of form.
+func (t *tools) inJSON(v rawjson.Value, keyed bool) ([]call, issue) {
+	if list := v.Get("tool_calls"); list.Kind() == rawjson.Array && v.Len() == 1 {
+		v = list
+	}
+	read := t.oneInJSON
+	if keyed {
+		read = t.keyedJSON
+	}
 	if v.Kind() != rawjson.Array {
-		c, wrong := t.oneInJSON(v)
+		c, wrong := read(v)
 		return []call{c}, wrong
 	}
 	var calls []call
 	for element := range v.Each() {
-		c, wrong := t.oneInJSON(element)
+		c, wrong := read(element)
 		if wrong.code != "" {
 			return nil, wrong
 		}
@@ -40,7 +49,7 @@ const (
 var envelope = map[string]member{
 	"name": theName, "tool_name": theName, "tool_call": theName,
 	"arguments": theArguments, "parameters": theArguments, "params": theArguments,
-	"id": unused, "type": unused, "index": unused, "call_id": unused,
+	"id": unused, "type": unused, "index": unused, "call_id": unused, "tool_call_id": unused,
 }
 
 // wrappers are the members that the whole call may stand in.
@@ -70,9 +79,7 @@ func hasArguments(v rawjson.Value) bool {
 	return false
 }
 
-// oneInJSON reads one call. Missing arguments are an empty object: models leave them
-// out for tools without parameters, and argsvalidate knows which are required.
-// Arguments in a string are those of OpenAI's format, which models have seen.
+// oneInJSON reads one call.
 func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
 	if inner, key := unwrapped(v); key != "" {
 		for m := range v.Each() {
@@ -100,22 +107,46 @@ func (t *tools) oneInJSON(v rawjson.Value) (call, issue) {
 			arguments = m
 		}
 	}
-	name, ok := t.find(named.Str())
+	return t.called(named.Str(), arguments, v)
+}
+
+// keyedJSON reads one call whose only key is the name of the tool.
+func (t *tools) keyedJSON(v rawjson.Value) (call, issue) {
+	for m := range v.Each() {
+		if v.Len() == 1 {
+			return t.called(m.Key(), m, v)
+		}
+	}
+	return call{}, issue{"ambiguous", "it must have the name of one tool as its only member"}
+}
+
+// called returns the call of a tool that stands in v. Missing arguments are an empty
+// object: models leave them out for tools without parameters, and argsvalidate knows
+// which are required. Arguments in a string are those of OpenAI's format, which
+// models have seen.
+func (t *tools) called(written string, arguments, v rawjson.Value) (call, issue) {
+	name, ok := t.find(written)
 	if !ok {
-		return call{}, unknown(named.Str())
+		return call{}, unknown(written)
 	}
 	c := call{name: name, body: v.Raw()}
-	switch inside, err := rawjson.Parse(arguments.Str(), anySize); {
+	switch inside, ok := repair.Text(arguments.Str()); {
 	case !arguments.Exists(), arguments.Kind() == rawjson.Null:
 		c.arguments = "{}"
 	case arguments.Kind() == rawjson.Object:
 		c.arguments = arguments.Raw()
-	case arguments.Kind() == rawjson.String && err == nil && inside.Root().Kind() == rawjson.Object:
-		c.arguments = arguments.Str()
+	case ok && isObject(inside):
+		c.arguments = inside
 	default:
 		return call{}, issue{"unreadable", "its arguments are not a JSON object"}
 	}
 	return c, issue{}
+}
+
+// isObject reports whether a text is a JSON object.
+func isObject(text string) bool {
+	doc, err := rawjson.Parse(text, anySize)
+	return err == nil && doc.Root().Kind() == rawjson.Object
 }
 
 // unknown is the issue of a call to a tool that is not offered.

@@ -26,7 +26,7 @@ var harmonyEnds = []string{"<|end|>", "<|call|>", "<|return|>"}
 // readHarmony reads all messages from the first one on. Messages in the channel
 // analysis are reasoning, others without a recipient are text. If there is no
 // call, the messages stay as they are.
-func readHarmony(s *source, at int) reading {
+func readHarmony(_ *form, s *source, at int) reading {
 	r := reading{verdict: whole, end: len(s.text)}
 	var text, thought strings.Builder
 	i := at
@@ -83,7 +83,7 @@ func (s *source) harmonyMessage(i int) reading {
 	if !ok {
 		return reading{verdict: broken, issue: unknown(to)}
 	}
-	r := s.callWith(name, s.space(body), i)
+	r := s.callWith(name, s.space(body), i, harmonyEnds...)
 	if r.verdict != whole {
 		return r
 	}
@@ -161,4 +161,66 @@ func (s *source) harmonyText(body int) (end, after int, v verdict) {
 		return len(s.text), len(s.text), whole
 	}
 	return 0, 0, more
+}
+
+// Kimi K3 writes a whole answer in elements whose marks are tokens:
+//
+//	<|open|>response<|sep|>Let me check.<|close|>response<|sep|>
+//	<|open|>tools<|sep|><|open|>call tool="get_weather" index="1"<|sep|>
+//	<|open|>argument key="city" type="string"<|sep|>Oslo<|close|>argument<|sep|>
+//	<|close|>call<|sep|><|close|>tools<|sep|><|close|>message<|sep|>
+//
+// without the line breaks. A value is raw text if its type is string, else JSON.
+const (
+	kimi3ResponseOpen  = "<|open|>response<|sep|>"
+	kimi3ResponseClose = "<|close|>response<|sep|>"
+	kimi3Tools         = "<|open|>tools<|sep|>"
+	kimi3MessageClose  = "<|close|>message<|sep|>"
+)
+
+// readKimi3 reads all elements from the first one on. Elements without a call
+// stay as they are.
+func readKimi3(f *form, s *source, at int) reading {
+	r := reading{verdict: whole}
+	var text strings.Builder
+	i := at
+	for {
+		next := s.space(i)
+		n, v := s.either(next, kimi3ResponseOpen, kimi3ResponseClose, kimi3Tools, kimi3MessageClose)
+		if next == len(s.text) && s.final || v == notCall {
+			break
+		}
+		if v == more {
+			return s.rest(r.calls, false)
+		}
+		switch i = next; n {
+		case 0:
+			from := i + len(kimi3ResponseOpen)
+			length := strings.Index(s.text[from:], kimi3ResponseClose)
+			if length < 0 {
+				if s.final {
+					return reading{verdict: whole, end: len(s.text), text: s.text[at:]}
+				}
+				return waiting(false)
+			}
+			text.WriteString(s.text[from : from+length])
+			i = from + length + len(kimi3ResponseClose)
+		case 1:
+			i += len(kimi3ResponseClose)
+		case 2:
+			calls := section(f, s, i)
+			if calls.verdict != whole || calls.half {
+				calls.text = text.String()
+				return calls
+			}
+			r.calls, i = append(r.calls, calls.calls...), calls.end
+		case 3:
+			i += len(kimi3MessageClose)
+		}
+	}
+	r.end, r.text = i, text.String()
+	if len(r.calls) == 0 {
+		r.text = s.text[at:i]
+	}
+	return r
 }

@@ -1,0 +1,89 @@
+// Package calltext reads the values that models write into text: what packages
+// rescue and textcall share.
+package calltext
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/repair"
+)
+
+// State is what the text at a place is, for a reader that looks for one thing.
+type State uint8
+
+// The states.
+const (
+	None   State = iota // something else
+	More                // the text ends inside of something that may be it
+	Whole               // the thing
+	Broken              // the thing, with a fault
+)
+
+// AnySize reads JSON of any size: rawjson takes linear time, and the codec has
+// limited the text.
+var AnySize = rawjson.Limits{Bytes: -1, AnyBytes: true}
+
+// JSON reads the value that begins at i, and returns the index behind it. The
+// text is read in growing pieces, so that the work depends on the value and not
+// on what follows.
+func JSON(text string, i int) (v rawjson.Value, end int, _ State) {
+	for size := 1 << 10; ; size *= 2 {
+		piece := text[i:min(len(text), i+size)]
+		doc, err := rawjson.Parse(piece, AnySize)
+		var bad *rawjson.Error
+		if errors.As(err, &bad) && bad.Code == rawjson.Trailing {
+			doc, err = rawjson.Parse(piece[:bad.Offset], AnySize)
+		}
+		if err == nil {
+			_, n := doc.Root().Span()
+			return doc.Root(), i + n, Whole
+		}
+		// A piece may end inside of an escape or a word.
+		cut := bad != nil && (bad.AtEnd || bad.Offset+len(`\uD83D\uDE00`) > len(piece))
+		switch {
+		case i+size < len(text) && cut:
+		case bad != nil && bad.AtEnd:
+			return rawjson.Value{}, 0, More
+		default:
+			return rawjson.Value{}, 0, Broken
+		}
+	}
+}
+
+// mostMarks is the number of closing marks that Spelled tries: a string may hold
+// some of them.
+const mostMarks = 4
+
+// Spelled reads the value at i up to one of marks as mend.Syntax reads arguments:
+// JSON in the spelling of Python or JavaScript, with surplus brackets behind it.
+// The value may also end at the end of the text, if final is set.
+func Spelled(text string, i int, final bool, marks ...string) (v rawjson.Value, end int, _ State) {
+	at := i
+	for range mostMarks {
+		n := -1
+		for _, m := range marks {
+			if k := strings.Index(text[at:], m); m != "" && k >= 0 && (n < 0 || k < n) {
+				n = k
+			}
+		}
+		if n < 0 && !final {
+			return rawjson.Value{}, 0, More
+		}
+		end := len(text)
+		if n >= 0 {
+			end = at + n
+		}
+		if json, ok := repair.Text(text[i:end]); ok {
+			if doc, err := rawjson.Parse(json, AnySize); err == nil {
+				return doc.Root(), end, Whole
+			}
+		}
+		if n < 0 {
+			break
+		}
+		at = end + 1
+	}
+	return rawjson.Value{}, 0, Broken
+}

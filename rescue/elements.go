@@ -1,0 +1,296 @@
+package rescue
+
+import (
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
+)
+
+// elementItem reads a call whose parameters are elements with raw values:
+//
+//	<function=get_weather>
+//	<parameter=city>
+//	Oslo
+//	</parameter>
+//	</function>
+//
+// The schema of the tool says which values are strings, or an attribute does:
+// string="true" of DeepSeek, type="string" of Kimi K3. Models forget the mark behind a
+// value, and that behind the call.
+func elementItem(f *form, s *source, i int) reading {
+	from := i
+	if v := s.literal(i, f.call); v != whole {
+		return reading{verdict: v}
+	}
+	i += len(f.call)
+	var written string
+	if f.head == "" {
+		begin := s.space(i)
+		i = s.identifier(begin)
+		if written = s.text[begin:i]; written == "" && i < len(s.text) {
+			return reading{}
+		}
+	} else {
+		var v verdict
+		if written, i, v = s.until(i, f.head); v != whole {
+			return reading{verdict: v}
+		}
+	}
+	written, kind := attribute(written)
+	name, ok := s.tools.find(written)
+	if kind == "/" {
+		if !ok {
+			return reading{verdict: broken, issue: unknown(written)}
+		}
+		return reading{verdict: whole, end: i, calls: []call{{name: name, arguments: "{}"}}}
+	}
+	next := append([]string{f.param, f.end}, f.closes...)
+	i = s.space(i)
+	n, v := s.either(i, next...)
+	switch {
+	case v == more:
+		return waiting(ok)
+	case v == notCall && (f.shared || !ok):
+		return reading{} // another form, or prose
+	case v == notCall:
+		return brokenBy("unreadable", "a call holds text that is not a parameter")
+	case !ok && n > 0 && f.shared:
+		return reading{}
+	case !ok:
+		return reading{verdict: broken, issue: unknown(written)}
+	}
+	var arguments object
+	for n == 0 {
+		head, begin, v := s.until(i+len(f.param), f.keyEnd)
+		if v == whole && f.value != "" {
+			begin = s.space(begin)
+			v = s.literal(begin, f.value)
+			begin += len(f.value)
+		}
+		if v != whole {
+			return s.missing(v, "the mark of a parameter cannot be read", true)
+		}
+		key, kind := attribute(head)
+		var loose func(int) verdict
+		if f.loose != nil {
+			loose = f.loose(f, s, name, begin)
+		}
+		end, after, v := s.raw(begin, f.valueEnd, next, loose)
+		if v != whole {
+			return s.missing(v, "a value has no closing mark, or holds the end of a call", true)
+		}
+		value, ok := s.tools.typed(name, key, f.inside(s.text[begin:max(end, begin)]), kind)
+		if !ok {
+			return brokenBy("unreadable", "a parameter is not JSON")
+		}
+		if wrong := s.tools.add(&arguments, name, key, value); wrong.code != "" {
+			return reading{verdict: broken, issue: wrong}
+		}
+		i = s.space(after)
+		if n, v = s.either(i, next...); v != whole {
+			return s.missing(v, "a call holds text that is not a parameter", true)
+		}
+	}
+	if n == 1 {
+		i += len(f.end)
+	} else if v := s.closes(i, f.valueEnd); v != whole { // the last value may go on
+		return s.missing(v, "a call has no closing mark, and there is a later one", true)
+	}
+	c := call{name: name, arguments: arguments.text()}
+	if c.arguments != "{}" {
+		c.body = s.text[from:i]
+	}
+	return reading{verdict: whole, end: i, calls: []call{c}}
+}
+
+// inside returns a raw value without what the markup adds to it. A line break at the
+// end is the markup's only if there is one at the beginning: vLLM removes both, and
+// llama.cpp what the template of the model adds.
+func (f *form) inside(value string) string {
+	const open, closing = "<![CDATA[", "]]>"
+	if inner, ok := strings.CutPrefix(value, "\n"); ok && f.lines {
+		value = strings.TrimSuffix(inner, "\n")
+	}
+	if inner, ok := strings.CutPrefix(value, open); ok && strings.HasSuffix(inner, closing) {
+		return strings.TrimSuffix(inner, closing)
+	}
+	return value
+}
+
+// unescape undoes the escapes in an attribute.
+var unescape = strings.NewReplacer("&quot;", `"`, "&lt;", "<", "&gt;", ">", "&amp;", "&")
+
+// attribute returns the name in the head of an element, which may have quotes, and
+// what its other attributes say: "string", another type, "/" for an element without
+// content, or "".
+func attribute(head string) (name, kind string) {
+	head = strings.TrimSpace(head)
+	if head == "" || head[0] != '"' && head[0] != '\'' {
+		return strings.Trim(head, ` "'`), ""
+	}
+	name, rest, _ := strings.Cut(head[1:], head[:1])
+	rest = strings.TrimSpace(rest)
+	key, value, _ := strings.Cut(rest, "=")
+	switch value = strings.Trim(value, `"`); {
+	case rest == "/":
+		kind = "/"
+	case key == "string" && value == "true":
+		kind = "string"
+	case key == "string" || key == "type":
+		kind = value
+	}
+	return unescape.Replace(name), kind
+}
+
+// qwenLoose accepts a value without its closing mark, where a new line starts
+// with the next declared parameter or with the end of the call.
+func qwenLoose(f *form, s *source, name string, from int) func(at int) verdict {
+	return func(at int) verdict {
+		if at > from && s.text[at-1] != '\n' {
+			return notCall
+		}
+		n, v := s.either(at, f.param, f.end)
+		switch {
+		case v != whole:
+			return v
+		case n == 0:
+			key, _, v := s.until(at+len(f.param), f.keyEnd)
+			if v == whole && !s.tools.declares(name, key) {
+				return notCall
+			}
+			return v
+		}
+		after := s.space(at + len(f.end))
+		if after == len(s.text) {
+			return more
+		}
+		if v := s.literal(after, f.closes[0]); v != whole {
+			return v
+		}
+		return s.closes(at, f.valueEnd)
+	}
+}
+
+// glmLoose accepts a last value without its closing mark, where the call ends
+// and the text or another call of an offered tool follows.
+func glmLoose(f *form, s *source, _ string, _ int) func(at int) verdict {
+	return func(at int) verdict {
+		if v := s.literal(at, f.end); v != whole {
+			return v
+		}
+		after := s.space(at + len(f.end))
+		if after == len(s.text) {
+			return s.closes(at, f.valueEnd)
+		}
+		if v := s.literal(after, f.call); v != whole {
+			return v
+		}
+		from := after + len(f.call)
+		i := s.identifier(from)
+		_, v := s.either(s.space(i), f.param, f.end)
+		if _, ok := s.tools.find(s.text[from:i]); v == whole && !ok {
+			return notCall
+		}
+		if v != whole {
+			return v
+		}
+		return s.closes(at, f.valueEnd)
+	}
+}
+
+// stepItem reads a call between tokens, with its type in front of it.
+func stepItem(f *form, s *source, i int) reading {
+	const open, closing = "<｜tool_call_begin｜>", "<｜tool_call_end｜>"
+	for _, mark := range []string{open, "function", "<｜tool_sep｜>"} {
+		if v := s.literal(i, mark); v != whole {
+			return reading{verdict: v}
+		}
+		i = s.space(i + len(mark))
+	}
+	r := elementItem(f, s, i)
+	if r.verdict == whole {
+		v := s.literal(s.space(r.end), closing)
+		if v != whole {
+			return s.missing(v, "text follows the parameters", true)
+		}
+		r.end = s.space(r.end) + len(closing)
+	}
+	return r
+}
+
+// minimaxToken stands before each tag of MiniMax M3.
+const minimaxToken = "]<]minimax[>["
+
+// minimaxItem reads a call of MiniMax M3. A tag has the name of the parameter, and
+// values nest: objects have tags for members, and lists have item for each element.
+func minimaxItem(_ *form, s *source, i int) reading {
+	const open = minimaxToken + `<invoke name="`
+	if v := s.literal(i, open); v != whole {
+		return reading{verdict: v}
+	}
+	written, body, v := s.until(i+len(open), `">`)
+	if v != whole {
+		return s.missing(v, "a call has no name", false)
+	}
+	name, ok := s.tools.find(written)
+	if !ok {
+		return reading{verdict: broken, issue: unknown(written)}
+	}
+	const closing = minimaxToken + "</invoke>"
+	n := strings.Index(s.text[body:], closing)
+	if n < 0 {
+		return waiting(true)
+	}
+	end := body + n + len(closing)
+	arguments := "{}"
+	if inner := s.text[body : body+n]; !blank(inner) {
+		if arguments, ok = s.tools.nested(name, "", inner, 0); !ok || arguments[0] != '{' {
+			return brokenBy("unreadable", "the parameters cannot be read")
+		}
+	}
+	doc, err := rawjson.Parse(arguments, anySize)
+	if err != nil {
+		return brokenBy("unreadable", "the parameters cannot be read")
+	}
+	var declared object
+	for m := range doc.Root().Each() {
+		if wrong := s.tools.add(&declared, name, m.Key(), m.Raw()); wrong.code != "" {
+			return reading{verdict: broken, issue: wrong}
+		}
+	}
+	return reading{verdict: whole, end: end, calls: []call{{name: name, arguments: arguments, body: s.text[i:end]}}}
+}
+
+// nested returns the value between two tags of MiniMax M3 as JSON: an object or a list
+// if tags stand in it, else what the schema of the tool says about the pointer.
+func (t *tools) nested(name, pointer, text string, depth int) (string, bool) {
+	const open, closing = minimaxToken + "<", minimaxToken + "</"
+	if !strings.HasPrefix(strings.TrimLeft(text, white), open) || depth == maxDepth {
+		return t.argument(name, pointer, text), !strings.Contains(text, minimaxToken)
+	}
+	var o object
+	var list []string
+	for text = strings.TrimSpace(text); text != ""; text = strings.TrimLeft(text, white) {
+		tag, rest, ok := strings.Cut(strings.TrimPrefix(text, open), ">")
+		inner, rest, closed := strings.Cut(rest, closing+tag+">")
+		if !strings.HasPrefix(text, open) || !ok || !closed || tag == "" || strings.Contains(inner, open+tag+">") {
+			return "", false // or a tag in a tag of the same name
+		}
+		value, ok := t.nested(name, pointer+"/"+rawjson.Escape(tag), inner, depth+1)
+		if tag == "item" && t.wants(name, pointer).Has(view.Array) {
+			value, ok = t.nested(name, pointer+"/0", inner, depth+1)
+			list = append(list, value)
+		} else if !o.add(tag, value) {
+			return "", false
+		}
+		if !ok || len(list) > 0 && o.keys != nil {
+			return "", false
+		}
+		text = rest
+	}
+	if list != nil {
+		return "[" + strings.Join(list, ", ") + "]", true
+	}
+	return o.text(), true
+}

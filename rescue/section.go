@@ -1,0 +1,384 @@
+package rescue
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+)
+
+// readAt reads the form at one of its openers.
+func (f *form) readAt(s *source, at int) reading {
+	if f.read != nil {
+		return f.read(f, s, at)
+	}
+	return section(f, s, at)
+}
+
+// section reads calls up to a closing mark. The mark may be missing if the model
+// stops, or if the section is not strict.
+func section(f *form, s *source, at int) reading {
+	i := at
+	if n, v := s.either(at, f.opens...); v == whole {
+		i = s.space(at + len(f.opens[n]))
+	}
+	item := f.item
+	if item == nil {
+		item = items
+	}
+	var calls []call
+	separated := false
+	for end := i; ; {
+		n, v := s.either(i, append(f.closes, f.opens...)...)
+		switch {
+		case len(calls) == 0 || separated:
+		case v == whole && n < len(f.closes):
+			return reading{verdict: whole, end: i + len(f.closes[n]), calls: calls}
+		case v == whole:
+			return reading{verdict: whole, end: end, calls: calls}
+		case s.stops(i):
+			return reading{verdict: whole, end: i, calls: calls}
+		case v == more || i == len(s.text):
+			return s.rest(calls, true)
+		}
+		r := item(f, s, i)
+		switch {
+		case r.verdict == more:
+			return s.rest(calls, r.named)
+		case r.verdict == broken:
+			return r
+		case r.verdict == whole:
+			calls, end, separated = append(calls, r.calls...), r.end, false
+			if i = s.space(end); i < len(s.text) && s.text[i] == ';' {
+				i, separated = s.space(i+1), true
+			}
+			continue
+		case len(calls) == 0 && f.shared:
+			return reading{}
+		case len(calls) == 0 || separated:
+			return brokenBy("unreadable", "the text between the marks is neither JSON nor a call in Python or XML")
+		case f.strict:
+			if _, v := s.either(i, append(f.marks(), tails...)...); v != whole {
+				return s.missing(v, "text follows the calls before their closing mark", true)
+			}
+		}
+		return reading{verdict: whole, end: end, calls: calls}
+	}
+}
+
+// items reads calls in JSON, a list of calls in Python, or one call in Python, which
+// may be printed.
+func items(f *form, s *source, i int) reading {
+	if i < len(s.text) && s.text[i] == '{' {
+		return jsonItem(f, s, i)
+	}
+	if next := s.space(i + 1); i < len(s.text) && s.text[i] == '[' {
+		if next == len(s.text) {
+			return waiting(false)
+		}
+		if s.text[next] == '{' {
+			return jsonItem(f, s, i)
+		}
+	}
+	return pythonItem(f, s, i)
+}
+
+// jsonItem reads an object or a list of objects, perhaps behind a word.
+func jsonItem(f *form, s *source, i int) reading {
+	if f.call != "" && s.literal(i, f.call) == whole {
+		i += len(f.call)
+	}
+	if i == len(s.text) {
+		return waiting(false)
+	}
+	if s.text[i] != '{' && s.text[i] != '[' {
+		return reading{}
+	}
+	v, end, fixed, ok := s.json(i, append(f.closes, f.marks()...)...)
+	if ok != whole {
+		return s.missing(ok, "the text between the marks is not JSON", ok == more && s.tools.mentioned(s.text[i:]))
+	}
+	calls, wrong := s.tools.inJSON(v, f.keyed)
+	if wrong.code != "" {
+		return reading{verdict: broken, issue: wrong, end: end}
+	}
+	for n := range calls {
+		if fixed {
+			calls[n].body = s.text[i:end]
+		}
+	}
+	return reading{verdict: whole, end: end, calls: calls}
+}
+
+// namedItem reads a name and the arguments of its call in JSON.
+func namedItem(f *form, s *source, i int) reading {
+	if v := s.literal(i, f.call); v != whole {
+		return reading{verdict: v}
+	}
+	from := i + len(f.call)
+	written, i, v := s.until(s.space(from), f.head)
+	if v != whole {
+		if f.shared {
+			return reading{verdict: v}
+		}
+		return s.missing(v, "a call has no name", false)
+	}
+	fenced := false
+	name, ok := s.tools.find(clean(written))
+	if !ok && strings.TrimSpace(written) == "function" { // the type of the call
+		if written, i, v = s.until(i, "\n"); v != whole {
+			return s.missing(v, "a call has no name", false)
+		}
+		name, ok = s.tools.find(clean(written))
+		fenced = true
+	}
+	if i = s.space(i); fenced {
+		switch s.literal(i, "```json") {
+		case whole:
+			i = s.space(i + len("```json"))
+		case more:
+			return waiting(ok)
+		}
+	}
+	switch {
+	case i == len(s.text):
+		return waiting(ok)
+	case f.shared && (!ok || s.text[i] != '{'):
+		return reading{}
+	case !ok:
+		return reading{verdict: broken, issue: unknown(clean(written))}
+	}
+	r := s.callWith(name, i, from, append(append(f.closes, f.marks()...), f.end, "```")...)
+	if r.verdict != whole || f.end == "" {
+		return r
+	}
+	end := s.space(r.end)
+	if fenced {
+		if v := s.literal(end, "```"); v == whole {
+			end = s.space(end + len("```"))
+		} else if v == more && !s.final {
+			return waiting(true)
+		}
+	}
+	switch v := s.literal(end, f.end); {
+	case v == whole:
+		r.end = end + len(f.end)
+	case v == more && !s.stops(end):
+		return waiting(true)
+	case v == notCall:
+		return brokenBy("unreadable", "text follows the arguments")
+	}
+	return r
+}
+
+// clean returns the name in a name with white space, quotes or a number, such as
+// functions.get_weather:0.
+func clean(written string) string {
+	name := strings.TrimPrefix(strings.Trim(written, white+`"'`), "functions.")
+	if n := strings.LastIndexByte(name, ':'); n > 0 && strings.Trim(name[n+1:], "0123456789") == "" {
+		name = name[:n]
+	}
+	return name
+}
+
+// mistralItem reads a list of calls, or a name, perhaps an id, and arguments.
+func mistralItem(f *form, s *source, i int) reading {
+	if i == len(s.text) || s.text[i] == '[' {
+		return jsonItem(f, s, i)
+	}
+	const id, args = "[CALL_ID]", "[ARGS]"
+	from := i
+	i = s.identifier(i)
+	written := s.text[from:i]
+	name, ok := s.tools.find(written)
+	if i < len(s.text) && s.text[i] != '{' {
+		switch n, v := s.either(i, args, id); {
+		case v != whole:
+			return reading{verdict: v, named: ok}
+		case n == 0:
+			i += len(args)
+		default:
+			if _, i, v = s.until(i+len(id), args); v != whole {
+				return reading{verdict: v, named: ok}
+			}
+		}
+		i = s.space(i)
+	}
+	switch {
+	case i == len(s.text):
+		return waiting(ok)
+	case written == "":
+		return reading{}
+	case !ok:
+		return reading{verdict: broken, issue: unknown(written)}
+	}
+	return s.callWith(name, i, from, append(f.closes, f.opens...)...)
+}
+
+// readTail reads an answer whose opening tag was lost: servers drop it as a
+// control token. The closing tag shows what it was.
+func readTail(f *form, s *source, at int) reading {
+	r := jsonItem(&form{}, s, at)
+	switch {
+	case r.verdict == more && begins(s.text[at:]):
+		return r
+	case r.verdict != whole:
+		return reading{}
+	}
+	end := s.space(r.end)
+	switch s.literal(end, f.closes[0]) {
+	case more:
+		if !s.final {
+			return waiting(true)
+		}
+		return reading{}
+	case notCall:
+		return reading{}
+	}
+	r.end = end + len(f.closes[0])
+	return r
+}
+
+// readBare reads an answer that is nothing but calls, without any mark.
+func readBare(f *form, s *source, at int) reading {
+	from := at
+	if n, v := s.either(at, f.opens...); v == whole {
+		from += len(f.opens[n])
+	}
+	if name := s.text[from:s.identifier(from)]; len(f.inner) == 0 { // the name of a tool begins it
+		if _, exact := s.tools.byName[name]; !exact && (s.final || from+len(name) < len(s.text)) {
+			return reading{}
+		}
+	}
+	r := section(f, s, at)
+	switch {
+	case r.verdict == broken && len(f.inner) > 0:
+		return s.intended(r, at, "")
+	case r.verdict == broken, r.verdict == more && s.final && !r.named:
+		return reading{}
+	case r.verdict == whole && s.space(r.end) < len(s.text):
+		switch _, v := s.either(s.space(r.end), append(tails, thoughtEnds...)...); {
+		case v == whole: // it ends a reasoning
+			return r
+		case v == more && !s.final:
+			return waiting(true)
+		}
+		return reading{}
+	case r.verdict == whole && !s.final:
+		return waiting(true)
+	}
+	return r
+}
+
+// notJSON is the issue of a call in JSON that cannot be parsed.
+var notJSON = issue{"unreadable", "it is not JSON"}
+
+// bareItem reads calls that stand without marks: in JSON, or a list in Python. An
+// object without arguments is none: an answer that is data may well have a name.
+func bareItem(f *form, s *source, i int) reading {
+	if i == len(s.text) {
+		return waiting(false)
+	}
+	if next := s.space(i + 1); s.text[i] == '[' && (next == len(s.text) || s.text[next] != '{') {
+		return pythonItem(f, s, i)
+	}
+	if s.text[i] != '{' && s.text[i] != '[' {
+		return reading{}
+	}
+	v, end, _, ok := s.json(i)
+	around := v.Get("tool_calls").Exists()
+	switch {
+	case ok == more && begins(s.text[i:]):
+		return waiting(s.tools.mentioned(s.text[i:]))
+	case ok == broken:
+		return reading{verdict: broken, issue: notJSON}
+	case ok == more, around == (len(f.models) == 0):
+		return reading{}
+	case v.Kind() == rawjson.Object && !around && !hasArguments(v):
+		return brokenBy("unreadable", "it has no arguments")
+	}
+	calls, wrong := s.tools.inJSON(v, false)
+	if wrong.code != "" {
+		return reading{verdict: broken, issue: wrong, end: end}
+	}
+	return reading{verdict: whole, end: end, calls: calls}
+}
+
+// intended decides about an answer of nothing but JSON that is not a call. It may
+// be meant as one: it has the form of a call, of a tool that is not offered, or it
+// is not JSON and names an offered tool. Otherwise, and if it is long, it is the
+// answer. mark must follow it.
+func (s *source) intended(r reading, at int, mark string) reading {
+	if len(s.text)-at > maxHeld { // each opener reads a bounded text
+		return reading{}
+	}
+	text, closed := strings.CutSuffix(strings.TrimSpace(s.text[at:]), mark)
+	switch {
+	case r.issue.code == "unknown_tool" && r.end > 0:
+		rest := strings.TrimSpace(s.text[r.end:])
+		if !strings.HasPrefix(mark, rest) {
+			return reading{}
+		}
+		closed = closed && rest == mark
+	case r.issue == notJSON && begins(text) && s.tools.mentioned(text) && !strings.Contains(text, "```"):
+		closed = closed && strings.HasSuffix(strings.TrimSpace(text), "}")
+	default:
+		return reading{}
+	}
+	switch {
+	case !s.final:
+		return waiting(r.issue == notJSON)
+	case !closed:
+		return reading{}
+	}
+	return brokenBy("uncertain", "it has the form of a call, but "+r.issue.what)
+}
+
+// begins reports whether JSON that has not arrived in full may be a call: its
+// first key is a member of one.
+func begins(text string) bool {
+	text = strings.TrimLeft(text, "[{"+white)
+	key, _, ok := strings.Cut(strings.TrimPrefix(text, `"`), `"`)
+	_, known := envelope[key]
+	return !ok || known || slices.Contains(wrappers, key) || key == "tool_calls"
+}
+
+// readJSONBlock reads an answer that is one code block with a call in JSON:
+//
+//	```json
+//	{"name": "get_weather", "arguments": {"city": "Oslo"}}
+//	```
+func readJSONBlock(f *form, s *source, at int) reading {
+	i := at + len("```")
+	switch s.literal(i, "json") {
+	case more:
+		return waiting(false)
+	case whole:
+		i += len("json")
+	}
+	i = s.space(i)
+	if i == len(s.text) {
+		return waiting(false)
+	}
+	if s.text[i] != '{' && s.text[i] != '[' {
+		return reading{}
+	}
+	r := bareItem(f, s, i)
+	switch {
+	case r.verdict == broken:
+		return s.intended(r, i, "```")
+	case r.verdict == more && (!s.final || r.named):
+		return r
+	case r.verdict != whole:
+		return reading{}
+	}
+	end := s.space(r.end)
+	switch v := s.literal(end, "```"); {
+	case v == notCall || !blank(s.text[min(len(s.text), end+len("```")):]):
+		return reading{}
+	case v == more || !s.final:
+		return waiting(true)
+	}
+	r.end = len(strings.TrimRight(s.text, white))
+	return r
+}
