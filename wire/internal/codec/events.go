@@ -25,7 +25,6 @@ type Event struct {
 	DataStart  int    // where Data stands in the stream
 	Text       string // all of an SSE event that has no data; a server may put an error there
 	free       bool   // data may have line breaks
-	doubt      bool   // some readers skip it
 	rows       []span // of data that is folded: its lines, the first one without its end
 }
 
@@ -74,11 +73,8 @@ type Buffer struct {
 	looked  int // up to where its end was looked for
 	feed    int // where the next line feed is, or up to where it was looked for
 	loneCR  bool
-	lfOnly  bool // a carriage return ends no line
-	hidden  bool // an object is behind white space, where not every reader sees it
 	safe    int
 	held    bool
-	writes  bool             // units that may hold a call are written anew
 	waiting bool             // what was put last is not shown yet
 	out     *strings.Builder // what was put, once that is not the text
 	placed  int              // how much of the text was put
@@ -133,15 +129,6 @@ func (b *Buffer) end(each func(Event) (hold bool, err error)) error {
 			return err
 		}
 	}
-	if b.writes {
-		return nil
-	}
-	if b.loneCR && !b.readersAgree() {
-		return Shapef("carriage returns that not every reader takes for line ends")
-	}
-	if b.hidden {
-		return Shapef("an object in a line that not every reader takes for data")
-	}
 	return nil
 }
 
@@ -162,14 +149,7 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 		b.held = true
 		return err
 	}
-	if hold && e.doubt && !b.writes {
-		b.held = true
-		return Shapef("an event that matters behind a byte order mark, where not every reader sees it")
-	}
 	b.held = b.held || hold
-	if !b.held && !b.writes {
-		b.safe = e.End
-	}
 	return nil
 }
 
@@ -209,9 +189,6 @@ func (b *Buffer) put(e Event, fate Fate, written *string) {
 // stands behind it.
 func (b *Buffer) Shown() (out string, safe int, behind string) {
 	text := b.Text()
-	if !b.writes {
-		return text[:b.safe], b.safe, text[b.safe:]
-	}
 	if b.out != nil {
 		return b.out.String(), b.safe, text[b.placed:]
 	}

@@ -1,7 +1,6 @@
 package codec_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -56,72 +55,6 @@ func linesOf(stream string, atCR bool) []string {
 		stream = strings.ReplaceAll(stream, "\r", "\n")
 	}
 	return strings.Split(stream, "\n")
-}
-
-// jsonOf is what a reader of server-sent events finds in those lines that is
-// JSON.
-func jsonOf(lines []string) (out []string) {
-	var data []string
-	for _, line := range append(lines, "") {
-		field, value, _ := strings.Cut(line, ":")
-		switch {
-		case field == "data":
-			data = append(data, strings.TrimPrefix(value, " "))
-		case line == "":
-			if text := strings.TrimSpace(strings.Join(data, "\n")); json.Valid([]byte(text)) {
-				out = append(out, text)
-			}
-			data = nil
-		}
-	}
-	return out
-}
-
-// Readers that end lines at LF only see the events that were read, or none, or
-// the stream is unreadable. In what is safe they see the same.
-func TestBufferReadersAgree(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(t *rapid.T) {
-		body := ": c" + drawBody(t)
-		got := read(t, false, body)
-		safe := strings.TrimPrefix(body[:got.Safe], bom)
-		require.Equal(t, jsonOf(linesOf(safe, true)), jsonOf(linesOf(safe, false)))
-		if got.Shape {
-			return
-		}
-		var want []string
-		for _, e := range got.Events {
-			if text := strings.TrimSpace(e.Data); json.Valid([]byte(text)) {
-				want = append(want, text)
-			}
-		}
-		require.Equal(t, want, jsonOf(linesOf(body, true)))
-		if atLF := jsonOf(linesOf(body, false)); len(atLF) > 0 {
-			require.Equal(t, want, atLF)
-		}
-	})
-}
-
-func TestBufferRefusesWhereReadersDiffer(t *testing.T) {
-	t.Parallel()
-	for name, body := range map[string]string{
-		"an object behind white space":    "data: 1\n\n\t data: {}\n\n",
-		"data in a comment":               "data: 1\n\n: c\rdata: {}\r\r\n",
-		"data behind a name":              "data: 1\n\nevent: x\rdata: {}\n\n",
-		"data that begins with a CR":      "data: \r{}\n\n",
-		"data with a CR in it":            "data: {\r}\n\n",
-		"two events in one":               "data: 1\n\ndata: {}\r\rdata: {}\n\n",
-		"a call behind a byte order mark": bom + "data: HOLD\n\n",
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for i := range len(body) {
-				got := read(t, false, body[:i], body[i:])
-				require.True(t, got.Shape)
-				require.NotContains(t, body[:got.Safe], "\r")
-			}
-		})
-	}
 }
 
 // sent is an event as a server means it.

@@ -177,51 +177,6 @@ func tiles(t require.TestingT, r reading) {
 	require.LessOrEqual(t, at, len(r.Text))
 }
 
-func TestBufferHolds(t *testing.T) {
-	t.Parallel()
-	for _, c := range []struct {
-		name, body string
-		safe       string
-	}{
-		{"nothing is held", "data: 1\n\ndata: 2\n\n", "data: 1\n\ndata: 2\n\n"},
-		{"from the first held event on", "data: 1\n\ndata: HOLD\n\ndata: 3\n\n", "data: 1\n\n"},
-		{"the first event", "data: HOLD\n\ndata: 3\n\n", ""},
-		{"an event that is not whole is not safe", "data: 1\n\ndata: 2\n", "data: 1\n\n"},
-		{"comments are safe", ": wait\n\n: wai", ": wait\n\n"},
-		{"what is not a stream is not safe", "{\n}", ""},
-		{"lines", "{}\n{\"a\":\"HOLD\"}\n{}\n", "{}\n"},
-		{"an array", `[{"a":1},{"a":"HOLD"}]`, `[{"a":1}`},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			for _, n := range []int{1, 3, len(c.body)} {
-				b := codec.NewBuffer(true)
-				for _, p := range chop(c.body, n) {
-					require.NoError(t, b.Feed([]byte(p), func(e codec.Event) (bool, error) { return strings.Contains(e.Data, "HOLD"), nil }))
-				}
-				require.Equal(t, c.safe, c.body[:b.Safe()])
-			}
-		})
-	}
-}
-
-// Nothing from an event on is safe that could not be read.
-func TestBufferStopsAtAnError(t *testing.T) {
-	t.Parallel()
-	broken := errors.New("broken")
-	b := codec.NewBuffer(false)
-	err := b.Feed([]byte("data: 1\n\ndata: 2\n\ndata: 3\n\n"), func(e codec.Event) (bool, error) {
-		if e.Data == "2" {
-			return false, broken
-		}
-		return false, nil
-	})
-	require.ErrorIs(t, err, broken)
-	require.Equal(t, len("data: 1\n\n"), b.Safe())
-	require.NoError(t, b.Feed(nil, func(codec.Event) (bool, error) { return false, nil }))
-	require.Equal(t, len("data: 1\n\n"), b.Safe())
-}
-
 func TestBufferIsArray(t *testing.T) {
 	t.Parallel()
 	for body, want := range map[string]bool{"[{}]": true, " \n[": true, "{}": false, "data: []\n\n": false} {
@@ -334,15 +289,4 @@ func TestEventEditsThatOverlap(t *testing.T) {
 	e := read(t, false, "data: {\ndata: }\n\n").Events[0]
 	_, err := e.Edits([]rawjson.Edit{{Start: 0, End: 3}, {Start: 1, End: 2}})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-}
-
-// An event that matters behind a byte order mark is an error at each End.
-func TestASecondEndReturnsTheSameError(t *testing.T) {
-	t.Parallel()
-	b := codec.NewBuffer(false)
-	each := func(e codec.Event) (bool, error) { return true, nil }
-	require.NoError(t, b.Feed([]byte(bom+`data: {"a":1}`), each))
-	err := b.End(each)
-	require.ErrorIs(t, err, codec.ErrShape)
-	require.Equal(t, err, b.End(each))
 }

@@ -1,19 +1,16 @@
 package codec
 
 import (
-	"slices"
 	"strings"
-	"unicode"
 )
 
 // Server-sent events. Source: the HTML standard's chapter on them: a line ends
 // with LF, CRLF or CR, the stream may begin with a byte order mark, and a line
 // of an unknown field, or without one, is skipped.
 //
-// Many clients end a line at LF only. A stream whose lines end in different
-// places for the two kinds of readers is unreadable, unless the second kind
-// gets nothing at all from it. go-openai skips white space in front of data: a
-// stream with an object there is unreadable, too.
+// Clients differ: many end a line at LF only, some skip white space in front of a field.
+// So a unit passes as it came only if it is strictly framed (Units), and every other one
+// is written.
 
 // fields are the beginnings of the lines that tell an event stream: the fields
 // of an event, and a comment.
@@ -101,14 +98,14 @@ func (b *Buffer) endOfLine(end bool) (stop int, ok bool) {
 	}
 	stop = b.feed
 	switch i := strings.IndexByte(text[b.looked:b.feed], '\r'); {
-	case i >= 0 && b.looked+i+1 == b.feed && (b.feed < len(text) || b.lfOnly): // CRLF
+	case i >= 0 && b.looked+i+1 == b.feed && b.feed < len(text): // CRLF
 		stop = b.looked + i
-	case i < 0 || b.lfOnly:
+	case i < 0:
 	case b.looked+i+1 == len(text) && !end:
 		b.looked += i
 		return 0, false
 	default:
-		b.loneCR, b.held = true, b.held || !b.writes
+		b.loneCR = true
 		b.looked += i + 1
 		return b.looked - 1, true
 	}
@@ -146,7 +143,6 @@ func (b *Buffer) cut(end int) Event {
 	pos := 0
 	if e.Start == 0 && strings.HasPrefix(text, bom) {
 		pos = len(bom)
-		e.doubt = strings.HasPrefix(text[pos:], "data") || strings.HasPrefix(text[pos:], "event")
 	}
 	var folded strings.Builder
 	var first span // the row of the first data
@@ -159,9 +155,6 @@ func (b *Buffer) cut(end int) Event {
 		case field == "event":
 			e.Name = value
 		case field != "data":
-			if strings.TrimLeftFunc(field, unicode.IsSpace) == "data" && strings.HasPrefix(strings.TrimSpace(value), "{") {
-				b.hidden, b.held = true, b.held || !b.writes
-			}
 		case first.end == 0:
 			row.end = row.start + len(line)
 			e.Data, e.DataStart = value, row.end-len(value)
@@ -183,28 +176,4 @@ func (b *Buffer) cut(end int) Event {
 		e.Data = folded.String()
 	}
 	return e
-}
-
-// readersAgree reports whether a reader that ends lines at LF only gets the
-// same events as one that also ends them at CR, or none that is JSON.
-func (b *Buffer) readersAgree() bool {
-	read := func(lfOnly bool) []Event {
-		r := &Buffer{framing: sse, lfOnly: lfOnly}
-		r.text.WriteString(b.Text())
-		var out []Event
-		for e, ok := r.next(true); ok; e, ok = r.next(true) {
-			if e.Data = strings.TrimSpace(e.Data); e.Data != "" {
-				out = append(out, e)
-			}
-		}
-		return out
-	}
-	atLF := read(true)
-	if slices.EqualFunc(atLF, read(false), func(a, b Event) bool { return a.Data == b.Data && a.Name == b.Name }) {
-		return true
-	}
-	return !slices.ContainsFunc(atLF, func(e Event) bool {
-		_, err := Parse(e.Data)
-		return err == nil
-	})
 }

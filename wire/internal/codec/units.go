@@ -72,7 +72,7 @@ type Units struct {
 // waits, and nothing is shown before the first text.
 func NewUnits(format UnitReader, known Tree, byLine, tools bool) Units {
 	b := NewBuffer(byLine)
-	b.writes, b.waiting = true, tools
+	b.waiting = tools
 	return Units{Buf: b, format: format, known: known, tools: tools, plain: true}
 }
 
@@ -176,6 +176,9 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	}
 	if err := r.format.Read(u); err != nil {
 		return true, err
+	}
+	if fate != FateShow {
+		r.repeat.n = 0
 	}
 	var written *string
 	if !u.Free && fate != FateHold {
