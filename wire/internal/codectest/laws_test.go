@@ -207,7 +207,8 @@ func feed(f codec.Format, req *middleware.Request, want seen, pieces ...[]byte) 
 			return fmt.Errorf("write: %d, %w", n, err)
 		}
 		written += n
-		if now := s.Safe(); now < safe {
+		out, _, _ := s.Shown()
+		if now := s.Safe(); now < safe || now > len(out) {
 			return fmt.Errorf("safe went from %d to %d with %d written", safe, now, written)
 		}
 		safe = s.Safe()
