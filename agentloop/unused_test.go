@@ -44,7 +44,7 @@ func TestUncertainCallsAreNoAnswers(t *testing.T) {
 	for name, text := range uncertain {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			inner := rescue.New(rescue.Options{Markups: []rescue.Markup{rescue.Hermes}})(sends(t, name))
+			inner := rescue.New(rescue.Options{Markups: []rescue.Markup{rescue.Markup("hermes")}})(sends(t, name))
 			for _, begin := range []middleware.Message{{}, middleware.Assistant("", call("1", "pay", "{}")), middleware.Assistant("", call("1", "pay", "{}"), call("2", "pay", `{"to":"Ann"}`))} {
 				for _, policy := range []argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid} {
 					for _, b := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
