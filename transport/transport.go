@@ -15,18 +15,20 @@
 //
 // # Answers
 //
-// A response that the chain accepts unchanged is returned as the provider sent
-// it, with its status and headers. A response that the chain changed is
-// written as an edit of the provider's, and its usage is the sum over all
+// A response without words for calls that the chain accepts unchanged is
+// returned as the provider sent it. Package wire writes every other response
+// from what was decoded and validated, so all clients read the same calls. The
+// status and the headers stay. After a re-ask, usage is the sum over all
 // attempts. A middleware may also respond itself, with a message that it wrote
 // or a response that it stored, in any format. Such a response is written in
 // the client's format, and as a stream if the client asked for one. The
 // provider does not know its id, so a client of OpenAI Responses cannot
 // continue from it by previous_response_id.
 //
-// The text of a streamed response is sent as it arrives. From the first event
-// of a tool call on, and at the end, bytes are held until the chain has
-// returned. Then the rest follows. After a re-ask the later response follows,
+// The text of a streamed response is sent as it arrives. If the request offers
+// tools, reasoning waits for what follows it: it is sent with text, and held
+// with a call. From the first event of a tool call on, and at the end, bytes are
+// held until the chain has returned. Then the rest follows. After a re-ask the later response follows,
 // as a continuation of the bytes that the client already has. A middleware
 // that holds back or changes text in the request's Sink does so for the client
 // as well. A middleware that changes text only in the response needs

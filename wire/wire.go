@@ -7,12 +7,19 @@
 //	…
 //	body, err = wire.OpenAIChat().EncodeRequest(req.With(turn...))
 //
-// Everything that was not changed is written with the same bytes: key order,
-// white space, the spelling of numbers, reasoning, signatures, cache marks
-// and members that this package does not know. A change is an edit of the
-// decoded body, in every place that has a copy of the changed value. If the
-// format has no place for a change, the error is [ErrUnencodable]; a change
-// is never dropped.
+// In a request, everything that was not changed is written with the same bytes:
+// key order, white space, the spelling of numbers, reasoning, signatures, cache
+// marks and members that this package does not know. A change is an edit of the
+// decoded body, in every place that has a copy of the changed value.
+//
+// A response passes with the same bytes if no word for tool calls occurs in it
+// and nothing was changed. Any other response is written from what was decoded:
+// in it each member occurs once, and all clients read the same calls. Members
+// that this package does not know are kept unless a word for calls occurs in
+// them. Signatures, encrypted reasoning and usage are always kept.
+//
+// If the format has no place for a change, the error is [ErrUnencodable]; a
+// change is never dropped.
 //
 // A message or a request that was not decoded is written as a new one.
 // [Codec.Model] returns a model call over HTTP that needs no SDK. To put a

@@ -18,18 +18,20 @@
 //	data: {"id": "…", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
 //	data: [DONE]
 //
-// The deltas are put together to the message as it stands in history (fold.go,
+// The deltas are put together to the message as it is in history (fold.go,
 // piecemeal.go). That text is the Native of the message of the answer, so that a
-// streamed turn is echoed as one that came whole. An edit of a streamed answer is
-// an edit of that message, which is written back into the deltas (unfold.go).
+// streamed turn is echoed as one that came whole. A streamed answer with a call is
+// written from that message: what the client does not have yet follows as a chunk
+// for the message, one for its calls, the end and the figures (rest.go). Pieces of
+// several calls may be interleaved.
 //
-// Some values stand in several places. All of them are written, or the change is
-// refused:
+// Some values have copies:
 //   - Reasoning may stand in reasoning_content, reasoning and reasoning_details,
 //     the last one signed.
-//   - A call may stand in both forms.
+//   - A call may have both forms. Then tool_calls counts.
 //   - Perplexity repeats in message, beside each delta, what was said so far.
-//   - logprobs spell out the content of their choice. They go when it changes.
+//   - logprobs spell out the content of their choice. They go when it changes,
+//     and behind a call.
 //   - Groq counts tokens in usage and in x_groq.
 //
 // Where the format has a choice:

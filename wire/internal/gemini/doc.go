@@ -22,9 +22,9 @@
 // belongs to, and stays with it.
 //
 // An answer is one object, a stream of server-sent events, or a JSON array. Each
-// chunk of a stream stands for itself: a change is made in the chunks that hold
-// what changed, and no other byte changes. A call comes whole, or on Vertex in
-// pieces (see partial.go). No value stands in two places, but the model: it is in
+// chunk of a stream stands for itself. Text is live, thoughts wait for what
+// follows them. A call is held, and what the client does not have yet follows as
+// one more chunk. A call comes whole, or on Vertex in pieces (see partial.go). No value stands in two places, but the model: it is in
 // every chunk.
 //
 // What cannot be encoded: results in another order than their calls without ids,

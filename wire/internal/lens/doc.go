@@ -25,6 +25,6 @@
 // The other files answer the questions that remain. write.go: where a member
 // stands, and when an edit of it is not safe. align.go: where a value stood that
 // still has its text. history.go: which messages make one element of the wire.
-// chunks.go: edits in an answer that came in several events. memory.go: what
-// keeps a request or an answer of which nothing changed from being read again.
+// memory.go: what keeps a request or an answer of which nothing changed from being
+// read again.
 package lens

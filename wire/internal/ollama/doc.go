@@ -13,9 +13,9 @@
 // written.
 //
 // In a stream each line is a piece of the message, and clients join them. Calls
-// come whole. The last line says "done", the reason and the usage. A change is
-// made in the lines that hold what changed: the first one gets all of a text,
-// the others none.
+// come whole. The last line says "done", the reason and the usage. Text is live,
+// thinking waits for what follows it. A call is held, and what the client does not
+// have yet follows as lines: the rest of the text, the calls, and the end.
 //
 // Copies: some clients give a tool's name beside its function too.
 //
