@@ -127,7 +127,6 @@ const (
 // evalCompiler turns v5's schemas into nodes, each once: schemas are recursive.
 type evalCompiler struct {
 	nodes     map[*jsonschema.Schema]*node
-	order     []*node
 	resources map[string]*resource
 	sizes     map[string]int // of patterns
 	formats   bool

@@ -47,16 +47,6 @@ func TestBufferPiecesDoNotMatter(t *testing.T) {
 	})
 }
 
-// linesOf is how a reader splits a stream into lines: at LF, CRLF and CR, or at
-// LF with a CR before it taken off.
-func linesOf(stream string, atCR bool) []string {
-	stream = strings.ReplaceAll(stream, "\r\n", "\n")
-	if atCR {
-		stream = strings.ReplaceAll(stream, "\r", "\n")
-	}
-	return strings.Split(stream, "\n")
-}
-
 // sent is an event as a server means it.
 type sent struct {
 	name  string

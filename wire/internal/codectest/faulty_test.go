@@ -288,12 +288,6 @@ func wordless(f codec.Format, resp *middleware.Response) ([]byte, error) {
 	return f.EncodeResponse(resp)
 }
 
-// unlike writes a changed answer with another beginning.
-func unlike(f codec.Format, resp *middleware.Response) ([]byte, error) {
-	body, err := f.EncodeResponse(resp)
-	return append([]byte(": changed\n\n"), body...), err
-}
-
 func without(resp *middleware.Response, err error) (*middleware.Response, error) {
 	if err == nil {
 		resp.Message.ToolCalls = nil

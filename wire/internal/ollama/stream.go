@@ -19,7 +19,6 @@ type stream struct {
 	codec.Units
 	sink   middleware.Sink
 	before int // calls in the conversation so far
-	answer *answer
 
 	model         string
 	created       string // as JSON; of the last line

@@ -13,9 +13,6 @@ const (
 	outputKey = "eval_count"
 )
 
-// endKeys are the members that only the last line of a stream has.
-var endKeys = []string{"done_reason", "total_duration", "load_duration", inputKey, "prompt_eval_duration", outputKey, "eval_duration"}
-
 // readUsage reads the figures of the last line. One that is not a number leaves u
 // as it is.
 func readUsage(root rawjson.Value, u *middleware.Usage) {
