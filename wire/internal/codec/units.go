@@ -54,16 +54,17 @@ type UnitReader interface {
 // Units collects the bytes of an answer, hands its units to the format, and decides what
 // the client may get of it. A format's stream embeds it.
 type Units struct {
-	Buf    *Buffer
-	format UnitReader
-	known  Tree
-	tools  bool // the request offered tools
-	plain  bool
-	marked bool // the format has noted what is shown
-	repeat repeat
-	err    error // the first one
-	resp   *middleware.Response
-	closed bool
+	Buf     *Buffer
+	format  UnitReader
+	known   Tree
+	tools   bool // the request offered tools
+	plain   bool
+	marked  bool // the format has noted what is shown
+	repeat  repeat
+	current Unit  // that is read; its memory is used again
+	err     error // the first one
+	resp    *middleware.Response
+	closed  bool
 }
 
 // NewUnits returns Units at the beginning of an answer. known has the members of a unit
@@ -126,18 +127,20 @@ func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
 
 // event reads one event of the Buffer. Whether it is held is left to the Buffer.
 func (r *Units) event(e Event) (bool, error) {
-	u := Unit{Event: e, Bytes: r.Buf.Text()[e.Start:e.End]}
-	if known, err := r.repeat.read(u.Bytes); known {
+	bytes := r.Buf.Text()[e.Start:e.End]
+	if known, err := r.repeat.read(bytes); known {
 		if err == nil {
 			r.Buf.put(e, FateShow, nil)
 		}
 		return false, err
 	}
+	u := &r.current
+	*u = Unit{Event: e, Bytes: bytes}
 	framed := r.Buf.framed(u)
 	data := strings.TrimSpace(e.Data)
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = framed && Free(u.Bytes)
-		return r.unit(&u)
+		return r.unit(u)
 	}
 	var hold, called bool
 	err := borrow(e.Data, func(doc *rawjson.Doc) (err error) {
@@ -146,14 +149,14 @@ func (r *Units) event(e Event) (bool, error) {
 			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
 		}
 		u.Free = framed && Free(u.Bytes) && doc.PlainKeys()
-		hold, err = r.unit(&u)
+		hold, err = r.unit(u)
 		return err
 	})
 	if called {
 		return hold, err
 	}
 	u.Err = err
-	return r.unit(&u)
+	return r.unit(u)
 }
 
 // unit reads u, and puts it into what the client gets unless it is held.
@@ -203,7 +206,7 @@ func (r *Units) Written(text string, v rawjson.Value) string {
 // are fields of an event, of which one has data. NEL, LS and PS end lines for readers
 // that cut a text; a unit may hold them, since what stands behind one is then free of
 // calls as well.
-func (b *Buffer) framed(u Unit) bool {
+func (b *Buffer) framed(u *Unit) bool {
 	for i := 0; i < len(u.Bytes); i++ {
 		if c := u.Bytes[i]; c < ' ' && c != '\n' && (c != '\r' || i+1 == len(u.Bytes) || u.Bytes[i+1] != '\n') && (b.framing != whole && b.framing != array || c != '\t' && c != '\r') {
 			return false
