@@ -19,14 +19,12 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/mcpproxy"
-)
-
-// Exit codes.
-const (
-	exitOK      = 0
-	exitInvalid = 1 // a call is invalid as sent
-	exitFailed  = 2 // an input could not be read, the output could not be written, or the command line is wrong
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/serve"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/view"
 )
 
 // help is printed if there is no command.
@@ -58,46 +56,46 @@ func main() {
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		fmt.Fprint(stderr, help)
-		return exitFailed
+		return cli.ExitFailed
 	}
 	switch args[0] {
 	case "serve":
-		return runServe(ctx, args[1:], stdout, stderr)
+		return serve.Run(ctx, args[1:], stdout, stderr)
 	case "run":
-		return runRun(ctx, args[1:], stdin, stdout, stderr)
+		return serve.RunAgent(ctx, args[1:], stdin, stdout, stderr)
 	case "env":
-		return runEnv(args[1:], stdout, stderr)
+		return serve.Env(args[1:], stdout, stderr)
 	case "mcp":
-		return mcpproxy.Run(ctx, args[1:], stdin, stdout, stderr, wait)
+		return mcpproxy.Run(ctx, args[1:], stdin, stdout, stderr, cli.Wait)
 	case "health":
-		return runHealth(ctx, args[1:], stdout, stderr)
+		return serve.Health(ctx, args[1:], stdout, stderr)
 	case "check":
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
-		return runCheck(ctx, args[1:], stdin, stdout, stderr)
+		return check.Run(ctx, args[1:], stdin, stdout, stderr)
 	case "lint":
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
-		return runLint(ctx, args[1:], stdin, stdout, stderr)
+		return lint.Run(ctx, args[1:], stdin, stdout, stderr)
 	case "view":
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 		defer stop()
-		return runView(ctx, args[1:], stdin, stdout, stderr)
+		return view.Run(ctx, args[1:], stdin, stdout, stderr)
 	case "version", "-version", "--version":
 		fmt.Fprintln(stdout, version())
-		return exitOK
+		return cli.ExitOK
 	case "help", "-h", "-help", "--help":
 		if len(args) > 1 && args[1] != "help" && args[1] != "version" {
 			return run(ctx, []string{args[1], "-h"}, stdin, stdout, stderr)
 		}
 		fmt.Fprint(stdout, help)
-		return exitOK
+		return cli.ExitOK
 	}
 	fmt.Fprintf(stderr, "toolmend: unknown command %q\n\n%s", args[0], help)
-	return exitFailed
+	return cli.ExitFailed
 }
 
 // version returns the version of the module, the Go version and the platform.
 func version() string {
-	return fmt.Sprintf("toolmend %s %s %s/%s", moduleVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("toolmend %s %s %s/%s", cli.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

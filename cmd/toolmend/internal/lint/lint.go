@@ -1,5 +1,6 @@
 // Package lint checks tool definitions: whether their schemas can be used, whether
 // a provider refuses them, and whether models often get such parameters wrong.
+// The command toolmend lint is in command.go.
 //
 //	tools, err := lint.Read("tools.json", text)
 //	findings := tools.Check(nil)

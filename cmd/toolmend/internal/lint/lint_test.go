@@ -3,7 +3,6 @@ package lint_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,10 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 const plain = `{"type":"object","properties":{"x":{"type":"integer","description":"how many"}},"required":["x"]}`
 
@@ -283,7 +281,7 @@ func TestWriters(t *testing.T) {
 		var out bytes.Buffer
 		require.NoError(t, write(&out))
 		path := filepath.Join("testdata", name)
-		if *update {
+		if *clitest.Update {
 			require.NoError(t, os.MkdirAll("testdata", 0o755))
 			require.NoError(t, os.WriteFile(path, out.Bytes(), 0o600))
 		}

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
@@ -57,26 +58,26 @@ func (s settings) own() (command string, args []string, err error) {
 func (s settings) printConfig(w io.Writer) (int, error) {
 	form, ok := clients[s.print]
 	if !ok {
-		return exitFailed, fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
+		return cli.ExitFailed, fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
 	}
 	command, args, err := s.own()
 	if err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	args = append(args, s.command...)
 	server := fmt.Sprintf(`{"command": %s, "args": %s}`, rawjson.Quote(command), list(args))
 	name := s.serverName()
 	switch {
 	case s.upstream != "" && form.http == "":
-		return exitFailed, fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
+		return cli.ExitFailed, fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
 	case s.upstream != "":
 		server = fmt.Sprintf(form.http, rawjson.Quote(s.localURL()))
 	case s.print == "codex":
 		fmt.Fprintf(w, "[mcp_servers.%s]\ncommand = %s\nargs = %s\n", strconv.Quote(name), rawjson.Quote(command), list(args))
-		return exitOK, nil
+		return cli.ExitOK, nil
 	}
 	fmt.Fprintf(w, "{\n  %s: {\n    %s: %s\n  }\n}\n", rawjson.Quote(form.servers), rawjson.Quote(name), server)
-	return exitOK, nil
+	return cli.ExitOK, nil
 }
 
 // localURL is the address of the proxy for the clients.
@@ -102,29 +103,29 @@ func list(texts []string) string {
 func (s settings) rewrap(stdout, stderr io.Writer) (int, error) {
 	before, err := os.ReadFile(s.wrap)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--wrap: %w", err)
+		return cli.ExitFailed, fmt.Errorf("--wrap: %w", err)
 	}
 	after, changed, skipped, err := s.wrapped(string(before))
 	if err != nil {
-		return exitFailed, fmt.Errorf("--wrap: %s: %w", s.wrap, err)
+		return cli.ExitFailed, fmt.Errorf("--wrap: %s: %w", s.wrap, err)
 	}
 	for _, why := range skipped {
 		fmt.Fprintf(stderr, "toolmend mcp: %s\n", why)
 	}
 	if !s.write {
 		fmt.Fprint(stdout, after)
-		return exitOK, nil
+		return cli.ExitOK, nil
 	}
 	if changed == 0 {
 		fmt.Fprintln(stdout, "nothing to change")
-		return exitOK, nil
+		return cli.ExitOK, nil
 	}
 	backup, err := replace(s.wrap, before, after)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--write: %w", err)
+		return cli.ExitFailed, fmt.Errorf("--write: %w", err)
 	}
 	fmt.Fprintf(stdout, "%d servers are behind toolmend now; the file as it was is %s\n", changed, backup)
-	return exitOK, nil
+	return cli.ExitOK, nil
 }
 
 // replace writes a file anew, and returns the name of its backup. It never

@@ -12,12 +12,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 )
 
 // waitPlain is wait without the signals.
 func waitPlain(c *exec.Cmd) (int, error) {
 	if err := c.Start(); err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), nil
@@ -57,10 +59,10 @@ func TestPrint(t *testing.T) {
 `, printed(t, "--print", "vscode", "--name", "x", "--upstream", "https://example.com/a/mcp?k=1"))
 	require.Equal(t, "[mcp_servers.\"git\"]\ncommand = \"/bin/toolmend\"\nargs = [\"mcp\", \"--\", \"git\"]\n", printed(t, "--print", "codex", "--", "git"))
 	code, _, errs := runWith(t, "", "--print", "claude-desktop", "--upstream", "https://example.com/mcp")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, errs, "npx -y mcp-remote https://example.com/mcp")
 	code, _, errs = runWith(t, "", "--print", "emacs", "--", "a")
-	require.Equal(t, exitFailed, code)
+	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, errs, `"emacs"`)
 }
 

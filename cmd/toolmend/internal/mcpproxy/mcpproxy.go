@@ -30,6 +30,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/page"
 )
 
@@ -37,13 +38,6 @@ import (
 //
 //go:embed help.txt
 var Help string
-
-// Exit codes, as those of the other commands.
-const (
-	exitOK       = 0
-	exitFailed   = 2
-	exitNotFound = 127
-)
 
 const defaultListen = "127.0.0.1:7778"
 
@@ -63,11 +57,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	s, err := parse(args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, Help)
-		return exitOK
+		return cli.ExitOK
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "toolmend mcp: %v\nSee toolmend mcp -h.\n", err)
-		return exitFailed
+		return cli.ExitFailed
 	}
 	code, err := s.run(ctx, stdin, stdout, stderr, wait)
 	if err != nil {
@@ -77,9 +71,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func parse(args []string) (s settings, err error) {
-	fs := flag.NewFlagSet("mcp", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.Usage = func() {}
+	fs := cli.NewFlags("mcp")
 	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "upstream": &s.upstream, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
 		fs.StringVar(to, name, "", "")
 	}
@@ -123,12 +115,12 @@ func (s settings) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 	}
 	steps, stop, err := s.openPage(stderr)
 	if err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	defer stop()
 	l, err := newLog(s.serverName(), s.mode, s.record, steps)
 	if err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	defer l.close()
 	if s.upstream != "" {
@@ -158,11 +150,11 @@ func (s settings) serverName() string {
 func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
 	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
 	if cmd.Err != nil {
-		return exitNotFound, cmd.Err
+		return cli.ExitNotFound, cmd.Err
 	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	p := newPipe(ctx, c, in, stdout)
 	out := p.fromServer()
@@ -247,21 +239,21 @@ func newServer(h http.Handler) *http.Server {
 func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (int, error) {
 	upstream, err := url.Parse(s.upstream)
 	if err != nil {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return exitFailed, fmt.Errorf("--listen: %w", err)
+		return cli.ExitFailed, fmt.Errorf("--listen: %w", err)
 	}
 	srv := newServer(newHandler(upstream, c))
 	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), upstream.RequestURI())
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return exitFailed, err
+		return cli.ExitFailed, err
 	}
-	return exitOK, nil
+	return cli.ExitOK, nil
 }
 
 // loopback reports whether only programs of this machine reach an address.

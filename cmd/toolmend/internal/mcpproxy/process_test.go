@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 )
 
 // roleVariable makes the test program a proxy or a server.
@@ -92,12 +94,12 @@ func TestExitCodes(t *testing.T) {
 	require.Equal(t, "hello\n", out)
 	require.Equal(t, "no\n", errs, "standard error is the server's own")
 	code, _, errs = runWith(t, "", "--", "no-such-program-here")
-	require.Equal(t, exitNotFound, code)
+	require.Equal(t, cli.ExitNotFound, code)
 	require.Contains(t, errs, "no-such-program-here")
 	for _, args := range [][]string{{}, {"--mode", "x", "--", "a"}, {"--upstream", "u", "--", "a"}, {"--upstream", "ftp://x"}, {"--nope"}, {"--write", "--", "a"},
 		{"--upstream", "http://x", "--listen", "0.0.0.0:1"}, {"--page", ":80", "--", "a"}, {"--wrap", "f", "--", "a"}} {
 		code, _, errs := runWith(t, "", args...)
-		require.Equal(t, exitFailed, code, args)
+		require.Equal(t, cli.ExitFailed, code, args)
 		require.Contains(t, errs, "See toolmend mcp -h.", args)
 	}
 	code, out, _ = runWith(t, "", "-h")

@@ -1,0 +1,280 @@
+// Package check is the command toolmend check. It validates the calls in recorded
+// turns, and compares and explains the figures.
+package check
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
+	"github.com/toolmend/toolmend/internal/report"
+)
+
+// Limits on the messages about unreadable input.
+const (
+	maxComplaints = 100 // in total
+	maxOfFile     = 5   // about the lines of one file
+)
+
+// Run is `toolmend check`.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	s, err := parse(args)
+	if err != nil {
+		return cli.Usage(err, "check", help, stdout, stderr)
+	}
+	var base *summaryJSON
+	if s.baseline != "" {
+		if base, err = readBaseline(s.baseline); err != nil {
+			fmt.Fprintf(stderr, "toolmend check: %v\n", err)
+			return cli.ExitFailed
+		}
+	}
+	out := bufio.NewWriter(stdout)
+	c := &check{
+		settings: s, program: "toolmend check", checker: report.NewChecker(s.options()), measurer: newMeasurer(), out: out, stderr: stderr,
+		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
+		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
+	}
+	if s.hints {
+		c.hinter, c.hints = newHinter(s), hintCounts{}
+	}
+	c.run(ctx, stdin)
+	c.progress.clear()
+	sum := c.summary()
+	var compared *comparison // nil without -baseline
+	if base != nil {
+		compared = compareRates(base, &c.rates, s)
+	}
+	err = c.write(sum, compared)
+	if err = cmp.Or(err, out.Flush()); err != nil {
+		fmt.Fprintf(stderr, "toolmend check: %v\n", err)
+		return cli.ExitFailed
+	}
+	return c.exitCode(sum, compared)
+}
+
+// check is one run.
+type check struct {
+	settings
+	program  string             // for messages
+	seen     func(*report.Step) // gets each step; may be nil
+	checker  *report.Checker
+	measurer *measurer     // nil measures nothing
+	out      *bufio.Writer // keeps the first error until Flush
+	stderr   io.Writer
+	figures  *report.Figures // of all files
+	reading  report.Reading
+	last     report.Step // not counted yet: the next line may be an attempt of the same step
+	calls    int         // read so far
+	rates    turnRates
+	measures measures
+	hinter   *hinter // nil without -hints
+	hints    hintCounts
+	base     *summaryJSON // nil without -baseline
+	progress *progress
+	failed   int // number of errors, printed or not
+	ofFile   int // number of errors about lines of the current file
+	shown    int // number of messages, printed or not: one may stand for many errors
+}
+
+// run reads all files. An error in one file does not stop the run.
+func (c *check) run(ctx context.Context, stdin io.Reader) {
+	for _, name := range c.files {
+		if ctx.Err() != nil {
+			break
+		}
+		if err := c.file(ctx, name, stdin); err != nil {
+			c.complain(err)
+		}
+	}
+	if ctx.Err() != nil {
+		c.complain(errors.New(c.program + ": interrupted; what follows is what was read so far"))
+	}
+}
+
+// file reads one file to its end. It returns an error if the file cannot be
+// opened, or if it has no toolsets although -tools names some. It reports
+// errors of single lines as it goes.
+func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
+	in, label := stdin, "stdin"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return fmt.Errorf("%s: %w", c.program, err)
+		}
+		defer f.Close()
+		in, label = f, name
+	}
+	sets, err := c.toolsets(name)
+	if err != nil {
+		return err
+	}
+	c.reading.Files++
+	c.ofFile = 0
+	lines := recorded.NewReader(label, c.progress.watch(in))
+	inOrder(ctx, lines.Next, func(l recorded.Line) lineResult { return c.look(ctx, l, sets) }, c.add)
+	if more := c.ofFile - maxOfFile; more > 0 {
+		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
+	}
+	return nil
+}
+
+// toolsets returns the toolsets for a file, or nil if there are none. Only turns
+// with a tools_ref need them, so that a file without any is not an error here: it is one
+// where a turn refers to it. Standard input has no file beside it.
+func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
+	path := c.tools
+	if path == "" && name != "-" {
+		path = recorded.ToolsetsBeside(name)
+	}
+	if path == "" {
+		return nil, nil
+	}
+	return recorded.OpenToolsets(path)
+}
+
+// lineResult is the result of one line.
+type lineResult struct {
+	steps    []report.Step  // the turns that match -model, with the calls that match -tool
+	measures []measuredTurn // of the turns with such a call
+	hints    []hintKey      // with -hints
+	err      error          // a recorded.Skipped, or the error of the line
+}
+
+// look validates one line. It runs concurrently, and so it changes nothing in c. -model
+// and -tool select what is counted, not what is validated: the rules look at the other
+// calls of a turn.
+func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolsets) lineResult {
+	turns, err := l.Turns(sets)
+	f := lineResult{err: err}
+	for i := range turns {
+		t := &turns[i]
+		if !strings.Contains(strings.ToLower(t.Model), c.model) {
+			continue
+		}
+		calls, err := c.checker.Check(ctx, t.Tools, t.Finish, t.Calls...)
+		if err != nil {
+			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
+			return f
+		}
+		calls = slices.DeleteFunc(calls, func(call report.Call) bool {
+			return !strings.Contains(strings.ToLower(call.Sent.Name), c.tool)
+		})
+		f.steps = append(f.steps, stepOf(l, t, calls))
+		if len(calls) > 0 && c.measurer != nil {
+			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
+		}
+		if c.hinter != nil {
+			for n := range calls {
+				f.hints = append(f.hints, c.hinter.call(ctx, t.Tools, t.Model, &calls[n])...)
+			}
+		}
+	}
+	return f
+}
+
+// add counts and prints results, in the order of the lines. It does not run
+// concurrently. A log of another kind has an error in each line: past maxOfFile they
+// count, and are not printed.
+func (c *check) add(f lineResult) {
+	var skipped recorded.Skipped
+	switch {
+	case errors.As(f.err, &skipped):
+		c.reading.Skipped[string(skipped)]++
+	case f.err != nil:
+		if c.ofFile++; c.ofFile > maxOfFile {
+			c.failed++
+		} else {
+			c.complain(f.err)
+		}
+	}
+	for _, m := range f.measures {
+		c.measures.add(m)
+	}
+	c.hints.add(f.hints)
+	for i := range f.steps {
+		s := &f.steps[i]
+		c.rates.add(s)
+		c.calls += len(s.Attempts[0].Calls)
+		if c.format == cli.FormatJSON {
+			_ = report.WriteJSONCalls(c.out, s) // out keeps the error
+		}
+		if !c.last.Join(s) {
+			c.count()
+			c.last = *s
+		}
+	}
+	c.progress.show(c.calls)
+}
+
+// complain counts a message and prints it.
+func (c *check) complain(err error) {
+	c.failed++
+	c.say(err)
+}
+
+// say prints a message above the progress bar. After maxComplaints messages it
+// prints nothing.
+func (c *check) say(err error) {
+	if c.shown++; c.shown <= maxComplaints {
+		c.progress.clear()
+		fmt.Fprintln(c.stderr, err)
+	}
+}
+
+// count counts the last step.
+func (c *check) count() {
+	if len(c.last.Attempts) == 0 {
+		return
+	}
+	c.figures.Add(&c.last)
+	if c.seen != nil {
+		c.seen(&c.last)
+	}
+}
+
+// summary returns the figures at the end of the run, after the last messages.
+func (c *check) summary() report.Summary {
+	if more := c.shown - maxComplaints; more > 0 {
+		fmt.Fprintf(c.stderr, "and %d more such lines\n", more)
+	}
+	c.reading.Unreadable = c.failed
+	if c.calls == 0 && c.failed == 0 {
+		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
+	}
+	c.count()
+	sum := c.figures.Summary()
+	sum.Reading = c.reading
+	return sum
+}
+
+// exitCode returns 2 rather than 1 if both apply, because the figures of a
+// partly read log are wrong. Without -gate the verdict as sent counts. It
+// describes the model rather than the repairs, and the exit code does not
+// depend on -strip. With -baseline the comparison decides, and not each call.
+func (c *check) exitCode(sum report.Summary, compared *comparison) int {
+	bad := sum.Bad
+	if c.gateFinal {
+		bad = sum.BadEnd
+	}
+	switch {
+	case c.failed > 0:
+		return cli.ExitFailed
+	case compared != nil:
+		if compared.risen() {
+			return cli.ExitInvalid
+		}
+		return cli.ExitOK
+	case bad > 0:
+		return cli.ExitInvalid
+	}
+	return cli.ExitOK
+}

@@ -1,0 +1,154 @@
+package check
+
+import (
+	_ "embed"
+	"errors"
+	"flag"
+	"fmt"
+	"strings"
+
+	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/strip"
+)
+
+// help is written by hand, because the flag package sorts the flags by
+// name and leaves no room for explanations.
+//
+//go:embed help.txt
+var help string
+
+// settings is the validated command line of check.
+type settings struct {
+	tools       string // path; "" means next to each input
+	strip       strip.Mode
+	mend        []mend.Rule
+	stripName   string // as on the command line, for the first line of the table
+	mendName    string
+	unknownName string
+	passUnknown bool
+	model, tool string  // text that names must contain, in lower case; "" matches all
+	top         int     // 0 means all
+	format      string  // of standard output: one of formats
+	html        string  // the file for the HTML report, or ""
+	content     bool    // github, junit and sarif show values
+	noContent   bool    // the HTML report shows none
+	gateFinal   bool    // the final verdict decides the exit code
+	baseline    string  // path; "" compares with nothing
+	maxRise     float64 // in percentage points
+	hints       bool
+	files       []string // at least one; "-" is standard input
+}
+
+// mendRules are the values of -mend.
+var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Default(), "all": mend.All()}
+
+// parse reads the command line. The error is flag.ErrHelp if help was requested.
+func parse(args []string) (settings, error) {
+	var s settings
+	gate, asJSON := "", false
+	fs := cli.NewFlags("check")
+	fs.StringVar(&s.tools, "tools", "", "")
+	fs.StringVar(&s.stripName, "strip", "optional", "")
+	fs.StringVar(&s.mendName, "mend", "default", "")
+	fs.StringVar(&s.unknownName, "unknown", "reject", "")
+	fs.StringVar(&s.model, "model", "", "")
+	fs.StringVar(&s.tool, "tool", "", "")
+	fs.IntVar(&s.top, "top", 15, "")
+	fs.StringVar(&gate, "gate", "sent", "")
+	fs.BoolVar(&asJSON, "json", false, "")
+	fs.StringVar(&s.baseline, "baseline", "", "")
+	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
+	fs.BoolVar(&s.hints, "hints", false, "")
+	fs.StringVar(&s.format, "format", "", "")
+	fs.StringVar(&s.html, "html", "", "")
+	fs.BoolVar(&s.content, "content", false, "")
+	fs.BoolVar(&s.noContent, "no-content", false, "")
+	var err error
+	if s.files, err = cli.ParseFiles(fs, args); err != nil {
+		return s, err
+	}
+
+	if err = s.output(asJSON); err != nil {
+		return s, err
+	}
+	stripErr := s.strip.UnmarshalText([]byte(s.stripName))
+	rules, mendOK := mendRules[s.mendName]
+	switch {
+	case !mendOK:
+		return s, fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
+	case stripErr != nil:
+		return s, fmt.Errorf("-strip: %w", stripErr)
+	case s.unknownName != "reject" && s.unknownName != "pass":
+		return s, fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
+	case gate != "sent" && gate != "final":
+		return s, fmt.Errorf("-gate is sent or final, not %q", gate)
+	case s.top < 0:
+		return s, fmt.Errorf("-top is 0 or more, not %d", s.top)
+	case !(s.maxRise >= 0 && s.maxRise <= 100):
+		return s, fmt.Errorf("-max-rise is a number of points from 0 to 100, not %g", s.maxRise)
+	case s.baseline == "" && isSet(fs, "max-rise"):
+		return s, errors.New("-max-rise needs -baseline FILE to compare with")
+	case len(s.files) == 0:
+		return s, errors.New(`no FILE; "-" reads standard input`)
+	}
+	s.mend, s.passUnknown, s.gateFinal = rules, s.unknownName == "pass", gate == "final"
+	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
+	return s, nil
+}
+
+// isSet reports whether the command line has the flag.
+func isSet(fs *flag.FlagSet, name string) bool {
+	set := false
+	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
+}
+
+// maxCalls is the number of calls of a turn that are validated. Some logs have
+// a whole conversation in one turn.
+const maxCalls = 1 << 16
+
+// output validates the flags that say what is written.
+func (s *settings) output(asJSON bool) error {
+	switch {
+	case asJSON && s.format != "" && s.format != cli.FormatJSON:
+		return fmt.Errorf("-json is -format json, and -format is %s", s.format)
+	case asJSON:
+		s.format = cli.FormatJSON
+	case s.format == "":
+		s.format = cli.FormatText
+	}
+	brief := s.format == cli.FormatGitHub || s.format == cli.FormatJUnit || s.format == cli.FormatSARIF
+	switch {
+	case !brief && s.format != cli.FormatText && s.format != cli.FormatJSON:
+		return fmt.Errorf("-format is text, json, github, junit or sarif, not %q", s.format)
+	case s.content && !brief:
+		return errors.New("-content needs -format github, junit or sarif")
+	case s.noContent && s.html == "":
+		return errors.New("-no-content needs -html")
+	}
+	return nil
+}
+
+// options returns the options for the final verdict.
+func (s settings) options() argsvalidate.Options {
+	o := argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
+	if s.passUnknown {
+		o.UnknownTools = argsvalidate.PassUnknown
+	}
+	return o
+}
+
+// figures returns what is kept for the outputs.
+func (s settings) figures() report.Options {
+	o := report.Options{Content: s.content, NoExamples: s.html == ""}
+	if s.format == cli.FormatText && (s.top == 0 || s.top > report.DefaultFindings) {
+		o.Findings = s.top
+		if s.top == 0 {
+			o.Findings = report.AllFindings
+		}
+	}
+	return o
+}

@@ -1,0 +1,109 @@
+package check
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/internal/report"
+)
+
+// summaryJSON is the last line of -json. Its keys are stable.
+type summaryJSON struct {
+	report.Line
+
+	Strip     string          `json:"strip"` // the settings of this run
+	Mend      string          `json:"mend"`
+	Unknown   string          `json:"unknown"`
+	TurnRates *turnRates      `json:"turn_rates"` // for -baseline
+	Measures  *measures       `json:"measures"`
+	Baseline  *comparisonJSON `json:"baseline,omitempty"`
+	Hints     []hint          `json:"hints,omitempty"`   // with -hints
+	Retries   *report.Retries `json:"retries,omitempty"` // with -hints
+}
+
+// write writes the figures as -format says, and the HTML report.
+func (c *check) write(sum report.Summary, compared *comparison) error {
+	hints := c.hints.list(c.hinter, sum.Pairs)
+	sections := c.sections(sum, compared, hints)
+	if c.html != "" {
+		if err := c.writeHTML(sum, sections); err != nil {
+			return err
+		}
+	}
+	layout := report.Layout{Values: c.content, Final: c.gateFinal, Sections: sections}
+	switch c.format {
+	case cli.FormatGitHub:
+		if compared != nil && compared.risen() { // why the step fails
+			answer, _, _ := strings.Cut(compared.answer(), "\n")
+			fmt.Fprintf(c.out, "::error title=toolmend check -baseline::%s\n", strings.ReplaceAll(answer, "%", "%25"))
+		}
+		return c.writeGitHub(sum, layout)
+	case cli.FormatJUnit:
+		return report.WriteJUnit(c.out, sum, layout)
+	case cli.FormatSARIF:
+		return report.WriteSARIF(c.out, sum, layout)
+	case cli.FormatJSON:
+		line := summaryJSON{
+			Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName,
+			TurnRates: &c.rates, Measures: &c.measures, Baseline: compared.json(), Hints: hints,
+		}
+		if c.hinter != nil {
+			line.Retries = &sum.Retries
+		}
+		return report.WriteJSON(c.out, line)
+	}
+	writeTables(c.out, sum, &c.measures.Total, compared, c.settings)
+	if c.hinter != nil {
+		writeHints(c.out, hints, sum.Retries, c.top)
+	}
+	return nil
+}
+
+// sections returns the parts of a report beside the figures, the most telling first.
+func (c *check) sections(sum report.Summary, compared *comparison, hints []hint) (out []report.Section) {
+	if compared != nil {
+		out = append(out, compared.section())
+	}
+	if c.hinter != nil {
+		out = append(out, hintsSection(hints, sum.Retries))
+	}
+	if c.calls > 0 {
+		out = append(out, c.measures.section())
+	}
+	return out
+}
+
+// writeHTML writes the HTML report.
+func (c *check) writeHTML(sum report.Summary, sections []report.Section) error {
+	f, err := os.Create(c.html)
+	if err != nil {
+		return err
+	}
+	err = report.WriteHTML(f, sum, report.Layout{Values: !c.noContent, Sections: sections})
+	return cmp.Or(err, f.Close())
+}
+
+// writeGitHub writes annotations to standard output, which GitHub reads, and the
+// summary to the file that GitHub names; elsewhere to standard output too.
+func (c *check) writeGitHub(sum report.Summary, l report.Layout) error {
+	if err := report.WriteAnnotations(c.out, sum, l); err != nil {
+		return err
+	}
+	path := os.Getenv("GITHUB_STEP_SUMMARY")
+	if path == "" {
+		return report.WriteMarkdown(c.out, sum, l, report.MaxStepSummary)
+	}
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	room := report.MaxStepSummary
+	if info, failed := f.Stat(); failed == nil { // earlier commands of the step may have written to it
+		room = max(room-int(min(info.Size(), report.MaxStepSummary)), 0)
+	}
+	err = report.WriteMarkdown(f, sum, l, room)
+	return cmp.Or(err, f.Close())
+}

@@ -1,0 +1,112 @@
+// Package cli is what the commands of toolmend share: exit codes, flags, and
+// programs that they start.
+package cli
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/schema"
+)
+
+// Exit codes.
+const (
+	ExitOK      = 0
+	ExitInvalid = 1 // a call is invalid as sent
+	ExitFailed  = 2 // an input could not be read, the output could not be written, or the command line is wrong
+	// ExitNotFound is the exit code of shells for a program that is not installed.
+	ExitNotFound = 127
+	// EndedBySignal is what is added to the number of the signal that ended a
+	// program, for its exit code.
+	EndedBySignal = 128
+)
+
+// The values of -format.
+const (
+	FormatText   = "text"
+	FormatJSON   = "json"
+	FormatGitHub = "github"
+	FormatJUnit  = "junit"
+	FormatSARIF  = "sarif"
+)
+
+// NewFlags returns a set of flags that prints nothing.
+func NewFlags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	return fs
+}
+
+// ParseFlags is fs.Parse. The error for an unknown flag names the flag that was
+// probably meant.
+func ParseFlags(fs *flag.FlagSet, args []string) error {
+	err := fs.Parse(args)
+	if err == nil || errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	name, unknown := strings.CutPrefix(err.Error(), "flag provided but not defined: -")
+	if !unknown {
+		return err
+	}
+	var known []string
+	fs.VisitAll(func(f *flag.Flag) { known = append(known, f.Name) })
+	return fmt.Errorf("unknown flag --%s%s", name, Meant("--", name, known))
+}
+
+// ParseFiles reads a command line of flags and files, in any order; all arguments
+// after "--" are files.
+func ParseFiles(fs *flag.FlagSet, args []string) (files []string, err error) {
+	for {
+		if err := ParseFlags(fs, args); err != nil {
+			return nil, err
+		}
+		rest := fs.Args()
+		if len(rest) == 0 {
+			return files, nil
+		}
+		if flagsEnd(fs, args[:len(args)-len(rest)]) {
+			return append(files, rest...), nil
+		}
+		files, args = append(files, rest[0]), rest[1:]
+	}
+}
+
+// flagsEnd reports whether parsed, which fs has read, ends with a "--" that
+// ends the flags. It returns false if that "--" is the value of a flag.
+func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
+	last := len(parsed) - 1
+	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
+}
+
+// Usage prints the help of a command if err asks for it, or else err, which is
+// about the command line. It returns the exit code.
+func Usage(err error, command, help string, stdout, stderr io.Writer) int {
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, help)
+		return ExitOK
+	}
+	fmt.Fprintf(stderr, "toolmend %s: %v\nSee toolmend %s -h.\n", command, err, command)
+	return ExitFailed
+}
+
+// Meant returns the end of a message about an unknown name, or "" if none of the
+// known ones is close.
+func Meant(prefix, name string, known []string) string {
+	if s := schema.SuggestTool(name, known); s != "" {
+		return fmt.Sprintf("; did you mean %s%s?", prefix, s)
+	}
+	return ""
+}
+
+// Version returns the version of the module, or "(devel)".
+func Version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "(devel)"
+}

@@ -1,0 +1,20 @@
+package lint_test
+
+import (
+	"context"
+	"io"
+	"testing"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/lint"
+)
+
+// run is toolmend, with the one command that these tests need.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	return lint.Run(ctx, args[1:], stdin, stdout, stderr)
+}
+
+func exec(t *testing.T, dir, stdin string, args ...string) clitest.Outcome {
+	t.Helper()
+	return clitest.Execute(t, run, dir, stdin, args...)
+}

@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/pelletier/go-toml/v2"
+	"github.com/pelletier/go-toml/v2/unstable"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// Defaults of what the gateway leaves to its server.
+const (
+	defaultListen = "127.0.0.1:7777"
+	defaultDrain  = gateway.Duration(30 * time.Second)
+)
+
+// config is the configuration file: that of the gateway, and what its server
+// needs.
+type config struct {
+	gateway.Config
+
+	// TLSCert and TLSKey are files in PEM form. Both or none are set. They are
+	// read again with the configuration.
+	TLSCert string `toml:"tls_cert,omitempty"`
+	TLSKey  string `toml:"tls_key,omitempty"`
+	// DrainTimeout limits how long requests that have begun may take after the
+	// signal to stop. "off" waits for all of them.
+	DrainTimeout gateway.Duration `toml:"drain_timeout,omitempty"`
+	LogLevel     string           `toml:"log_level,omitempty"` // debug, info, warn or error; default info
+}
+
+// setDefaults fills in what has no other default.
+func (c *config) setDefaults() {
+	c.Listen = cmp.Or(c.Listen, defaultListen)
+	c.Mode = cmp.Or(c.Mode, gateway.Enforce)
+	c.DrainTimeout = cmp.Or(c.DrainTimeout, defaultDrain)
+	c.LogLevel = cmp.Or(c.LogLevel, "info")
+}
+
+// validate returns the first invalid field as a *gateway.ConfigError.
+func (c *config) validate() error {
+	if err := cmp.Or(checkAddress("listen", c.Listen), checkAddress("admin_listen", c.AdminListen)); err != nil {
+		return err
+	}
+	if err := c.Validate(); err != nil {
+		return err
+	}
+	if _, ok := levels[c.LogLevel]; !ok {
+		return invalid("log_level", "must be debug, info, warn or error, got %q", c.LogLevel)
+	}
+	if (c.TLSCert == "") != (c.TLSKey == "") {
+		return invalid("tls_cert", "tls_cert and tls_key need each other")
+	}
+	if c.TLSCert != "" {
+		if _, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey); err != nil {
+			return invalid("tls_cert", "%w", err)
+		}
+	}
+	return nil
+}
+
+// invalid returns the error of a key.
+func invalid(key, format string, args ...any) error {
+	return &gateway.ConfigError{Path: key, Err: fmt.Errorf(key+": "+format, args...)}
+}
+
+// numbered is the number of an element in the path of an entry.
+var numbered = regexp.MustCompile(`#\d+`)
+
+// readConfig reads a file. A key that config does not have is an error. The
+// second result is the text of the file.
+func readConfig(path string) (config, []byte, error) {
+	var c config
+	doc, err := os.ReadFile(path)
+	if err != nil {
+		return c, nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	for _, e := range entriesOf(doc) { // go-toml reads a number into a word's constant
+		key := numbered.ReplaceAllString(e.path, "")
+		if t := typeAt(strings.Split(key, ".")); t != nil && t.Kind() == reflect.Uint8 && e.kind == unstable.Integer {
+			return c, doc, fmt.Errorf("%s:%d: %s: must be text in quotes, got a number", path, e.line, key)
+		}
+	}
+	err = toml.NewDecoder(bytes.NewReader(doc)).DisallowUnknownFields().Decode(&c)
+	var unknown *toml.StrictMissingError
+	var wrong *toml.DecodeError
+	switch {
+	case errors.As(err, &unknown):
+		var all []error
+		for i := range unknown.Errors {
+			e := &unknown.Errors[i]
+			row, column := e.Position()
+			all = append(all, fmt.Errorf("%s:%d:%d: unknown key %s%s", path, row, column, strings.Join(e.Key(), "."), cli.Meant("", e.Key()[len(e.Key())-1], namesIn(e.Key()))))
+		}
+		return c, doc, errors.Join(all...)
+	case errors.As(err, &wrong):
+		row, column := wrong.Position()
+		return c, doc, fmt.Errorf("%s:%d:%d: %s", path, row, column, explain(wrong.Error(), wrong.Key(), doc, row))
+	case err != nil:
+		return c, doc, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, doc, nil
+}
+
+func prefixed(key []string) string {
+	if len(key) == 0 {
+		return ""
+	}
+	return strings.Join(key, ".") + ": "
+}
+
+// reference is a part of a header value that holds no secret: the name of an
+// environment variable, or of a scheme in front of it.
+var reference = regexp.MustCompile(`^([A-Za-z]+ )?\$\{[^}]+\}$`)
+
+// hidden takes the place of a header value that may be a secret. A file with it
+// does not start, because no such variable is set.
+const hidden = "${HIDDEN_VALUE}"
+
+// printConfig writes c as TOML, without secrets.
+func printConfig(w io.Writer, c config) error {
+	c.Upstreams = append([]gateway.Upstream(nil), c.Upstreams...)
+	for i := range c.Upstreams {
+		set := map[string]string{}
+		for name, value := range c.Upstreams[i].Headers.Set {
+			if !reference.MatchString(value) {
+				value = hidden
+			}
+			set[name] = value
+		}
+		c.Upstreams[i].Headers.Set = set
+	}
+	text, err := toml.Marshal(c)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(append(bytes.TrimSpace(text), '\n'))
+	return err
+}

@@ -1,0 +1,66 @@
+package serve
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+)
+
+var (
+	// wrongType is the message of go-toml about a value of another type.
+	wrongType = regexp.MustCompile(`cannot decode TOML (.+) into `)
+	// unquoted is a line with a value that is a word.
+	unquoted = regexp.MustCompile(`^\s*([\w.-]+)\s*=\s*[A-Za-z]`)
+)
+
+// wanted says what the value of a key is in TOML, "" without such a key.
+func wanted(key []string) string {
+	at, name := typeAt(key), strings.Join(key, ".")
+	if at == nil {
+		return ""
+	}
+	switch at.Kind() {
+	case reflect.String, reflect.Uint8: // a word
+		return "text in quotes"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int64, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if at.Elem().Kind() == reflect.Struct {
+			return "an array of tables: [[" + name + "]]"
+		}
+		return `a list of texts, such as ["a", "b"]`
+	}
+	return "a table: [" + name + "]"
+}
+
+// tomlNames are TOML's types in words.
+var tomlNames = map[string]string{"string": "text in quotes", "integer": "a number", "float": "a number", "boolean": "true or false", "array": "a list"}
+
+// explain returns a message of the decoder in the words of the file: what to
+// write, not which Go type did not fit. It leaves out the value, which may be a
+// secret. row counts from 1.
+func explain(message string, key []string, doc []byte, row int) string {
+	message = strings.TrimPrefix(message, "toml: ")
+	lines := bytes.Split(doc, []byte("\n"))
+	if row < 1 || row > len(lines) {
+		return prefixed(key) + message
+	}
+	line := strings.TrimRight(string(lines[row-1]), "\r")
+	if m := unquoted.FindStringSubmatch(line); m != nil && strings.HasSuffix(message, "at start of value") {
+		return fmt.Sprintf("%s; put text in quotes: %s = \"…\"", message, m[1])
+	}
+	m := wrongType.FindStringSubmatch(message)
+	if m == nil {
+		return prefixed(key) + message
+	}
+	want := wanted(key)
+	if want == "" {
+		return prefixed(key) + message
+	}
+	return fmt.Sprintf("%smust be %s, got %s", prefixed(key), want, cmp.Or(tomlNames[m[1]], m[1]))
+}

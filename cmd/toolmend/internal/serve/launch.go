@@ -1,0 +1,116 @@
+package serve
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// launch says how an agent is started behind a gateway.
+type launch struct {
+	args      []string // all arguments of the agent
+	env       []string // NAME=VALUE
+	upstreams []gateway.Upstream
+	from      string                          // the setting that names the upstream; "" means a default or the command line
+	wrap      func(http.Handler) http.Handler // nil means the gateway as it is
+}
+
+func (l launch) handler(g http.Handler) http.Handler {
+	if l.wrap == nil {
+		return g
+	}
+	return l.wrap(g)
+}
+
+// launchers are the agents that run starts, one file each. at is the gateway's
+// address. A launcher reads where the agent sends its requests now. It
+// reads no credential and changes no file.
+var launchers = map[string]func(m machine, at string, f runFlags) (launch, error){
+	"claude": launchClaude, "codex": launchCodex, "opencode": launchOpencode, "qwen": launchQwen,
+}
+
+func launcherNames() []string { return slices.Sorted(maps.Keys(launchers)) }
+
+// machine is what a launcher reads.
+type machine struct {
+	getenv   func(string) string
+	readFile func(string) ([]byte, error)
+	home     string // "" without one
+	dir      string // the working directory
+}
+
+func thisMachine() machine {
+	home, _ := os.UserHomeDir()
+	dir, _ := os.Getwd()
+	return machine{os.Getenv, os.ReadFile, home, dir}
+}
+
+// inHome returns the path of a file in the home directory, or "".
+func (m machine) inHome(name ...string) string {
+	if m.home == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{m.home}, name...)...)
+}
+
+// up returns the working directory and those above it, the nearest first.
+func (m machine) up() []string {
+	var dirs []string
+	for dir := m.dir; dir != ""; dir = filepath.Dir(dir) {
+		dirs = append(dirs, dir)
+		if filepath.Dir(dir) == dir {
+			break
+		}
+	}
+	return dirs
+}
+
+// base is an address that a client has for a provider, divided into the part
+// that is the gateway's upstream and the part that clients send.
+type base struct{ upstream, path string }
+
+// split returns the base of a URL with or without /v1 at its end.
+func split(url string) base {
+	url = strings.TrimRight(url, "/")
+	if rest, ok := strings.CutSuffix(url, "/v1"); ok {
+		return base{rest, "/v1"}
+	}
+	return base{url, ""}
+}
+
+// orElse returns the upstream of the flag if that is set.
+func (b base) orElse(flag string) base {
+	if flag == "" {
+		return b
+	}
+	return base{withoutV1(flag), "/v1"}
+}
+
+// valueOf returns the value of a flag of the agent, as in "--flag value" or
+// "--flag=value". The last one counts.
+func valueOf(args []string, flag string) string {
+	found := ""
+	for i, a := range args {
+		if v, ok := strings.CutPrefix(a, flag+"="); ok {
+			found = v
+		} else if a == flag && i+1 < len(args) {
+			found = args[i+1]
+		}
+	}
+	return found
+}
+
+// firstOf returns the first text that is not empty.
+func firstOf(texts ...string) string {
+	for _, t := range texts {
+		if t = strings.TrimSpace(t); t != "" {
+			return t
+		}
+	}
+	return ""
+}

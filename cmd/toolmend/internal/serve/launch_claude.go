@@ -1,0 +1,59 @@
+package serve
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+const anthropicURL = "https://api.anthropic.com"
+
+// launchClaude points Claude Code at the gateway. Its settings files may hold
+// variables, which win over those of the environment; the settings of the
+// command line win over both.
+// Source: Claude Code's documentation of settings, and measured with 2.1.330.
+func launchClaude(m machine, at string, f runFlags) (launch, error) {
+	const name = "ANTHROPIC_BASE_URL"
+	l := launch{env: []string{name + "=" + at}, args: f.args}
+	present := m.claudeSetting(name)
+	if present != "" {
+		text, err := json.Marshal(map[string]any{"env": map[string]string{name: at}})
+		if err != nil {
+			return l, err
+		}
+		l.args = append([]string{"--settings", string(text)}, f.args...)
+	}
+	// Claude Code appends /v1 to any base URL, so the upstream keeps one.
+	to := firstOf(present, m.getenv(name), anthropicURL)
+	switch {
+	case f.upstream != "":
+		to = withoutV1(f.upstream)
+	case present != "":
+		l.from = name + " in Claude Code's settings"
+	case firstOf(m.getenv(name)) != "":
+		l.from = name
+	}
+	l.upstreams = []gateway.Upstream{{URL: strings.TrimRight(to, "/")}}
+	return l, nil
+}
+
+// claudeSetting returns a variable of Claude Code's settings files, or "".
+func (m machine) claudeSetting(name string) string {
+	user := m.inHome(".claude")
+	if dir := m.getenv("CLAUDE_CONFIG_DIR"); dir != "" {
+		user = dir
+	}
+	for _, path := range []string{
+		filepath.Join(m.dir, ".claude", "settings.local.json"), filepath.Join(m.dir, ".claude", "settings.json"), filepath.Join(user, "settings.json"),
+	} {
+		var settings struct {
+			Env map[string]string `json:"env"`
+		}
+		if text, err := m.readFile(path); err == nil && json.Unmarshal(text, &settings) == nil && settings.Env[name] != "" {
+			return settings.Env[name]
+		}
+	}
+	return ""
+}

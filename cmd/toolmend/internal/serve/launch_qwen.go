@@ -1,0 +1,89 @@
+package serve
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// launchQwen points qwen-code at the gateway with a flag, which wins over its
+// variables and files.
+// Source: measured with qwen-code 0.24.
+func launchQwen(m machine, at string, f runFlags) (launch, error) {
+	const flag, name = "--openai-base-url", "OPENAI_BASE_URL"
+	given := valueOf(f.args, flag)
+	b := split(firstOf(given, m.getenv(name), m.qwenFile(name), m.qwenSetting(), openaiURL)).orElse(f.upstream)
+	l := launch{env: []string{name + "=" + at + b.path}, upstreams: []gateway.Upstream{{URL: b.upstream}}}
+	if given == "" && f.upstream == "" && firstOf(m.getenv(name)) != "" {
+		l.from = name
+	}
+	l.args = []string{flag, at + b.path}
+	if valueOf(f.args, "--auth-type") == "" {
+		l.args = append(l.args, "--auth-type", "openai")
+	}
+	args := f.args
+	if given != "" {
+		args = without(args, flag)
+	}
+	l.args = append(l.args, args...)
+	return l, nil
+}
+
+// without returns args without a flag and its value.
+func without(args []string, flag string) []string {
+	var out []string
+	for i := 0; i < len(args); i++ {
+		if args[i] == flag {
+			i++
+		} else if !strings.HasPrefix(args[i], flag+"=") {
+			out = append(out, args[i])
+		}
+	}
+	return out
+}
+
+// qwenFile returns a variable of the .env file that qwen-code reads: the first
+// that there is. All other lines are ignored.
+func (m machine) qwenFile(name string) string {
+	var files []string
+	for _, dir := range append(m.up(), m.home) {
+		files = append(files, filepath.Join(dir, ".qwen", ".env"), filepath.Join(dir, ".env"))
+	}
+	for _, f := range files {
+		text, err := m.readFile(f)
+		if err != nil {
+			continue
+		}
+		for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
+			k, v, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(lines.Text()), "export "), "=")
+			if strings.TrimSpace(k) == name {
+				return strings.Trim(strings.TrimSpace(v), `"'`)
+			}
+		}
+		return ""
+	}
+	return ""
+}
+
+// qwenSetting returns the base URL of qwen-code's settings files, or "".
+func (m machine) qwenSetting() string {
+	for _, dir := range slices.Concat([]string{m.dir}, []string{m.home}) {
+		var settings struct {
+			Security struct {
+				Auth struct {
+					BaseURL string `json:"baseUrl"`
+				} `json:"auth"`
+			} `json:"security"`
+		}
+		text, err := m.readFile(filepath.Join(dir, ".qwen", "settings.json"))
+		if err == nil && json.Unmarshal(withoutComments(text), &settings) == nil && settings.Security.Auth.BaseURL != "" {
+			return settings.Security.Auth.BaseURL
+		}
+	}
+	return ""
+}

@@ -1,0 +1,165 @@
+package serve
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLaunch holds where each agent's requests go: to where they went before.
+func TestLaunch(t *testing.T) {
+	t.Parallel()
+	const at = "http://127.0.0.1:5"
+	home, dir := filepath.FromSlash("/h"), filepath.FromSlash("/h/p")
+	for name, c := range map[string]struct {
+		agent, args, flag string
+		env, files        map[string]string
+		upstreams         string // prefix=URL
+		argsNow           string
+		envNow            string
+		from              string // of the upstream
+		err               string
+	}{
+		"claude": {agent: "claude", args: "-p hi", upstreams: "=https://api.anthropic.com", argsNow: "-p hi", envNow: "ANTHROPIC_BASE_URL=" + at},
+		"claude, variable": {
+			agent: "claude", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example/v1/"},
+			upstreams: "=https://a.example/v1", envNow: "ANTHROPIC_BASE_URL=" + at, from: "ANTHROPIC_BASE_URL",
+		},
+		"claude, settings": {
+			agent: "claude", args: "-p hi", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example"},
+			files:     map[string]string{"/h/.claude/settings.json": `{"env":{"ANTHROPIC_BASE_URL":"https://b.example"}}`},
+			upstreams: "=https://b.example", argsNow: `--settings {"env":{"ANTHROPIC_BASE_URL":"` + at + `"}} -p hi`, envNow: "ANTHROPIC_BASE_URL=" + at,
+			from: "ANTHROPIC_BASE_URL in Claude Code's settings",
+		},
+		"claude, settings of the project": {
+			agent: "claude", files: map[string]string{
+				"/h/.claude/settings.json":         `{"env":{"ANTHROPIC_BASE_URL":"https://b.example"}}`,
+				"/h/p/.claude/settings.local.json": `{"env":{"ANTHROPIC_BASE_URL":"https://c.example"}}`,
+			},
+			from:      "ANTHROPIC_BASE_URL in Claude Code's settings",
+			upstreams: "=https://c.example", argsNow: `--settings {"env":{"ANTHROPIC_BASE_URL":"` + at + `"}}`, envNow: "ANTHROPIC_BASE_URL=" + at,
+		},
+		"qwen, variable": {
+			agent: "qwen", env: map[string]string{"OPENAI_BASE_URL": "https://b.example"}, from: "OPENAI_BASE_URL",
+			upstreams: "=https://b.example", argsNow: "--openai-base-url " + at + " --auth-type openai", envNow: "OPENAI_BASE_URL=" + at,
+		},
+		"claude, flag": {agent: "claude", env: map[string]string{"ANTHROPIC_BASE_URL": "https://a.example"}, flag: "https://d.example/v1", upstreams: "=https://d.example", envNow: "ANTHROPIC_BASE_URL=" + at},
+		"codex": {
+			agent: "codex", args: "exec hi", upstreams: "=https://api.openai.com /chatgpt=https://chatgpt.com/backend-api/codex",
+			argsNow: `-c openai_base_url="` + at + `/v1" exec hi`,
+		},
+		"codex, file": {
+			agent: "codex", env: map[string]string{"CODEX_HOME": "/c"}, files: map[string]string{"/c/config.toml": `openai_base_url = "https://a.example/x"`},
+			upstreams: "=https://a.example/x", argsNow: `-c openai_base_url="` + at + `"`,
+		},
+		"codex, argument": {
+			agent: "codex", args: `exec --config=openai_base_url="https://a.example/v1" -c model="m" hi`,
+			upstreams: "=https://a.example", argsNow: `-c openai_base_url="` + at + `/v1" exec -c model="m" hi`,
+		},
+		"codex, provider": {
+			agent: "codex", args: "exec hi",
+			files:     map[string]string{"/h/.codex/config.toml": "model_provider = 'mine'\n[model_providers.mine]\nbase_url = 'https://a.example/v1'\nenv_key = 'K'\n"},
+			upstreams: "=https://a.example", argsNow: `-c model_providers.mine.base_url="` + at + `/v1" exec hi`,
+		},
+		"codex, built-in provider": {agent: "codex", args: "-c model_provider=oss", err: `cannot see where Codex's provider "oss" is; name it with --upstream URL`},
+		"codex, broken file":       {agent: "codex", files: map[string]string{"/h/.codex/config.toml": "="}, err: "cannot read " + filepath.FromSlash("/h/.codex/config.toml")},
+		"qwen": {
+			agent: "qwen", args: "-p hi", upstreams: "=https://api.openai.com",
+			argsNow: "--openai-base-url " + at + "/v1 --auth-type openai -p hi", envNow: "OPENAI_BASE_URL=" + at + "/v1",
+		},
+		"qwen, argument": {
+			agent: "qwen", args: "--openai-base-url https://a.example/api --auth-type=openai -p hi", env: map[string]string{"OPENAI_BASE_URL": "https://b.example"},
+			upstreams: "=https://a.example/api", argsNow: "--openai-base-url " + at + " --auth-type=openai -p hi", envNow: "OPENAI_BASE_URL=" + at,
+		},
+		"qwen, .env": {
+			agent: "qwen", files: map[string]string{"/h/.env": "OPENAI_API_KEY=secret\nexport OPENAI_BASE_URL=\"https://a.example/v1\"\n"},
+			upstreams: "=https://a.example", argsNow: "--openai-base-url " + at + "/v1 --auth-type openai", envNow: "OPENAI_BASE_URL=" + at + "/v1",
+		},
+		"qwen, settings": {
+			agent: "qwen", files: map[string]string{"/h/.qwen/settings.json": `{"security":{"auth":{"baseUrl":"https://a.example/v1"}}} // mine`},
+			upstreams: "=https://a.example", argsNow: "--openai-base-url " + at + "/v1 --auth-type openai", envNow: "OPENAI_BASE_URL=" + at + "/v1",
+		},
+		"opencode": {
+			agent: "opencode", args: "run hi", argsNow: "run hi",
+			files: map[string]string{
+				"/h/.config/opencode/opencode.jsonc": `{"provider":{"mine":{"options":{"baseURL":"https://a.example/v1",}}, // mine
+					"openai":{"options":{"baseURL":"https://b.example"}}}}`,
+				"/h/p/opencode.json": `{"provider":{"openai":{"options":{"baseURL":"https://c.example"}}}}`,
+			},
+			env: map[string]string{"OPENCODE_CONFIG_CONTENT": `{"model":"m","provider":{"openai":{"options":{"apiKey":"{env:K}"}}}}`},
+			upstreams: "/anthropic=https://api.anthropic.com /mine=https://a.example /openai=https://c.example " +
+				"/opencode=https://opencode.ai/zen /openrouter=https://openrouter.ai/api",
+			envNow: `OPENCODE_CONFIG_CONTENT={"model":"m","provider":{"anthropic":{"options":{"baseURL":"` + at + `/anthropic/v1"}},` +
+				`"mine":{"options":{"baseURL":"` + at + `/mine/v1"}},"openai":{"options":{"apiKey":"{env:K}","baseURL":"` + at + `/openai"}},` +
+				`"opencode":{"options":{"baseURL":"` + at + `/opencode/v1"}},"openrouter":{"options":{"baseURL":"` + at + `/openrouter/v1"}}}}`,
+		},
+		"opencode, broken variable": {agent: "opencode", env: map[string]string{"OPENCODE_CONFIG_CONTENT": "["}, err: "OPENCODE_CONFIG_CONTENT is not a JSON object"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := machine{home: home, dir: dir, getenv: func(n string) string { return c.env[n] }, readFile: func(p string) ([]byte, error) {
+				if text, ok := c.files[filepath.ToSlash(p)]; ok {
+					return []byte(text), nil
+				}
+				return nil, os.ErrNotExist
+			}}
+			l, err := launchers[c.agent](m, at, runFlags{upstream: c.flag, args: strings.Fields(c.args)})
+			if c.err != "" {
+				require.ErrorContains(t, err, c.err)
+				return
+			}
+			require.NoError(t, err)
+			var ups []string
+			for _, u := range l.upstreams {
+				ups = append(ups, u.Prefix+"="+u.URL)
+			}
+			require.Equal(t, c.from, l.from)
+			require.Equal(t, c.upstreams, strings.Join(ups, " "))
+			require.Equal(t, c.argsNow, strings.Join(l.args, " "))
+			require.Equal(t, c.envNow, strings.Join(l.env, " "))
+		})
+	}
+}
+
+// TestCodexLogin holds that requests of a ChatGPT login go to the upstream for
+// them, and all others to the API.
+func TestCodexLogin(t *testing.T) {
+	t.Parallel()
+	h := byLogin(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(r.URL.String() + " " + r.RequestURI))
+	}))
+	for _, c := range []struct{ path, account, want string }{
+		{"/v1/responses?a=1", "", "/v1/responses?a=1 /v1/responses?a=1"},
+		{"/v1/responses?a=1", "acc", "/chatgpt/responses?a=1 /chatgpt/responses?a=1"},
+		{"/other", "acc", "/other /other"},
+	} {
+		r := httptest.NewRequest(http.MethodPost, c.path, nil)
+		if c.account != "" {
+			r.Header.Set("ChatGPT-Account-ID", c.account)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		require.Equal(t, c.want, w.Body.String())
+	}
+}
+
+func TestWithoutComments(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]any{
+		`{"a": "//x", /* b */ "c": [1, 2, ], } // end`: map[string]any{"a": "//x", "c": []any{1.0, 2.0}},
+		`{"a\"/*": "*/",}`: map[string]any{`a"/*`: "*/"},
+	} {
+		var got any
+		require.NoError(t, json.Unmarshal(withoutComments([]byte(text)), &got), text)
+		require.Equal(t, want, got)
+	}
+	for _, broken := range []string{`"`, `{"a`, `"\`, `/*`, `/`, `/* *`, `}`, `,}`, `//`} {
+		require.NotPanics(t, func() { withoutComments([]byte(broken)) }, broken)
+	}
+}

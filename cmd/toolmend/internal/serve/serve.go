@@ -1,0 +1,157 @@
+// Package serve is the commands that run a gateway or help to use one: toolmend serve
+// (serve.go), toolmend run (run.go), toolmend env (env.go) and toolmend health (health.go).
+package serve
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/logbatch"
+)
+
+// levels are the values of log_level.
+var levels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// Run is `toolmend serve`. It stops when ctx ends, as it does at SIGTERM.
+func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	code, err := serve(ctx, args, stdout, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(stdout, serveHelp)
+		return cli.ExitOK
+	case err != nil:
+		text := strings.ReplaceAll(err.Error(), "\n", "\ntoolmend serve: ") // one error a line
+		fmt.Fprintf(stderr, "toolmend serve: %s\n", strings.TrimPrefix(text, "gateway: "))
+		var usage *usageError
+		if errors.As(err, &usage) {
+			fmt.Fprintln(stderr, "See toolmend serve -h.")
+		}
+	}
+	return code
+}
+
+// usageError is the error of a wrong command line.
+type usageError struct{ error }
+
+func (e *usageError) Unwrap() error { return e.error }
+
+// serve returns the exit code, and the error because of which the gateway did
+// not start or stopped.
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
+	f, err := parseServe(args)
+	if err != nil {
+		return cli.ExitFailed, &usageError{err}
+	}
+	c, err := f.load()
+	switch {
+	case err != nil:
+		return cli.ExitFailed, err
+	case f.print:
+		if err := printConfig(stdout, c); err != nil {
+			return cli.ExitFailed, err
+		}
+		return cli.ExitOK, nil
+	case f.check:
+		fmt.Fprintln(stdout, "the configuration is valid")
+		return cli.ExitOK, nil
+	}
+	signals, stop := listenForSignals(f.config != "")
+	defer stop()
+	level := new(slog.LevelVar)
+	level.Set(levels[c.LogLevel])
+	served := &sums{}
+	lines := logbatch.New(stderr)
+	defer lines.Close() // also when serve panics
+	log := slog.New(tally{logbatch.Handler{Handler: slog.NewJSONHandler(lines, &slog.HandlerOptions{Level: level}), Writer: lines, Frequent: gateway.LogMessage}, served})
+	t, err := newTelemetry(ctx, log)
+	if err != nil {
+		return cli.ExitFailed, err
+	}
+	defer func() {
+		if err := t.close(); err != nil {
+			log.Warn("telemetry", "error", err)
+		}
+	}()
+	g, err := gateway.New(c.Config, t.options(log))
+	if err != nil {
+		return cli.ExitFailed, withFolder(err, c.Record.File)
+	}
+	lines.OnLost(g.CountLostLog)
+	s := &server{flags: f, config: c, gateway: g, log: log, lines: lines, level: level, signals: signals}
+	if err := s.listen(); err != nil {
+		_ = g.Close()
+		return cli.ExitFailed, err
+	}
+	writeStart(stderr, c, s.listener.Addr(), addrOf(s.admin), g.PagePath())
+	whole := s.run(ctx)
+	_ = g.Close() // the last observed answers count too
+	log.Info("served", "summary", served.String())
+	if !whole {
+		return cli.ExitInvalid, nil
+	}
+	return cli.ExitOK, nil
+}
+
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
+}
+
+// option returns how the user sets a key.
+func option(key string) string {
+	if key == "listen" {
+		return "--listen"
+	}
+	return key
+}
+
+// withFolder returns err, or what to do if the reason is that the folder of the
+// record does not exist.
+func withFolder(err error, record string) error {
+	folder := filepath.Dir(record)
+	if _, missing := os.Stat(folder); record != "" && errors.Is(missing, os.ErrNotExist) {
+		return fmt.Errorf("record: the folder %s does not exist; create it", folder)
+	}
+	return err
+}
+
+// listenerOf says who listens on an address.
+func listenerOf(addr string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	host, port, err := net.SplitHostPort(addr)
+	if err == nil && probe(ctx, baseURL(config{}, host, port)+alivePage) == nil {
+		return "a Toolmend gateway"
+	}
+	return "another program"
+}
+
+// listen opens the address of the key. Its error says what to do.
+func listen(key, addr string) (net.Listener, error) {
+	l, err := net.Listen("tcp", addr)
+	switch {
+	case err == nil:
+		return l, nil
+	case errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, addressInUse):
+		return nil, fmt.Errorf("%s: %s listens on %s; stop it, or choose another port with %s", key, listenerOf(addr), addr, option(key))
+	case errors.Is(err, os.ErrPermission):
+		return nil, fmt.Errorf("%s: not allowed to listen on %s; choose a port above 1023", key, addr)
+	}
+	return nil, fmt.Errorf("%s: %w; choose an address of this machine, such as %s", key, err, defaultListen)
+}

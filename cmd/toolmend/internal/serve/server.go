@@ -1,0 +1,151 @@
+package serve
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/internal/logbatch"
+)
+
+// Limits on clients. A request and its answer may take as long as they need.
+const (
+	headerTimeout  = 10 * time.Second // from the first byte of a connection or a request to the end of the headers
+	idleTimeout    = 2 * time.Minute
+	maxHeaderBytes = 64 << 10
+)
+
+// server is a running `toolmend serve`.
+type server struct {
+	flags   serveFlags
+	config  config // that of the start
+	gateway *gateway.Gateway
+	log     *slog.Logger
+	lines   *logbatch.Writer // of log
+	level   *slog.LevelVar
+	signals <-chan os.Signal
+	cert    atomic.Pointer[tls.Certificate]
+
+	listener, admin net.Listener // admin is nil without admin_listen
+	clients         departing
+}
+
+// listen opens the listeners and reads the certificate.
+func (s *server) listen() (err error) {
+	if s.config.TLSCert != "" {
+		if err = s.loadCert(s.config); err != nil {
+			return err
+		}
+	}
+	if s.listener, err = listen("listen", s.config.Listen); err != nil || s.config.AdminListen == "" {
+		return err
+	}
+	if s.admin, err = listen("admin_listen", s.config.AdminListen); err != nil {
+		_ = s.listener.Close()
+	}
+	return err
+}
+
+// run serves until ctx ends or a signal stops it. It returns whether all
+// requests that had begun were finished.
+func (s *server) run(ctx context.Context) bool {
+	heap := raiseHeap()
+	defer runtime.KeepAlive(heap)
+	failed := make(chan error, 2)
+	srv := s.newServer(s.clients.around(s.gateway))
+	if s.config.TLSCert == "" {
+		go func() { failed <- srv.Serve(s.listener) }()
+	} else {
+		srv.TLSConfig = &tls.Config{GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.cert.Load(), nil }}
+		go func() { failed <- srv.ServeTLS(s.listener, "", "") }()
+	}
+	if s.admin != nil {
+		admin := s.newServer(s.gateway.Admin())
+		defer admin.Close() // after the drain, so that readyz answers until then
+		go func() { failed <- admin.Serve(s.admin) }()
+	}
+	s.log.Info("ready", "address", s.listener.Addr().String())
+	changed, stop := watchConfig(s.flags.config)
+	defer stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return s.drain(srv)
+		case err := <-failed:
+			s.log.Error("stopped: a listener failed", "error", err)
+			_ = srv.Close()
+			return false
+		case <-changed:
+			s.reload()
+		case signal := <-s.signals:
+			s.lines.Flush()
+			if s.stops(signal) {
+				return s.drain(srv)
+			}
+			s.reload()
+		}
+	}
+}
+
+// newServer returns a server with the limits on clients.
+func (s *server) newServer(h http.Handler) *http.Server {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetHTTP2(true)
+	protocols.SetUnencryptedHTTP2(true)
+	return &http.Server{
+		Handler:           h,
+		Protocols:         protocols,
+		ReadHeaderTimeout: headerTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
+	}
+}
+
+// stops reports whether a signal is one to stop. Without a file there is nothing
+// to reload.
+func (s *server) stops(signal os.Signal) bool { return s.flags.config == "" || !isReload(signal) }
+
+// loadCert reads the certificate of c.
+func (s *server) loadCert(c config) error {
+	cert, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err == nil {
+		s.cert.Store(&cert)
+	}
+	return err
+}
+
+// reload reads the configuration again. After an error the gateway keeps the
+// one that it has.
+func (s *server) reload() {
+	c, err := s.flags.load()
+	if err == nil {
+		err = s.gateway.Reload(c.Config)
+	}
+	if err == nil && c.TLSCert != "" && s.config.TLSCert != "" {
+		err = s.loadCert(c)
+	}
+	if err != nil {
+		s.log.Error("configuration not reloaded: the previous one stays in force", "error", err)
+		return
+	}
+	s.level.Set(levels[c.LogLevel])
+	for _, k := range []struct{ key, old, now string }{
+		{"listen", s.config.Listen, c.Listen},
+		{"admin_listen", s.config.AdminListen, c.AdminListen},
+		{"tls_cert", s.config.TLSCert, c.TLSCert},
+	} {
+		if k.old != k.now && (k.key != "tls_cert" || (k.old == "") != (k.now == "")) {
+			s.log.Warn("a changed key needs a restart", "key", k.key, "in_force", k.old, "file", k.now)
+		}
+	}
+	s.log.Info("configuration reloaded", "file", s.flags.config)
+}
