@@ -51,7 +51,7 @@ const (
 	maxErrorBody   = 1 << 20
 )
 
-// Model is part of Codec.
+// Model returns a model call over HTTP.
 func (f format) Model(e Endpoint) middleware.ModelCall {
 	if err := e.Validate(); err != nil {
 		panic(err)

@@ -278,7 +278,7 @@ type format struct{ codec.Format }
 
 func (format) sealed() {}
 
-// RenamePrevious is part of Codec. A format whose requests can continue from an
+// RenamePrevious replaces the id of the answer that a request continues from. A format whose requests can continue from an
 // earlier answer has the method.
 func (f format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if r, ok := f.Format.(interface {
@@ -289,7 +289,7 @@ func (f format) RenamePrevious(body []byte, rename func(id string) string) []byt
 	return body
 }
 
-// UnavailableStatus is part of Codec. A format whose clients repeat a 5xx too
+// UnavailableStatus returns the status for a provider that cannot be reached. A format whose clients repeat a 5xx too
 // often has the method.
 func (f format) UnavailableStatus(status int) int {
 	if u, ok := f.Format.(interface{ UnavailableStatus(status int) int }); ok {

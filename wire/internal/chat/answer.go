@@ -203,7 +203,7 @@ func readAnswer(raw string) (*answer, error) {
 	return s.answer, err
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse writes an answer in the framing in which it came.
 func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
@@ -290,7 +290,7 @@ func (a *answer) write(resp *middleware.Response) (string, error) {
 	return codec.Apply(a.object, edits)
 }
 
-// EncodeAnswer is part of wire.Codec.
+// EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
 		return events(whole, nil, nil, true, wantsUsage(body))

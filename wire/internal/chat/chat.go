@@ -22,10 +22,10 @@ type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
-// Dialect is part of wire.Codec.
+// Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec. The body is not parsed: DecodeRequest does that.
+// Match reports whether a request is in the format. The body is not parsed: DecodeRequest does that.
 func (f Format) Match(p string, body []byte) bool {
 	if !f.MatchPath(p) {
 		return false
@@ -34,10 +34,10 @@ func (f Format) Match(p string, body []byte) bool {
 	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
 }
 
-// MatchPath is part of wire.Codec.
+// MatchPath reports whether requests with that path may be in the format.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
-// URL is part of codec.Format.
+// URL returns where requests go.
 func (Format) URL(base, model string, stream bool) string {
 	if base == "" {
 		base = address
@@ -45,12 +45,12 @@ func (Format) URL(base, model string, stream bool) string {
 	return codec.Below(base, path)
 }
 
-// DecodeResponse is part of wire.Codec.
+// DecodeResponse reads a whole answer.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// Opening is part of codec.Format: the first chunk, if it says who speaks and
+// Opening returns the end of the event that opens a streamed answer: the first chunk, if it says who speaks and
 // nothing else.
 func (Format) Opening(text string) int {
 	e, chunk := opening(text)
@@ -76,7 +76,7 @@ func opening(text string) (codec.Event, rawjson.Value) {
 	})
 }
 
-// KeepAlive is part of codec.Format. Some clients count chunks, and a comment is
+// KeepAlive returns what says that a streamed answer continues. Some clients count chunks, and a comment is
 // none: qwen-code ends a stream without one. So the first chunk is repeated
 // without anything in it. Before that chunk only a comment can come.
 func (Format) KeepAlive(text string, sent, _ int) (string, bool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError is part of wire.Codec.
+// DecodeError reads the body of an answer with an error status.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
 		return readFailure(codec.Unlisted(root)) // Gemini's compatible address puts it in a list
@@ -117,7 +117,7 @@ func statusOf(e rawjson.Value) int {
 	return 0
 }
 
-// Fail is part of wire.Stream. opencode and qwen-code end their turn at an error
+// Fail returns the events that end a stream as a failure. opencode and qwen-code end their turn at an error
 // of type invalid_request_error with the number 400 for a code.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	kind := codec.FailureType(status)
@@ -136,12 +136,12 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return out
 }
 
-// MayHoldCall is part of wire.Codec.
+// MayHoldCall reports whether a word for calls occurs in a body.
 func (Format) MayHoldCall(body []byte) bool {
 	return codec.MayHoldCall(body)
 }
 
-// EncodeError is part of wire.Codec.
+// EncodeError writes an error as the provider does.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeRequest is part of wire.Codec.
+// DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
@@ -69,7 +69,7 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	return messages, nil
 }
 
-// EncodeRequest is part of wire.Codec. A request of which nothing differs is its
+// EncodeRequest writes the body of a request. A request of which nothing differs is its
 // own text, without anything being written.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	is, ok, err := lens.Again(on, req.Native, readRequest)

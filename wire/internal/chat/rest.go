@@ -16,7 +16,7 @@ type shown struct {
 	message string // "" for nothing
 }
 
-// Rest is part of codec.Stream. resp is the answer of s, perhaps with changes behind
+// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readAnswer)

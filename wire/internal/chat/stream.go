@@ -37,7 +37,7 @@ var known = codec.Tree{"choices": {"index": nil, "finish_reason": nil, "logprobs
 
 var message = codec.Tree{"role": nil, "content": nil, "reasoning_content": nil, "reasoning": nil, "reasoning_details": nil, "refusal": nil, "audio": nil}
 
-// NewStream is part of wire.Codec.
+// NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := newStream(req != nil && len(req.Tools) > 0)
 	s.req, s.sink = req, sink
@@ -55,7 +55,7 @@ func newStream(tools bool) *stream {
 	return s
 }
 
-// Fate is part of codec.UnitReader. A call, an error and the end of the first choice are
+// Fate returns what becomes of a unit. A call, an error and the end of the first choice are
 // held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
@@ -101,7 +101,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	return fate, nil
 }
 
-// Mark is part of codec.UnitReader.
+// Mark notes what the client may be shown.
 func (s *stream) Mark() {
 	s.shown = map[int64]shown{}
 	for n, t := range s.turns {
@@ -109,7 +109,7 @@ func (s *stream) Mark() {
 	}
 }
 
-// Read is part of codec.UnitReader. It keeps no value of u.
+// Read reads a unit. It keeps no value of u.
 func (s *stream) Read(u *codec.Unit) error {
 	data := strings.TrimSpace(u.Data)
 	switch {
@@ -260,7 +260,7 @@ func (s *stream) turn(choice rawjson.Value, at int64) (*turn, error) {
 	return t, nil
 }
 
-// Response is part of codec.UnitReader.
+// Response returns the answer after the last unit.
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.answer // of one object
 	var err error

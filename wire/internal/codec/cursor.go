@@ -30,7 +30,7 @@ type Cursor struct {
 // NewCursor returns a Cursor at the beginning of s.
 func NewCursor(f Format, s Stream) *Cursor { return &Cursor{format: f, stream: s} }
 
-// Write is part of wire.Stream.
+// Write adds the next bytes.
 func (c *Cursor) Write(p []byte) (int, error) {
 	n, err := c.stream.Write(p)
 	c.mu.Lock()
@@ -45,14 +45,14 @@ func (c *Cursor) look() {
 	c.out, c.safe, c.behind = c.stream.Shown()
 }
 
-// Given is part of wire.Stream.
+// Given returns what the client has got.
 func (c *Cursor) Given() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.out[:c.sent]
 }
 
-// Untaken is part of wire.Stream.
+// Untaken returns what was read behind what the client has got.
 func (c *Cursor) Untaken() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,21 +67,21 @@ func (c *Cursor) view() string {
 	return c.out + c.behind
 }
 
-// Text is part of wire.Stream.
+// Text returns all bytes that were written.
 func (c *Cursor) Text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.text
 }
 
-// Safe is part of wire.Stream.
+// Safe returns how many bytes the client may get.
 func (c *Cursor) Safe() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.safe
 }
 
-// Close is part of wire.Stream.
+// Close ends the answer and returns it.
 func (c *Cursor) Close() (*middleware.Response, error) {
 	resp, err := c.stream.Close()
 	c.mu.Lock()
@@ -90,7 +90,7 @@ func (c *Cursor) Close() (*middleware.Response, error) {
 	return resp, err
 }
 
-// Take is part of wire.Stream.
+// Take returns the bytes that the client may get and has not got.
 func (c *Cursor) Take() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -121,21 +121,21 @@ func (c *Cursor) passed(out string) string {
 	return out
 }
 
-// Passed is part of wire.Stream.
+// Passed returns written bytes as they follow those that were taken.
 func (c *Cursor) Passed(written []byte) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return []byte(c.passed(string(written)))
 }
 
-// Taken is part of wire.Stream.
+// Taken returns how many bytes the client has got.
 func (c *Cursor) Taken() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.sent
 }
 
-// KeepAlive is part of wire.Stream.
+// KeepAlive returns what says that a streamed answer continues.
 func (c *Cursor) KeepAlive() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,7 +151,7 @@ func (c *Cursor) KeepAlive() []byte {
 	return []byte(opening + alive)
 }
 
-// Renamed is part of wire.Stream. A format whose requests go on from an earlier
+// Renamed returns the ids under which the client and the provider know the answer. A format whose requests go on from an earlier
 // answer has the method on its Stream, with the cursor.
 func (c *Cursor) Renamed(resp *middleware.Response) (given, kept string) {
 	c.mu.Lock()
@@ -165,7 +165,7 @@ func (c *Cursor) Renamed(resp *middleware.Response) (given, kept string) {
 	return s.Renamed(c.sent, resp)
 }
 
-// Rest is part of wire.Stream.
+// Rest returns what completes a stream of which the client has a part.
 func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -186,7 +186,7 @@ func (c *Cursor) Rest(resp *middleware.Response) ([]byte, error) {
 	return []byte(out), err
 }
 
-// Fail is part of wire.Stream.
+// Fail returns the events that end a stream as a failure.
 func (c *Cursor) Fail(status int, code, message string) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -197,7 +197,7 @@ func (c *Cursor) Fail(status int, code, message string) []byte {
 	return []byte(fail)
 }
 
-// Comment is part of wire.Stream.
+// Comment returns text as a comment of the stream.
 func (c *Cursor) Comment(text string) []byte {
 	return c.stream.Comment(text)
 }

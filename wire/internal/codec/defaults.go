@@ -6,17 +6,17 @@ import "net/http"
 // it and declares those in which it differs.
 type Defaults struct{}
 
-// WantsStream is part of Format: an answer is streamed only on request.
+// WantsStream reports whether a request asks for a streamed answer; one that does not say it asks for none.
 func (Defaults) WantsStream(path string, body []byte) bool { return WantsStream(path, body, false) }
 
-// Opening is part of Format: every event of a stream stands for itself, so that a
+// Opening returns the end of the event that opens a streamed answer: every event of a stream stands for itself, so that a
 // client understands a keep-alive before the first one.
 func (Defaults) Opening(string) int { return 0 }
 
-// Renumber is part of Format: events have no numbers.
+// Renumber returns the events as they are: they have no numbers.
 func (Defaults) Renumber(events string, _ int) (string, error) { return events, nil }
 
-// Authorize is part of Format: the key is a bearer token. A server of one's own
+// Authorize sets the key: the key is a bearer token. A server of one's own
 // needs none.
 func (Defaults) Authorize(h http.Header, key string) {
 	if key != "" {

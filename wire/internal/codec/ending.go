@@ -8,7 +8,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// IsStream is part of wire.Stream.
+// IsStream reports whether the answer is a stream.
 func (c *Cursor) IsStream() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -26,7 +26,7 @@ func manyLines(text string) bool {
 	return err == nil
 }
 
-// Ended is part of wire.Stream. A format whose streams end with another mark
+// Ended reports whether the answer ends with the mark at which clients stop reading. A format whose streams end with another mark
 // than OpenAI's has a method EndsWith. It is given the name and the data of the
 // last event, or the last line as data. The end of a stream is never safe.
 func (c *Cursor) Ended() bool {
@@ -62,7 +62,7 @@ const mostBlank = 64
 // mostSearched is how many of the last events may hold the provider's error.
 const mostSearched = 8
 
-// Failure is part of wire.Stream. Each of the last events in which no word for calls
+// Failure returns the event with the error of the provider. Each of the last events in which no word for calls
 // occurs is read by itself: one of them gives the error that the whole stream gave.
 func (c *Cursor) Failure() []byte {
 	var said, again *middleware.ModelError

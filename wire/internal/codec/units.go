@@ -77,7 +77,7 @@ func NewUnits(format UnitReader, known Tree, byLine, tools bool) Units {
 	return Units{Buf: b, format: format, known: known, tools: tools, plain: true}
 }
 
-// Write is part of Stream. After an error it takes no more.
+// Write adds the next bytes. After an error it takes no more.
 func (r *Units) Write(p []byte) (int, error) {
 	if r.err == nil {
 		r.err = r.Buf.Feed(p, r.event)
@@ -88,7 +88,7 @@ func (r *Units) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close is part of Stream. It returns the same result each time.
+// Close ends the answer and returns it. It returns the same result each time.
 func (r *Units) Close() (*middleware.Response, error) {
 	if r.closed {
 		return r.resp, r.err
@@ -106,7 +106,7 @@ func (r *Units) Close() (*middleware.Response, error) {
 // Closed reports whether Close was called: what is read now is the last unit.
 func (r *Units) Closed() bool { return r.closed }
 
-// Text is part of Stream.
+// Text returns all bytes that were written.
 func (r *Units) Text() string { return r.Buf.Text() }
 
 // Marked reports whether what the format noted last is what the client may be shown.
@@ -119,10 +119,10 @@ func (r *Units) Plain() bool { return r.plain }
 // get, and what of the text stands behind it.
 func (r *Units) Shown() (out string, safe int, behind string) { return r.Buf.Shown() }
 
-// Safe is part of Stream.
+// Safe returns how many bytes the client may get.
 func (r *Units) Safe() int { return r.Buf.Safe() }
 
-// Comment is part of Stream, for a format whose clients skip comments.
+// Comment returns text as a comment of the stream, for a format whose clients skip comments.
 func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
 
 // event reads one event of the Buffer. Whether it is held is left to the Buffer.

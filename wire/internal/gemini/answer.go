@@ -109,7 +109,7 @@ func readAnswer(body string) (*answer, error) {
 	return s.a, err
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
@@ -231,7 +231,7 @@ func (w *rewriter) usage(resp *middleware.Response) error {
 	return w.add(on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, resp.Usage))...))
 }
 
-// EncodeAnswer is part of wire.Codec. A stream is one chunk: without alt=sse an
+// EncodeAnswer writes an answer that the provider did not send to this request. A stream is one chunk: without alt=sse an
 // array of it.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: freshAnswer}

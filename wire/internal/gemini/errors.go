@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError is part of wire.Codec. A stream that fails at its start is an
+// DecodeError reads the body of an answer with an error status. A stream that fails at its start is an
 // array with the error in it.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
@@ -62,7 +62,7 @@ var statusWords = map[int]string{
 	429: "RESOURCE_EXHAUSTED", 499: "CANCELLED", 500: "INTERNAL", 501: "UNIMPLEMENTED", 503: "UNAVAILABLE", 504: "DEADLINE_EXCEEDED",
 }
 
-// EncodeError is part of wire.Codec. A code that is none of google.rpc's names is
+// EncodeError writes an error as the provider does. A code that is none of google.rpc's names is
 // the reason in a google.rpc.ErrorInfo, and status gives the name.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return []byte(encodeError(status, code, message))
@@ -80,17 +80,17 @@ func encodeError(status int, code, message string) string {
 	return on.Object(lens.Raw("error/code", strconv.Itoa(status)), lens.Text("error/message", message), lens.Word("error/status", word), lens.List("error/details", details))
 }
 
-// Fail is part of wire.Stream. Source: google.golang.org/genai v1.77.0,
+// Fail returns the events that end a stream as a failure. Source: google.golang.org/genai v1.77.0,
 // api_client.go: data with a member error is an APIError.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "", encodeError(status, code, message))
 }
 
-// Comment is part of wire.Stream. The official clients for Go and Python take a
+// Comment returns text as a comment of the stream. The official clients for Go and Python take a
 // comment for an error.
 func (s *stream) Comment(string) []byte { return nil }
 
-// MayHoldCall is part of wire.Codec.
+// MayHoldCall reports whether a word for calls occurs in a body.
 func (Format) MayHoldCall(body []byte) bool {
 	return codec.MayHoldCall(body)
 }

@@ -19,21 +19,21 @@ type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
-// Dialect is part of wire.Codec.
+// Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec. Counting tokens and batches have bodies of their
+// Match reports whether a request is in the format. Counting tokens and batches have bodies of their
 // own, and paths that MatchPath does not know.
 func (f Format) Match(path string, body []byte) bool {
 	return f.MatchPath(path) && strings.HasPrefix(strings.TrimLeft(string(body[:min(len(body), 64)]), " \t\r\n"), "{")
 }
 
-// MatchPath is part of wire.Codec.
+// MatchPath reports whether requests with that path may be in the format.
 func (Format) MatchPath(at string) bool {
 	return codec.PathEnds(at, ":generatecontent", ":streamgeneratecontent")
 }
 
-// URL is part of codec.Format. A model with a path of its own, such as
+// URL returns where requests go. A model with a path of its own, such as
 // tunedModels/x or publishers/google/models/x, stands below base as it is.
 func (Format) URL(base, model string, stream bool) string {
 	if base == "" {
@@ -53,7 +53,7 @@ func (Format) URL(base, model string, stream bool) string {
 	return to + ":generateContent"
 }
 
-// Authorize is part of codec.Format. The Developer API takes the key in a header of
+// Authorize sets the key. The Developer API takes the key in a header of
 // its own. Vertex wants a bearer token, which the caller sets.
 func (Format) Authorize(h http.Header, key string) {
 	if key != "" {
@@ -61,7 +61,7 @@ func (Format) Authorize(h http.Header, key string) {
 	}
 }
 
-// KeepAlive is part of codec.Format. Google's clients fail at a comment, and a
+// KeepAlive returns what says that a streamed answer continues. Google's clients fail at a comment, and a
 // chunk without content makes their chats drop the turn from history. An event
 // without any line is skipped by all: google-genai 3.4 (Python) skips empty
 // lines, @google/genai 2.32 (JavaScript) and google.golang.org/genai 1.77 empty

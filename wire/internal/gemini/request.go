@@ -28,7 +28,7 @@ type request struct {
 	doc       *rawjson.Doc // for an edit
 }
 
-// DecodeRequest is part of wire.Codec. Tools that the server runs lead the tools,
+// DecodeRequest reads the body of a request. Tools that the server runs lead the tools,
 // because all functions stand in one list, whose end is where another one goes.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
@@ -120,7 +120,7 @@ func (h *request) readContents(root rawjson.Value) error {
 	return nil
 }
 
-// EncodeRequest is part of wire.Codec. What was not changed is not written: the
+// EncodeRequest writes the body of a request. What was not changed is not written: the
 // messages, the tools and the settings are compared one after the other, and each
 // keeps its bytes.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {

@@ -73,12 +73,12 @@ func spelled(names ...string) codec.Tree {
 	return t
 }
 
-// DecodeResponse is part of wire.Codec.
+// DecodeResponse reads a whole answer.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
 
-// NewStream is part of wire.Codec.
+// NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	return newStream(req, sink)
 }
@@ -106,7 +106,7 @@ func object(u *codec.Unit) rawjson.Value {
 	return u.Value
 }
 
-// Fate is part of codec.UnitReader. Calls, errors and ends are held.
+// Fate returns what becomes of a unit. Calls, errors and ends are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := object(u)
 	switch {
@@ -153,7 +153,7 @@ func blockReason(root rawjson.Value) string {
 	return reason
 }
 
-// Mark is part of codec.UnitReader.
+// Mark notes what the client may be shown.
 func (s *stream) Mark() {
 	s.shown = map[int64][]string{}
 	for _, c := range s.candidates {
@@ -168,7 +168,7 @@ const (
 	maxChunks     = 1 << 18
 )
 
-// Read is part of codec.UnitReader. What does not begin an object, in a stream, is
+// Read reads a unit. What does not begin an object, in a stream, is
 // skipped as clients do it. A candidate without an index has that of its place: the
 // server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
@@ -319,7 +319,7 @@ func (c *candidate) object() string {
 	return codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside...)...)
 }
 
-// Response is part of codec.UnitReader. An answer is whole when it says why it ended.
+// Response returns the answer after the last unit. An answer is whole when it says why it ended.
 func (s *stream) Response() (*middleware.Response, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
@@ -376,7 +376,7 @@ func (s *stream) whole() error {
 	return nil
 }
 
-// Rest is part of codec.Stream. Each chunk stands for itself, so what the client lacks of
+// Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	out, safe, _ := s.Shown()

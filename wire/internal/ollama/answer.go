@@ -18,7 +18,7 @@ type answer struct {
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
-// Response is part of codec.UnitReader. An answer ends with a line that says done. The
+// Response returns the answer after the last unit. An answer ends with a line that says done. The
 // message is read as one of the history is, after those of the request, so that calls
 // without ids get their place in the conversation.
 func (s *stream) Response() (*middleware.Response, error) {
@@ -67,7 +67,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 // count returns the number of lines that say something.
 func (s *stream) count() int { return strings.Count(strings.TrimSpace(s.Text()), "\n") + 1 }
 
-// DecodeResponse is part of wire.Codec.
+// DecodeResponse reads a whole answer.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
@@ -81,7 +81,7 @@ func readAnswer(body string) (*answer, error) {
 	return lens.Answer(on, resp, readAnswer)
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
@@ -200,7 +200,7 @@ func renumbered(calls []string) ([]string, error) {
 	return calls, nil
 }
 
-// EncodeAnswer is part of wire.Codec.
+// EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
 		return asLines(whole, content{}, true)

@@ -40,7 +40,7 @@ func failureOf(root rawjson.Value) *codec.Failure {
 	return f
 }
 
-// DecodeError is part of wire.Codec. The body of an error is {"error": text}.
+// DecodeError reads the body of an answer with an error status. The body of an error is {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
 		f := failureOf(root)
@@ -51,19 +51,19 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 	})
 }
 
-// Fail is part of wire.Stream. Source: ollama/ollama v0.17.4, api/client.go: a
+// Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4, api/client.go: a
 // line with a member error ends the stream with its text.
 func (s *stream) Fail(sent, _ int, _, message string) []byte {
 	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }
 
-// Comment is part of wire.Stream. The format is JSON lines, and has none.
+// Comment returns text as a comment of the stream. The format is JSON lines, and has none.
 func (s *stream) Comment(string) []byte { return nil }
 
-// MayHoldCall is part of wire.Codec.
+// MayHoldCall reports whether a word for calls occurs in a body.
 func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
 
-// EncodeError is part of wire.Codec. This format has no codes.
+// EncodeError writes an error as the provider does. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {
 	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }

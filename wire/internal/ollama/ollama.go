@@ -22,25 +22,25 @@ type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
-// Dialect is part of wire.Codec.
+// Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec. The body is not parsed: a request without messages
+// Match reports whether a request is in the format. The body is not parsed: a request without messages
 // only loads the model, and passes as it is.
 func (f Format) Match(at string, body []byte) bool {
 	return f.MatchPath(at) && bytes.Contains(body, []byte(`"messages"`))
 }
 
-// MatchPath is part of wire.Codec.
+// MatchPath reports whether requests with that path may be in the format.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
 
-// WantsStream is part of wire.Codec. A request that does not say it asks for a
+// WantsStream reports whether a request asks for a streamed answer. A request that does not say it asks for a
 // stream.
 func (Format) WantsStream(path string, body []byte) bool {
 	return codec.WantsStream(path, body, true)
 }
 
-// URL is part of codec.Format. Model and stream are in the body. Without a base it
+// URL returns where requests go. Model and stream are in the body. Without a base it
 // is the address at which the server listens by default.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
@@ -49,7 +49,7 @@ func (Format) URL(base, _ string, _ bool) string {
 	return strings.TrimRight(base, "/") + path
 }
 
-// KeepAlive is part of codec.Format: a line without text, as the server sends
+// KeepAlive returns what says that a streamed answer continues: a line without text, as the server sends
 // too. Before the first line it is a space, which JSON allows there.
 func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	first, _, whole := strings.Cut(strings.TrimLeft(text, " \r\n"), "\n")
@@ -63,7 +63,7 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	return piece(v), false
 }
 
-// EndsWith is part of codec.Cursor's Ended.
+// EndsWith reports whether an event ends the stream for clients.
 func (Format) EndsWith(_, line string) bool {
 	return strings.HasPrefix(line, "{") && strings.Contains(line, `"done":true`)
 }

@@ -25,7 +25,7 @@ type request struct {
 	values []rawjson.Value // the messages
 }
 
-// DecodeRequest is part of wire.Codec.
+// DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
@@ -76,7 +76,7 @@ func (h *request) read(root rawjson.Value) (err error) {
 	return nil
 }
 
-// EncodeRequest is part of wire.Codec. A request that came from this format is an
+// EncodeRequest writes the body of a request. A request that came from this format is an
 // edit of its body: the elements of messages and tools that are as they were keep
 // their text, and so does every member that this package does not know.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {

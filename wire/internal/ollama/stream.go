@@ -48,7 +48,7 @@ var (
 	functionTree = codec.Tree{"index": nil, "name": nil, "arguments": codec.AsSent}
 )
 
-// NewStream is part of wire.Codec.
+// NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := newStream(req != nil && len(req.Tools) > 0)
 	s.sink = sink
@@ -64,7 +64,7 @@ func newStream(tools bool) *stream {
 	return s
 }
 
-// Fate is part of codec.UnitReader. Calls, errors and the end are held.
+// Fate returns what becomes of a unit. Calls, errors and the end are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
 	switch message := v.Get("message"); {
@@ -84,10 +84,10 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	return codec.FatePass, nil
 }
 
-// Mark is part of codec.UnitReader.
+// Mark notes what the client may be shown.
 func (s *stream) Mark() { s.shown = content{text: s.text.String(), thinking: s.thought.String()} }
 
-// Read is part of codec.UnitReader. Behind an error nothing is read. A call behind an
+// Read reads a unit. Behind an error nothing is read. A call behind an
 // error or behind the end makes the answer unreadable: some clients would run it, others
 // would not.
 func (s *stream) Read(u *codec.Unit) error {
@@ -229,7 +229,7 @@ func (s *stream) folded() string {
 	return codec.Object(append(members, s.further...)...)
 }
 
-// Rest is part of codec.Stream. The lines of a later answer follow those that were
+// Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
 // shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
 	out, safe, _ := s.Shown()

@@ -27,7 +27,7 @@ type answer struct {
 	from     []int // of the items of a stream: their places in it; -1: only the end has it
 }
 
-// DecodeResponse is part of wire.Codec.
+// DecodeResponse reads a whole answer.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
 	return codec.Decode(f.NewStream(req, nil), body)
 }
@@ -92,7 +92,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 	return inAnswer(f), nil
 }
 
-// EncodeResponse is part of wire.Codec.
+// EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 	a, err := lens.Answer(on, resp, readBody)
 	if err != nil {
@@ -175,7 +175,7 @@ func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Me
 	return env, status, err
 }
 
-// EncodeAnswer is part of wire.Codec.
+// EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	out, kind, err := codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: asEvents})
 	return out, kind, unencodable(err)

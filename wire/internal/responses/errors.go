@@ -11,7 +11,7 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// DecodeError is part of wire.Codec.
+// DecodeError reads the body of an answer with an error status.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, readFailure)
 }
@@ -44,16 +44,16 @@ func inAnswer(f codec.Failure) *middleware.ModelError {
 	return codec.ModelError(codec.StatusOf(f.Code), nil, f)
 }
 
-// EncodeError is part of wire.Codec.
+// EncodeError writes an error as the provider does.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)
 }
 
-// UnavailableStatus is part of wire.Codec. Codex makes thirty attempts after a
+// UnavailableStatus returns the status for a provider that cannot be reached. Codex makes thirty attempts after a
 // 5xx, and one after a 400, of which it shows the message.
 func (Format) UnavailableStatus(int) int { return http.StatusBadRequest }
 
-// Fail is part of wire.Stream: response.failed, with the response of the event
+// Fail returns the events that end a stream as a failure: response.failed, with the response of the event
 // that began the answer. Codex ends its turn at the code invalid_prompt; at any
 // other, and at an event of type error, it starts the turn again.
 func (s *stream) Fail(sent, status int, code, message string) []byte {
@@ -95,7 +95,7 @@ func failedResponse(begun rawjson.Value, code, message string) string {
 		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
 }
 
-// MayHoldCall is part of wire.Codec.
+// MayHoldCall reports whether a word for calls occurs in a body.
 func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
 
 // isFailure reports whether an event is an error: by its name or type, without a type, or

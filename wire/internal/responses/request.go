@@ -24,7 +24,7 @@ type request struct {
 	doc   *rawjson.Doc // for an edit
 }
 
-// DecodeRequest is part of wire.Codec.
+// DecodeRequest reads the body of a request.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
@@ -129,7 +129,7 @@ func nameResults(turns []turn) {
 	}
 }
 
-// EncodeRequest is part of wire.Codec.
+// EncodeRequest writes the body of a request.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if len(req.Stop) > 0 {
 		return nil, codec.Unencodablef("this format has no stop sequences")

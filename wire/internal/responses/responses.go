@@ -21,10 +21,10 @@ type Format struct{ codec.Defaults }
 
 var _ codec.Format = Format{}
 
-// Dialect is part of wire.Codec.
+// Dialect returns the name of the format.
 func (Format) Dialect() string { return dialect }
 
-// Match is part of wire.Codec. The body has to begin an object that names at least
+// Match reports whether a request is in the format. The body has to begin an object that names at least
 // one of the members that say what the model is to answer.
 func (f Format) Match(path string, body []byte) bool {
 	if !f.MatchPath(path) || !bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {
@@ -38,10 +38,10 @@ func (f Format) Match(path string, body []byte) bool {
 	return false
 }
 
-// MatchPath is part of wire.Codec.
+// MatchPath reports whether requests with that path may be in the format.
 func (Format) MatchPath(at string) bool { return codec.PathEnds(at, "/responses") }
 
-// URL is part of codec.Format.
+// URL returns where requests go.
 func (Format) URL(base, _ string, _ bool) string {
 	if base == "" {
 		base = "https://api.openai.com/v1"
@@ -49,7 +49,7 @@ func (Format) URL(base, _ string, _ bool) string {
 	return codec.Below(base, "/responses")
 }
 
-// Opening is part of codec.Format: the SDKs demand response.created as the first
+// Opening returns the end of the event that opens a streamed answer: the SDKs demand response.created as the first
 // event, and take the response that later events change from it.
 func (Format) Opening(text string) int {
 	e, _ := opening(text)
@@ -64,7 +64,7 @@ func opening(text string) (codec.Event, rawjson.Value) {
 	return e, root.Get("response")
 }
 
-// KeepAlive is part of codec.Format. Codex takes a stream for dead if no event
+// KeepAlive returns what says that a streamed answer continues. Codex takes a stream for dead if no event
 // comes, and a comment is none. Before the first item the event is
 // response.in_progress, which every client knows. Behind an item that would not
 // do: openai-node (6.49, accumulateResponse) puts its response, which has no
@@ -97,7 +97,7 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 	return t.out.String(), t.numbered
 }
 
-// Renumber is part of codec.Format. Events are counted by sequence_number. A client
+// Renumber numbers events that follow keep-alives. Events are counted by sequence_number. A client
 // that got n keep-alives in between, each with a number, sees those behind them n
 // higher. Events without a number stay as they are.
 func (Format) Renumber(events string, n int) (string, error) {
@@ -129,7 +129,7 @@ func (Format) Renumber(events string, n int) (string, error) {
 // which the provider keeps under its own id.
 const previous = "previous_response_id"
 
-// Renamed is part of wire.Stream. It is needed where the client was shown the
+// Renamed returns the ids under which the client and the provider know the answer. It is needed where the client was shown the
 // beginning of one answer and the end of a later one, under the id of the first,
 // while the provider keeps the later one: the next request will name the first. An
 // answer that the provider does not keep cannot be gone on from.
@@ -152,7 +152,7 @@ func (s *stream) Renamed(sent int, resp *middleware.Response) (given, kept strin
 	return given, kept
 }
 
-// RenamePrevious is part of wire.Codec. A body that cannot be edited stays as it is,
+// RenamePrevious replaces the id of the answer that a request continues from. A body that cannot be edited stays as it is,
 // and the provider says what is wrong with it.
 func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte {
 	if !bytes.Contains(body, []byte(previous)) {
@@ -175,7 +175,7 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	return []byte(string(body[:start]) + out + string(body[end:]))
 }
 
-// EndsWith is part of codec.Cursor's Ended: the events that end an answer, which no
+// EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
 // [DONE] follows.
 func (Format) EndsWith(name, _ string) bool {
 	return name == "response.completed" || name == "response.failed" || name == "response.incomplete"

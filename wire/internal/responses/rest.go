@@ -65,7 +65,7 @@ func (s *stream) given(sent int) (*given, error) {
 	return g, nil
 }
 
-// Rest is part of codec.Stream. resp is the answer of s, perhaps with changes behind
+// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer: its items follow, numbered on, and its end, under
 // the id that the client has seen.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {

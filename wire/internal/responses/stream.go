@@ -74,7 +74,7 @@ func withOutput(head codec.Tree) codec.Tree {
 	return tree
 }
 
-// NewStream is part of wire.Codec.
+// NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
 	s := newStream(req != nil && len(req.Tools) > 0)
 	s.req, s.sink = req, sink
