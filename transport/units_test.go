@@ -24,7 +24,7 @@ var callPlaces = map[string][]string{
 
 // withoutCalls are members that hold arguments, which are validated as they are, or in
 // which no client looks for calls.
-var withoutCalls = []string{"arguments", "args", "input", "usage", "usageMetadata", "text", "content", "delta", "tools", "instructions", "metadata", "error"}
+var withoutCalls = []string{"arguments", "args", "input", "output", "usage", "usageMetadata", "text", "content", "delta", "tools", "instructions", "metadata", "error"}
 
 // unitFault returns why a unit of left, bytes that a client of that format gets, is neither
 // free of the words for calls, in any spelling, nor of the one spelling in which Toolmend
