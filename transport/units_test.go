@@ -16,7 +16,7 @@ import (
 // list adds nothing to a path.
 var callPlaces = map[string][]string{
 	"chat":      {"/choices/delta/tool_calls", "/choices/delta/function_call", "/choices/message/tool_calls", "/choices/message/function_call"},
-	"anthropic": {"/content_block/type", "/message/content/type", "/content/type"},
+	"anthropic": {"/type", "/message/type", "/content_block/type", "/message/content/type", "/content/type"},
 	"responses": {"/type", "/item/type", "/response/output/type", "/output/type", "/response/parallel_tool_calls", "/response/max_tool_calls", "/parallel_tool_calls", "/max_tool_calls"},
 	"gemini":    {"/candidates/content/parts/functionCall"},
 	"ollama":    {"/message/tool_calls"},
@@ -90,7 +90,7 @@ func memberFault(format string, v rawjson.Value, at string) string {
 			if m.Key() == "type" {
 				word = m.Str()
 			}
-			if namesCall(word) && !slices.Contains(callPlaces[format], path) {
+			if namesCall(word) && !slices.ContainsFunc(callPlaces[format], func(p string) bool { return path == p || m.Key() == "type" && strings.HasPrefix(path, p+"/") }) {
 				return "a word for calls in " + path
 			}
 			if slices.Contains(withoutCalls, m.Key()) && !slices.ContainsFunc(callPlaces[format], func(p string) bool { return strings.HasPrefix(p, path+"/") }) {
