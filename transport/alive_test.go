@@ -63,7 +63,7 @@ func TestKeepAlive(t *testing.T) {
 			{"hold", transport.Options{Hold: true}, validate(),
 				[]played{{pieces: good, pauses: []time.Duration{3 * time.Second}}}},
 			{"silence of the provider", transport.Options{}, validate(),
-				[]played{{pieces: good, pauses: []time.Duration{0, 0, 0, 45 * time.Second, 0}}}},
+				[]played{{pieces: good, pauses: []time.Duration{0, 45 * time.Second, 0}}}},
 			{"nothing but headers", transport.Options{}, validate(),
 				[]played{{pieces: good, pauses: []time.Duration{40 * time.Second, 0}}}},
 			{"slow rule", transport.Options{}, around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
@@ -152,7 +152,7 @@ func TestNoKeepAlive(t *testing.T) {
 					resp, err := transport.New(c.options, validate()).Hook(s.streamRequest(t), play(c.answer))
 					require.NoError(t, err)
 					require.Equal(t, c.status, resp.StatusCode)
-					require.Equal(t, c.body, read(t, resp))
+					s.requireSame(t, c.body, read(t, resp))
 					require.GreaterOrEqual(t, time.Since(begin), c.took)
 				})
 			})
@@ -216,7 +216,7 @@ func TestKeepAliveClients(t *testing.T) {
 	t.Parallel()
 	for name, s := range speeches() {
 		answer := func() played {
-			return played{kind: s.kind, pieces: eventsOf(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0, 0, time.Hour, 0}}
+			return played{kind: s.kind, pieces: eventsOf(s.stream("two", `{"n":2}`)), pauses: []time.Duration{0, time.Hour, 0}}
 		}
 		t.Run(name+"/slow", func(t *testing.T) {
 			t.Parallel()

@@ -182,7 +182,7 @@ func (s *step) answer(resp *middleware.Response) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	body, kind, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
+	body, kind, err := s.codec.EncodeAnswer(s.url.RequestURI(), s.body, resp)
 	if err != nil {
 		return nil, err
 	}
@@ -240,7 +240,7 @@ func (s *step) inFormat(resp *middleware.Response) (*middleware.Response, error)
 
 // written returns resp as a response in the client's format that no provider sent.
 func (s *step) written(resp *middleware.Response) (*middleware.Response, error) {
-	body, _, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
+	body, _, err := s.codec.EncodeAnswer(s.url.RequestURI(), s.body, resp)
 	if err != nil {
 		return nil, err
 	}

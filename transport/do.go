@@ -46,8 +46,9 @@ func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*htt
 	if isWide(body) {
 		return t.opaque(original, again(original, io.NopCloser(bytes.NewReader(sent))), next)
 	}
+	at, _ := t.asked(req)
 	for _, c := range t.options.Codecs {
-		if !c.Match(req.URL.Path, body) {
+		if !c.Match(at.Path, body) {
 			continue
 		}
 		if asked, err := c.DecodeRequest(body); err == nil {
@@ -125,8 +126,9 @@ func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
 	if err != nil {
 		return nil
 	}
+	at, _ := t.asked(req)
 	for _, c := range t.options.Codecs {
-		if c.Match(req.URL.Path, respelled) && c.MayOfferTools(respelled) {
+		if c.Match(at.Path, respelled) && c.MayOfferTools(respelled) {
 			return c
 		}
 	}
@@ -153,12 +155,8 @@ func (t *Transport) codecOf(req *http.Request) wire.Codec {
 	if req.Method != http.MethodPost || req.URL == nil {
 		return nil
 	}
-	for _, c := range t.options.Codecs {
-		if c.MatchPath(req.URL.Path) {
-			return c
-		}
-	}
-	return nil
+	_, c := t.asked(req)
+	return c
 }
 
 // mayChange reports whether the body of req can be read and rewritten. For a
@@ -245,5 +243,6 @@ func (t *Transport) step(req *http.Request, next next, client *proxy.Client, bod
 	if !client.Direct() {
 		client = nil
 	}
-	return &step{t: t, codec: codec, req: req, body: body, next: next, client: client, call: call, began: time.Now(), streams: codec.WantsStream(req.URL.Path, body)}
+	at, _ := t.asked(req)
+	return &step{t: t, codec: codec, req: req, url: at, body: body, next: next, client: client, call: call, began: time.Now(), streams: codec.WantsStream(at.Path, body)}
 }

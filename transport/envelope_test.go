@@ -17,9 +17,9 @@ import (
 // answers of each format.
 const exchangesPerCheck = 10
 
-// TestEnvelopes: whatever is wrong with the envelope of an answer, no client
-// decodes a call from the bytes that leave the Transport that does not satisfy
-// its schema.
+// TestEnvelopes: whatever is wrong with the envelope of an answer, each unit that leaves
+// the Transport is free of the words for calls or in the one spelling in which Toolmend
+// writes, and no client decodes a call from it that does not satisfy its schema.
 func TestEnvelopes(t *testing.T) {
 	t.Parallel()
 	tr := strictTransport()
@@ -53,6 +53,9 @@ func envelopes(t *testing.T, each int, through func(t *testing.T, x envelope.Exc
 				check := func(rt *rapid.T) {
 					x := f.Hostile(envelope.Uniform(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "seed")...), stream)
 					left := through(t, x)
+					if why := unitFault(f.Name, left); why != "" {
+						rt.Fatalf("%s\nsent %q\nand %q\nleft %q", why, x.First, x.Body, left)
+					}
 					for _, r := range readers {
 						for _, c := range r.Calls(left) {
 							if !c.Valid() {

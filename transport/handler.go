@@ -31,6 +31,9 @@ import (
 // in a re-ask, its digests are removed. A changed body of a signed request is
 // refused by the provider.
 //
+// A redirect of a model call is an error that names its host, because a client that
+// follows it would leave the proxy.
+//
 // All other requests and their responses pass through as they are, except for
 // hop-by-hop headers and Host. Handler adds no forwarding header, and does not
 // remove those of the client.

@@ -162,7 +162,7 @@ func (s *step) following(a *attempt, resp *middleware.Response) ([]byte, error) 
 		return nil, err
 	}
 	if a.stream.Taken() == 0 && (s.origin(resp) != a || !a.stream.IsStream()) {
-		body, _, err := s.codec.EncodeAnswer(s.req.URL.RequestURI(), s.body, resp)
+		body, _, err := s.codec.EncodeAnswer(s.url.RequestURI(), s.body, resp)
 		return body, err
 	}
 	rest, err := a.stream.Rest(resp)

@@ -21,6 +21,9 @@ func (s *step) read(ctx context.Context, a *attempt) (*middleware.Response, erro
 	if a.resp.StatusCode >= 400 {
 		return nil, s.readRefusal(ctx, a)
 	}
+	if err := s.redirected(a.resp); err != nil {
+		return nil, err
+	}
 	if why := empty(a.resp); why != "" {
 		return nil, a.passOn(errors.New(why))
 	}

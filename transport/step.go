@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -21,6 +22,7 @@ type step struct {
 	t       *Transport
 	codec   wire.Codec
 	req     *http.Request // the client's; it is not modified
+	url     *url.URL      // whose path says the format
 	body    []byte
 	next    next
 	client  *proxy.Client // of a Handler; nil means that the response is returned

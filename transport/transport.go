@@ -265,7 +265,9 @@ func (t *Transport) Hook(req *http.Request, next func(*http.Request) (*http.Resp
 
 // RoundTripper returns an http.RoundTripper that sends model calls through the
 // chain, for clients that accept an *http.Client. base nil means
-// http.DefaultTransport.
+// http.DefaultTransport. A model call that is redirected with status 301, 302 or 303
+// is an error. One with which the client follows a 307 or 308 is validated, in the format
+// of the first request.
 func (t *Transport) RoundTripper(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

@@ -2,100 +2,136 @@ package transport_test
 
 import (
 	"encoding/json"
-	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
-	"pgregory.net/rapid"
+	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/envelope"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
 
-// TestUnits: each event of a chat stream that leaves the Transport, whatever came,
-// is free of words for calls, or is in the one spelling that the codec writes.
-func TestUnits(t *testing.T) {
-	t.Parallel()
-	tr, free, ours := strictTransport(), 0, 0
-	for _, f := range envelope.Formats() {
-		if f.Name != "chat" {
+// callPlaces has, for each format, the members whose key or type has a word for calls. A
+// list adds nothing to a path.
+var callPlaces = map[string][]string{
+	"chat":      {"/choices/delta/tool_calls", "/choices/delta/function_call", "/choices/message/tool_calls", "/choices/message/function_call"},
+	"anthropic": {"/type", "/message/type", "/content_block/type", "/message/content/type", "/content/type"},
+	"responses": {"/type", "/item/type", "/response/output/type", "/output/type", "/response/parallel_tool_calls", "/response/max_tool_calls", "/parallel_tool_calls", "/max_tool_calls"},
+	"gemini":    {"/candidates/content/parts/functionCall"},
+	"ollama":    {"/message/tool_calls"},
+}
+
+// withoutCalls are members that hold arguments, which are validated as they are, or in
+// which no client looks for calls.
+var withoutCalls = []string{"arguments", "args", "input", "output", "usage", "usageMetadata", "text", "content", "delta", "tools", "instructions", "metadata", "error"}
+
+// unitFault returns why a unit of left, bytes that a client of that format gets, is neither
+// free of the words for calls, in any spelling, nor of the one spelling in which Toolmend
+// writes; "" if there is none.
+func unitFault(format, left string) string {
+	units := []string{left}
+	switch {
+	case format == "ollama":
+		units = strings.SplitAfter(left, "\n")
+	case !strings.HasPrefix(strings.TrimSpace(left), "{"):
+		units = strings.SplitAfter(strings.ReplaceAll(left, "\r\n", "\n"), "\n\n")
+	}
+	for _, unit := range units {
+		if !wire.OpenAIChat().MayHoldCall([]byte(unit)) {
 			continue
 		}
-		rapid.Check(t, func(rt *rapid.T) {
-			for range exchangesPerCheck {
-				x := f.Hostile(envelope.Uniform(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(rt, "seed")...), true)
-				left := x.Through(tr.Hook)
-				if !strings.HasPrefix(left, "data:") && !strings.Contains(left, "\ndata:") { // one object
-					left = "data: " + left + "\n\n"
-				}
-				for unit := range strings.SplitAfterSeq(strings.ReplaceAll(left, "\r\n\r\n", "\n\n"), "\n\n") {
-					if !wire.OpenAIChat().MayHoldCall([]byte(unit)) {
-						free++
-						continue
-					}
-					ours++
-					if why := canonical(unit); why != "" {
-						rt.Fatalf("%s: %q\nsent %q\nand %q\nleft %q", why, unit, x.First, x.Body, left)
-					}
-				}
-			}
-		})
+		if why := writtenFault(format, unit); why != "" {
+			return why + ": " + unit
+		}
 	}
-	t.Logf("%d units free of calls, %d written", free, ours)
+	return ""
 }
 
-// canonical returns why unit, which has a word for calls, is not of the one spelling.
-func canonical(unit string) string {
-	data, ok := strings.CutPrefix(strings.TrimLeft(unit, "\r\n"), "data: ")
-	data, ok2 := strings.CutSuffix(data, "\n\n")
-	if !ok || !ok2 || strings.ContainsAny(data, "\r\n") {
-		return "framing"
+func writtenFault(format, unit string) string {
+	data := strings.TrimLeft(unit, "\n")
+	if format == "ollama" {
+		data = strings.TrimLeft(data, " ") // a keep-alive
+	}
+	if !strings.HasPrefix(data, "{") {
+		if named, ok := strings.CutPrefix(data, "event: "); ok {
+			_, data, _ = strings.Cut(named, "\n")
+		}
+		var begins, ends bool
+		data, begins = strings.CutPrefix(data, "data: ")
+		if data, ends = strings.CutSuffix(data, "\n\n"); !begins || !ends {
+			return "framing"
+		}
+	}
+	data = strings.TrimSuffix(data, "\n")
+	if strings.ContainsAny(data, "\r\n") || !json.Valid([]byte(data)) {
+		return "no JSON on one line"
 	}
 	doc, err := rawjson.Parse(data, rawjson.Limits{Bytes: -1, Depth: -1, Values: -1, Number: -1, Exponent: -1})
-	if err != nil || !json.Valid([]byte(data)) {
-		return fmt.Sprint("not JSON ", err)
+	if err != nil {
+		return err.Error()
 	}
-	if strings.HasPrefix(data, `{"error":`) { // of the Transport: only its text has words
-		return keysOutside(doc.Root(), "", func(string) bool { return false })
-	}
-	return keysOutside(doc.Root(), "", func(at string) bool {
-		switch at {
-		case "/choices/delta/tool_calls", "/choices/delta/function_call", "/choices/message/tool_calls", "/choices/message/function_call":
-			return true
-		}
-		return false
-	})
+	return memberFault(format, doc.Root(), "")
 }
 
-func keysOutside(v rawjson.Value, at string, may func(at string) bool) string {
-	seen := map[string]bool{}
+// memberFault returns what is wrong with the members of v, which is at that path.
+func memberFault(format string, v rawjson.Value, at string) string {
+	have := map[string]bool{}
 	for m := range v.Each() {
 		path := at
 		if m.IsMember() {
 			path += "/" + m.Key()
-			fold := strings.ToLower(m.Key())
-			if seen[fold] {
-				return "twice: " + path
+			fold := rawjson.Fold(m.Key())
+			if have[fold] || m.Key() == "__proto__" {
+				return "a member that readers take differently, " + path
 			}
-			seen[fold] = true
-			if m.Key() == "__proto__" || wire.OpenAIChat().MayHoldCall([]byte(m.Key())) && !may(path) {
-				return "a key: " + path
+			have[fold] = true
+			word := m.Key()
+			if m.Key() == "type" {
+				word = m.Str()
+			}
+			if namesCall(word) && !slices.ContainsFunc(callPlaces[format], func(p string) bool { return path == p || m.Key() == "type" && strings.HasPrefix(path, p+"/") }) {
+				return "a word for calls in " + path
+			}
+			if slices.Contains(withoutCalls, m.Key()) && !slices.ContainsFunc(callPlaces[format], func(p string) bool { return strings.HasPrefix(p, path+"/") }) {
+				continue
 			}
 		}
-		switch m.Key() {
-		case "", "choices", "delta", "message", "tool_calls", "function_call", "function", "custom":
-		default: // what is not known to the codec
-			if m.Kind() != rawjson.String && wire.OpenAIChat().MayHoldCall([]byte(m.Raw())) {
-				return "unknown: " + path
-			}
-			continue
-		}
-		if m.Kind() == rawjson.Object || m.Kind() == rawjson.Array {
-			if why := keysOutside(m, path, may); why != "" {
-				return why
-			}
+		if why := memberFault(format, m, path); why != "" {
+			return why
 		}
 	}
 	return ""
+}
+
+// namesCall reports whether a reader may take s for a key or a type of a call.
+func namesCall(s string) bool {
+	s = rawjson.Fold(s)
+	return strings.HasPrefix(s, "tool_calls") || strings.Contains(s, "function_call") || strings.Contains(s, "functioncall") ||
+		strings.HasPrefix(s, "tool_use") || strings.HasSuffix(s, "_call") || strings.Contains(s, "_call_") || s == "mcp_approval_request"
+}
+
+func TestUnitFault(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ format, left string }{
+		"a twin":           {"chat", `data: {"choices":[{"delta":{"tool_calls":[],"Tool_calls":[]}}]}` + "\n\n"},
+		"a double":         {"chat", `data: {"choices":[{"delta":{"content":"tool_calls","content":""}}]}` + "\n\n"},
+		"the prototype":    {"chat", `data: {"choices":[{"delta":{"__proto__":{"tool_calls":[]}}}]}` + "\n\n"},
+		"another place":    {"chat", `{"choices":[{"x":{"tool_calls":[]}}]}`},
+		"an escape":        {"gemini", `data: {"x":{"function\u0043all":{}}}` + "\n\n"},
+		"a type":           {"anthropic", `{"x":{"type":"tool_use"}}`},
+		"no space":         {"responses", `data:{"type":"function_call"}` + "\n\n"},
+		"two data":         {"responses", "data: {\"x\":\ndata: \"function_call\"}\n\n"},
+		"a control":        {"ollama", "\v" + `{"message":{"tool_calls":[]}}` + "\n"},
+		"bare in a stream": {"gemini", "data: {}\n\n" + `{"candidates":[{"content":{"parts":[{"functionCall":{}}]}}]}` + "\n\ndata: {}\n\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.NotEmpty(t, unitFault(c.format, c.left))
+		})
+	}
+	for name, s := range speeches() {
+		require.Empty(t, unitFault(name, s.whole("tool_calls", `{"n":1}`)))
+		require.Empty(t, unitFault(name, s.stream("tool_calls", `{"n":1}`)))
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -51,12 +52,28 @@ func (s *step) strange(resp *http.Response) error {
 		return fmt.Errorf("a Content-Encoding that is not known: %w", errOpaque)
 	case kind == "application/vnd.amazon.eventstream": // its payloads are base64
 		return fmt.Errorf("a binary stream: %w", errOpaque)
-	case s.strict(): // the body decides, whatever Content-Type says
+	case s.strict() && !inUTF8(resp.Header.Values("Content-Type")):
+		return fmt.Errorf("a charset that is not UTF-8: %w", errOpaque)
+	case s.strict(): // the body decides, whatever else Content-Type says
 		return nil
 	case kind == "text/html", slices.Contains([]string{"multipart", "audio", "image", "video"}, media):
 		return errors.New("a Content-Type of another kind") // this is known without reading the body to its end
 	}
 	return nil
+}
+
+// inUTF8 reports whether no client decodes a body with these values of Content-Type in
+// another charset than UTF-8, in which other calls could stand.
+func inUTF8(kinds []string) bool {
+	for _, kind := range kinds {
+		named := strings.Count(strings.ToLower(kind), "charset")
+		_, parameters, err := mime.ParseMediaType(kind)
+		if named > 0 && (named > 1 || err != nil || strings.Contains(kind, "*") ||
+			!slices.Contains([]string{"utf-8", "utf8", "us-ascii", "ascii"}, strings.ToLower(parameters["charset"]))) {
+			return false
+		}
+	}
+	return true
 }
 
 // encoding returns the content coding of a response: "" for none, gzip, or the
@@ -117,7 +134,24 @@ func (s *step) mayHoldCall(ctx context.Context, a *attempt, body io.Reader, why 
 	case int64(len(rest)) > room:
 		return true, nil
 	}
-	return s.codec.MayHoldCall([]byte(a.text())), nil
+	text := a.text()
+	return s.codec.MayHoldCall([]byte(lineEnds.Replace(text))) || s.codec.MayHoldCall(bareLines(text)), nil
+}
+
+// lineEnds takes the ends of lines out of a text: google-genai for Python joins lines that
+// have no field, so a word for calls may be divided there.
+var lineEnds = strings.NewReplacer("\r", "", "\n", "")
+
+// bareLines joins the lines that have no field, as that client does, whatever is between
+// them.
+func bareLines(text string) []byte {
+	var out []byte
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if !strings.HasPrefix(line, "data: ") {
+			out = append(out, line...)
+		}
+	}
+	return out
 }
 
 // passThrough streams the rest of the response to the client.

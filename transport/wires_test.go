@@ -97,7 +97,7 @@ func anthropic() speech {
 					namedEvent("content_block_delta", `{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%q}}`, i+1, a) +
 					namedEvent("content_block_stop", `{"type":"content_block_stop","index":%d}`, i+1)
 			}
-			return s + namedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"output_tokens":5}}`) +
+			return s + namedEvent("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":10,"output_tokens":5}}`) +
 				namedEvent("message_stop", `{"type":"message_stop"}`)
 		}}
 }
@@ -130,8 +130,8 @@ func responses() speech {
 			s := ev("response.created", `"response":{"id":"x","object":"response","status":"in_progress","model":"m","output":[]}`) +
 				ev("response.output_item.added", `"output_index":0,"item":{"id":"m1","type":"message","status":"in_progress","role":"assistant","content":[]}`) +
 				ev("response.content_part.added", `"item_id":"m1","output_index":0,"content_index":0,"part":{"type":"output_text","text":"","annotations":[]}`) +
-				ev("response.output_text.delta", `"item_id":"m1","output_index":0,"content_index":0,"delta":%q`, text) +
-				ev("response.output_text.done", `"item_id":"m1","output_index":0,"content_index":0,"text":%q`, text) +
+				ev("response.output_text.delta", `"item_id":"m1","output_index":0,"content_index":0,"delta":%q,"logprobs":[]`, text) +
+				ev("response.output_text.done", `"item_id":"m1","output_index":0,"content_index":0,"text":%q,"logprobs":[]`, text) +
 				ev("response.content_part.done", `"item_id":"m1","output_index":0,"content_index":0,"part":{"type":"output_text","text":%q,"annotations":[]}`, text) +
 				ev("response.output_item.done", `"output_index":0,"item":%s`, message(text))
 			for i, a := range arguments {
@@ -236,6 +236,18 @@ func (s speech) talk(t *testing.T, tr *transport.Transport, stream bool, answers
 		require.Equal(t, calls, replies, "each call in the history has its reply")
 	}
 	return got, string(b)
+}
+
+// requireSame requires that a client reads in got the answer that it reads in sent.
+func (s speech) requireSame(t *testing.T, sent, got string) {
+	t.Helper()
+	if sent == got {
+		return
+	}
+	want, have := s.decode(t, sent), s.decode(t, got)
+	require.Equal(t, bare(want.Message), bare(have.Message), got)
+	require.Equal(t, want.Usage, have.Usage, got)
+	require.Equal(t, want.FinishReason, have.FinishReason, got)
 }
 
 func arguments(resp *middleware.Response) []string {
