@@ -45,6 +45,7 @@ func TestEarlyAnswers(t *testing.T) {
 	t.Cleanup(func() { front.Close(); require.NoError(t, g.Close()) })
 	client := &http.Transport{MaxIdleConnsPerHost: 8}
 	t.Cleanup(client.CloseIdleConnections)
+	fresh := &http.Transport{DisableKeepAlives: true} // a new connection for each request
 	var clients sync.WaitGroup
 	for i := range 8 {
 		clients.Go(func() {
@@ -68,6 +69,11 @@ func TestEarlyAnswers(t *testing.T) {
 					return io.NopCloser(strings.NewReader(strings.Repeat("a", size))), nil
 				}
 				resp, err := client.RoundTrip(req)
+				if err != nil && play == "whole" { // net/http does not repeat a body of which it has sent a part
+					req = req.Clone(t.Context())
+					req.Body, _ = req.GetBody()
+					resp, err = fresh.RoundTrip(req)
+				}
 				if err != nil { // net/http's client may lose an early response to its own failed write
 					if play == "whole" {
 						t.Error(err)
