@@ -28,8 +28,9 @@ type turn struct {
 	beside  []lens.Member // what stands beside that
 	role    string
 	content []*entry
-	text    bool // a delta had a text for content
-	listed  bool // a delta had a list
+	text    bool   // a delta had a text for content
+	half    string // the escaped first half of a letter, with which that text ended
+	listed  bool   // a delta had a list
 	joined  [3]strings.Builder
 	details []*entry
 	audio   string                // its id, as JSON
@@ -99,7 +100,7 @@ func (t *turn) say(delta rawjson.Value, sink middleware.Sink) error {
 	switch content := delta.Get("content"); content.Kind() {
 	case rawjson.String:
 		t.text = true
-		if text := content.Str(); text != "" {
+		if text := t.decoded(content); text != "" {
 			if err := t.write(entry{key: "text"}, text, sink); err != nil {
 				return err
 			}
@@ -120,6 +121,35 @@ func (t *turn) say(delta rawjson.Value, sink middleware.Sink) error {
 	refusal := delta.Get("refusal").Str()
 	t.joined[2].WriteString(refusal)
 	return codec.Tell(sink, middleware.PartText, refusal)
+}
+
+// decoded returns the text of a delta. A letter that is escaped as a surrogate pair may be
+// divided between two deltas: its first half waits for the second one.
+func (t *turn) decoded(v rawjson.Value) string {
+	raw := v.Raw()
+	if t.half == "" && !endsInHalf(raw) {
+		return v.Str()
+	}
+	raw = `"` + t.half + raw[1:]
+	if t.half = ""; endsInHalf(raw) {
+		at := len(raw) - len(`\ud83d"`)
+		t.half, raw = raw[at:len(raw)-1], raw[:at]+`"`
+	}
+	doc, err := codec.Parse(raw)
+	if err != nil {
+		return v.Str()
+	}
+	return doc.Root().Str()
+}
+
+// endsInHalf reports whether a JSON string ends with the first half of a surrogate pair.
+func endsInHalf(raw string) bool {
+	at := len(raw) - len(`\ud83d"`)
+	if at < 1 || raw[at] != '\\' || raw[at+1] != 'u' || raw[at+2]|0x20 != 'd' || !strings.ContainsRune("89abAB", rune(raw[at+3])) {
+		return false
+	}
+	before := raw[:at] // a backslash that is escaped itself begins no escape
+	return (len(before)-len(strings.TrimRight(before, `\`)))%2 == 0
 }
 
 // entry is an element of a list of a streamed message, content or

@@ -185,6 +185,9 @@ func (s *stream) repeats(u *codec.Unit) {
 		}
 		t := s.turns[n]
 		s.Repeats(u, func(text string) error {
+			if t.half != "" { // what follows is no second half
+				t.half, text = "", "\ufffd"+text
+			}
 			return t.write(entry{key: "text"}, text, s.sinkOf(t))
 		}, content, u.Value.Get("obfuscation"), u.Value.Get("p"))
 	}

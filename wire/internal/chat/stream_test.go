@@ -247,3 +247,35 @@ func TestRestAfterError(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "Hm. Hello", decodeResponse(t, shown+string(got)).Message.Text())
 }
+
+// A letter that is divided between two deltas of text is one letter.
+func TestDividedLettersOfText(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		pieces []string
+		want   string
+	}{
+		"divided":               {[]string{`a\ud83d`, `\ude00b`}, "a\U0001f600b"},
+		"a half alone":          {[]string{`\uD83D`, `\uDE00`}, "\U0001f600"},
+		"no second half":        {[]string{`a\ud83d`, "b", "c"}, "a\ufffdbc"},
+		"two first halves":      {[]string{`\ud83d`, `\ud83d`, `\ude00`}, "\ufffd\U0001f600"},
+		"an escaped backslash":  {[]string{`a\\ud83d`, `b`}, `a\ud83db`},
+		"whole, then a literal": {[]string{`\ud83d\ude00`, "b"}, "\U0001f600b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var events []string
+			for _, p := range c.pieces {
+				events = append(events, `{"id":"x","choices":[{"index":0,"delta":{"content":"`+p+`"},"finish_reason":null}]}`)
+			}
+			var told strings.Builder
+			s := chat.Format{}.NewStream(nil, func(e middleware.Event) error { told.WriteString(e.Text); return nil })
+			_, err := s.Write([]byte(eventStream(append(events, `{"id":"x","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]")...)))
+			require.NoError(t, err)
+			resp, err := s.Close()
+			require.NoError(t, err)
+			require.Equal(t, c.want, resp.Message.Text())
+			require.Equal(t, c.want, told.String())
+		})
+	}
+}
