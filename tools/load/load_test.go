@@ -19,7 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain makes the test binary what load starts: its own roles, and a gateway.
+// TestMain makes the test binary what load starts: its own roles, and a gateway
+// of HTTP and of MCP.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
@@ -28,6 +29,12 @@ func TestMain(m *testing.M) {
 			return
 		case "serve":
 			if err := serveFake(os.Args[2:]); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+			return
+		case "mcp": // the server answers every call alike, so a pipe does
+			if err := serveStdio(rolePipe); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
 			}
@@ -122,7 +129,7 @@ func TestRun(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), short("-gateway", self, "-base", self, "-profile", profile), &out))
 	for _, want := range []string{"| direct |", "| httputil.ReverseProxy |", "| the same, 2 idle connections |", "| transport.Handler |", "| toolmend serve |", "| toolmend serve, observe |", "| base: toolmend serve |", "| base: toolmend serve, observe |",
-		"Streams of 12719 bytes of text, 3 clients, one target at a time:", "bytes that end with a call, 3 clients, one target at a time:", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "Machine: "} {
+		"Streams of 12719 bytes of text, 3 clients, one target at a time:", "bytes that end with a call, 3 clients, one target at a time:", "1.00 (1.00–1.00)", "| start-up |", "| binary |", "| a bare pipe in front |", "| toolmend mcp, valid calls |", "| toolmend mcp, repaired calls |", "Machine: "} {
 		require.Contains(t, out.String(), want)
 	}
 	require.NotContains(t, out.String(), "NaN")

@@ -58,7 +58,7 @@ type settings struct {
 }
 
 func run(ctx context.Context, args []string, out io.Writer) error {
-	if len(args) == 2 && args[0] == "role" {
+	if len(args) == 2 && args[0] == "role" && (args[1] == roleMCP || args[1] == rolePipe) {
 		return serveStdio(args[1])
 	}
 	if len(args) > 0 && args[0] == "role" {
