@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -27,11 +28,10 @@ func chatAnswer(arguments string) string {
 
 // upstream answers requests with answers in turn, the last one again and again,
 // and returns how many it got.
-func upstream(t *testing.T, answers ...string) (url string, requests *int) {
-	requests = new(int)
+func upstream(t *testing.T, answers ...string) (url string, requests *atomic.Int64) {
+	requests = new(atomic.Int64)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := answers[min(*requests, len(answers)-1)]
-		*requests++
+		answer := answers[min(int(requests.Add(1)), len(answers))-1]
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, answer)
 	}))
@@ -94,7 +94,7 @@ func TestModes(t *testing.T) {
 			require.Equal(t, http.StatusOK, status)
 			require.Contains(t, answer, fmt.Sprintf("%q", c.want))
 			require.Equal(t, c.status, header.Get("X-Toolmend-Status"))
-			require.Equal(t, c.requests, *requests)
+			require.Equal(t, c.requests, int(requests.Load()))
 		})
 	}
 }
