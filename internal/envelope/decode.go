@@ -70,7 +70,7 @@ func (f Format) typed(events []event) []event {
 func (f Format) exact(events []event, first bool) (out []event) {
 	for _, e := range events {
 		n := parse(e.data)
-		n.thin(first)
+		n.thin(first, known)
 		n.prune(f.holders)
 		out = append(out, event{e.name, n.String()})
 	}
@@ -102,12 +102,13 @@ var known = strings.Fields(`id object model choices index message delta role con
 	content_block partial_json input stop_reason response item item_id output_index output call_id status candidates parts text functionCall args done data`)
 
 // thin leaves one member of each key: the first or the last one. A key that differs from
-// a known one in case goes, because an exact reader does not look at it.
-func (n *node) thin(first bool) {
+// one of keys in case goes, because an exact reader does not look at it. The keys of
+// arguments are the tool's, and all of them stay.
+func (n *node) thin(first bool, keys []string) {
 	var kept []member
 	for _, m := range n.members {
 		key := unquote(m.key)
-		if slices.ContainsFunc(known, func(k string) bool { return k != key && strings.EqualFold(k, key) }) {
+		if slices.ContainsFunc(keys, func(k string) bool { return k != key && strings.EqualFold(k, key) }) {
 			continue
 		}
 		at := slices.IndexFunc(kept, func(k member) bool { return unquote(k.key) == key })
@@ -120,10 +121,14 @@ func (n *node) thin(first bool) {
 	}
 	n.members = kept
 	for _, m := range n.members {
-		m.value.thin(first)
+		below := keys
+		if key := unquote(m.key); key == "input" || key == "args" || key == "arguments" {
+			below = nil
+		}
+		m.value.thin(first, below)
 	}
 	for _, item := range n.items {
-		item.thin(first)
+		item.thin(first, keys)
 	}
 }
 

@@ -115,8 +115,8 @@ func readAnswered(v rawjson.Value) (block, error) {
 // has an input. Such an answer is unreadable, because clients would run different calls.
 func mayBeCall(v rawjson.Value) bool {
 	switch kind := v.Get("type"); {
-	case v.Kind() != rawjson.Object:
-		return false
+	case v.Kind() != rawjson.Object: // a list in the list of content, which a client may join with it
+		return namesCall(v)
 	case kind.Kind() != rawjson.String:
 		for m := range v.Each() {
 			if rawjson.Fold(m.Key()) == "input" {

@@ -177,6 +177,7 @@ func TestResponseShape(t *testing.T) {
 		"an empty list":       {`[]`, codec.ErrShape},
 		"no content":          {`{"completion":"a"}`, codec.ErrShape},
 		"content as text":     {`{"content":"a"}`, codec.ErrShape},
+		"a call in a list":    {`{"content":[[{"type":"tool_use","id":"t","name":"a","input":{}}]]}`, codec.ErrShape},
 		"two objects":         {`{"content":[]}{}`, codec.ErrShape},
 		"an object cut off":   {`{"content":[`, codec.ErrIncomplete},
 		"nothing":             {``, codec.ErrIncomplete},

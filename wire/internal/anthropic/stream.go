@@ -367,8 +367,9 @@ func (s *stream) change(b *building) {
 	}
 }
 
-// blockDelta reads a piece of a block. One of a block that has not started is forgiven if
-// an error follows: a server that fails may lose events.
+// blockDelta reads a piece of a block. One of a block that has not started, and one that is
+// held though its block was shown to its end, are forgiven if an error follows: a server
+// that fails may lose events.
 func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	if _, err := indexOf(v); err != nil {
 		return err
@@ -379,6 +380,9 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 		return codec.Shapef("a content_block_delta without a delta")
 	case b == nil:
 		s.odd = codec.Shapef("a delta of a content block that has not started")
+		return nil
+	case s.Marked() && b.shown.begun && (b.shown.ended || deltaKinds[b.kind] == nil): // it cannot follow what the client has
+		s.odd = codec.Shapef("a delta of a content block that was shown to its end")
 		return nil
 	}
 	s.change(b)
@@ -411,6 +415,7 @@ type building struct {
 
 	changed bool // since the last Mark, at which this was shown:
 	shown   struct {
+		begun     bool
 		ended     bool
 		citations int
 	}
@@ -498,7 +503,7 @@ func (b *building) join(key, raw string) {
 
 // mark notes what was read so far as shown.
 func (b *building) mark() {
-	b.changed, b.shown.ended, b.shown.citations = false, b.ended, len(b.citations)
+	b.changed, b.shown.begun, b.shown.ended, b.shown.citations = false, true, b.ended, len(b.citations)
 	for _, j := range b.joined {
 		j.shown = j.raw.Len()
 	}

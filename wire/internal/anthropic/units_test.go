@@ -32,6 +32,8 @@ func leaves(body string) (left string, resp *middleware.Response, err error) {
 	return left + strings.ToValidUTF8(string(rest), "\ufffd"), resp, err // as package wire writes it
 }
 
+var unlimited = rawjson.Limits{Bytes: -1, Depth: -1, Values: -1, Number: -1, Exponent: -1}
+
 // wrongUnit returns why some unit of an answer holds a word for calls and is not of the
 // one spelling in which the codec writes; "" if none does.
 func wrongUnit(left string) string {
@@ -44,7 +46,7 @@ func wrongUnit(left string) string {
 		}
 		name, data, ok := strings.Cut(strings.TrimLeft(unit, "\r\n"), "data: ") // behind an empty line that passed
 		data, ended := strings.CutSuffix(data, "\n\n")
-		doc, err := rawjson.Parse(data, rawjson.Limits{Bytes: -1, Depth: -1, Values: -1, Number: -1, Exponent: -1})
+		doc, err := rawjson.Parse(data, unlimited)
 		switch {
 		case !ok, !ended, strings.ContainsAny(data, "\r\n\ufeff"), name != "" && !strings.HasPrefix(name, "event: "):
 			return "framing: " + unit
@@ -66,7 +68,7 @@ func wrongUnit(left string) string {
 // which is for the validator to refuse.
 func doubledInput(root rawjson.Value) bool {
 	for b := range root.Get("content").Each() {
-		if doc, err := rawjson.Parse(b.Get("input").Raw(), rawjson.Limits{}); err == nil && !doc.PlainKeys() {
+		if doc, err := rawjson.Parse(b.Get("input").Raw(), unlimited); err == nil && !doc.PlainKeys() {
 			return true
 		}
 	}
@@ -108,7 +110,7 @@ func TestUnitsOfHostileAnswers(t *testing.T) {
 
 // hasDoubles reports whether the arguments of a call name a member twice, or are no text.
 func hasDoubles(c middleware.ToolCall) bool {
-	doc, err := rawjson.Parse(c.Arguments, rawjson.Limits{AnyBytes: true})
+	doc, err := rawjson.Parse(c.Arguments, unlimited)
 	return err == nil && !doc.PlainKeys() || !utf8.ValidString(c.Arguments)
 }
 
@@ -181,7 +183,7 @@ func kinds(t *testing.T, body string) (out []string) {
 	return out
 }
 
-// Reasoning in front of a call that a re-ask replaces does not meet that of the second
+// Reasoning in front of a call that a re-ask replaces does not meet the reasoning of the second
 // answer, which the provider would refuse in every later request.
 func TestReasoningOfTwoAnswers(t *testing.T) {
 	t.Parallel()
