@@ -79,7 +79,7 @@ func (s *State) repair() {
 
 // request returns the request for a conversation, which is the beginning of the
 // messages of s or all of them: the template, then the messages. The requests of a
-// live State share an array that only grows, which is not that of the State.
+// live State share an array that only grows, which is not the array of the State.
 func (a *Agent) request(s *State, conversation []middleware.Message) *middleware.Request {
 	req := a.o.Request.Clone()
 	if l := s.live; l == nil {

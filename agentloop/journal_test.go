@@ -228,7 +228,7 @@ func disks(t *testing.T, ran *[]string) (name string, disks [][]byte, o agentloo
 }
 
 // Whenever a process is killed, the file has the state of the last save that has
-// returned, or that of the save that it was in. A call whose result was in a save
+// returned, or of the save that it was in. A call whose result was in a save
 // that has returned never runs again.
 func TestKilledWhileSaving(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ type State struct {
 // steps and results. So neither a request nor a save has to look at all of them.
 type live struct {
 	state  *State               // a copy of the State is not live
-	sent   []middleware.Message // the messages of the template, and those of the State that were in a request
+	sent   []middleware.Message // the messages of the template, and the messages of the State that were in a request
 	sound  int                  // so many messages need no repair
 	ids    map[string]bool      // of the calls in the messages that were seen
 	seen   int                  // so many messages

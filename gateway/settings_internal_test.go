@@ -20,7 +20,7 @@ func TestSettingsOver(t *testing.T) {
 	}, inner.over(outer))
 }
 
-// The path of an error is that of the key in the file.
+// The path of an error is the path of the key in the file.
 func TestConfigErrorPath(t *testing.T) {
 	t.Parallel()
 	two := func(u Upstream) Config {

@@ -18,7 +18,7 @@ import (
 type ConfigError struct {
 	// Path is the key in the configuration file, such as upstream#2.model#1.mode:
 	// the elements of an array of tables are numbered from 1. If the error is of
-	// several keys, it is that of their table, "" at the top.
+	// several keys, it is the path of their table, "" at the top.
 	Path string
 	Err  error // begins with the key in words, such as `upstream "local": mode`
 }

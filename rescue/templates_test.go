@@ -182,7 +182,7 @@ func TestTemplates(t *testing.T) {
 					require.Equal(t, c.rest, strings.TrimSpace(string(shown.text)))
 				}
 			}
-			// In a code block, or in the request, it is no call.
+			// In a code block, or in the request, it is not a call.
 			var asked []*middleware.Request
 			resp, err := rescue.New(rescue.Options{ReaskUnread: true})(answers(&asked, "Write:\n`````\n"+c.text+"\n`````\n"))(context.Background(), request())
 			require.NoError(t, err)

@@ -110,7 +110,7 @@ type sample struct {
 	Value  [2]any
 }
 
-// query returns what Prometheus says to a query now. NaN, as of 0/0, is no value.
+// query returns what Prometheus says to a query now. NaN, as of 0/0, is not a value.
 func query(t *testing.T, address, expr string) (found []sample) {
 	resp, err := http.PostForm("http://"+address+"/api/v1/query", url.Values{"query": {expr}})
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ func (p *printer) paint(code, s string) string {
 
 func (p *printer) bold(s string) string { return p.paint("1", s) }
 
-// colours are those of the lines of a tree, by the mark behind the branch.
+// colours are the colours of the lines of a tree, by the mark behind the branch.
 var colours = []struct{ mark, code string }{
 	{"   │    ~ ", "32"}, // green: a change
 	{"   │    ✗ ", "31"}, // red: an issue

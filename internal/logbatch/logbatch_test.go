@@ -116,7 +116,7 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// While the disk hangs nobody waits. What finds no room is lost, and counted.
+// While the disk hangs no caller waits. What finds no room is lost, and counted.
 func TestSlowDisk(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -36,7 +36,7 @@ type Tool struct {
 }
 
 // Read returns the tool of an element of a list of tools. ok is false if the
-// text is no object with a name.
+// text is not an object with a name.
 func Read(text string) (t Tool, ok bool) {
 	doc, err := rawjson.Parse(text, Limits)
 	if err != nil {

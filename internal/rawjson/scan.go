@@ -250,7 +250,7 @@ func plainEnd(text string, i int) int {
 		w := uint64(text[i]) | uint64(text[i+1])<<8 | uint64(text[i+2])<<16 | uint64(text[i+3])<<24 |
 			uint64(text[i+4])<<32 | uint64(text[i+5])<<40 | uint64(text[i+6])<<48 | uint64(text[i+7])<<56
 		quote, backslash := w^'"'*each, w^'\\'*each
-		// The highest bit of a byte is set if it is below ' ', not ASCII, or one of the two. A set bit may set that of the next byte too.
+		// The highest bit of a byte is set if it is below ' ', not ASCII, or one of the two. A set bit may set the bit of the next byte too.
 		if special := ((w - ' '*each) | w | (quote-each)&^quote | (backslash-each)&^backslash) & high; special != 0 {
 			return i + bits.TrailingZeros64(special)/8
 		}

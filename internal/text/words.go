@@ -11,7 +11,7 @@ import (
 type Words []string
 
 // Of returns the word of a constant: "default" for 0, and a number for a value that
-// is no constant.
+// is not a constant.
 func (w Words) Of(constant uint8) string {
 	switch {
 	case constant == 0:

@@ -117,9 +117,9 @@ func (a *answer) events(resp *middleware.Response, g given, own bool) (string, e
 		}
 		v, err := codec.ParseObject(raw)
 		switch {
-		case err != nil && it.same: // what is no block, clients skip
+		case err != nil && it.same: // clients skip what is not a block
 		case err != nil:
-			return "", codec.Unencodablef("a block that is no JSON object")
+			return "", codec.Unencodablef("a block that is not a JSON object")
 		case own && i < len(g.blocks):
 			tail, err := w.follow(i, v, g.blocks[i])
 			if err != nil {

@@ -64,7 +64,7 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 }
 
 // What is understood of a message, of a call and of its function. A member that some
-// reader takes for one of them, because it ignores case, is no further member.
+// reader takes for one of them, because it ignores case, is not a further member.
 var (
 	messageKeys  = []string{"role", "content", "name", "tool_call_id", "tool_calls", "function_call", "reasoning", "reasoning_content", "reasoning_details", "refusal", "audio"}
 	callKeys     = []string{"index", "id", "type", "function", "custom"}

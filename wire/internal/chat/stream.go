@@ -185,7 +185,7 @@ func (s *stream) repeats(u *codec.Unit) {
 		}
 		t := s.turns[n]
 		s.Repeats(u, func(text string) error {
-			if t.half != "" { // what follows is no second half
+			if t.half != "" { // what follows is not a second half
 				t.half, text = "", "\ufffd"+text
 			}
 			return t.write(entry{key: "text"}, text, s.sinkOf(t))

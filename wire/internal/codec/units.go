@@ -18,8 +18,8 @@ import (
 type Unit struct {
 	Event
 	Bytes string        // as it came
-	Value rawjson.Value // of Data; absent if Data is no object. It must not be kept.
-	Err   error         // wraps ErrShape: why Data is no object; nil for no data, and for [DONE]
+	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept.
+	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
 	Free  bool          // strictly framed, and free of the words for calls
 }
 
@@ -42,7 +42,7 @@ const maxWaiting = 16 << 20
 type UnitReader interface {
 	// Fate returns what becomes of u. It changes nothing.
 	Fate(u *Unit) (Fate, error)
-	// Read reads u. The error is that of the sink, or wraps ErrShape.
+	// Read reads u. The error is the sink's, or wraps ErrShape.
 	Read(u *Unit) error
 	// Mark notes that what was read so far is what the client may be shown. It is
 	// called before a unit that waits or is held is read.

@@ -164,7 +164,7 @@ func TestUnitsAreWritten(t *testing.T) {
 		{"a name, an id and a comment", "event: a\nid: 1\n: c\ndata: {}\n\n", "event: a\nid: 1\n: c\ndata: {}\n\n"},
 		{"a comment", ": hello\n\n", ": hello\n\n"},
 		{"CRLF", "data: {}\r\n\r\n", "data: {}\r\n\r\n"},
-		{"text that is no ASCII", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n"},
+		{"text that is not ASCII", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n"},
 		{"no space", "data:{\"x\": 1}\n\n", "data: {\"x\":1}\n\n"},
 		{"a CR", "data: {}\r\r", "data: {}\n\n"},
 		{"one inside", "data: {\"x\":\"\ufeff\"}\n\n", "data: {\"x\":\"\ufeff\"}\n\n"},

@@ -522,7 +522,7 @@ func textOf(part string) (kind int, text string, v rawjson.Value, err error) {
 	case p.part.Kind == middleware.PartReasoning:
 		kind = 1
 	case p.part.Kind != middleware.PartText:
-		err = codec.Unencodablef("a part that was shown and is no text")
+		err = codec.Unencodablef("a part that was shown and is not text")
 	}
 	if err == nil {
 		text = p.part.Text

@@ -133,7 +133,7 @@ func (s *stream) Read(u *codec.Unit) error {
 }
 
 // otherwise reads a unit without an object: an empty line, one that was cut off, and one
-// that is no JSON and says nothing.
+// that is not JSON and says nothing.
 func (s *stream) otherwise(u *codec.Unit) error {
 	if s.Buf.IsWhole() && u.Err != nil && !codec.CutShort(u.Err) {
 		return u.Err

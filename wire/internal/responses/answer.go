@@ -21,7 +21,7 @@ type answer struct {
 	head     string        // the response object of the event that opened a stream
 	ending   string        // the type of the event that ended it
 	done     bool          // [DONE] came behind it
-	env      rawjson.Value // the response object, of a stream that of the last event
+	env      rawjson.Value // the response object; of a stream, the object of the last event
 	is       middleware.Response
 	turn     turn  // the message of is, and its items
 	from     []int // of the items of a stream: their places in it; -1: only the end has it

@@ -136,7 +136,7 @@ func (a *answer) events(resp *middleware.Response, own bool, g *given) (string, 
 	return t.end(a, resp, output)
 }
 
-// begun notes which of items, those of the stream itself, go on with what is given, and
+// begun notes which of items, the items of the stream itself, go on with what is given, and
 // returns the others. A text that was written anew goes on with the text that was begun.
 func (a *answer) begun(g *given, items []written) (others []written) {
 	at := map[int]*givenItem{}

@@ -131,7 +131,7 @@ func TestWrapForms(t *testing.T) {
 	}
 }
 
-// The page shows the calls, and only to whoever has its address.
+// The page shows the calls, and only to a reader who has its address.
 func TestPage(t *testing.T) {
 	t.Parallel()
 	in, client := io.Pipe()

@@ -2,6 +2,6 @@ package mcpproxy
 
 import "os"
 
-// readerGone reports whether nobody reads what is written to f. Windows does not
-// say.
+// readerGone reports whether what is written to f has no reader any more.
+// Windows does not say.
 func readerGone(*os.File) bool { return false }

@@ -223,7 +223,7 @@ func TestHTTPRedirects(t *testing.T) {
 	require.Contains(t, done(), "no result was seen")
 }
 
-// All that is no call passes as it is: bodies, statuses and headers, with and
+// All that is not a call passes as it is: bodies, statuses and headers, with and
 // without the proxy.
 func TestHTTPByteIdentity(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ type settings struct {
 	command                []string
 }
 
-// Run is toolmend mcp. It returns the exit code, which is that of the server if
+// Run is toolmend mcp. It returns the exit code, which is the server's if
 // there is a command. wait starts a program, sends it the signals that toolmend
 // gets, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) int {
@@ -87,7 +87,7 @@ func parse(args []string) (s settings, err error) {
 	case !slices.Contains([]string{modeEnforce, modeRepair, modeObserve}, s.mode):
 		return s, fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
 	case s.wrap != "" && (len(s.command) > 0 || s.upstream != "" || s.print != ""):
-		return s, errors.New("--wrap FILE stands alone: the servers are those of the file")
+		return s, errors.New("--wrap FILE stands alone: the file names the servers")
 	case s.write && s.wrap == "":
 		return s, errors.New("--write needs --wrap FILE")
 	case s.wrap != "":

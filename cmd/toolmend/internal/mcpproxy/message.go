@@ -56,7 +56,7 @@ type call struct {
 	args string // JSON text; "{}" if the call has none
 }
 
-// asCall returns the call of a message, or false if it is no call that can be
+// asCall returns the call of a message, or false if it is not a call that can be
 // answered.
 func (m message) asCall() (call, bool) {
 	params := m.root.Get("params")

@@ -83,7 +83,7 @@ func (r *rig) close() string {
 	return string(text)
 }
 
-// says sends lines of the client; answers those of the server.
+// says sends lines of the client; answers sends lines of the server.
 func (r *rig) says(lines ...string) {
 	_, err := r.input.Write([]byte(strings.Join(lines, "\n") + "\n"))
 	require.NoError(r.t, err)
@@ -266,7 +266,7 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// A schema that cannot be used is no reason to refuse a call.
+// A schema that cannot be used is not a reason to refuse a call.
 func TestSchemasThatCannotBeUsed(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{`{"type":"nonsense"}`, `{"$ref":"https://example.com/schema.json"}`} {
@@ -412,7 +412,7 @@ func chunks(r *rand.Rand, text string, w io.Writer) {
 	}
 }
 
-// All that is no call to change passes byte for byte, in both directions at once.
+// All that is not a call to change passes byte for byte, in both directions at once.
 func TestByteIdentity(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))

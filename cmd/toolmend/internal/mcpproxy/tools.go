@@ -115,7 +115,7 @@ func (t *tools) find(name string, now time.Time) (found []mcpcheck.Tool, fresh, 
 	return found, true, true
 }
 
-// ownPrefix begins the ids of the proxy's own requests. Nobody can guess it, so no
+// ownPrefix begins the ids of the proxy's own requests. It cannot be guessed, so no
 // id of a client begins with it.
 var ownPrefix = "toolmend-" + rand.Text() + "-"
 

@@ -27,7 +27,7 @@ func located(path string, doc []byte, err error) error {
 	return fmt.Errorf("%s: %w", path, invalid.Err)
 }
 
-// lineOf returns the line of a key, else that of the table which would hold it, else 0.
+// lineOf returns the line of a key, else the line of the table which would hold it, else 0.
 func lineOf(doc []byte, key string) int {
 	entries := entriesOf(doc)
 	for ; key != ""; key = parent(key) {
