@@ -39,23 +39,20 @@ type ending struct {
 //	{"id": …, "type": "message", "role": "assistant", "model": …, "content": [block, …],
 //	 "stop_reason": "tool_use", "stop_sequence": null, "usage": {…}}
 func (s *stream) whole(u *codec.Unit) error {
-	switch {
-	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
-		return codec.ErrIncomplete
-	case u.Err != nil:
-		return u.Err
-	case !u.Value.Exists():
-		return codec.Shapef("an empty answer")
-	case anyMayBeCall(u.Value.Get("content")):
+	if err := u.Unreadable(); err != nil {
+		return err
+	}
+	if anyMayBeCall(u.Value.Get("content")) {
 		return errMayBeCall
 	}
 	s.stopped = true
 	a := s.a
 	a.text, a.plain = s.Text(), s.Plain()
-	a.object = s.Written(a.text, u.Value)
 	if a.plain {
+		a.object = a.text
 		return s.object(u.Value)
 	}
+	a.object = ofMessage.Write(u.Value)
 	return codec.Borrow(a.object, s.object)
 }
 

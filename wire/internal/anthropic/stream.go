@@ -55,11 +55,10 @@ var (
 	ofBlock = codec.Tree{"type": nil, "id": nil, "name": nil, "input": codec.AsSent, "text": nil, "thinking": nil, "signature": nil, "data": nil, "citations": nil,
 		"content": nil, "tool_use_id": nil, "server_name": nil, "is_error": nil, "caller": nil}
 	ofMessage = codec.Tree{"id": nil, "type": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil,
-		"container": nil, "context_management": nil, "usage": nil}
+		"container": nil, "context_management": nil, "usage": nil, "error": nil}
 	known = codec.Tree{"type": nil, "index": nil, "message": ofMessage, "content_block": ofBlock, "usage": nil, "error": nil, "context_management": nil,
 		"delta": {"type": nil, "text": nil, "thinking": nil, "signature": nil, "partial_json": codec.AsSent, "citation": nil, "content": nil,
-			"stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil},
-		"id": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil}
+			"stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil}}
 )
 
 // NewStream returns a reader of one answer to req, which may be nil.
@@ -367,9 +366,21 @@ func (s *stream) change(b *building) {
 	}
 }
 
-// blockDelta reads a piece of a block. One of a block that has not started, and one that is
-// held though its block was shown to its end, are forgiven if an error follows: a server
-// that fails may lose events.
+// isOver reports whether a further delta of b could not be written behind what a client
+// may have of b. Calls are held, so a client has none of them.
+func (s *stream) isOver(b *building) bool {
+	last := b == s.blocks[len(s.blocks)-1]
+	switch {
+	case b.kind == "tool_use":
+		return false
+	case b.ended:
+		return b.kind != "text" || !last
+	}
+	return deltaKinds[b.kind] == nil && (b.kind == "" || !last)
+}
+
+// blockDelta reads a piece of a block. One of a block that has not started or is over is
+// forgiven if an error follows: a server that fails may lose events.
 func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	if _, err := indexOf(v); err != nil {
 		return err
@@ -381,8 +392,8 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	case b == nil:
 		s.odd = codec.Shapef("a delta of a content block that has not started")
 		return nil
-	case s.Marked() && b.shown.begun && (b.shown.ended || deltaKinds[b.kind] == nil): // it cannot follow what the client has
-		s.odd = codec.Shapef("a delta of a content block that was shown to its end")
+	case s.isOver(b):
+		s.odd = codec.Shapef("a delta of a content block that is over")
 		return nil
 	}
 	s.change(b)
@@ -415,7 +426,6 @@ type building struct {
 
 	changed bool // since the last Mark, at which this was shown:
 	shown   struct {
-		begun     bool
 		ended     bool
 		citations int
 	}
@@ -503,7 +513,7 @@ func (b *building) join(key, raw string) {
 
 // mark notes what was read so far as shown.
 func (b *building) mark() {
-	b.changed, b.shown.begun, b.shown.ended, b.shown.citations = false, true, b.ended, len(b.citations)
+	b.changed, b.shown.ended, b.shown.citations = false, b.ended, len(b.citations)
 	for _, j := range b.joined {
 		j.shown = j.raw.Len()
 	}

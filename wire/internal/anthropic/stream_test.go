@@ -320,6 +320,8 @@ func TestStreamShape(t *testing.T) {
 		"a delta that is none":       messageStream(textBlockStart(0), of(`{"type":"content_block_delta","index":0,"delta":1}`)),
 		"a delta before its block":   messageStream(textDelta(0, "a"), messageEnd("end_turn", 1)),
 		"a delta behind its block":   messageStream(textBlockStart(0), textDelta(0, "a"), blockStop(0), toolBlockStart(1, "c", "pay"), textDelta(0, "b"), messageEnd("end_turn", 1)),
+		"a delta of a whole block":   messageStream(blockStart(0, thinkingStart), blockStop(0), blockDelta(0, "thinking_delta", "thinking", "a"), messageEnd("end_turn", 1)),
+		"a delta without a type":     messageStream(blockStart(0, `{}`), textDelta(0, "b"), messageEnd("end_turn", 1)),
 		"a delta of another kind":    messageStream(blockStart(0, `{"type":"new"}`), toolBlockStart(1, "c", "pay"), textDelta(0, "b"), messageEnd("end_turn", 1)),
 		"an input of 1":              messageStream(textBlockStart(0), of(`{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":1}}`)),
 	} {

@@ -316,6 +316,19 @@ func TestHiddenCalls(t *testing.T) {
 	}
 }
 
+// A whole answer has no members of events: calls in them go.
+func TestEventMembersOfAWholeAnswer(t *testing.T) {
+	t.Parallel()
+	call := func(amount string) string {
+		return `[{"type":"tool_use","id":"t1","name":"pay","input":{"amount":` + amount + `}}]`
+	}
+	left, resp, err := leaves(`{"type":"message","role":"assistant","model":"m","content":` + call("5") + `,"content_block":` + call("99999") + `,"stop_reason":"tool_use","usage":{}}`)
+	require.NoError(t, err)
+	require.Equal(t, `{"amount":5}`, resp.Message.ToolCalls[0].Arguments)
+	require.NotContains(t, left, "99999")
+	require.Contains(t, left, `"amount":5`)
+}
+
 // Lines that not every reader takes for the same, such as behind a byte order mark, do not
 // leave with a call in them.
 func TestLinesThatHideCalls(t *testing.T) {

@@ -33,13 +33,8 @@ type answer struct {
 // root or in a choice, is the error; with a call beside the error it is unreadable,
 // because some clients look at the one and some at the other.
 func (s *stream) whole(u *codec.Unit) (err error) {
-	switch {
-	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
-		return codec.ErrIncomplete
-	case u.Err != nil:
-		return u.Err
-	case !u.Value.Exists():
-		return codec.Shapef("nothing")
+	if err := u.Unreadable(); err != nil {
+		return err
 	}
 	s.answer, err = s.object(s.Text(), u.Value)
 	return err

@@ -2,6 +2,7 @@ package codec
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -28,4 +29,17 @@ func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
 func CutShort(err error) bool {
 	var bad *rawjson.Error
 	return errors.As(err, &bad) && bad.AtEnd
+}
+
+// Unreadable returns why u, which is a whole answer, is not an object, and nil if it is.
+func (u *Unit) Unreadable() error {
+	switch {
+	case CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return Shapef("an empty answer")
+	}
+	return nil
 }

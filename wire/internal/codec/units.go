@@ -192,18 +192,9 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	return fate == FateHold, nil
 }
 
-// Written returns v, a whole answer of that text, as the client gets it: as it came if
-// that is plain, else written with the members that are known.
-func (r *Units) Written(text string, v rawjson.Value) string {
-	if r.plain {
-		return text
-	}
-	return r.known.Write(v)
-}
-
 // framed reports whether every reader cuts the unit out of the stream in the same way:
-// its bytes are UTF-8 without control characters, and its lines end in LF or CRLF and
-// are fields of an event, of which one has data. NEL, LS and PS end lines for readers
+// its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,
+// and are fields of an event, of which one has data. NEL, LS and PS end lines for readers
 // that cut a text; a unit may hold them, since what stands behind one is then free of
 // calls as well.
 func (b *Buffer) framed(u *Unit) bool {
@@ -220,7 +211,7 @@ func (b *Buffer) framed(u *Unit) bool {
 		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
 			return true
 		}
-		if len(u.rows) > 0 {
+		if n := strings.Count(u.Bytes, "\r"); len(u.rows) > 0 || n > 0 && n != strings.Count(u.Bytes, "\n") {
 			return false
 		}
 		for line := range strings.SplitSeq(u.Bytes, "\n") {

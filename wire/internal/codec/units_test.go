@@ -49,7 +49,11 @@ func (s *toy) Fate(u *codec.Unit) (codec.Fate, error) {
 
 func (s *toy) Read(u *codec.Unit) error {
 	if s.Buf.IsWhole() {
-		s.read = append(s.read, s.Written(s.Text(), u.Value))
+		text := s.Text()
+		if !s.Plain() {
+			text = toyTree.Write(u.Value)
+		}
+		s.read = append(s.read, text)
 		return nil
 	}
 	s.read = append(s.read, u.Value.Get("do").Str()+u.Value.Get("text").Str())
@@ -164,6 +168,7 @@ func TestUnitsAreWritten(t *testing.T) {
 		{"a name, an id and a comment", "event: a\nid: 1\n: c\ndata: {}\n\n", "event: a\nid: 1\n: c\ndata: {}\n\n"},
 		{"a comment", ": hello\n\n", ": hello\n\n"},
 		{"CRLF", "data: {}\r\n\r\n", "data: {}\r\n\r\n"},
+		{"LF and CRLF", "data: {\"x\": 1}\n\r\n", "data: {\"x\":1}\n\n"},
 		{"text that is not ASCII", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n", "data: {\"x\":\"h\u00e9\u2028\\u4f60\"}\n\n"},
 		{"no space", "data:{\"x\": 1}\n\n", "data: {\"x\":1}\n\n"},
 		{"a CR", "data: {}\r\r", "data: {}\n\n"},

@@ -317,11 +317,8 @@ func (s *stream) Response() (*middleware.Response, error) {
 
 // whole reads a body that is not a stream.
 func (s *stream) whole(u *codec.Unit) error {
-	switch {
-	case codec.CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
-		return codec.ErrIncomplete
-	case u.Err != nil:
-		return u.Err
+	if err := u.Unreadable(); err != nil {
+		return err
 	}
 	failure, err := failed(u.Value, false)
 	switch output := u.Value.Get("output"); {
