@@ -93,13 +93,7 @@ func TestExitCodes(t *testing.T) {
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			t.Parallel()
-			got := exec(t, dir, "", strings.Fields(c.args)...)
-			require.Equal(t, c.code, got.Code, got.ErrOut)
-			if c.err == "" {
-				require.Empty(t, got.ErrOut)
-			} else {
-				require.Contains(t, got.ErrOut, c.err)
-			}
+			exec(t, dir, "", strings.Fields(c.args)...).Require(t, c.code, c.err)
 		})
 	}
 }

@@ -70,6 +70,16 @@ func Execute(t *testing.T, run Command, dir, stdin string, args ...string) Outco
 	return Outcome{code, hide(&out), hide(&errOut)}
 }
 
+// Require requires that exit code, and errOut among the error output; "" is none.
+func (o Outcome) Require(t *testing.T, code int, errOut string) {
+	t.Helper()
+	require.Equal(t, code, o.Code, o.ErrOut)
+	if errOut == "" {
+		require.Empty(t, o.ErrOut)
+	}
+	require.Contains(t, o.ErrOut, errOut)
+}
+
 // elsewhere matches words that other packages choose, and test: messages, and
 // a note to the end of its line.
 var elsewhere = regexp.MustCompile(`("message":)"(?:\\.|[^"\\])*"|(tool odd).*`)
