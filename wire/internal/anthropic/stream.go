@@ -398,6 +398,12 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.change(b)
 	kind, text, err := b.add(delta)
+	if piece := delta.Get("partial_json"); err == nil && piece.Exists() && delta.Len() == 2 {
+		s.RepeatsPiece(u, func(raw string) error {
+			b.join("input", raw)
+			return nil
+		}, piece)
+	}
 	if err != nil || text.Str() == "" {
 		return err
 	}

@@ -116,7 +116,7 @@ var (
 func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	for m := range v.Each() {
 		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
-		if codec.FreeMember(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
+		if !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) && codec.FreeMember(m) {
 			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
 		}
 	}

@@ -286,7 +286,7 @@ type said struct {
 // add joins the members of v to those before, but for those that are known.
 func (b *bag) add(v rawjson.Value, known []string) {
 	for m := range v.Each() {
-		if m.Kind() != rawjson.Null && codec.FreeMember(m) && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, m.Key()) }) {
+		if m.Kind() != rawjson.Null && !slices.ContainsFunc(known, func(k string) bool { return strings.EqualFold(k, m.Key()) }) && codec.FreeMember(m) {
 			b.member(m)
 		}
 	}

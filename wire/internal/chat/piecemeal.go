@@ -45,6 +45,20 @@ func (t *turn) call(delta rawjson.Value) (bool, error) {
 	return true, t.old.add(delta.Get("function_call"))
 }
 
+// pieceOf returns the call of a delta that brings a piece of its arguments and nothing
+// else, and the piece; nil for any other delta.
+func (t *turn) pieceOf(delta rawjson.Value) (*piecemeal, rawjson.Value) {
+	list := delta.Get("tool_calls")
+	for v := range list.Each() {
+		n, ok := indexOf(v)
+		function := v.Get("function")
+		if c := t.byIndex[n]; c != nil && ok && list.Len() == 1 && v.Len() == 2 && function.Len() == 1 && c.kind == middleware.KindFunction {
+			return c, function.Get("arguments")
+		}
+	}
+	return nil, rawjson.Value{}
+}
+
 // indexOf returns the index of a choice or a call, which some server may write
 // as a string, or as 1.0; false for what is not an index, such as the -1 of Z.ai.
 func indexOf(v rawjson.Value) (int64, bool) {

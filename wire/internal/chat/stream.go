@@ -169,27 +169,38 @@ func (s *stream) chunk(u *codec.Unit) error {
 	return nil
 }
 
-// repeats has the chunks that bring another text, and say the same as u beside it, read
-// without being parsed.
+// repeats has the chunks that bring another text, or another piece of the same call, and
+// say the same as u beside it, read without being parsed.
 func (s *stream) repeats(u *codec.Unit) {
+	pads := []rawjson.Value{u.Value.Get("obfuscation"), u.Value.Get("p")}
 	for c := range u.Value.Get("choices").Each() {
 		n, ok := indexOf(c)
-		content := c.Get("delta").Get("content")
-		if !ok || content.Str() == "" {
+		if !ok {
 			return
 		}
-		for m := range c.Get("delta").Each() {
-			if k := m.Key(); k != "content" && k != "role" && m.Kind() != rawjson.Null {
-				return
+		t, delta := s.turns[n], c.Get("delta")
+		content, only := delta.Get("content"), ""
+		for m := range delta.Each() {
+			if k := m.Key(); k != "role" && m.Kind() != rawjson.Null {
+				if only != "" {
+					return
+				}
+				only = k
 			}
 		}
-		t := s.turns[n]
-		s.Repeats(u, func(text string) error {
-			if t.half != "" { // what follows is not a second half
-				t.half, text = "", "\ufffd"+text
+		switch {
+		case only == "tool_calls":
+			if call, piece := t.pieceOf(delta); call != nil {
+				s.RepeatsPiece(u, call.args.AddRaw, piece, pads...)
 			}
-			return t.write(entry{key: "text"}, text, s.sinkOf(t))
-		}, content, u.Value.Get("obfuscation"), u.Value.Get("p"))
+		case only == "content" && content.Str() != "":
+			s.Repeats(u, func(text string) error {
+				if t.half != "" { // what follows is not a second half
+					t.half, text = "", "\ufffd"+text
+				}
+				return t.write(entry{key: "text"}, text, s.sinkOf(t))
+			}, content, pads...)
+		}
 	}
 }
 

@@ -16,7 +16,13 @@ func (j *Joined) Add(v rawjson.Value) {
 	if v.Kind() != rawjson.String {
 		raw = QuoteAsSent(raw)
 	}
-	j.raw.WriteString(raw[1 : len(raw)-1])
+	_ = j.AddRaw(raw[1 : len(raw)-1])
+}
+
+// AddRaw adds a JSON string without its quotes. It always returns nil.
+func (j *Joined) AddRaw(raw string) error {
+	j.raw.WriteString(raw)
+	return nil
 }
 
 // String returns the text.

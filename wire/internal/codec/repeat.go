@@ -7,7 +7,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// repeat is the last unit that brought a piece of text and nothing else. Most units of a
+// repeat is the last unit that brought a piece of text, or of a call, and nothing else. Most units of a
 // stream differ from the one before in that piece alone, and in what pads or numbers it:
 // they are compared with it, and not parsed.
 //
@@ -28,6 +28,7 @@ type hole uint8
 
 const (
 	textHole   hole = iota // the text
+	pieceHole              // a piece of a held call
 	padHole                // another string
 	numberHole             // a number without a sign
 )
@@ -37,7 +38,22 @@ const (
 // unit that follows and is the same but for those.
 func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if !u.Free || len(u.rows) > 0 || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines || r.Buf.held {
+	if u.Free && !r.Buf.held {
+		r.learn(u, take, textHole, text, differ)
+	}
+}
+
+// RepeatsPiece is Repeats for a held unit that brings the string piece of a call. take is
+// called with the JSON string without its quotes.
+func (r *Units) RepeatsPiece(u *Unit, take func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+	r.repeat.n = 0
+	if r.Buf.held && !r.plain {
+		r.learn(u, take, pieceHole, piece, differ)
+	}
+}
+
+func (r *Units) learn(u *Unit, take func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+	if len(u.rows) > 0 || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
 		return
 	}
 	type span struct {
@@ -63,7 +79,7 @@ func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Valu
 		spans[i] = span{start, end, h}
 		n++
 	}
-	add(text, textHole)
+	add(text, kind)
 	for _, v := range differ {
 		if n == maxHoles {
 			return
@@ -92,14 +108,20 @@ func (r *repeat) read(unit string) (known bool, err error) {
 		}
 		rest = rest[len(r.fixed[i]):]
 		end := 0
-		if r.holes[i] == numberHole {
+		switch r.holes[i] {
+		case numberHole:
 			for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
 				end++
 			}
 			if end == 0 || end > 1 && rest[0] == '0' || end > 15 {
 				return false, nil
 			}
-		} else {
+		case pieceHole:
+			if end = endOfString(rest); end < 0 || !utf8.ValidString(rest[:end]) {
+				return false, nil
+			}
+			text = rest[:end]
+		default:
 			if end = strings.IndexByte(rest, '"'); end < 0 || !isLiteral(rest[:end]) {
 				return false, nil
 			}
@@ -126,4 +148,31 @@ func isLiteral(text string) bool {
 		}
 	}
 	return utf8.ValidString(text)
+}
+
+// endOfString returns where the JSON string ends of which text is the rest; -1 if it is not
+// one.
+func endOfString(text string) int {
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			return i
+		case c < ' ':
+			return -1
+		case c != '\\':
+			continue
+		}
+		i++
+		switch {
+		case i < len(text) && strings.IndexByte(`"\/bfnrt`, text[i]) >= 0:
+		case i+4 < len(text) && text[i] == 'u':
+			if _, ok := hex4([]byte(text[i+1 : i+5])); !ok {
+				return -1
+			}
+			i += 4
+		default:
+			return -1
+		}
+	}
+	return -1
 }

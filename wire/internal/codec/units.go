@@ -20,7 +20,7 @@ type Unit struct {
 	Bytes string        // as it came
 	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept.
 	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
-	Free  bool          // strictly framed, and free of the words for calls
+	Free  bool          // strictly framed, and free of the words for calls; not known of what follows a held call
 }
 
 // Fate is what becomes of a unit.
@@ -148,7 +148,7 @@ func (r *Units) event(e Event) (bool, error) {
 		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
 			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
 		}
-		u.Free = framed && Free(u.Bytes) && doc.PlainKeys()
+		u.Free = framed && (r.plain || !r.Buf.held) && Free(u.Bytes) && doc.PlainKeys()
 		hold, err = r.unit(u)
 		return err
 	})
@@ -180,7 +180,7 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	if err := r.format.Read(u); err != nil {
 		return true, err
 	}
-	if fate != FateShow {
+	if fate != FateShow && !r.Buf.held {
 		r.repeat.n = 0
 	}
 	var written *string
@@ -290,25 +290,36 @@ var keys = append([]string{`"tool_calls`}, words[1:]...)
 func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
 
 // Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
-// Most texts cost it one look: each word holds "call", "_u" or "_a".
+// Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
+// one of these is, MayHold reads what is around it.
 func Free(text string) bool {
 	for i := 0; i < len(text); i++ {
+		rest := text[i:]
 		switch text[i] {
 		case 'c', 'C':
-			if len(text)-i >= 4 && text[i+1]|0x20 == 'a' && text[i+2]|0x20 == 'l' && text[i+3]|0x20 == 'l' {
-				return !MayHold([]byte(text), keys...)
+			if len(rest) < 4 || rest[1]|0x20 != 'a' || rest[2]|0x20 != 'l' || rest[3]|0x20 != 'l' {
+				continue
 			}
 		case '_':
-			if i+1 < len(text) && (text[i+1]|0x20 == 'u' || text[i+1]|0x20 == 'a') {
-				return !MayHold([]byte(text), keys...)
+			if len(rest) < 2 || rest[1]|0x20 != 'u' && rest[1]|0x20 != 'a' {
+				continue
 			}
 		case '\\': // an escape of a letter
-			if i+3 < len(text) && text[i+1] == 'u' && (text[i+2] == '0' && text[i+3] <= '1' || text[i+2] == '2' && text[i+3] == '1') {
-				return !MayHold([]byte(text), keys...)
+			if len(rest) < 4 || rest[1] != 'u' || !(rest[2] == '0' && rest[3] <= '1' || rest[2] == '2' && rest[3] == '1') {
+				continue
 			}
-		case 0:
+		case 0: // any number of them may stand in a word
 			return !MayHold([]byte(text), keys...)
+		default:
+			continue
 		}
+		if MayHold([]byte(text[max(0, i-longestWord):min(len(text), i+3*longestWord)]), keys...) {
+			return false
+		}
+		i += 2*longestWord - 1
 	}
 	return true
 }
+
+// longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
+const longestWord = 128

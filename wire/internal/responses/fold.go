@@ -165,7 +165,8 @@ func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
 // arguments reads the arguments of a call as they come in: in pieces, in events of
 // type …delta, and whole, in the one of type …done. Those of a call that is done have
 // come before.
-func (s *stream) arguments(event rawjson.Value, typ string) error {
+func (s *stream) arguments(u *codec.Unit, typ string) error {
+	event := u.Value
 	at, ok := s.find(event, event.Get("item_id").Str())
 	if !ok || s.items[at].sort != isCall {
 		return codec.Shapef("arguments without a call that they belong to")
@@ -175,8 +176,12 @@ func (s *stream) arguments(event rawjson.Value, typ string) error {
 		if _, err := on.Text(event, "delta"); err != nil {
 			return err
 		}
-		it.pieces = append(it.pieces, literal(event.Get("delta"))...)
-		return nil
+		add := func(raw string) error {
+			it.pieces = append(it.pieces, raw...)
+			return nil
+		}
+		s.RepeatsPiece(u, add, event.Get("delta"), event.Get("sequence_number"), event.Get("obfuscation"))
+		return add(literal(event.Get("delta")))
 	}
 	_, key := arguments(event, calls[it.typ])
 	if _, err := on.Text(event, key); err != nil {

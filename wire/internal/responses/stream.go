@@ -265,7 +265,7 @@ func (s *stream) Read(u *codec.Unit) error {
 	case isItem(typ):
 		return s.item(v, typ == "response.output_item.done")
 	case isArguments(typ):
-		return s.arguments(v, typ)
+		return s.arguments(u, typ)
 	default:
 		return s.block(u, typ)
 	}
