@@ -92,12 +92,12 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	if err := checkCalls(m); err != nil {
 		return false, err
 	}
-	keys := maps.Clone(message)
+	keys := message
 	switch calls = true; {
 	case m.Get("tool_calls").Len() > 0:
-		keys["tool_calls"] = call
+		keys = callsMessage
 	case hasFunction(m):
-		keys["function_call"] = function
+		keys = functionMessage
 	default:
 		calls = false
 	}
@@ -110,6 +110,9 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 var (
 	call     = codec.Tree{"id": nil, "type": nil, "index": nil, "function": function, "custom": {"name": nil, "input": codec.AsSent}}
 	function = codec.Tree{"name": nil, "arguments": codec.AsSent}
+
+	callsMessage    = message.With("tool_calls", call)
+	functionMessage = message.With("function_call", function)
 )
 
 // others returns the members of v, each once, that no reader takes for one of known.

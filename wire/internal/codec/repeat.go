@@ -2,7 +2,6 @@ package codec
 
 import (
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
@@ -101,78 +100,33 @@ func (r *Units) learn(u *Unit, take func(string) error, kind hole, text rawjson.
 
 // read reads a unit that is the one before with another text; false if it is not.
 func (r *repeat) read(unit string) (known bool, err error) {
-	text, rest := "", unit
+	text, at := "", 0
 	for i := range r.n {
-		if !strings.HasPrefix(rest, r.fixed[i]) {
+		if !strings.HasPrefix(unit[at:], r.fixed[i]) {
 			return false, nil
 		}
-		rest = rest[len(r.fixed[i]):]
-		end := 0
-		switch r.holes[i] {
-		case numberHole:
-			for end < len(rest) && '0' <= rest[end] && rest[end] <= '9' {
-				end++
+		at += len(r.fixed[i])
+		if r.holes[i] == numberHole {
+			from := at
+			for at < len(unit) && '0' <= unit[at] && unit[at] <= '9' {
+				at++
 			}
-			if end == 0 || end > 1 && rest[0] == '0' || end > 15 {
+			if at == from || at > from+1 && unit[from] == '0' || at > from+15 {
 				return false, nil
 			}
-		case pieceHole:
-			if end = endOfString(rest); end < 0 || !utf8.ValidString(rest[:end]) {
-				return false, nil
-			}
-			text = rest[:end]
-		default:
-			if end = strings.IndexByte(rest, '"'); end < 0 || !isLiteral(rest[:end]) {
-				return false, nil
-			}
-			if before := len(unit) - len(rest) - 1; !Free(unit[before : before+end+2]) { // with its quotes
-				return false, nil
-			}
-			if r.holes[i] == textHole {
-				text = rest[:end]
-			}
+			continue
 		}
-		rest = rest[end:]
+		end, simple, ok := rawjson.StringEnd(unit, at-1, false)
+		if piece := r.holes[i] == pieceHole; !ok || !piece && (!simple || strings.Contains(unit[at:end], bom) || !Free(unit[at-1:end])) {
+			return false, nil
+		}
+		if r.holes[i] != padHole {
+			text = unit[at : end-1]
+		}
+		at = end - 1
 	}
-	if r.n == 0 || rest != r.fixed[r.n] || text == "" {
+	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
 		return false, nil
 	}
 	return true, r.take(text)
-}
-
-// isLiteral reports whether text stands in JSON for itself.
-func isLiteral(text string) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' || c == '\\' || c == bom[0] && strings.HasPrefix(text[i:], bom) {
-			return false
-		}
-	}
-	return utf8.ValidString(text)
-}
-
-// endOfString returns where the JSON string ends of which text is the rest; -1 if it is not
-// one.
-func endOfString(text string) int {
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '"':
-			return i
-		case c < ' ':
-			return -1
-		case c != '\\':
-			continue
-		}
-		i++
-		switch {
-		case i < len(text) && strings.IndexByte(`"\/bfnrt`, text[i]) >= 0:
-		case i+4 < len(text) && text[i] == 'u':
-			if _, ok := hex4([]byte(text[i+1 : i+5])); !ok {
-				return -1
-			}
-			i += 4
-		default:
-			return -1
-		}
-	}
-	return -1
 }

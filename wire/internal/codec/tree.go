@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"maps"
 	"strings"
 	"unicode/utf8"
 
@@ -24,8 +25,16 @@ const deepest = 1000
 // another one in case only goes, and so does __proto__.
 func (t Tree) Write(v rawjson.Value) string {
 	var b strings.Builder
+	b.Grow(len(v.Raw()))
 	t.write(&b, v.Indexed(), 0)
 	return b.String()
+}
+
+// With returns t with one more member.
+func (t Tree) With(key string, sub Tree) Tree {
+	more := maps.Clone(t)
+	more[key] = sub
+	return more
 }
 
 // Has reports whether t has key.

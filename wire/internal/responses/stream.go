@@ -62,17 +62,8 @@ var (
 	eventTree = codec.Tree{"type": nil, "sequence_number": nil, "output_index": nil, "item_id": nil, "content_index": nil, "summary_index": nil,
 		"delta": nil, "text": nil, "refusal": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil,
 		"item": itemTree, "response": headTree}
-	answerTree = withOutput(headTree)
+	answerTree = headTree.With("output", itemTree)
 )
-
-// withOutput returns the members of a response object that ends an answer.
-func withOutput(head codec.Tree) codec.Tree {
-	tree := codec.Tree{"output": itemTree}
-	for key, sub := range head {
-		tree[key] = sub
-	}
-	return tree
-}
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {
