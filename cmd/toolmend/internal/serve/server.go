@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -56,8 +55,7 @@ func (s *server) listen() (err error) {
 // run serves until ctx ends or a signal stops it. It returns whether all
 // requests that had begun were finished.
 func (s *server) run(ctx context.Context) bool {
-	heap := raiseHeap()
-	defer runtime.KeepAlive(heap)
+	defer raiseHeap()()
 	failed := make(chan error, 2)
 	srv := s.newServer(s.clients.around(s.gateway))
 	if s.config.TLSCert == "" {
