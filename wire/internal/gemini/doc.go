@@ -29,7 +29,7 @@
 //
 // What cannot be encoded: results in another order than their calls without ids,
 // a system message behind another one, a strict tool in the place of one that is
-// not, a change of a further candidate, and a change of a built-in tool.
+// not, more or fewer candidates, and a change of a built-in tool.
 //
 // Source: https://ai.google.dev/api/generate-content, and recorded exchanges.
 package gemini

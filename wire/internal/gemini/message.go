@@ -51,6 +51,14 @@ func first(pieces []*piece, none int, is func(*piece) bool) int {
 	return none
 }
 
+// at returns the piece of that index, nil for -1.
+func at(pieces []*piece, i int) *piece {
+	if i < 0 {
+		return nil
+	}
+	return pieces[i]
+}
+
 // maxFrame bounds what stands around the parts of a content and is repeated for
 // each message that the content becomes.
 const maxFrame = 256
@@ -110,17 +118,17 @@ func (r *reader) read(v rawjson.Value) (content, []middleware.Message, []string,
 		messages, ids := r.told(c)
 		return c, messages, ids, nil
 	}
-	m, wireIDs := spoken(c.pieces, r.calls, r.builtin)
+	m, wireIDs := modelMessage(c.pieces, r.calls, r.builtin)
 	m.Native = on.Native(v.Raw())
 	r.calls += len(m.ToolCalls)
 	r.said(m.ToolCalls, wireIDs)
 	return c, []middleware.Message{m}, []string{""}, nil
 }
 
-// spoken returns what the model says, without a Native. A call without an id is
+// modelMessage returns the message that a content of the model is, without a Native. A call without an id is
 // numbered by its place in the conversation, which had before calls until here.
 // builtin may be nil. wireIDs reports whether a call has an id on the wire.
-func spoken(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
+func modelMessage(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
 	m.Role = middleware.RoleAssistant
 	for _, p := range pieces {
 		if p.call == nil {
@@ -200,7 +208,7 @@ func (w *writer) content(run lens.Run) (string, error) {
 		if err := w.note(m.ToolCalls); err != nil {
 			return "", err
 		}
-		parts, _, err = saidTexts(m, c.pieces, false)
+		parts, err = modelTexts(m, c.pieces, false)
 	} else {
 		parts, err = w.toldTexts(run, c.pieces)
 	}
@@ -253,35 +261,18 @@ func (w *writer) base(run lens.Run) (content, error) {
 	return c, nil
 }
 
-// saidTexts returns what the model says as texts, in the order of the wire, and
-// where each of them stood among pieces.
-func saidTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, []lens.Item, error) {
+// modelTexts returns the parts and calls of the model as texts, in the order of the wire;
+// pieces are what it had. Reasoning of another provider is left out of a history, and is a
+// thought without a signature in an answer.
+func modelTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, error) {
 	from := first(pieces, math.MaxInt, func(p *piece) bool { return p.call != nil })
-	return orderedTexts(m, pieces, from, func(i int, was *piece) (string, error) { return callText(m.ToolCalls[i], was, answer) })
-}
-
-// orderedTexts returns the parts of m, and what call makes of its calls, in the
-// order of the wire. New calls stand at from.
-func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i int, was *piece) (string, error)) (out []string, items []lens.Item, err error) {
-	for _, it := range on.Order(m, texts(pieces), from) {
-		was := (*piece)(nil)
-		if it.Was >= 0 {
-			was = pieces[it.Was]
+	return on.Arrange(m, texts(pieces), from, func(p middleware.Part, i int) (string, error) {
+		text, err := partText(p, at(pieces, i))
+		if err == nil && text == "" && answer && p.Text != "" {
+			text = codec.Object(lens.Text("text", p.Text), lens.Flag("thought", true))
 		}
-		text := ""
-		if it.Second {
-			text, err = call(it.I, was)
-		} else {
-			text, err = partText(m.Parts[it.I], was)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if text != "" {
-			out, items = append(out, text), append(items, it)
-		}
-	}
-	return out, items, nil
+		return text, err
+	}, func(c middleware.ToolCall, i int) (string, error) { return callText(c, at(pieces, i), answer) })
 }
 
 // toldTexts returns the texts for the model: results, in their own order,
@@ -289,7 +280,6 @@ func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i i
 // them into one message as such.
 func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
-	var results []string
 	for i, m := range run.Messages {
 		if len(m.ToolCalls) > 0 {
 			return nil, codec.Unencodablef("calls in a message of role %q", m.Role)
@@ -306,11 +296,12 @@ func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		results, order.ToolCalls = append(results, text), append(order.ToolCalls, middleware.ToolCall{Native: part})
+		order.ToolCalls = append(order.ToolCalls, middleware.ToolCall{Native: part, Arguments: text})
 	}
 	from := first(pieces, -1, func(p *piece) bool { return p.reply != nil })
-	out, _, err := orderedTexts(order, pieces, from, func(i int, _ *piece) (string, error) { return results[i], nil })
-	return out, err
+	return on.Arrange(order, texts(pieces), from,
+		func(p middleware.Part, i int) (string, error) { return partText(p, at(pieces, i)) },
+		func(result middleware.ToolCall, _ int) (string, error) { return result.Arguments, nil })
 }
 
 // result returns the text of a result, and the part that it was; nil for a new one.

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -20,20 +21,20 @@ import (
 // leave a doubt about the whole, the error wraps ErrShape.
 // Source: FunctionCall.partial_args and will_continue of Vertex AI v1.
 type partial struct {
-	head *piece
-	args node
+	id   string // of the call
+	head string // the first part, as it is written
 	sign string // the first thoughtSignature, which any of the parts may bring
+	args node
 }
 
 // node is an argument in the making.
 type node struct {
-	kind  rawjson.Kind // Object, Array, String, or any other for raw
-	raw   string
-	text  *strings.Builder
-	more  bool             // the string goes on
-	keys  []string         // of an object, in the order in which they came
-	named map[string]*node // by their keys
-	list  []*node          // of an array
+	kind rawjson.Kind // Object, Array, String, or any other for raw; Invalid for none yet
+	raw  string
+	text *strings.Builder // of a string
+	more bool             // the string goes on
+	keys []string         // of an object or, as numbers, of an array, in the order in which they came
+	kids map[string]*node // by their keys
 }
 
 const signKey = "thoughtSignature"
@@ -41,47 +42,33 @@ const signKey = "thoughtSignature"
 // maxPath bounds how deep arguments are nested that come in pieces.
 const maxPath = 64
 
-// call adds a part with a call, as text: whole, or a piece of one.
-func (c *candidate) call(text string) error {
-	v, err := codec.ParseObject(text)
-	if err != nil {
-		return err
-	}
-	p, err := readPart(v, true)
-	if err != nil {
-		return err
-	}
-	if p.call == nil {
-		return codec.Shapef("a part inside a call that goes on")
-	}
-	fc := on.Get(v, "functionCall")
+// call adds a part with a call: whole, or a piece of one.
+func (c *candidate) call(p *piece) error {
+	fc := on.Get(p.v, "functionCall")
 	more, err := on.Kind(fc, "willContinue", rawjson.Bool)
 	if err != nil {
 		return err
 	}
-	args, err := on.List(fc, "partialArgs", rawjson.Object)
-	if err != nil {
+	pieces, err := on.List(fc, "partialArgs", rawjson.Object)
+	goesOn, whole := more.Raw() == "true", on.Get(fc, "args")
+	switch {
+	case err != nil:
 		return err
-	}
-	goesOn := more.Raw() == "true"
-	if c.joined == nil {
-		if !goesOn && len(args) == 0 {
-			c.parts = append(c.parts, text)
-			return nil
-		}
-		c.joined = &partial{head: p, args: node{kind: rawjson.Object}}
-	} else if id := c.joined.head.call.ID; p.call.Name != "" || p.call.ID != "" && p.call.ID != id {
+	case c.joined == nil && !goesOn && len(pieces) == 0:
+		c.parts = append(c.parts, callPart(p.v))
+		return nil
+	case c.joined == nil:
+		c.joined = &partial{id: p.call.ID, head: callPart(p.v), args: node{kind: rawjson.Object}}
+	case p.call.Name != "" || p.call.ID != "" && p.call.ID != c.joined.id:
 		return codec.Shapef("a call inside a call that goes on")
 	}
-	if whole := on.Get(fc, "args"); whole.Exists() && !whole.Empty() {
+	if whole.Exists() && !whole.Empty() {
 		return codec.Shapef("arguments beside pieces of them")
 	}
 	j := c.joined
-	if j.sign == "" {
-		j.sign = on.Get(v, signKey).Raw()
-	}
-	for _, arg := range args {
-		if err := j.args.take(arg); err != nil {
+	j.sign = cmp.Or(j.sign, on.Get(p.v, signKey).Raw())
+	for _, piece := range pieces {
+		if err := j.args.take(piece); err != nil {
 			return err
 		}
 	}
@@ -89,19 +76,19 @@ func (c *candidate) call(text string) error {
 		return nil
 	}
 	c.joined = nil
-	whole, err := j.join()
-	c.parts = append(c.parts, whole)
+	text, err := j.join()
+	c.parts = append(c.parts, text)
 	return err
 }
 
 // join returns the call as one part: with args in the place of the pieces, and the
 // signature that came with any of them.
 func (j *partial) join() (string, error) {
-	members := []lens.Member{lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue")}
-	if !on.Get(j.head.v, signKey).Exists() && j.sign != "" {
-		members = append(members, lens.Raw(signKey, j.sign))
+	head, err := codec.ParseObject(j.head)
+	if err != nil {
+		return "", err
 	}
-	return on.Set(j.head.v, members...)
+	return on.Set(head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 }
 
 // take puts one value in its place.
@@ -118,9 +105,9 @@ func (n *node) take(arg rawjson.Value) error {
 		if depth == maxPath {
 			return codec.Shapef("a path of more than %d steps", maxPath)
 		}
-		key, index, rest, ok := step(steps)
+		key, kind, rest, ok := nextKey(steps)
 		if ok {
-			n, ok = n.child(key, index)
+			n, ok = n.child(key, kind)
 		}
 		if !ok {
 			return codec.Shapef("a path that leads nowhere")
@@ -130,60 +117,48 @@ func (n *node) take(arg rawjson.Value) error {
 	return n.set(arg)
 }
 
-// step reads one step of a path: .name, ['name'] or [0], index -1 for a name. It is
-// false for anything else that JSONPath has, such as * and filters: those name several
-// places.
+// nextKey reads one step of a path: .name or ['name'] into an object, or [0] into an array.
+// It is false for anything else that JSONPath has, such as * and filters: those name
+// several places.
 // Source: RFC 9535, of which this is the part that names one place.
-func step(path string) (key string, index int, rest string, ok bool) {
+func nextKey(path string) (key string, kind rawjson.Kind, rest string, ok bool) {
 	if path[0] == '.' {
 		end := strings.IndexAny(path[1:], ".[")
 		if end < 0 {
 			end = len(path) - 1
 		}
-		return path[1 : end+1], -1, path[end+1:], end > 0
+		return path[1 : end+1], rawjson.Object, path[end+1:], end > 0
 	}
 	if path[0] != '[' || len(path) < 3 {
 		return "", 0, "", false
 	}
 	if q := path[1]; q == '\'' || q == '"' {
-		end := strings.IndexByte(path[2:], q)
-		if end < 0 || strings.Contains(path[2:2+end], `\`) || !strings.HasPrefix(path[3+end:], "]") {
-			return "", 0, "", false
-		}
-		return path[2 : 2+end], -1, path[4+end:], true
+		key, rest, ok = strings.Cut(path[2:], string(q)+"]")
+		return key, rawjson.Object, rest, ok && !strings.ContainsAny(key, `\`+string(q))
 	}
-	digits, rest, ok := strings.Cut(path[1:], "]")
-	index, err := strconv.Atoi(digits)
-	return "", index, rest, ok && err == nil && index >= 0
+	key, rest, ok = strings.Cut(path[1:], "]")
+	_, err := strconv.ParseUint(key, 10, 31)
+	return key, rawjson.Array, rest, ok && err == nil
 }
 
 // child returns what a step leads to; the next element of a list is made. It is
 // false for a step into a value of another kind, and for one past the next element: a
 // list with gaps is read in different ways.
-func (n *node) child(key string, index int) (*node, bool) {
-	if index < 0 {
-		if n.kind == rawjson.Invalid {
-			n.kind = rawjson.Object
-		}
-		if n.named[key] == nil && n.kind == rawjson.Object {
-			if n.named == nil {
-				n.named = map[string]*node{}
-			}
-			n.named[key] = &node{}
-			n.keys = append(n.keys, key)
-		}
-		return n.named[key], n.kind == rawjson.Object
-	}
+func (n *node) child(key string, kind rawjson.Kind) (*node, bool) {
 	if n.kind == rawjson.Invalid {
-		n.kind = rawjson.Array
+		n.kind = kind
 	}
-	if n.kind != rawjson.Array || index > len(n.list) {
+	kid := n.kids[key]
+	switch {
+	case n.kind != kind, kid == nil && kind == rawjson.Array && key != strconv.Itoa(len(n.keys)):
 		return nil, false
+	case kid != nil:
+		return kid, true
+	case n.kids == nil:
+		n.kids = map[string]*node{}
 	}
-	if index == len(n.list) {
-		n.list = append(n.list, &node{})
-	}
-	return n.list[index], true
+	n.kids[key], n.keys = &node{}, append(n.keys, key)
+	return n.kids[key], true
 }
 
 // set gives a place its value; a string may go on where it said so. A second value
@@ -231,18 +206,15 @@ func hasKey(object rawjson.Value, camel string) bool {
 // json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they
 // came, so that none is rounded.
 func (n *node) json() string {
+	members, items := make([]lens.Member, len(n.keys)), make([]string, len(n.keys))
+	for i, key := range n.keys {
+		items[i] = n.kids[key].json()
+		members[i] = lens.Raw(key, items[i])
+	}
 	switch n.kind {
 	case rawjson.Object:
-		members := make([]lens.Member, len(n.keys))
-		for i, key := range n.keys {
-			members[i] = lens.Raw(key, n.named[key].json())
-		}
 		return codec.Object(members...)
 	case rawjson.Array:
-		items := make([]string, len(n.list))
-		for i, e := range n.list {
-			items[i] = e.json()
-		}
 		return codec.Array(items)
 	case rawjson.String:
 		return rawjson.Quote(n.text.String())

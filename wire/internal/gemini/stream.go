@@ -19,45 +19,30 @@ import (
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
 	codec.Units
-	req        *middleware.Request // that is answered; nil: not known
-	sink       middleware.Sink
-	calls      int               // of the conversation before
-	builtin    func(string) bool // see builtinsOf
-	candidates []*candidate      // in order of their index
-	chunks     int
-	id         string        // the first responseId, as JSON
-	beside     []lens.Member // the candidates: the last value of each member
-	figures    bool          // some of them are usage
-	blocked    bool          // the prompt was refused
-	cut        bool          // the last event is not whole
-	failed     error         // of the provider
-	shown      map[int64][]string
-	a          *answer // set by Close
-}
-
-// candidate is one candidate through all chunks.
-type candidate struct {
-	index  int64
-	has    bool     // a content has come
-	parts  []string // a call that came in pieces is one part
-	finish string   // the last finishReason, as JSON
-	beside []lens.Member
-	joined *partial // a call that goes on; nil: none does
+	req     *middleware.Request // that is answered; nil: not known
+	sink    middleware.Sink
+	calls   int               // of the conversation before
+	builtin func(string) bool // see builtinsOf
+	a       answer            // what was read
+	chunks  int
+	blocked bool               // the prompt was refused
+	cut     bool               // the last event is not whole
+	failed  error              // of the provider
+	shown   map[int64][]string // the parts of each candidate at the last Mark
 }
 
 // What is written of a chunk though a word for calls stands in it: text may speak of
 // calls. The calls of an answer are written by callPart.
 var (
-	partTree = spelled("text", "thought", "thoughtSignature", "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata")
-	besides  = spelled("usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime")
-	around   = spelled("finishMessage", "groundingMetadata", "citationMetadata", "safetyRatings", "urlContextMetadata", "logprobsResult", "avgLogprobs", "tokenCount")
-	chunk    = codec.Tree{"candidates": {"content": {"role": nil, "parts": partTree}, "index": nil, "finishReason": nil, "finish_reason": nil}}
-	callTree = codec.Tree{"id": nil, "name": nil, "args": codec.AsSent}
+	partTree      = spelled(codec.Tree{}, "text", "thought", "thoughtSignature", "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata")
+	candidateTree = spelled(codec.Tree{"content": {"role": nil, "parts": partTree}}, "index", "finishReason", "finishMessage", "groundingMetadata",
+		"citationMetadata", "safetyRatings", "urlContextMetadata", "logprobsResult", "avgLogprobs", "tokenCount")
+	chunkTree = spelled(codec.Tree{"candidates": candidateTree}, "usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime")
+	callTree  = codec.Tree{"id": nil, "name": nil, "args": codec.AsSent}
 )
 
-// spelled returns a Tree with the members of those names in both spellings.
-func spelled(names ...string) codec.Tree {
-	t := codec.Tree{}
+// spelled returns t with the members of those names, in both spellings.
+func spelled(t codec.Tree, names ...string) codec.Tree {
 	for _, name := range names {
 		t[name] = nil
 		var snake strings.Builder
@@ -88,7 +73,7 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	if req != nil {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
-	s.Units = codec.NewUnits(s, chunk, false, req != nil && len(req.Tools) > 0)
+	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
 	return s
 }
 
@@ -156,7 +141,7 @@ func blockReason(root rawjson.Value) string {
 // Mark notes what the client may be shown.
 func (s *stream) Mark() {
 	s.shown = map[int64][]string{}
-	for _, c := range s.candidates {
+	for _, c := range s.a.candidates {
 		s.shown[c.index] = c.parts
 	}
 }
@@ -194,65 +179,52 @@ func (s *stream) Read(u *codec.Unit) error {
 	s.chunks++
 	s.blocked = s.blocked || blockReason(v) != ""
 	for m := range v.Each() {
-		switch usage := isName(m.Key(), "usageMetadata"); {
-		case m.Kind() == rawjson.Null, isName(m.Key(), "candidates"), isName(m.Key(), "error"), usage && !hasFigures(m), !besides.Has(m.Key()) && (chunk.Knows(m.Key()) || besides.Knows(m.Key()) || !codec.FreeMember(m)):
-		default:
-			s.figures = s.figures || usage
-			s.beside = withMember(s.beside, m)
+		switch key := m.Key(); {
+		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
+		case isName(key, "usageMetadata"):
+			if hasFigures(m) {
+				s.a.usage, s.a.is.Usage = codec.Plain(m), usageOf(m)
+			}
+		case isName(key, "modelVersion"):
+			s.a.model, s.a.is.Model = codec.Plain(m), m.Str()
+		case isName(key, "responseId"):
+			s.a.id = cmp.Or(s.a.id, codec.Plain(m))
+		case chunkTree.Keeps(m):
+			s.a.beside.Put(camel(key), codec.Plain(m))
 		}
-	}
-	if id := on.Get(v, "responseId"); s.id == "" && id.Exists() {
-		s.id = id.Raw()
 	}
 	for i, v := range candidates {
 		index := int64(i)
 		if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
 			index = n
 		}
-		if err := s.candidate(index).read(v, s.show(index)); err != nil {
+		sink := s.sink
+		if index > 0 { // the first candidate is shown
+			sink = nil
+		}
+		if err := s.candidate(index).read(v, sink); err != nil {
 			return err
 		}
-		if len(s.candidates) > maxCandidates {
+		if len(s.a.candidates) > maxCandidates {
 			return codec.Shapef("more than %d candidates", maxCandidates)
 		}
 	}
 	return nil
 }
 
-// show returns what tells the sink of a part: the first candidate is shown.
-func (s *stream) show(index int64) func(middleware.Part) error {
-	return func(p middleware.Part) error {
-		if index != 0 {
-			return nil
-		}
-		return codec.Tell(s.sink, p.Kind, p.Text)
-	}
-}
-
-// withMember returns members with m, in the place of one of that name.
-func withMember(members []lens.Member, m rawjson.Value) []lens.Member {
-	key := camel(m.Key())
-	i := slices.IndexFunc(members, func(have lens.Member) bool { return strings.EqualFold(have.Key, key) })
-	if i < 0 {
-		return append(members, lens.Raw(key, codec.Plain(m)))
-	}
-	members[i].Raw = codec.Plain(m)
-	return members
-}
-
 // candidate returns the candidate of that index. A stream may have candidates in any
 // order, and leave out some.
 func (s *stream) candidate(index int64) *candidate {
-	at, ok := slices.BinarySearchFunc(s.candidates, index, func(c *candidate, i int64) int { return cmp.Compare(c.index, i) })
+	at, ok := slices.BinarySearchFunc(s.a.candidates, index, func(c *candidate, i int64) int { return cmp.Compare(c.index, i) })
 	if !ok {
-		s.candidates = slices.Insert(s.candidates, at, &candidate{index: index})
+		s.a.candidates = slices.Insert(s.a.candidates, at, &candidate{index: index})
 	}
-	return s.candidates[at]
+	return s.a.candidates[at]
 }
 
 // read reads what one chunk has of the candidate. Parts are not joined, because a
 // signature belongs to its own part.
-func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) error {
+func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 	content, err := on.Kind(v, "content", rawjson.Object)
 	if err != nil {
 		return err
@@ -264,29 +236,30 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 	c.has = c.has || content.Exists()
 	for _, part := range list {
 		p, err := readPart(part, true)
+		switch {
+		case err != nil:
+		case p.call != nil:
+			err = c.call(p)
+		case c.joined != nil:
+			err = codec.Shapef("a part inside a call that goes on")
+		default:
+			c.parts = append(c.parts, partTree.Write(part))
+			err = codec.Tell(sink, p.part.Kind, p.part.Text)
+		}
 		if err != nil {
 			return err
 		}
-		if p.call != nil || c.joined != nil {
-			if err := c.call(callPart(part)); err != nil {
-				return err
-			}
-			continue
-		}
-		c.parts = append(c.parts, partTree.Write(part))
-		if err := show(p.part); err != nil {
-			return err
-		}
 	}
+	c.message = cmp.Or(on.Get(v, "finishMessage").Str(), c.message)
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "content"), isName(key, "index"):
 		case isName(key, "finishReason"):
-			if finishWord(m, on.Get(v, "finishMessage").Str()) != "" {
-				c.finish = codec.Plain(m)
+			if word := finishWord(m, c.message); word != "" {
+				c.finish, c.word = codec.Plain(m), word
 			}
-		case around.Has(key), !around.Knows(key) && !chunk["candidates"].Knows(key) && codec.FreeMember(m):
-			c.beside = withMember(c.beside, m)
+		case candidateTree.Keeps(m):
+			c.beside.Put(camel(key), codec.Plain(m))
 		}
 	}
 	return nil
@@ -295,28 +268,16 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 // callPart returns a part with a functionCall as it is written: in the spelling of the
 // server, and with what stands beside the call, such as its signature.
 func callPart(v rawjson.Value) string {
-	var members []lens.Member
+	var members codec.Members
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case isName(key, "functionCall"):
-			call := on.Get(v, "functionCall")
-			if call.Exists() && !slices.ContainsFunc(members, func(m lens.Member) bool { return m.Key == "functionCall" }) {
-				members = append(members, lens.Raw("functionCall", callTree.Write(call)))
-			}
-		case v.Get(key) == m && (partTree.Has(key) || !partTree.Knows(key) && !strings.EqualFold(camel(key), "functionCall") && codec.FreeMember(m)):
-			members = withMember(members, m)
+			members.Put("functionCall", callTree.Write(on.Get(v, "functionCall")))
+		case v.Get(key) == m && !strings.EqualFold(camel(key), "functionCall") && partTree.Keeps(m):
+			members.Put(camel(key), codec.Plain(m))
 		}
 	}
-	return codec.Object(members...)
-}
-
-// object returns the candidate as it is in an answer that is one object.
-func (c *candidate) object() string {
-	var content lens.Member
-	if c.has {
-		content = lens.Raw("content", freshContent("model", c.parts))
-	}
-	return codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside...)...)
+	return codec.Object(members.List...)
 }
 
 // Response returns the answer after the last unit. An answer is whole when it says why it ended.
@@ -324,22 +285,42 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
 	}
-	a, err := s.put()
-	if err != nil {
-		return nil, err
+	a := &s.a
+	a.text, a.plain = s.Text(), s.Plain()
+	switch {
+	case s.Buf.IsEvents():
+		a.form = codec.FormEvents
+	case s.Buf.IsArray():
+		a.form = codec.FormArray
 	}
-	sp := a.first()
-	if len(a.is.Message.ToolCalls) == 0 && sp != nil && slices.Contains(refusalWords, sp.finish) {
-		refused := codec.ModelError(0, nil, codec.Failure{Code: sp.finish, Refused: true, Output: cmp.Or(on.Get(sp.v, "finishMessage").Str(), a.is.Message.Text())})
-		return nil, codec.WithUsage(refused, a.is.Model, a.is.Usage)
+	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
+	for i, c := range a.candidates {
+		if c.has && len(c.parts) == 0 { // as it is written
+			c.parts = []string{emptyPart}
+		}
+		pieces, err := c.pieces()
+		if err != nil {
+			return nil, err
+		}
+		m, _ := modelMessage(pieces, s.calls, s.builtin)
+		m.Native = on.Native(freshContent("model", c.parts))
+		switch {
+		case i > 0:
+			a.is.Choices = append(a.is.Choices, m)
+			continue
+		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
+			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
+			return nil, codec.WithUsage(refused, a.is.Model, a.is.Usage)
+		case c.word != "":
+			a.is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+		}
+		a.is.Message = m
 	}
 	if err := codec.Unasked(s.req, dialect, &a.is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
-	a.speakers = nil // of a parsed text, which is not kept
-	s.a = a
 	resp := a.is.Clone()
-	resp.Native = on.Remember(a.raw, a)
+	resp.Native = on.Remember(a.text, a)
 	return resp, nil
 }
 
@@ -358,15 +339,15 @@ func (s *stream) whole() error {
 		}
 	}
 	var first *candidate
-	if len(s.candidates) > 0 {
-		first = s.candidates[0]
+	if len(s.a.candidates) > 0 {
+		first = s.a.candidates[0]
 	}
 	switch {
 	case s.cut:
 		return codec.ErrIncomplete
 	case s.blocked && (first == nil || first.joined == nil):
 		return nil
-	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && !s.figures:
+	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
 		return codec.Shapef("an object without candidates")
 	case first == nil || first.finish == "":
 		return codec.ErrIncomplete
@@ -379,153 +360,84 @@ func (s *stream) whole() error {
 // Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	out, safe, _ := s.Shown()
-	if sent < 0 || sent > len(out) {
-		return nil, codec.Unencodablef("more was sent than was received")
-	}
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
 	own := on.Raw(resp.Native) == s.Text()
 	switch {
-	case own && a.plain && codec.SameResponse(&a.is, resp):
-		return []byte(s.Text()[sent:]), nil
 	case sent == 0:
 		return Format{}.EncodeResponse(resp)
+	case own && a.plain && codec.SameResponse(&a.is, resp):
+		return []byte(s.Text()[sent:]), nil
 	}
-	text, err := a.write(resp)
+	given, err := codec.Given(s, newStream(nil, nil), sent)
 	if err != nil {
 		return nil, err
 	}
-	given := s
-	if sent != safe || !s.Marked() {
-		given = newStream(nil, nil)
-		if _, err := given.Write([]byte(out[:sent])); err != nil {
-			return nil, err
-		}
-		given.Mark()
-	}
-	if text, err = given.lacking(text, own); err != nil {
+	now, err := a.with(resp)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !s.Buf.IsArray():
-		return []byte(asEvent(text, out)), nil
-	case strings.Trim(out[:sent], "[ \t\r\n") == "": // no element was shown
-		return []byte(text + "\n]"), nil
-	}
-	return []byte(",\r\n" + text + "\n]"), nil
-}
-
-// asEvent writes text as a server-sent event, with the line ends of the stream like: a
-// client may look for one kind only.
-func asEvent(text, like string) string {
-	end := "\n\n"
-	if strings.Contains(like, "\r\n") {
-		end = "\r\n\r\n"
-	}
-	return "data: " + codec.OneLine(text) + end
-}
-
-// lacking returns an answer that is one object without the parts that s has shown, of
-// this answer if own, else of an earlier one. Behind an answer that was given up its
-// reasoning is the only one.
-func (s *stream) lacking(text string, own bool) (string, error) {
-	root, err := codec.ParseObject(text)
-	if err != nil {
-		return "", err
-	}
-	var candidates []string
-	for c := range root.Get("candidates").Each() {
-		shown := s.shown[codec.Int(c.Get("index"))]
-		parts := lens.Raws(slices.Collect(c.Get("content").Get("parts").Each()))
-		if own {
-			if parts, err = behind(parts, shown); err != nil {
-				return "", err
-			}
-		} else if len(shown) > 0 {
-			parts = slices.DeleteFunc(parts, func(p string) bool {
-				v, _ := codec.ParseObject(p)
-				return on.Get(v, "thought").Raw() == "true"
-			})
-		}
-		if len(parts) == 0 {
-			parts = []string{`{"text":""}`}
-		}
-		text := c.Raw()
-		if c.Get("content").Exists() {
-			if text, err = on.Set(c, lens.Raw("content", freshContent("model", parts))); err != nil {
-				return "", err
-			}
-		}
-		candidates = append(candidates, text)
-	}
-	var id lens.Member
-	if s.id != "" {
-		id = lens.Raw("responseId", s.id)
-	}
-	return on.Set(root, lens.List("candidates", candidates), id)
-}
-
-// behind returns what follows shown in parts: the parts behind equal ones, or, if a
-// middleware has joined texts, what the texts of shown do not have.
-func behind(parts, shown []string) ([]string, error) {
-	for len(parts) > 0 && len(shown) > 0 && parts[0] == shown[0] {
-		parts, shown = parts[1:], shown[1:]
-	}
-	var texts [2]string // that were shown: text, and thoughts
-	for _, s := range shown {
-		kind, text, _, err := textOf(s)
-		if err != nil {
+	now.id = cmp.Or(s.a.id, now.id)
+	for _, c := range now.candidates {
+		if c.parts, err = behind(c, given.shown[c.index], own); err != nil {
 			return nil, err
 		}
-		texts[kind] += text
+	}
+	return s.Buf.Frame(sent, "", now.object()), nil
+}
+
+// behind returns the parts of c that a client lacks which was shown those of the same
+// answer, if own, or those of an earlier one: then the reasoning of the answer that was
+// given up is the only one. A middleware may have joined texts.
+func behind(c *candidate, shown []string, own bool) ([]string, error) {
+	if len(shown) == 0 {
+		return c.parts, nil
+	}
+	pieces, err := c.pieces()
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
+	}
+	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
+		pieces, shown = pieces[1:], shown[1:]
+	}
+	before, err := (&candidate{parts: shown}).pieces()
+	if err != nil {
+		return nil, err
+	}
+	given := map[middleware.PartKind]string{}
+	for _, p := range before {
+		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
+			return nil, errShown
+		}
+		given[p.part.Kind] += p.part.Text
 	}
 	var out []string
-	for _, p := range parts {
-		kind, text, v, err := textOf(p)
-		if err != nil {
-			out = append(out, p)
+	for _, p := range pieces {
+		has := given[p.part.Kind]
+		n := min(len(has), len(p.part.Text))
+		if has[:n] != p.part.Text[:n] {
+			return nil, errShown
+		}
+		text := p.v.Raw()
+		switch given[p.part.Kind] = has[n:]; {
+		case n > 0 && n == len(p.part.Text):
 			continue
-		}
-		n := min(len(text), len(texts[kind]))
-		if text[:n] != texts[kind][:n] {
-			return nil, codec.Unencodablef("the change is in what was shown already")
-		}
-		texts[kind] = texts[kind][n:]
-		if n > 0 && n == len(text) {
-			continue
-		}
-		if n > 0 {
-			if p, err = on.Set(v, lens.Text("text", text[n:])); err != nil {
+		case n > 0:
+			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
 				return nil, err
 			}
 		}
-		out = append(out, p)
+		out = append(out, text)
 	}
-	if texts != [2]string{} {
-		return nil, codec.Unencodablef("the change is in what was shown already")
+	if given[middleware.PartText]+given[middleware.PartReasoning] != "" {
+		return nil, errShown
 	}
 	return out, nil
 }
 
-// textOf returns the text of a part, and 1 for that of a thought. The error says that it
-// is a part of another kind.
-func textOf(part string) (kind int, text string, v rawjson.Value, err error) {
-	if v, err = codec.ParseObject(part); err != nil {
-		return 0, "", v, err
-	}
-	p, err := readPart(v, true)
-	switch {
-	case err != nil:
-	case p.part.Kind == middleware.PartReasoning:
-		kind = 1
-	case p.part.Kind != middleware.PartText:
-		err = codec.Unencodablef("a part that was shown and is not text")
-	}
-	if err == nil {
-		text = p.part.Text
-	}
-	return kind, text, v, err
-}
+var errShown = codec.Unencodablef("the change is in what was shown already")

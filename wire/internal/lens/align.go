@@ -127,6 +127,29 @@ func settled(at []int, last int) []int {
 	return out
 }
 
+// Arrange returns what part and call write of the parts and calls of m, in the order in
+// which they go into a list that has elements, JSON texts, now. at is the index of the
+// element that it was, -1 for none. What is written as "" is left out. A new call follows
+// the call before it; the first one stands at from: math.MaxInt for behind all parts.
+func (l Lens) Arrange(m middleware.Message, elements []string, from int,
+	part func(p middleware.Part, at int) (string, error), call func(c middleware.ToolCall, at int) (string, error)) (out []string, err error) {
+	for _, it := range l.Order(m, elements, from) {
+		text := ""
+		if it.Second {
+			text, err = call(m.ToolCalls[it.I], it.Was)
+		} else {
+			text, err = part(m.Parts[it.I], it.Was)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
 // Order returns the parts of m and, as Second, its calls in the order in which
 // they go into a list that has elements, JSON texts, now. A new call follows the
 // call before it; the first one stands at from: math.MaxInt for behind all parts.
