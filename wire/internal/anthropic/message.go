@@ -199,59 +199,33 @@ func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 // historyTexts returns the parts and calls of m in the order of the wire; old is
 // what m held. It leaves out what no provider takes: reasoning of another one,
 // and text that is empty, unless it was there.
-func historyTexts(m middleware.Message, old []block) (out []string, err error) {
-	for _, it := range arranged(m, old) {
-		text := ""
-		switch {
-		case it.same:
-			text = it.own.native().Raw
-		case it.call != nil:
-			text, err = callText(*it.call, true)
-		case it.part.Kind != middleware.PartText || it.part.Text != "":
-			text, err = partText(*it.part)
+func historyTexts(m middleware.Message, old []block) ([]string, error) {
+	return arranged(m, old, func(p middleware.Part, own *block) (string, error) {
+		if p.Kind == middleware.PartText && p.Text == "" && (own == nil || own.part.Text != "") {
+			return "", nil
 		}
-		if err != nil {
-			return nil, err
-		}
-		if text != "" {
-			out = append(out, text)
-		}
-	}
-	return out, nil
+		return partText(p)
+	}, func(c middleware.ToolCall, _ *block) (string, error) { return callText(c, true) })
 }
 
-// item is a part or a call of a message, in its place. Exactly one of part and call
-// is set.
-type item struct {
-	part *middleware.Part
-	call *middleware.ToolCall
-	own  *block // the block that it was; nil: it is new
-	at   int    // the place of own; -1: the message had no block with that text
-	same bool   // as it was, so that its text can be used again
-}
-
-// arranged returns the parts and calls of m, which held old, in the order of the
-// wire. Calls stand behind the parts, unless they stood elsewhere.
-func arranged(m middleware.Message, old []block) []item {
+// arranged returns what part and call write of the parts and calls of m, which held old, in
+// the order of the wire. own is the block that each was, nil for a new one. Calls stand
+// behind the parts, unless they stood elsewhere.
+func arranged(m middleware.Message, old []block,
+	part func(p middleware.Part, own *block) (string, error), call func(c middleware.ToolCall, own *block) (string, error)) ([]string, error) {
 	was := make([]string, len(old))
 	for i, b := range old {
 		was[i] = b.native().Raw
 	}
-	out := make([]item, 0, len(m.Parts)+len(m.ToolCalls))
-	for _, o := range on.Order(m, was, math.MaxInt) {
-		it := item{at: o.Was}
-		if o.Second {
-			it.call = &m.ToolCalls[o.I]
-		} else {
-			it.part = &m.Parts[o.I]
+	own := func(at int, isCall bool) *block {
+		if at < 0 || old[at].isCall != isCall {
+			return nil
 		}
-		if it.at >= 0 && old[it.at].isCall == o.Second {
-			it.own = &old[it.at]
-			it.same = o.Second && codec.SameCall(*it.call, it.own.call) || !o.Second && codec.SamePart(*it.part, it.own.part)
-		}
-		out = append(out, it)
+		return &old[at]
 	}
-	return out
+	return on.Arrange(m, was, math.MaxInt,
+		func(p middleware.Part, at int) (string, error) { return part(p, own(at, false)) },
+		func(c middleware.ToolCall, at int) (string, error) { return call(c, own(at, true)) })
 }
 
 // resultText returns m, a tool message with those contents, as a tool_result.

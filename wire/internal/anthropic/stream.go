@@ -32,7 +32,7 @@ type stream struct {
 	named  bool              // and had a name
 	blocks []*building       // in the order in which they start
 	at     map[int]*building // by index
-	usage  memberSet         // the last figure of each name
+	usage  codec.Members     // the last figure of each name
 
 	changed []*building // since Mark
 	marked  mark
@@ -186,7 +186,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	case s.Buf.IsArray():
 		return codec.Shapef("a JSON array, where this API sends an object or events")
 	case s.Buf.IsWhole():
-		return s.whole(u)
+		return s.readWhole(u)
 	}
 	kind, v := kindOf(u)
 	if v.Exists() && !u.Free {
@@ -219,7 +219,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 		s.delta(v)
 	case "message_stop":
 		s.stopped = true
-		s.a.end.stop.merge(v, "type")
+		collect(&s.a.atStop, v, "type")
 	case "error":
 		s.fail(v)
 	}
@@ -249,15 +249,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 		return codec.Shapef("a message_start without a message")
 	}
 	s.begun, s.named = true, u.Name == "message_start"
-	frame, err := codec.ParseObject(ofMessage.Write(m)) // a key that a reader takes for a known one goes
-	if err != nil {
-		return err
-	}
-	object, err := on.Set(frame, lens.Raw("content", "[]"))
-	if err != nil {
-		return err
-	}
-	s.a.object = object
+	s.a.message = ofMessage.Write(m) // a key that a reader takes for a known one goes
 	s.a.is.Model = codec.Text(m.Get("model"))
 	s.count(m.Get("usage"))
 	for b := range m.Get("content").Each() {
@@ -272,34 +264,14 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 // left out is as it was.
 func (s *stream) count(usage rawjson.Value) {
 	s.a.figures = s.a.figures.over(usage)
-	s.usage.merge(usage)
+	collect(&s.usage, usage)
 }
 
-// memberSet is members that several events bring: a later one of the same key counts, but
-// for null.
-type memberSet struct {
-	list []lens.Member
-	at   map[string]int // by folded key: no reader finds two of one key
-}
-
-// merge takes in the members of v but for those named in but. Of two keys that differ in
-// case, that in lower case counts.
-func (s *memberSet) merge(v rawjson.Value, but ...string) {
-	if s.at == nil {
-		s.at = map[string]int{}
-	}
+// collect puts the members of v into s, but for those named in but.
+func collect(s *codec.Members, v rawjson.Value, but ...string) {
 	for m := range v.Each() {
-		if !m.IsMember() || slices.ContainsFunc(but, func(key string) bool { return strings.EqualFold(key, m.Key()) }) {
-			continue
-		}
-		folded := rawjson.Fold(m.Key())
-		i, have := s.at[folded]
-		switch {
-		case !have:
-			s.at[folded] = len(s.list)
-			s.list = append(s.list, lens.Raw(m.Key(), m.Raw()))
-		case s.list[i].Key != folded && m.Key() == folded, s.list[i].Key == m.Key() && m.Kind() != rawjson.Null:
-			s.list[i] = lens.Raw(m.Key(), m.Raw())
+		if m.IsMember() && !slices.ContainsFunc(but, func(key string) bool { return strings.EqualFold(key, m.Key()) }) {
+			s.Put(m.Key(), m.Raw())
 		}
 	}
 }
@@ -308,8 +280,8 @@ func (s *memberSet) merge(v rawjson.Value, but ...string) {
 // counts.
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
-	s.a.end.delta.merge(v.Get("delta"), "stop_reason")
-	s.a.end.beside.merge(v, "type", "delta", "usage", "index")
+	collect(&s.a.inDelta, v.Get("delta"), "stop_reason")
+	collect(&s.a.beside, v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
@@ -519,13 +491,12 @@ func (b *building) mark() {
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it, and what
-// the model wrote for its input, which a request has no place for unless it is an object.
-// input is "" if there was no delta for it.
-func (b *building) text(shown bool) (text, input string, err error) {
+// text returns the block as it would stand in a request, or what was shown of it: then its
+// input is a string of the pieces.
+func (b *building) text(shown bool) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
-		return b.start, "", nil // a block that is none
+		return b.start, nil // a block that is none
 	}
 	var members []lens.Member
 	for _, j := range b.joined {
@@ -533,15 +504,13 @@ func (b *building) text(shown bool) (text, input string, err error) {
 		if shown {
 			raw = raw[:j.shown]
 		}
-		if j.key != "input" {
-			members = append(members, lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`))
-			continue
+		m := lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`)
+		if j.key == "input" && !shown {
+			if m.Raw = unquoted(raw); !codec.IsObject(m.Raw) {
+				m.Raw = "{}"
+			}
 		}
-		object := "{}"
-		if input = unquoted(raw); codec.IsObject(input) {
-			object = input
-		}
-		members = append(members, lens.Raw("input", object))
+		members = append(members, m)
 	}
 	more := b.citations
 	if shown {
@@ -551,14 +520,13 @@ func (b *building) text(shown bool) (text, input string, err error) {
 		all := lens.Raws(slices.Collect(start.Get("citations").Each()))
 		members = append(members, lens.List("citations", append(all, more...)))
 	}
-	text, err = on.Set(start, members...)
-	return text, input, err
+	return on.Set(start, members...)
 }
 
 // block returns the whole block. The arguments of a call are the joined pieces, byte for
 // byte, even if they are no JSON: the validator is to see what was written.
 func (b *building) block() (block, error) {
-	text, input, err := b.text(false)
+	text, err := b.text(false)
 	if err != nil {
 		return block{}, err
 	}
@@ -567,8 +535,8 @@ func (b *building) block() (block, error) {
 		return block{}, err
 	}
 	out, err := readAnswered(doc.Root())
-	if out.isCall && input != "" {
-		out.call.Arguments = input
+	if input := b.byKey["input"]; input != nil {
+		out.call.Arguments = unquoted(input.raw.String())
 	}
 	return out, err
 }
@@ -590,8 +558,8 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
 		a.streamed, a.text, a.plain = true, s.Text(), s.Plain()
-		if s.usage.list != nil {
-			a.usage = codec.Object(s.usage.list...)
+		if s.usage.List != nil {
+			a.usage = codec.Object(s.usage.List...)
 		}
 		for _, b := range s.blocks {
 			done, err := b.block()
