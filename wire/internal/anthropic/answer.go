@@ -1,6 +1,8 @@
 package anthropic
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -176,14 +178,18 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 		return nil, err
 	}
 	out := a.text
-	switch {
-	case a.plain && codec.SameResponse(&a.is, resp):
-	case a.streamed:
-		out, err = a.events(resp, newStream(false), true)
-	default:
-		out, err = a.whole(resp)
+	if !a.plain || !codec.SameResponse(&a.is, resp) {
+		out, err = a.write(resp, a.streamed)
 	}
 	return []byte(out), err
+}
+
+// write returns resp as one object, or as a stream.
+func (a *answer) write(resp *middleware.Response, streamed bool) (string, error) {
+	if streamed {
+		return a.events(resp, newStream(false), true)
+	}
+	return a.whole(resp)
 }
 
 // whole returns resp as one object.
@@ -228,19 +234,23 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 	if err := codec.AnswerOnly(resp.Message); err != nil {
 		return nil, err
 	}
-	return arranged(resp.Message, a.blocks, func(p middleware.Part, own *block) (string, error) {
-		if own != nil && codec.SamePart(p, own.part) {
-			return own.raw, nil
+	was := make([]string, len(a.blocks))
+	for i, b := range a.blocks {
+		was[i] = b.native().Raw
+	}
+	return on.Arrange(resp.Message, was, math.MaxInt, func(p middleware.Part, at int) (string, error) {
+		if at >= 0 && !a.blocks[at].isCall && codec.SamePart(p, a.blocks[at].part) {
+			return a.blocks[at].raw, nil
 		}
 		text, err := partText(p)
 		if err == nil && text == "" {
 			err = codec.Unencodablef("reasoning of another provider, or a block out of shape")
 		}
 		return asBlocks(text)[0], err
-	}, func(c middleware.ToolCall, own *block) (string, error) {
-		same := own != nil && codec.SameCall(c, own.call)
-		if own != nil { // its input may not be that of its Native
-			c.Native = on.Native(own.raw)
+	}, func(c middleware.ToolCall, at int) (string, error) {
+		same := at >= 0 && codec.SameCall(c, a.blocks[at].call)
+		if at >= 0 { // its input may not be that of its Native
+			c.Native = on.Native(a.blocks[at].raw)
 		}
 		text, err := callText(c, streamed)
 		switch {
@@ -277,36 +287,32 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 // EncodeAnswer writes resp for the client that sent a request to path with that body.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true,
-		Whole: func(resp *middleware.Response) (string, error) {
-			a, now, err := answerOf(resp)
-			if err != nil {
-				return "", err
-			}
-			return a.whole(now)
-		},
-		Stream: func(resp *middleware.Response, _ string) (string, error) {
-			a, now, err := answerOf(resp)
-			if err != nil {
-				return "", err
-			}
-			return a.events(now, newStream(false), true)
-		}})
+		Whole:  func(resp *middleware.Response) (string, error) { return writeAny(resp, false) },
+		Stream: func(resp *middleware.Response, _ string) (string, error) { return writeAny(resp, true) }})
 }
 
-// answerOf returns the answer behind resp, and resp as a change of it. That of a response
-// of another format has no content. Reasoning of another provider is left out: the
-// provider would refuse it, unsigned, in the next request.
-func answerOf(resp *middleware.Response) (*answer, *middleware.Response, error) {
+// writeAny writes a response of this format or of another one.
+func writeAny(resp *middleware.Response, streamed bool) (string, error) {
 	a, ok, err := lens.Again(on, resp.Native, readAnswer)
-	if ok || err != nil {
-		return a, resp, err
+	if err == nil && !ok {
+		a, resp, err = freshAnswer(resp)
 	}
+	if err != nil {
+		return "", err
+	}
+	return a.write(resp, streamed)
+}
+
+// freshAnswer returns an answer without content and resp as a change of it. Reasoning of
+// another provider is left out: the provider would refuse it, unsigned, in the next
+// request.
+func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, error) {
 	u := codec.FiguresOf(resp)
 	usage := figuresOf(u).members()
 	if u.Reasoning == 0 {
 		usage = usage[:len(usage)-1]
 	}
-	a, err = readAnswer(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
+	a, err := readAnswer(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
 		lens.Text("model", resp.Model), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"), lens.Raw("stop_sequence", "null"),
 		lens.Raw("usage", on.Object(usage...))))
 	now := *resp
@@ -438,21 +444,12 @@ func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
 	w.event(kind, append([]lens.Member{lens.Raw("index", codec.Count(int64(index)))}, members...)...)
 }
 
-// deltaKinds has the members of blocks that come in deltas, in their order, by the type of
-// the block.
-var deltaKinds = map[string][]struct{ key, delta, in string }{
-	"text":            {{"citations", "citations_delta", "citation"}, {"text", "text_delta", "text"}},
-	"thinking":        {{"thinking", "thinking_delta", "thinking"}, {"signature", "signature_delta", "signature"}},
-	"tool_use":        {{"input", "input_json_delta", "partial_json"}},
-	"server_tool_use": {{"input", "input_json_delta", "partial_json"}},
-	"mcp_tool_use":    {{"input", "input_json_delta", "partial_json"}},
-}
-
 // block writes v as the block of that index: its start without what deltas bring, each of
 // those in one piece, and its stop.
 func (w *writer) block(index int, v rawjson.Value) error {
 	var start []lens.Member
-	for _, d := range deltaKinds[v.Get("type").Str()] {
+	for _, kind := range deltasOf[v.Get("type").Str()] {
+		d := deltas[kind]
 		switch m := v.Get(d.key); {
 		case d.key == "input":
 			start = append(start, lens.Raw(d.key, "{}"))
@@ -481,7 +478,7 @@ func (w *writer) continued(index int, v rawjson.Value, b *building) (more string
 	}
 	had, err := codec.ParseObject(text)
 	kind := v.Get("type").Str()
-	if err != nil || kind != b.kind || deltaKinds[kind] == nil && v.Raw() != had.Raw() {
+	if err != nil || kind != b.kind || deltasOf[kind] == nil && v.Raw() != had.Raw() {
 		return "", errShown
 	}
 	more, err = w.deltas(index, v, had, !b.shown.ended)
@@ -494,7 +491,8 @@ func (w *writer) continued(index int, v rawjson.Value, b *building) (more string
 // deltas writes what v has and had, its beginning, has not, if the block is open. Behind
 // the end of a block it returns the text that had has not.
 func (w *writer) deltas(index int, v, had rawjson.Value, open bool) (more string, err error) {
-	for _, d := range deltaKinds[v.Get("type").Str()] {
+	for _, kind := range deltasOf[v.Get("type").Str()] {
+		d := deltas[kind]
 		now, was := v.Get(d.key), had.Get(d.key)
 		var lacks []string
 		switch {
@@ -523,7 +521,7 @@ func (w *writer) deltas(index int, v, had rawjson.Value, open bool) (more string
 			switch {
 			case raw == `""`:
 			case open:
-				w.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", d.delta), lens.Raw(d.in, raw))))
+				w.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
 			case d.key == "text":
 				more = raw
 			default:
@@ -613,40 +611,19 @@ func usageText(usage string, has figures, want middleware.Usage) (string, error)
 	return on.Set(v, members...)
 }
 
-// finishOf is the neutral word for a stop_reason; unknown ones stay.
+// finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
+var (
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
+		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
+	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
+		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
+)
+
 func finishOf(stop string) middleware.FinishReason {
-	switch stop {
-	case "end_turn", "stop_sequence":
-		return middleware.FinishStop
-	case "tool_use":
-		return middleware.FinishToolCalls
-	case "max_tokens", "model_context_window_exceeded":
-		return middleware.FinishLength
-	case "refusal":
-		return middleware.FinishFilter
-	}
-	return middleware.FinishReason(stop)
+	return cmp.Or(finishes[stop], middleware.FinishReason(stop))
 }
 
-// stopOf is the provider's word for r.
-func stopOf(r middleware.FinishReason) string {
-	switch r {
-	case middleware.FinishStop:
-		return "end_turn"
-	case middleware.FinishToolCalls:
-		return "tool_use"
-	case middleware.FinishLength:
-		return "max_tokens"
-	case middleware.FinishFilter:
-		return "refusal"
-	}
-	return string(r)
-}
+func stopOf(r middleware.FinishReason) string { return cmp.Or(stops[r], string(r)) }
 
 // stopText returns a stop_reason as JSON.
-func stopText(stop string) string {
-	if stop == "" {
-		return "null"
-	}
-	return rawjson.Quote(stop)
-}
+func stopText(stop string) string { return cmp.Or(lens.Word("", stop).Raw, "null") }

@@ -106,27 +106,14 @@ func namesCallAt(v rawjson.Value, depth int, but []string) bool {
 	return false
 }
 
-// codeOf returns the provider's word for a status. 529 is its own number, for a
-// service that is overloaded.
+// codes are the provider's words for a status. 529 is its own number, for a service that is
+// overloaded.
+var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error", http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
+
 func codeOf(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case http.StatusGatewayTimeout:
-		return "timeout_error"
-	case 529:
-		return "overloaded_error"
-	}
 	if status >= 500 {
-		return "api_error"
+		return cmp.Or(codes[status], "api_error")
 	}
-	return "invalid_request_error"
+	return cmp.Or(codes[status], "invalid_request_error")
 }

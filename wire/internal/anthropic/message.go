@@ -136,39 +136,32 @@ func readResult(v rawjson.Value, names map[string]string) (m middleware.Message,
 type origin struct {
 	v      rawjson.Value // the element of messages, absent for none
 	result rawjson.Value // of a tool message
-	blocks []block       // of the content
+	texts  []string      // of the blocks
 }
 
 // readOrigin reads the text behind m again. It has no origin if it had another
 // role, or was an answer without content, which no request can hold.
 func readOrigin(m middleware.Message) (o origin, err error) {
 	v, err := on.Value(m.Native)
-	if err != nil || !v.Exists() {
+	role := middleware.Role(v.Get("role").Str())
+	if err != nil || role == "" {
+		if m.Role == middleware.RoleSystem && v.Exists() { // a block of the system prompt
+			o.texts = []string{v.Raw()}
+		}
 		return o, err
 	}
-	if !v.Get("role").Exists() { // a block of the system prompt
-		b, err := readBlock(v, middleware.RoleSystem)
-		if err == nil && m.Role == middleware.RoleSystem {
-			o.blocks = []block{b}
-		}
-		return o, stored(err)
-	}
 	content, err := contentOf(v, "content")
-	role, holder := middleware.Role(v.Get("role").Str()), v
 	if err == nil && len(content) > 0 && isResult(role, content[0]) {
-		role, holder = middleware.RoleTool, content[0]
-		o.result = holder
+		if len(content) > 1 {
+			return o, codec.Unencodablef("what was stored: several messages")
+		}
+		role, o.result = middleware.RoleTool, content[0]
+		content, err = contentOf(o.result, "content")
 	}
-	if err == nil {
-		o.blocks, err = readBlocks(holder, "content", role)
+	if role != m.Role || role == middleware.RoleAssistant && len(content) == 0 {
+		return origin{}, stored(err)
 	}
-	if err == nil && o.result.Exists() && len(content) > 1 {
-		err = codec.Shapef("several messages")
-	}
-	o.v = v
-	if role != m.Role || role == middleware.RoleAssistant && len(o.blocks) == 0 {
-		o = origin{}
-	}
+	o.v, o.texts = v, lens.Raws(content)
 	return o, stored(err)
 }
 
@@ -189,43 +182,24 @@ func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 	if o, err = readOrigin(m); err != nil {
 		return o, nil, err
 	}
-	if contents, err = historyTexts(m, o.blocks); err != nil || m.Role != middleware.RoleTool {
+	if contents, err = historyTexts(m, o.texts); err != nil || m.Role != middleware.RoleTool {
 		return o, contents, err
 	}
 	text, err := o.resultText(m, contents)
 	return o, []string{text}, err
 }
 
-// historyTexts returns the parts and calls of m in the order of the wire; old is
-// what m held. It leaves out what no provider takes: reasoning of another one,
+// historyTexts returns the parts and calls of m in the order of the wire; old are the texts
+// that m held. It leaves out what no provider takes: reasoning of another one,
 // and text that is empty, unless it was there.
-func historyTexts(m middleware.Message, old []block) ([]string, error) {
-	return arranged(m, old, func(p middleware.Part, own *block) (string, error) {
-		if p.Kind == middleware.PartText && p.Text == "" && (own == nil || own.part.Text != "") {
-			return "", nil
+func historyTexts(m middleware.Message, old []string) ([]string, error) {
+	return on.Arrange(m, old, math.MaxInt, func(p middleware.Part, at int) (string, error) {
+		text, err := partText(p)
+		if p.Kind == middleware.PartText && p.Text == "" && (at < 0 || text != old[at]) {
+			text = ""
 		}
-		return partText(p)
-	}, func(c middleware.ToolCall, _ *block) (string, error) { return callText(c, true) })
-}
-
-// arranged returns what part and call write of the parts and calls of m, which held old, in
-// the order of the wire. own is the block that each was, nil for a new one. Calls stand
-// behind the parts, unless they stood elsewhere.
-func arranged(m middleware.Message, old []block,
-	part func(p middleware.Part, own *block) (string, error), call func(c middleware.ToolCall, own *block) (string, error)) ([]string, error) {
-	was := make([]string, len(old))
-	for i, b := range old {
-		was[i] = b.native().Raw
-	}
-	own := func(at int, isCall bool) *block {
-		if at < 0 || old[at].isCall != isCall {
-			return nil
-		}
-		return &old[at]
-	}
-	return on.Arrange(m, was, math.MaxInt,
-		func(p middleware.Part, at int) (string, error) { return part(p, own(at, false)) },
-		func(c middleware.ToolCall, at int) (string, error) { return call(c, own(at, true)) })
+		return text, err
+	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, true) })
 }
 
 // resultText returns m, a tool message with those contents, as a tool_result.

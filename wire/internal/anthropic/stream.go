@@ -115,34 +115,31 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	if kind == "error" || !s.agreed(u, kind, v) {
 		return codec.FateHold, nil
 	}
+	var block, text string // the type of the block that the event is of, and what it brings
 	switch kind {
 	case "message_start": // where blocks stand in it, clients count those behind them in different ways
 		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
 			return codec.FateHold, nil
 		}
+		return codec.FatePass, nil
 	case "content_block_start":
-		return s.fateOf(v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()), nil
-	case "content_block_delta":
-		return s.fateOf(s.blockOf(v).kind, v.Get("delta").Get("text").Str()), nil
-	case "content_block_stop":
-		return s.fateOf(s.blockOf(v).kind, ""), nil
+		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
+	case "content_block_delta", "content_block_stop":
+		block, text = s.blockOf(v).kind, v.Get("delta").Get("text").Str()
 	case "message_delta", "message_stop":
 		return codec.FateHold, nil
+	default:
+		return codec.FatePass, nil
 	}
-	return codec.FatePass, nil
-}
-
-// fateOf returns what becomes of an event of a block of that type, which brings text.
-func (s *stream) fateOf(kind, text string) codec.Fate {
 	switch {
-	case kind == "tool_use":
-		return codec.FateHold
-	case isReasoning(kind) && s.tools:
-		return codec.FateWait
-	case kind == "text" && text == "":
-		return codec.FatePass
+	case block == "tool_use":
+		return codec.FateHold, nil
+	case isReasoning(block) && s.tools:
+		return codec.FateWait, nil
+	case block == "text" && text == "":
+		return codec.FatePass, nil
 	}
-	return codec.FateShow
+	return codec.FateShow, nil
 }
 
 func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
@@ -348,7 +345,7 @@ func (s *stream) isOver(b *building) bool {
 	case b.ended:
 		return b.kind != "text" || !last
 	}
-	return deltaKinds[b.kind] == nil && (b.kind == "" || !last)
+	return deltasOf[b.kind] == nil && (b.kind == "" || !last)
 }
 
 // blockDelta reads a piece of a block. One of a block that has not started or is over is
@@ -411,32 +408,44 @@ type joined struct {
 	shown int // bytes of raw, at the last Mark
 }
 
-// add takes a delta in, and returns what it shows. Of an unknown kind, its texts are
-// added to the members of the same name, as those of all known ones are: so a block of a
-// kind that this package does not know is complete in history.
+// deltas has the member of a block that deltas of a type bring a piece of, the member of the
+// delta that has the piece, and what a piece shows.
+var deltas = map[string]struct {
+	key, in string
+	shows   middleware.PartKind
+}{
+	"citations_delta":  {"citations", "citation", middleware.PartOpaque},
+	"text_delta":       {"text", "text", middleware.PartText},
+	"thinking_delta":   {"thinking", "thinking", middleware.PartReasoning},
+	"signature_delta":  {"signature", "signature", middleware.PartOpaque},
+	"input_json_delta": {"input", "partial_json", middleware.PartOpaque},
+}
+
+// deltasOf has the types of the deltas of a block, in the order in which they are written, by
+// the type of the block.
+var deltasOf = map[string][]string{
+	"text":            {"citations_delta", "text_delta"},
+	"thinking":        {"thinking_delta", "signature_delta"},
+	"tool_use":        {"input_json_delta"},
+	"server_tool_use": {"input_json_delta"},
+	"mcp_tool_use":    {"input_json_delta"},
+}
+
+// add takes a delta in, and returns what it shows. Of an unknown type, its texts are
+// added to the members of the same name: so a block of a kind that this package does not
+// know is complete in history.
 func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
-	switch is := delta.Get("type").Str(); {
-	case is == "input_json_delta":
-		if _, err := on.Text(delta, "partial_json"); err != nil {
-			return kind, text, err
-		}
-		b.join("input", content(delta.Get("partial_json")))
-	case b.kind == "tool_use": // whose other members come with its start
-	case is == "citations_delta":
-		if c := delta.Get("citation"); c.Kind() == rawjson.Object {
+	is := delta.Get("type").Str()
+	d, known := deltas[is]
+	switch {
+	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
+	case d.key == "citations":
+		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
 			b.citations = append(b.citations, c.Raw())
 		}
-	case is == "text_delta":
-		text = delta.Get("text")
-		b.join("text", content(text))
-	case is == "thinking_delta":
-		kind, text = middleware.PartReasoning, delta.Get("thinking")
-		b.join("thinking", content(text))
-	case is == "signature_delta":
-		if _, err := on.Text(delta, "signature"); err != nil {
-			return kind, text, err
-		}
-		b.join("signature", content(delta.Get("signature")))
+	case known:
+		text, err = on.Kind(delta, d.in, rawjson.String)
+		b.join(d.key, content(text))
 	default:
 		for m := range delta.Each() {
 			if m.Key() != "type" {
@@ -444,7 +453,7 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 			}
 		}
 	}
-	return kind, text, nil
+	return d.shows, text, err
 }
 
 // content returns the text of a JSON string, without its quotes; "" for any other value.
