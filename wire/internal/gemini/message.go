@@ -51,14 +51,6 @@ func first(pieces []*piece, none int, is func(*piece) bool) int {
 	return none
 }
 
-// at returns the piece of that index, nil for -1.
-func at(pieces []*piece, i int) *piece {
-	if i < 0 {
-		return nil
-	}
-	return pieces[i]
-}
-
 // maxFrame bounds what stands around the parts of a content and is repeated for
 // each message that the content becomes.
 const maxFrame = 256
@@ -266,13 +258,13 @@ func (w *writer) base(run lens.Run) (content, error) {
 // thought without a signature in an answer.
 func modelTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, error) {
 	from := first(pieces, math.MaxInt, func(p *piece) bool { return p.call != nil })
-	return on.Arrange(m, texts(pieces), from, func(p middleware.Part, i int) (string, error) {
-		text, err := partText(p, at(pieces, i))
+	return on.Arrange(m, texts(pieces), from, func(p middleware.Part, _ int) (string, error) {
+		text, err := partText(p)
 		if err == nil && text == "" && answer && p.Text != "" {
 			text = codec.Object(lens.Text("text", p.Text), lens.Flag("thought", true))
 		}
 		return text, err
-	}, func(c middleware.ToolCall, i int) (string, error) { return callText(c, at(pieces, i), answer) })
+	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, answer) })
 }
 
 // toldTexts returns the texts for the model: results, in their own order,
@@ -300,7 +292,7 @@ func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	}
 	from := first(pieces, -1, func(p *piece) bool { return p.reply != nil })
 	return on.Arrange(order, texts(pieces), from,
-		func(p middleware.Part, i int) (string, error) { return partText(p, at(pieces, i)) },
+		func(p middleware.Part, _ int) (string, error) { return partText(p) },
 		func(result middleware.ToolCall, _ int) (string, error) { return result.Arguments, nil })
 }
 

@@ -194,15 +194,12 @@ func pieceOf(n *middleware.Native) (*piece, error) {
 	return p, nil
 }
 
-// partText returns a part as a text. It came from was; nil says that its Native
-// tells. The text is "" for the reasoning of another provider, which is left out:
-// none takes what another one thought. A part that became one of another kind, such as
+// partText returns a part as a text. It is "" for the reasoning of another provider, which
+// is left out: none takes what another one thought. A part that became one of another kind, such as
 // an image that a text describes now, is written afresh: what stood beside it, such as
 // its resolution, is about the old one.
-func partText(p middleware.Part, was *piece) (text string, err error) {
-	if was == nil {
-		was, err = pieceOf(p.Native)
-	}
+func partText(p middleware.Part) (string, error) {
+	was, err := pieceOf(p.Native)
 	switch {
 	case err != nil, was == nil && p.Kind == middleware.PartReasoning:
 		return "", err
@@ -257,7 +254,7 @@ func partMembers(p middleware.Part) ([]lens.Member, error) {
 // appendParts appends the texts of parts, without those that are left out.
 func appendParts(to []string, parts []middleware.Part) ([]string, error) {
 	for _, p := range parts {
-		text, err := partText(p, nil)
+		text, err := partText(p)
 		if err != nil {
 			return nil, err
 		}
@@ -286,13 +283,10 @@ func wireID(c middleware.ToolCall) (string, error) {
 	return c.ID, nil
 }
 
-// callText returns a call as a text. It came from was; nil says that its Native
-// tells. In an answer the arguments must be an object; a request has {} for what is
-// none. Built-in calls are function calls here.
-func callText(c middleware.ToolCall, was *piece, answer bool) (text string, err error) {
-	if was == nil {
-		was, err = pieceOf(c.Native)
-	}
+// callText returns a call as a text. In an answer the arguments must be an object; a
+// request has {} for what is none. Built-in calls are function calls here.
+func callText(c middleware.ToolCall, answer bool) (string, error) {
+	was, err := pieceOf(c.Native)
 	switch {
 	case err != nil:
 		return "", err
@@ -303,14 +297,12 @@ func callText(c middleware.ToolCall, was *piece, answer bool) (text string, err 
 	case was.call == nil:
 		return "", codec.Unencodablef("a part in the place of a call")
 	}
-	if !was.v.Exists() || c.Arguments != was.call.Arguments {
-		switch {
-		case codec.IsObject(c.Arguments):
-		case !answer:
-			c.Arguments = "{}"
-		case c.Arguments != "":
-			return "", codec.Unencodablef("arguments that are no JSON object")
-		}
+	switch {
+	case was.v.Exists() && c.Arguments == was.call.Arguments, codec.IsObject(c.Arguments):
+	case !answer:
+		c.Arguments = "{}"
+	case c.Arguments != "":
+		return "", codec.Unencodablef("arguments that are no JSON object")
 	}
 	if was.call.ID == "" && codec.IsPlaceID(c.ID) {
 		c.ID = ""
