@@ -1,8 +1,12 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -267,4 +271,268 @@ func (h *request) element(run lens.Run) (string, error) {
 	e := on.Edit(o.v)
 	putContent(e, o.v, "content", contents)
 	return e.Text()
+}
+
+// block is a content block: a part, or a call of the assistant's. Its Native is its
+// own text, which is how a message that was changed finds its blocks again.
+type block struct {
+	part   middleware.Part
+	call   middleware.ToolCall
+	isCall bool
+
+	// of an answer
+	raw string // as it came; of a stream, as it was put together
+	odd bool   // out of shape: history leaves it out
+}
+
+// native returns the Native of the part or of the call.
+func (b *block) native() *middleware.Native {
+	if b.isCall {
+		return b.call.Native
+	}
+	return b.part.Native
+}
+
+// readBlocks reads the blocks that the member key of holder holds.
+func readBlocks(holder rawjson.Value, key string, role middleware.Role) (blocks []block, err error) {
+	content, err := contentOf(holder, key)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range content {
+		b, err := readBlock(v, role)
+		if err != nil {
+			return nil, err
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, nil
+}
+
+// readBlock reads a content block of a message of that role. A string stands for
+// a text. Reasoning that the provider has encrypted is a part without a text, so
+// that it is kept, and counts as reasoning. A tool_use of another role than the
+// assistant's is not a call: it stays opaque.
+func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
+	p := middleware.Part{Native: on.Native(v.Raw())}
+	if v.Kind() == rawjson.String {
+		p.Text = v.Str()
+		return block{part: p}, nil
+	}
+	if v.Kind() != rawjson.Object || v.Get("type").Kind() != rawjson.String {
+		return b, codec.Shapef("a content block without a type")
+	}
+	switch kind := v.Get("type").Str(); {
+	case kind == "text":
+		p.Text, err = on.Text(v, "text")
+	case kind == "thinking":
+		p.Kind = middleware.PartReasoning
+		p.Text, err = on.Text(v, "thinking")
+	case kind == "redacted_thinking":
+		p.Kind = middleware.PartReasoning
+	case kind == "tool_use" && role == middleware.RoleAssistant:
+		c, err := readCall(v)
+		return block{call: c, isCall: true}, err
+	default:
+		p.Kind = middleware.PartOpaque
+		if kind == "image" || kind == "document" {
+			readMedia(v, kind, &p)
+		}
+	}
+	return block{part: p}, err
+}
+
+// readMedia reads what has neutral form into p; a file id or a list of blocks
+// has none, and stays opaque:
+//
+//	{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": …}}
+//	{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": …}}
+//	{"type": "document", "source": {"type": "url", "url": …}}
+func readMedia(v rawjson.Value, kind string, p *middleware.Part) {
+	source := v.Get("source")
+	media := middleware.Part{Kind: middleware.PartMedia, MediaType: source.Get("media_type").Str(), Native: p.Native}
+	switch source.Get("type").Str() {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(source.Get("data").Str())
+		if err != nil {
+			return
+		}
+		media.Data = data
+	case "text":
+		media.Data = []byte(source.Get("data").Str())
+	case "url":
+		media.URL = source.Get("url").Str()
+		if kind == "document" && media.MediaType == "" {
+			media.MediaType = "application/pdf" // the only one that the provider takes from an address
+		}
+	}
+	if len(media.Data) > 0 || media.URL != "" {
+		*p = media
+	}
+}
+
+// readCall reads a tool_use. Some servers write ids and names as numbers, which
+// clients read as text.
+func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
+	if v.Get("type").Str() != "tool_use" {
+		return c, codec.Shapef("a block that is not a tool_use")
+	}
+	text := func(key string) (string, error) {
+		if v.Get(key).Kind() == rawjson.Number {
+			return v.Get(key).Raw(), nil
+		}
+		return on.Text(v, key)
+	}
+	c = middleware.ToolCall{Arguments: v.Get("input").Raw(), Native: on.Native(v.Raw())}
+	if c.ID, err = text("id"); err == nil {
+		c.Name, err = text("name")
+	}
+	return c, err
+}
+
+// callText returns c as a tool_use. The provider refuses a history in which
+// arguments are no object: there it is {}, unless it came so from the client. In an
+// answer such arguments are an error, because {} would be a call that the model did
+// not write.
+func callText(c middleware.ToolCall, history bool) (string, error) {
+	return lens.Rewrite(on, c.Native, c, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
+		switch was := v.Get("input"); {
+		case c.Kind != middleware.KindFunction:
+			return nil, codec.Unencodablef("a tool call of another kind")
+		case v.Exists() && c.Arguments == was.Raw(), codec.IsObject(c.Arguments):
+		case history:
+			c.Arguments = "{}"
+		default:
+			return nil, codec.Unencodablef("arguments that are no JSON object")
+		}
+		return []lens.Member{lens.Text("type", "tool_use"), lens.Text("id", c.ID), lens.Text("name", c.Name), lens.Raw("input", c.Arguments)}, nil
+	})
+}
+
+// partText returns p as a content block; a string stands for a text without
+// anything else. It is "" for what a request has no place for: reasoning of
+// another provider, and a block of an answer that is out of shape.
+func partText(p middleware.Part) (string, error) {
+	v, err := on.Value(p.Native)
+	if err != nil {
+		return "", err
+	}
+	if !v.Exists() {
+		return freshPart(p)
+	}
+	b, err := readBlock(v, middleware.RoleUser)
+	was := b.part
+	switch key := textKey(v); {
+	case p.Kind == middleware.PartOpaque && (err != nil || v.Kind() != rawjson.Object):
+		return "", nil
+	case err != nil:
+		return "", stored(err)
+	case codec.SamePart(p, was):
+		return v.Raw(), nil
+	case p.Kind == middleware.PartMedia && was.Kind == p.Kind:
+		members, err := mediaMembers(p)
+		if err != nil {
+			return "", err
+		}
+		return on.Set(v, lens.Differ([]lens.Member{lens.Raw("type", v.Get("type").Raw())}, members)...)
+	case key == "" || !codec.SamePart(withText(p, was.Text), was):
+		return "", codec.Unencodablef("a block of a type that cannot be changed that way")
+	case v.Kind() == rawjson.String:
+		return rawjson.Quote(p.Text), nil
+	default:
+		return on.Set(v, lens.Text(key, p.Text))
+	}
+}
+
+// textKey names the member with the text of a block; "" if it cannot be changed,
+// as reasoning that the provider has signed.
+func textKey(v rawjson.Value) string {
+	switch kind := v.Get("type").Str(); {
+	case kind == "text", v.Kind() == rawjson.String:
+		return "text"
+	case kind == "thinking" && v.Get("signature").Str() == "":
+		return "thinking"
+	}
+	return ""
+}
+
+// withText returns p with another text. It serves to find out whether the text is
+// all that differs.
+func withText(p middleware.Part, text string) middleware.Part {
+	p.Text = text
+	return p
+}
+
+// freshPart returns a part that is not of this format; "" for reasoning, which no
+// provider takes from another one.
+func freshPart(p middleware.Part) (string, error) {
+	switch p.Kind {
+	case middleware.PartText:
+		return rawjson.Quote(p.Text), nil
+	case middleware.PartReasoning:
+		return "", nil
+	case middleware.PartMedia:
+		members, err := mediaMembers(p)
+		return on.Object(members...), err
+	}
+	return "", codec.Unencodablef("a part that only its own provider knows")
+}
+
+// mediaMembers projects the type of the block that holds p, and its source. The
+// provider takes images in any form, PDF by data or address, and plain text by its
+// data. Media without a type are taken for an image, the only kind whose type it
+// finds out itself.
+func mediaMembers(p middleware.Part) ([]lens.Member, error) {
+	image, pdf := strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "application/pdf"
+	kind := "document"
+	if image || p.MediaType == "" {
+		kind = "image"
+	}
+	source := []lens.Member{lens.Text("type", "url"), lens.Text("url", p.URL)}
+	switch data := len(p.Data) > 0; {
+	case data && p.MediaType == "text/plain" && utf8.Valid(p.Data):
+		source = []lens.Member{lens.Text("type", "text"), lens.Text("media_type", p.MediaType), lens.Text("data", string(p.Data))}
+	case data && (image || pdf):
+		source = []lens.Member{lens.Text("type", "base64"), lens.Text("media_type", p.MediaType), lens.Text("data", base64.StdEncoding.EncodeToString(p.Data))}
+	case !data && p.URL != "" && (kind == "image" || pdf):
+	default:
+		return nil, codec.Unencodablef("media that is neither an image nor a document")
+	}
+	return []lens.Member{lens.Text("type", kind), lens.Raw("source", on.Object(source...))}, nil
+}
+
+// asBlocks returns contents as the elements of a list: a string becomes a block.
+func asBlocks(contents ...string) []string {
+	out := slices.Clone(contents)
+	for i, c := range contents {
+		if strings.HasPrefix(c, `"`) {
+			out[i] = `{"type":"text","text":` + c + `}`
+		}
+	}
+	return out
+}
+
+// freshContent returns contents as a value of its own: a single text as a string,
+// as most clients write it.
+func freshContent(contents []string) string {
+	switch {
+	case len(contents) == 0:
+		return `""`
+	case len(contents) == 1 && strings.HasPrefix(contents[0], `"`):
+		return contents[0]
+	}
+	return codec.Array(asBlocks(contents...))
+}
+
+// putContent makes contents the member key of holder, which e is an edit of; a
+// list stays one, so that its other elements are not touched.
+func putContent(e *lens.Edit, holder rawjson.Value, key string, contents []string) {
+	old, err := contentOf(holder, key)
+	switch {
+	case err == nil && slices.Equal(lens.Raws(old), contents):
+	case holder.Get(key).Kind() == rawjson.Array:
+		e.Elements(key, asBlocks(contents...))
+	default:
+		e.Put(lens.Raw(key, freshContent(contents)))
+	}
 }

@@ -22,7 +22,7 @@ import (
 //
 // A ping may stand anywhere, an error ends the stream. Text and the blocks of tools that
 // the provider runs are shown at once, reasoning when one of those follows. The rest is
-// held, and written from what was read of it (write.go).
+// held, and written from what was read of it (answer.go).
 type stream struct {
 	codec.Units
 	sink   middleware.Sink

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"encoding/base64"
 	"math"
 	"slices"
 	"strings"
@@ -324,4 +325,453 @@ func (w *writer) result(m middleware.Message, was string) (text string, part *mi
 		part = on.Native(old.v.Raw())
 	}
 	return text, part, err
+}
+
+// pairs knows the calls of the last turn, and which of them results belong to. The
+// reader uses it to find the call of a result, and the writer to make sure that the
+// server will find the same one.
+type pairs struct {
+	open    []middleware.ToolCall
+	wireIDs bool // some of them have an id on the wire
+	begun   bool // the turn goes on: nothing was told since
+	paired  bool // pairing has all of open
+	pairing codec.Pairing
+}
+
+// said notes calls. A turn may be cut into several contents: as long as the model goes
+// on, their calls are answered together.
+func (p *pairs) said(calls []middleware.ToolCall, wireIDs bool) {
+	if len(calls) == 0 {
+		return
+	}
+	if !p.begun {
+		p.open, p.wireIDs = nil, false
+	}
+	p.open, p.wireIDs = append(p.open, calls...), p.wireIDs || wireIDs
+	p.begun, p.paired = true, false
+}
+
+// answered returns the id of the call that a result is for. A client may make up
+// ids where the model gave none: then its name and its place tell.
+func (p *pairs) answered(id, name string) string {
+	if !p.paired {
+		p.pairing.Turn(p.open)
+		p.paired = true
+	}
+	i := p.pairing.Result(id, name)
+	if i < 0 && id != "" && !p.wireIDs {
+		i = p.pairing.Result("", name)
+	}
+	if i < 0 {
+		return id
+	}
+	return p.open[i].ID
+}
+
+// wireCall is a call as the wire has it. id is "" for a call that goes by its place.
+type wireCall struct{ id, name string }
+
+// note notes calls and their ids on the wire, for the results that follow.
+func (w *writer) note(calls []middleware.ToolCall) error {
+	wireIDs := false
+	for _, c := range calls {
+		id, err := wireID(c)
+		if err != nil {
+			return err
+		}
+		w.calls[c.ID] = wireCall{id, c.Name}
+		wireIDs = wireIDs || id != ""
+	}
+	w.said(calls, wireIDs)
+	return nil
+}
+
+// reaches returns an error if the server takes the result m, which has that id on
+// the wire, for that of another call. That is so where calls have no ids, and
+// results come in another order, or some are missing. A result for a call that is
+// not in the history belongs to no response, and passes.
+func (w *writer) reaches(m middleware.Message, id string) error {
+	call := w.answered(id, m.ToolName)
+	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
+		return codec.Unencodablef("results in another order than their calls, which have no ids")
+	}
+	return nil
+}
+
+// piece is one part of a content as it was read: a call, a result, or any other
+// part. On the wire one of the members says which it is, and others may stand beside
+// it, such as the signature of a thought:
+//
+//	{"text": "Let me see."}
+//	{"text": "The user wants …", "thought": true}
+//	{"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}
+//	{"functionCall": {"name": "wind", "args": {"city": "Bergen"}}, "thoughtSignature": "c2ln"}
+//	{"functionResponse": {"name": "wind", "response": {"output": "6 m/s"}}}
+type piece struct {
+	v     rawjson.Value
+	part  middleware.Part      // opaque for a call and a result
+	call  *middleware.ToolCall // without the id that its place gives it
+	reply *reply
+}
+
+// reply is a functionResponse.
+type reply struct {
+	is    middleware.Message // its ToolCallID is what stands on the wire
+	key   string             // the one member of response, whose string is the text; "": the text is all of response
+	text  string
+	media []string
+}
+
+// textKeys are the members of response that are its text where they stand alone.
+// The server gives a meaning to the first two; clients write the others. A middleware
+// sees the text alone, so that it can shorten it without knowing about the object.
+var textKeys = []string{"output", "error", "result", "return_value", "response", "content"}
+
+// known are the members of a part that are read, and their kinds.
+var known = [...]struct {
+	name string
+	kind rawjson.Kind
+}{
+	{"functionCall", rawjson.Object}, {"functionResponse", rawjson.Object}, {"text", rawjson.String},
+	{"inlineData", rawjson.Object}, {"fileData", rawjson.Object}, {"thought", rawjson.Bool},
+}
+
+// readPart reads one part of a content. Calls count only where the model speaks,
+// results only where it does not; anywhere else they are opaque. So is a part with
+// a member of another kind, if it is neither a call nor a result.
+func readPart(v rawjson.Value, model bool) (*piece, error) {
+	var got [len(known)]rawjson.Value
+	odd := false
+	for m := range v.Each() {
+		for i, k := range known {
+			switch {
+			case !isName(m.Key(), k.name):
+				continue
+			case m.Kind() == k.kind:
+				got[i] = m
+			case m.Kind() == rawjson.Null:
+				got[i] = rawjson.Value{}
+			case i < 2:
+				return nil, codec.Shapef("%s is of kind %s", k.name, m.Kind())
+			default:
+				odd = true
+			}
+			break
+		}
+	}
+	call, response, text, inline, file, thought := got[0], got[1], got[2], got[3], got[4], got[5].Raw() == "true"
+	p := &piece{v: v, part: opaque(v)}
+	var err error
+	switch {
+	case call.Exists() && model:
+		p.call, err = readCall(v, call)
+	case response.Exists() && !model:
+		p.reply, err = readReply(response)
+	case odd, call.Exists(), response.Exists():
+	case text.Exists() && thought:
+		p.part.Kind, p.part.Text = middleware.PartReasoning, text.Str()
+	case text.Exists():
+		p.part.Kind, p.part.Text = middleware.PartText, text.Str()
+	case !thought:
+		p.readMedia(inline, file)
+	}
+	return p, err
+}
+
+// opaque returns a part without a neutral meaning, such as executableCode.
+func opaque(v rawjson.Value) middleware.Part {
+	return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
+}
+
+// readMedia reads inline data, or a file by its address. Data that is not base64,
+// or no text, stays opaque.
+func (p *piece) readMedia(inline, file rawjson.Value) {
+	from, key := inline, "data"
+	if !from.Exists() {
+		from, key = file, "fileUri"
+	}
+	media, err := on.Text(from, "mimeType")
+	if err != nil {
+		return
+	}
+	what, err := on.Text(from, key)
+	if err != nil || !from.Exists() {
+		return
+	}
+	is := middleware.Part{Kind: middleware.PartMedia, MediaType: media, URL: what, Native: p.part.Native}
+	if inline.Exists() {
+		is.URL = ""
+		if is.Data, err = unbase64(what); err != nil {
+			return
+		}
+	}
+	p.part = is
+}
+
+// unbase64 reads either alphabet, padded or not, as JSON of protocol buffers allows.
+func unbase64(s string) ([]byte, error) {
+	s = strings.TrimRight(s, "=")
+	if strings.ContainsAny(s, "-_") {
+		return base64.RawURLEncoding.DecodeString(s)
+	}
+	return base64.RawStdEncoding.DecodeString(s)
+}
+
+// readCall reads a functionCall of the part v. Arguments that are no object are
+// for the validator to refuse.
+func readCall(v, call rawjson.Value) (*middleware.ToolCall, error) {
+	name, err := on.Text(call, "name")
+	return &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Name: name, Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}, err
+}
+
+// readReply reads a functionResponse. Its response is an object of the client's
+// making. One with a single text in it, such as {"output": "6 m/s"}, is that text;
+// any other is the JSON text of the whole. Media stand in parts of their own.
+func readReply(fr rawjson.Value) (*reply, error) {
+	r := &reply{is: middleware.Message{Role: middleware.RoleTool}}
+	var err error
+	if r.is.ToolCallID, err = on.Text(fr, "id"); err != nil {
+		return nil, err
+	}
+	if r.is.ToolName, err = on.Text(fr, "name"); err != nil {
+		return nil, err
+	}
+	response, err := on.Kind(fr, "response", rawjson.Object)
+	if err != nil {
+		return nil, err
+	}
+	if response.Exists() && !response.Empty() {
+		r.text = response.Raw()
+	}
+	if response.Len() == 1 {
+		for m := range response.Each() {
+			r.is.IsError = m.Key() == "error"
+			if m.Kind() == rawjson.String && slices.Contains(textKeys, m.Key()) {
+				r.key, r.text = m.Key(), m.Str()
+			}
+		}
+	}
+	if r.text != "" {
+		r.is.Parts = []middleware.Part{{Text: r.text}}
+	}
+	list, err := on.List(fr, "parts", rawjson.Object)
+	for _, v := range list {
+		p, err := readPart(v, true)
+		if err != nil {
+			return nil, err
+		}
+		if p.part.Kind != middleware.PartMedia { // the text is in response
+			p.part = opaque(v)
+		}
+		r.is.Parts, r.media = append(r.is.Parts, p.part), append(r.media, v.Raw())
+	}
+	return r, err
+}
+
+// pieceOf reads the part behind n. It is nil if n is nil or of another dialect.
+func pieceOf(n *middleware.Native) (*piece, error) {
+	v, err := on.Value(n)
+	if err != nil || !v.Exists() {
+		return nil, err
+	}
+	p, err := readPart(v, true)
+	if err != nil {
+		return nil, codec.Unencodablef("what was stored is not a part: %v", err)
+	}
+	return p, nil
+}
+
+// partText returns a part as a text. It is "" for the reasoning of another provider, which
+// is left out: none takes what another one thought. A part that became one of another kind, such as
+// an image that a text describes now, is written afresh: what stood beside it, such as
+// its resolution, is about the old one.
+func partText(p middleware.Part) (string, error) {
+	was, err := pieceOf(p.Native)
+	switch {
+	case err != nil, was == nil && p.Kind == middleware.PartReasoning:
+		return "", err
+	case was == nil:
+		members, err := partMembers(p)
+		return on.Object(members...), err
+	case codec.SamePart(p, middleware.Part{Kind: middleware.PartOpaque}):
+		return was.v.Raw(), nil
+	case was.call != nil, was.reply != nil:
+		return "", codec.Unencodablef("a call or a result in the place of a part")
+	case codec.SamePart(p, was.part):
+		return was.v.Raw(), nil
+	}
+	now, err := partMembers(p)
+	switch {
+	case err != nil:
+		return "", err
+	case p.Kind == was.part.Kind && (p.URL == "") != (was.part.URL == ""):
+		return "", codec.Unencodablef("data in the place of an address, or the reverse")
+	case p.Kind == was.part.Kind:
+		before, _ := partMembers(was.part) // without any where it could not be written
+		return on.Write(was.v, before, now)
+	case p.Kind == middleware.PartReasoning:
+		return "", codec.Unencodablef("a part that has become reasoning")
+	}
+	return on.Object(now...), nil
+}
+
+// partMembers projects a part. Whether a text is a thought is not projected: a part
+// keeps that, and no fresh part is one.
+func partMembers(p middleware.Part) ([]lens.Member, error) {
+	switch {
+	case p.Kind == middleware.PartText || p.Kind == middleware.PartReasoning:
+		if p.Data != nil || p.URL != "" || p.MediaType != "" {
+			return nil, codec.Unencodablef("a text part with data")
+		}
+		return []lens.Member{lens.Text("text", p.Text)}, nil
+	case p.Kind != middleware.PartMedia:
+		return nil, codec.Unencodablef("a part of kind %q of another format", p.Kind)
+	case p.Text != "", len(p.Data) > 0 && p.URL != "":
+		return nil, codec.Unencodablef("media with a text, or with data and an address")
+	case p.URL != "":
+		return []lens.Member{lens.Word("fileData/mimeType", p.MediaType), lens.Text("fileData/fileUri", p.URL)}, nil
+	case len(p.Data) == 0:
+		return nil, codec.Unencodablef("media without data and address")
+	case p.MediaType == "":
+		return nil, codec.Unencodablef("data without a media type")
+	}
+	return []lens.Member{lens.Text("inlineData/mimeType", p.MediaType), lens.Text("inlineData/data", base64.StdEncoding.EncodeToString(p.Data))}, nil
+}
+
+// appendParts appends the texts of parts, without those that are left out.
+func appendParts(to []string, parts []middleware.Part) ([]string, error) {
+	for _, p := range parts {
+		text, err := partText(p)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			to = append(to, text)
+		}
+	}
+	return to, nil
+}
+
+// wireID returns the id that the wire has, or will have, for a call, "" for one by
+// its place. An id that looks like one by place may be the provider's own: then its
+// Native has it.
+func wireID(c middleware.ToolCall) (string, error) {
+	raw := on.Raw(c.Native)
+	if !codec.IsPlaceID(c.ID) {
+		return c.ID, nil
+	}
+	if !strings.Contains(raw, `"id"`) && !strings.Contains(raw, `\`) { // nothing to read
+		return "", nil
+	}
+	was, err := pieceOf(c.Native)
+	if err != nil || was.call == nil || was.call.ID == "" {
+		return "", err
+	}
+	return c.ID, nil
+}
+
+// callText returns a call as a text. In an answer the arguments must be an object; a
+// request has {} for what is none. Built-in calls are function calls here.
+func callText(c middleware.ToolCall, answer bool) (string, error) {
+	was, err := pieceOf(c.Native)
+	switch {
+	case err != nil:
+		return "", err
+	case c.Kind != middleware.KindFunction && c.Kind != middleware.KindBuiltin:
+		return "", codec.Unencodablef("a call of kind %q", c.Kind)
+	case was == nil:
+		was = &piece{call: &middleware.ToolCall{}}
+	case was.call == nil:
+		return "", codec.Unencodablef("a part in the place of a call")
+	}
+	switch {
+	case was.v.Exists() && c.Arguments == was.call.Arguments, codec.IsObject(c.Arguments):
+	case !answer:
+		c.Arguments = "{}"
+	case c.Arguments != "":
+		return "", codec.Unencodablef("arguments that are no JSON object")
+	}
+	if was.call.ID == "" && codec.IsPlaceID(c.ID) {
+		c.ID = ""
+	}
+	return on.Write(was.v, callMembers(*was.call), callMembers(c))
+}
+
+// callMembers projects a call. An id or args that were missing stay missing if unchanged.
+func callMembers(c middleware.ToolCall) []lens.Member {
+	return []lens.Member{
+		lens.Word("functionCall/id", c.ID),
+		lens.Text("functionCall/name", c.Name),
+		lens.Raw("functionCall/args", c.Arguments),
+	}
+}
+
+// replyOf reads the part behind n, a result, out of the content that is n's text.
+// The Native of a tool message is a content, not a part, so that its role is kept.
+// It is nil if n is nil, of another dialect, or that of no result.
+func replyOf(n *middleware.Native) (*piece, error) {
+	v, err := on.Value(n)
+	if err != nil || !v.Exists() {
+		return nil, err
+	}
+	c, err := readContent(v, on.Get(v, "role").Str() == "model")
+	if err != nil {
+		return nil, codec.Unencodablef("what was stored is not content: %v", err)
+	}
+	if i := first(c.pieces, -1, func(p *piece) bool { return p.reply != nil }); i >= 0 {
+		return c.pieces[i], nil
+	}
+	return nil, nil
+}
+
+// replyText returns a result, which was old or is new, as a text with that id. The
+// form of the client's response stays as long as it can hold the new text: the key
+// of a single text, or an object for an object.
+func replyText(m middleware.Message, old *piece, id string) (string, error) {
+	var media []string
+	for _, p := range m.Parts {
+		if p.Kind == middleware.PartText {
+			continue
+		}
+		var err error
+		if media, err = appendParts(media, []middleware.Part{p}); err != nil {
+			return "", err
+		}
+	}
+	if old == nil {
+		if m.ToolName == "" {
+			return "", codec.Unencodablef("a result without the name of its tool")
+		}
+		return on.Object(replyMembers(m, id, freshResponse(m), media)...), nil
+	}
+	was := old.reply
+	before, now := lens.Raw(responseKey, was.text), freshResponse(m)
+	if was.key != "" {
+		before = lens.Text(responseKey+"/"+was.key, was.text)
+	}
+	switch text := m.Text(); {
+	case m.IsError != was.is.IsError:
+	case was.key != "":
+		now = lens.Text(before.Key, text)
+	case text == was.text || codec.IsObject(text) && was.text != "":
+		now.Raw = text
+	}
+	return on.Write(old.v, replyMembers(was.is, was.is.ToolCallID, before, was.media), replyMembers(m, id, now, media))
+}
+
+const responseKey = "functionResponse/response"
+
+// freshResponse is the response of a result that has no form of the client's own.
+func freshResponse(m middleware.Message) lens.Member {
+	key := "output"
+	if m.IsError {
+		key = "error"
+	}
+	return lens.Raw(responseKey, codec.Object(lens.Text(key, m.Text())))
+}
+
+// replyMembers projects a result: its id on the wire, its name, its text and its
+// media.
+func replyMembers(m middleware.Message, id string, response lens.Member, media []string) []lens.Member {
+	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), response, lens.List("functionResponse/parts", media)}
 }

@@ -1,6 +1,8 @@
 package lens
 
 import (
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -191,4 +193,192 @@ func (l Lens) under(members []Member, v rawjson.Value) (string, error) {
 		return own, nil
 	}
 	return "", codec.Unencodablef("in Params, %s is not an object", v.Key())
+}
+
+// Rewrite returns the JSON text of now, which came from n: the text of n with
+// what differs set in it, or a fresh object if n is nil or of another dialect.
+//
+// read reads a value from the text of n, as decoding does. members projects a
+// value; v is the text that is edited, absent for a fresh object, for what is
+// written in one of several ways. The error wraps ErrUnencodable.
+func Rewrite[T any](l Lens, n *middleware.Native, now T,
+	read func(v rawjson.Value) (T, error), members func(v rawjson.Value, value T) ([]Member, error)) (string, error) {
+	v, err := l.Value(n)
+	if err != nil {
+		return "", err
+	}
+	var before []Member
+	if v.Exists() {
+		was, err := read(v)
+		if err != nil {
+			return "", codec.Unencodablef("what was stored: %v", err)
+		}
+		if before, err = members(v, was); err != nil {
+			return "", err
+		}
+	}
+	after, err := members(v, now)
+	if err != nil {
+		return "", err
+	}
+	return l.Write(v, before, after)
+}
+
+// Write returns v's text with the members set in which now differs from was;
+// without v, an object of now.
+func (l Lens) Write(v rawjson.Value, was, now []Member) (string, error) {
+	if !v.Exists() {
+		return l.Object(now...), nil
+	}
+	return l.Set(v, Differ(was, now)...)
+}
+
+// Set returns v's own text with members set in it. The error wraps
+// ErrUnencodable.
+func (l Lens) Set(v rawjson.Value, members ...Member) (string, error) {
+	if len(members) == 0 {
+		return v.Raw(), nil
+	}
+	edits, err := l.Put(v, members...)
+	if err != nil {
+		return "", err
+	}
+	return codec.Within(v, edits)
+}
+
+// Put returns the edits that set members of object, in the text that object
+// stands in. Call it once for one object, with all of its members: two edits
+// that add to an object do not know of each other's comma. The error wraps
+// ErrUnencodable: a key on the way appears twice, or holds no object.
+func (l Lens) Put(object rawjson.Value, members ...Member) ([]rawjson.Edit, error) {
+	p := codec.NewPatch(object)
+	for len(members) > 0 {
+		head, _, deep := strings.Cut(members[0].Key, "/")
+		key, err := l.spelled(object, head)
+		if err != nil {
+			return nil, err
+		}
+		if !deep {
+			p.Put(Member{Key: key, Raw: members[0].Raw})
+			members = members[1:]
+			continue
+		}
+		var in []Member
+		in, members = below(members, head)
+		switch old, err := codec.Only(object, key); {
+		case err != nil:
+			return nil, err
+		case old.Kind() == rawjson.Object:
+			p.Add(l.Put(old, in...))
+		case old.Exists() && old.Kind() != rawjson.Null:
+			return nil, codec.Unencodablef("%s is not an object", head)
+		default:
+			if text := l.Object(in...); text != "{}" {
+				p.Set(key, text)
+			}
+		}
+	}
+	return p.Edits()
+}
+
+// Object returns members as a JSON object, without those that are none.
+func (l Lens) Object(members ...Member) string {
+	var flat []Member
+	for len(members) > 0 {
+		head, _, deep := strings.Cut(members[0].Key, "/")
+		if !deep {
+			flat, members = append(flat, members[0]), members[1:]
+			continue
+		}
+		var in []Member
+		in, members = below(members, head)
+		if text := l.Object(in...); text != "{}" {
+			flat = append(flat, Member{Key: head, Raw: text})
+		}
+	}
+	return codec.Object(flat...)
+}
+
+// below splits off the members that go into the object head.
+func below(members []Member, head string) (in, rest []Member) {
+	for _, m := range members {
+		if key, ok := strings.CutPrefix(m.Key, head+"/"); ok {
+			in = append(in, Member{Key: key, Raw: m.Raw})
+		} else {
+			rest = append(rest, m)
+		}
+	}
+	return in, rest
+}
+
+// Elements returns the edits that make items, JSON texts, the elements of the
+// list name of object. Elements that stay keep their bytes, and appending is
+// one insertion. A list that is missing is added, unless there are no items. The
+// error wraps ErrUnencodable.
+func (l Lens) Elements(object rawjson.Value, name string, items []string) ([]rawjson.Edit, error) {
+	old := l.Get(object, name)
+	var edits []rawjson.Edit
+	switch bare := l.Bare && old.Kind() == rawjson.Object; {
+	case !old.Exists() && len(items) == 0, bare && len(items) == 1 && items[0] == old.Raw():
+		return nil, nil
+	case old.Kind() != rawjson.Array:
+		return l.Put(object, Raw(name, codec.Array(items)))
+	default:
+		edits = codec.Splice(old, items)
+	}
+	if len(edits) == 0 {
+		return nil, nil // whatever else has that key
+	}
+	_, err := l.Only(object, name)
+	return edits, err
+}
+
+// Only returns the member name for an edit inside it, absent if there is none.
+// It is ErrUnencodable if object has it twice, in one spelling or in two.
+func (l Lens) Only(object rawjson.Value, name string) (rawjson.Value, error) {
+	key, err := l.spelled(object, name)
+	if err != nil {
+		return rawjson.Value{}, err
+	}
+	return codec.Only(object, key)
+}
+
+// spelled returns name as object spells it.
+func (l Lens) spelled(object rawjson.Value, name string) (string, error) {
+	if l.Is == nil {
+		return name, nil
+	}
+	key := ""
+	for m := range object.Each() {
+		switch k := m.Key(); {
+		case k == key || !l.is(k, name):
+		case key != "":
+			return "", codec.Unencodablef("%s appears in two spellings", name)
+		default:
+			key = k
+		}
+	}
+	if key == "" {
+		return name, nil
+	}
+	return key, nil
+}
+
+// Clear returns ErrUnencodable if one of edits lies inside a member whose key
+// appears twice: readers differ on which of the two counts. An edit may
+// replace a value that holds such members as a whole.
+func Clear(doc *rawjson.Doc, edits []rawjson.Edit) error {
+	twice := doc.Duplicates()
+	if len(twice) == 0 || len(edits) == 0 {
+		return nil
+	}
+	edits = slices.SortedFunc(slices.Values(edits), func(a, b rawjson.Edit) int { return a.Start - b.Start })
+	for _, v := range twice {
+		start, end := v.Span()
+		i := sort.Search(len(edits), func(i int) bool { return edits[i].Start > start })
+		if i < len(edits) && edits[i].End < end {
+			return codec.Unencodablef("the change lies in a member that appears twice")
+		}
+	}
+	return nil
 }

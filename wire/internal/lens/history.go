@@ -1,9 +1,170 @@
 package lens
 
 import (
+	"slices"
+
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
+
+// Align returns, for each text of now, the index of the same text in old. Each
+// index is taken once; -1 means that old has no such text left. "" is not a text.
+//
+// Equal texts are told apart by what stands beside them. A text that both have
+// once is an anchor; equal neighbours of what has its place follow it on both
+// sides, then those at both ends; what is left is taken in order. So a history
+// that was cut at its front finds the right ones of several equal results.
+// Source: P. Heckel, A technique for isolating differences between files, 1978.
+func Align(old, now []string) []int {
+	at := make([]int, len(now))
+	if len(now) >= len(old) && slices.Equal(old, now[:len(old)]) && !slices.Contains(old, "") {
+		for i := range at { // nothing but new texts at the end
+			at[i] = i
+			if i >= len(old) {
+				at[i] = -1
+			}
+		}
+		return at
+	}
+	a := aligner{old: old, now: now, at: at, taken: make([]bool, len(old)), places: make(map[string][]int, len(old))}
+	for i, text := range old {
+		a.places[text] = append(a.places[text], i)
+	}
+	times := map[string]int{}
+	for i, text := range now {
+		at[i] = -1
+		if text != "" && len(a.places[text]) > 0 {
+			a.known = append(a.known, i)
+			times[text]++
+		}
+	}
+	for _, i := range a.known {
+		if p := a.places[now[i]]; len(p) == 1 && times[now[i]] == 1 {
+			a.take(i, p[0])
+		}
+	}
+	a.follow(len(old), -1) // no end to begin from
+	a.follow(-1, len(old))
+	for _, i := range a.known {
+		for at[i] < 0 && len(a.places[now[i]]) > 0 {
+			a.take(i, a.places[now[i]][0])
+			a.places[now[i]] = a.places[now[i]][1:]
+		}
+	}
+	return at
+}
+
+type aligner struct {
+	old, now []string
+	at       []int
+	taken    []bool
+	places   map[string][]int // of each text in old
+	known    []int            // the texts of now that old has
+}
+
+func (a *aligner) take(i, place int) {
+	if a.at[i] < 0 && place >= 0 && place < len(a.old) && !a.taken[place] && a.old[place] == a.now[i] {
+		a.at[i], a.taken[place] = place, true
+	}
+}
+
+// follow gives places to texts whose neighbour has one: first to those in front
+// of it, as histories are cut at their front more than anywhere else. before is
+// the place in front of the first text, behind that after the last one.
+func (a *aligner) follow(before, behind int) {
+	for _, i := range slices.Backward(a.known) {
+		a.take(i, behind-1)
+		behind = a.at[i]
+	}
+	for _, i := range a.known {
+		a.take(i, before+1)
+		if before = a.at[i]; before < 0 {
+			before = len(a.old)
+		}
+	}
+}
+
+// Item is one of two kinds of things, such as parts and calls, in its place. Was
+// says what it was; At says only where it stands now: what is new, and what was
+// moved, has the place of what it follows there.
+type Item struct {
+	Second bool
+	I      int // index among its kind
+	Was    int // its old place, -1 for none
+	At     int // the old place that it stands at, or behind
+}
+
+// Stays reports whether the item stands where it stood.
+func (it Item) Stays() bool { return it.Was >= 0 && it.Was == it.At }
+
+// Merge puts two lists into one by their old places, -1 for what is new. What is
+// new stands behind what it follows in its own list. At the head of first it
+// stands in front of all, at the head of second at the place from. Of one place,
+// second goes first. Places never fall.
+func Merge(first, second []int, from int) []Item {
+	var out []Item
+	a, b := settled(first, -1), settled(second, from)
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		if j == len(b) || i < len(a) && a[i] < b[j] {
+			out = append(out, Item{false, i, first[i], a[i]})
+			i++
+		} else {
+			out = append(out, Item{true, j, second[j], b[j]})
+			j++
+		}
+	}
+	return out
+}
+
+func settled(at []int, last int) []int {
+	out := make([]int, len(at))
+	for i, n := range at {
+		if n < 0 || n < last && i > 0 {
+			n = last
+		}
+		out[i], last = n, n
+	}
+	return out
+}
+
+// Arrange returns what part and call write of the parts and calls of m, in the order in
+// which they go into a list that has elements, JSON texts, now. at is the index of the
+// element that it was, -1 for none. What is written as "" is left out. A new call follows
+// the call before it; the first one stands at from: math.MaxInt for behind all parts.
+func (l Lens) Arrange(m middleware.Message, elements []string, from int,
+	part func(p middleware.Part, at int) (string, error), call func(c middleware.ToolCall, at int) (string, error)) (out []string, err error) {
+	for _, it := range l.Order(m, elements, from) {
+		text := ""
+		if it.Second {
+			text, err = call(m.ToolCalls[it.I], it.Was)
+		} else {
+			text, err = part(m.Parts[it.I], it.Was)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			out = append(out, text)
+		}
+	}
+	return out, nil
+}
+
+// Order returns the parts of m and, as Second, its calls in the order in which
+// they go into a list that has elements, JSON texts, now. A new call follows the
+// call before it; the first one stands at from: math.MaxInt for behind all parts.
+func (l Lens) Order(m middleware.Message, elements []string, from int) []Item {
+	now := make([]string, 0, len(m.Parts)+len(m.ToolCalls))
+	for _, p := range m.Parts {
+		now = append(now, l.Raw(p.Native))
+	}
+	for _, c := range m.ToolCalls {
+		now = append(now, l.Raw(c.Native))
+	}
+	at := Align(elements, now)
+	return Merge(at[:len(m.Parts)], at[len(m.Parts):], from)
+}
 
 // Entry is a message that was decoded, and the index of the element of the wire
 // that it came from, -1 for none. Several messages in a row may come from one
