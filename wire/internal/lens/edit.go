@@ -103,13 +103,8 @@ func (e *Edit) Text() (string, error) {
 // Tools returns the texts of now: its own for a tool that is as it was in old,
 // and what write makes of any other.
 func (l Lens) Tools(old, now []middleware.Tool, write func(middleware.Tool) (string, error)) ([]string, error) {
-	have, want := make([]string, len(old)), make([]string, len(now))
-	for i, t := range old {
-		have[i] = l.Raw(t.Native)
-	}
-	for i, t := range now {
-		want[i] = l.Raw(t.Native)
-	}
+	native := func(t middleware.Tool) *middleware.Native { return t.Native }
+	have, want := texts(l, old, native), texts(l, now, native)
 	for i, at := range Align(have, want) {
 		if at >= 0 && codec.SameTool(old[at], now[i]) {
 			continue
@@ -123,76 +118,38 @@ func (l Lens) Tools(old, now []middleware.Tool, write func(middleware.Tool) (str
 	return want, nil
 }
 
-// WithParams returns members and those of params, a JSON object or nothing, as an
-// object. What params says wins, below the same path too; the rest of it follows.
-// It is ErrUnencodable if params is not an object, and if it has something else where
-// an object has to hold a member: then the member would be lost.
+// WithParams returns params, a JSON object or nothing, and members that it does not have,
+// as an object. It is ErrUnencodable if params is not an object, and if it has something
+// else where an object has to hold a member: then the member would be lost.
 func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 	if len(params) == 0 {
 		return l.Object(members...), nil
 	}
 	given, err := codec.ParseObject(string(params))
+	if err == nil {
+		given, err = codec.ParseObject(codec.Plain(given)) // of a key that it has twice, the last one counts
+	}
 	if err != nil {
 		return "", codec.Unencodablef("Params are no JSON object")
 	}
-	if members, err = l.overlaid(members, given); err != nil {
-		return "", err
+	var lacks []Member
+	for _, m := range members {
+		if m.Raw != "" && !l.has(given, m.Key) {
+			lacks = append(lacks, m)
+		}
 	}
-	return codec.Object(members...), nil
+	return l.Set(given, lacks...)
 }
 
-// overlaid returns members, without paths, with those of given in the place of
-// the same ones and the others at the end. Of a key that given has twice, the
-// last one counts.
-func (l Lens) overlaid(members []Member, given rawjson.Value) (out []Member, err error) {
-	at := map[string]int{} // of the keys of given
-	for len(members) > 0 {
-		m, in, rest := members[0], []Member(nil), members[1:]
-		head, _, deep := strings.Cut(m.Key, "/")
-		if deep {
-			in, rest = below(members, head)
-			if m = None(head); l.Object(in...) != "{}" {
-				m.Raw = l.Object(in...)
-			}
+// has reports whether object has the member at path, be it null.
+func (l Lens) has(object rawjson.Value, path string) bool {
+	head, rest, deep := strings.Cut(path, "/")
+	for m := range object.Each() {
+		if l.is(m.Key(), head) && (!deep || l.has(m, rest)) {
+			return true
 		}
-		members = rest
-		for v := range given.Each() {
-			if !l.is(v.Key(), head) {
-				continue
-			}
-			at[v.Key()], m = len(out), Raw(v.Key(), v.Raw())
-			if deep {
-				if m.Raw, err = l.under(in, v); err != nil {
-					return nil, err
-				}
-			}
-		}
-		out = append(out, m)
 	}
-	for v := range given.Each() {
-		if _, ok := at[v.Key()]; ok {
-			continue
-		}
-		at[v.Key()] = len(out)
-		out = append(out, Raw(v.Key(), given.Get(v.Key()).Raw()))
-	}
-	return out, nil
-}
-
-// under returns v, which stands in the place of an object with members, with them
-// in it. null is like no object.
-func (l Lens) under(members []Member, v rawjson.Value) (string, error) {
-	own := l.Object(members...)
-	switch {
-	case v.Kind() == rawjson.Object:
-		all, err := l.overlaid(members, v)
-		return codec.Object(all...), err
-	case own == "{}":
-		return v.Raw(), nil
-	case v.Kind() == rawjson.Null:
-		return own, nil
-	}
-	return "", codec.Unencodablef("in Params, %s is not an object", v.Key())
+	return false
 }
 
 // Rewrite returns the JSON text of now, which came from n: the text of n with

@@ -84,46 +84,52 @@ func (a *aligner) follow(before, behind int) {
 	}
 }
 
-// Item is one of two kinds of things, such as parts and calls, in its place. Was
-// says what it was; At says only where it stands now: what is new, and what was
-// moved, has the place of what it follows there.
+// Item is a part or a call in its place.
 type Item struct {
-	Second bool
-	I      int // index among its kind
-	Was    int // its old place, -1 for none
-	At     int // the old place that it stands at, or behind
+	Second bool // a call
+	I      int  // index among its kind
+	Was    int  // its old place, -1 for none
 }
 
-// Stays reports whether the item stands where it stood.
-func (it Item) Stays() bool { return it.Was >= 0 && it.Was == it.At }
-
-// Merge puts two lists into one by their old places, -1 for what is new. What is
-// new stands behind what it follows in its own list. At the head of first it
-// stands in front of all, at the head of second at the place from. Of one place,
-// second goes first. Places never fall.
-func Merge(first, second []int, from int) []Item {
+// Order returns the parts of m and, as Second, its calls in the order in which
+// they go into a list that has elements, JSON texts, now. What is new stands behind what it
+// follows among its kind, and what was moved too. At the head, new parts stand in front of
+// all, new calls at from: math.MaxInt for behind all parts. Of one place, calls go first.
+func (l Lens) Order(m middleware.Message, elements []string, from int) []Item {
+	at := Align(elements, append(texts(l, m.Parts, func(p middleware.Part) *middleware.Native { return p.Native }),
+		texts(l, m.ToolCalls, func(c middleware.ToolCall) *middleware.Native { return c.Native })...))
+	parts, calls := at[:len(m.Parts)], at[len(m.Parts):]
+	a, b := places(parts, -1), places(calls, from)
 	var out []Item
-	a, b := settled(first, -1), settled(second, from)
-	i, j := 0, 0
-	for i < len(a) || j < len(b) {
+	for i, j := 0, 0; i < len(a) || j < len(b); {
 		if j == len(b) || i < len(a) && a[i] < b[j] {
-			out = append(out, Item{false, i, first[i], a[i]})
+			out = append(out, Item{false, i, parts[i]})
 			i++
 		} else {
-			out = append(out, Item{true, j, second[j], b[j]})
+			out = append(out, Item{true, j, calls[j]})
 			j++
 		}
 	}
 	return out
 }
 
-func settled(at []int, last int) []int {
+// places returns at with the place of what it follows for each that has none or a lower one.
+func places(at []int, last int) []int {
 	out := make([]int, len(at))
 	for i, n := range at {
 		if n < 0 || n < last && i > 0 {
 			n = last
 		}
 		out[i], last = n, n
+	}
+	return out
+}
+
+// texts returns the texts of items, "" for one that is not of this dialect.
+func texts[T any](l Lens, items []T, native func(T) *middleware.Native) []string {
+	out := make([]string, len(items))
+	for i, item := range items {
+		out[i] = l.Raw(native(item))
 	}
 	return out
 }
@@ -151,21 +157,6 @@ func (l Lens) Arrange(m middleware.Message, elements []string, from int,
 	return out, nil
 }
 
-// Order returns the parts of m and, as Second, its calls in the order in which
-// they go into a list that has elements, JSON texts, now. A new call follows the
-// call before it; the first one stands at from: math.MaxInt for behind all parts.
-func (l Lens) Order(m middleware.Message, elements []string, from int) []Item {
-	now := make([]string, 0, len(m.Parts)+len(m.ToolCalls))
-	for _, p := range m.Parts {
-		now = append(now, l.Raw(p.Native))
-	}
-	for _, c := range m.ToolCalls {
-		now = append(now, l.Raw(c.Native))
-	}
-	at := Align(elements, now)
-	return Merge(at[:len(m.Parts)], at[len(m.Parts):], from)
-}
-
 // Entry is a message that was decoded, and the index of the element of the wire
 // that it came from, -1 for none. Several messages in a row may come from one
 // element.
@@ -191,7 +182,8 @@ type Run struct {
 // A message is found again by the text of its Native, whatever was changed in
 // it, in memory or in storage in between.
 func (l Lens) History(old []Entry, now []middleware.Message, joins func(begun []middleware.Message, m middleware.Message) bool) []Run {
-	h := history{old: old, now: now, at: l.aligned(old, now)}
+	have := texts(l, old, func(e Entry) *middleware.Native { return e.Message.Native })
+	h := history{old: old, now: now, at: Align(have, texts(l, now, func(m middleware.Message) *middleware.Native { return m.Native }))}
 	out := make([]Run, 0, len(now))
 	for i := 0; i < len(now); {
 		from, g := i, h.group(i)
@@ -208,17 +200,6 @@ func (l Lens) History(old []Entry, now []middleware.Message, joins func(begun []
 		out = append(out, Run{now[from:i], h.at[from:i], g, h.same(from, i, g)})
 	}
 	return out
-}
-
-func (l Lens) aligned(old []Entry, now []middleware.Message) []int {
-	have, want := make([]string, len(old)), make([]string, len(now))
-	for i, e := range old {
-		have[i] = l.Raw(e.Message.Native)
-	}
-	for i, m := range now {
-		want[i] = l.Raw(m.Native)
-	}
-	return Align(have, want)
 }
 
 type history struct {
