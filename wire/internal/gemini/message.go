@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"encoding/base64"
 	"math"
 	"slices"
@@ -52,27 +53,13 @@ func first(pieces []*piece, none int, is func(*piece) bool) int {
 	return none
 }
 
-// maxFrame bounds what stands around the parts of a content and is repeated for
-// each message that the content becomes.
-const maxFrame = 256
-
-// framed returns the content with only those of its parts, as they stand. It is the
-// Native of one of the messages of the content, so that a message that is taken
-// into another request brings its role and its further members along. A frame that
-// is too long is left out.
-func (c content) framed(parts []string) string {
-	text := c.v.Raw()
+// share returns the content with only those of its parts: the Native of one of the messages
+// of the content, so that a message that is taken into another request brings its role along.
+func (c content) share(parts []string) string {
 	if len(parts) == len(c.pieces) {
-		return text
+		return c.v.Raw()
 	}
-	base, _ := c.v.Span()
-	start, _ := c.pieces[0].v.Span()
-	_, end := c.pieces[len(c.pieces)-1].v.Span()
-	before, after := text[:start-base], text[end-base:]
-	if len(before)+len(after) > maxFrame {
-		return freshContent("user", parts)
-	}
-	return before + strings.Join(parts, ",") + after
+	return freshContent(cmp.Or(on.Get(c.v, "role").Str(), "user"), parts)
 }
 
 // emptyPart is the part of a content that would have none, such as that of a message
@@ -157,11 +144,11 @@ func (r *reader) told(c content) (out []middleware.Message, ids []string) {
 		m := p.reply.is
 		ids = append(ids, m.ToolCallID)
 		m.ToolCallID = r.answered(m.ToolCallID, m.ToolName)
-		m.Native = on.Native(c.framed([]string{p.v.Raw()}))
+		m.Native = on.Native(c.share([]string{p.v.Raw()}))
 		out = append(out, m)
 	}
 	if len(out) == 0 || len(others) > 0 {
-		rest.Native = on.Native(c.framed(others))
+		rest.Native = on.Native(c.share(others))
 		out, ids = append(out, rest), append(ids, "")
 	}
 	return out, ids

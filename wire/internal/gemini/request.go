@@ -90,7 +90,7 @@ func (h *request) readSystem(root rawjson.Value) error {
 			p.part = opaque(p.v)
 		}
 		h.is.Messages = append(h.is.Messages, middleware.Message{Role: middleware.RoleSystem,
-			Parts: []middleware.Part{p.part}, Native: on.Native(c.framed([]string{p.v.Raw()}))})
+			Parts: []middleware.Part{p.part}, Native: on.Native(c.share([]string{p.v.Raw()}))})
 	}
 	return nil
 }
@@ -141,11 +141,28 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		return nil, err
 	}
 	edit := on.Edit(h.doc.Root())
-	if err := h.editMessages(edit, req.Messages); err != nil {
-		return nil, err
+	if !codec.SameMessages(req.Messages, h.is.Messages) {
+		system, contents, err := h.messages(req.Messages)
+		if err != nil {
+			return nil, err
+		}
+		edit.Elements("contents", contents)
+		if len(system) > 0 {
+			edit.Elements("systemInstruction/parts", system)
+		} else if h.lead > 0 { // the instruction goes when its last message does
+			edit.Put(lens.None("systemInstruction"))
+		}
 	}
-	if err := h.editTools(edit, req.Tools); err != nil {
-		return nil, err
+	if !codec.SameTools(req.Tools, h.is.Tools) {
+		tools, err := h.tools(req.Tools)
+		if err != nil {
+			return nil, err
+		}
+		if len(tools) > 0 {
+			edit.Elements("tools", tools)
+		} else { // the server refuses an empty list
+			edit.Put(lens.None("tools"))
+		}
 	}
 	if req.ToolChoice != h.is.ToolChoice {
 		edit.Put(choice(req.ToolChoice)...)
@@ -153,43 +170,6 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
 	body, err := edit.Apply(h.doc)
 	return []byte(body), err
-}
-
-// editMessages adds the edits of the conversation and the system instruction. The
-// instruction goes when its last message does.
-func (h *request) editMessages(edit *lens.Edit, now []middleware.Message) error {
-	if codec.SameMessages(now, h.is.Messages) {
-		return nil
-	}
-	system, contents, err := h.messages(now)
-	if err != nil {
-		return err
-	}
-	edit.Elements("contents", contents)
-	if len(system) > 0 {
-		edit.Elements("systemInstruction/parts", system)
-	} else if h.lead > 0 {
-		edit.Put(lens.None("systemInstruction"))
-	}
-	return nil
-}
-
-// editTools adds the edits of the tools. The list goes with the last tool: the
-// server refuses an empty one.
-func (h *request) editTools(edit *lens.Edit, now []middleware.Tool) error {
-	if codec.SameTools(now, h.is.Tools) {
-		return nil
-	}
-	tools, err := h.tools(now)
-	if err != nil {
-		return err
-	}
-	if len(tools) > 0 {
-		edit.Elements("tools", tools)
-	} else {
-		edit.Put(lens.None("tools"))
-	}
-	return nil
 }
 
 // messages returns the parts of the system instruction, and the contents. System
