@@ -127,8 +127,12 @@ func readResult(v rawjson.Value, names map[string]string) (m middleware.Message,
 		return m, err
 	}
 	m.IsError = failed.Raw() == "true"
-	blocks, err := readBlocks(v, "content", m.Role)
-	for _, b := range blocks {
+	content, err := contentOf(v, "content")
+	for _, c := range content {
+		b, err := readBlock(c, m.Role)
+		if err != nil {
+			return m, err
+		}
 		add(&m, b)
 	}
 	return m, err
@@ -293,22 +297,6 @@ func (b *block) native() *middleware.Native {
 	return b.part.Native
 }
 
-// readBlocks reads the blocks that the member key of holder holds.
-func readBlocks(holder rawjson.Value, key string, role middleware.Role) (blocks []block, err error) {
-	content, err := contentOf(holder, key)
-	if err != nil {
-		return nil, err
-	}
-	for _, v := range content {
-		b, err := readBlock(v, role)
-		if err != nil {
-			return nil, err
-		}
-		blocks = append(blocks, b)
-	}
-	return blocks, nil
-}
-
 // readBlock reads a content block of a message of that role. A string stands for
 // a text. Reasoning that the provider has encrypted is a part without a text, so
 // that it is kept, and counts as reasoning. A tool_use of another role than the
@@ -421,7 +409,8 @@ func partText(p middleware.Part) (string, error) {
 		return freshPart(p)
 	}
 	b, err := readBlock(v, middleware.RoleUser)
-	was := b.part
+	was, edited := b.part, b.part
+	edited.Text = p.Text
 	switch key := textKey(v); {
 	case p.Kind == middleware.PartOpaque && (err != nil || v.Kind() != rawjson.Object):
 		return "", nil
@@ -435,7 +424,7 @@ func partText(p middleware.Part) (string, error) {
 			return "", err
 		}
 		return on.Set(v, lens.Differ([]lens.Member{lens.Raw("type", v.Get("type").Raw())}, members)...)
-	case key == "" || !codec.SamePart(withText(p, was.Text), was):
+	case key == "" || !codec.SamePart(p, edited):
 		return "", codec.Unencodablef("a block of a type that cannot be changed that way")
 	case v.Kind() == rawjson.String:
 		return rawjson.Quote(p.Text), nil
@@ -454,13 +443,6 @@ func textKey(v rawjson.Value) string {
 		return "thinking"
 	}
 	return ""
-}
-
-// withText returns p with another text. It serves to find out whether the text is
-// all that differs.
-func withText(p middleware.Part, text string) middleware.Part {
-	p.Text = text
-	return p
 }
 
 // freshPart returns a part that is not of this format; "" for reasoning, which no

@@ -79,12 +79,7 @@ func newStream(tools bool) *stream {
 // kindOf returns the type of an event, and its object. Errors of clouds have no type, and
 // may stand in the stream without a field.
 func kindOf(u *codec.Unit) (kind string, v rawjson.Value) {
-	v = u.Value
-	if text := strings.TrimSpace(u.Text); u.Data == "" && strings.HasPrefix(text, "{") {
-		if v, _ = codec.ParseObject(text); !isFailure(v) {
-			v = rawjson.Value{}
-		}
-	}
+	v = u.Object(isFailure)
 	switch {
 	case v.Exists() && isFailure(v), u.Name == "error":
 		return "error", v

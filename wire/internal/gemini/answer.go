@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -155,7 +156,7 @@ func (c *candidate) write(m middleware.Message) error {
 // finish writes the finish reason where it was changed, and where it speaks of a refused
 // call that is no longer there as it was.
 func (a *answer) finish(resp *middleware.Response, before *answer) error {
-	word, was, replaced := wordFor(resp.FinishReason), "", false
+	word, was, replaced := cmp.Or(words[resp.FinishReason], string(resp.FinishReason)), "", false
 	if len(a.candidates) > 0 {
 		was = a.candidates[0].word
 		replaced = slices.Contains(refusalWords, was) && resp.FinishReason == middleware.FinishToolCalls && !slices.Equal(a.candidates[0].parts, before.candidates[0].parts)
@@ -244,8 +245,15 @@ const (
 
 var finishWords = map[string]string{"1": stopWord, "2": lengthWord, "3": filterWord, "4": "RECITATION", "5": "OTHER"}
 
-var filterWords = []string{filterWord, "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "MODEL_ARMOR",
-	"IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"}
+// finishes are the neutral words; words without one, such as LANGUAGE, stay as they are.
+var finishes = map[string]middleware.FinishReason{stopWord: middleware.FinishStop, lengthWord: middleware.FinishLength,
+	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter, "PROHIBITED_CONTENT": middleware.FinishFilter,
+	"SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
+	"IMAGE_PROHIBITED_CONTENT": middleware.FinishFilter, "IMAGE_RECITATION": middleware.FinishFilter}
+
+// words are the wire's words for the neutral ones.
+var words = map[middleware.FinishReason]string{middleware.FinishStop: stopWord, middleware.FinishToolCalls: stopWord,
+	middleware.FinishLength: lengthWord, middleware.FinishFilter: filterWord}
 
 // malformed says that the model wrote a call that the server could not read.
 const malformed = "MALFORMED_FUNCTION_CALL"
@@ -277,33 +285,12 @@ func finishWord(v rawjson.Value, message string) string {
 }
 
 // finishReason returns the neutral word. The server has no word of its own for an
-// answer with calls. Words without a neutral meaning, such as LANGUAGE, stay as they
-// are.
+// answer with calls.
 func finishReason(word string, calls bool) middleware.FinishReason {
-	switch {
-	case calls && (word == stopWord || slices.Contains(refusalWords, word)):
+	if calls && (word == stopWord || slices.Contains(refusalWords, word)) {
 		return middleware.FinishToolCalls
-	case word == stopWord:
-		return middleware.FinishStop
-	case word == lengthWord:
-		return middleware.FinishLength
-	case slices.Contains(filterWords, word):
-		return middleware.FinishFilter
 	}
-	return middleware.FinishReason(word)
-}
-
-// wordFor returns the wire's word for a neutral one.
-func wordFor(f middleware.FinishReason) string {
-	switch f {
-	case middleware.FinishStop, middleware.FinishToolCalls:
-		return stopWord
-	case middleware.FinishLength:
-		return lengthWord
-	case middleware.FinishFilter:
-		return filterWord
-	}
-	return string(f)
+	return cmp.Or(finishes[word], middleware.FinishReason(word))
 }
 
 // The figures of usageMetadata. Prompt and tool results make the input,
@@ -321,14 +308,6 @@ const (
 	thoughtKey = "thoughtsTokenCount"
 	totalKey   = "totalTokenCount"
 )
-
-// hasFigures reports whether usageMetadata has a count. Chunks without any leave the
-// figures of an earlier one.
-func hasFigures(v rawjson.Value) bool {
-	return slices.ContainsFunc([]string{promptKey, toolKey, cachedKey, answerKey, thoughtKey, totalKey}, func(key string) bool {
-		return on.Get(v, key).Kind() == rawjson.Number
-	})
-}
 
 // usageOf reads the figures. A negative count is none.
 func usageOf(v rawjson.Value) middleware.Usage {

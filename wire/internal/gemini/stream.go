@@ -77,23 +77,9 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 	return s
 }
 
-// object returns the object of a unit; absent for a unit without one. An error in the
-// middle of a stream has no field before it.
-func object(u *codec.Unit) rawjson.Value {
-	if u.Data == "" {
-		if text := strings.TrimSpace(u.Text); strings.HasPrefix(text, "{") {
-			v, _ := codec.ParseObject(text)
-			if isFailure(on.Get(v, "error")) {
-				return v
-			}
-		}
-	}
-	return u.Value
-}
-
 // Fate returns what becomes of a unit. Calls, errors and ends are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
-	v := object(u)
+	v := u.Object(hasFailure)
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
 		return codec.FateHold, nil
@@ -101,7 +87,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		return codec.FateHold, u.Err
 	case !v.Exists() && (s.Buf.IsWhole() || s.Buf.IsArray()) && u.Data != "":
 		return codec.FateHold, codec.Shapef("an answer that is not an object")
-	case s.Buf.IsWhole(), isFailure(on.Get(v, "error")), blockReason(v) != "":
+	case s.Buf.IsWhole(), hasFailure(v), blockReason(v) != "":
 		return codec.FateHold, nil
 	}
 	fate := codec.FatePass
@@ -157,12 +143,12 @@ const (
 // skipped as clients do it. A candidate without an index has that of its place: the
 // server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
-	v := object(u)
+	v := u.Object(hasFailure)
 	if !v.Exists() {
 		s.cut = u.Err != nil && codec.CutShort(u.Err)
 		return nil
 	}
-	if failure := on.Get(v, "error"); isFailure(failure) {
+	if failure := on.Get(v, "error"); hasFailure(v) {
 		s.failed = codec.ModelError(codec.StatusOf(codec.Text(on.Get(failure, "code"))), nil, failureOf(failure))
 	}
 	candidates, err := on.List(v, "candidates", rawjson.Object)
@@ -182,8 +168,8 @@ func (s *stream) Read(u *codec.Unit) error {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
-			if hasFigures(m) {
-				s.a.usage, s.a.is.Usage = codec.Plain(m), usageOf(m)
+			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
+				s.a.usage, s.a.is.Usage = codec.Plain(m), u
 			}
 		case isName(key, "modelVersion"):
 			s.a.model, s.a.is.Model = codec.Plain(m), m.Str()
