@@ -439,7 +439,9 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 			b.citations = append(b.citations, c.Raw())
 		}
 	case known:
-		text, err = on.Kind(delta, d.in, rawjson.String)
+		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
+			_, err = on.Text(delta, d.in)
+		}
 		b.join(d.key, content(text))
 	default:
 		for m := range delta.Each() {

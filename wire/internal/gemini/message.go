@@ -83,26 +83,21 @@ type reader struct {
 	calls   int                    // of the conversation so far
 }
 
-// read returns a content, its messages, and for each message the id that the wire
-// has for the call that it answers.
-func (r *reader) read(v rawjson.Value) (content, []middleware.Message, []string, error) {
+// read returns a content and its messages.
+func (r *reader) read(v rawjson.Value) (content, []middleware.Message, error) {
 	role, err := on.Text(v, "role")
 	if err != nil {
-		return content{}, nil, nil, err
+		return content{}, nil, err
 	}
 	c, err := readContent(v, role == "model")
-	if err != nil {
-		return c, nil, nil, err
-	}
-	if role != "model" {
-		messages, ids := r.told(c)
-		return c, messages, ids, nil
+	if err != nil || role != "model" {
+		return c, r.userMessages(c), err
 	}
 	m, wireIDs := modelMessage(c.pieces, r.calls, r.builtin)
 	m.Native = on.Native(v.Raw())
 	r.calls += len(m.ToolCalls)
-	r.said(m.ToolCalls, wireIDs)
-	return c, []middleware.Message{m}, []string{""}, nil
+	r.add(m.ToolCalls, wireIDs)
+	return c, []middleware.Message{m}, nil
 }
 
 // modelMessage returns the message that a content of the model is, without a Native. A call without an id is
@@ -129,10 +124,9 @@ func modelMessage(pieces []*piece, before int, builtin func(string) bool) (m mid
 	return m, wireIDs
 }
 
-// told returns the messages for the model: results, and a message of all other parts,
-// which is there also for a content without parts. ids has the id that stands on the
-// wire for each of the messages.
-func (r *reader) told(c content) (out []middleware.Message, ids []string) {
+// userMessages returns the messages that a content for the model is: results, and a message
+// of all other parts, which is there also for a content without parts.
+func (r *reader) userMessages(c content) (out []middleware.Message) {
 	r.begun = false
 	rest := middleware.Message{Role: middleware.RoleUser}
 	var others []string
@@ -142,16 +136,15 @@ func (r *reader) told(c content) (out []middleware.Message, ids []string) {
 			continue
 		}
 		m := p.reply.is
-		ids = append(ids, m.ToolCallID)
-		m.ToolCallID = r.answered(m.ToolCallID, m.ToolName)
+		m.ToolCallID = r.callOf(m.ToolCallID, m.ToolName)
 		m.Native = on.Native(c.share([]string{p.v.Raw()}))
 		out = append(out, m)
 	}
 	if len(out) == 0 || len(others) > 0 {
 		rest.Native = on.Native(c.share(others))
-		out, ids = append(out, rest), append(ids, "")
+		out = append(out, rest)
 	}
-	return out, ids
+	return out
 }
 
 // joins reports whether m goes into a content with the messages before it: all
@@ -177,7 +170,7 @@ func (w *writer) content(run lens.Run) (string, error) {
 	}
 	w.begun = w.begun && m.Role == middleware.RoleAssistant
 	if run.Same {
-		return w.same(run)
+		return w.unchanged(run)
 	}
 	c, err := w.base(run)
 	if err != nil {
@@ -185,40 +178,38 @@ func (w *writer) content(run lens.Run) (string, error) {
 	}
 	var parts []string
 	if m.Role == middleware.RoleAssistant {
-		if err := w.note(m.ToolCalls); err != nil {
+		if err := w.addCalls(m.ToolCalls); err != nil {
 			return "", err
 		}
 		parts, err = modelTexts(m, c.pieces, false)
 	} else {
-		parts, err = w.toldTexts(run, c.pieces)
+		parts, err = w.userTexts(run, c.pieces)
 	}
 	switch {
 	case err != nil:
 		return "", err
 	case !c.v.Exists():
 		return freshContent(role, parts), nil
-	case slices.Equal(parts, texts(c.pieces)):
-		return c.v.Raw(), nil
 	}
 	edit := on.Edit(c.v)
 	edit.Elements("parts", parts)
 	return edit.Text()
 }
 
-// same returns the text of a content that did not change. Its calls and results are
-// noted all the same: what changed in front of it may have moved the pairs.
-func (w *writer) same(run lens.Run) (string, error) {
-	for i, m := range run.Messages {
-		if m.Role == middleware.RoleTool {
-			if err := w.reaches(m, w.of.replyIDs[run.At[i]]); err != nil {
-				return "", err
-			}
+// unchanged returns the text of a content that did not change. Its calls and results are
+// checked all the same: what changed in front of it may have moved the pairs.
+func (w *writer) unchanged(run lens.Run) (string, error) {
+	c, n := w.of.contents[run.Group], 0
+	for _, p := range c.pieces {
+		if p.reply == nil {
+			continue
 		}
-		if err := w.note(m.ToolCalls); err != nil {
+		if err := w.checkResult(run.Messages[n], p.reply.is.ToolCallID); err != nil {
 			return "", err
 		}
+		n++ // results lead the messages of a content
 	}
-	return w.of.contents[run.Group].v.Raw(), nil
+	return c.v.Raw(), w.addCalls(run.Messages[0].ToolCalls)
 }
 
 // base returns the content to edit: one of the request, or what the first message
@@ -231,7 +222,7 @@ func (w *writer) base(run lens.Run) (content, error) {
 	if err != nil || !v.Exists() {
 		return content{}, err
 	}
-	c, was, _, err := new(reader).read(v)
+	c, was, err := new(reader).read(v)
 	if err != nil {
 		return content{}, codec.Unencodablef("what was stored is not content: %v", err)
 	}
@@ -255,10 +246,10 @@ func modelTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, e
 	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, answer) })
 }
 
-// toldTexts returns the texts for the model: results, in their own order,
+// userTexts returns the texts of what is for the model: results, in their own order,
 // and all other parts where they stood. To order them like parts and calls, it puts
 // them into one message as such.
-func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
+func (w *writer) userTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
 	for i, m := range run.Messages {
 		if len(m.ToolCalls) > 0 {
@@ -304,7 +295,7 @@ func (w *writer) result(m middleware.Message, was string) (text string, part *mi
 	case m.ToolCallID == was, m.ToolCallID == old.reply.is.ToolCallID, old.reply.is.ToolCallID == "" && codec.IsPlaceID(m.ToolCallID):
 		id = old.reply.is.ToolCallID
 	}
-	if err := w.reaches(m, id); err != nil {
+	if err := w.checkResult(m, id); err != nil {
 		return "", nil, err
 	}
 	text, err = replyText(m, old, id)
@@ -320,14 +311,14 @@ func (w *writer) result(m middleware.Message, was string) (text string, part *mi
 type pairs struct {
 	open    []middleware.ToolCall
 	wireIDs bool // some of them have an id on the wire
-	begun   bool // the turn goes on: nothing was told since
+	begun   bool // the turn goes on: nothing for the model came since
 	paired  bool // pairing has all of open
 	pairing codec.Pairing
 }
 
-// said notes calls. A turn may be cut into several contents: as long as the model goes
+// add adds calls. A turn may be cut into several contents: as long as the model goes
 // on, their calls are answered together.
-func (p *pairs) said(calls []middleware.ToolCall, wireIDs bool) {
+func (p *pairs) add(calls []middleware.ToolCall, wireIDs bool) {
 	if len(calls) == 0 {
 		return
 	}
@@ -338,9 +329,9 @@ func (p *pairs) said(calls []middleware.ToolCall, wireIDs bool) {
 	p.begun, p.paired = true, false
 }
 
-// answered returns the id of the call that a result is for. A client may make up
+// callOf returns the id of the call that a result is for. A client may make up
 // ids where the model gave none: then its name and its place tell.
-func (p *pairs) answered(id, name string) string {
+func (p *pairs) callOf(id, name string) string {
 	if !p.paired {
 		p.pairing.Turn(p.open)
 		p.paired = true
@@ -358,8 +349,8 @@ func (p *pairs) answered(id, name string) string {
 // wireCall is a call as the wire has it. id is "" for a call that goes by its place.
 type wireCall struct{ id, name string }
 
-// note notes calls and their ids on the wire, for the results that follow.
-func (w *writer) note(calls []middleware.ToolCall) error {
+// addCalls adds calls and their ids on the wire, for the results that follow.
+func (w *writer) addCalls(calls []middleware.ToolCall) error {
 	wireIDs := false
 	for _, c := range calls {
 		id, err := wireID(c)
@@ -369,16 +360,16 @@ func (w *writer) note(calls []middleware.ToolCall) error {
 		w.calls[c.ID] = wireCall{id, c.Name}
 		wireIDs = wireIDs || id != ""
 	}
-	w.said(calls, wireIDs)
+	w.add(calls, wireIDs)
 	return nil
 }
 
-// reaches returns an error if the server takes the result m, which has that id on
+// checkResult returns an error if the server takes the result m, which has that id on
 // the wire, for that of another call. That is so where calls have no ids, and
 // results come in another order, or some are missing. A result for a call that is
 // not in the history belongs to no response, and passes.
-func (w *writer) reaches(m middleware.Message, id string) error {
-	call := w.answered(id, m.ToolName)
+func (w *writer) checkResult(m middleware.Message, id string) error {
+	call := w.callOf(id, m.ToolName)
 	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
 		return codec.Unencodablef("results in another order than their calls, which have no ids")
 	}
@@ -591,9 +582,7 @@ func partText(p middleware.Part) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case p.Kind == was.part.Kind && (p.URL == "") != (was.part.URL == ""):
-		return "", codec.Unencodablef("data in the place of an address, or the reverse")
-	case p.Kind == was.part.Kind:
+	case p.Kind == was.part.Kind && (p.URL == "") == (was.part.URL == ""):
 		before, _ := partMembers(was.part) // without any where it could not be written
 		return on.Write(was.v, before, now)
 	case p.Kind == middleware.PartReasoning:

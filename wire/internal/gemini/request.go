@@ -16,7 +16,7 @@ import (
 //	 "generationConfig": {"temperature": …, "maxOutputTokens": …, "stopSequences": […]}, …}
 //
 // The messages in is are those of the system instruction, lead of them, and then those
-// of the contents, of which groups and replyIDs say more. What is remembered of it is the
+// of the contents, of which groups says more. What is remembered of it is the
 // neutral request, and no parsed text: an edit, which is rare, reads the body again.
 type request struct {
 	is        middleware.Request
@@ -24,7 +24,6 @@ type request struct {
 	lead      int   // how many system messages there are
 	contents  []content
 	groups    []int        // the content that each other message stands in
-	replyIDs  []string     // the id that the wire has for the call that each of those answers
 	replyRole string       // the role of contents that hold results: user or, of some clients, function
 	doc       *rawjson.Doc // for an edit
 }
@@ -104,7 +103,7 @@ func (h *request) readContents(root rawjson.Value) error {
 	h.lead, h.contents = len(h.is.Messages), make([]content, 0, len(list))
 	r := reader{builtin: builtinsOf(h.is.Tools)}
 	for _, v := range list {
-		c, messages, ids, err := r.read(v)
+		c, messages, err := r.read(v)
 		if err != nil {
 			return err
 		}
@@ -115,7 +114,6 @@ func (h *request) readContents(root rawjson.Value) error {
 			h.groups = append(h.groups, len(h.contents))
 		}
 		h.is.Messages = append(h.is.Messages, messages...)
-		h.replyIDs = append(h.replyIDs, ids...)
 		h.contents = append(h.contents, c)
 	}
 	return nil

@@ -486,7 +486,7 @@ func (c *candidate) call(p *piece) error {
 	j := c.joined
 	j.sign = cmp.Or(j.sign, on.Get(p.v, signKey).Raw())
 	for _, piece := range pieces {
-		if err := j.args.take(piece); err != nil {
+		if err := j.args.put(piece); err != nil {
 			return err
 		}
 	}
@@ -509,8 +509,8 @@ func (j *partial) join() (string, error) {
 	return on.Set(head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 }
 
-// take puts one value in its place.
-func (n *node) take(arg rawjson.Value) error {
+// put puts one value in its place.
+func (n *node) put(arg rawjson.Value) error {
 	path, err := on.Text(arg, "jsonPath")
 	if err != nil {
 		return err
