@@ -205,23 +205,16 @@ func (a *answer) whole(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	root, err := codec.ParseObject(a.message)
-	if err != nil {
-		return "", err
-	}
 	members := append(a.model(resp), lens.Raw("content", codec.Array(contents)))
 	if stop := a.stopNow(resp); a.streamed || stop != a.stop {
 		members = append(members, lens.Raw("stop_reason", stopText(stop)))
 	}
-	return on.Set(root, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
+	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
 }
 
 // model projects the model of resp, if it has changed.
 func (a *answer) model(resp *middleware.Response) []lens.Member {
-	if resp.Model == a.is.Model {
-		return nil
-	}
-	return []lens.Member{lens.Text("model", resp.Model)}
+	return lens.Differ([]lens.Member{lens.Word("model", a.is.Model)}, []lens.Member{lens.Word("model", resp.Model)})
 }
 
 // contents returns the blocks of resp as elements of a list of content. One that did not
@@ -259,11 +252,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 		case !same && !utf8.ValidString(c.Arguments):
 			return "", codec.Unencodablef("arguments that are not UTF-8")
 		}
-		v, err := codec.ParseObject(text)
-		if err != nil {
-			return "", err
-		}
-		return on.Set(v, lens.Raw("input", codec.QuoteAsSent(c.Arguments)))
+		return on.SetIn(text, lens.Raw("input", codec.QuoteAsSent(c.Arguments)))
 	})
 }
 
@@ -363,11 +352,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 	mark, blocks := given.marked, given.blocks[:given.marked.blocks]
 	w := writer{named: given.named || !mark.begun}
 	if !mark.begun {
-		root, err := codec.ParseObject(a.message)
-		if err != nil {
-			return "", err
-		}
-		message, err := on.Set(root, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
+		message, err := on.SetIn(a.message, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
 		if err != nil {
 			return "", err
 		}
@@ -385,24 +370,32 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 	next := len(blocks)
 	for i, text := range contents {
 		v, err := codec.ParseObject(text)
-		switch {
-		case err != nil: // clients skip what is not a block
-			continue
-		case own && i < len(blocks):
-			more, err := w.continued(i, v, blocks[i])
-			if err != nil || more == "" {
-				if err != nil {
-					return "", err
-				}
-				continue
-			}
-			if v, err = codec.ParseObject(codec.Object(lens.Text("type", "text"), lens.Raw("text", more))); i < len(blocks)-1 || err != nil {
-				return "", errShown
-			}
-		case !own && len(blocks) > 0 && isReasoning(v.Get("type").Str()):
+		if err != nil { // clients skip what is not a block
 			continue
 		}
-		if err := w.block(next, v); err != nil {
+		var had rawjson.Value // that the client has of the block
+		switch kind := v.Get("type").Str(); {
+		case own && i < len(blocks):
+			if had, err = blocks[i].given(v); err != nil {
+				return "", err
+			}
+			lacks, err := w.deltas(i, v, had)
+			switch {
+			case err != nil:
+				return "", err
+			case !blocks[i].shown.ended:
+				w.out.WriteString(lacks)
+				w.blockEvent("content_block_stop", i)
+				continue
+			case lacks == "":
+				continue
+			case kind != "text" || i < len(blocks)-1:
+				return "", errShown
+			}
+		case !own && len(blocks) > 0 && isReasoning(kind):
+			continue
+		}
+		if err := w.block(next, v, had); err != nil {
 			return "", err
 		}
 		next++
@@ -445,52 +438,47 @@ func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
 }
 
 // block writes v as the block of that index: its start without what deltas bring, each of
-// those in one piece, and its stop.
-func (w *writer) block(index int, v rawjson.Value) error {
+// those in one piece, and its stop. Of had, its beginning, which has ended, it writes nothing
+// again.
+func (w *writer) block(index int, v, had rawjson.Value) error {
 	var start []lens.Member
 	for _, kind := range deltasOf[v.Get("type").Str()] {
-		d := deltas[kind]
-		switch m := v.Get(d.key); {
-		case d.key == "input":
-			start = append(start, lens.Raw(d.key, "{}"))
-		case m.Kind() == rawjson.Array:
-			start = append(start, lens.Raw(d.key, "[]"))
-		case m.Kind() == rawjson.String:
-			start = append(start, lens.Text(d.key, ""))
+		switch key := deltas[kind].key; {
+		case key == "input":
+			start = append(start, lens.Raw(key, "{}"))
+		case v.Get(key).Kind() == rawjson.Array:
+			start = append(start, lens.Raw(key, "[]"))
+		case v.Get(key).Kind() == rawjson.String:
+			start = append(start, lens.Text(key, ""))
 		}
 	}
 	raw, err := on.Set(v, start...)
 	if err != nil {
 		return err
 	}
+	pieces, err := w.deltas(index, v, had)
 	w.blockEvent("content_block_start", index, lens.Raw("content_block", raw))
-	_, err = w.deltas(index, v, rawjson.Value{}, true)
+	w.out.WriteString(pieces)
 	w.blockEvent("content_block_stop", index)
 	return err
 }
 
-// continued writes what of the block v follows b, its beginning, and its stop. more is
-// text, a JSON string, that has to follow in a block of its own, since b has ended.
-func (w *writer) continued(index int, v rawjson.Value, b *building) (more string, err error) {
+// given returns what a client has of b, which is v now.
+func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
 	text, err := b.text(true)
 	if err != nil {
-		return "", err
+		return v, err
 	}
 	had, err := codec.ParseObject(text)
-	kind := v.Get("type").Str()
-	if err != nil || kind != b.kind || deltasOf[kind] == nil && v.Raw() != had.Raw() {
-		return "", errShown
+	if err != nil || v.Get("type").Str() != b.kind || deltasOf[b.kind] == nil && v.Raw() != had.Raw() {
+		return v, errShown
 	}
-	more, err = w.deltas(index, v, had, !b.shown.ended)
-	if !b.shown.ended {
-		w.blockEvent("content_block_stop", index)
-	}
-	return more, err
+	return had, nil
 }
 
-// deltas writes what v has and had, its beginning, has not, if the block is open. Behind
-// the end of a block it returns the text that had has not.
-func (w *writer) deltas(index int, v, had rawjson.Value, open bool) (more string, err error) {
+// deltas returns the deltas with what v has and had, its beginning, has not.
+func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
+	out := writer{named: w.named}
 	for _, kind := range deltasOf[v.Get("type").Str()] {
 		d := deltas[kind]
 		now, was := v.Get(d.key), had.Get(d.key)
@@ -500,16 +488,18 @@ func (w *writer) deltas(index int, v, had rawjson.Value, open bool) (more string
 		case now.Kind() == rawjson.Array:
 			all := lens.Raws(slices.Collect(now.Each()))
 			lacks = all[min(was.Len(), len(all)):]
-		case d.key == "input" && now.Kind() == rawjson.Object:
-			rest, ok := strings.CutPrefix(now.Raw(), was.Str())
-			if !ok {
-				return "", errShown
-			}
-			lacks = []string{codec.QuoteAsSent(rest)}
 		default:
-			rest, ok := strings.CutPrefix(content(now), content(was))
+			text := now
+			if d.key == "input" && now.Kind() == rawjson.Object {
+				doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
+				if err != nil {
+					return "", err
+				}
+				text = doc.Root()
+			}
+			rest, ok := strings.CutPrefix(content(text), content(was))
 			if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
-				rest, ok = strings.CutPrefix(now.Str(), was.Str())
+				rest, ok = strings.CutPrefix(text.Str(), was.Str())
 				rest = rawjson.Quote(rest)
 			}
 			if !ok {
@@ -518,18 +508,12 @@ func (w *writer) deltas(index int, v, had rawjson.Value, open bool) (more string
 			lacks = []string{rest}
 		}
 		for _, raw := range lacks {
-			switch {
-			case raw == `""`:
-			case open:
-				w.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
-			case d.key == "text":
-				more = raw
-			default:
-				return "", errShown
+			if raw != `""` {
+				out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
 			}
 		}
 	}
-	return more, nil
+	return out.out.String(), nil
 }
 
 // figures are what a usage object counts:

@@ -37,11 +37,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	var h request
-	if err := codec.Borrow(body, h.read); err != nil {
-		return nil, err
-	}
-	is := h.is // nothing else of h is kept
-	return &is, nil
+	err := codec.Borrow(body, h.read)
+	return new(h.is), err // nothing else of h is kept
 }
 
 // forEdit is readRequest for an edit of the body.

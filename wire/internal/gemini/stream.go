@@ -502,11 +502,7 @@ func (c *candidate) call(p *piece) error {
 // join returns the call as one part: with args in the place of the pieces, and the
 // signature that came with any of them.
 func (j *partial) join() (string, error) {
-	head, err := codec.ParseObject(j.head)
-	if err != nil {
-		return "", err
-	}
-	return on.Set(head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
+	return on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
 }
 
 // put puts one value in its place.

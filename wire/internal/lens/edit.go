@@ -203,6 +203,15 @@ func (l Lens) Set(v rawjson.Value, members ...Member) (string, error) {
 	return codec.Within(v, edits)
 }
 
+// SetIn is Set for the text of an object.
+func (l Lens) SetIn(object string, members ...Member) (string, error) {
+	v, err := codec.ParseObject(object)
+	if err != nil {
+		return "", err
+	}
+	return l.Set(v, members...)
+}
+
 // Put returns the edits that set members of object, in the text that object
 // stands in. Call it once for one object, with all of its members: two edits
 // that add to an object do not know of each other's comma. The error wraps
