@@ -360,7 +360,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 	}
 	for n, b := range blocks {
 		switch {
-		case own || b.shown.ended:
+		case own || b.endShown:
 		case b.kind == "text":
 			w.blockEvent("content_block_stop", n)
 		default: // it would be there without its end: reasoning unsigned, a call cut off
@@ -383,7 +383,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 			switch {
 			case err != nil:
 				return "", err
-			case !blocks[i].shown.ended:
+			case !blocks[i].endShown:
 				w.out.WriteString(lacks)
 				w.blockEvent("content_block_stop", i)
 				continue

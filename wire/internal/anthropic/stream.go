@@ -120,7 +120,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	case "content_block_start":
 		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
 	case "content_block_delta", "content_block_stop":
-		block, text = s.blockOf(v).kind, v.Get("delta").Get("text").Str()
+		block, text = s.at[indexOf(v)].kind, v.Get("delta").Get("text").Str()
 	case "message_delta", "message_stop":
 		return codec.FateHold, nil
 	default:
@@ -157,10 +157,9 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 	case !s.begun || (u.Name == kind) != s.named:
 		return false
 	case kind == "content_block_start":
-		n, err := indexOf(v)
-		return err == nil && n == len(s.blocks)
+		return indexOf(v) == len(s.blocks)
 	}
-	return s.blockOf(v) != nil
+	return s.at[indexOf(v)] != nil
 }
 
 // Mark notes what was read so far as what the client may be shown.
@@ -203,7 +202,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	case "content_block_delta":
 		return s.blockDelta(u, v)
 	case "content_block_stop":
-		if b := s.blockOf(v); b != nil {
+		if b := s.at[indexOf(v)]; b != nil {
 			b.ended = true
 			s.change(b)
 		}
@@ -277,36 +276,27 @@ func (s *stream) delta(v rawjson.Value) {
 	s.count(v.Get("usage"))
 }
 
-// indexOf returns the index of the block that an event is about.
-func indexOf(v rawjson.Value) (int, error) {
+// indexOf returns the index of the block that an event is about, -1 for none.
+func indexOf(v rawjson.Value) int {
 	i := v.Get("index")
 	if i.Kind() != rawjson.Number || codec.Int(i) < 0 || codec.Int(i) > codec.MaxBody {
-		return 0, codec.Shapef("an event of a content block without an index")
+		return -1
 	}
-	return int(codec.Int(i)), nil
-}
-
-// blockOf returns the block that an event is about; nil if it has not started.
-func (s *stream) blockOf(v rawjson.Value) *building {
-	n, err := indexOf(v)
-	if err != nil {
-		return nil
-	}
-	return s.at[n]
+	return int(codec.Int(i))
 }
 
 // blockStart reads the start of a block.
 func (s *stream) blockStart(v rawjson.Value) error {
-	n, err := indexOf(v)
-	switch {
-	case err != nil:
-		return err
+	switch n := indexOf(v); {
+	case n < 0:
+		return codec.Shapef("a content_block_start without an index")
 	case s.at[n] != nil:
 		return codec.Shapef("a content block that starts twice: two of index %d", n)
 	case v.Get("content_block").Kind() != rawjson.Object:
 		return codec.Shapef("a content_block_start without a block")
+	default:
+		return s.block(n, v.Get("content_block"), false)
 	}
-	return s.block(n, v.Get("content_block"), false)
 }
 
 // block begins the block of that index.
@@ -346,10 +336,7 @@ func (s *stream) isOver(b *building) bool {
 // blockDelta reads a piece of a block. One of a block that has not started or is over is
 // forgiven if an error follows: a server that fails may lose events.
 func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
-	if _, err := indexOf(v); err != nil {
-		return err
-	}
-	b, delta := s.blockOf(v), v.Get("delta")
+	b, delta := s.at[indexOf(v)], v.Get("delta")
 	switch {
 	case delta.Kind() != rawjson.Object:
 		return codec.Shapef("a content_block_delta without a delta")
@@ -381,22 +368,18 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 //	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"Oslo\"}"}}
 //	{"type": "content_block_stop", "index": 1}
 type building struct {
-	start     string // as it stands in content_block_start, or in message_start
-	kind      string // its type
-	ended     bool   // its content_block_stop has come
-	joined    []*joined
-	byKey     map[string]*joined
-	citations []string // each is whole; they follow those of start
-
-	changed bool // since the last Mark, at which this was shown:
-	shown   struct {
-		ended     bool
-		citations int
-	}
+	start    string // as it stands in content_block_start, or in message_start
+	kind     string // its type
+	ended    bool   // its content_block_stop has come
+	joined   []*joined
+	byKey    map[string]*joined
+	changed  bool // since the last Mark
+	endShown bool // at the last Mark
 }
 
 // joined is what deltas bring of one member: pieces of JSON strings, without the quotes,
-// because a letter may be divided over two of them.
+// because a letter may be divided over two of them; of citations whole ones, with a comma
+// in front of each.
 type joined struct {
 	key   string
 	raw   strings.Builder
@@ -431,14 +414,14 @@ var deltasOf = map[string][]string{
 // know is complete in history.
 func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
 	is := delta.Get("type").Str()
-	d, known := deltas[is]
+	d, ok := deltas[is]
 	switch {
 	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
 	case d.key == "citations":
 		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
-			b.citations = append(b.citations, c.Raw())
+			b.join(d.key, ","+c.Raw())
 		}
-	case known:
+	case ok:
 		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
 			_, err = on.Text(delta, d.in)
 		}
@@ -491,7 +474,7 @@ func (b *building) join(key, raw string) {
 
 // mark notes what was read so far as shown.
 func (b *building) mark() {
-	b.changed, b.shown.ended, b.shown.citations = false, b.ended, len(b.citations)
+	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
 		j.shown = j.raw.Len()
 	}
@@ -511,20 +494,16 @@ func (b *building) text(shown bool) (string, error) {
 			raw = raw[:j.shown]
 		}
 		m := lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`)
-		if j.key == "input" && !shown {
+		switch {
+		case j.key == "citations":
+			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
+			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
+		case j.key == "input" && !shown:
 			if m.Raw = unquoted(raw); !codec.IsObject(m.Raw) {
 				m.Raw = "{}"
 			}
 		}
 		members = append(members, m)
-	}
-	more := b.citations
-	if shown {
-		more = more[:b.shown.citations]
-	}
-	if len(more) > 0 {
-		all := lens.Raws(slices.Collect(start.Get("citations").Each()))
-		members = append(members, lens.List("citations", append(all, more...)))
 	}
 	return on.Set(start, members...)
 }
