@@ -71,3 +71,19 @@ func TestNativeItemsInAFreshRequest(t *testing.T) {
 	require.Equal(t, `{"max_tokens":4096,"system":[{"type":"text","text":"S1","cache_control":{"type":"ephemeral"}}],"messages":[`+resp.Message.Native.Raw+`],`+
 		`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2},{"type":"bash_20250124","name":"bash"}]}`, encodeRequest(t, fresh))
 }
+
+// A streamed answer for a client that wants no stream keeps what the provider wrote. Arguments
+// that no object can hold are refused.
+func TestStreamForAClientThatWantsNone(t *testing.T) {
+	t.Parallel()
+	body, contentType, err := format.EncodeAnswer("/v1/messages", []byte(asked), decodeResponse(t, messageStream(said(0, "Hi"), called(1, "t1", `{"n": 1.0}`),
+		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null,"later":1},"usage":{"output_tokens":9},"context_management":{"applied_edits":[]}}`),
+		event("message_stop", `{"type":"message_stop"}`))))
+	require.NoError(t, err)
+	require.Equal(t, "application/json", contentType)
+	require.JSONEq(t, `{"id":"msg_1","type":"message","role":"assistant","model":"m-2","content":[{"type":"text","text":"Hi"},
+		{"type":"tool_use","id":"t1","name":"a","input":{"n":1.0},"caller":{"type":"direct"}}],"stop_reason":"tool_use","stop_sequence":null,"later":1,
+		"usage":{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":9},"context_management":{"applied_edits":[]}}`, string(body))
+	_, _, err = format.EncodeAnswer("/v1/messages", []byte(asked), decodeResponse(t, messageStream(called(0, "t1", `{"n":`), messageEnd("tool_use", 9))))
+	require.ErrorIs(t, err, codec.ErrUnencodable)
+}
