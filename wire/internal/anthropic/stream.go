@@ -37,9 +37,9 @@ type stream struct {
 	changed []*building // since Mark
 	marked  mark
 
-	stopped bool                   // message_stop has come
-	failed  *middleware.ModelError // what the provider said
-	odd     error                  // events that do not fit, but may be followed by an error that explains them
+	stopped   bool                   // message_stop has come
+	failed    *middleware.ModelError // what the provider said
+	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
 // mark is what the client may be shown of a stream, beside what each block notes.
@@ -189,7 +189,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 		}
 	}
 	if !s.begun && (strings.HasPrefix(kind, "content_block_") || kind == "message_delta" || kind == "message_stop") {
-		s.odd = codec.Shapef("a %s before the message_start", kind)
+		s.misplaced = codec.Shapef("a %s before the message_start", kind)
 		if kind != "message_stop" {
 			return nil
 		}
@@ -341,10 +341,10 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 	case delta.Kind() != rawjson.Object:
 		return codec.Shapef("a content_block_delta without a delta")
 	case b == nil:
-		s.odd = codec.Shapef("a delta of a content block that has not started")
+		s.misplaced = codec.Shapef("a delta of a content block that has not started")
 		return nil
 	case s.isOver(b):
-		s.odd = codec.Shapef("a delta of a content block that is over")
+		s.misplaced = codec.Shapef("a delta of a content block that is over")
 		return nil
 	}
 	s.change(b)
@@ -537,8 +537,8 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, codec.WithUsage(s.failed, a.is.Model, a.figures.usage())
 	case s.failed != nil:
 		return nil, s.failed
-	case s.odd != nil:
-		return nil, s.odd
+	case s.misplaced != nil:
+		return nil, s.misplaced
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():

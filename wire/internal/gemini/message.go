@@ -704,15 +704,9 @@ func replyOf(n *middleware.Native) (*piece, error) {
 // form of the client's response stays as long as it can hold the new text: the key
 // of a single text, or an object for an object.
 func replyText(m middleware.Message, old *piece, id string) (string, error) {
-	var media []string
-	for _, p := range m.Parts {
-		if p.Kind == middleware.PartText {
-			continue
-		}
-		var err error
-		if media, err = appendParts(media, []middleware.Part{p}); err != nil {
-			return "", err
-		}
+	media, err := appendParts(nil, slices.DeleteFunc(slices.Clone(m.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText }))
+	if err != nil {
+		return "", err
 	}
 	if old == nil {
 		if m.ToolName == "" {

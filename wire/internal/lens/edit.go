@@ -28,35 +28,24 @@ func (e *Edit) Put(members ...Member) { e.members = append(e.members, members...
 
 // Elements makes items the elements of the list at path, as Lens.Elements does.
 func (e *Edit) Elements(path string, items []string) {
-	object, steps := e.object, strings.Split(path, "/")
-	for _, step := range steps[:len(steps)-1] {
-		object = e.l.Get(object, step)
+	object, keys := e.object, strings.Split(path, "/")
+	var twice error
+	for len(keys) > 1 {
+		if _, err := e.l.Only(object, keys[0]); err != nil {
+			twice = err
+		}
+		object, keys = e.l.Get(object, keys[0]), keys[1:]
 	}
-	name := steps[len(steps)-1]
-	if !e.l.Get(object, name).Exists() {
+	switch edits, err := e.l.Elements(object, keys[0], items); {
+	case !e.l.Get(object, keys[0]).Exists():
 		if len(items) > 0 {
 			e.Put(List(path, items))
 		}
-		return
+	case err == nil && len(edits) > 0:
+		e.Add(edits, twice)
+	default:
+		e.Add(nil, err)
 	}
-	edits, err := e.l.Elements(object, name, items)
-	if len(edits) > 0 && err == nil {
-		err = e.once(steps)
-	}
-	e.Add(edits, err)
-}
-
-// once returns an error if one of steps appears twice.
-func (e *Edit) once(steps []string) error {
-	object := e.object
-	for _, step := range steps {
-		v, err := e.l.Only(object, step)
-		if err != nil {
-			return err
-		}
-		object = v
-	}
-	return nil
 }
 
 // Add adds edits inside of the object's members. It takes what their maker

@@ -26,7 +26,7 @@ func Align(old, now []string) []int {
 		}
 		return at
 	}
-	a := aligner{old: old, now: now, at: at, taken: make([]bool, len(old)), places: make(map[string][]int, len(old))}
+	a := aligner{old: old, now: now, at: at, used: make([]bool, len(old)), places: make(map[string][]int, len(old))}
 	for i, text := range old {
 		a.places[text] = append(a.places[text], i)
 	}
@@ -40,14 +40,14 @@ func Align(old, now []string) []int {
 	}
 	for _, i := range a.known {
 		if p := a.places[now[i]]; len(p) == 1 && times[now[i]] == 1 {
-			a.take(i, p[0])
+			a.pair(i, p[0])
 		}
 	}
 	a.follow(len(old), -1) // no end to begin from
 	a.follow(-1, len(old))
 	for _, i := range a.known {
 		for at[i] < 0 && len(a.places[now[i]]) > 0 {
-			a.take(i, a.places[now[i]][0])
+			a.pair(i, a.places[now[i]][0])
 			a.places[now[i]] = a.places[now[i]][1:]
 		}
 	}
@@ -57,14 +57,14 @@ func Align(old, now []string) []int {
 type aligner struct {
 	old, now []string
 	at       []int
-	taken    []bool
+	used     []bool
 	places   map[string][]int // of each text in old
 	known    []int            // the texts of now that old has
 }
 
-func (a *aligner) take(i, place int) {
-	if a.at[i] < 0 && place >= 0 && place < len(a.old) && !a.taken[place] && a.old[place] == a.now[i] {
-		a.at[i], a.taken[place] = place, true
+func (a *aligner) pair(i, place int) {
+	if a.at[i] < 0 && place >= 0 && place < len(a.old) && !a.used[place] && a.old[place] == a.now[i] {
+		a.at[i], a.used[place] = place, true
 	}
 }
 
@@ -73,11 +73,11 @@ func (a *aligner) take(i, place int) {
 // the place in front of the first text, behind that after the last one.
 func (a *aligner) follow(before, behind int) {
 	for _, i := range slices.Backward(a.known) {
-		a.take(i, behind-1)
+		a.pair(i, behind-1)
 		behind = a.at[i]
 	}
 	for _, i := range a.known {
-		a.take(i, before+1)
+		a.pair(i, before+1)
 		if before = a.at[i]; before < 0 {
 			before = len(a.old)
 		}
