@@ -222,7 +222,7 @@ func (a *answer) model(resp *middleware.Response) []lens.Member {
 // input of a call is a string with whatever the model wrote. The format has one choice.
 func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, error) {
 	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("a second choice")
+		return nil, codec.Unencodablef("this format has one choice: leave Response.Choices empty")
 	}
 	if err := codec.AnswerOnly(resp.Message); err != nil {
 		return nil, err
@@ -237,7 +237,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 		}
 		text, err := partText(p)
 		if err == nil && text == "" {
-			err = codec.Unencodablef("reasoning of another provider, or a block out of shape")
+			err = codec.Unencodablef("reasoning of another provider, or a block out of shape: drop the part")
 		}
 		return asBlocks(text)[0], err
 	}, func(c middleware.ToolCall, at int) (string, error) {
@@ -250,7 +250,7 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 		case err != nil || !streamed:
 			return text, err
 		case !same && !utf8.ValidString(c.Arguments):
-			return "", codec.Unencodablef("arguments that are not UTF-8")
+			return "", codec.Unencodablef("arguments that are not UTF-8: repair them, or drop the call")
 		}
 		return on.SetIn(text, lens.Raw("input", codec.QuoteAsSent(c.Arguments)))
 	})
@@ -364,7 +364,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 		case b.kind == "text":
 			w.blockEvent("content_block_stop", n)
 		default: // it would be there without its end: reasoning unsigned, a call cut off
-			return "", codec.Unencodablef("another answer behind a block that was shown in part, and is not text")
+			return "", codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
 		}
 	}
 	next := len(blocks)
@@ -413,7 +413,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 	return w.out.String(), nil
 }
 
-var errShown = codec.Unencodablef("a change of what was shown already")
+var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
 
 // writer writes events.
 type writer struct {
@@ -581,14 +581,14 @@ func usageText(usage string, has figures, want middleware.Usage) (string, error)
 	case was.usage() == want:
 		return usage, nil
 	case now.input < 0:
-		return "", codec.Unencodablef("more tokens in the cache than there are")
+		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
 	}
 	members := lens.Differ(was.members(), now.members())
 	if account := v.Get("cache_creation"); now.write != was.write && account.Kind() == rawjson.Object {
 		const short = "ephemeral_5m_input_tokens"
 		n := codec.Int(account.Get(short)) + now.write - was.write
 		if n < 0 {
-			return "", codec.Unencodablef("fewer tokens written to the cache")
+			return "", codec.Unencodablef("Usage.CacheWrite is less than what the answer says of tokens that stay for an hour")
 		}
 		members = append(members, lens.Raw("cache_creation/"+short, codec.Count(n)))
 	}

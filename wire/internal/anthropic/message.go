@@ -185,7 +185,7 @@ func stored(err error) error {
 // block is a JSON text: an object, or a string for a text with nothing beside it.
 func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 	if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
-		return o, nil, codec.Unencodablef("tool calls that are not the assistant's")
+		return o, nil, codec.Unencodablef("tool calls in a message that is not the assistant's: drop them")
 	}
 	if o, err = readOrigin(m); err != nil {
 		return o, nil, err
@@ -261,7 +261,7 @@ func (h *request) element(run lens.Run) (string, error) {
 		}
 	case middleware.RoleUser, middleware.RoleSystem:
 	default:
-		return "", codec.Unencodablef("a message of an unknown role")
+		return "", codec.Unencodablef("a message of role %q, which this format does not know", role)
 	}
 	switch {
 	case run.Group >= 0:
@@ -386,12 +386,12 @@ func callText(c middleware.ToolCall, history bool) (string, error) {
 	return lens.Rewrite(on, c.Native, c, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
 		switch was := v.Get("input"); {
 		case c.Kind != middleware.KindFunction:
-			return nil, codec.Unencodablef("a tool call of another kind")
+			return nil, codec.Unencodablef("a call of kind %q: this format has function calls only", c.Kind)
 		case v.Exists() && c.Arguments == was.Raw(), codec.IsObject(c.Arguments):
 		case history:
 			c.Arguments = "{}"
 		default:
-			return nil, codec.Unencodablef("arguments that are no JSON object")
+			return nil, codec.Unencodablef("arguments that are not a JSON object: repair them, or drop the call")
 		}
 		return []lens.Member{lens.Text("type", "tool_use"), lens.Text("id", c.ID), lens.Text("name", c.Name), lens.Raw("input", c.Arguments)}, nil
 	})
@@ -425,7 +425,7 @@ func partText(p middleware.Part) (string, error) {
 		}
 		return on.Set(v, lens.Differ([]lens.Member{lens.Raw("type", v.Get("type").Raw())}, members)...)
 	case key == "" || !codec.SamePart(p, edited):
-		return "", codec.Unencodablef("a block of a type that cannot be changed that way")
+		return "", codec.Unencodablef("only the text of a block can change, and nothing of signed reasoning: drop the part, or leave it")
 	case v.Kind() == rawjson.String:
 		return rawjson.Quote(p.Text), nil
 	default:
@@ -457,7 +457,7 @@ func freshPart(p middleware.Part) (string, error) {
 		members, err := mediaMembers(p)
 		return on.Object(members...), err
 	}
-	return "", codec.Unencodablef("a part that only its own provider knows")
+	return "", codec.Unencodablef("a part that only its own provider knows: drop it")
 }
 
 // mediaMembers projects the type of the block that holds p, and its source. The
@@ -478,7 +478,7 @@ func mediaMembers(p middleware.Part) ([]lens.Member, error) {
 		source = []lens.Member{lens.Text("type", "base64"), lens.Text("media_type", p.MediaType), lens.Text("data", base64.StdEncoding.EncodeToString(p.Data))}
 	case !data && p.URL != "" && (kind == "image" || pdf):
 	default:
-		return nil, codec.Unencodablef("media that is neither an image nor a document")
+		return nil, codec.Unencodablef("media that is not an image, a PDF or plain text: drop the part")
 	}
 	return []lens.Member{lens.Text("type", kind), lens.Raw("source", on.Object(source...))}, nil
 }

@@ -128,7 +128,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	}
 	root := h.doc.Root()
 	if req.Model != h.is.Model && !root.Get("model").Exists() && root.Get("anthropic_version").Exists() {
-		return nil, codec.Unencodablef("the model stands in the path of the request")
+		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
 	}
 	e := on.Edit(root)
 	e.Put(lens.Differ(settings(&h.is), settings(req))...)

@@ -114,7 +114,7 @@ func (a *answer) with(resp *middleware.Response) (*answer, error) {
 	now.candidates = slices.Clone(a.candidates)
 	was, messages := append([]middleware.Message{a.is.Message}, a.is.Choices...), append([]middleware.Message{resp.Message}, resp.Choices...)
 	if len(messages) != len(was) {
-		return nil, codec.Unencodablef("more or fewer choices than the answer has")
+		return nil, codec.Unencodablef("more or fewer choices than the answer has: keep as many in Response.Choices")
 	}
 	for i, m := range messages {
 		switch {
@@ -127,7 +127,7 @@ func (a *answer) with(resp *middleware.Response) (*answer, error) {
 				return nil, err
 			}
 		case !codec.SameMessage(m, was[i]):
-			return nil, codec.Unencodablef("a message in an answer without candidates, whose prompt was blocked")
+			return nil, codec.Unencodablef("a message in an answer whose prompt was blocked: keep it empty")
 		}
 	}
 	if err := now.finish(resp, a); err != nil {
@@ -165,7 +165,7 @@ func (a *answer) finish(resp *middleware.Response, before *answer) error {
 	case !replaced && (resp.FinishReason == a.is.FinishReason || word == was):
 		return nil
 	case was == "":
-		return codec.Unencodablef("a finish reason where the prompt was blocked")
+		return codec.Unencodablef("a finish reason in an answer whose prompt was blocked: keep the one that was read")
 	}
 	c := a.candidates[0]
 	if c.finish[0] == '"' {
@@ -178,7 +178,7 @@ func (a *answer) finish(resp *middleware.Response, before *answer) error {
 			return nil
 		}
 	}
-	return codec.Unencodablef("a finish reason without a number")
+	return codec.Unencodablef("a finish reason without a number, in an answer that has numbers: keep the one that was read")
 }
 
 // count writes the figures. A body without figures gets none.
@@ -187,7 +187,7 @@ func (a *answer) count(u middleware.Usage) error {
 	case u == a.is.Usage || a.usage == "":
 		return nil
 	case u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0:
-		return codec.Unencodablef("figures that this format has no place for")
+		return codec.Unencodablef("figures without a place: CacheWrite has to be 0, Reasoning at most Output, and none below 0")
 	}
 	v, err := codec.ParseObject(a.usage)
 	if err == nil {

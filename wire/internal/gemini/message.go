@@ -166,7 +166,7 @@ func (w *writer) content(run lens.Run) (string, error) {
 	m := run.Messages[0]
 	role := map[middleware.Role]string{middleware.RoleAssistant: "model", middleware.RoleTool: w.of.replyRole, middleware.RoleUser: "user"}[m.Role]
 	if role == "" {
-		return "", codec.Unencodablef("a message of role %q that does not lead", m.Role)
+		return "", codec.Unencodablef("a message of role %q behind others: put system messages first", m.Role)
 	}
 	w.begun = w.begun && m.Role == middleware.RoleAssistant
 	if run.Same {
@@ -253,7 +253,7 @@ func (w *writer) userTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
 	for i, m := range run.Messages {
 		if len(m.ToolCalls) > 0 {
-			return nil, codec.Unencodablef("calls in a message of role %q", m.Role)
+			return nil, codec.Unencodablef("tool calls in a message of role %q: drop them", m.Role)
 		}
 		if m.Role != middleware.RoleTool {
 			order.Parts = append(order.Parts, m.Parts...)
@@ -371,7 +371,7 @@ func (w *writer) addCalls(calls []middleware.ToolCall) error {
 func (w *writer) checkResult(m middleware.Message, id string) error {
 	call := w.callOf(id, m.ToolName)
 	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
-		return codec.Unencodablef("results in another order than their calls, which have no ids")
+		return codec.Unencodablef("the calls have no ids: give each a result, in the order of the calls")
 	}
 	return nil
 }
@@ -586,7 +586,7 @@ func partText(p middleware.Part) (string, error) {
 		before, _ := partMembers(was.part) // without any where it could not be written
 		return on.Write(was.v, before, now)
 	case p.Kind == middleware.PartReasoning:
-		return "", codec.Unencodablef("a part that has become reasoning")
+		return "", codec.Unencodablef("a part cannot become reasoning: keep its Kind")
 	}
 	return on.Object(now...), nil
 }
@@ -597,19 +597,19 @@ func partMembers(p middleware.Part) ([]lens.Member, error) {
 	switch {
 	case p.Kind == middleware.PartText || p.Kind == middleware.PartReasoning:
 		if p.Data != nil || p.URL != "" || p.MediaType != "" {
-			return nil, codec.Unencodablef("a text part with data")
+			return nil, codec.Unencodablef("a text part with data: clear Data, URL and MediaType")
 		}
 		return []lens.Member{lens.Text("text", p.Text)}, nil
 	case p.Kind != middleware.PartMedia:
-		return nil, codec.Unencodablef("a part of kind %q of another format", p.Kind)
+		return nil, codec.Unencodablef("a part of kind %q of another provider: drop it", p.Kind)
 	case p.Text != "", len(p.Data) > 0 && p.URL != "":
-		return nil, codec.Unencodablef("media with a text, or with data and an address")
+		return nil, codec.Unencodablef("media with Text, or with Data and URL: keep one of them")
 	case p.URL != "":
 		return []lens.Member{lens.Word("fileData/mimeType", p.MediaType), lens.Text("fileData/fileUri", p.URL)}, nil
 	case len(p.Data) == 0:
-		return nil, codec.Unencodablef("media without data and address")
+		return nil, codec.Unencodablef("media without Data and URL: set one of them")
 	case p.MediaType == "":
-		return nil, codec.Unencodablef("data without a media type")
+		return nil, codec.Unencodablef("data without a type: set Part.MediaType")
 	}
 	return []lens.Member{lens.Text("inlineData/mimeType", p.MediaType), lens.Text("inlineData/data", base64.StdEncoding.EncodeToString(p.Data))}, nil
 }
@@ -654,7 +654,7 @@ func callText(c middleware.ToolCall, answer bool) (string, error) {
 	case err != nil:
 		return "", err
 	case c.Kind != middleware.KindFunction && c.Kind != middleware.KindBuiltin:
-		return "", codec.Unencodablef("a call of kind %q", c.Kind)
+		return "", codec.Unencodablef("a call of kind %q: this format has function calls only", c.Kind)
 	case was == nil:
 		was = &piece{call: &middleware.ToolCall{}}
 	case was.call == nil:
@@ -665,7 +665,7 @@ func callText(c middleware.ToolCall, answer bool) (string, error) {
 	case !answer:
 		c.Arguments = "{}"
 	case c.Arguments != "":
-		return "", codec.Unencodablef("arguments that are no JSON object")
+		return "", codec.Unencodablef("arguments that are not a JSON object: repair them, or drop the call")
 	}
 	if was.call.ID == "" && codec.IsPlaceID(c.ID) {
 		c.ID = ""
@@ -710,7 +710,7 @@ func replyText(m middleware.Message, old *piece, id string) (string, error) {
 	}
 	if old == nil {
 		if m.ToolName == "" {
-			return "", codec.Unencodablef("a result without the name of its tool")
+			return "", codec.Unencodablef("a result without the name of its tool: set ToolName")
 		}
 		return on.Object(replyMembers(m, id, freshResponse(m), media)...), nil
 	}

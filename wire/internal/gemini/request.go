@@ -129,7 +129,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	case codec.SameRequest(is, req):
 		return []byte(req.Native.Raw), nil
 	case req.Model != "":
-		return nil, codec.Unencodablef("the model is in the path, not in the body")
+		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
 	}
 	h, err := forEdit(req.Native.Raw)
 	if err != nil {

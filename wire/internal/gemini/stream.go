@@ -426,7 +426,7 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 	return out, nil
 }
 
-var errShown = codec.Unencodablef("the change is in what was shown already")
+var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
 
 // partial is a call whose arguments come in several parts, each with values and
 // the paths that they belong to:

@@ -119,7 +119,7 @@ func (l Lens) WithParams(members []Member, params []byte) (string, error) {
 		given, err = codec.ParseObject(codec.Plain(given)) // of a key that it has twice, the last one counts
 	}
 	if err != nil {
-		return "", codec.Unencodablef("Params are no JSON object")
+		return "", codec.Unencodablef("Params is not a JSON object")
 	}
 	var lacks []Member
 	for _, m := range members {
@@ -308,7 +308,7 @@ func (l Lens) spelled(object rawjson.Value, name string) (string, error) {
 		switch k := m.Key(); {
 		case k == key || !l.is(k, name):
 		case key != "":
-			return "", codec.Unencodablef("%s appears in two spellings", name)
+			return "", codec.Unencodablef("the object has %s in two spellings: keep one", name)
 		default:
 			key = k
 		}
@@ -332,7 +332,7 @@ func Clear(doc *rawjson.Doc, edits []rawjson.Edit) error {
 		start, end := v.Span()
 		i := sort.Search(len(edits), func(i int) bool { return edits[i].Start > start })
 		if i < len(edits) && edits[i].End < end {
-			return codec.Unencodablef("the change lies in a member that appears twice")
+			return codec.Unencodablef("the change lies in a member that its object has twice: keep one")
 		}
 	}
 	return nil
