@@ -68,9 +68,13 @@ func (s *stream) readObject(root rawjson.Value) error {
 	a.is.Model, a.stop = codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
 	a.figures, a.usage = a.figures.over(root.Get("usage")), root.Get("usage").Raw()
 	for _, key := range []string{"stop_sequence", "stop_details", "container"} {
-		a.inDelta.Put(key, root.Get(key).Raw())
+		if m := root.Get(key); m.Exists() {
+			a.inDelta.Put(key, m.Raw())
+		}
 	}
-	a.beside.Put("context_management", root.Get("context_management").Raw())
+	if m := root.Get("context_management"); m.Exists() {
+		a.beside.Put("context_management", m.Raw())
+	}
 	for v := range content.Each() {
 		b, err := readAnswered(v)
 		if err != nil {

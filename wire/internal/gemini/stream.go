@@ -23,7 +23,7 @@ type stream struct {
 	sink    middleware.Sink
 	calls   int               // of the conversation before
 	builtin func(string) bool // see builtinsOf
-	a       answer            // what was read
+	a       *answer           // what was read
 	chunks  int
 	blocked bool               // the prompt was refused
 	cut     bool               // the last event is not whole
@@ -69,7 +69,7 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 }
 
 func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	s := &stream{req: req, sink: sink}
+	s := &stream{req: req, sink: sink, a: &answer{}}
 	if req != nil {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
@@ -219,7 +219,7 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 	if err != nil {
 		return err
 	}
-	c.has = c.has || content.Exists()
+	c.hasContent = c.hasContent || content.Exists()
 	for _, part := range list {
 		p, err := readPart(part, true)
 		switch {
@@ -271,7 +271,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
 	}
-	a := &s.a
+	a := s.a
 	a.text, a.plain = s.Text(), s.Plain()
 	switch {
 	case s.Buf.IsEvents():
@@ -281,7 +281,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	}
 	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
 	for i, c := range a.candidates {
-		if c.has && len(c.parts) == 0 { // as it is written
+		if c.hasContent && len(c.parts) == 0 { // as it is written
 			c.parts = []string{emptyPart}
 		}
 		pieces, err := c.pieces()
