@@ -81,9 +81,6 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
 
-// MayHoldCall reports whether body may hold a tool call in some reader's eyes.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
-
 // namesCall reports whether a word for calls stands in a key or in a type below v, outside
 // of the members named in but. A word in other strings is text. It takes a value that is
 // nested to more than 1,000 levels for one that has such a word.

@@ -90,8 +90,3 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 // Comment returns text as a comment of the stream. The official clients for Go and Python take a
 // comment for an error.
 func (s *stream) Comment(string) []byte { return nil }
-
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHoldCall(body)
-}
