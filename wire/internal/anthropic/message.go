@@ -117,16 +117,11 @@ func share(m middleware.Message) string {
 
 // readResult reads a tool_result, whose text it leaves as Native.
 func readResult(v rawjson.Value, names map[string]string) (m middleware.Message, err error) {
-	m = middleware.Message{Role: middleware.RoleTool, Native: on.Native(v.Raw())}
-	if m.ToolCallID, err = on.Text(v, "tool_use_id"); err != nil {
-		return m, err
+	r := on.Reader()
+	m = middleware.Message{Role: middleware.RoleTool, ToolCallID: r.Text(v, "tool_use_id"), IsError: r.Kind(v, "is_error", rawjson.Bool).Raw() == "true", Native: on.Native(v.Raw())}
+	if m.ToolName = names[m.ToolCallID]; r.Err != nil {
+		return m, r.Err
 	}
-	m.ToolName = names[m.ToolCallID]
-	failed, err := on.Kind(v, "is_error", rawjson.Bool)
-	if err != nil {
-		return m, err
-	}
-	m.IsError = failed.Raw() == "true"
 	content, err := contentOf(v, "content")
 	for _, c := range content {
 		b, err := readBlock(c, m.Role)

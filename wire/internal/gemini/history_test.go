@@ -129,6 +129,10 @@ func TestMedia(t *testing.T) {
 	req.Messages[0].Parts[0].URL, req.Messages[0].Parts[0].Data = "", []byte{1}
 	req.Messages[0].Parts[1].URL, req.Messages[0].Parts[1].Data = "gs://b/z", nil
 	require.Equal(t, withoutNative(req.Messages), withoutNative(decodeRequest(t, encodeRequest(t, req)).Messages))
+	for _, odd := range []string{`{"mimeType":1,"data":"AQ=="}`, `{"mimeType":"a/b","data":"!"}`, `{"mimeType":"a/b","data":1}`} {
+		req := decodeRequest(t, `{"contents":[{"parts":[{"inlineData":`+odd+`}]}]}`)
+		require.Equal(t, middleware.PartOpaque, req.Messages[0].Parts[0].Kind, odd)
+	}
 }
 
 // Tools that were stored are taken into another request as they are.

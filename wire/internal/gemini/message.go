@@ -468,22 +468,15 @@ func (p *piece) readMedia(inline, file rawjson.Value) {
 	if !from.Exists() {
 		from, key = file, "fileUri"
 	}
-	media, err := on.Text(from, "mimeType")
-	if err != nil {
-		return
-	}
-	what, err := on.Text(from, key)
-	if err != nil || !from.Exists() {
-		return
-	}
-	is := middleware.Part{Kind: middleware.PartMedia, MediaType: media, URL: what, Native: p.part.Native}
-	if inline.Exists() {
+	r := on.Reader()
+	is := middleware.Part{Kind: middleware.PartMedia, MediaType: r.Text(from, "mimeType"), URL: r.Text(from, key), Native: p.part.Native}
+	if inline.Exists() && r.Err == nil {
+		is.Data, r.Err = unbase64(is.URL)
 		is.URL = ""
-		if is.Data, err = unbase64(what); err != nil {
-			return
-		}
 	}
-	p.part = is
+	if r.Err == nil && from.Exists() {
+		p.part = is
+	}
 }
 
 // unbase64 reads either alphabet, padded or not, as JSON of protocol buffers allows.
@@ -506,17 +499,11 @@ func readCall(v, call rawjson.Value) (*middleware.ToolCall, error) {
 // making. One with a single text in it, such as {"output": "6 m/s"}, is that text;
 // any other is the JSON text of the whole. Media stand in parts of their own.
 func readReply(fr rawjson.Value) (*reply, error) {
-	r := &reply{is: middleware.Message{Role: middleware.RoleTool}}
-	var err error
-	if r.is.ToolCallID, err = on.Text(fr, "id"); err != nil {
-		return nil, err
-	}
-	if r.is.ToolName, err = on.Text(fr, "name"); err != nil {
-		return nil, err
-	}
-	response, err := on.Kind(fr, "response", rawjson.Object)
-	if err != nil {
-		return nil, err
+	in := on.Reader()
+	r := &reply{is: middleware.Message{Role: middleware.RoleTool, ToolCallID: in.Text(fr, "id"), ToolName: in.Text(fr, "name")}}
+	response, parts := in.Kind(fr, "response", rawjson.Object), in.Objects(fr, "parts")
+	if in.Err != nil {
+		return nil, in.Err
 	}
 	if response.Exists() && !response.Empty() {
 		r.text = response.Raw()
@@ -532,8 +519,7 @@ func readReply(fr rawjson.Value) (*reply, error) {
 	if r.text != "" {
 		r.is.Parts = []middleware.Part{{Text: r.text}}
 	}
-	list, err := on.List(fr, "parts", rawjson.Object)
-	for _, v := range list {
+	for _, v := range parts {
 		p, err := readPart(v, true)
 		if err != nil {
 			return nil, err
@@ -543,7 +529,7 @@ func readReply(fr rawjson.Value) (*reply, error) {
 		}
 		r.is.Parts, r.media = append(r.is.Parts, p.part), append(r.media, v.Raw())
 	}
-	return r, err
+	return r, nil
 }
 
 // pieceOf reads the part behind n. It is nil if n is nil or of another dialect.

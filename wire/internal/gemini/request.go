@@ -229,52 +229,30 @@ var modes = map[string]string{"1": "AUTO", "2": "ANY", "3": "NONE"}
 //	"generationConfig": {"temperature": 1, "maxOutputTokens": 100, "stopSequences": ["END"]}
 //	"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["wind"]}}
 //
-// Both objects hold more, which stays as it is.
-func readSettings(root rawjson.Value, r *middleware.Request) error {
-	config, err := on.Kind(root, "generationConfig", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	for _, key := range []string{"temperature", "maxOutputTokens"} {
-		if _, err := on.Kind(config, key, rawjson.Number); err != nil {
-			return err
-		}
-	}
-	r.Temperature = codec.Float(on.Get(config, "temperature"))
-	r.MaxTokens = int(codec.Int(on.Get(config, "maxOutputTokens")))
-	if r.Stop, err = on.Texts(config, "stopSequences"); err != nil {
-		return err
-	}
-	if config, err = on.Kind(root, "toolConfig", rawjson.Object); err != nil {
-		return err
-	}
-	calling, err := on.Kind(config, "functionCallingConfig", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	r.ToolChoice, err = readChoice(calling)
-	return err
-}
-
-// readChoice reads a functionCallingConfig. Its mode VALIDATED leaves the model
+// Both objects hold more, which stays as it is. The mode VALIDATED leaves the model
 // the choice. ANY with one allowed name is the choice of that tool; with several
 // names it is a required call, because the neutral form has no list of names.
-func readChoice(calling rawjson.Value) (c middleware.ToolChoice, err error) {
-	allowed, err := on.Texts(calling, "allowedFunctionNames")
-	mode := on.Get(calling, "mode")
+func readSettings(root rawjson.Value, req *middleware.Request) error {
+	r := on.Reader()
+	config := r.Kind(root, "generationConfig", rawjson.Object)
+	req.Temperature = codec.Float(r.Kind(config, "temperature", rawjson.Number))
+	req.MaxTokens = int(codec.Int(r.Kind(config, "maxOutputTokens", rawjson.Number)))
+	req.Stop = r.Texts(config, "stopSequences")
+	calling := r.Kind(r.Kind(root, "toolConfig", rawjson.Object), "functionCallingConfig", rawjson.Object)
+	allowed, mode := r.Texts(calling, "allowedFunctionNames"), on.Get(calling, "mode")
 	word := strings.ToUpper(mode.Str())
 	if mode.Kind() == rawjson.Number {
 		word = modes[mode.Raw()]
 	}
 	switch {
 	case word == "NONE":
-		c.Mode = middleware.ToolNone
+		req.ToolChoice.Mode = middleware.ToolNone
 	case word == "ANY" && len(allowed) == 1:
-		c.Name = allowed[0]
+		req.ToolChoice.Name = allowed[0]
 	case word == "ANY":
-		c.Mode = middleware.ToolRequired
+		req.ToolChoice.Mode = middleware.ToolRequired
 	}
-	return c, err
+	return r.Err
 }
 
 // settings projects the settings of the generation.

@@ -211,13 +211,11 @@ func (s *stream) candidate(index int64) *candidate {
 // read reads what one chunk has of the candidate. Parts are not joined, because a
 // signature belongs to its own part.
 func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
-	content, err := on.Kind(v, "content", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	list, err := on.List(content, "parts", rawjson.Object)
-	if err != nil {
-		return err
+	r := on.Reader()
+	content := r.Kind(v, "content", rawjson.Object)
+	list := r.Objects(content, "parts")
+	if r.Err != nil {
+		return r.Err
 	}
 	c.hasContent = c.hasContent || content.Exists()
 	for _, part := range list {
@@ -463,15 +461,12 @@ const maxPath = 64
 // call adds a part with a call: whole, or a piece of one.
 func (c *candidate) call(p *piece) error {
 	fc := on.Get(p.v, "functionCall")
-	more, err := on.Kind(fc, "willContinue", rawjson.Bool)
-	if err != nil {
-		return err
-	}
-	pieces, err := on.List(fc, "partialArgs", rawjson.Object)
-	goesOn, whole := more.Raw() == "true", on.Get(fc, "args")
+	r := on.Reader()
+	goesOn, pieces := r.Kind(fc, "willContinue", rawjson.Bool).Raw() == "true", r.Objects(fc, "partialArgs")
+	whole := on.Get(fc, "args")
 	switch {
-	case err != nil:
-		return err
+	case r.Err != nil:
+		return r.Err
 	case c.joined == nil && !goesOn && len(pieces) == 0:
 		c.parts = append(c.parts, callPart(p.v))
 		return nil

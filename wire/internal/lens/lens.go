@@ -140,6 +140,47 @@ func (l Lens) List(object rawjson.Value, name string, kind rawjson.Kind) ([]rawj
 	return list, nil
 }
 
+// Reader reads members as its Lens does. It keeps the first error, so that the members of
+// several objects are read in a row.
+type Reader struct {
+	l   Lens
+	Err error
+}
+
+// Reader returns a Reader without an error.
+func (l Lens) Reader() *Reader { return &Reader{l: l} }
+
+func kept[T any](r *Reader, v T, err error) T {
+	if r.Err == nil {
+		r.Err = err
+	}
+	return v
+}
+
+// Text is Lens.Text.
+func (r *Reader) Text(object rawjson.Value, name string) string {
+	s, err := r.l.Text(object, name)
+	return kept(r, s, err)
+}
+
+// Kind is Lens.Kind.
+func (r *Reader) Kind(object rawjson.Value, name string, kind rawjson.Kind) rawjson.Value {
+	v, err := r.l.Kind(object, name, kind)
+	return kept(r, v, err)
+}
+
+// Objects is Lens.List for objects.
+func (r *Reader) Objects(object rawjson.Value, name string) []rawjson.Value {
+	list, err := r.l.List(object, name, rawjson.Object)
+	return kept(r, list, err)
+}
+
+// Texts is Lens.Texts.
+func (r *Reader) Texts(object rawjson.Value, name string) []string {
+	list, err := r.l.Texts(object, name)
+	return kept(r, list, err)
+}
+
 // ReadList returns what read makes of each object of a list. The error is read's,
 // or wraps ErrShape.
 func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjson.Value) (T, error)) ([]T, error) {
