@@ -1,8 +1,11 @@
 package anthropic
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -10,35 +13,31 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read. It is what lens remembers behind the Native
-// of a response, and what an edit starts from. It holds no parsed text: an edit, which is
-// rare, reads it again. No field of it changes after reading.
+// answer is an answer as it was read. It is what lens remembers behind the Native of a
+// response, and what a response is written with, in either form. It holds no parsed text.
+// No field of it changes after reading.
 type answer struct {
 	is       middleware.Response // without Native
 	text     string              // the body, of a stream all of its bytes
 	plain    bool                // no reader finds a call in text: unchanged, it passes as it is
 	streamed bool
-	object   string  // the answer in one spelling, of a stream the message of message_start without content
+	message  string  // the answer in one spelling, of a stream the message of message_start
 	blocks   []block // in the order in which clients list them
 	figures  figures
 	stop     string // the provider's word for the finish reason
 
-	usage string // of a stream: the last figures, "" for none
-	end   ending // of a stream
+	// what comes at the end of a stream beside the finish reason
+	usage   string        // the last figures, "" for none
+	inDelta codec.Members // of message_delta
+	beside  codec.Members
+	atStop  codec.Members // of message_stop
 }
 
-// ending is what events at the end of a stream bring beside the finish reason and the
-// figures.
-type ending struct {
-	delta, beside memberSet // message_delta, in delta and beside it
-	stop          memberSet // message_stop
-}
-
-// whole reads an answer that is one object:
+// readWhole reads an answer that is one object:
 //
 //	{"id": …, "type": "message", "role": "assistant", "model": …, "content": [block, …],
 //	 "stop_reason": "tool_use", "stop_sequence": null, "usage": {…}}
-func (s *stream) whole(u *codec.Unit) error {
+func (s *stream) readWhole(u *codec.Unit) error {
 	if err := u.Unreadable(); err != nil {
 		return err
 	}
@@ -46,30 +45,36 @@ func (s *stream) whole(u *codec.Unit) error {
 		return errMayBeCall
 	}
 	s.stopped = true
-	a := s.a
-	a.text, a.plain = s.Text(), s.Plain()
-	if a.plain {
-		a.object = a.text
-		return s.object(u.Value)
+	s.a.text, s.a.plain = s.Text(), s.Plain()
+	if s.a.plain {
+		s.a.message = s.a.text
+		return s.readObject(u.Value)
 	}
-	a.object = ofMessage.Write(u.Value)
-	return codec.Borrow(a.object, s.object)
+	s.a.message = ofMessage.Write(u.Value)
+	return codec.Borrow(s.a.message, s.readObject)
 }
 
-// object reads the object of an answer. It keeps no value of it. An error with calls
+// readObject reads the object of an answer. It keeps no value of it. An error with calls
 // beside it is an answer.
-func (s *stream) object(root rawjson.Value) error {
+func (s *stream) readObject(root rawjson.Value) error {
 	a, content := s.a, root.Get("content")
 	switch {
-	case isFailure(root) && !holdsCall(content):
+	case isFailure(root) && !slices.ContainsFunc(slices.Collect(content.Each()), func(v rawjson.Value) bool { return v.Get("type").Str() == "tool_use" }):
 		s.fail(root)
 		return nil
 	case content.Kind() != rawjson.Array:
 		return codec.Shapef("an answer without a list of content")
 	}
-	a.is.Model = codec.Text(root.Get("model"))
-	a.figures = a.figures.over(root.Get("usage"))
-	a.stop = codec.Text(root.Get("stop_reason"))
+	a.is.Model, a.stop = codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
+	a.figures, a.usage = a.figures.over(root.Get("usage")), root.Get("usage").Raw()
+	for _, key := range []string{"stop_sequence", "stop_details", "container"} {
+		if m := root.Get(key); m.Exists() {
+			a.inDelta.Put(key, m.Raw())
+		}
+	}
+	if m := root.Get("context_management"); m.Exists() {
+		a.beside.Put("context_management", m.Raw())
+	}
 	for v := range content.Each() {
 		b, err := readAnswered(v)
 		if err != nil {
@@ -99,7 +104,7 @@ func readAnswered(v rawjson.Value) (block, error) {
 	case b.isCall && v.Get("input").Kind() != rawjson.Object:
 		text, err := on.Set(v, lens.Raw("input", "{}"))
 		if err != nil {
-			return b, codec.Shapef("a tool_use with two inputs")
+			return b, err
 		}
 		b.call.Native = on.Native(text)
 	}
@@ -133,11 +138,6 @@ var errMayBeCall = codec.Shapef("a content block that may be a tool call, and is
 // anyMayBeCall is mayBeCall for a list of content.
 func anyMayBeCall(content rawjson.Value) bool {
 	return slices.ContainsFunc(slices.Collect(content.Each()), mayBeCall)
-}
-
-// holdsCall reports whether a list of content has a call.
-func holdsCall(content rawjson.Value) bool {
-	return slices.ContainsFunc(slices.Collect(content.Each()), func(v rawjson.Value) bool { return v.Get("type").Str() == "tool_use" })
 }
 
 // response puts together what was read, sharing nothing that can be changed.
@@ -182,94 +182,82 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 		return nil, err
 	}
 	out := a.text
-	switch {
-	case a.plain && codec.SameResponse(&a.is, resp):
-	case a.streamed:
-		out, err = a.events(resp, given{}, true)
-	default:
-		out, err = a.write(resp)
+	if !a.plain || !codec.SameResponse(&a.is, resp) {
+		out, err = a.write(resp, a.streamed)
 	}
 	return []byte(out), err
 }
 
-// write returns an answer that is one object with the changes that resp has. Each is set
-// where its value stands, so that all other members, and the blocks that did not change,
-// keep their bytes.
-func (a *answer) write(resp *middleware.Response) (string, error) {
-	if codec.SameResponse(&a.is, resp) {
-		return a.object, nil
+// write returns resp as one object, or as a stream.
+func (a *answer) write(resp *middleware.Response, streamed bool) (string, error) {
+	if streamed {
+		return a.events(resp, newStream(false), true)
 	}
-	items, err := a.items(resp)
-	if err != nil {
-		return "", err
-	}
-	contents, err := elements(items)
-	if err != nil {
-		return "", err
-	}
-	doc, err := codec.ParseBody(a.object)
-	if err != nil {
-		return "", err
-	}
-	root := doc.Root()
-	e := on.Edit(root)
-	e.Elements("content", contents)
-	if stop := a.stopNow(resp); stop != a.stop {
-		e.Put(lens.Raw("stop_reason", stopText(stop)))
-	}
-	if resp.Model != a.is.Model {
-		e.Put(lens.Text("model", resp.Model))
-	}
-	e.Add(a.figures.edits(root.Get("usage"), resp.Usage))
-	return e.Apply(doc)
+	return a.whole(resp)
 }
 
-// items returns what the answer is to hold, in the order of the wire. The format
-// has one choice.
-func (a *answer) items(resp *middleware.Response) ([]item, error) {
+// whole returns resp as one object.
+func (a *answer) whole(resp *middleware.Response) (string, error) {
+	if !a.streamed && codec.SameResponse(&a.is, resp) {
+		return a.message, nil
+	}
+	contents, err := a.contents(resp, false)
+	if err != nil {
+		return "", err
+	}
+	usage, err := usageText(a.usage, figures{}, resp.Usage)
+	if err != nil {
+		return "", err
+	}
+	members := append(a.model(resp), lens.Raw("content", codec.Array(contents)))
+	if stop := a.stopNow(resp); a.streamed || stop != a.stop {
+		members = append(members, lens.Raw("stop_reason", stopText(stop)))
+	}
+	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
+}
+
+// model projects the model of resp, if it has changed.
+func (a *answer) model(resp *middleware.Response) []lens.Member {
+	return lens.Differ([]lens.Member{lens.Word("model", a.is.Model)}, []lens.Member{lens.Word("model", resp.Model)})
+}
+
+// contents returns the blocks of resp as elements of a list of content. One that did not
+// change is its own text as received, not the text that history has. In a stream, the
+// input of a call is a string with whatever the model wrote. The format has one choice.
+func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, error) {
 	if len(resp.Choices) > 0 {
-		return nil, codec.Unencodablef("a second choice")
+		return nil, codec.Unencodablef("this format has one choice: leave Response.Choices empty")
 	}
-	return arranged(resp.Message, a.blocks), codec.AnswerOnly(resp.Message)
-}
-
-// elements returns items as elements of a list of content. A block that did not
-// change is its own text as received, not the text that history has.
-func elements(items []item) ([]string, error) {
-	out := make([]string, len(items))
-	for i, it := range items {
+	if err := codec.AnswerOnly(resp.Message); err != nil {
+		return nil, err
+	}
+	was := make([]string, len(a.blocks))
+	for i, b := range a.blocks {
+		was[i] = b.native().Raw
+	}
+	return on.Arrange(resp.Message, was, math.MaxInt, func(p middleware.Part, at int) (string, error) {
+		if at >= 0 && !a.blocks[at].isCall && codec.SamePart(p, a.blocks[at].part) {
+			return a.blocks[at].raw, nil
+		}
+		text, err := partText(p)
+		if err == nil && text == "" {
+			err = codec.Unencodablef("reasoning of another provider, or a block out of shape: drop the part")
+		}
+		return asBlocks(text)[0], err
+	}, func(c middleware.ToolCall, at int) (string, error) {
+		same := at >= 0 && codec.SameCall(c, a.blocks[at].call)
+		if at >= 0 { // its input may not be that of its Native
+			c.Native = on.Native(a.blocks[at].raw)
+		}
+		text, err := callText(c, streamed)
 		switch {
-		case it.same:
-			out[i] = it.own.raw
-			continue
-		case it.call == nil:
-			text, err := it.partText()
-			if err != nil {
-				return nil, err
-			}
-			out[i] = text
-			continue
+		case err != nil || !streamed:
+			return text, err
+		case !same && !utf8.ValidString(c.Arguments):
+			return "", codec.Unencodablef("arguments that are not UTF-8: repair them, or drop the call")
 		}
-		c := *it.call
-		if it.own != nil { // its input may not be that of its Native
-			c.Native = on.Native(it.own.raw)
-		}
-		text, err := callText(c, false)
-		if err != nil {
-			return nil, err
-		}
-		out[i] = text
-	}
-	return out, nil
-}
-
-// partText returns a part that is new, or has changed, as a block.
-func (it item) partText() (string, error) {
-	text, err := partText(*it.part)
-	if err == nil && text == "" {
-		err = codec.Unencodablef("reasoning of another provider, or a block out of shape")
-	}
-	return asBlocks(text)[0], err
+		return on.SetIn(text, lens.Raw("input", codec.QuoteAsSent(c.Arguments)))
+	})
 }
 
 // stopNow returns the provider's word for the finish reason of resp. A finish
@@ -291,37 +279,27 @@ func (a *answer) stopNow(resp *middleware.Response) string {
 
 // EncodeAnswer writes resp for the client that sent a request to path with that body.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true, Whole: freshAnswer, Stream: freshStream})
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Objects: true,
+		Whole:  func(resp *middleware.Response) (string, error) { return writeAny(resp, false) },
+		Stream: func(resp *middleware.Response, _ string) (string, error) { return writeAny(resp, true) }})
 }
 
-// freshAnswer writes a response as one object: as a change of an answer without
-// content, so that there is one function that writes blocks.
-func freshAnswer(resp *middleware.Response) (string, error) {
-	a, now, err := begun(resp)
-	if err != nil {
-		return "", err
-	}
-	return a.write(now)
-}
-
-// freshStream writes a response as a stream; whole is its body if it came as one
-// object. A stream takes arguments that are not a JSON object, which freshAnswer
-// refuses: so it is not unfolded from one.
-func freshStream(resp *middleware.Response, whole string) (string, error) {
-	a, _, err := lens.Again(on, resp.Native, readAnswer)
-	if err == nil && whole == "" {
-		a, resp, err = begun(resp)
+// writeAny writes a response of this format or of another one.
+func writeAny(resp *middleware.Response, streamed bool) (string, error) {
+	a, ok, err := lens.Again(on, resp.Native, readAnswer)
+	if err == nil && !ok {
+		a, resp, err = freshAnswer(resp)
 	}
 	if err != nil {
 		return "", err
 	}
-	return a.events(resp, given{}, true)
+	return a.write(resp, streamed)
 }
 
-// begun returns an answer without content and resp as a change of it. Reasoning
-// of another provider is left out: the provider would refuse it, unsigned, in
-// the next request.
-func begun(resp *middleware.Response) (*answer, *middleware.Response, error) {
+// freshAnswer returns an answer without content and resp as a change of it. Reasoning of
+// another provider is left out: the provider would refuse it, unsigned, in the next
+// request.
+func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, error) {
 	u := codec.FiguresOf(resp)
 	usage := figuresOf(u).members()
 	if u.Reasoning == 0 {
@@ -330,9 +308,6 @@ func begun(resp *middleware.Response) (*answer, *middleware.Response, error) {
 	a, err := readAnswer(on.Object(lens.Text("id", codec.NewID("msg_")), lens.Text("type", "message"), lens.Text("role", "assistant"),
 		lens.Text("model", resp.Model), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"), lens.Raw("stop_sequence", "null"),
 		lens.Raw("usage", on.Object(usage...))))
-	if err != nil {
-		return nil, nil, err
-	}
 	now := *resp
 	now.FinishReason, now.Usage = codec.FinishOf(resp), u
 	now.Message = codec.WithCallIDs(resp.Message, "toolu_")
@@ -343,5 +318,300 @@ func begun(resp *middleware.Response) (*answer, *middleware.Response, error) {
 		}
 		now.Message.Parts = append(now.Message.Parts, p)
 	}
-	return a, &now, nil
+	return a, &now, err
 }
+
+// Rest returns what follows the first sent bytes so that the client reads resp, the answer
+// of s, perhaps with changes behind what was shown, or a later answer, which follows as
+// further blocks of the message that was begun.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	a, err := lens.Answer(on, resp, readAnswer)
+	if err != nil {
+		return nil, err
+	}
+	own := on.Raw(resp.Native) == s.Text()
+	switch {
+	case sent == 0:
+		return Format{}.EncodeResponse(resp)
+	case own && a.plain && codec.SameResponse(&a.is, resp):
+		return []byte(a.text[sent:]), nil
+	}
+	given, err := codec.Given(s, newStream(false), sent)
+	if err != nil {
+		return nil, err
+	}
+	out, err := a.events(resp, given, own)
+	return []byte(out), err
+}
+
+// events writes resp, which a is the answer behind, as what follows the Mark of given in a
+// stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
+// behind blocks of the earlier one, because the provider refuses a history in which
+// reasoning of two answers meets. In what was given, the index of a block is its place.
+func (a *answer) events(resp *middleware.Response, given *stream, own bool) (string, error) {
+	contents, err := a.contents(resp, true)
+	if err != nil {
+		return "", err
+	}
+	mark, blocks := given.marked, given.blocks[:given.marked.blocks]
+	w := writer{named: given.named || !mark.begun}
+	if !mark.begun {
+		message, err := on.SetIn(a.message, append(a.model(resp), lens.Raw("content", "[]"), lens.Raw("stop_reason", "null"))...)
+		if err != nil {
+			return "", err
+		}
+		w.event("message_start", lens.Raw("message", message))
+	}
+	for n, b := range blocks {
+		switch {
+		case own || b.endShown:
+		case b.kind == "text":
+			w.blockEvent("content_block_stop", n)
+		default: // it would be there without its end: reasoning unsigned, a call cut off
+			return "", codec.Unencodablef("a later answer cannot follow a block that the client has in part, unless that is text")
+		}
+	}
+	next := len(blocks)
+	for i, text := range contents {
+		v, err := codec.ParseObject(text)
+		if err != nil { // clients skip what is not a block
+			continue
+		}
+		var had rawjson.Value // that the client has of the block
+		switch kind := v.Get("type").Str(); {
+		case own && i < len(blocks):
+			if had, err = blocks[i].given(v); err != nil {
+				return "", err
+			}
+			lacks, err := w.deltas(i, v, had)
+			switch {
+			case err != nil:
+				return "", err
+			case !blocks[i].endShown:
+				w.out.WriteString(lacks)
+				w.blockEvent("content_block_stop", i)
+				continue
+			case lacks == "":
+				continue
+			case kind != "text" || i < len(blocks)-1:
+				return "", errShown
+			}
+		case !own && len(blocks) > 0 && isReasoning(kind):
+			continue
+		}
+		if err := w.block(next, v, had); err != nil {
+			return "", err
+		}
+		next++
+	}
+	if own && len(contents) < len(blocks) {
+		return "", errShown
+	}
+	usage, err := usageText(a.usage, mark.figures, resp.Usage)
+	if err != nil {
+		return "", err
+	}
+	delta := codec.Object(append([]lens.Member{lens.Raw("stop_reason", stopText(a.stopNow(resp)))}, a.inDelta.List...)...)
+	w.event("message_delta", append([]lens.Member{lens.Raw("delta", delta), lens.Raw("usage", usage)}, a.beside.List...)...)
+	w.event("message_stop", a.atStop.List...)
+	return w.out.String(), nil
+}
+
+var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
+
+// writer writes events.
+type writer struct {
+	out   strings.Builder
+	named bool
+}
+
+// event writes an event in the provider's manner: its name, and the same word as the type
+// in its data. Behind events without names there is none: a client that goes by names
+// would read only those that have one.
+func (w *writer) event(kind string, members ...lens.Member) {
+	if w.named {
+		w.out.WriteString("event: " + kind + "\n")
+	}
+	data := codec.Object(append([]lens.Member{lens.Text("type", kind)}, members...)...)
+	w.out.WriteString("data: " + strings.ToValidUTF8(codec.OneLine(data), "\ufffd") + "\n\n")
+}
+
+// blockEvent is event for an event of the block of that index.
+func (w *writer) blockEvent(kind string, index int, members ...lens.Member) {
+	w.event(kind, append([]lens.Member{lens.Raw("index", codec.Count(int64(index)))}, members...)...)
+}
+
+// block writes v as the block of that index: its start without what deltas bring, each of
+// those in one piece, and its stop. Of had, its beginning, which has ended, it writes nothing
+// again.
+func (w *writer) block(index int, v, had rawjson.Value) error {
+	var start []lens.Member
+	for _, kind := range deltasOf[v.Get("type").Str()] {
+		switch key := deltas[kind].key; {
+		case key == "input":
+			start = append(start, lens.Raw(key, "{}"))
+		case v.Get(key).Kind() == rawjson.Array:
+			start = append(start, lens.Raw(key, "[]"))
+		case v.Get(key).Kind() == rawjson.String:
+			start = append(start, lens.Text(key, ""))
+		}
+	}
+	raw, err := on.Set(v, start...)
+	if err != nil {
+		return err
+	}
+	pieces, err := w.deltas(index, v, had)
+	w.blockEvent("content_block_start", index, lens.Raw("content_block", raw))
+	w.out.WriteString(pieces)
+	w.blockEvent("content_block_stop", index)
+	return err
+}
+
+// given returns what a client has of b, which is v now.
+func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
+	text, err := b.text(true)
+	if err != nil {
+		return v, err
+	}
+	had, err := codec.ParseObject(text)
+	if err != nil || v.Get("type").Str() != b.kind || deltasOf[b.kind] == nil && v.Raw() != had.Raw() {
+		return v, errShown
+	}
+	return had, nil
+}
+
+// deltas returns the deltas with what v has and had, its beginning, has not.
+func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
+	out := writer{named: w.named}
+	for _, kind := range deltasOf[v.Get("type").Str()] {
+		d := deltas[kind]
+		now, was := v.Get(d.key), had.Get(d.key)
+		var lacks []string
+		switch {
+		case now.Raw() == was.Raw():
+		case now.Kind() == rawjson.Array:
+			all := lens.Raws(slices.Collect(now.Each()))
+			lacks = all[min(was.Len(), len(all)):]
+		default:
+			text := now
+			if d.key == "input" && now.Kind() == rawjson.Object {
+				doc, err := codec.Parse(codec.QuoteAsSent(now.Raw()))
+				if err != nil {
+					return "", err
+				}
+				text = doc.Root()
+			}
+			rest, ok := strings.CutPrefix(content(text), content(was))
+			if rest = `"` + rest + `"`; !ok { // the two may spell the same text in different ways
+				rest, ok = strings.CutPrefix(text.Str(), was.Str())
+				rest = rawjson.Quote(rest)
+			}
+			if !ok {
+				return "", errShown
+			}
+			lacks = []string{rest}
+		}
+		for _, raw := range lacks {
+			if raw != `""` {
+				out.blockEvent("content_block_delta", index, lens.Raw("delta", codec.Object(lens.Text("type", kind), lens.Raw(d.in, raw))))
+			}
+		}
+	}
+	return out.out.String(), nil
+}
+
+// figures are what a usage object counts:
+//
+//	{"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000, "output_tokens": 40,
+//	 "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 0},
+//	 "output_tokens_details": {"thinking_tokens": 12}}
+//
+// input_tokens are those that are neither read from the cache nor written to it, so
+// that the three add up to the neutral Input. The zero figures are those of an
+// answer that says nothing.
+type figures struct {
+	input, write, cached, output, thinking int64
+}
+
+// over returns f with the figures that usage has: the later ones of a stream
+// are of the whole message.
+func (f figures) over(usage rawjson.Value) figures {
+	read := func(v rawjson.Value, into *int64) {
+		if v.Kind() == rawjson.Number {
+			*into = max(0, codec.Int(v))
+		}
+	}
+	read(usage.Get("input_tokens"), &f.input)
+	read(usage.Get("cache_creation_input_tokens"), &f.write)
+	read(usage.Get("cache_read_input_tokens"), &f.cached)
+	read(usage.Get("output_tokens"), &f.output)
+	read(usage.Get("output_tokens_details").Get("thinking_tokens"), &f.thinking)
+	return f
+}
+
+// usage returns f in neutral form. Add keeps the sums from overflowing.
+func (f figures) usage() middleware.Usage {
+	u := middleware.Usage{Input: f.input, Cached: f.cached, CacheWrite: f.write, Output: f.output, Reasoning: f.thinking}
+	return u.Add(middleware.Usage{Input: f.cached}).Add(middleware.Usage{Input: f.write})
+}
+
+// figuresOf is the reverse of usage. input is negative where u has more tokens in
+// the cache than tokens.
+func figuresOf(u middleware.Usage) figures {
+	return figures{u.Input - u.Cached - u.CacheWrite, u.CacheWrite, u.Cached, u.Output, u.Reasoning}
+}
+
+// members projects figures, those of reasoning last.
+func (f figures) members() []lens.Member {
+	return []lens.Member{
+		lens.Raw("input_tokens", codec.Count(f.input)),
+		lens.Raw("cache_creation_input_tokens", codec.Count(f.write)),
+		lens.Raw("cache_read_input_tokens", codec.Count(f.cached)),
+		lens.Raw("output_tokens", codec.Count(f.output)),
+		lens.Raw("output_tokens_details/thinking_tokens", codec.Count(f.thinking)),
+	}
+}
+
+// usageText returns a usage object, with which a client that has figures has those of want.
+// It is "" without figures: none are invented. There may be a second account of the tokens
+// written to the cache, by how long they stay: five minutes is the provider's default.
+func usageText(usage string, has figures, want middleware.Usage) (string, error) {
+	v, err := codec.ParseObject(usage)
+	if err != nil {
+		return "", nil
+	}
+	was, now := has.over(v), figuresOf(want)
+	switch {
+	case was.usage() == want:
+		return usage, nil
+	case now.input < 0:
+		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
+	}
+	members := lens.Differ(was.members(), now.members())
+	if account := v.Get("cache_creation"); now.write != was.write && account.Kind() == rawjson.Object {
+		const short = "ephemeral_5m_input_tokens"
+		n := codec.Int(account.Get(short)) + now.write - was.write
+		if n < 0 {
+			return "", codec.Unencodablef("Usage.CacheWrite is less than what the answer says of tokens that stay for an hour")
+		}
+		members = append(members, lens.Raw("cache_creation/"+short, codec.Count(n)))
+	}
+	return on.Set(v, members...)
+}
+
+// finishes are the neutral words for a stop_reason, stops the provider's; unknown ones stay.
+var (
+	finishes = map[string]middleware.FinishReason{"end_turn": middleware.FinishStop, "stop_sequence": middleware.FinishStop, "tool_use": middleware.FinishToolCalls,
+		"max_tokens": middleware.FinishLength, "model_context_window_exceeded": middleware.FinishLength, "refusal": middleware.FinishFilter}
+	stops = map[middleware.FinishReason]string{middleware.FinishStop: "end_turn", middleware.FinishToolCalls: "tool_use",
+		middleware.FinishLength: "max_tokens", middleware.FinishFilter: "refusal"}
+)
+
+func finishOf(stop string) middleware.FinishReason {
+	return cmp.Or(finishes[stop], middleware.FinishReason(stop))
+}
+
+func stopOf(r middleware.FinishReason) string { return cmp.Or(stops[r], string(r)) }
+
+// stopText returns a stop_reason as JSON.
+func stopText(stop string) string { return cmp.Or(lens.Word("", stop).Raw, "null") }

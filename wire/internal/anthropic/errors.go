@@ -81,9 +81,6 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return s.Buf.Frame(sent, "error", encodeError(status, code, message))
 }
 
-// MayHoldCall reports whether body may hold a tool call in some reader's eyes.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
-
 // namesCall reports whether a word for calls stands in a key or in a type below v, outside
 // of the members named in but. A word in other strings is text. It takes a value that is
 // nested to more than 1,000 levels for one that has such a word.
@@ -106,27 +103,14 @@ func namesCallAt(v rawjson.Value, depth int, but []string) bool {
 	return false
 }
 
-// codeOf returns the provider's word for a status. 529 is its own number, for a
-// service that is overloaded.
+// codes are the provider's words for a status. 529 is its own number, for a service that is
+// overloaded.
+var codes = map[int]string{http.StatusUnauthorized: "authentication_error", http.StatusForbidden: "permission_error", http.StatusNotFound: "not_found_error",
+	http.StatusRequestEntityTooLarge: "request_too_large", http.StatusTooManyRequests: "rate_limit_error", http.StatusGatewayTimeout: "timeout_error", 529: "overloaded_error"}
+
 func codeOf(status int) string {
-	switch status {
-	case http.StatusUnauthorized:
-		return "authentication_error"
-	case http.StatusForbidden:
-		return "permission_error"
-	case http.StatusNotFound:
-		return "not_found_error"
-	case http.StatusRequestEntityTooLarge:
-		return "request_too_large"
-	case http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case http.StatusGatewayTimeout:
-		return "timeout_error"
-	case 529:
-		return "overloaded_error"
-	}
 	if status >= 500 {
-		return "api_error"
+		return cmp.Or(codes[status], "api_error")
 	}
-	return "invalid_request_error"
+	return cmp.Or(codes[status], "invalid_request_error")
 }

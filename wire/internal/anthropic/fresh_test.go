@@ -33,7 +33,7 @@ func TestFreshRequest(t *testing.T) {
 		Params: []byte(`{"temperature":0.7,"thinking":{"type":"disabled"},"max_tokens":77}`),
 		Sink:   func(middleware.Event) error { return nil },
 	}
-	require.Equal(t, `{"model":"m","max_tokens":77,"system":"S","messages":[{"role":"user","content":"U"},`+
+	require.JSONEq(t, `{"model":"m","max_tokens":77,"system":"S","messages":[{"role":"user","content":"U"},`+
 		`{"role":"assistant","content":[{"type":"text","text":"T"},{"type":"tool_use","id":"1","name":"a","input":{"n": 1.0}},{"type":"tool_use","id":"2","name":"b","input":{}}]},`+
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"yes"},{"type":"tool_result","tool_use_id":"2","content":"no","is_error":true}]},`+
 		`{"role":"user","content":[{"type":"text","text":"See"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAEC"}},`+
@@ -70,4 +70,20 @@ func TestNativeItemsInAFreshRequest(t *testing.T) {
 	fresh := &middleware.Request{Messages: append(req.Messages[:1:1], resp.Message), Tools: req.Tools[1:]}
 	require.Equal(t, `{"max_tokens":4096,"system":[{"type":"text","text":"S1","cache_control":{"type":"ephemeral"}}],"messages":[`+resp.Message.Native.Raw+`],`+
 		`"tools":[{"type":"web_search_20250305","name":"web_search","max_uses":2},{"type":"bash_20250124","name":"bash"}]}`, encodeRequest(t, fresh))
+}
+
+// A streamed answer for a client that wants no stream keeps what the provider wrote. Arguments
+// that no object can hold are refused.
+func TestStreamForAClientThatWantsNone(t *testing.T) {
+	t.Parallel()
+	body, contentType, err := format.EncodeAnswer("/v1/messages", []byte(asked), decodeResponse(t, messageStream(said(0, "Hi"), called(1, "t1", `{"n": 1.0}`),
+		event("message_delta", `{"type":"message_delta","delta":{"stop_reason":"tool_use","stop_sequence":null,"later":1},"usage":{"output_tokens":9},"context_management":{"applied_edits":[]}}`),
+		event("message_stop", `{"type":"message_stop"}`))))
+	require.NoError(t, err)
+	require.Equal(t, "application/json", contentType)
+	require.JSONEq(t, `{"id":"msg_1","type":"message","role":"assistant","model":"m-2","content":[{"type":"text","text":"Hi"},
+		{"type":"tool_use","id":"t1","name":"a","input":{"n":1.0},"caller":{"type":"direct"}}],"stop_reason":"tool_use","stop_sequence":null,"later":1,
+		"usage":{"input_tokens":10,"cache_read_input_tokens":4,"output_tokens":9},"context_management":{"applied_edits":[]}}`, string(body))
+	_, _, err = format.EncodeAnswer("/v1/messages", []byte(asked), decodeResponse(t, messageStream(called(0, "t1", `{"n":`), messageEnd("tool_use", 9))))
+	require.ErrorIs(t, err, codec.ErrUnencodable)
 }

@@ -1,8 +1,12 @@
 package anthropic
 
 import (
+	"encoding/base64"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -113,18 +117,17 @@ func share(m middleware.Message) string {
 
 // readResult reads a tool_result, whose text it leaves as Native.
 func readResult(v rawjson.Value, names map[string]string) (m middleware.Message, err error) {
-	m = middleware.Message{Role: middleware.RoleTool, Native: on.Native(v.Raw())}
-	if m.ToolCallID, err = on.Text(v, "tool_use_id"); err != nil {
-		return m, err
+	r := on.Reader()
+	m = middleware.Message{Role: middleware.RoleTool, ToolCallID: r.Text(v, "tool_use_id"), IsError: r.Kind(v, "is_error", rawjson.Bool).Raw() == "true", Native: on.Native(v.Raw())}
+	if m.ToolName = names[m.ToolCallID]; r.Err != nil {
+		return m, r.Err
 	}
-	m.ToolName = names[m.ToolCallID]
-	failed, err := on.Kind(v, "is_error", rawjson.Bool)
-	if err != nil {
-		return m, err
-	}
-	m.IsError = failed.Raw() == "true"
-	blocks, err := readBlocks(v, "content", m.Role)
-	for _, b := range blocks {
+	content, err := contentOf(v, "content")
+	for _, c := range content {
+		b, err := readBlock(c, m.Role)
+		if err != nil {
+			return m, err
+		}
 		add(&m, b)
 	}
 	return m, err
@@ -136,39 +139,32 @@ func readResult(v rawjson.Value, names map[string]string) (m middleware.Message,
 type origin struct {
 	v      rawjson.Value // the element of messages, absent for none
 	result rawjson.Value // of a tool message
-	blocks []block       // of the content
+	texts  []string      // of the blocks
 }
 
 // readOrigin reads the text behind m again. It has no origin if it had another
 // role, or was an answer without content, which no request can hold.
 func readOrigin(m middleware.Message) (o origin, err error) {
 	v, err := on.Value(m.Native)
-	if err != nil || !v.Exists() {
+	role := middleware.Role(v.Get("role").Str())
+	if err != nil || role == "" {
+		if m.Role == middleware.RoleSystem && v.Exists() { // a block of the system prompt
+			o.texts = []string{v.Raw()}
+		}
 		return o, err
 	}
-	if !v.Get("role").Exists() { // a block of the system prompt
-		b, err := readBlock(v, middleware.RoleSystem)
-		if err == nil && m.Role == middleware.RoleSystem {
-			o.blocks = []block{b}
-		}
-		return o, stored(err)
-	}
 	content, err := contentOf(v, "content")
-	role, holder := middleware.Role(v.Get("role").Str()), v
 	if err == nil && len(content) > 0 && isResult(role, content[0]) {
-		role, holder = middleware.RoleTool, content[0]
-		o.result = holder
+		if len(content) > 1 {
+			return o, codec.Unencodablef("what was stored: several messages")
+		}
+		role, o.result = middleware.RoleTool, content[0]
+		content, err = contentOf(o.result, "content")
 	}
-	if err == nil {
-		o.blocks, err = readBlocks(holder, "content", role)
+	if role != m.Role || role == middleware.RoleAssistant && len(content) == 0 {
+		return origin{}, stored(err)
 	}
-	if err == nil && o.result.Exists() && len(content) > 1 {
-		err = codec.Shapef("several messages")
-	}
-	o.v = v
-	if role != m.Role || role == middleware.RoleAssistant && len(o.blocks) == 0 {
-		o = origin{}
-	}
+	o.v, o.texts = v, lens.Raws(content)
 	return o, stored(err)
 }
 
@@ -184,74 +180,29 @@ func stored(err error) error {
 // block is a JSON text: an object, or a string for a text with nothing beside it.
 func contentsOf(m middleware.Message) (o origin, contents []string, err error) {
 	if m.Role != middleware.RoleAssistant && len(m.ToolCalls) > 0 {
-		return o, nil, codec.Unencodablef("tool calls that are not the assistant's")
+		return o, nil, codec.Unencodablef("tool calls in a message that is not the assistant's: drop them")
 	}
 	if o, err = readOrigin(m); err != nil {
 		return o, nil, err
 	}
-	if contents, err = historyTexts(m, o.blocks); err != nil || m.Role != middleware.RoleTool {
+	if contents, err = historyTexts(m, o.texts); err != nil || m.Role != middleware.RoleTool {
 		return o, contents, err
 	}
 	text, err := o.resultText(m, contents)
 	return o, []string{text}, err
 }
 
-// historyTexts returns the parts and calls of m in the order of the wire; old is
-// what m held. It leaves out what no provider takes: reasoning of another one,
+// historyTexts returns the parts and calls of m in the order of the wire; old are the texts
+// that m held. It leaves out what no provider takes: reasoning of another one,
 // and text that is empty, unless it was there.
-func historyTexts(m middleware.Message, old []block) (out []string, err error) {
-	for _, it := range arranged(m, old) {
-		text := ""
-		switch {
-		case it.same:
-			text = it.own.native().Raw
-		case it.call != nil:
-			text, err = callText(*it.call, true)
-		case it.part.Kind != middleware.PartText || it.part.Text != "":
-			text, err = partText(*it.part)
+func historyTexts(m middleware.Message, old []string) ([]string, error) {
+	return on.Arrange(m, old, math.MaxInt, func(p middleware.Part, at int) (string, error) {
+		text, err := partText(p)
+		if p.Kind == middleware.PartText && p.Text == "" && (at < 0 || text != old[at]) {
+			text = ""
 		}
-		if err != nil {
-			return nil, err
-		}
-		if text != "" {
-			out = append(out, text)
-		}
-	}
-	return out, nil
-}
-
-// item is a part or a call of a message, in its place. Exactly one of part and call
-// is set.
-type item struct {
-	part *middleware.Part
-	call *middleware.ToolCall
-	own  *block // the block that it was; nil: it is new
-	at   int    // the place of own; -1: the message had no block with that text
-	same bool   // as it was, so that its text can be used again
-}
-
-// arranged returns the parts and calls of m, which held old, in the order of the
-// wire. Calls stand behind the parts, unless they stood elsewhere.
-func arranged(m middleware.Message, old []block) []item {
-	was := make([]string, len(old))
-	for i, b := range old {
-		was[i] = b.native().Raw
-	}
-	out := make([]item, 0, len(m.Parts)+len(m.ToolCalls))
-	for _, o := range on.Order(m, was, math.MaxInt) {
-		it := item{at: o.Was}
-		if o.Second {
-			it.call = &m.ToolCalls[o.I]
-		} else {
-			it.part = &m.Parts[o.I]
-		}
-		if it.at >= 0 && old[it.at].isCall == o.Second {
-			it.own = &old[it.at]
-			it.same = o.Second && codec.SameCall(*it.call, it.own.call) || !o.Second && codec.SamePart(*it.part, it.own.part)
-		}
-		out = append(out, it)
-	}
-	return out
+		return text, err
+	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, true) })
 }
 
 // resultText returns m, a tool message with those contents, as a tool_result.
@@ -305,7 +256,7 @@ func (h *request) element(run lens.Run) (string, error) {
 		}
 	case middleware.RoleUser, middleware.RoleSystem:
 	default:
-		return "", codec.Unencodablef("a message of an unknown role")
+		return "", codec.Unencodablef("a message of role %q, which this format does not know", role)
 	}
 	switch {
 	case run.Group >= 0:
@@ -319,4 +270,246 @@ func (h *request) element(run lens.Run) (string, error) {
 	e := on.Edit(o.v)
 	putContent(e, o.v, "content", contents)
 	return e.Text()
+}
+
+// block is a content block: a part, or a call of the assistant's. Its Native is its
+// own text, which is how a message that was changed finds its blocks again.
+type block struct {
+	part   middleware.Part
+	call   middleware.ToolCall
+	isCall bool
+
+	// of an answer
+	raw string // as it came; of a stream, as it was put together
+	odd bool   // out of shape: history leaves it out
+}
+
+// native returns the Native of the part or of the call.
+func (b *block) native() *middleware.Native {
+	if b.isCall {
+		return b.call.Native
+	}
+	return b.part.Native
+}
+
+// readBlock reads a content block of a message of that role. A string stands for
+// a text. Reasoning that the provider has encrypted is a part without a text, so
+// that it is kept, and counts as reasoning. A tool_use of another role than the
+// assistant's is not a call: it stays opaque.
+func readBlock(v rawjson.Value, role middleware.Role) (b block, err error) {
+	p := middleware.Part{Native: on.Native(v.Raw())}
+	if v.Kind() == rawjson.String {
+		p.Text = v.Str()
+		return block{part: p}, nil
+	}
+	if v.Kind() != rawjson.Object || v.Get("type").Kind() != rawjson.String {
+		return b, codec.Shapef("a content block without a type")
+	}
+	switch kind := v.Get("type").Str(); {
+	case kind == "text":
+		p.Text, err = on.Text(v, "text")
+	case kind == "thinking":
+		p.Kind = middleware.PartReasoning
+		p.Text, err = on.Text(v, "thinking")
+	case kind == "redacted_thinking":
+		p.Kind = middleware.PartReasoning
+	case kind == "tool_use" && role == middleware.RoleAssistant:
+		c, err := readCall(v)
+		return block{call: c, isCall: true}, err
+	default:
+		p.Kind = middleware.PartOpaque
+		if kind == "image" || kind == "document" {
+			readMedia(v, kind, &p)
+		}
+	}
+	return block{part: p}, err
+}
+
+// readMedia reads what has neutral form into p; a file id or a list of blocks
+// has none, and stays opaque:
+//
+//	{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": …}}
+//	{"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": …}}
+//	{"type": "document", "source": {"type": "url", "url": …}}
+func readMedia(v rawjson.Value, kind string, p *middleware.Part) {
+	source := v.Get("source")
+	media := middleware.Part{Kind: middleware.PartMedia, MediaType: source.Get("media_type").Str(), Native: p.Native}
+	switch source.Get("type").Str() {
+	case "base64":
+		data, err := base64.StdEncoding.DecodeString(source.Get("data").Str())
+		if err != nil {
+			return
+		}
+		media.Data = data
+	case "text":
+		media.Data = []byte(source.Get("data").Str())
+	case "url":
+		media.URL = source.Get("url").Str()
+		if kind == "document" && media.MediaType == "" {
+			media.MediaType = "application/pdf" // the only one that the provider takes from an address
+		}
+	}
+	if len(media.Data) > 0 || media.URL != "" {
+		*p = media
+	}
+}
+
+// readCall reads a tool_use. Some servers write ids and names as numbers, which
+// clients read as text.
+func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
+	if v.Get("type").Str() != "tool_use" {
+		return c, codec.Shapef("a block that is not a tool_use")
+	}
+	text := func(key string) (string, error) {
+		if v.Get(key).Kind() == rawjson.Number {
+			return v.Get(key).Raw(), nil
+		}
+		return on.Text(v, key)
+	}
+	c = middleware.ToolCall{Arguments: v.Get("input").Raw(), Native: on.Native(v.Raw())}
+	if c.ID, err = text("id"); err == nil {
+		c.Name, err = text("name")
+	}
+	return c, err
+}
+
+// callText returns c as a tool_use. The provider refuses a history in which
+// arguments are no object: there it is {}, unless it came so from the client. In an
+// answer such arguments are an error, because {} would be a call that the model did
+// not write.
+func callText(c middleware.ToolCall, history bool) (string, error) {
+	return lens.Rewrite(on, c.Native, c, readCall, func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
+		switch was := v.Get("input"); {
+		case c.Kind != middleware.KindFunction:
+			return nil, codec.Unencodablef("a call of kind %q: this format has function calls only", c.Kind)
+		case v.Exists() && c.Arguments == was.Raw(), codec.IsObject(c.Arguments):
+		case history:
+			c.Arguments = "{}"
+		default:
+			return nil, codec.Unencodablef("arguments that are not a JSON object: repair them, or drop the call")
+		}
+		return []lens.Member{lens.Text("type", "tool_use"), lens.Text("id", c.ID), lens.Text("name", c.Name), lens.Raw("input", c.Arguments)}, nil
+	})
+}
+
+// partText returns p as a content block; a string stands for a text without
+// anything else. It is "" for what a request has no place for: reasoning of
+// another provider, and a block of an answer that is out of shape.
+func partText(p middleware.Part) (string, error) {
+	v, err := on.Value(p.Native)
+	if err != nil {
+		return "", err
+	}
+	if !v.Exists() {
+		return freshPart(p)
+	}
+	b, err := readBlock(v, middleware.RoleUser)
+	was, edited := b.part, b.part
+	edited.Text = p.Text
+	switch key := textKey(v); {
+	case p.Kind == middleware.PartOpaque && (err != nil || v.Kind() != rawjson.Object):
+		return "", nil
+	case err != nil:
+		return "", stored(err)
+	case codec.SamePart(p, was):
+		return v.Raw(), nil
+	case p.Kind == middleware.PartMedia && was.Kind == p.Kind:
+		members, err := mediaMembers(p)
+		if err != nil {
+			return "", err
+		}
+		return on.Set(v, lens.Differ([]lens.Member{lens.Raw("type", v.Get("type").Raw())}, members)...)
+	case key == "" || !codec.SamePart(p, edited):
+		return "", codec.Unencodablef("only the text of a block can change, and nothing of signed reasoning: drop the part, or leave it")
+	case v.Kind() == rawjson.String:
+		return rawjson.Quote(p.Text), nil
+	default:
+		return on.Set(v, lens.Text(key, p.Text))
+	}
+}
+
+// textKey names the member with the text of a block; "" if it cannot be changed,
+// as reasoning that the provider has signed.
+func textKey(v rawjson.Value) string {
+	switch kind := v.Get("type").Str(); {
+	case kind == "text", v.Kind() == rawjson.String:
+		return "text"
+	case kind == "thinking" && v.Get("signature").Str() == "":
+		return "thinking"
+	}
+	return ""
+}
+
+// freshPart returns a part that is not of this format; "" for reasoning, which no
+// provider takes from another one.
+func freshPart(p middleware.Part) (string, error) {
+	switch p.Kind {
+	case middleware.PartText:
+		return rawjson.Quote(p.Text), nil
+	case middleware.PartReasoning:
+		return "", nil
+	case middleware.PartMedia:
+		members, err := mediaMembers(p)
+		return on.Object(members...), err
+	}
+	return "", codec.Unencodablef("a part that only its own provider knows: drop it")
+}
+
+// mediaMembers projects the type of the block that holds p, and its source. The
+// provider takes images in any form, PDF by data or address, and plain text by its
+// data. Media without a type are taken for an image, the only kind whose type it
+// finds out itself.
+func mediaMembers(p middleware.Part) ([]lens.Member, error) {
+	image, pdf := strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "application/pdf"
+	kind := "document"
+	if image || p.MediaType == "" {
+		kind = "image"
+	}
+	source := []lens.Member{lens.Text("type", "url"), lens.Text("url", p.URL)}
+	switch data := len(p.Data) > 0; {
+	case data && p.MediaType == "text/plain" && utf8.Valid(p.Data):
+		source = []lens.Member{lens.Text("type", "text"), lens.Text("media_type", p.MediaType), lens.Text("data", string(p.Data))}
+	case data && (image || pdf):
+		source = []lens.Member{lens.Text("type", "base64"), lens.Text("media_type", p.MediaType), lens.Text("data", base64.StdEncoding.EncodeToString(p.Data))}
+	case !data && p.URL != "" && (kind == "image" || pdf):
+	default:
+		return nil, codec.Unencodablef("media that is not an image, a PDF or plain text: drop the part")
+	}
+	return []lens.Member{lens.Text("type", kind), lens.Raw("source", on.Object(source...))}, nil
+}
+
+// asBlocks returns contents as the elements of a list: a string becomes a block.
+func asBlocks(contents ...string) []string {
+	out := slices.Clone(contents)
+	for i, c := range contents {
+		if strings.HasPrefix(c, `"`) {
+			out[i] = `{"type":"text","text":` + c + `}`
+		}
+	}
+	return out
+}
+
+// freshContent returns contents as a value of its own: a single text as a string,
+// as most clients write it.
+func freshContent(contents []string) string {
+	switch {
+	case len(contents) == 0:
+		return `""`
+	case len(contents) == 1 && strings.HasPrefix(contents[0], `"`):
+		return contents[0]
+	}
+	return codec.Array(asBlocks(contents...))
+}
+
+// putContent makes contents the member key of holder, which e is an edit of; a
+// list stays one, so that its other elements are not touched.
+func putContent(e *lens.Edit, holder rawjson.Value, key string, contents []string) {
+	old, err := contentOf(holder, key)
+	switch {
+	case err == nil && slices.Equal(lens.Raws(old), contents):
+	case holder.Get(key).Kind() == rawjson.Array:
+		e.Elements(key, asBlocks(contents...))
+	default:
+		e.Put(lens.Raw(key, freshContent(contents)))
+	}
 }

@@ -34,11 +34,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	var h request
-	if err := codec.Borrow(body, h.read); err != nil {
-		return nil, err
-	}
-	is := h.is // nothing else of h is kept
-	return &is, nil
+	err := codec.Borrow(body, h.read)
+	return new(h.is), err // nothing else of h is kept
 }
 
 // forEdit is readRequest for an edit of the body.
@@ -131,7 +128,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	}
 	root := h.doc.Root()
 	if req.Model != h.is.Model && !root.Get("model").Exists() && root.Get("anthropic_version").Exists() {
-		return nil, codec.Unencodablef("the model stands in the path of the request")
+		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
 	}
 	e := on.Edit(root)
 	e.Put(lens.Differ(settings(&h.is), settings(req))...)
@@ -210,15 +207,14 @@ func joins(begun []middleware.Message, m middleware.Message) bool {
 
 // fresh writes a request that is not of this format. Params win.
 func fresh(req *middleware.Request, prompt, messages, tools []string) ([]byte, error) {
-	all := settings(req)
-	members := append(all[:2:2], lens.None("system"), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools))
+	system := lens.None("system")
 	if len(prompt) > 0 {
-		members[2].Raw = freshContent(prompt)
+		system.Raw = freshContent(prompt)
 	}
+	members := append(settings(req), system, lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools), lens.Flag("stream", req.Sink != nil))
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		members = append(members, choice(req.ToolChoice)...)
 	}
-	members = append(append(members, all[2:]...), lens.Flag("stream", req.Sink != nil))
 	body, err := on.WithParams(members, req.Params)
 	return []byte(body), err
 }
@@ -254,8 +250,7 @@ func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
 	return err
 }
 
-// settings projects the model and max_tokens, which come first, and the rest but
-// for the tool choice. fresh relies on that order.
+// settings projects all but the tool choice.
 func settings(r *middleware.Request) []lens.Member {
 	n := r.MaxTokens
 	if n == 0 {

@@ -22,7 +22,7 @@ import (
 //
 // A ping may stand anywhere, an error ends the stream. Text and the blocks of tools that
 // the provider runs are shown at once, reasoning when one of those follows. The rest is
-// held, and written from what was read of it (write.go).
+// held, and written from what was read of it (answer.go).
 type stream struct {
 	codec.Units
 	sink   middleware.Sink
@@ -32,14 +32,14 @@ type stream struct {
 	named  bool              // and had a name
 	blocks []*building       // in the order in which they start
 	at     map[int]*building // by index
-	usage  memberSet         // the last figure of each name
+	usage  codec.Members     // the last figure of each name
 
 	changed []*building // since Mark
 	marked  mark
 
-	stopped bool                   // message_stop has come
-	failed  *middleware.ModelError // what the provider said
-	odd     error                  // events that do not fit, but may be followed by an error that explains them
+	stopped   bool                   // message_stop has come
+	failed    *middleware.ModelError // what the provider said
+	misplaced error                  // events that do not fit, but may be followed by an error that explains them
 }
 
 // mark is what the client may be shown of a stream, beside what each block notes.
@@ -79,12 +79,7 @@ func newStream(tools bool) *stream {
 // kindOf returns the type of an event, and its object. Errors of clouds have no type, and
 // may stand in the stream without a field.
 func kindOf(u *codec.Unit) (kind string, v rawjson.Value) {
-	v = u.Value
-	if text := strings.TrimSpace(u.Text); u.Data == "" && strings.HasPrefix(text, "{") {
-		if v, _ = codec.ParseObject(text); !isFailure(v) {
-			v = rawjson.Value{}
-		}
-	}
+	v = u.Object(isFailure)
 	switch {
 	case v.Exists() && isFailure(v), u.Name == "error":
 		return "error", v
@@ -115,34 +110,31 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	if kind == "error" || !s.agreed(u, kind, v) {
 		return codec.FateHold, nil
 	}
+	var block, text string // the type of the block that the event is of, and what it brings
 	switch kind {
 	case "message_start": // where blocks stand in it, clients count those behind them in different ways
 		if content := v.Get("message").Get("content"); content.Exists() && !content.Empty() {
 			return codec.FateHold, nil
 		}
+		return codec.FatePass, nil
 	case "content_block_start":
-		return s.fateOf(v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()), nil
-	case "content_block_delta":
-		return s.fateOf(s.blockOf(v).kind, v.Get("delta").Get("text").Str()), nil
-	case "content_block_stop":
-		return s.fateOf(s.blockOf(v).kind, ""), nil
+		block, text = v.Get("content_block").Get("type").Str(), v.Get("content_block").Get("text").Str()
+	case "content_block_delta", "content_block_stop":
+		block, text = s.at[indexOf(v)].kind, v.Get("delta").Get("text").Str()
 	case "message_delta", "message_stop":
 		return codec.FateHold, nil
+	default:
+		return codec.FatePass, nil
 	}
-	return codec.FatePass, nil
-}
-
-// fateOf returns what becomes of an event of a block of that type, which brings text.
-func (s *stream) fateOf(kind, text string) codec.Fate {
 	switch {
-	case kind == "tool_use":
-		return codec.FateHold
-	case isReasoning(kind) && s.tools:
-		return codec.FateWait
-	case kind == "text" && text == "":
-		return codec.FatePass
+	case block == "tool_use":
+		return codec.FateHold, nil
+	case isReasoning(block) && s.tools:
+		return codec.FateWait, nil
+	case block == "text" && text == "":
+		return codec.FatePass, nil
 	}
-	return codec.FateShow
+	return codec.FateShow, nil
 }
 
 func isReasoning(kind string) bool { return kind == "thinking" || kind == "redacted_thinking" }
@@ -165,10 +157,9 @@ func (s *stream) agreed(u *codec.Unit, kind string, v rawjson.Value) bool {
 	case !s.begun || (u.Name == kind) != s.named:
 		return false
 	case kind == "content_block_start":
-		n, err := indexOf(v)
-		return err == nil && n == len(s.blocks)
+		return indexOf(v) == len(s.blocks)
 	}
-	return s.blockOf(v) != nil
+	return s.at[indexOf(v)] != nil
 }
 
 // Mark notes what was read so far as what the client may be shown.
@@ -186,7 +177,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	case s.Buf.IsArray():
 		return codec.Shapef("a JSON array, where this API sends an object or events")
 	case s.Buf.IsWhole():
-		return s.whole(u)
+		return s.readWhole(u)
 	}
 	kind, v := kindOf(u)
 	if v.Exists() && !u.Free {
@@ -198,7 +189,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 		}
 	}
 	if !s.begun && (strings.HasPrefix(kind, "content_block_") || kind == "message_delta" || kind == "message_stop") {
-		s.odd = codec.Shapef("a %s before the message_start", kind)
+		s.misplaced = codec.Shapef("a %s before the message_start", kind)
 		if kind != "message_stop" {
 			return nil
 		}
@@ -211,7 +202,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 	case "content_block_delta":
 		return s.blockDelta(u, v)
 	case "content_block_stop":
-		if b := s.blockOf(v); b != nil {
+		if b := s.at[indexOf(v)]; b != nil {
 			b.ended = true
 			s.change(b)
 		}
@@ -219,7 +210,7 @@ func (s *stream) Read(u *codec.Unit) (err error) {
 		s.delta(v)
 	case "message_stop":
 		s.stopped = true
-		s.a.end.stop.merge(v, "type")
+		collect(&s.a.atStop, v, "type")
 	case "error":
 		s.fail(v)
 	}
@@ -249,15 +240,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 		return codec.Shapef("a message_start without a message")
 	}
 	s.begun, s.named = true, u.Name == "message_start"
-	frame, err := codec.ParseObject(ofMessage.Write(m)) // a key that a reader takes for a known one goes
-	if err != nil {
-		return err
-	}
-	object, err := on.Set(frame, lens.Raw("content", "[]"))
-	if err != nil {
-		return err
-	}
-	s.a.object = object
+	s.a.message = ofMessage.Write(m) // a key that a reader takes for a known one goes
 	s.a.is.Model = codec.Text(m.Get("model"))
 	s.count(m.Get("usage"))
 	for b := range m.Get("content").Each() {
@@ -272,34 +255,14 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 // left out is as it was.
 func (s *stream) count(usage rawjson.Value) {
 	s.a.figures = s.a.figures.over(usage)
-	s.usage.merge(usage)
+	collect(&s.usage, usage)
 }
 
-// memberSet is members that several events bring: a later one of the same key counts, but
-// for null.
-type memberSet struct {
-	list []lens.Member
-	at   map[string]int // by folded key: no reader finds two of one key
-}
-
-// merge takes in the members of v but for those named in but. Of two keys that differ in
-// case, that in lower case counts.
-func (s *memberSet) merge(v rawjson.Value, but ...string) {
-	if s.at == nil {
-		s.at = map[string]int{}
-	}
+// collect puts the members of v into s, but for those named in but.
+func collect(s *codec.Members, v rawjson.Value, but ...string) {
 	for m := range v.Each() {
-		if !m.IsMember() || slices.ContainsFunc(but, func(key string) bool { return strings.EqualFold(key, m.Key()) }) {
-			continue
-		}
-		folded := rawjson.Fold(m.Key())
-		i, have := s.at[folded]
-		switch {
-		case !have:
-			s.at[folded] = len(s.list)
-			s.list = append(s.list, lens.Raw(m.Key(), m.Raw()))
-		case s.list[i].Key != folded && m.Key() == folded, s.list[i].Key == m.Key() && m.Kind() != rawjson.Null:
-			s.list[i] = lens.Raw(m.Key(), m.Raw())
+		if m.IsMember() && !slices.ContainsFunc(but, func(key string) bool { return strings.EqualFold(key, m.Key()) }) {
+			s.Put(m.Key(), m.Raw())
 		}
 	}
 }
@@ -308,41 +271,32 @@ func (s *memberSet) merge(v rawjson.Value, but ...string) {
 // counts.
 func (s *stream) delta(v rawjson.Value) {
 	s.a.stop = cmp.Or(codec.Text(v.Get("delta").Get("stop_reason")), s.a.stop)
-	s.a.end.delta.merge(v.Get("delta"), "stop_reason")
-	s.a.end.beside.merge(v, "type", "delta", "usage", "index")
+	collect(&s.a.inDelta, v.Get("delta"), "stop_reason")
+	collect(&s.a.beside, v, "type", "delta", "usage", "index")
 	s.count(v.Get("usage"))
 }
 
-// indexOf returns the index of the block that an event is about.
-func indexOf(v rawjson.Value) (int, error) {
+// indexOf returns the index of the block that an event is about, -1 for none.
+func indexOf(v rawjson.Value) int {
 	i := v.Get("index")
 	if i.Kind() != rawjson.Number || codec.Int(i) < 0 || codec.Int(i) > codec.MaxBody {
-		return 0, codec.Shapef("an event of a content block without an index")
+		return -1
 	}
-	return int(codec.Int(i)), nil
-}
-
-// blockOf returns the block that an event is about; nil if it has not started.
-func (s *stream) blockOf(v rawjson.Value) *building {
-	n, err := indexOf(v)
-	if err != nil {
-		return nil
-	}
-	return s.at[n]
+	return int(codec.Int(i))
 }
 
 // blockStart reads the start of a block.
 func (s *stream) blockStart(v rawjson.Value) error {
-	n, err := indexOf(v)
-	switch {
-	case err != nil:
-		return err
+	switch n := indexOf(v); {
+	case n < 0:
+		return codec.Shapef("a content_block_start without an index")
 	case s.at[n] != nil:
 		return codec.Shapef("a content block that starts twice: two of index %d", n)
 	case v.Get("content_block").Kind() != rawjson.Object:
 		return codec.Shapef("a content_block_start without a block")
+	default:
+		return s.block(n, v.Get("content_block"), false)
 	}
-	return s.block(n, v.Get("content_block"), false)
 }
 
 // block begins the block of that index.
@@ -376,24 +330,21 @@ func (s *stream) isOver(b *building) bool {
 	case b.ended:
 		return b.kind != "text" || !last
 	}
-	return deltaKinds[b.kind] == nil && (b.kind == "" || !last)
+	return deltasOf[b.kind] == nil && (b.kind == "" || !last)
 }
 
 // blockDelta reads a piece of a block. One of a block that has not started or is over is
 // forgiven if an error follows: a server that fails may lose events.
 func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
-	if _, err := indexOf(v); err != nil {
-		return err
-	}
-	b, delta := s.blockOf(v), v.Get("delta")
+	b, delta := s.at[indexOf(v)], v.Get("delta")
 	switch {
 	case delta.Kind() != rawjson.Object:
 		return codec.Shapef("a content_block_delta without a delta")
 	case b == nil:
-		s.odd = codec.Shapef("a delta of a content block that has not started")
+		s.misplaced = codec.Shapef("a delta of a content block that has not started")
 		return nil
 	case s.isOver(b):
-		s.odd = codec.Shapef("a delta of a content block that is over")
+		s.misplaced = codec.Shapef("a delta of a content block that is over")
 		return nil
 	}
 	s.change(b)
@@ -423,54 +374,64 @@ func (s *stream) blockDelta(u *codec.Unit, v rawjson.Value) error {
 //	{"type": "content_block_delta", "index": 1, "delta": {"type": "input_json_delta", "partial_json": "\"Oslo\"}"}}
 //	{"type": "content_block_stop", "index": 1}
 type building struct {
-	start     string // as it stands in content_block_start, or in message_start
-	kind      string // its type
-	ended     bool   // its content_block_stop has come
-	joined    []*joined
-	byKey     map[string]*joined
-	citations []string // each is whole; they follow those of start
-
-	changed bool // since the last Mark, at which this was shown:
-	shown   struct {
-		ended     bool
-		citations int
-	}
+	start    string // as it stands in content_block_start, or in message_start
+	kind     string // its type
+	ended    bool   // its content_block_stop has come
+	joined   []*joined
+	byKey    map[string]*joined
+	changed  bool // since the last Mark
+	endShown bool // at the last Mark
 }
 
 // joined is what deltas bring of one member: pieces of JSON strings, without the quotes,
-// because a letter may be divided over two of them.
+// because a letter may be divided over two of them; of citations whole ones, with a comma
+// in front of each.
 type joined struct {
 	key   string
 	raw   strings.Builder
 	shown int // bytes of raw, at the last Mark
 }
 
-// add takes a delta in, and returns what it shows. Of an unknown kind, its texts are
-// added to the members of the same name, as those of all known ones are: so a block of a
-// kind that this package does not know is complete in history.
+// deltas has the member of a block that deltas of a type bring a piece of, the member of the
+// delta that has the piece, and what a piece shows.
+var deltas = map[string]struct {
+	key, in string
+	shows   middleware.PartKind
+}{
+	"citations_delta":  {"citations", "citation", middleware.PartOpaque},
+	"text_delta":       {"text", "text", middleware.PartText},
+	"thinking_delta":   {"thinking", "thinking", middleware.PartReasoning},
+	"signature_delta":  {"signature", "signature", middleware.PartOpaque},
+	"input_json_delta": {"input", "partial_json", middleware.PartOpaque},
+}
+
+// deltasOf has the types of the deltas of a block, in the order in which they are written, by
+// the type of the block.
+var deltasOf = map[string][]string{
+	"text":            {"citations_delta", "text_delta"},
+	"thinking":        {"thinking_delta", "signature_delta"},
+	"tool_use":        {"input_json_delta"},
+	"server_tool_use": {"input_json_delta"},
+	"mcp_tool_use":    {"input_json_delta"},
+}
+
+// add takes a delta in, and returns what it shows. Of an unknown type, its texts are
+// added to the members of the same name: so a block of a kind that this package does not
+// know is complete in history.
 func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawjson.Value, err error) {
-	switch is := delta.Get("type").Str(); {
-	case is == "input_json_delta":
-		if _, err := on.Text(delta, "partial_json"); err != nil {
-			return kind, text, err
+	is := delta.Get("type").Str()
+	d, ok := deltas[is]
+	switch {
+	case b.kind == "tool_use" && d.key != "input": // whose other members come with its start
+	case d.key == "citations":
+		if c := delta.Get(d.in); c.Kind() == rawjson.Object {
+			b.join(d.key, ","+c.Raw())
 		}
-		b.join("input", content(delta.Get("partial_json")))
-	case b.kind == "tool_use": // whose other members come with its start
-	case is == "citations_delta":
-		if c := delta.Get("citation"); c.Kind() == rawjson.Object {
-			b.citations = append(b.citations, c.Raw())
+	case ok:
+		if text = delta.Get(d.in); d.shows == middleware.PartOpaque { // a text that is none is empty
+			_, err = on.Text(delta, d.in)
 		}
-	case is == "text_delta":
-		text = delta.Get("text")
-		b.join("text", content(text))
-	case is == "thinking_delta":
-		kind, text = middleware.PartReasoning, delta.Get("thinking")
-		b.join("thinking", content(text))
-	case is == "signature_delta":
-		if _, err := on.Text(delta, "signature"); err != nil {
-			return kind, text, err
-		}
-		b.join("signature", content(delta.Get("signature")))
+		b.join(d.key, content(text))
 	default:
 		for m := range delta.Each() {
 			if m.Key() != "type" {
@@ -478,7 +439,7 @@ func (b *building) add(delta rawjson.Value) (kind middleware.PartKind, text rawj
 			}
 		}
 	}
-	return kind, text, nil
+	return d.shows, text, err
 }
 
 // content returns the text of a JSON string, without its quotes; "" for any other value.
@@ -519,19 +480,18 @@ func (b *building) join(key, raw string) {
 
 // mark notes what was read so far as shown.
 func (b *building) mark() {
-	b.changed, b.shown.ended, b.shown.citations = false, b.ended, len(b.citations)
+	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
 		j.shown = j.raw.Len()
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it, and what
-// the model wrote for its input, which a request has no place for unless it is an object.
-// input is "" if there was no delta for it.
-func (b *building) text(shown bool) (text, input string, err error) {
+// text returns the block as it would stand in a request, or what was shown of it: then its
+// input is a string of the pieces.
+func (b *building) text(shown bool) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
-		return b.start, "", nil // a block that is none
+		return b.start, nil // a block that is none
 	}
 	var members []lens.Member
 	for _, j := range b.joined {
@@ -539,32 +499,25 @@ func (b *building) text(shown bool) (text, input string, err error) {
 		if shown {
 			raw = raw[:j.shown]
 		}
-		if j.key != "input" {
-			members = append(members, lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`))
-			continue
+		m := lens.Raw(j.key, `"`+content(start.Get(j.key))+raw+`"`)
+		switch {
+		case j.key == "citations":
+			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
+			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
+		case j.key == "input" && !shown:
+			if m.Raw = unquoted(raw); !codec.IsObject(m.Raw) {
+				m.Raw = "{}"
+			}
 		}
-		object := "{}"
-		if input = unquoted(raw); codec.IsObject(input) {
-			object = input
-		}
-		members = append(members, lens.Raw("input", object))
+		members = append(members, m)
 	}
-	more := b.citations
-	if shown {
-		more = more[:b.shown.citations]
-	}
-	if len(more) > 0 {
-		all := lens.Raws(slices.Collect(start.Get("citations").Each()))
-		members = append(members, lens.List("citations", append(all, more...)))
-	}
-	text, err = on.Set(start, members...)
-	return text, input, err
+	return on.Set(start, members...)
 }
 
 // block returns the whole block. The arguments of a call are the joined pieces, byte for
 // byte, even if they are no JSON: the validator is to see what was written.
 func (b *building) block() (block, error) {
-	text, input, err := b.text(false)
+	text, err := b.text(false)
 	if err != nil {
 		return block{}, err
 	}
@@ -573,8 +526,8 @@ func (b *building) block() (block, error) {
 		return block{}, err
 	}
 	out, err := readAnswered(doc.Root())
-	if out.isCall && input != "" {
-		out.call.Arguments = input
+	if input := b.byKey["input"]; input != nil {
+		out.call.Arguments = unquoted(input.raw.String())
 	}
 	return out, err
 }
@@ -590,14 +543,14 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, codec.WithUsage(s.failed, a.is.Model, a.figures.usage())
 	case s.failed != nil:
 		return nil, s.failed
-	case s.odd != nil:
-		return nil, s.odd
+	case s.misplaced != nil:
+		return nil, s.misplaced
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
 		a.streamed, a.text, a.plain = true, s.Text(), s.Plain()
-		if s.usage.list != nil {
-			a.usage = codec.Object(s.usage.list...)
+		if s.usage.List != nil {
+			a.usage = codec.Object(s.usage.List...)
 		}
 		for _, b := range s.blocks {
 			done, err := b.block()

@@ -252,9 +252,8 @@ func TestCarriageReturns(t *testing.T) {
 func TestStreamUnencodable(t *testing.T) {
 	t.Parallel()
 	for name, edit := range map[string]func(*middleware.Response){
-		"no arguments at all": func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "" },
-		"no UTF-8":            func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "\xff" },
-		"signed reasoning":    func(r *middleware.Response) { r.Message.Parts[0].Text = "x" },
+		"no UTF-8":         func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = "\xff" },
+		"signed reasoning": func(r *middleware.Response) { r.Message.Parts[0].Text = "x" },
 		"fresh and no UTF-8": func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{Arguments: "\xff"})
 		},

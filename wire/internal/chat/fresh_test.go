@@ -40,7 +40,7 @@ func TestFreshRequest(t *testing.T) {
 	}
 	got, err := chat.Format{}.EncodeRequest(req)
 	require.NoError(t, err)
-	require.Equal(t, `{"model":"m","messages":[{"role":"system","content":"S"},`+
+	require.JSONEq(t, `{"model":"m","messages":[{"role":"system","content":"S"},`+
 		`{"role":"user","content":[{"type":"text","text":"Look"},{"type":"image_url","image_url":{"url":"https://x/y.png"}},`+
 		`{"type":"image_url","image_url":{"url":"data:image/png;base64,AAEC"}},{"type":"input_audio","input_audio":{"data":"AAEC","format":"wav"}},`+
 		`{"type":"video_url","video_url":{"url":"https://x/y.mp4"}},{"type":"file","file":{"filename":"file.pdf","file_data":"data:application/pdf;base64,AAEC"}}]},`+
@@ -65,7 +65,7 @@ func TestFreshParams(t *testing.T) {
 	} {
 		got, err := chat.Format{}.EncodeRequest(&middleware.Request{MaxTokens: 9, Params: json.RawMessage(c.params)})
 		require.NoError(t, err, name)
-		require.Equal(t, c.want, string(got), name)
+		require.JSONEq(t, c.want, string(got), name)
 	}
 	_, err := chat.Format{}.EncodeRequest(&middleware.Request{Params: json.RawMessage(`[]`)})
 	require.ErrorIs(t, err, codec.ErrUnencodable)

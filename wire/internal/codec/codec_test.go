@@ -184,3 +184,13 @@ func TestWithUsage(t *testing.T) {
 	require.Len(t, report.Attempts, 1)
 	require.Equal(t, "m", report.Attempts[0].Model)
 }
+
+// A later value of a member counts, but for null; of two spellings the one in lower case.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	var s codec.Members
+	for _, m := range []codec.Member{{Key: "a", Raw: "1"}, {Key: "B", Raw: "2"}, {Key: "c", Raw: "null"}, {Key: "a", Raw: "null"}, {Key: "b", Raw: "3"}, {Key: "B", Raw: "4"}, {Key: "a", Raw: "5"}} {
+		s.Put(m.Key, m.Raw)
+	}
+	require.Equal(t, `{"a":5,"b":3,"c":null}`, codec.Object(s.List...))
+}

@@ -23,3 +23,6 @@ func (Defaults) Authorize(h http.Header, key string) {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
+
+// MayHoldCall reports whether a word for calls occurs in body.
+func (Defaults) MayHoldCall(body []byte) bool { return MayHoldCall(body) }

@@ -24,18 +24,22 @@ func (b *Buffer) Frame(taken int, name, data string) []byte {
 		if name != "" {
 			out = "event: " + name + "\n" + out
 		}
+		if strings.Contains(b.Text(), "\r\n") { // a client may look for one kind only
+			out = strings.ReplaceAll(out, "\n", "\r\n")
+		}
 		return []byte(out)
 	case lines:
 		return []byte(OneLine(data) + "\n")
 	case array:
-		before := strings.TrimLeft(b.Text()[:taken], bom+" \t\r\n")
+		out, _, _ := b.Shown()
+		before := strings.TrimLeft(out[:taken], bom+" \t\r\n")
 		switch {
 		case before == "":
 			data = "[" + data
 		case before != "[":
-			data = "," + data
+			data = ",\r\n" + data
 		}
-		return []byte(data + "]")
+		return []byte(data + "\n]")
 	}
 	return nil
 }

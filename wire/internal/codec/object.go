@@ -68,3 +68,27 @@ func QuoteAsSent(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
+
+// Members collects the members of objects that several units bring, such as the end of a
+// message: of each key the last value. The zero Members is empty.
+type Members struct {
+	List []Member
+	at   map[string]int // by folded key: no reader finds two of one key
+}
+
+// Put adds a member, or sets the one that is there unless the new value is null. Of two
+// keys that differ in case, the one in lower case counts.
+func (s *Members) Put(key, raw string) {
+	folded := rawjson.Fold(key)
+	i, have := s.at[folded]
+	switch {
+	case !have:
+		if s.at == nil {
+			s.at = map[string]int{}
+		}
+		s.at[folded] = len(s.List)
+		s.List = append(s.List, Member{key, raw})
+	case s.List[i].Key != folded && key == folded, s.List[i].Key == key && raw != "null":
+		s.List[i] = Member{key, raw}
+	}
+}

@@ -43,3 +43,14 @@ func (u *Unit) Unreadable() error {
 	}
 	return nil
 }
+
+// Object returns the object of u, absent if it has none. An object that isFailure takes for
+// an error may stand in a stream without a field.
+func (u *Unit) Object(isFailure func(object rawjson.Value) bool) rawjson.Value {
+	if text := strings.TrimSpace(u.Text); u.Data == "" && strings.HasPrefix(text, "{") {
+		if v, err := ParseObject(text); err == nil && isFailure(v) {
+			return v
+		}
+	}
+	return u.Value
+}

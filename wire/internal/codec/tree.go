@@ -37,10 +37,11 @@ func (t Tree) With(key string, sub Tree) Tree {
 	return more
 }
 
-// Has reports whether t has key.
-func (t Tree) Has(key string) bool {
-	_, ok := t[key]
-	return ok
+// Keeps reports whether the member m is written: t has it, or it is unknown and no reader
+// finds a call in it.
+func (t Tree) Keeps(m rawjson.Value) bool {
+	_, ok := t[m.Key()]
+	return ok || !t.Knows(m.Key()) && FreeMember(m)
 }
 
 // Knows reports whether key is one that t has, or that a reader takes for one.
@@ -98,17 +99,14 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	for m := range v.Each() {
 		key := m.Key()
 		folded := rawjson.Fold(key)
-		sub, exact := t[key]
-		switch {
-		case v.Get(key) != m, written[folded], key == "__proto__",
-			t != nil && !exact && (t.Knows(key) || !FreeMember(m)): // a twin, or a member that may hold a call
+		if v.Get(key) != m || written[folded] || key == "__proto__" || t != nil && !t.Keeps(m) {
 			continue
 		}
 		written[folded] = true
 		b.WriteByte(before)
 		rawjson.WriteQuoted(b, key)
 		b.WriteByte(':')
-		if t == nil || sub != nil || !writePlain(b, m, depth+1) {
+		if sub := t[key]; t == nil || sub != nil || !writePlain(b, m, depth+1) {
 			sub.write(b, m, depth+1)
 		}
 		before = ','

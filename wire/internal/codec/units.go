@@ -112,6 +112,25 @@ func (r *Units) Text() string { return r.Buf.Text() }
 // Marked reports whether what the format noted last is what the client may be shown.
 func (r *Units) Marked() bool { return r.marked }
 
+// Given returns a stream whose Mark is what the client has after the first sent bytes of
+// what s shows: s itself, or else fresh, which reads them again.
+func Given[S interface {
+	Stream
+	Mark()
+	Marked() bool
+}](s, fresh S, sent int) (S, error) {
+	out, safe, _ := s.Shown()
+	switch {
+	case sent == safe && s.Marked():
+		return s, nil
+	case sent < 0 || sent > len(out):
+		return s, Unencodablef("more was sent than was received")
+	}
+	_, err := fresh.Write([]byte(out[:sent]))
+	fresh.Mark()
+	return fresh, err
+}
+
 // Plain reports whether all units so far are free: then the answer may pass as it came.
 func (r *Units) Plain() bool { return r.plain }
 

@@ -1,6 +1,7 @@
 package gemini
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,94 +12,62 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// answer is an answer as it was read. Whatever its framing was, it is one object then:
+// answer is an answer as it was read, which lens remembers behind the Native of a response.
+// Whatever its framing was, it is written as one object:
 //
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "finishReason": "STOP", "index": 0}],
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
 type answer struct {
-	raw      string
-	plain    bool   // no reader finds a call in raw: unchanged, it passes as it came
-	object   string // the answer as one object, in one spelling; this is what an edit changes
-	events   bool   // raw is a stream of events
-	list     bool   // raw is a JSON array
-	speakers []speaker
-	is       middleware.Response
+	is         middleware.Response // without Native
+	text       string              // as it came
+	plain      bool                // no reader finds a call in text: unchanged, it passes as it came
+	form       codec.Form
+	candidates []*candidate  // in order of their index
+	beside     codec.Members // what else stands beside the candidates, and in JSON, "" for none:
+	usage      string        // the last usageMetadata with figures
+	model      string        // the last modelVersion
+	id         string        // the first responseId
 }
 
-// speaker is one candidate of the object.
-type speaker struct {
-	v, content rawjson.Value
-	pieces     []*piece
-	finish     string // the word of the finishReason; "" for none
+// candidate is one candidate through all chunks.
+type candidate struct {
+	index      int64
+	hasContent bool
+	parts      []string // a call that came in pieces is one part
+	finish     string   // the last finishReason, as JSON
+	word       string   // of finish; "" for none
+	message    string   // the last finishMessage
+	beside     codec.Members
+	joined     *partial // a call that goes on; nil: none does
 }
 
-// put puts the answer together.
-func (s *stream) put() (*answer, error) {
-	candidates := make([]string, len(s.candidates))
-	for i, c := range s.candidates {
-		candidates[i] = c.object()
-	}
-	a := &answer{raw: s.Text(), plain: s.Plain(), events: s.Buf.IsEvents(), list: s.Buf.IsArray()}
-	a.object = codec.Object(append([]lens.Member{lens.List("candidates", candidates)}, s.beside...)...)
-	root, err := a.read()
-	if err != nil {
-		return nil, err
-	}
-	a.is.Model = on.Get(root, "modelVersion").Str()
-	a.is.Usage = usageOf(on.Get(root, "usageMetadata"))
-	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
-	for i, sp := range a.speakers {
-		m := sp.message(s.calls, s.builtin)
-		if i > 0 {
-			a.is.Choices = append(a.is.Choices, m)
-			continue
+// object returns the answer as one object.
+func (a *answer) object() string {
+	candidates := make([]string, len(a.candidates))
+	for i, c := range a.candidates {
+		content := lens.None("content")
+		if c.hasContent {
+			content.Raw = freshContent("model", c.parts)
 		}
-		a.is.Message = m
-		if sp.finish != "" {
-			a.is.FinishReason = finishReason(sp.finish, len(m.ToolCalls) > 0)
+		candidates[i] = codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside.List...)...)
+	}
+	members := append([]lens.Member{lens.List("candidates", candidates)}, a.beside.List...)
+	return codec.Object(append(members, lens.Raw("usageMetadata", a.usage), lens.Raw("modelVersion", a.model), lens.Raw("responseId", a.id))...)
+}
+
+// pieces reads the parts of the candidate.
+func (c *candidate) pieces() ([]*piece, error) {
+	out := make([]*piece, len(c.parts))
+	for i, text := range c.parts {
+		v, err := codec.ParseObject(text)
+		if err == nil {
+			out[i], err = readPart(v, true)
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
-	return a, nil
-}
-
-// read reads the candidates of the object.
-func (a *answer) read() (root rawjson.Value, err error) {
-	if root, err = codec.ParseObject(a.object); err != nil {
-		return root, err
-	}
-	a.speakers = nil
-	for v := range root.Get("candidates").Each() {
-		sp := speaker{v: v, content: v.Get("content"), finish: finishWord(v.Get("finishReason"), v.Get("finishMessage").Str())}
-		for part := range sp.content.Get("parts").Each() {
-			p, err := readPart(part, true)
-			if err != nil {
-				return root, err
-			}
-			sp.pieces = append(sp.pieces, p)
-		}
-		a.speakers = append(a.speakers, sp)
-	}
-	return root, nil
-}
-
-// first returns the first candidate, nil if there is none.
-func (a *answer) first() *speaker {
-	if len(a.speakers) == 0 {
-		return nil
-	}
-	return &a.speakers[0]
-}
-
-// message returns what the candidate wrote, with the content that it will be in a
-// request. before is how many calls the conversation had.
-func (sp *speaker) message(before int, builtin func(string) bool) middleware.Message {
-	m, _ := spoken(sp.pieces, before, builtin)
-	text := sp.content.Raw()
-	if text == "" {
-		text = freshContent("model", nil)
-	}
-	m.Native = on.Native(text)
-	return m
+	return out, nil
 }
 
 // readAnswer reads an answer again that was stored. Its calls are numbered from 1,
@@ -116,189 +85,260 @@ func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
 		return nil, err
 	}
 	if a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(a.raw), nil
+		return []byte(a.text), nil
 	}
-	out, err := a.write(resp)
-	switch {
-	case err != nil:
+	now, err := a.with(resp)
+	if err != nil {
 		return nil, err
-	case a.events:
-		out = asEvent(out, a.raw)
-	case a.list:
-		out = "[" + out + "]"
 	}
-	return []byte(out), nil
+	return []byte(framed(now.object(), a.form, a.text)), nil
 }
 
-// write returns the answer as one object with what differs set in it.
-func (a *answer) write(resp *middleware.Response) (string, error) {
-	if codec.SameResponse(&a.is, resp) {
-		return a.object, nil
+// framed returns an object as an answer of that form, whose events have the line ends of
+// like: a client may look for one kind only.
+func framed(object string, form codec.Form, like string) string {
+	switch {
+	case form == codec.FormArray:
+		return "[" + object + "]"
+	case form == codec.FormEvents && strings.Contains(like, "\r\n"):
+		return "data: " + codec.OneLine(object) + "\r\n\r\n"
+	case form == codec.FormEvents:
+		return "data: " + codec.OneLine(object) + "\n\n"
 	}
-	was := *a // since the answer may be encoded again, with other changes
-	root, err := was.read()
-	if err != nil {
-		return "", err
+	return object
+}
+
+// with returns the answer with what resp has. Parts that did not change keep their text.
+func (a *answer) with(resp *middleware.Response) (*answer, error) {
+	now := *a
+	now.candidates = slices.Clone(a.candidates)
+	was, messages := append([]middleware.Message{a.is.Message}, a.is.Choices...), append([]middleware.Message{resp.Message}, resp.Choices...)
+	if len(messages) != len(was) {
+		return nil, codec.Unencodablef("more or fewer choices than the answer has: keep as many in Response.Choices")
 	}
-	w := &rewriter{was: &was, root: root}
-	for _, write := range []func(*middleware.Response) error{w.message, w.finish, w.model, w.usage} {
-		if err := write(resp); err != nil {
-			return "", err
+	for i, m := range messages {
+		switch {
+		case i < len(now.candidates):
+			c := *now.candidates[i]
+			if now.candidates[i] = &c; codec.SameMessage(m, was[i]) {
+				continue
+			}
+			if err := c.write(m); err != nil {
+				return nil, err
+			}
+		case !codec.SameMessage(m, was[i]):
+			return nil, codec.Unencodablef("a message in an answer whose prompt was blocked: keep it empty")
 		}
 	}
-	return codec.Apply(a.object, w.edits)
+	if err := now.finish(resp, a); err != nil {
+		return nil, err
+	}
+	if resp.Model != a.is.Model {
+		now.model = lens.Word("", resp.Model).Raw
+	}
+	return &now, now.count(resp.Usage)
 }
 
-// rewriter collects edits of the object of an answer.
-type rewriter struct {
-	was    *answer
-	root   rawjson.Value
-	edits  []rawjson.Edit
-	called bool // calls of the first candidate have changed
-}
-
-func (w *rewriter) add(edits []rawjson.Edit, err error) error {
-	w.edits = append(w.edits, edits...)
+// write gives the candidate the parts and calls of m. Reasoning of another provider is a
+// thought without a signature.
+func (c *candidate) write(m middleware.Message) error {
+	if err := codec.AnswerOnly(m); err != nil {
+		return err
+	}
+	pieces, err := c.pieces()
+	if err == nil {
+		c.parts, err = modelTexts(m, pieces, true)
+		c.hasContent = true
+	}
 	return err
 }
 
-// message writes the parts and calls of the first candidate.
-func (w *rewriter) message(resp *middleware.Response) error {
-	if !slices.EqualFunc(resp.Choices, w.was.is.Choices, codec.SameMessage) {
-		return codec.Unencodablef("further candidates have changed")
+// finish writes the finish reason where it was changed, and where it speaks of a refused
+// call that is no longer there as it was.
+func (a *answer) finish(resp *middleware.Response, before *answer) error {
+	word, was, replaced := cmp.Or(words[resp.FinishReason], string(resp.FinishReason)), "", false
+	if len(a.candidates) > 0 {
+		was = a.candidates[0].word
+		replaced = slices.Contains(refusalWords, was) && resp.FinishReason == middleware.FinishToolCalls && !slices.Equal(a.candidates[0].parts, before.candidates[0].parts)
 	}
-	if codec.SameMessage(resp.Message, w.was.is.Message) {
-		return nil
-	}
-	if err := codec.AnswerOnly(resp.Message); err != nil {
-		return err
-	}
-	sp := w.was.first()
-	if sp == nil {
-		return codec.Unencodablef("an answer without a candidate")
-	}
-	parts, items, err := saidTexts(resp.Message, sp.pieces, true)
-	if err != nil {
-		return err
-	}
-	w.called = len(resp.Message.ToolCalls) != len(w.was.is.Message.ToolCalls)
-	for i, it := range items {
-		w.called = w.called || it.Second && (!it.Stays() || parts[i] != sp.pieces[it.Was].v.Raw())
-	}
-	if sp.content.Exists() {
-		return w.add(on.Elements(sp.content, "parts", parts))
-	}
-	return w.add(on.Put(sp.v, lens.Raw("content", freshContent("model", parts)))) // a filter took it
-}
-
-// finish writes the finish reason: where it was changed, and where it speaks of a
-// refused call that is no longer there as it was.
-func (w *rewriter) finish(resp *middleware.Response) error {
-	sp, word := w.was.first(), wordFor(resp.FinishReason)
 	switch {
-	case w.called && slices.Contains(refusalWords, sp.finish) && resp.FinishReason == middleware.FinishToolCalls:
-	case resp.FinishReason == w.was.is.FinishReason, sp != nil && word == sp.finish:
+	case !replaced && (resp.FinishReason == a.is.FinishReason || word == was):
+		return nil
+	case was == "":
+		return codec.Unencodablef("a finish reason in an answer whose prompt was blocked: keep the one that was read")
+	}
+	c := a.candidates[0]
+	if c.finish[0] == '"' {
+		c.finish = rawjson.Quote(word)
 		return nil
 	}
-	if sp == nil || sp.finish == "" {
-		return codec.Unencodablef("a finish reason where the prompt was blocked")
+	for number, w := range finishWords { // a client that asks for numbers may fail at a name
+		if w == word {
+			c.finish = number
+			return nil
+		}
 	}
-	reason := sp.v.Get("finishReason")
-	text, err := finishText(reason, word)
-	return w.add([]rawjson.Edit{codec.Replace(reason, text)}, err)
+	return codec.Unencodablef("a finish reason without a number, in an answer that has numbers: keep the one that was read")
 }
 
-// model writes the model that answered.
-func (w *rewriter) model(resp *middleware.Response) error {
-	if resp.Model == w.was.is.Model {
-		return nil
-	}
-	if w.was.is.Model == "" || resp.Model == "" {
-		return codec.Unencodablef("the answer does not say its model")
-	}
-	return w.add([]rawjson.Edit{codec.Replace(w.root.Get("modelVersion"), rawjson.Quote(resp.Model))}, nil)
-}
-
-// usage writes the figures. A body without figures gets none.
-func (w *rewriter) usage(resp *middleware.Response) error {
-	was, v := w.was.is.Usage, w.root.Get("usageMetadata")
-	switch u := resp.Usage; {
-	case u == was || !v.Exists():
+// count writes the figures. A body without figures gets none.
+func (a *answer) count(u middleware.Usage) error {
+	switch {
+	case u == a.is.Usage || a.usage == "":
 		return nil
 	case u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0:
-		return codec.Unencodablef("figures that this format has no place for")
+		return codec.Unencodablef("figures without a place: CacheWrite has to be 0, Reasoning at most Output, and none below 0")
 	}
-	return w.add(on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, resp.Usage))...))
+	v, err := codec.ParseObject(a.usage)
+	if err == nil {
+		a.usage, err = on.Set(v, usageMembers(v, u)...)
+	}
+	return err
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request. A stream is one chunk: without alt=sse an
 // array of it.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: freshAnswer}
-	w.Unfold = func(whole string) (string, error) { return "[" + whole + "]", nil }
+	w := codec.Writing{Streamed: codec.FormArray, Objects: true, Whole: writeWhole}
 	_, query, _ := strings.Cut(path, "?")
 	if v, err := url.ParseQuery(query); err == nil && (v.Get("alt") == "sse" || v.Get("$alt") == "sse") {
 		w.Streamed = codec.FormEvents
-		w.Unfold = func(whole string) (string, error) { return "data: " + codec.OneLine(whole) + "\r\n\r\n", nil }
 	}
+	w.Unfold = func(whole string) (string, error) { return framed(whole, w.Streamed, "\r\n"), nil }
 	return codec.EncodeAnswer(f, path, body, resp, w)
 }
 
-// freshAnswer writes a response as one object. A response has one finish reason: that
-// of a further choice follows its calls.
-func freshAnswer(resp *middleware.Response) (string, error) {
-	var candidates []string
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
-		parts, err := freshParts(m)
-		if err != nil {
-			return "", err
+// writeWhole writes a response as one object: with what it had on the wire, or as a change
+// of an answer without parts. A response has one finish reason: that of a further choice
+// follows its calls.
+func writeWhole(resp *middleware.Response) (string, error) {
+	a, ok, err := lens.Again(on, resp.Native, readAnswer)
+	if err == nil && !ok {
+		fresh := *resp
+		fresh.FinishReason, fresh.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
+		fresh.Usage.CacheWrite = 0
+		a = &answer{is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))},
+			usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
+		for i := range 1 + len(resp.Choices) {
+			a.candidates = append(a.candidates, &candidate{index: int64(i), hasContent: true, finish: rawjson.Quote(stopWord), word: stopWord})
 		}
-		like := &middleware.Response{Message: m}
-		if i == 0 {
-			like.FinishReason = resp.FinishReason
-		}
-		candidates = append(candidates, codec.Object(
-			lens.Raw("content", freshContent("model", parts)),
-			lens.Text("finishReason", wordFor(codec.FinishOf(like))),
-			lens.Raw("index", codec.Count(int64(i)))))
+		resp = &fresh
 	}
-	u := codec.FiguresOf(resp)
-	return on.Object(
-		lens.List("candidates", candidates),
-		lens.Raw("usageMetadata/"+promptKey, codec.Count(u.Input)),
-		lens.Count("usageMetadata/"+cachedKey, u.Cached),
-		lens.Raw("usageMetadata/"+answerKey, codec.Count(u.Output-u.Reasoning)),
-		lens.Count("usageMetadata/"+thoughtKey, u.Reasoning),
-		lens.Raw("usageMetadata/"+totalKey, codec.Count(u.Input+u.Output)),
-		lens.Word("modelVersion", resp.Model),
-		lens.Text("responseId", codec.NewID(""))), nil
+	if err != nil {
+		return "", err
+	}
+	now, err := a.with(resp)
+	if err != nil {
+		return "", err
+	}
+	return now.object(), nil
 }
 
-// freshParts returns the parts and calls of an answer as texts. Reasoning of
-// another provider is a thought without a signature.
-func freshParts(m middleware.Message) ([]string, error) {
-	if err := codec.AnswerOnly(m); err != nil {
-		return nil, err
+// The words of the wire that this package writes, and the first numbers, which
+// all of the provider's services agree on: a client may ask for enums as
+// numbers.
+const (
+	stopWord   = "STOP"
+	lengthWord = "MAX_TOKENS"
+	filterWord = "SAFETY"
+)
+
+var finishWords = map[string]string{"1": stopWord, "2": lengthWord, "3": filterWord, "4": "RECITATION", "5": "OTHER"}
+
+// finishes are the neutral words; words without one, such as LANGUAGE, stay as they are.
+var finishes = map[string]middleware.FinishReason{stopWord: middleware.FinishStop, lengthWord: middleware.FinishLength,
+	filterWord: middleware.FinishFilter, "RECITATION": middleware.FinishFilter, "BLOCKLIST": middleware.FinishFilter, "PROHIBITED_CONTENT": middleware.FinishFilter,
+	"SPII": middleware.FinishFilter, "MODEL_ARMOR": middleware.FinishFilter, "IMAGE_SAFETY": middleware.FinishFilter,
+	"IMAGE_PROHIBITED_CONTENT": middleware.FinishFilter, "IMAGE_RECITATION": middleware.FinishFilter}
+
+// words are the wire's words for the neutral ones.
+var words = map[middleware.FinishReason]string{middleware.FinishStop: stopWord, middleware.FinishToolCalls: stopWord,
+	middleware.FinishLength: lengthWord, middleware.FinishFilter: filterWord}
+
+// malformed says that the model wrote a call that the server could not read.
+const malformed = "MALFORMED_FUNCTION_CALL"
+
+// refusalWords say that the server refused a call of the model, which mostly
+// is not in the answer then.
+var refusalWords = []string{malformed, "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS"}
+
+// finishWord returns the word of a finishReason, "" for none. A number that
+// the services do not agree on stays one, unless message tells.
+func finishWord(v rawjson.Value, message string) string {
+	switch v.Kind() {
+	case rawjson.Number:
+	case rawjson.String:
+		if v.Str() == "FINISH_REASON_UNSPECIFIED" {
+			return ""
+		}
+		return v.Str()
+	default: // which no service sends, and "" where there is none
+		return codec.Plain(v)
 	}
-	var out []string
-	for _, p := range m.Parts {
-		text, err := partText(p, nil)
-		if text == "" && p.Text != "" && err == nil {
-			text = codec.Object(lens.Text("text", p.Text), lens.Flag("thought", true))
-		}
-		if err != nil {
-			return nil, err
-		}
-		if text != "" {
-			out = append(out, text)
+	switch word := finishWords[v.Raw()]; {
+	case word != "" || v.Raw() == "0":
+		return word
+	case strings.HasPrefix(message, "Malformed function call"):
+		return malformed
+	}
+	return v.Raw()
+}
+
+// finishReason returns the neutral word. The server has no word of its own for an
+// answer with calls.
+func finishReason(word string, calls bool) middleware.FinishReason {
+	if calls && (word == stopWord || slices.Contains(refusalWords, word)) {
+		return middleware.FinishToolCalls
+	}
+	return cmp.Or(finishes[word], middleware.FinishReason(word))
+}
+
+// The figures of usageMetadata. Prompt and tool results make the input,
+// candidates and thoughts the output:
+//
+//	{"promptTokenCount": 10, "cachedContentTokenCount": 8, "candidatesTokenCount": 4, "thoughtsTokenCount": 2, "totalTokenCount": 16}
+//
+// Unlike those of the other formats, the count of the candidates does not contain the
+// thoughts. Tokens written to a cache have no figure.
+const (
+	promptKey  = "promptTokenCount"
+	toolKey    = "toolUsePromptTokenCount"
+	cachedKey  = "cachedContentTokenCount"
+	answerKey  = "candidatesTokenCount"
+	thoughtKey = "thoughtsTokenCount"
+	totalKey   = "totalTokenCount"
+)
+
+// usageOf reads the figures. A negative count is none.
+func usageOf(v rawjson.Value) middleware.Usage {
+	count := func(key string) int64 { return max(0, codec.Int(on.Get(v, key))) }
+	sum := middleware.Usage{Input: count(promptKey), Output: count(answerKey)}.
+		Add(middleware.Usage{Input: count(toolKey), Output: count(thoughtKey)})
+	sum.Cached, sum.Reasoning = count(cachedKey), count(thoughtKey)
+	return sum
+}
+
+// usageMembers projects figures onto usageMetadata, which is v now: of the input,
+// what v has for tool results stays theirs. A figure of 0 is not added where v does
+// not have it: the server leaves those out.
+func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
+	tool := codec.Int(on.Get(v, toolKey))
+	if tool > u.Input {
+		tool = 0
+	}
+	var out []lens.Member
+	put := func(key string, n int64) {
+		if n != 0 || on.Get(v, key).Exists() {
+			out = append(out, lens.Raw(key, codec.Count(n)))
 		}
 	}
-	for _, c := range m.ToolCalls {
-		text, err := callText(c, nil, true)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, text)
+	put(promptKey, u.Input-tool)
+	put(toolKey, tool)
+	put(cachedKey, u.Cached)
+	put(answerKey, u.Output-u.Reasoning)
+	put(thoughtKey, u.Reasoning)
+	if on.Get(v, totalKey).Exists() {
+		put(totalKey, u.Input+u.Output)
 	}
-	return out, nil
+	return out
 }

@@ -95,6 +95,8 @@ func TestOtherCandidates(t *testing.T) {
 	resp.Message.Parts[0].Text = "c"
 	requireSame(t, strings.Replace(body, `"a"`, `"c"`, 1), encodeResponse(t, resp))
 	resp.Choices[0].Parts[0].Text = "d"
+	requireSame(t, strings.NewReplacer(`"a"`, `"c"`, `"b"`, `"d"`).Replace(body), encodeResponse(t, resp))
+	resp.Choices = nil
 	_, err := format.EncodeResponse(resp)
 	require.ErrorIs(t, err, codec.ErrUnencodable)
 }
@@ -226,7 +228,6 @@ func TestAnswerRefuses(t *testing.T) {
 		"a custom call":     func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"cache writes":      func(r *middleware.Response) { r.Usage.CacheWrite = 1 },
 		"more reasoning":    func(r *middleware.Response) { r.Usage.Reasoning = r.Usage.Output + 1 },
-		"no model":          func(r *middleware.Response) { r.Model = "" },
 		"an opaque part":    func(r *middleware.Response) { r.Message.Parts[0] = middleware.Part{Kind: middleware.PartOpaque} },
 		"a call as a part":  func(r *middleware.Response) { r.Message.Parts[0].Native = r.Message.ToolCalls[0].Native },
 		"a part as a call":  func(r *middleware.Response) { r.Message.ToolCalls[0].Native = r.Message.Parts[0].Native },

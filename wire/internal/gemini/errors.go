@@ -16,17 +16,18 @@ import (
 // array with the error in it.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
 	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
-		e := on.Get(codec.Unlisted(root), "error")
-		return failureOf(e), isFailure(e)
+		root = codec.Unlisted(root)
+		return failureOf(on.Get(root, "error")), hasFailure(root)
 	})
 }
 
-// isFailure reports whether e is an error of the provider:
+// hasFailure reports whether root holds an error of the provider:
 //
 //	{"error": {"code": 429, "message": …, "status": "RESOURCE_EXHAUSTED", "details": [{"@type": …, "retryDelay": "3s"}]}}
 //
 // An empty object is none: clients skip it.
-func isFailure(e rawjson.Value) bool {
+func hasFailure(root rawjson.Value) bool {
+	e := on.Get(root, "error")
 	return e.Kind() == rawjson.Object && codec.FirstText(on.Get(e, "message"), on.Get(e, "status"), on.Get(e, "code")) != ""
 }
 
@@ -89,8 +90,3 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 // Comment returns text as a comment of the stream. The official clients for Go and Python take a
 // comment for an error.
 func (s *stream) Comment(string) []byte { return nil }
-
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHoldCall(body)
-}

@@ -118,8 +118,6 @@ func TestMedia(t *testing.T) {
 	parts[1].Data = []byte{0xfb}
 	require.Contains(t, encodeRequest(t, req), `"data":"+w=="`)
 	for _, swap := range []func(*middleware.Part, *middleware.Part){
-		func(file, _ *middleware.Part) { file.URL, file.Data = "", []byte{1} },
-		func(_, data *middleware.Part) { data.URL, data.Data = "gs://b/z", nil },
 		func(_, data *middleware.Part) { data.URL = "gs://b/z" },
 		func(_, data *middleware.Part) { data.Text = "x" },
 	} {
@@ -127,6 +125,13 @@ func TestMedia(t *testing.T) {
 		swap(&req.Messages[0].Parts[0], &req.Messages[0].Parts[1])
 		_, err := format.EncodeRequest(req)
 		require.ErrorIs(t, err, codec.ErrUnencodable)
+	}
+	req.Messages[0].Parts[0].URL, req.Messages[0].Parts[0].Data = "", []byte{1}
+	req.Messages[0].Parts[1].URL, req.Messages[0].Parts[1].Data = "gs://b/z", nil
+	require.Equal(t, withoutNative(req.Messages), withoutNative(decodeRequest(t, encodeRequest(t, req)).Messages))
+	for _, odd := range []string{`{"mimeType":1,"data":"AQ=="}`, `{"mimeType":"a/b","data":"!"}`, `{"mimeType":"a/b","data":1}`} {
+		req := decodeRequest(t, `{"contents":[{"parts":[{"inlineData":`+odd+`}]}]}`)
+		require.Equal(t, middleware.PartOpaque, req.Messages[0].Parts[0].Kind, odd)
 	}
 }
 

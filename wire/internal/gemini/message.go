@@ -1,6 +1,8 @@
 package gemini
 
 import (
+	"cmp"
+	"encoding/base64"
 	"math"
 	"slices"
 	"strings"
@@ -51,27 +53,13 @@ func first(pieces []*piece, none int, is func(*piece) bool) int {
 	return none
 }
 
-// maxFrame bounds what stands around the parts of a content and is repeated for
-// each message that the content becomes.
-const maxFrame = 256
-
-// framed returns the content with only those of its parts, as they stand. It is the
-// Native of one of the messages of the content, so that a message that is taken
-// into another request brings its role and its further members along. A frame that
-// is too long is left out.
-func (c content) framed(parts []string) string {
-	text := c.v.Raw()
+// share returns the content with only those of its parts: the Native of one of the messages
+// of the content, so that a message that is taken into another request brings its role along.
+func (c content) share(parts []string) string {
 	if len(parts) == len(c.pieces) {
-		return text
+		return c.v.Raw()
 	}
-	base, _ := c.v.Span()
-	start, _ := c.pieces[0].v.Span()
-	_, end := c.pieces[len(c.pieces)-1].v.Span()
-	before, after := text[:start-base], text[end-base:]
-	if len(before)+len(after) > maxFrame {
-		return freshContent("user", parts)
-	}
-	return before + strings.Join(parts, ",") + after
+	return freshContent(cmp.Or(on.Get(c.v, "role").Str(), "user"), parts)
 }
 
 // emptyPart is the part of a content that would have none, such as that of a message
@@ -95,32 +83,27 @@ type reader struct {
 	calls   int                    // of the conversation so far
 }
 
-// read returns a content, its messages, and for each message the id that the wire
-// has for the call that it answers.
-func (r *reader) read(v rawjson.Value) (content, []middleware.Message, []string, error) {
+// read returns a content and its messages.
+func (r *reader) read(v rawjson.Value) (content, []middleware.Message, error) {
 	role, err := on.Text(v, "role")
 	if err != nil {
-		return content{}, nil, nil, err
+		return content{}, nil, err
 	}
 	c, err := readContent(v, role == "model")
-	if err != nil {
-		return c, nil, nil, err
+	if err != nil || role != "model" {
+		return c, r.userMessages(c), err
 	}
-	if role != "model" {
-		messages, ids := r.told(c)
-		return c, messages, ids, nil
-	}
-	m, wireIDs := spoken(c.pieces, r.calls, r.builtin)
+	m, wireIDs := modelMessage(c.pieces, r.calls, r.builtin)
 	m.Native = on.Native(v.Raw())
 	r.calls += len(m.ToolCalls)
-	r.said(m.ToolCalls, wireIDs)
-	return c, []middleware.Message{m}, []string{""}, nil
+	r.add(m.ToolCalls, wireIDs)
+	return c, []middleware.Message{m}, nil
 }
 
-// spoken returns what the model says, without a Native. A call without an id is
+// modelMessage returns the message that a content of the model is, without a Native. A call without an id is
 // numbered by its place in the conversation, which had before calls until here.
 // builtin may be nil. wireIDs reports whether a call has an id on the wire.
-func spoken(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
+func modelMessage(pieces []*piece, before int, builtin func(string) bool) (m middleware.Message, wireIDs bool) {
 	m.Role = middleware.RoleAssistant
 	for _, p := range pieces {
 		if p.call == nil {
@@ -141,10 +124,9 @@ func spoken(pieces []*piece, before int, builtin func(string) bool) (m middlewar
 	return m, wireIDs
 }
 
-// told returns the messages for the model: results, and a message of all other parts,
-// which is there also for a content without parts. ids has the id that stands on the
-// wire for each of the messages.
-func (r *reader) told(c content) (out []middleware.Message, ids []string) {
+// userMessages returns the messages that a content for the model is: results, and a message
+// of all other parts, which is there also for a content without parts.
+func (r *reader) userMessages(c content) (out []middleware.Message) {
 	r.begun = false
 	rest := middleware.Message{Role: middleware.RoleUser}
 	var others []string
@@ -154,16 +136,15 @@ func (r *reader) told(c content) (out []middleware.Message, ids []string) {
 			continue
 		}
 		m := p.reply.is
-		ids = append(ids, m.ToolCallID)
-		m.ToolCallID = r.answered(m.ToolCallID, m.ToolName)
-		m.Native = on.Native(c.framed([]string{p.v.Raw()}))
+		m.ToolCallID = r.callOf(m.ToolCallID, m.ToolName)
+		m.Native = on.Native(c.share([]string{p.v.Raw()}))
 		out = append(out, m)
 	}
 	if len(out) == 0 || len(others) > 0 {
-		rest.Native = on.Native(c.framed(others))
-		out, ids = append(out, rest), append(ids, "")
+		rest.Native = on.Native(c.share(others))
+		out = append(out, rest)
 	}
-	return out, ids
+	return out
 }
 
 // joins reports whether m goes into a content with the messages before it: all
@@ -185,11 +166,11 @@ func (w *writer) content(run lens.Run) (string, error) {
 	m := run.Messages[0]
 	role := map[middleware.Role]string{middleware.RoleAssistant: "model", middleware.RoleTool: w.of.replyRole, middleware.RoleUser: "user"}[m.Role]
 	if role == "" {
-		return "", codec.Unencodablef("a message of role %q that does not lead", m.Role)
+		return "", codec.Unencodablef("a message of role %q behind others: put system messages first", m.Role)
 	}
 	w.begun = w.begun && m.Role == middleware.RoleAssistant
 	if run.Same {
-		return w.same(run)
+		return w.unchanged(run)
 	}
 	c, err := w.base(run)
 	if err != nil {
@@ -197,40 +178,38 @@ func (w *writer) content(run lens.Run) (string, error) {
 	}
 	var parts []string
 	if m.Role == middleware.RoleAssistant {
-		if err := w.note(m.ToolCalls); err != nil {
+		if err := w.addCalls(m.ToolCalls); err != nil {
 			return "", err
 		}
-		parts, _, err = saidTexts(m, c.pieces, false)
+		parts, err = modelTexts(m, c.pieces, false)
 	} else {
-		parts, err = w.toldTexts(run, c.pieces)
+		parts, err = w.userTexts(run, c.pieces)
 	}
 	switch {
 	case err != nil:
 		return "", err
 	case !c.v.Exists():
 		return freshContent(role, parts), nil
-	case slices.Equal(parts, texts(c.pieces)):
-		return c.v.Raw(), nil
 	}
 	edit := on.Edit(c.v)
 	edit.Elements("parts", parts)
 	return edit.Text()
 }
 
-// same returns the text of a content that did not change. Its calls and results are
-// noted all the same: what changed in front of it may have moved the pairs.
-func (w *writer) same(run lens.Run) (string, error) {
-	for i, m := range run.Messages {
-		if m.Role == middleware.RoleTool {
-			if err := w.reaches(m, w.of.replyIDs[run.At[i]]); err != nil {
-				return "", err
-			}
+// unchanged returns the text of a content that did not change. Its calls and results are
+// checked all the same: what changed in front of it may have moved the pairs.
+func (w *writer) unchanged(run lens.Run) (string, error) {
+	c, n := w.of.contents[run.Group], 0
+	for _, p := range c.pieces {
+		if p.reply == nil {
+			continue
 		}
-		if err := w.note(m.ToolCalls); err != nil {
+		if err := w.checkResult(run.Messages[n], p.reply.is.ToolCallID); err != nil {
 			return "", err
 		}
+		n++ // results lead the messages of a content
 	}
-	return w.of.contents[run.Group].v.Raw(), nil
+	return c.v.Raw(), w.addCalls(run.Messages[0].ToolCalls)
 }
 
 // base returns the content to edit: one of the request, or what the first message
@@ -243,7 +222,7 @@ func (w *writer) base(run lens.Run) (content, error) {
 	if err != nil || !v.Exists() {
 		return content{}, err
 	}
-	c, was, _, err := new(reader).read(v)
+	c, was, err := new(reader).read(v)
 	if err != nil {
 		return content{}, codec.Unencodablef("what was stored is not content: %v", err)
 	}
@@ -253,46 +232,28 @@ func (w *writer) base(run lens.Run) (content, error) {
 	return c, nil
 }
 
-// saidTexts returns what the model says as texts, in the order of the wire, and
-// where each of them stood among pieces.
-func saidTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, []lens.Item, error) {
+// modelTexts returns the parts and calls of the model as texts, in the order of the wire;
+// pieces are what it had. Reasoning of another provider is left out of a history, and is a
+// thought without a signature in an answer.
+func modelTexts(m middleware.Message, pieces []*piece, answer bool) ([]string, error) {
 	from := first(pieces, math.MaxInt, func(p *piece) bool { return p.call != nil })
-	return orderedTexts(m, pieces, from, func(i int, was *piece) (string, error) { return callText(m.ToolCalls[i], was, answer) })
+	return on.Arrange(m, texts(pieces), from, func(p middleware.Part, _ int) (string, error) {
+		text, err := partText(p)
+		if err == nil && text == "" && answer && p.Text != "" {
+			text = codec.Object(lens.Text("text", p.Text), lens.Flag("thought", true))
+		}
+		return text, err
+	}, func(c middleware.ToolCall, _ int) (string, error) { return callText(c, answer) })
 }
 
-// orderedTexts returns the parts of m, and what call makes of its calls, in the
-// order of the wire. New calls stand at from.
-func orderedTexts(m middleware.Message, pieces []*piece, from int, call func(i int, was *piece) (string, error)) (out []string, items []lens.Item, err error) {
-	for _, it := range on.Order(m, texts(pieces), from) {
-		was := (*piece)(nil)
-		if it.Was >= 0 {
-			was = pieces[it.Was]
-		}
-		text := ""
-		if it.Second {
-			text, err = call(it.I, was)
-		} else {
-			text, err = partText(m.Parts[it.I], was)
-		}
-		if err != nil {
-			return nil, nil, err
-		}
-		if text != "" {
-			out, items = append(out, text), append(items, it)
-		}
-	}
-	return out, items, nil
-}
-
-// toldTexts returns the texts for the model: results, in their own order,
+// userTexts returns the texts of what is for the model: results, in their own order,
 // and all other parts where they stood. To order them like parts and calls, it puts
 // them into one message as such.
-func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
+func (w *writer) userTexts(run lens.Run, pieces []*piece) ([]string, error) {
 	var order middleware.Message // parts and, as if they were calls, results
-	var results []string
 	for i, m := range run.Messages {
 		if len(m.ToolCalls) > 0 {
-			return nil, codec.Unencodablef("calls in a message of role %q", m.Role)
+			return nil, codec.Unencodablef("tool calls in a message of role %q: drop them", m.Role)
 		}
 		if m.Role != middleware.RoleTool {
 			order.Parts = append(order.Parts, m.Parts...)
@@ -306,11 +267,12 @@ func (w *writer) toldTexts(run lens.Run, pieces []*piece) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		results, order.ToolCalls = append(results, text), append(order.ToolCalls, middleware.ToolCall{Native: part})
+		order.ToolCalls = append(order.ToolCalls, middleware.ToolCall{Native: part, Arguments: text})
 	}
 	from := first(pieces, -1, func(p *piece) bool { return p.reply != nil })
-	out, _, err := orderedTexts(order, pieces, from, func(i int, _ *piece) (string, error) { return results[i], nil })
-	return out, err
+	return on.Arrange(order, texts(pieces), from,
+		func(p middleware.Part, _ int) (string, error) { return partText(p) },
+		func(result middleware.ToolCall, _ int) (string, error) { return result.Arguments, nil })
 }
 
 // result returns the text of a result, and the part that it was; nil for a new one.
@@ -333,7 +295,7 @@ func (w *writer) result(m middleware.Message, was string) (text string, part *mi
 	case m.ToolCallID == was, m.ToolCallID == old.reply.is.ToolCallID, old.reply.is.ToolCallID == "" && codec.IsPlaceID(m.ToolCallID):
 		id = old.reply.is.ToolCallID
 	}
-	if err := w.reaches(m, id); err != nil {
+	if err := w.checkResult(m, id); err != nil {
 		return "", nil, err
 	}
 	text, err = replyText(m, old, id)
@@ -341,4 +303,431 @@ func (w *writer) result(m middleware.Message, was string) (text string, part *mi
 		part = on.Native(old.v.Raw())
 	}
 	return text, part, err
+}
+
+// pairs knows the calls of the last turn, and which of them results belong to. The
+// reader uses it to find the call of a result, and the writer to make sure that the
+// server will find the same one.
+type pairs struct {
+	open    []middleware.ToolCall
+	wireIDs bool // some of them have an id on the wire
+	begun   bool // the turn goes on: nothing for the model came since
+	paired  bool // pairing has all of open
+	pairing codec.Pairing
+}
+
+// add adds calls. A turn may be cut into several contents: as long as the model goes
+// on, their calls are answered together.
+func (p *pairs) add(calls []middleware.ToolCall, wireIDs bool) {
+	if len(calls) == 0 {
+		return
+	}
+	if !p.begun {
+		p.open, p.wireIDs = nil, false
+	}
+	p.open, p.wireIDs = append(p.open, calls...), p.wireIDs || wireIDs
+	p.begun, p.paired = true, false
+}
+
+// callOf returns the id of the call that a result is for. A client may make up
+// ids where the model gave none: then its name and its place tell.
+func (p *pairs) callOf(id, name string) string {
+	if !p.paired {
+		p.pairing.Turn(p.open)
+		p.paired = true
+	}
+	i := p.pairing.Result(id, name)
+	if i < 0 && id != "" && !p.wireIDs {
+		i = p.pairing.Result("", name)
+	}
+	if i < 0 {
+		return id
+	}
+	return p.open[i].ID
+}
+
+// wireCall is a call as the wire has it. id is "" for a call that goes by its place.
+type wireCall struct{ id, name string }
+
+// addCalls adds calls and their ids on the wire, for the results that follow.
+func (w *writer) addCalls(calls []middleware.ToolCall) error {
+	wireIDs := false
+	for _, c := range calls {
+		id, err := wireID(c)
+		if err != nil {
+			return err
+		}
+		w.calls[c.ID] = wireCall{id, c.Name}
+		wireIDs = wireIDs || id != ""
+	}
+	w.add(calls, wireIDs)
+	return nil
+}
+
+// checkResult returns an error if the server takes the result m, which has that id on
+// the wire, for that of another call. That is so where calls have no ids, and
+// results come in another order, or some are missing. A result for a call that is
+// not in the history belongs to no response, and passes.
+func (w *writer) checkResult(m middleware.Message, id string) error {
+	call := w.callOf(id, m.ToolName)
+	if _, known := w.calls[m.ToolCallID]; known && call != m.ToolCallID && call != id {
+		return codec.Unencodablef("the calls have no ids: give each a result, in the order of the calls")
+	}
+	return nil
+}
+
+// piece is one part of a content as it was read: a call, a result, or any other
+// part. On the wire one of the members says which it is, and others may stand beside
+// it, such as the signature of a thought:
+//
+//	{"text": "Let me see."}
+//	{"text": "The user wants …", "thought": true}
+//	{"inlineData": {"mimeType": "image/png", "data": "iVBORw=="}}
+//	{"functionCall": {"name": "wind", "args": {"city": "Bergen"}}, "thoughtSignature": "c2ln"}
+//	{"functionResponse": {"name": "wind", "response": {"output": "6 m/s"}}}
+type piece struct {
+	v     rawjson.Value
+	part  middleware.Part      // opaque for a call and a result
+	call  *middleware.ToolCall // without the id that its place gives it
+	reply *reply
+}
+
+// reply is a functionResponse.
+type reply struct {
+	is    middleware.Message // its ToolCallID is what stands on the wire
+	key   string             // the one member of response, whose string is the text; "": the text is all of response
+	text  string
+	media []string
+}
+
+// textKeys are the members of response that are its text where they stand alone.
+// The server gives a meaning to the first two; clients write the others. A middleware
+// sees the text alone, so that it can shorten it without knowing about the object.
+var textKeys = []string{"output", "error", "result", "return_value", "response", "content"}
+
+// known are the members of a part that are read, and their kinds.
+var known = [...]struct {
+	name string
+	kind rawjson.Kind
+}{
+	{"functionCall", rawjson.Object}, {"functionResponse", rawjson.Object}, {"text", rawjson.String},
+	{"inlineData", rawjson.Object}, {"fileData", rawjson.Object}, {"thought", rawjson.Bool},
+}
+
+// readPart reads one part of a content. Calls count only where the model speaks,
+// results only where it does not; anywhere else they are opaque. So is a part with
+// a member of another kind, if it is neither a call nor a result.
+func readPart(v rawjson.Value, model bool) (*piece, error) {
+	var got [len(known)]rawjson.Value
+	odd := false
+	for m := range v.Each() {
+		for i, k := range known {
+			switch {
+			case !isName(m.Key(), k.name):
+				continue
+			case m.Kind() == k.kind:
+				got[i] = m
+			case m.Kind() == rawjson.Null:
+				got[i] = rawjson.Value{}
+			case i < 2:
+				return nil, codec.Shapef("%s is of kind %s", k.name, m.Kind())
+			default:
+				odd = true
+			}
+			break
+		}
+	}
+	call, response, text, inline, file, thought := got[0], got[1], got[2], got[3], got[4], got[5].Raw() == "true"
+	p := &piece{v: v, part: opaque(v)}
+	var err error
+	switch {
+	case call.Exists() && model:
+		p.call, err = readCall(v, call)
+	case response.Exists() && !model:
+		p.reply, err = readReply(response)
+	case odd, call.Exists(), response.Exists():
+	case text.Exists() && thought:
+		p.part.Kind, p.part.Text = middleware.PartReasoning, text.Str()
+	case text.Exists():
+		p.part.Kind, p.part.Text = middleware.PartText, text.Str()
+	case !thought:
+		p.readMedia(inline, file)
+	}
+	return p, err
+}
+
+// opaque returns a part without a neutral meaning, such as executableCode.
+func opaque(v rawjson.Value) middleware.Part {
+	return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
+}
+
+// readMedia reads inline data, or a file by its address. Data that is not base64,
+// or no text, stays opaque.
+func (p *piece) readMedia(inline, file rawjson.Value) {
+	from, key := inline, "data"
+	if !from.Exists() {
+		from, key = file, "fileUri"
+	}
+	r := on.Reader()
+	is := middleware.Part{Kind: middleware.PartMedia, MediaType: r.Text(from, "mimeType"), URL: r.Text(from, key), Native: p.part.Native}
+	if inline.Exists() && r.Err == nil {
+		is.Data, r.Err = unbase64(is.URL)
+		is.URL = ""
+	}
+	if r.Err == nil && from.Exists() {
+		p.part = is
+	}
+}
+
+// unbase64 reads either alphabet, padded or not, as JSON of protocol buffers allows.
+func unbase64(s string) ([]byte, error) {
+	s = strings.TrimRight(s, "=")
+	if strings.ContainsAny(s, "-_") {
+		return base64.RawURLEncoding.DecodeString(s)
+	}
+	return base64.RawStdEncoding.DecodeString(s)
+}
+
+// readCall reads a functionCall of the part v. Arguments that are no object are
+// for the validator to refuse.
+func readCall(v, call rawjson.Value) (*middleware.ToolCall, error) {
+	name, err := on.Text(call, "name")
+	return &middleware.ToolCall{ID: codec.Text(on.Get(call, "id")), Name: name, Arguments: call.Get("args").Raw(), Native: on.Native(v.Raw())}, err
+}
+
+// readReply reads a functionResponse. Its response is an object of the client's
+// making. One with a single text in it, such as {"output": "6 m/s"}, is that text;
+// any other is the JSON text of the whole. Media stand in parts of their own.
+func readReply(fr rawjson.Value) (*reply, error) {
+	in := on.Reader()
+	r := &reply{is: middleware.Message{Role: middleware.RoleTool, ToolCallID: in.Text(fr, "id"), ToolName: in.Text(fr, "name")}}
+	response, parts := in.Kind(fr, "response", rawjson.Object), in.Objects(fr, "parts")
+	if in.Err != nil {
+		return nil, in.Err
+	}
+	if response.Exists() && !response.Empty() {
+		r.text = response.Raw()
+	}
+	if response.Len() == 1 {
+		for m := range response.Each() {
+			r.is.IsError = m.Key() == "error"
+			if m.Kind() == rawjson.String && slices.Contains(textKeys, m.Key()) {
+				r.key, r.text = m.Key(), m.Str()
+			}
+		}
+	}
+	if r.text != "" {
+		r.is.Parts = []middleware.Part{{Text: r.text}}
+	}
+	for _, v := range parts {
+		p, err := readPart(v, true)
+		if err != nil {
+			return nil, err
+		}
+		if p.part.Kind != middleware.PartMedia { // the text is in response
+			p.part = opaque(v)
+		}
+		r.is.Parts, r.media = append(r.is.Parts, p.part), append(r.media, v.Raw())
+	}
+	return r, nil
+}
+
+// pieceOf reads the part behind n. It is nil if n is nil or of another dialect.
+func pieceOf(n *middleware.Native) (*piece, error) {
+	v, err := on.Value(n)
+	if err != nil || !v.Exists() {
+		return nil, err
+	}
+	p, err := readPart(v, true)
+	if err != nil {
+		return nil, codec.Unencodablef("what was stored is not a part: %v", err)
+	}
+	return p, nil
+}
+
+// partText returns a part as a text. It is "" for the reasoning of another provider, which
+// is left out: none takes what another one thought. A part that became one of another kind, such as
+// an image that a text describes now, is written afresh: what stood beside it, such as
+// its resolution, is about the old one.
+func partText(p middleware.Part) (string, error) {
+	was, err := pieceOf(p.Native)
+	switch {
+	case err != nil, was == nil && p.Kind == middleware.PartReasoning:
+		return "", err
+	case was == nil:
+		members, err := partMembers(p)
+		return on.Object(members...), err
+	case codec.SamePart(p, middleware.Part{Kind: middleware.PartOpaque}):
+		return was.v.Raw(), nil
+	case was.call != nil, was.reply != nil:
+		return "", codec.Unencodablef("a call or a result in the place of a part")
+	case codec.SamePart(p, was.part):
+		return was.v.Raw(), nil
+	}
+	now, err := partMembers(p)
+	switch {
+	case err != nil:
+		return "", err
+	case p.Kind == was.part.Kind && (p.URL == "") == (was.part.URL == ""):
+		before, _ := partMembers(was.part) // without any where it could not be written
+		return on.Write(was.v, before, now)
+	case p.Kind == middleware.PartReasoning:
+		return "", codec.Unencodablef("a part cannot become reasoning: keep its Kind")
+	}
+	return on.Object(now...), nil
+}
+
+// partMembers projects a part. Whether a text is a thought is not projected: a part
+// keeps that, and no fresh part is one.
+func partMembers(p middleware.Part) ([]lens.Member, error) {
+	switch {
+	case p.Kind == middleware.PartText || p.Kind == middleware.PartReasoning:
+		if p.Data != nil || p.URL != "" || p.MediaType != "" {
+			return nil, codec.Unencodablef("a text part with data: clear Data, URL and MediaType")
+		}
+		return []lens.Member{lens.Text("text", p.Text)}, nil
+	case p.Kind != middleware.PartMedia:
+		return nil, codec.Unencodablef("a part of kind %q of another provider: drop it", p.Kind)
+	case p.Text != "", len(p.Data) > 0 && p.URL != "":
+		return nil, codec.Unencodablef("media with Text, or with Data and URL: keep one of them")
+	case p.URL != "":
+		return []lens.Member{lens.Word("fileData/mimeType", p.MediaType), lens.Text("fileData/fileUri", p.URL)}, nil
+	case len(p.Data) == 0:
+		return nil, codec.Unencodablef("media without Data and URL: set one of them")
+	case p.MediaType == "":
+		return nil, codec.Unencodablef("data without a type: set Part.MediaType")
+	}
+	return []lens.Member{lens.Text("inlineData/mimeType", p.MediaType), lens.Text("inlineData/data", base64.StdEncoding.EncodeToString(p.Data))}, nil
+}
+
+// appendParts appends the texts of parts, without those that are left out.
+func appendParts(to []string, parts []middleware.Part) ([]string, error) {
+	for _, p := range parts {
+		text, err := partText(p)
+		if err != nil {
+			return nil, err
+		}
+		if text != "" {
+			to = append(to, text)
+		}
+	}
+	return to, nil
+}
+
+// wireID returns the id that the wire has, or will have, for a call, "" for one by
+// its place. An id that looks like one by place may be the provider's own: then its
+// Native has it.
+func wireID(c middleware.ToolCall) (string, error) {
+	raw := on.Raw(c.Native)
+	if !codec.IsPlaceID(c.ID) {
+		return c.ID, nil
+	}
+	if !strings.Contains(raw, `"id"`) && !strings.Contains(raw, `\`) { // nothing to read
+		return "", nil
+	}
+	was, err := pieceOf(c.Native)
+	if err != nil || was.call == nil || was.call.ID == "" {
+		return "", err
+	}
+	return c.ID, nil
+}
+
+// callText returns a call as a text. In an answer the arguments must be an object; a
+// request has {} for what is none. Built-in calls are function calls here.
+func callText(c middleware.ToolCall, answer bool) (string, error) {
+	was, err := pieceOf(c.Native)
+	switch {
+	case err != nil:
+		return "", err
+	case c.Kind != middleware.KindFunction && c.Kind != middleware.KindBuiltin:
+		return "", codec.Unencodablef("a call of kind %q: this format has function calls only", c.Kind)
+	case was == nil:
+		was = &piece{call: &middleware.ToolCall{}}
+	case was.call == nil:
+		return "", codec.Unencodablef("a part in the place of a call")
+	}
+	switch {
+	case was.v.Exists() && c.Arguments == was.call.Arguments, codec.IsObject(c.Arguments):
+	case !answer:
+		c.Arguments = "{}"
+	case c.Arguments != "":
+		return "", codec.Unencodablef("arguments that are not a JSON object: repair them, or drop the call")
+	}
+	if was.call.ID == "" && codec.IsPlaceID(c.ID) {
+		c.ID = ""
+	}
+	return on.Write(was.v, callMembers(*was.call), callMembers(c))
+}
+
+// callMembers projects a call. An id or args that were missing stay missing if unchanged.
+func callMembers(c middleware.ToolCall) []lens.Member {
+	return []lens.Member{
+		lens.Word("functionCall/id", c.ID),
+		lens.Text("functionCall/name", c.Name),
+		lens.Raw("functionCall/args", c.Arguments),
+	}
+}
+
+// replyOf reads the part behind n, a result, out of the content that is n's text.
+// The Native of a tool message is a content, not a part, so that its role is kept.
+// It is nil if n is nil, of another dialect, or that of no result.
+func replyOf(n *middleware.Native) (*piece, error) {
+	v, err := on.Value(n)
+	if err != nil || !v.Exists() {
+		return nil, err
+	}
+	c, err := readContent(v, on.Get(v, "role").Str() == "model")
+	if err != nil {
+		return nil, codec.Unencodablef("what was stored is not content: %v", err)
+	}
+	if i := first(c.pieces, -1, func(p *piece) bool { return p.reply != nil }); i >= 0 {
+		return c.pieces[i], nil
+	}
+	return nil, nil
+}
+
+// replyText returns a result, which was old or is new, as a text with that id. The
+// form of the client's response stays as long as it can hold the new text: the key
+// of a single text, or an object for an object.
+func replyText(m middleware.Message, old *piece, id string) (string, error) {
+	media, err := appendParts(nil, slices.DeleteFunc(slices.Clone(m.Parts), func(p middleware.Part) bool { return p.Kind == middleware.PartText }))
+	if err != nil {
+		return "", err
+	}
+	if old == nil {
+		if m.ToolName == "" {
+			return "", codec.Unencodablef("a result without the name of its tool: set ToolName")
+		}
+		return on.Object(replyMembers(m, id, freshResponse(m), media)...), nil
+	}
+	was := old.reply
+	before, now := lens.Raw(responseKey, was.text), freshResponse(m)
+	if was.key != "" {
+		before = lens.Text(responseKey+"/"+was.key, was.text)
+	}
+	switch text := m.Text(); {
+	case m.IsError != was.is.IsError:
+	case was.key != "":
+		now = lens.Text(before.Key, text)
+	case text == was.text || codec.IsObject(text) && was.text != "":
+		now.Raw = text
+	}
+	return on.Write(old.v, replyMembers(was.is, was.is.ToolCallID, before, was.media), replyMembers(m, id, now, media))
+}
+
+const responseKey = "functionResponse/response"
+
+// freshResponse is the response of a result that has no form of the client's own.
+func freshResponse(m middleware.Message) lens.Member {
+	key := "output"
+	if m.IsError {
+		key = "error"
+	}
+	return lens.Raw(responseKey, codec.Object(lens.Text(key, m.Text())))
+}
+
+// replyMembers projects a result: its id on the wire, its name, its text and its
+// media.
+func replyMembers(m middleware.Message, id string, response lens.Member, media []string) []lens.Member {
+	return []lens.Member{lens.Word("functionResponse/id", id), lens.Text("functionResponse/name", m.ToolName), response, lens.List("functionResponse/parts", media)}
 }

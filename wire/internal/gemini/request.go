@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -15,7 +16,7 @@ import (
 //	 "generationConfig": {"temperature": …, "maxOutputTokens": …, "stopSequences": […]}, …}
 //
 // The messages in is are those of the system instruction, lead of them, and then those
-// of the contents, of which groups and replyIDs say more. What is remembered of it is the
+// of the contents, of which groups says more. What is remembered of it is the
 // neutral request, and no parsed text: an edit, which is rare, reads the body again.
 type request struct {
 	is        middleware.Request
@@ -23,7 +24,6 @@ type request struct {
 	lead      int   // how many system messages there are
 	contents  []content
 	groups    []int        // the content that each other message stands in
-	replyIDs  []string     // the id that the wire has for the call that each of those answers
 	replyRole string       // the role of contents that hold results: user or, of some clients, function
 	doc       *rawjson.Doc // for an edit
 }
@@ -37,11 +37,8 @@ func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
 	var h request
-	if err := codec.Borrow(body, h.read); err != nil {
-		return nil, err
-	}
-	is := h.is // nothing else of h is kept
-	return &is, nil
+	err := codec.Borrow(body, h.read)
+	return new(h.is), err // nothing else of h is kept
 }
 
 // forEdit is readRequest for an edit of the body.
@@ -89,7 +86,7 @@ func (h *request) readSystem(root rawjson.Value) error {
 			p.part = opaque(p.v)
 		}
 		h.is.Messages = append(h.is.Messages, middleware.Message{Role: middleware.RoleSystem,
-			Parts: []middleware.Part{p.part}, Native: on.Native(c.framed([]string{p.v.Raw()}))})
+			Parts: []middleware.Part{p.part}, Native: on.Native(c.share([]string{p.v.Raw()}))})
 	}
 	return nil
 }
@@ -103,7 +100,7 @@ func (h *request) readContents(root rawjson.Value) error {
 	h.lead, h.contents = len(h.is.Messages), make([]content, 0, len(list))
 	r := reader{builtin: builtinsOf(h.is.Tools)}
 	for _, v := range list {
-		c, messages, ids, err := r.read(v)
+		c, messages, err := r.read(v)
 		if err != nil {
 			return err
 		}
@@ -114,7 +111,6 @@ func (h *request) readContents(root rawjson.Value) error {
 			h.groups = append(h.groups, len(h.contents))
 		}
 		h.is.Messages = append(h.is.Messages, messages...)
-		h.replyIDs = append(h.replyIDs, ids...)
 		h.contents = append(h.contents, c)
 	}
 	return nil
@@ -133,18 +129,35 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	case codec.SameRequest(is, req):
 		return []byte(req.Native.Raw), nil
 	case req.Model != "":
-		return nil, codec.Unencodablef("the model is in the path, not in the body")
+		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
 	}
 	h, err := forEdit(req.Native.Raw)
 	if err != nil {
 		return nil, err
 	}
 	edit := on.Edit(h.doc.Root())
-	if err := h.editMessages(edit, req.Messages); err != nil {
-		return nil, err
+	if !codec.SameMessages(req.Messages, h.is.Messages) {
+		system, contents, err := h.messages(req.Messages)
+		if err != nil {
+			return nil, err
+		}
+		edit.Elements("contents", contents)
+		if len(system) > 0 {
+			edit.Elements("systemInstruction/parts", system)
+		} else if h.lead > 0 { // the instruction goes when its last message does
+			edit.Put(lens.None("systemInstruction"))
+		}
 	}
-	if err := h.editTools(edit, req.Tools); err != nil {
-		return nil, err
+	if !codec.SameTools(req.Tools, h.is.Tools) {
+		tools, err := h.tools(req.Tools)
+		if err != nil {
+			return nil, err
+		}
+		if len(tools) > 0 {
+			edit.Elements("tools", tools)
+		} else { // the server refuses an empty list
+			edit.Put(lens.None("tools"))
+		}
 	}
 	if req.ToolChoice != h.is.ToolChoice {
 		edit.Put(choice(req.ToolChoice)...)
@@ -152,43 +165,6 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
 	body, err := edit.Apply(h.doc)
 	return []byte(body), err
-}
-
-// editMessages adds the edits of the conversation and the system instruction. The
-// instruction goes when its last message does.
-func (h *request) editMessages(edit *lens.Edit, now []middleware.Message) error {
-	if codec.SameMessages(now, h.is.Messages) {
-		return nil
-	}
-	system, contents, err := h.messages(now)
-	if err != nil {
-		return err
-	}
-	edit.Elements("contents", contents)
-	if len(system) > 0 {
-		edit.Elements("systemInstruction/parts", system)
-	} else if h.lead > 0 {
-		edit.Put(lens.None("systemInstruction"))
-	}
-	return nil
-}
-
-// editTools adds the edits of the tools. The list goes with the last tool: the
-// server refuses an empty one.
-func (h *request) editTools(edit *lens.Edit, now []middleware.Tool) error {
-	if codec.SameTools(now, h.is.Tools) {
-		return nil
-	}
-	tools, err := h.tools(now)
-	if err != nil {
-		return err
-	}
-	if len(tools) > 0 {
-		edit.Elements("tools", tools)
-	} else {
-		edit.Put(lens.None("tools"))
-	}
-	return nil
 }
 
 // messages returns the parts of the system instruction, and the contents. System
@@ -242,4 +218,65 @@ func fresh(req *middleware.Request) ([]byte, error) {
 	members = append(members, settings(req)...)
 	body, err := on.WithParams(members, req.Params)
 	return []byte(body), err
+}
+
+// modes are the modes of a tool choice by their number: a client may ask for
+// enums as numbers.
+var modes = map[string]string{"1": "AUTO", "2": "ANY", "3": "NONE"}
+
+// readSettings reads the settings of the generation and the tool choice into r:
+//
+//	"generationConfig": {"temperature": 1, "maxOutputTokens": 100, "stopSequences": ["END"]}
+//	"toolConfig": {"functionCallingConfig": {"mode": "ANY", "allowedFunctionNames": ["wind"]}}
+//
+// Both objects hold more, which stays as it is. The mode VALIDATED leaves the model
+// the choice. ANY with one allowed name is the choice of that tool; with several
+// names it is a required call, because the neutral form has no list of names.
+func readSettings(root rawjson.Value, req *middleware.Request) error {
+	r := on.Reader()
+	config := r.Kind(root, "generationConfig", rawjson.Object)
+	req.Temperature = codec.Float(r.Kind(config, "temperature", rawjson.Number))
+	req.MaxTokens = int(codec.Int(r.Kind(config, "maxOutputTokens", rawjson.Number)))
+	req.Stop = r.Texts(config, "stopSequences")
+	calling := r.Kind(r.Kind(root, "toolConfig", rawjson.Object), "functionCallingConfig", rawjson.Object)
+	allowed, mode := r.Texts(calling, "allowedFunctionNames"), on.Get(calling, "mode")
+	word := strings.ToUpper(mode.Str())
+	if mode.Kind() == rawjson.Number {
+		word = modes[mode.Raw()]
+	}
+	switch {
+	case word == "NONE":
+		req.ToolChoice.Mode = middleware.ToolNone
+	case word == "ANY" && len(allowed) == 1:
+		req.ToolChoice.Name = allowed[0]
+	case word == "ANY":
+		req.ToolChoice.Mode = middleware.ToolRequired
+	}
+	return r.Err
+}
+
+// settings projects the settings of the generation.
+func settings(r *middleware.Request) []lens.Member {
+	return []lens.Member{
+		lens.Float("generationConfig/temperature", r.Temperature),
+		lens.Count("generationConfig/maxOutputTokens", int64(r.MaxTokens)),
+		lens.Words("generationConfig/stopSequences", r.Stop),
+	}
+}
+
+// choice projects a tool choice. Unlike settings it is written as a whole where it
+// changes: the neutral form does not say everything that a mode and a list of names
+// may, so that equal projections of two different ones would hide the change.
+func choice(c middleware.ToolChoice) []lens.Member {
+	mode, allowed := "AUTO", []string(nil)
+	switch {
+	case c.Name != "":
+		mode, allowed = "ANY", []string{c.Name}
+	case c.Mode == middleware.ToolNone:
+		mode = "NONE"
+	case c.Mode == middleware.ToolRequired:
+		mode = "ANY"
+	}
+	const config = "toolConfig/functionCallingConfig/"
+	return []lens.Member{lens.Text(config+"mode", mode), lens.Words(config+"allowedFunctionNames", allowed)}
 }

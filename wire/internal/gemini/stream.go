@@ -19,45 +19,30 @@ import (
 //	{"candidates": [{"content": {…}, "finishReason": "STOP", "index": 0}], "usageMetadata": {…}, "modelVersion": …, "responseId": …}
 type stream struct {
 	codec.Units
-	req        *middleware.Request // that is answered; nil: not known
-	sink       middleware.Sink
-	calls      int               // of the conversation before
-	builtin    func(string) bool // see builtinsOf
-	candidates []*candidate      // in order of their index
-	chunks     int
-	id         string        // the first responseId, as JSON
-	beside     []lens.Member // the candidates: the last value of each member
-	figures    bool          // some of them are usage
-	blocked    bool          // the prompt was refused
-	cut        bool          // the last event is not whole
-	failed     error         // of the provider
-	shown      map[int64][]string
-	a          *answer // set by Close
-}
-
-// candidate is one candidate through all chunks.
-type candidate struct {
-	index  int64
-	has    bool     // a content has come
-	parts  []string // a call that came in pieces is one part
-	finish string   // the last finishReason, as JSON
-	beside []lens.Member
-	joined *partial // a call that goes on; nil: none does
+	req     *middleware.Request // that is answered; nil: not known
+	sink    middleware.Sink
+	calls   int               // of the conversation before
+	builtin func(string) bool // see builtinsOf
+	a       *answer           // what was read
+	chunks  int
+	blocked bool               // the prompt was refused
+	cut     bool               // the last event is not whole
+	failed  error              // of the provider
+	shown   map[int64][]string // the parts of each candidate at the last Mark
 }
 
 // What is written of a chunk though a word for calls stands in it: text may speak of
 // calls. The calls of an answer are written by callPart.
 var (
-	partTree = spelled("text", "thought", "thoughtSignature", "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata")
-	besides  = spelled("usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime")
-	around   = spelled("finishMessage", "groundingMetadata", "citationMetadata", "safetyRatings", "urlContextMetadata", "logprobsResult", "avgLogprobs", "tokenCount")
-	chunk    = codec.Tree{"candidates": {"content": {"role": nil, "parts": partTree}, "index": nil, "finishReason": nil, "finish_reason": nil}}
-	callTree = codec.Tree{"id": nil, "name": nil, "args": codec.AsSent}
+	partTree      = spelled(codec.Tree{}, "text", "thought", "thoughtSignature", "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata")
+	candidateTree = spelled(codec.Tree{"content": {"role": nil, "parts": partTree}}, "index", "finishReason", "finishMessage", "groundingMetadata",
+		"citationMetadata", "safetyRatings", "urlContextMetadata", "logprobsResult", "avgLogprobs", "tokenCount")
+	chunkTree = spelled(codec.Tree{"candidates": candidateTree}, "usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime")
+	callTree  = codec.Tree{"id": nil, "name": nil, "args": codec.AsSent}
 )
 
-// spelled returns a Tree with the members of those names in both spellings.
-func spelled(names ...string) codec.Tree {
-	t := codec.Tree{}
+// spelled returns t with the members of those names, in both spellings.
+func spelled(t codec.Tree, names ...string) codec.Tree {
 	for _, name := range names {
 		t[name] = nil
 		var snake strings.Builder
@@ -84,31 +69,17 @@ func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Str
 }
 
 func newStream(req *middleware.Request, sink middleware.Sink) *stream {
-	s := &stream{req: req, sink: sink}
+	s := &stream{req: req, sink: sink, a: &answer{}}
 	if req != nil {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
-	s.Units = codec.NewUnits(s, chunk, false, req != nil && len(req.Tools) > 0)
+	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
 	return s
-}
-
-// object returns the object of a unit; absent for a unit without one. An error in the
-// middle of a stream has no field before it.
-func object(u *codec.Unit) rawjson.Value {
-	if u.Data == "" {
-		if text := strings.TrimSpace(u.Text); strings.HasPrefix(text, "{") {
-			v, _ := codec.ParseObject(text)
-			if isFailure(on.Get(v, "error")) {
-				return v
-			}
-		}
-	}
-	return u.Value
 }
 
 // Fate returns what becomes of a unit. Calls, errors and ends are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
-	v := object(u)
+	v := u.Object(hasFailure)
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
 		return codec.FateHold, nil
@@ -116,7 +87,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		return codec.FateHold, u.Err
 	case !v.Exists() && (s.Buf.IsWhole() || s.Buf.IsArray()) && u.Data != "":
 		return codec.FateHold, codec.Shapef("an answer that is not an object")
-	case s.Buf.IsWhole(), isFailure(on.Get(v, "error")), blockReason(v) != "":
+	case s.Buf.IsWhole(), hasFailure(v), blockReason(v) != "":
 		return codec.FateHold, nil
 	}
 	fate := codec.FatePass
@@ -156,7 +127,7 @@ func blockReason(root rawjson.Value) string {
 // Mark notes what the client may be shown.
 func (s *stream) Mark() {
 	s.shown = map[int64][]string{}
-	for _, c := range s.candidates {
+	for _, c := range s.a.candidates {
 		s.shown[c.index] = c.parts
 	}
 }
@@ -172,12 +143,12 @@ const (
 // skipped as clients do it. A candidate without an index has that of its place: the
 // server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
-	v := object(u)
+	v := u.Object(hasFailure)
 	if !v.Exists() {
 		s.cut = u.Err != nil && codec.CutShort(u.Err)
 		return nil
 	}
-	if failure := on.Get(v, "error"); isFailure(failure) {
+	if failure := on.Get(v, "error"); hasFailure(v) {
 		s.failed = codec.ModelError(codec.StatusOf(codec.Text(on.Get(failure, "code"))), nil, failureOf(failure))
 	}
 	candidates, err := on.List(v, "candidates", rawjson.Object)
@@ -194,99 +165,85 @@ func (s *stream) Read(u *codec.Unit) error {
 	s.chunks++
 	s.blocked = s.blocked || blockReason(v) != ""
 	for m := range v.Each() {
-		switch usage := isName(m.Key(), "usageMetadata"); {
-		case m.Kind() == rawjson.Null, isName(m.Key(), "candidates"), isName(m.Key(), "error"), usage && !hasFigures(m), !besides.Has(m.Key()) && (chunk.Knows(m.Key()) || besides.Knows(m.Key()) || !codec.FreeMember(m)):
-		default:
-			s.figures = s.figures || usage
-			s.beside = withMember(s.beside, m)
+		switch key := m.Key(); {
+		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
+		case isName(key, "usageMetadata"):
+			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
+				s.a.usage, s.a.is.Usage = codec.Plain(m), u
+			}
+		case isName(key, "modelVersion"):
+			s.a.model, s.a.is.Model = codec.Plain(m), m.Str()
+		case isName(key, "responseId"):
+			s.a.id = cmp.Or(s.a.id, codec.Plain(m))
+		case chunkTree.Keeps(m):
+			s.a.beside.Put(camel(key), codec.Plain(m))
 		}
-	}
-	if id := on.Get(v, "responseId"); s.id == "" && id.Exists() {
-		s.id = id.Raw()
 	}
 	for i, v := range candidates {
 		index := int64(i)
 		if n, err := strconv.ParseInt(codec.Text(on.Get(v, "index")), 10, 64); err == nil && n >= 0 {
 			index = n
 		}
-		if err := s.candidate(index).read(v, s.show(index)); err != nil {
+		sink := s.sink
+		if index > 0 { // the first candidate is shown
+			sink = nil
+		}
+		if err := s.candidate(index).read(v, sink); err != nil {
 			return err
 		}
-		if len(s.candidates) > maxCandidates {
+		if len(s.a.candidates) > maxCandidates {
 			return codec.Shapef("more than %d candidates", maxCandidates)
 		}
 	}
 	return nil
 }
 
-// show returns what tells the sink of a part: the first candidate is shown.
-func (s *stream) show(index int64) func(middleware.Part) error {
-	return func(p middleware.Part) error {
-		if index != 0 {
-			return nil
-		}
-		return codec.Tell(s.sink, p.Kind, p.Text)
-	}
-}
-
-// withMember returns members with m, in the place of one of that name.
-func withMember(members []lens.Member, m rawjson.Value) []lens.Member {
-	key := camel(m.Key())
-	i := slices.IndexFunc(members, func(have lens.Member) bool { return strings.EqualFold(have.Key, key) })
-	if i < 0 {
-		return append(members, lens.Raw(key, codec.Plain(m)))
-	}
-	members[i].Raw = codec.Plain(m)
-	return members
-}
-
 // candidate returns the candidate of that index. A stream may have candidates in any
 // order, and leave out some.
 func (s *stream) candidate(index int64) *candidate {
-	at, ok := slices.BinarySearchFunc(s.candidates, index, func(c *candidate, i int64) int { return cmp.Compare(c.index, i) })
+	at, ok := slices.BinarySearchFunc(s.a.candidates, index, func(c *candidate, i int64) int { return cmp.Compare(c.index, i) })
 	if !ok {
-		s.candidates = slices.Insert(s.candidates, at, &candidate{index: index})
+		s.a.candidates = slices.Insert(s.a.candidates, at, &candidate{index: index})
 	}
-	return s.candidates[at]
+	return s.a.candidates[at]
 }
 
 // read reads what one chunk has of the candidate. Parts are not joined, because a
 // signature belongs to its own part.
-func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) error {
-	content, err := on.Kind(v, "content", rawjson.Object)
-	if err != nil {
-		return err
+func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
+	r := on.Reader()
+	content := r.Kind(v, "content", rawjson.Object)
+	list := r.Objects(content, "parts")
+	if r.Err != nil {
+		return r.Err
 	}
-	list, err := on.List(content, "parts", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	c.has = c.has || content.Exists()
+	c.hasContent = c.hasContent || content.Exists()
 	for _, part := range list {
 		p, err := readPart(part, true)
+		switch {
+		case err != nil:
+		case p.call != nil:
+			err = c.call(p)
+		case c.joined != nil:
+			err = codec.Shapef("a part inside a call that goes on")
+		default:
+			c.parts = append(c.parts, partTree.Write(part))
+			err = codec.Tell(sink, p.part.Kind, p.part.Text)
+		}
 		if err != nil {
 			return err
 		}
-		if p.call != nil || c.joined != nil {
-			if err := c.call(callPart(part)); err != nil {
-				return err
-			}
-			continue
-		}
-		c.parts = append(c.parts, partTree.Write(part))
-		if err := show(p.part); err != nil {
-			return err
-		}
 	}
+	c.message = cmp.Or(on.Get(v, "finishMessage").Str(), c.message)
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case m.Kind() == rawjson.Null, isName(key, "content"), isName(key, "index"):
 		case isName(key, "finishReason"):
-			if finishWord(m, on.Get(v, "finishMessage").Str()) != "" {
-				c.finish = codec.Plain(m)
+			if word := finishWord(m, c.message); word != "" {
+				c.finish, c.word = codec.Plain(m), word
 			}
-		case around.Has(key), !around.Knows(key) && !chunk["candidates"].Knows(key) && codec.FreeMember(m):
-			c.beside = withMember(c.beside, m)
+		case candidateTree.Keeps(m):
+			c.beside.Put(camel(key), codec.Plain(m))
 		}
 	}
 	return nil
@@ -295,28 +252,16 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 // callPart returns a part with a functionCall as it is written: in the spelling of the
 // server, and with what stands beside the call, such as its signature.
 func callPart(v rawjson.Value) string {
-	var members []lens.Member
+	var members codec.Members
 	for m := range v.Each() {
 		switch key := m.Key(); {
 		case isName(key, "functionCall"):
-			call := on.Get(v, "functionCall")
-			if call.Exists() && !slices.ContainsFunc(members, func(m lens.Member) bool { return m.Key == "functionCall" }) {
-				members = append(members, lens.Raw("functionCall", callTree.Write(call)))
-			}
-		case v.Get(key) == m && (partTree.Has(key) || !partTree.Knows(key) && !strings.EqualFold(camel(key), "functionCall") && codec.FreeMember(m)):
-			members = withMember(members, m)
+			members.Put("functionCall", callTree.Write(on.Get(v, "functionCall")))
+		case v.Get(key) == m && !strings.EqualFold(camel(key), "functionCall") && partTree.Keeps(m):
+			members.Put(camel(key), codec.Plain(m))
 		}
 	}
-	return codec.Object(members...)
-}
-
-// object returns the candidate as it is in an answer that is one object.
-func (c *candidate) object() string {
-	var content lens.Member
-	if c.has {
-		content = lens.Raw("content", freshContent("model", c.parts))
-	}
-	return codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside...)...)
+	return codec.Object(members.List...)
 }
 
 // Response returns the answer after the last unit. An answer is whole when it says why it ended.
@@ -324,22 +269,42 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err := s.whole(); err != nil {
 		return nil, err
 	}
-	a, err := s.put()
-	if err != nil {
-		return nil, err
+	a := s.a
+	a.text, a.plain = s.Text(), s.Plain()
+	switch {
+	case s.Buf.IsEvents():
+		a.form = codec.FormEvents
+	case s.Buf.IsArray():
+		a.form = codec.FormArray
 	}
-	sp := a.first()
-	if len(a.is.Message.ToolCalls) == 0 && sp != nil && slices.Contains(refusalWords, sp.finish) {
-		refused := codec.ModelError(0, nil, codec.Failure{Code: sp.finish, Refused: true, Output: cmp.Or(on.Get(sp.v, "finishMessage").Str(), a.is.Message.Text())})
-		return nil, codec.WithUsage(refused, a.is.Model, a.is.Usage)
+	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
+	for i, c := range a.candidates {
+		if c.hasContent && len(c.parts) == 0 { // as it is written
+			c.parts = []string{emptyPart}
+		}
+		pieces, err := c.pieces()
+		if err != nil {
+			return nil, err
+		}
+		m, _ := modelMessage(pieces, s.calls, s.builtin)
+		m.Native = on.Native(freshContent("model", c.parts))
+		switch {
+		case i > 0:
+			a.is.Choices = append(a.is.Choices, m)
+			continue
+		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
+			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
+			return nil, codec.WithUsage(refused, a.is.Model, a.is.Usage)
+		case c.word != "":
+			a.is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+		}
+		a.is.Message = m
 	}
 	if err := codec.Unasked(s.req, dialect, &a.is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
-	a.speakers = nil // of a parsed text, which is not kept
-	s.a = a
 	resp := a.is.Clone()
-	resp.Native = on.Remember(a.raw, a)
+	resp.Native = on.Remember(a.text, a)
 	return resp, nil
 }
 
@@ -358,15 +323,15 @@ func (s *stream) whole() error {
 		}
 	}
 	var first *candidate
-	if len(s.candidates) > 0 {
-		first = s.candidates[0]
+	if len(s.a.candidates) > 0 {
+		first = s.a.candidates[0]
 	}
 	switch {
 	case s.cut:
 		return codec.ErrIncomplete
 	case s.blocked && (first == nil || first.joined == nil):
 		return nil
-	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && !s.figures:
+	case first == nil && s.Buf.IsWhole() && s.chunks > 0 && s.a.usage == "":
 		return codec.Shapef("an object without candidates")
 	case first == nil || first.finish == "":
 		return codec.ErrIncomplete
@@ -379,153 +344,289 @@ func (s *stream) whole() error {
 // Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	out, safe, _ := s.Shown()
-	if sent < 0 || sent > len(out) {
-		return nil, codec.Unencodablef("more was sent than was received")
-	}
 	a, err := lens.Answer(on, resp, readAnswer)
 	if err != nil {
 		return nil, err
 	}
 	own := on.Raw(resp.Native) == s.Text()
 	switch {
-	case own && a.plain && codec.SameResponse(&a.is, resp):
-		return []byte(s.Text()[sent:]), nil
 	case sent == 0:
 		return Format{}.EncodeResponse(resp)
+	case own && a.plain && codec.SameResponse(&a.is, resp):
+		return []byte(s.Text()[sent:]), nil
 	}
-	text, err := a.write(resp)
+	given, err := codec.Given(s, newStream(nil, nil), sent)
 	if err != nil {
 		return nil, err
 	}
-	given := s
-	if sent != safe || !s.Marked() {
-		given = newStream(nil, nil)
-		if _, err := given.Write([]byte(out[:sent])); err != nil {
-			return nil, err
-		}
-		given.Mark()
-	}
-	if text, err = given.lacking(text, own); err != nil {
+	now, err := a.with(resp)
+	if err != nil {
 		return nil, err
 	}
-	switch {
-	case !s.Buf.IsArray():
-		return []byte(asEvent(text, out)), nil
-	case strings.Trim(out[:sent], "[ \t\r\n") == "": // no element was shown
-		return []byte(text + "\n]"), nil
-	}
-	return []byte(",\r\n" + text + "\n]"), nil
-}
-
-// asEvent writes text as a server-sent event, with the line ends of the stream like: a
-// client may look for one kind only.
-func asEvent(text, like string) string {
-	end := "\n\n"
-	if strings.Contains(like, "\r\n") {
-		end = "\r\n\r\n"
-	}
-	return "data: " + codec.OneLine(text) + end
-}
-
-// lacking returns an answer that is one object without the parts that s has shown, of
-// this answer if own, else of an earlier one. Behind an answer that was given up its
-// reasoning is the only one.
-func (s *stream) lacking(text string, own bool) (string, error) {
-	root, err := codec.ParseObject(text)
-	if err != nil {
-		return "", err
-	}
-	var candidates []string
-	for c := range root.Get("candidates").Each() {
-		shown := s.shown[codec.Int(c.Get("index"))]
-		parts := lens.Raws(slices.Collect(c.Get("content").Get("parts").Each()))
-		if own {
-			if parts, err = behind(parts, shown); err != nil {
-				return "", err
-			}
-		} else if len(shown) > 0 {
-			parts = slices.DeleteFunc(parts, func(p string) bool {
-				v, _ := codec.ParseObject(p)
-				return on.Get(v, "thought").Raw() == "true"
-			})
-		}
-		if len(parts) == 0 {
-			parts = []string{`{"text":""}`}
-		}
-		text := c.Raw()
-		if c.Get("content").Exists() {
-			if text, err = on.Set(c, lens.Raw("content", freshContent("model", parts))); err != nil {
-				return "", err
-			}
-		}
-		candidates = append(candidates, text)
-	}
-	var id lens.Member
-	if s.id != "" {
-		id = lens.Raw("responseId", s.id)
-	}
-	return on.Set(root, lens.List("candidates", candidates), id)
-}
-
-// behind returns what follows shown in parts: the parts behind equal ones, or, if a
-// middleware has joined texts, what the texts of shown do not have.
-func behind(parts, shown []string) ([]string, error) {
-	for len(parts) > 0 && len(shown) > 0 && parts[0] == shown[0] {
-		parts, shown = parts[1:], shown[1:]
-	}
-	var texts [2]string // that were shown: text, and thoughts
-	for _, s := range shown {
-		kind, text, _, err := textOf(s)
-		if err != nil {
+	now.id = cmp.Or(s.a.id, now.id)
+	for _, c := range now.candidates {
+		if c.parts, err = behind(c, given.shown[c.index], own); err != nil {
 			return nil, err
 		}
-		texts[kind] += text
+	}
+	return s.Buf.Frame(sent, "", now.object()), nil
+}
+
+// behind returns the parts of c that a client lacks which was shown those of the same
+// answer, if own, or those of an earlier one: then the reasoning of the answer that was
+// given up is the only one. A middleware may have joined texts.
+func behind(c *candidate, shown []string, own bool) ([]string, error) {
+	if len(shown) == 0 {
+		return c.parts, nil
+	}
+	pieces, err := c.pieces()
+	if err != nil {
+		return nil, err
+	}
+	if !own {
+		return texts(slices.DeleteFunc(pieces, func(p *piece) bool { return p.part.Kind == middleware.PartReasoning })), nil
+	}
+	for len(pieces) > 0 && len(shown) > 0 && pieces[0].v.Raw() == shown[0] {
+		pieces, shown = pieces[1:], shown[1:]
+	}
+	before, err := (&candidate{parts: shown}).pieces()
+	if err != nil {
+		return nil, err
+	}
+	given := map[middleware.PartKind]string{}
+	for _, p := range before {
+		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
+			return nil, errShown
+		}
+		given[p.part.Kind] += p.part.Text
 	}
 	var out []string
-	for _, p := range parts {
-		kind, text, v, err := textOf(p)
-		if err != nil {
-			out = append(out, p)
+	for _, p := range pieces {
+		has := given[p.part.Kind]
+		n := min(len(has), len(p.part.Text))
+		if has[:n] != p.part.Text[:n] {
+			return nil, errShown
+		}
+		text := p.v.Raw()
+		switch given[p.part.Kind] = has[n:]; {
+		case n > 0 && n == len(p.part.Text):
 			continue
-		}
-		n := min(len(text), len(texts[kind]))
-		if text[:n] != texts[kind][:n] {
-			return nil, codec.Unencodablef("the change is in what was shown already")
-		}
-		texts[kind] = texts[kind][n:]
-		if n > 0 && n == len(text) {
-			continue
-		}
-		if n > 0 {
-			if p, err = on.Set(v, lens.Text("text", text[n:])); err != nil {
+		case n > 0:
+			if text, err = on.Set(p.v, lens.Text("text", p.part.Text[n:])); err != nil {
 				return nil, err
 			}
 		}
-		out = append(out, p)
+		out = append(out, text)
 	}
-	if texts != [2]string{} {
-		return nil, codec.Unencodablef("the change is in what was shown already")
+	if given[middleware.PartText]+given[middleware.PartReasoning] != "" {
+		return nil, errShown
 	}
 	return out, nil
 }
 
-// textOf returns the text of a part, and 1 for that of a thought. The error says that it
-// is a part of another kind.
-func textOf(part string) (kind int, text string, v rawjson.Value, err error) {
-	if v, err = codec.ParseObject(part); err != nil {
-		return 0, "", v, err
-	}
-	p, err := readPart(v, true)
+var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
+
+// partial is a call whose arguments come in several parts, each with values and
+// the paths that they belong to:
+//
+//	{"functionCall": {"name": "wind", "willContinue": true}}
+//	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "Ber", "willContinue": true}], "willContinue": true}}
+//	{"functionCall": {"partialArgs": [{"jsonPath": "$.city", "stringValue": "gen"}]}}
+//
+// A middleware sees one call with whole arguments, and so does the client. If the parts
+// leave a doubt about the whole, the error wraps ErrShape.
+// Source: FunctionCall.partial_args and will_continue of Vertex AI v1.
+type partial struct {
+	id   string // of the call
+	head string // the first part, as it is written
+	sign string // the first thoughtSignature, which any of the parts may bring
+	args node
+}
+
+// node is an argument in the making.
+type node struct {
+	kind rawjson.Kind // Object, Array, String, or any other for raw; Invalid for none yet
+	raw  string
+	text *strings.Builder // of a string
+	more bool             // the string goes on
+	keys []string         // of an object or, as numbers, of an array, in the order in which they came
+	kids map[string]*node // by their keys
+}
+
+const signKey = "thoughtSignature"
+
+// maxPath bounds how deep arguments are nested that come in pieces.
+const maxPath = 64
+
+// call adds a part with a call: whole, or a piece of one.
+func (c *candidate) call(p *piece) error {
+	fc := on.Get(p.v, "functionCall")
+	r := on.Reader()
+	goesOn, pieces := r.Kind(fc, "willContinue", rawjson.Bool).Raw() == "true", r.Objects(fc, "partialArgs")
+	whole := on.Get(fc, "args")
 	switch {
-	case err != nil:
-	case p.part.Kind == middleware.PartReasoning:
-		kind = 1
-	case p.part.Kind != middleware.PartText:
-		err = codec.Unencodablef("a part that was shown and is not text")
+	case r.Err != nil:
+		return r.Err
+	case c.joined == nil && !goesOn && len(pieces) == 0:
+		c.parts = append(c.parts, callPart(p.v))
+		return nil
+	case c.joined == nil:
+		c.joined = &partial{id: p.call.ID, head: callPart(p.v), args: node{kind: rawjson.Object}}
+	case p.call.Name != "" || p.call.ID != "" && p.call.ID != c.joined.id:
+		return codec.Shapef("a call inside a call that goes on")
 	}
-	if err == nil {
-		text = p.part.Text
+	if whole.Exists() && !whole.Empty() {
+		return codec.Shapef("arguments beside pieces of them")
 	}
-	return kind, text, v, err
+	j := c.joined
+	j.sign = cmp.Or(j.sign, on.Get(p.v, signKey).Raw())
+	for _, piece := range pieces {
+		if err := j.args.put(piece); err != nil {
+			return err
+		}
+	}
+	if goesOn {
+		return nil
+	}
+	c.joined = nil
+	text, err := j.join()
+	c.parts = append(c.parts, text)
+	return err
+}
+
+// join returns the call as one part: with args in the place of the pieces, and the
+// signature that came with any of them.
+func (j *partial) join() (string, error) {
+	return on.SetIn(j.head, lens.Raw("functionCall/args", j.args.json()), lens.None("functionCall/partialArgs"), lens.None("functionCall/willContinue"), lens.Raw(signKey, j.sign))
+}
+
+// put puts one value in its place.
+func (n *node) put(arg rawjson.Value) error {
+	path, err := on.Text(arg, "jsonPath")
+	if err != nil {
+		return err
+	}
+	steps, ok := strings.CutPrefix(path, "$")
+	if !ok || steps == "" {
+		return codec.Shapef("a path that does not begin at the arguments")
+	}
+	for depth := 0; steps != ""; depth++ {
+		if depth == maxPath {
+			return codec.Shapef("a path of more than %d steps", maxPath)
+		}
+		key, kind, rest, ok := nextKey(steps)
+		if ok {
+			n, ok = n.child(key, kind)
+		}
+		if !ok {
+			return codec.Shapef("a path that leads nowhere")
+		}
+		steps = rest
+	}
+	return n.set(arg)
+}
+
+// nextKey reads one step of a path: .name or ['name'] into an object, or [0] into an array.
+// It is false for anything else that JSONPath has, such as * and filters: those name
+// several places.
+// Source: RFC 9535, of which this is the part that names one place.
+func nextKey(path string) (key string, kind rawjson.Kind, rest string, ok bool) {
+	if path[0] == '.' {
+		end := strings.IndexAny(path[1:], ".[")
+		if end < 0 {
+			end = len(path) - 1
+		}
+		return path[1 : end+1], rawjson.Object, path[end+1:], end > 0
+	}
+	if path[0] != '[' || len(path) < 3 {
+		return "", 0, "", false
+	}
+	if q := path[1]; q == '\'' || q == '"' {
+		key, rest, ok = strings.Cut(path[2:], string(q)+"]")
+		return key, rawjson.Object, rest, ok && !strings.ContainsAny(key, `\`+string(q))
+	}
+	key, rest, ok = strings.Cut(path[1:], "]")
+	_, err := strconv.ParseUint(key, 10, 31)
+	return key, rawjson.Array, rest, ok && err == nil
+}
+
+// child returns what a step leads to; the next element of a list is made. It is
+// false for a step into a value of another kind, and for one past the next element: a
+// list with gaps is read in different ways.
+func (n *node) child(key string, kind rawjson.Kind) (*node, bool) {
+	if n.kind == rawjson.Invalid {
+		n.kind = kind
+	}
+	kid := n.kids[key]
+	switch {
+	case n.kind != kind, kid == nil && kind == rawjson.Array && key != strconv.Itoa(len(n.keys)):
+		return nil, false
+	case kid != nil:
+		return kid, true
+	case n.kids == nil:
+		n.kids = map[string]*node{}
+	}
+	n.kids[key], n.keys = &node{}, append(n.keys, key)
+	return n.kids[key], true
+}
+
+// set gives a place its value; a string may go on where it said so. A second value
+// for a place is an error: one client takes the first, another one the last.
+func (n *node) set(arg rawjson.Value) error {
+	more := on.Get(arg, "willContinue").Raw() == "true"
+	if v := on.Get(arg, "stringValue"); v.Kind() == rawjson.String {
+		if n.kind != rawjson.Invalid && !n.more {
+			return codec.Shapef("a second value for an argument")
+		}
+		if n.text == nil {
+			n.kind, n.text = rawjson.String, &strings.Builder{}
+		}
+		n.text.WriteString(v.Str())
+		n.more = more
+		return nil
+	}
+	if n.kind != rawjson.Invalid {
+		return codec.Shapef("a second value for an argument")
+	}
+	switch number, flag := on.Get(arg, "numberValue"), on.Get(arg, "boolValue"); {
+	case number.Kind() == rawjson.Number:
+		n.kind, n.raw = rawjson.Number, number.Raw()
+	case flag.Kind() == rawjson.Bool:
+		n.kind, n.raw = rawjson.Bool, flag.Raw()
+	case hasKey(arg, "nullValue"):
+		n.kind, n.raw = rawjson.Null, "null"
+	default:
+		return codec.Shapef("an argument without a value")
+	}
+	return nil
+}
+
+// hasKey reports whether a member is there, even as null, which on.Get takes for
+// absent.
+func hasKey(object rawjson.Value, camel string) bool {
+	for m := range object.Each() {
+		if isName(m.Key(), camel) {
+			return true
+		}
+	}
+	return false
+}
+
+// json returns n as JSON. It goes no deeper than maxPath. Numbers are written as they
+// came, so that none is rounded.
+func (n *node) json() string {
+	members, items := make([]lens.Member, len(n.keys)), make([]string, len(n.keys))
+	for i, key := range n.keys {
+		items[i] = n.kids[key].json()
+		members[i] = lens.Raw(key, items[i])
+	}
+	switch n.kind {
+	case rawjson.Object:
+		return codec.Object(members...)
+	case rawjson.Array:
+		return codec.Array(items)
+	case rawjson.String:
+		return rawjson.Quote(n.text.String())
+	}
+	return n.raw
 }

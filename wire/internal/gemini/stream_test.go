@@ -130,3 +130,20 @@ func TestRestOfALaterAnswer(t *testing.T) {
 		})
 	}
 }
+
+// A client that looks for one kind of line ends only finds the end of a failure.
+func TestFailureHasTheLineEndsOfItsStream(t *testing.T) {
+	t.Parallel()
+	s := readStream(t, callStream)
+	require.Contains(t, string(s.Fail(s.Safe(), 500, "", "gone")), "}\r\n\r\n")
+	s = readStream(t, strings.ReplaceAll(callStream, "\r\n", "\n"))
+	require.NotContains(t, string(s.Fail(s.Safe(), 500, "", "gone")), "\r")
+}
+
+// Reasoning of another provider is a thought without a signature in an answer.
+func TestReasoningOfAnotherProvider(t *testing.T) {
+	t.Parallel()
+	resp := decodeResponse(t, callStream)
+	resp.Message.Parts = append(resp.Message.Parts, middleware.Part{Kind: middleware.PartReasoning, Text: "so", Native: &middleware.Native{Dialect: "other", Raw: "{}"}})
+	require.Contains(t, encodeResponse(t, resp), `{"text":"so","thought":true}`)
+}

@@ -83,10 +83,11 @@ func TestWithParams(t *testing.T) {
 	for params, want := range map[string]string{
 		``:                                     `{"model":"m","o":{"t":1},"p":{"q":2}}`,
 		`{}`:                                   `{"model":"m","o":{"t":1},"p":{"q":2}}`,
-		`{"x/y":1,"model":"n","x/y":2}`:        `{"model":"n","o":{"t":1},"p":{"q":2},"x/y":2}`,
-		`{"o":{"s":3, "t":4},"none":0}`:        `{"model":"m","o":{"t":4,"s":3},"none":0,"p":{"q":2}}`,
-		`{"o":{"n":5},"p":null}`:               `{"model":"m","o":{"t":1,"n":5},"p":{"q":2}}`,
-		`{"tool_config":{"a":1},"o":{"t":{}}}`: `{"model":"m","o":{"t":{}},"p":{"q":2},"tool_config":{"a":1}}`,
+		`{"x/y":1,"model":"n","x/y":2}`:        `{"model":"n","x/y":2,"o":{"t":1},"p":{"q":2}}`,
+		`{"o":{"s":3, "t":4},"none":0}`:        `{"o":{"s":3,"t":4},"none":0,"model":"m","p":{"q":2}}`,
+		`{"o":{"n":5},"p":null}`:               `{"o":{"n":5,"t":1},"p":{"q":2},"model":"m"}`,
+		`{"tool_config":{"a":1},"o":{"t":{}}}`: `{"tool_config":{"a":1},"o":{"t":{}},"model":"m","p":{"q":2}}`,
+		`{"model":null}`:                       `{"model":null,"o":{"t":1},"p":{"q":2}}`,
 	} {
 		got, err := plain.WithParams(members, []byte(params))
 		require.NoError(t, err)
@@ -94,7 +95,7 @@ func TestWithParams(t *testing.T) {
 	}
 	got, err := both.WithParams([]lens.Member{lens.Text("toolConfig/mode", "x")}, []byte(`{"tool_config":{"a":1}}`))
 	require.NoError(t, err)
-	require.Equal(t, `{"tool_config":{"mode":"x","a":1}}`, got)
+	require.Equal(t, `{"tool_config":{"a":1,"mode":"x"}}`, got)
 	for _, bad := range []string{`[]`, `{`, `{"o":5}`, `{"p":[{"q":3}]}`} {
 		_, err := plain.WithParams(members, []byte(bad))
 		require.ErrorIs(t, err, codec.ErrUnencodable)

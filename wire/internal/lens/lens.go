@@ -1,7 +1,37 @@
+// Package lens writes neutral values back into the JSON that they came from. It
+// is the engine of all wire formats.
+//
+// A format has two functions for each kind of thing, such as a tool or a call.
+// One reads it from JSON. The other projects it onto members: the keys and the
+// JSON texts that it has on the wire. There is no third function for an edit and
+// no record of what was read. (The comparisons of package codec, SameRequest and
+// the like, find out first whether anything changed at all.)
+//
+//	Raw (text of the Native) ── read ──▶ was ── project ──▶ members ┐
+//	                                                                ├▶ the members that differ
+//	                             now ─────── project ──▶ members ───┘   are set in Raw
+//
+// A value that a middleware changed is edited in its own text. What the format
+// does not know, and the order and white space of what it knows, stay as they
+// are. A value that came from elsewhere has no text of this format: it is written
+// as a fresh object with the members of its projection. Storage makes no
+// difference, because a Native keeps its text in JSON.
+//
+// For example, a tool is {"name": "weather", "x-origin": 7}, and a middleware
+// gives it a description. Both projections have the name, so that only the
+// description is set: {"name": "weather", "x-origin": 7,"description":"…"}.
+// [Rewrite] does all of this for one value.
+//
+// The other files answer the questions that remain. edit.go: where a member
+// stands, and when an edit of it is not safe. history.go: where a value stood that
+// still has its text, and which messages make one element of the wire. Again and
+// Remember keep a request or an answer of which nothing changed from being
+// read again.
 package lens
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -110,6 +140,47 @@ func (l Lens) List(object rawjson.Value, name string, kind rawjson.Kind) ([]rawj
 	return list, nil
 }
 
+// Reader reads members as its Lens does. It keeps the first error, so that the members of
+// several objects are read in a row.
+type Reader struct {
+	l   Lens
+	Err error
+}
+
+// Reader returns a Reader without an error.
+func (l Lens) Reader() *Reader { return &Reader{l: l} }
+
+func kept[T any](r *Reader, v T, err error) T {
+	if r.Err == nil {
+		r.Err = err
+	}
+	return v
+}
+
+// Text is Lens.Text.
+func (r *Reader) Text(object rawjson.Value, name string) string {
+	s, err := r.l.Text(object, name)
+	return kept(r, s, err)
+}
+
+// Kind is Lens.Kind.
+func (r *Reader) Kind(object rawjson.Value, name string, kind rawjson.Kind) rawjson.Value {
+	v, err := r.l.Kind(object, name, kind)
+	return kept(r, v, err)
+}
+
+// Objects is Lens.List for objects.
+func (r *Reader) Objects(object rawjson.Value, name string) []rawjson.Value {
+	list, err := r.l.List(object, name, rawjson.Object)
+	return kept(r, list, err)
+}
+
+// Texts is Lens.Texts.
+func (r *Reader) Texts(object rawjson.Value, name string) []string {
+	list, err := r.l.Texts(object, name)
+	return kept(r, list, err)
+}
+
 // ReadList returns what read makes of each object of a list. The error is read's,
 // or wraps ErrShape.
 func ReadList[T any](l Lens, object rawjson.Value, name string, read func(rawjson.Value) (T, error)) ([]T, error) {
@@ -145,4 +216,142 @@ func Raws(list []rawjson.Value) []string {
 		out[i] = v.Raw()
 	}
 	return out
+}
+
+// Member is a key, or a path of keys with slashes, and a JSON text. A text of ""
+// says that there is no such member; setting it takes the member out.
+type Member = codec.Member
+
+// Raw is a member with a JSON text.
+func Raw(key, raw string) Member { return Member{Key: key, Raw: raw} }
+
+// None is the absence of a member.
+func None(key string) Member { return Member{Key: key} }
+
+// Text is a member with a string, which may be empty.
+func Text(key, s string) Member { return Member{Key: key, Raw: rawjson.Quote(s)} }
+
+// Word is a member with a string, none for "".
+func Word(key, s string) Member {
+	if s == "" {
+		return None(key)
+	}
+	return Text(key, s)
+}
+
+// List is a member with a list of JSON texts, none for an empty one.
+func List(key string, items []string) Member {
+	if len(items) == 0 {
+		return None(key)
+	}
+	return Raw(key, codec.Array(items))
+}
+
+// Words is a member with a list of strings, none for an empty one.
+func Words(key string, words []string) Member {
+	items := make([]string, len(words))
+	for i, s := range words {
+		items[i] = rawjson.Quote(s)
+	}
+	return List(key, items)
+}
+
+// Count is a member with a whole number, none for 0.
+func Count(key string, n int64) Member { return codec.Figure(key, n) }
+
+// Float is a member with a number, none for nil.
+func Float(key string, f *float64) Member {
+	if f == nil {
+		return None(key)
+	}
+	return Raw(key, codec.Number(*f))
+}
+
+// Flag is a member that is true, none for false.
+func Flag(key string, is bool) Member {
+	if !is {
+		return None(key)
+	}
+	return Raw(key, strconv.FormatBool(is))
+}
+
+// Differ returns the members of now that are not in was, so those that an edit
+// has to set. A key of was that now does not have says nothing: project the same
+// keys from both values.
+func Differ(was, now []Member) []Member {
+	var out []Member
+	for i, m := range now {
+		if i < len(was) && was[i] == m || contains(was, m) {
+			continue
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func contains(members []Member, m Member) bool {
+	for _, have := range members {
+		if have == m {
+			return true
+		}
+	}
+	return false
+}
+
+// remembered is what a Native keeps: is, which was read from raw. A copy of a
+// Native may have another text.
+type remembered struct {
+	raw string
+	is  any
+}
+
+// Remember returns a Native of this dialect with that text, of which Again will
+// return is. A format does so at two places: the root of a request and that of
+// an answer. is must not be changed any more; the caller of the codec gets a
+// clone of what is in it. It saves time and nothing else: without it every
+// result is the same.
+func (l Lens) Remember(raw string, is any) *middleware.Native {
+	return middleware.DecodedNative(l.Dialect, raw, remembered{raw, is})
+}
+
+// Request returns a clone of what read makes of a body, which its Native remembers.
+// The error is read's.
+func (l Lens) Request(body []byte, read func(raw string) (*middleware.Request, error)) (*middleware.Request, error) {
+	raw := string(body)
+	is, err := read(raw)
+	if err != nil {
+		return nil, err
+	}
+	req := is.Clone()
+	req.Native = l.Remember(raw, is)
+	return req, nil
+}
+
+// Again returns what read makes of the text of n, or what was remembered of it;
+// false if n is nil or of another dialect. The error wraps ErrUnencodable.
+func Again[T any](l Lens, n *middleware.Native, read func(raw string) (T, error)) (is T, ok bool, err error) {
+	raw := l.Raw(n)
+	if raw == "" {
+		return is, false, nil
+	}
+	if r, have := n.Decoded().(remembered); have && r.raw == raw {
+		if is, ok = r.is.(T); ok {
+			return is, true, nil
+		}
+	}
+	if is, err = read(raw); err != nil {
+		return is, true, codec.Unencodablef("what was stored: %v", err)
+	}
+	return is, true, nil
+}
+
+// Answer returns what read makes of the body of the answer that resp was decoded
+// from. The error wraps ErrUnencodable; a response that was not decoded from this
+// format is one.
+func Answer[T any](l Lens, resp *middleware.Response, read func(body string) (T, error)) (T, error) {
+	is, ok, err := Again(l, resp.Native, read)
+	if err == nil && !ok {
+		err = codec.Unencodablef("a response that was not decoded from this format")
+	}
+	return is, err
 }

@@ -144,6 +144,23 @@ func TestRead(t *testing.T) {
 	require.Equal(t, []string{`{"k": 1}`}, lens.Raws(one))
 }
 
+// A Reader keeps the first of its errors.
+func TestReader(t *testing.T) {
+	t.Parallel()
+	v := object(t, `{"s": "x", "n": 1, "list": [{"k": 1}], "words": ["a"]}`)
+	r := plain.Reader()
+	require.Equal(t, "x", r.Text(v, "s"))
+	require.Equal(t, "1", r.Kind(v, "n", rawjson.Number).Raw())
+	require.Len(t, r.Objects(v, "list"), 1)
+	require.Equal(t, []string{"a"}, r.Texts(v, "words"))
+	require.Empty(t, r.Text(r.Kind(v, "missing", rawjson.Object), "s"))
+	require.NoError(t, r.Err)
+	r.Text(v, "n")
+	r.Objects(v, "s")
+	require.ErrorIs(t, r.Err, codec.ErrShape)
+	require.ErrorContains(t, r.Err, "n is of kind")
+}
+
 func TestElements(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

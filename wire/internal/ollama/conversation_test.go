@@ -175,7 +175,7 @@ func TestFreshRequest(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, encodeRequest(t, &c.req))
+			require.JSONEq(t, c.want, encodeRequest(t, &c.req))
 			decodeRequest(t, c.want)
 		})
 	}

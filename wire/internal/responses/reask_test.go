@@ -121,7 +121,7 @@ func TestFreshRequest(t *testing.T) {
 	}
 	out, err := format.EncodeRequest(req)
 	require.NoError(t, err)
-	require.Equal(t, `{"model":"m","instructions":"Be kind.","input":[{"role":"system","content":"Be brief."},`+
+	require.JSONEq(t, `{"model":"m","instructions":"Be kind.","input":[{"role":"system","content":"Be brief."},`+
 		`{"role":"user","content":[{"type":"input_text","text":"Look:"},{"type":"input_image","image_url":"data:image/png;base64,AQ=="},`+
 		`{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,AQ=="},{"type":"input_file","file_url":"https://x.test/a.pdf"}]},`+
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well.","annotations":[]}]},`+

@@ -78,27 +78,6 @@ func TestAlignLaw(t *testing.T) {
 	})
 }
 
-// A part was added behind the first one, and a call behind the last one.
-func ExampleMerge() {
-	parts, calls := []int{0, -1, 2}, []int{1, -1}
-	for _, it := range lens.Merge(parts, calls, math.MaxInt) {
-		fmt.Println(map[bool]string{false: "part", true: "call"}[it.Second], it.I, it.At, it.Stays())
-	}
-	// Output:
-	// part 0 0 true
-	// part 1 0 false
-	// call 0 1 true
-	// call 1 1 false
-	// part 2 2 true
-}
-
-func TestMerge(t *testing.T) {
-	t.Parallel()
-	// Places never fall, and of one place the second kind goes first.
-	require.Equal(t, []lens.Item{{true, 0, 1, 1}, {false, 0, 2, 2}, {false, 1, 0, 2}}, lens.Merge([]int{2, 0}, []int{1}, 0))
-	require.Equal(t, []lens.Item{{true, 0, -1, -1}, {false, 0, -1, -1}}, lens.Merge([]int{-1}, []int{-1}, -1))
-}
-
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	part := func(raw string) middleware.Part { return middleware.Part{Native: plain.Native(raw)} }
