@@ -43,6 +43,7 @@ func fakeAgent(name string, args []string) int {
 	}
 	in, _ := io.ReadAll(os.Stdin)
 	fmt.Printf("args %q stdin %q NO_PROXY %s\n", args, in, os.Getenv("NO_PROXY"))
+	fmt.Printf("keys %q\n", os.Getenv("TOOLMEND_CLIENT_KEY")+os.Getenv("TOOLMEND_ADMIN_KEY"))
 	if os.Getenv("FAKE_CALL") != "" {
 		resp, err := http.Post(base+path, "application/json", strings.NewReader(modelCall))
 		if err != nil {
@@ -116,7 +117,7 @@ func TestRun(t *testing.T) {
 				}
 				args = append(args, a)
 			}
-			env := []string{"FAKE_CALL=1", "NO_PROXY=internal", "TOOLMEND_CLIENT_KEY=0123456789abcdef"}
+			env := []string{"FAKE_CALL=1", "NO_PROXY=internal", "TOOLMEND_CLIENT_KEY=0123456789abcdef", "TOOLMEND_ADMIN_KEY=0123456789abcdef"}
 			if c.env != "" {
 				env = append(env, fmt.Sprintf(c.env, up))
 			}
@@ -127,6 +128,7 @@ func TestRun(t *testing.T) {
 			require.Equal(t, 5, cmd.ProcessState.ExitCode(), errOut.String())
 			require.Contains(t, out.String(), `"-p" "hi"`)
 			require.Contains(t, out.String(), `stdin "typed" NO_PROXY 127.0.0.1,localhost,internal`)
+			require.Contains(t, out.String(), `keys ""`)
 			require.Contains(t, out.String(), "status 200 valid")
 
 			log, ok := strings.CutPrefix(strings.TrimSpace(errOut.String()), "toolmend: "+name+": 1 model call, none needed a repair\ntoolmend: the log of the gateway is ")
