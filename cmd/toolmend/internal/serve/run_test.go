@@ -30,6 +30,8 @@ func fakeAgent(name string, args []string) int {
 	switch name {
 	case "claude":
 		base, path = os.Getenv("ANTHROPIC_BASE_URL"), "/v1/chat/completions"
+	case "copilot":
+		base = os.Getenv("COPILOT_PROVIDER_BASE_URL")
 	case "codex":
 		base = codexValue(args, "openai_base_url")
 	case "qwen":
@@ -103,6 +105,7 @@ func TestRun(t *testing.T) {
 	}{
 		"claude":   {env: "ANTHROPIC_BASE_URL=%s"},
 		"qwen":     {env: "OPENAI_BASE_URL=%s/v1"},
+		"copilot":  {env: "COPILOT_PROVIDER_BASE_URL=%s/v1"},
 		"codex":    {args: []string{"-c", `openai_base_url="%s/v1"`}},
 		"opencode": {env: `OPENCODE_CONFIG_CONTENT={"provider":{"mine":{"options":{"baseURL":"%s/v1"}}}}`},
 	} {
@@ -165,8 +168,8 @@ func TestRunEnds(t *testing.T) {
 		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
 		"no upstream":   {[]string{"FAKE_CALL=1", "ANTHROPIC_BASE_URL=" + noTLS}, []string{"claude"}, 5, "toolmend: claude: 1 model call, 1 failed\ntoolmend: the upstream " + noTLS + " comes from ANTHROPIC_BASE_URL\n"},
 		"not installed": {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
-		"no agent":      {nil, nil, 2, "name an agent: claude, codex, opencode, qwen\nSee toolmend run -h."},
-		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, opencode, qwen. For another one: toolmend serve`},
+		"no agent":      {nil, nil, 2, "name an agent: claude, codex, copilot, gemini, opencode, qwen\nSee toolmend run -h."},
+		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, copilot, gemini, opencode, qwen. For another one: toolmend serve`},
 		"mode":          {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
 		"upstream":      {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
 		"no cache":      {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},
