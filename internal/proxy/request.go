@@ -76,18 +76,21 @@ func Steady(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
 // Read fails if the body has come too slowly.
 func (b *steadyBody) Read(p []byte) (int, error) {
 	start := time.Now()
-	b.mu.Lock()
-	if !b.lifted {
-		_ = b.control.SetReadDeadline(start.Add(bodyGrace + time.Duration(b.bytes)*(time.Second/bodyRate) - b.spent))
-	}
-	b.mu.Unlock()
+	b.limit(start.Add(bodyGrace + time.Duration(b.bytes)*(time.Second/bodyRate) - b.spent))
 	n, err := b.ReadCloser.Read(p)
+	b.limit(time.Time{}) // of HTTP/2, a deadline ends a body that nobody reads too; of HTTP/1, net/http may go on to read the connection
 	b.bytes += int64(n)
 	b.spent += time.Since(start)
-	if err == io.EOF { // net/http goes on to read the connection
-		b.lift()
-	}
 	return n, err
+}
+
+// limit sets the deadline of a Read, unless the limit was lifted.
+func (b *steadyBody) limit(deadline time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lifted {
+		_ = b.control.SetReadDeadline(deadline)
+	}
 }
 
 // lift ends the limit.
