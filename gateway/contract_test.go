@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
 )
 
@@ -161,4 +162,48 @@ func TestClaudeCodeContract(t *testing.T) {
 		require.Equal(t, "text/event-stream; charset=utf-8", resp.Header.Get("Content-Type"))
 		require.Equal(t, "valid", resp.Trailer.Get("X-Toolmend-Status"))
 	})
+}
+
+// TestEagerStreaming: with eager_input_streaming the provider streams arguments that it has not
+// validated. The client gets none that are not valid, whatever the pieces are, and the request keeps
+// the flag and the header of older models.
+func TestEagerStreaming(t *testing.T) {
+	t.Parallel()
+	const beta = "fine-grained-tool-streaming-2025-05-14"
+	call := func(partial string) string { // the second delta ends the arguments
+		return claudeText + strings.Replace(claudeCall, ` \"a.txt\"}`, partial, 1)
+	}
+	for name, c := range map[string]struct {
+		first    string
+		requests int
+	}{
+		"whole":                       {` \"a.txt\"}`, 1},
+		"cut off":                     {` \"a.t`, 2},
+		"a wrong type":                {` [1]}`, 2},
+		"a member too many":           {` \"a.txt\",\"mode\":1}`, 2},
+		"a quote that is not escaped": {` \"a\".txt\"}`, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				got = append(got, r.Header.Get("Anthropic-Beta")+" "+string(body))
+				w.Header().Set("Content-Type", "text/event-stream")
+				_, _ = io.WriteString(w, call([]string{c.first, ` \"a.txt\"}`}[len(got)-1]))
+			}))
+			t.Cleanup(s.Close)
+			url := serve(t, gateway.Config{Settings: gateway.Settings{Attempts: 2, OnExhausted: argsvalidate.Raise}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
+			resp, body := send(t, http.MethodPost, url+"/v1/messages", claudeRequest, "Content-Type", "application/json", "Anthropic-Beta", beta)
+			require.Equal(t, 200, resp.StatusCode)
+			require.Equal(t, 1, strings.Count(body, "input_json_delta"), "the arguments come in one piece")
+			require.Contains(t, body, `{\"file_path\": \"a.txt\"}`)
+			require.Equal(t, "valid", resp.Trailer.Get("X-Toolmend-Status"))
+			require.Len(t, got, c.requests)
+			for _, sent := range got {
+				require.True(t, strings.HasPrefix(sent, beta+" "))
+				require.Contains(t, sent, `"eager_input_streaming":true`)
+			}
+		})
+	}
 }

@@ -191,6 +191,28 @@ func (p *pipeline) watched(h http.Handler, w http.ResponseWriter, r *http.Reques
 	whole = code.status < http.StatusInternalServerError // the client may go after the response
 }
 
+// otherFormat is the dialect of an exchange in none of the formats.
+const otherFormat = "other"
+
+// other serves a request on the path of no format. If it offers tools, the observers hear of
+// an answer whose calls were not validated.
+func (p *pipeline) other(w http.ResponseWriter, r *http.Request) {
+	x := p.newExchange(r, otherFormat)
+	r, offers := proxy.WatchTools(r, nil)
+	code := &statusWriter{ResponseWriter: w}
+	defer func() { // also if the handler panics
+		if offers == nil || !offers.Load() {
+			return
+		}
+		x.duration, x.code, x.report.Final = time.Since(x.start), code.status, -1
+		if x.upstreamTime = x.duration; code.status < http.StatusBadRequest {
+			x.status, x.unread = "unchecked", true
+		}
+		p.notify(x)
+	}()
+	p.handler.ServeHTTP(code, r)
+}
+
 func (p *pipeline) newExchange(r *http.Request, dialect string) *exchange {
 	return &exchange{upstream: p.upstream, mode: p.settings.Mode, dialect: dialect, path: r.URL.Path, client: clientLabel(r), key: clientOf(r), header: r.Header, start: time.Now(), checker: p.checker}
 }

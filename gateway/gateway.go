@@ -147,7 +147,7 @@ func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		g.ownPages(w, in, s, s.adminHere)
 		return
 	}
-	route, r, err := s.route(in)
+	route, r, err := s.route(w, in)
 	var gone *bodyError
 	switch {
 	case errors.As(err, &gone): // of the client's connection: no response can be sent

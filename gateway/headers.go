@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 // framing are the headers that belong to a connection or to a body.
@@ -97,6 +99,9 @@ func (h *headerRules) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	for k, v := range h.rules.Set {
 		out.Header.Set(k, v)
+	}
+	if len(h.rules.Set) > 0 || !proxy.IsSigned(out) {
+		out.Host = "" // a client must not send the gateway's key to a host of its own choice
 	}
 	return h.base.RoundTrip(out)
 }

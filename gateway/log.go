@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -35,6 +36,9 @@ func (l logger) observed(x *exchange) {
 		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
 		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
 		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
+	if x.dialect == otherFormat {
+		attrs = append(attrs, slog.String("path", text.Clip(x.path, 256)))
+	}
 	if x.key != "" {
 		attrs = append(attrs, slog.String("client_key", x.key))
 	}
@@ -49,6 +53,9 @@ func (l logger) observed(x *exchange) {
 	}
 	if x.err != nil {
 		attrs = append(attrs, slog.String("error", x.errorWord()))
+		if x.errorWord() == "redirect" {
+			attrs = append(attrs, slog.String("advice", x.err.Error()))
+		}
 	}
 	if x.would != "" {
 		attrs = append(attrs, slog.String("would", string(x.would)))

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -31,6 +32,7 @@ type pipeline struct {
 	upstream  string // its name
 	settings  Settings
 	handler   http.Handler
+	signed    func() http.Handler // for requests whose body must stay as it is; nil means handler
 	observers []observer
 	checker   *report.Checker      // for the page
 	copies    *copies              // in the mode Observe
@@ -45,6 +47,17 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	if s.Mode == Observe {
 		return g.newObserving(u, to, s, base, slots, observers)
 	}
+	p := &pipeline{upstream: u.name(), settings: s, handler: g.newHandler(u, to, s, base, slots), observers: observers,
+		checker: report.NewChecker(s.validator(u.ToolRules))}
+	if s.Mode == Enforce {
+		s.Mode = Repair // a second model call would have another body
+		p.signed = sync.OnceValue(func() http.Handler { return g.newHandler(u, to, s, base, slots) })
+	}
+	return p
+}
+
+// newHandler returns the handler of the modes Enforce and Repair.
+func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.RoundTripper, slots places) http.Handler {
 	stack := []middleware.Middleware{captured}
 	traced := g.options.TracerProvider != nil || g.options.MeterProvider != nil
 	spans := tracing.Options{ // to package tracing, nil means the global providers
@@ -68,8 +81,7 @@ func (g *Gateway) newPipeline(u Upstream, to *url.URL, s Settings, base http.Rou
 	}
 	o := s.transport()
 	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
-	return &pipeline{upstream: u.name(), settings: s, handler: slots.around(transport.New(o, stack...).Handler(to)), observers: observers,
-		checker: report.NewChecker(s.validator(u.ToolRules))}
+	return slots.around(transport.New(o, stack...).Handler(to))
 }
 
 // providers are the hosts of providers that OpenTelemetry has a name for, and those
@@ -125,10 +137,14 @@ func (p *pipeline) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case format != nil && asksForUpgrade(r):
 		p.upgrade(w, r, format.Dialect())
+	case format == nil && r.Method == http.MethodPost:
+		p.other(w, r)
 	case format == nil || r.Method != http.MethodPost:
 		p.handler.ServeHTTP(w, r)
 	case p.settings.Mode == Observe:
 		p.observe(w, r, format.Dialect())
+	case p.signed != nil && proxy.IsSigned(r):
+		p.watched(p.signed(), w, r, format.Dialect())
 	default:
 		p.watched(p.handler, w, r, format.Dialect())
 	}

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"runtime/debug"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/transport"
@@ -46,7 +47,9 @@ func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...mid
 // exchange's error.
 func (p *pipeline) replay(ctx context.Context, c *copied) {
 	x := c.x
-	ctx, call := transport.Watch(context.WithValue(ctx, exchangeKey{}, x))
+	ctx, cancel := context.WithCancel(context.WithValue(ctx, exchangeKey{}, x))
+	defer cancel()
+	ctx, call := transport.Watch(ctx)
 	defer func() {
 		if v := recover(); v != nil {
 			var own *transport.Panic // of a streamed answer, with the stack of its goroutine
@@ -140,7 +143,7 @@ func (c *copied) replayed(ctx context.Context) *http.Request {
 			r.Header[k] = values
 		}
 	}
-	return r.WithContext(ctx)
+	return r.WithContext(proxy.WithClient(ctx)) // a request that only a Handler refuses counts as refused
 }
 
 // response returns the answer of c to r.

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -126,7 +127,7 @@ func (e *bodyError) Unwrap() error { return e.err }
 
 // route returns what serves r, and r as that gets it: without the prefix, and
 // with its body in memory if that was read to find the model.
-func (s *state) route(r *http.Request) (http.Handler, *http.Request, error) {
+func (s *state) route(w http.ResponseWriter, r *http.Request) (http.Handler, *http.Request, error) {
 	var found []*upstream
 	for _, u := range s.upstreams { // the longest prefix first
 		if len(found) > 0 && u.config.Prefix != found[0].config.Prefix {
@@ -144,7 +145,7 @@ func (s *state) route(r *http.Request) (http.Handler, *http.Request, error) {
 	if !byModel {
 		return found[0].own, r, nil
 	}
-	model, r, err := modelOf(r)
+	model, r, err := modelOf(w, r)
 	if err != nil {
 		return nil, r, &bodyError{err}
 	}
@@ -209,7 +210,7 @@ const maxModelBody = 64 << 20
 // modelOf returns the model that a model call names: in its body, or for Gemini
 // in its path. It is "" for every other request, and for a body that cannot be
 // read. The returned request has its body again.
-func modelOf(r *http.Request) (string, *http.Request, error) {
+func modelOf(w http.ResponseWriter, r *http.Request) (string, *http.Request, error) {
 	if r.Method != http.MethodPost || formatOf(r) == nil {
 		return "", r, nil
 	}
@@ -217,7 +218,7 @@ func modelOf(r *http.Request) (string, *http.Request, error) {
 	if model, _, ok := strings.Cut(last, ":"); ok {
 		return model, r, nil
 	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxModelBody+1))
+	body, err := io.ReadAll(io.LimitReader(proxy.Steady(w, r.Body), maxModelBody+1))
 	if err != nil {
 		return "", r, err
 	}

@@ -121,6 +121,8 @@ func (s Settings) transport() transport.Options {
 		MaxBody:        s.MaxBody,
 		CleanHistory:   map[History]transport.CleanHistory{CleanAlways: transport.CleanAlways, CleanNever: transport.CleanNever}[s.History],
 		PassUnreadable: s.Unreadable == PassOn,
+
+		RejectUnknownPaths: s.UnusableSchemas == argsvalidate.RejectUnusable,
 	}
 	if s.KeepAlive == Off {
 		o.KeepAlive = transport.NoKeepAlive

@@ -7,7 +7,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -69,8 +71,12 @@ func (c Config) validate() error {
 		return invalid("upstream", "at least one is required")
 	}
 	for _, addr := range []struct{ key, value string }{{"listen", c.Listen}, {"admin_listen", c.AdminListen}} {
-		if _, _, err := net.SplitHostPort(addr.value); err != nil && addr.value != "" {
-			return invalid(addr.key, "%w", err)
+		if addr.value == "" {
+			continue
+		}
+		_, port, err := net.SplitHostPort(addr.value)
+		if _, number := strconv.ParseUint(port, 10, 16); err != nil || number != nil {
+			return invalid(addr.key, "must be HOST:PORT, such as %s, got %q", defaultListen, addr.value)
 		}
 	}
 	if err := c.Access.validate(); err != nil {
@@ -129,6 +135,8 @@ func (u Upstream) validate(base Settings) error {
 		return invalid("url", "must not have a user, a query or a fragment; credentials belong into headers")
 	case u.Prefix != "" && (!strings.HasPrefix(u.Prefix, "/") || strings.HasSuffix(u.Prefix, "/")):
 		return invalid("prefix", "must begin with a slash and not end with one, got %q", u.Prefix)
+	case u.Prefix != "" && path.Clean(u.Prefix) != u.Prefix || strings.ContainsAny(u.Prefix, "?#%\\"):
+		return invalid("prefix", "must be a path without \"..\", \".\", empty segments, escapes, ? and #, because no request would have it, got %q", u.Prefix)
 	case u.Prefix == ownPath || strings.HasPrefix(u.Prefix, ownPath+"/"):
 		return invalid("prefix", "%s belongs to the gateway", ownPath)
 	case u.MaxConcurrent < 0:

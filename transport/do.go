@@ -2,14 +2,18 @@ package transport
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/proxy"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
 
@@ -23,7 +27,7 @@ type next = func(*http.Request) (*http.Response, error)
 // is proxy.ErrSent, or why the response broke off.
 func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*http.Response, error) {
 	if !t.onPath(req) {
-		return next(t.ids.addressed(req))
+		return t.other(t.ids.addressed(req), next)
 	}
 	if !t.mayChange(req) {
 		return t.opaque(req, req, next)
@@ -38,7 +42,9 @@ func (t *Transport) do(req *http.Request, next next, client *proxy.Client) (*htt
 	original := req
 	sent := body
 	if decode := t.decoder(req); decode != nil {
-		if body, err = inflated(decode, sent, t.options.MaxBody); err != nil {
+		if body, err = t.inflated(req, decode, sent); errors.Is(err, errInflating) {
+			return t.raised(req, t.codecOf(req), err), nil
+		} else if err != nil {
 			return t.opaque(req, again(req, io.NopCloser(bytes.NewReader(sent))), next)
 		}
 		req = uncompressed(req)
@@ -86,17 +92,49 @@ func (t *Transport) decoder(req *http.Request) Decoder {
 	return t.options.Decoders[strings.ToLower(strings.TrimSpace(req.Header.Get("Content-Encoding")))]
 }
 
-// inflated returns body decompressed. More than most bytes are an error.
-func inflated(decode Decoder, body []byte, most int64) ([]byte, error) {
+// mostInflated limits the decompressed bodies of all requests of Handlers together. The
+// bodies of a client's own program have no such limit.
+const mostInflated = 256 << 20
+
+var inflating atomic.Int64 // bytes of such bodies
+
+// errInflating is the error of a request that does not fit beside the others.
+var errInflating = &middleware.ModelError{StatusCode: http.StatusTooManyRequests, Code: "too_many_requests",
+	Err: errors.New("transport: the compressed requests that are served at this time need too much memory; try again later, or send the request uncompressed")}
+
+// inflated returns body decompressed. More than MaxBody bytes are an error.
+func (t *Transport) inflated(req *http.Request, decode Decoder, body []byte) ([]byte, error) {
 	r, err := decode(bytes.NewReader(body))
 	if err != nil {
 		return nil, err
+	}
+	most := t.options.MaxBody
+	if isProxied(req) {
+		counted := &countedReader{Reader: r}
+		defer func() { context.AfterFunc(req.Context(), func() { inflating.Add(-counted.n) }) }()
+		r = counted
 	}
 	plain, err := io.ReadAll(io.LimitReader(r, most+1))
 	if err == nil && int64(len(plain)) > most {
 		err = errBody
 	}
 	return plain, err
+}
+
+// countedReader counts what it reads in inflating.
+type countedReader struct {
+	io.Reader
+	n int64
+}
+
+// Read fails if there is no room for what it has read.
+func (c *countedReader) Read(p []byte) (int, error) {
+	n, err := c.Reader.Read(p)
+	c.n += int64(n)
+	if inflating.Add(int64(n)) > mostInflated {
+		return n, errInflating
+	}
+	return n, err
 }
 
 // uncompressed returns req without the headers that belong to a compressed body.
@@ -137,11 +175,39 @@ func (t *Transport) disguised(req *http.Request, body []byte) wire.Codec {
 
 // passed sends a request to next without the chain, and marks the response.
 func (t *Transport) passed(req, out *http.Request, next next) (*http.Response, error) {
-	resp, err := unread(next(out))
-	if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
-		call.mark(unchecked)
+	return marked(req)(next(out))
+}
+
+// other sends a request that is in none of the formats. If it offers tools, the calls of
+// its response are not validated.
+func (t *Transport) other(req *http.Request, next next) (*http.Response, error) {
+	var end error
+	if t.options.RejectUnknownPaths {
+		end = errPath
 	}
-	return resp, err
+	out, offers := proxy.WatchTools(req, end)
+	resp, err := next(out)
+	switch {
+	case offers == nil || !offers.Load():
+		return resp, err
+	case end == nil:
+		return marked(req)(resp, err)
+	case err == nil && resp.Body != nil:
+		_ = resp.Body.Close()
+	}
+	return t.raised(req, nil, errPath), nil
+}
+
+// marked returns a function that marks the response to req, whose calls were not
+// validated.
+func marked(req *http.Request) func(*http.Response, error) (*http.Response, error) {
+	return func(resp *http.Response, err error) (*http.Response, error) {
+		resp, err = unread(resp, err)
+		if call, ok := req.Context().Value(callKey{}).(*Call); ok && err == nil && resp != nil && resp.Header.Get(statusHeader) != "" {
+			call.mark(unchecked)
+		}
+		return resp, err
+	}
 }
 
 // onPath reports whether req has a body and the path of one of the formats.
@@ -180,7 +246,7 @@ func (t *Transport) mayChange(req *http.Request) bool {
 // 9421, 9530, 3230, 1864.
 func signed(req *http.Request) bool {
 	scheme, _, _ := strings.Cut(strings.ToUpper(req.Header.Get("Authorization")), " ")
-	if scheme == "SIGNATURE" || strings.HasPrefix(scheme, "AWS4-") || strings.Contains(scheme, "HMAC-SHA") {
+	if scheme == "SIGNATURE" || proxy.IsSigned(req) || strings.Contains(scheme, "HMAC-SHA") {
 		return true
 	}
 	if req.Header.Get("Signature") != "" || slices.ContainsFunc(digests, func(k string) bool { return req.Header.Get(k) != "" }) {
@@ -191,7 +257,7 @@ func signed(req *http.Request) bool {
 			return true
 		}
 	}
-	return strings.Contains(req.URL.RawQuery, "X-Amz-Signature=")
+	return false
 }
 
 // digests are the headers that hold a digest of a body.

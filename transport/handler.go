@@ -31,11 +31,15 @@ import (
 // in a re-ask, its digests are removed. A changed body of a signed request is
 // refused by the provider.
 //
+// The body of a request may take a minute, and a second more for each 500 bytes, until the
+// response begins. A slower one gets the status 400. The decompressed bodies of all
+// requests have at most 256 MiB together; a further one gets 429.
+//
 // A redirect of a model call is an error that names its host, because a client that
 // follows it would leave the proxy.
 //
 // All other requests and their responses pass through as they are, except for
-// hop-by-hop headers and Host. Handler adds no forwarding header, and does not
+// hop-by-hop headers and Host. A request that AWS' clients signed keeps its Host. Handler adds no forwarding header, and does not
 // remove those of the client.
 //
 // Handler sends its requests by Options.Base. For a proxy with other needs, use

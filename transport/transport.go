@@ -7,11 +7,12 @@
 // A request is a model call if its path and its body are those of a format in
 // package wire. It goes through the chain. The client sees one call and one
 // response, however often the chain calls the model. Other requests pass
-// through unchanged, byte for byte. So do model calls whose body cannot be read
-// or must not be modified: bodies in an encoding without a Decoder, bodies of more
-// than MaxBody bytes, and signed or digested bodies. The responses to such calls
-// are marked as unchecked. A Handler validates signed and digested requests too,
-// and refuses those that it cannot read.
+// through unchanged, byte for byte. If such a request offers tools, its response is
+// marked as unchecked; Options.RejectUnknownPaths refuses it. Model calls whose body
+// cannot be read or must not be modified pass through unchanged too: bodies in an
+// encoding without a Decoder, bodies of more than MaxBody bytes, and signed or digested
+// bodies. Their responses are marked as unchecked. A Handler validates signed and digested
+// requests too, and refuses those that it cannot read.
 //
 // # Answers
 //
@@ -184,6 +185,10 @@ type Options struct {
 	// that offer tools. They are marked with X-Toolmend-Status: unchecked.
 	// Without PassUnreadable the client gets an error.
 	PassUnreadable bool
+	// RejectUnknownPaths refuses POST requests that offer tools on a path that belongs to
+	// none of the formats. Without it the response is passed on, and has
+	// X-Toolmend-Status: unchecked. Compressed bodies are not searched for tools.
+	RejectUnknownPaths bool
 }
 
 // Decoder returns a reader of the decompressed bytes of r.

@@ -189,6 +189,9 @@ func (t *Transport) raised(req *http.Request, c wire.Codec, err error) *http.Res
 // errBody is the error of a Handler for a body that it cannot read.
 var errBody = &ownError{"unreadable_request", "transport: the body of the request is compressed or encoded in a way that cannot be read, incomplete or too large, so that calls could not be validated; send it uncompressed, in UTF-8, or set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
+// errPath is the error for a request of an unknown format that offers tools.
+var errPath = &ownError{"unknown_path", "transport: the request offers tools, and its path is in none of the formats whose calls are validated; to pass it on unvalidated, leave out Options.RejectUnknownPaths, or unusable_schemas = \"reject\" in a gateway"}
+
 var errRequest = &ownError{"unreadable_request", "transport: the request cannot be read, and offers tools whose calls could not be validated; to pass it on, set Options.PassUnreadable, or unreadable = \"pass\" in a gateway"}
 
 // unread marks a response that was not read.

@@ -45,6 +45,11 @@ func ClientOf(ctx context.Context) *Client {
 	return c
 }
 
+// WithClient returns a context whose requests count as those of a client of a proxy.
+func WithClient(ctx context.Context) context.Context {
+	return context.WithValue(ctx, clientKey{}, &Client{})
+}
+
 func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	c := &Client{
 		ResponseWriter: w, control: http.NewResponseController(w),
@@ -56,7 +61,7 @@ func newClient(w http.ResponseWriter, r *http.Request) *Client {
 	// upstream. An HTTP/2 connection needs no switch for it.
 	_ = c.control.EnableFullDuplex()
 	if r.Body != nil && r.Body != http.NoBody {
-		c.request = &endedBody{ReadCloser: r.Body}
+		c.request = &endedBody{steadyBody: &steadyBody{ReadCloser: r.Body, control: c.control}}
 	}
 	return c
 }
@@ -102,7 +107,9 @@ func (c *Client) writeHeader(status int) {
 				h[k] = nil // so net/http does not write its own
 			}
 		}
-		c.begun, c.bare = true, h.Get("Content-Length") == ""
+		if c.begun, c.bare = true, h.Get("Content-Length") == ""; c.request != nil {
+			c.request.lift()
+		}
 	}
 	c.ResponseWriter.WriteHeader(status)
 }

@@ -1,6 +1,6 @@
 // Package proxy is a reverse proxy that passes requests and responses on as they
 // are. It removes hop-by-hop headers (RFC 9110, section 7.6.1) and replaces the
-// Host, and changes nothing else that net/http lets it keep. net/http writes
+// Host, except in a request that AWS' clients signed, and changes nothing else that net/http lets it keep. net/http writes
 // header names in their canonical case and in the order of the alphabet, writes
 // its own reason phrases, frames bodies anew, and drops trailers of a request
 // that were not announced.
@@ -117,7 +117,7 @@ var errStatus = errors.New("proxy: the upstream switched protocols without being
 func (p *proxy) failed(c *Client, r *http.Request, err error) {
 	w := c.own()
 	if c.request != nil && c.request.broken.Load() {
-		p.refuse(w, r, http.StatusBadRequest, "invalid_body", "the request body broke off, or its framing is not valid")
+		p.refuse(w, r, http.StatusBadRequest, "invalid_body", "the request body broke off, came too slowly, or its framing is not valid")
 		return
 	}
 	unreachable(w, r, err, p.refuse)
@@ -139,9 +139,18 @@ func (p *proxy) outgoing(ctx context.Context, r *http.Request) *http.Request {
 	}
 	to := httputil.ProxyRequest{In: r, Out: out}
 	to.SetURL(&p.to)
+	if IsSigned(r) {
+		out.Host = r.Host
+	}
 	out.URL.Opaque = spelled(r.URL, &p.to)
 	out.Trailer = r.Trailer // this map gets the values after the body
 	return out
+}
+
+// IsSigned reports whether r has a signature of AWS, version 4. It covers the Host and the
+// body. Source: AWS Signature Version 4, "Create a signed AWS API request".
+func IsSigned(r *http.Request) bool {
+	return strings.HasPrefix(r.Header.Get("Authorization"), "AWS4-") || strings.Contains(r.URL.RawQuery, "X-Amz-Signature=")
 }
 
 // hops are the headers that belong to a connection, whatever Connection names.

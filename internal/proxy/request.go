@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -14,7 +15,7 @@ import (
 // duplex, as behind a middleware that hides it, the body of net/http's server
 // returns such an error from the first byte of the response on.
 type endedBody struct {
-	io.ReadCloser
+	*steadyBody
 	ended  atomic.Bool
 	broken atomic.Bool // the client's fault
 	shut   atomic.Bool // nothing may read it any more
@@ -28,7 +29,7 @@ func (b *endedBody) Read(p []byte) (int, error) {
 	case b.shut.Load():
 		return 0, http.ErrBodyReadAfterClose
 	}
-	n, err := b.ReadCloser.Read(p)
+	n, err := b.steadyBody.Read(p)
 	switch err {
 	case nil:
 	case io.EOF:
@@ -45,6 +46,61 @@ func (b *endedBody) Read(p []byte) (int, error) {
 func (b *endedBody) Close() error {
 	b.shut.Store(true)
 	return nil
+}
+
+// A request body may take bodyGrace, and a second more for each bodyRate bytes of it.
+// Time in which the upstream reads nothing does not count. Source: RequestReadTimeout of
+// Apache's mod_reqtimeout, whose default is body=20,MinRate=500.
+const (
+	bodyGrace = time.Minute
+	bodyRate  = 500
+)
+
+// steadyBody ends a body that comes too slowly, until it is lifted. The body of
+// a request whose response has begun may be a conversation, in which either side pauses.
+type steadyBody struct {
+	io.ReadCloser
+	control *http.ResponseController
+	bytes   int64
+	spent   time.Duration // in Read
+
+	mu     sync.Mutex
+	lifted bool
+}
+
+// Steady returns body with the limit on its time. w is the response to it.
+func Steady(w http.ResponseWriter, body io.ReadCloser) io.ReadCloser {
+	return &steadyBody{ReadCloser: body, control: http.NewResponseController(w)}
+}
+
+// Read fails if the body has come too slowly.
+func (b *steadyBody) Read(p []byte) (int, error) {
+	start := time.Now()
+	b.limit(start.Add(bodyGrace + time.Duration(b.bytes)*(time.Second/bodyRate) - b.spent))
+	n, err := b.ReadCloser.Read(p)
+	b.limit(time.Time{}) // of HTTP/2, a deadline ends a body that nobody reads too; of HTTP/1, net/http may go on to read the connection
+	b.bytes += int64(n)
+	b.spent += time.Since(start)
+	return n, err
+}
+
+// limit sets the deadline of a Read, unless the limit was lifted.
+func (b *steadyBody) limit(deadline time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lifted {
+		_ = b.control.SetReadDeadline(deadline)
+	}
+}
+
+// lift ends the limit.
+func (b *steadyBody) lift() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.lifted {
+		b.lifted = true
+		_ = b.control.SetReadDeadline(time.Time{})
+	}
 }
 
 // grace is how long the end of a response may wait for the rest of its request. After
@@ -82,6 +138,7 @@ func (c *Client) closeRequest(wait time.Duration) {
 	if !c.unread() {
 		return
 	}
+	c.request.lift()
 	_ = c.control.SetReadDeadline(time.Now().Add(wait))
 	if err := c.request.ReadCloser.Close(); err != nil || c.request.broken.Load() {
 		c.hangUp()

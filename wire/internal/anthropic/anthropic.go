@@ -75,13 +75,15 @@ func (f Format) Match(path string, body []byte) bool {
 		return false
 	case codec.PathEnds(path, "/v1/messages"):
 		return true
+	case codec.PathEnds(path, "/messages"): // a base URL without /v1, or the path of another service
+		return bytes.Contains(body, []byte(`"max_tokens"`))
 	}
 	return bytes.Contains(body, []byte(`"anthropic_version"`)) // of a cloud, where models of others have the same path
 }
 
-// MatchPath is Match for a path alone.
+// MatchPath is Match for a path alone. The messages of a thread are those of OpenAI's Assistants.
 func (Format) MatchPath(path string) bool {
-	return codec.PathEnds(path, "/v1/messages", ":rawpredict", ":streamrawpredict") ||
+	return codec.PathEnds(path, "/messages") && !strings.Contains(codec.Path(path), "/threads/") || codec.PathEnds(path, ":rawpredict", ":streamrawpredict") ||
 		codec.PathEnds(path, "/invoke") && strings.Contains(codec.Path(path), "/model/")
 }
 

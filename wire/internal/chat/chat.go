@@ -34,8 +34,8 @@ func (f Format) Match(p string, body []byte) bool {
 	return len(body) > 0 && body[0] == '{' && bytes.Contains(body, []byte(`"messages"`))
 }
 
-// MatchPath reports whether requests with that path may be in the format.
-func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path) }
+// MatchPath reports whether requests with that path may be in the format. The second path is that of Mistral's agents.
+func (Format) MatchPath(at string) bool { return codec.PathEnds(at, path, "/agents/completions") }
 
 // URL returns where requests go.
 func (Format) URL(base, model string, stream bool) string {

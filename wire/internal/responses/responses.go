@@ -38,8 +38,11 @@ func (f Format) Match(path string, body []byte) bool {
 	return false
 }
 
-// MatchPath reports whether requests with that path may be in the format.
-func (Format) MatchPath(at string) bool { return codec.PathEnds(at, "/responses") }
+// MatchPath reports whether requests with that path may be in the format. The answer to the second path has a compacted
+// history in place of the model's output.
+func (Format) MatchPath(at string) bool {
+	return codec.PathEnds(at, "/responses", "/responses/compact")
+}
 
 // URL returns where requests go.
 func (Format) URL(base, _ string, _ bool) string {

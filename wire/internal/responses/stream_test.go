@@ -267,7 +267,7 @@ func TestMatch(t *testing.T) {
 	t.Parallel()
 	for path, want := range map[string]bool{
 		"/v1/responses": true, "/openai/responses?api-version=1": true, "/proxy/openai/v1/responses/": true, "/v1/chat/completions": false,
-		"/v1/responses/resp_1/cancel": false, "/v1/responses/compact": false,
+		"/v1/responses/resp_1/cancel": false, "/v1/responses/compact": true, "/v1/responses/input_tokens": false,
 	} {
 		require.Equal(t, want, format.Match(path, []byte(` {"input":"x"}`)), path)
 	}

@@ -138,25 +138,31 @@ func readTools(name string, stdin io.Reader) (label string, text []byte, err err
 			return name, nil, err
 		}
 		defer f.Close()
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() && info.Size() > maxToolsFile {
+			return name, nil, fmt.Errorf("%s: more than %d bytes", name, maxToolsFile)
+		}
 		in, label = f, name
 	}
 	src := bufio.NewReader(in)
-	if magic, _ := src.Peek(2); string(magic) == "\x1f\x8b" {
+	magic, _ := src.Peek(2)
+	switch {
+	case bytes.IndexByte(magic, 0) >= 0: // a device, a binary file, or UTF-16
+		return label, nil, fmt.Errorf("%s: is not JSON in UTF-8", label)
+	case string(magic) == "\x1f\x8b":
 		z, err := gzip.NewReader(src)
 		if err != nil {
 			return label, nil, fmt.Errorf("%s: %w", label, err)
 		}
 		src = bufio.NewReader(z)
 	}
-	var out bytes.Buffer
-	n, err := io.Copy(&out, io.LimitReader(src, maxToolsFile+1))
+	text, err = io.ReadAll(io.LimitReader(src, maxToolsFile+1))
 	switch {
 	case err != nil:
 		return label, nil, fmt.Errorf("%s: %w", label, err)
-	case n > maxToolsFile:
+	case len(text) > maxToolsFile:
 		return label, nil, fmt.Errorf("%s: more than %d bytes", label, maxToolsFile)
 	}
-	return label, out.Bytes(), nil
+	return label, text, nil
 }
 
 // count counts the recorded calls of the tools.

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -29,7 +32,7 @@ func TestLintExitCodes(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
 	dir := clitest.DirWith(t, map[string]string{
-		"good": goodTool, "bad": badTool, "odd": oddTool, "broken": goodTool + "\n{", "empty": "", "gz": z.String(), "cut": z.String()[:len(z.String())-9],
+		"good": goodTool, "bad": badTool, "odd": oddTool, "broken": goodTool + "\n{", "empty": "", "binary": "\x00\x00", "gz": z.String(), "cut": z.String()[:len(z.String())-9],
 		"log": clitest.Turn("m", "r", "add", `{"x":"a"}`) + clitest.Turn("m", "r", "add", `{}`), "badlog": "{\n", "lost": strings.ReplaceAll(clitest.Turn("m", "r", "add", `{}`), `"t"`, `"u"`),
 	})
 	for _, c := range []struct {
@@ -52,6 +55,7 @@ func TestLintExitCodes(t *testing.T) {
 		{"lint @/broken", cli.ExitFailed, "@/broken:2: cannot be read"},
 		{"lint @/broken @/bad", cli.ExitFailed, "root-type"}, // what can be read is checked
 		{"lint @/empty", cli.ExitFailed, "@/empty:1: cannot be read"},
+		{"lint @/binary", cli.ExitFailed, "binary: is not JSON in UTF-8"},
 		{"lint @/cut", cli.ExitFailed, "unexpected EOF"},
 		{"lint @/missing @/bad", cli.ExitFailed, "no such file"},
 		{"lint -calls @/missing @/good", cli.ExitFailed, "no such file"},
@@ -97,4 +101,18 @@ func TestLintOutputError(t *testing.T) {
 	var errOut bytes.Buffer
 	require.Equal(t, cli.ExitFailed, run(t.Context(), []string{"lint", "-"}, strings.NewReader(badTool), clitest.BrokenWriter{}, &errOut))
 	require.Contains(t, errOut.String(), "closed")
+}
+
+// TestLintRefusesLargeFiles: a file that is too large is refused before it is read. The test is not
+// parallel, as it counts what is allocated.
+func TestLintRefusesLargeFiles(t *testing.T) {
+	dir := clitest.DirWith(t, map[string]string{"large": goodTool})
+	require.NoError(t, os.Truncate(filepath.Join(dir, "large"), 1<<30))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got := exec(t, dir, "", "lint", "@/large")
+	runtime.ReadMemStats(&after)
+	require.Equal(t, cli.ExitFailed, got.Code)
+	require.Contains(t, got.ErrOut, "large: more than 268435456 bytes")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20))
 }

@@ -51,9 +51,6 @@ func (c *config) setDefaults() {
 
 // validate returns the first invalid field as a *gateway.ConfigError.
 func (c *config) validate() error {
-	if err := cmp.Or(checkAddress("listen", c.Listen), checkAddress("admin_listen", c.AdminListen)); err != nil {
-		return err
-	}
 	if err := c.Validate(); err != nil {
 		return err
 	}

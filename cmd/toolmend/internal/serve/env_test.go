@@ -75,9 +75,9 @@ func TestGuideShells(t *testing.T) {
 func TestEnvErrors(t *testing.T) {
 	t.Parallel()
 	for args, want := range map[string]string{
-		"":                            "name one agent: anthropic-python, claude-desktop, claude, ",
+		"":                            "name one agent: anthropic-python, claude-agent-sdk, claude-desktop, claude, ",
 		"claude codex":                "name one agent, not 2: claude codex\n",
-		"zed":                         `unknown agent "zed"; the agents are anthropic-python, claude-desktop, `,
+		"zed":                         `unknown agent "zed"; the agents are anthropic-python, claude-agent-sdk, `,
 		"../env":                      "unknown agent",
 		"--shell csh claude":          `--shell is sh, fish or powershell, not "csh"`,
 		"--url 127.0.0.1:1 claude":    "--url is the gateway's address, such as http://127.0.0.1:7777, not",

@@ -31,7 +31,7 @@ func (l launch) handler(g http.Handler) http.Handler {
 // address. A launcher reads where the agent sends its requests now. It
 // reads no credential and changes no file.
 var launchers = map[string]func(m machine, at string, f runFlags) (launch, error){
-	"claude": launchClaude, "codex": launchCodex, "opencode": launchOpencode, "qwen": launchQwen,
+	"claude": launchClaude, "codex": launchCodex, "copilot": launchCopilot, "gemini": launchGemini, "opencode": launchOpencode, "qwen": launchQwen,
 }
 
 func launcherNames() []string { return slices.Sorted(maps.Keys(launchers)) }

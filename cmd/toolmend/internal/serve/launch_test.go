@@ -85,6 +85,38 @@ func TestLaunch(t *testing.T) {
 			agent: "qwen", files: map[string]string{"/h/.qwen/settings.json": `{"security":{"auth":{"baseUrl":"https://a.example/v1"}}} // mine`},
 			upstreams: "=https://a.example", argsNow: "--openai-base-url " + at + "/v1 --auth-type openai", envNow: "OPENAI_BASE_URL=" + at + "/v1",
 		},
+		"copilot": {
+			agent: "copilot", args: "-p hi", env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "https://a.example/v1/"}, from: "COPILOT_PROVIDER_BASE_URL",
+			upstreams: "=https://a.example", argsNow: "-p hi", envNow: "COPILOT_PROVIDER_BASE_URL=" + at + "/v1 COPILOT_PROVIDER_TRANSPORT=http",
+		},
+		"copilot, Anthropic": {
+			agent: "copilot", env: map[string]string{"COPILOT_PROVIDER_BASE_URL": "https://api.anthropic.com", "COPILOT_PROVIDER_TYPE": "anthropic"}, from: "COPILOT_PROVIDER_BASE_URL",
+			upstreams: "=https://api.anthropic.com", envNow: "COPILOT_PROVIDER_BASE_URL=" + at + " COPILOT_PROVIDER_TRANSPORT=http",
+		},
+		"copilot, flag": {
+			agent: "copilot", flag: "https://a.example/v1", upstreams: "=https://a.example", envNow: "COPILOT_PROVIDER_BASE_URL=" + at + "/v1 COPILOT_PROVIDER_TRANSPORT=http",
+		},
+		"copilot, flag for Anthropic": {
+			agent: "copilot", flag: "https://a.example", env: map[string]string{"COPILOT_PROVIDER_TYPE": "anthropic"},
+			upstreams: "=https://a.example", envNow: "COPILOT_PROVIDER_BASE_URL=" + at + " COPILOT_PROVIDER_TRANSPORT=http",
+		},
+		"copilot of GitHub": {agent: "copilot", err: "set COPILOT_PROVIDER_BASE_URL and COPILOT_MODEL"},
+		"gemini": {
+			agent: "gemini", args: "-p hi", files: map[string]string{"/h/.gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}}} // mine`},
+			upstreams: "=https://generativelanguage.googleapis.com", argsNow: "-p hi", envNow: "GOOGLE_GEMINI_BASE_URL=" + at,
+		},
+		"gemini, variable": {
+			agent: "gemini", env: map[string]string{"GOOGLE_GEMINI_BASE_URL": "https://a.example/x/", "GEMINI_CLI_HOME": "/g"}, from: "GOOGLE_GEMINI_BASE_URL",
+			files:     map[string]string{"/g/.gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth-personal"}}}`, "/h/p/.gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`},
+			upstreams: "=https://a.example/x", envNow: "GOOGLE_GEMINI_BASE_URL=" + at,
+		},
+		"gemini, flag": {
+			agent: "gemini", flag: "https://b.example", env: map[string]string{"GOOGLE_GEMINI_BASE_URL": "https://a.example"},
+			files:     map[string]string{"/h/.gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}}}`},
+			upstreams: "=https://b.example", envNow: "GOOGLE_GEMINI_BASE_URL=" + at,
+		},
+		"gemini, login":       {agent: "gemini", files: map[string]string{"/h/.gemini/settings.json": `{"security":{"auth":{"selectedType":"oauth-personal"}}}`}, err: `its login is "oauth-personal"; put`},
+		"gemini, no settings": {agent: "gemini", err: `its login is ""; put {"security": {"auth": {"selectedType": "gemini-api-key"}}} into ` + filepath.FromSlash("/h/.gemini/settings.json")},
 		"opencode": {
 			agent: "opencode", args: "run hi", argsNow: "run hi",
 			files: map[string]string{

@@ -110,6 +110,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	if err != nil {
 		return cli.ExitFailed, withFolder(err, f.record)
 	}
+	_ = os.Unsetenv("TOOLMEND_ADMIN_KEY") // the gateway has read it, and the agent must not
 	closeGateway := sync.OnceFunc(func() { _ = g.Close() })
 	defer closeGateway()
 	counted := &counter{next: how.handler(g)}

@@ -30,6 +30,8 @@ func fakeAgent(name string, args []string) int {
 	switch name {
 	case "claude":
 		base, path = os.Getenv("ANTHROPIC_BASE_URL"), "/v1/chat/completions"
+	case "copilot":
+		base = os.Getenv("COPILOT_PROVIDER_BASE_URL")
 	case "codex":
 		base = codexValue(args, "openai_base_url")
 	case "qwen":
@@ -43,6 +45,7 @@ func fakeAgent(name string, args []string) int {
 	}
 	in, _ := io.ReadAll(os.Stdin)
 	fmt.Printf("args %q stdin %q NO_PROXY %s\n", args, in, os.Getenv("NO_PROXY"))
+	fmt.Printf("keys %q\n", os.Getenv("TOOLMEND_CLIENT_KEY")+os.Getenv("TOOLMEND_ADMIN_KEY"))
 	if os.Getenv("FAKE_CALL") != "" {
 		resp, err := http.Post(base+path, "application/json", strings.NewReader(modelCall))
 		if err != nil {
@@ -102,6 +105,7 @@ func TestRun(t *testing.T) {
 	}{
 		"claude":   {env: "ANTHROPIC_BASE_URL=%s"},
 		"qwen":     {env: "OPENAI_BASE_URL=%s/v1"},
+		"copilot":  {env: "COPILOT_PROVIDER_BASE_URL=%s/v1"},
 		"codex":    {args: []string{"-c", `openai_base_url="%s/v1"`}},
 		"opencode": {env: `OPENCODE_CONFIG_CONTENT={"provider":{"mine":{"options":{"baseURL":"%s/v1"}}}}`},
 	} {
@@ -116,7 +120,7 @@ func TestRun(t *testing.T) {
 				}
 				args = append(args, a)
 			}
-			env := []string{"FAKE_CALL=1", "NO_PROXY=internal", "TOOLMEND_CLIENT_KEY=0123456789abcdef"}
+			env := []string{"FAKE_CALL=1", "NO_PROXY=internal", "TOOLMEND_CLIENT_KEY=0123456789abcdef", "TOOLMEND_ADMIN_KEY=0123456789abcdef"}
 			if c.env != "" {
 				env = append(env, fmt.Sprintf(c.env, up))
 			}
@@ -127,6 +131,7 @@ func TestRun(t *testing.T) {
 			require.Equal(t, 5, cmd.ProcessState.ExitCode(), errOut.String())
 			require.Contains(t, out.String(), `"-p" "hi"`)
 			require.Contains(t, out.String(), `stdin "typed" NO_PROXY 127.0.0.1,localhost,internal`)
+			require.Contains(t, out.String(), `keys ""`)
 			require.Contains(t, out.String(), "status 200 valid")
 
 			log, ok := strings.CutPrefix(strings.TrimSpace(errOut.String()), "toolmend: "+name+": 1 model call, none needed a repair\ntoolmend: the log of the gateway is ")
@@ -163,8 +168,8 @@ func TestRunEnds(t *testing.T) {
 		"killed":        {[]string{"FAKE_END=kill"}, []string{"claude"}, 137, "toolmend: the log of the gateway is "},
 		"no upstream":   {[]string{"FAKE_CALL=1", "ANTHROPIC_BASE_URL=" + noTLS}, []string{"claude"}, 5, "toolmend: claude: 1 model call, 1 failed\ntoolmend: the upstream " + noTLS + " comes from ANTHROPIC_BASE_URL\n"},
 		"not installed": {[]string{"PATH=" + os.DevNull}, []string{"claude"}, 127, "toolmend run: claude is not installed, or not in PATH\n"},
-		"no agent":      {nil, nil, 2, "name an agent: claude, codex, opencode, qwen\nSee toolmend run -h."},
-		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, opencode, qwen. For another one: toolmend serve`},
+		"no agent":      {nil, nil, 2, "name an agent: claude, codex, copilot, gemini, opencode, qwen\nSee toolmend run -h."},
+		"unknown agent": {nil, []string{"vi"}, 2, `unknown agent "vi"; the agents are claude, codex, copilot, gemini, opencode, qwen. For another one: toolmend serve`},
 		"mode":          {nil, []string{"--mode", "strict", "claude"}, 2, `toolmend run: mode: must be one of`},
 		"upstream":      {nil, []string{"--upstream", "x", "claude"}, 2, `--upstream "x" is not a URL; write https://x`},
 		"no cache":      {[]string{"HOME=" + os.DevNull}, []string{"claude"}, 5, "the log of the gateway is " + os.TempDir()},

@@ -125,7 +125,7 @@ func TestServeErrors(t *testing.T) {
 		"address in use":    {[]string{"--upstream", url, "--listen", taken.Addr().String()}, "another program listens on " + taken.Addr().String() + "; stop it, or choose another port with --listen"},
 		"gateway there":     {[]string{"--upstream", url, "--listen", gateway}, "listen: a Toolmend gateway listens on " + gateway + "; stop it, or choose another port with --listen"},
 		"no folder":         {[]string{"--upstream", url, "--listen", "127.0.0.1:0", "--record", "@/none/a.jsonl"}, "record: the folder @/none does not exist; create it"},
-		"address of nobody": {[]string{"--upstream", url, "--listen", "127.0.0.1:99999"}, "invalid port; choose an address of this machine, such as 127.0.0.1:7777"},
+		"address of nobody": {[]string{"--upstream", url, "--listen", "127.0.0.1:99999"}, `listen: must be HOST:PORT, such as 127.0.0.1:7777, got "127.0.0.1:99999"`},
 		"no port":           {[]string{"--upstream", url, "--listen", "localhost"}, `--listen: must be HOST:PORT, such as 127.0.0.1:7777, got "localhost"`},
 		"mode":              {[]string{"--upstream", url, "--mode", "strict"}, `mode: must be one of "enforce", "observe", "repair", got "strict"`},
 		"url":               {[]string{"--upstream", "api.example.com"}, `--upstream "api.example.com" is not a URL; write https://api.example.com`},

@@ -1,0 +1,45 @@
+package serve
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/toolmend/toolmend/gateway"
+)
+
+// launchGemini points Gemini CLI at the gateway. With the variable it refuses to start unless its
+// settings name the API key: without them it takes the variable for another kind of login.
+// Source: Gemini CLI 0.61.0, getAuthTypeFromEnv and validateAuthMethod.
+func launchGemini(m machine, at string, f runFlags) (launch, error) {
+	const name, key = "GOOGLE_GEMINI_BASE_URL", "gemini-api-key"
+	home := firstOf(m.getenv("GEMINI_CLI_HOME"), m.home)
+	user := filepath.Join(home, ".gemini", "settings.json")
+	var login string
+	for _, path := range []string{user, filepath.Join(m.dir, ".gemini", "settings.json")} { // the strongest last
+		var settings struct {
+			Security struct {
+				Auth struct {
+					SelectedType string `json:"selectedType"`
+				} `json:"auth"`
+			} `json:"security"`
+		}
+		if text, err := m.readFile(path); err == nil && json.Unmarshal(withoutComments(text), &settings) == nil {
+			login = firstOf(settings.Security.Auth.SelectedType, login)
+		}
+	}
+	if login != key {
+		return launch{}, fmt.Errorf("Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
+	}
+	present := firstOf(m.getenv(name))
+	l := launch{args: f.args, env: []string{name + "=" + at}}
+	switch {
+	case f.upstream != "":
+		present = f.upstream
+	case present != "":
+		l.from = name
+	}
+	l.upstreams = []gateway.Upstream{{URL: strings.TrimRight(firstOf(present, "https://generativelanguage.googleapis.com"), "/")}}
+	return l, nil
+}

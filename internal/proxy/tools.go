@@ -1,0 +1,67 @@
+package proxy
+
+import (
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync/atomic"
+)
+
+// offersTools finds a list of tools in the text of a request, in any format.
+var offersTools = regexp.MustCompile(`"tools"\s*:\s*\[\s*\{`)
+
+// overlap is how many bytes of a text are searched again with those that follow.
+const overlap = 64
+
+// uncalled are the ends of the paths whose answers hold no tool call, although the
+// requests hold tools: they count tokens.
+var uncalled = []string{"/count_tokens", ":counttokens", "/input_tokens", "/tokenize", "/token_counter", "/apply-template"}
+
+// WatchTools returns req with a body that is searched for tools while it is sent, and
+// what reports whether some were found. The body is neither kept nor parsed. A body that
+// is not text or is compressed, and one on a path whose answers hold no call, are not
+// searched: then found is nil. If end is set, the body fails where tools are found.
+func WatchTools(req *http.Request, end error) (out *http.Request, found *atomic.Bool) {
+	kind, _, _ := strings.Cut(strings.ToLower(req.Header.Get("Content-Type")), "/")
+	if req.Method != http.MethodPost || req.Body == nil || req.Body == http.NoBody || req.Header.Get("Content-Encoding") != "" ||
+		slices.Contains([]string{"multipart", "audio", "image", "video"}, kind) ||
+		slices.ContainsFunc(uncalled, func(p string) bool { return strings.HasSuffix(strings.ToLower(req.URL.Path), p) }) {
+		return req, nil
+	}
+	found = new(atomic.Bool)
+	out = req.WithContext(req.Context())
+	out.Body = &searchedBody{ReadCloser: req.Body, found: found, end: end}
+	if get := req.GetBody; get != nil {
+		out.GetBody = func() (io.ReadCloser, error) {
+			body, err := get()
+			return &searchedBody{ReadCloser: body, found: found, end: end}, err
+		}
+	}
+	return out, found
+}
+
+// searchedBody is the body of such a request.
+type searchedBody struct {
+	io.ReadCloser
+	found *atomic.Bool
+	end   error
+	text  []byte // the last bytes that were read
+}
+
+// Read searches what it reads.
+func (b *searchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && !b.found.Load() {
+		b.text = append(b.text, p[:n]...)
+		if offersTools.Match(b.text) {
+			b.found.Store(true)
+		}
+		b.text = append(b.text[:0], b.text[max(0, len(b.text)-overlap):]...)
+	}
+	if b.end != nil && b.found.Load() {
+		return 0, b.end
+	}
+	return n, err
+}
