@@ -14,7 +14,6 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -32,6 +31,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 // Help is what toolmend mcp -h prints.
@@ -55,13 +55,8 @@ type settings struct {
 // gets, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) int {
 	s, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, Help)
-		return cli.ExitOK
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend mcp: %v\nSee toolmend mcp -h.\n", err)
-		return cli.ExitFailed
+		return cli.Usage(err, "mcp", Help, stdout, stderr)
 	}
 	code, err := s.run(ctx, stdin, stdout, stderr, wait)
 	if err != nil {
@@ -78,7 +73,7 @@ func parse(args []string) (s settings, err error) {
 	fs.StringVar(&s.mode, "mode", modeEnforce, "")
 	fs.StringVar(&s.listen, "listen", defaultListen, "")
 	fs.BoolVar(&s.write, "write", false, "")
-	if err := fs.Parse(args); err != nil {
+	if err := cli.ParseFlags(fs, args); err != nil {
 		return s, err
 	}
 	s.command = fs.Args()
@@ -98,9 +93,9 @@ func parse(args []string) (s settings, err error) {
 		return s, errors.New("no server; name its command behind --, or --upstream URL")
 	case s.upstream != "" && (urlErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
 		return s, fmt.Errorf("--upstream is the URL of the server, such as https://example.com/mcp, not %q", s.upstream)
-	case s.upstream != "" && !loopback(s.listen):
+	case s.upstream != "" && !proxy.IsLoopback(s.listen):
 		return s, fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
-	case s.page != "" && !loopback(s.page):
+	case s.page != "" && !proxy.IsLoopback(s.page):
 		return s, fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
 	}
 	return s, nil
@@ -148,6 +143,8 @@ func (s settings) serverName() string {
 
 // serveStdio runs the server and passes what it and the client say.
 func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
 	if cmd.Err != nil {
 		return cli.ExitNotFound, cmd.Err
@@ -159,60 +156,32 @@ func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, s
 	p := newPipe(ctx, c, in, stdout)
 	out := p.fromServer()
 	cmd.Stdout, cmd.Stderr = out, stderr
-	cmd.WaitDelay = drainTimeout
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endTimeout
 	// Where the system can do it, the server ends with the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	endWithParent(cmd)
-	ended := make(chan struct{})
 	go func() {
 		p.fromClient(stdin)
 		_ = in.Close()
-		endWhenAlone(cmd, stdout, ended)
 	}()
+	if f, ok := stdout.(*os.File); ok {
+		go func() {
+			awaitReaderGone(f)
+			end() // a server must end when its input is closed, but not every one does
+		}()
+	}
 	code, err := wait(cmd)
-	close(ended)
 	_ = out.end()
 	p.end()
 	return code, err
 }
 
-// drainTimeout is how long output is read after the server has ended: a process
-// that it left behind may hold its standard output.
-const drainTimeout = 10 * time.Second
-
-// Bounds of the end of a server whose client is gone.
-const (
-	alonePoll = 250 * time.Millisecond
-	killAfter = 3 * time.Second
-)
-
-// endWhenAlone ends the server if the client has gone: it has closed both sides.
-// A client that only has nothing more to send still gets its responses. A server
-// must end by itself when its input is closed, but not every one does.
-func endWhenAlone(cmd *exec.Cmd, stdout io.Writer, ended <-chan struct{}) {
-	f, ok := stdout.(*os.File)
-	if !ok {
-		return
-	}
-	for tick := time.NewTicker(alonePoll); ; {
-		select {
-		case <-ended:
-			return
-		case <-tick.C:
-		}
-		if !readerGone(f) {
-			continue
-		}
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(killAfter):
-			_ = cmd.Process.Kill()
-		}
-		return
-	}
-}
+// endTimeout is how long a server may take to end when its client has gone, and how
+// long its output is read when it has ended: a process that it left behind may hold
+// its standard output.
+const endTimeout = 10 * time.Second
 
 // openPage serves the page of the calls. Without --page it does nothing.
 func (s settings) openPage(stderr io.Writer) (*page.Steps, func(), error) {
@@ -254,15 +223,4 @@ func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (
 		return cli.ExitFailed, err
 	}
 	return cli.ExitOK, nil
-}
-
-// loopback reports whether only programs of this machine reach an address.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	return err == nil && localHost(host)
-}
-
-func localHost(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }

@@ -75,7 +75,7 @@ func newRig(t *testing.T, mode string) *rig {
 // close ends the proxy, and returns the record.
 func (r *rig) close() string {
 	_ = r.input.Close()
-	r.p.idle.Wait()
+	<-r.p.carriedOut()
 	r.p.end()
 	r.p.log.close()
 	text, err := os.ReadFile(r.log)
@@ -308,8 +308,9 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		in, stuck := io.Pipe()
 		p := newPipe(t.Context(), newChecker(modeEnforce, l), server, stuck)
 		p.tools.learn(pages{tools: []mcpcheck.Tool{must(mcpcheck.Read(addTool))}}, true, time.Now())
-		p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxOwn)))
-		require.GreaterOrEqual(t, len(server.got()), 4*maxOwn-1)
+		go p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxWaiting)))
+		synctest.Wait()
+		require.Len(t, server.got(), 4*maxWaiting)
 		_ = in.Close()
 		p.end()
 	})
@@ -329,7 +330,7 @@ func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, modeEnforce)
 		var all []string
-		for i := range maxCalls + 10 {
+		for i := range maxWaiting + 10 {
 			all = append(all, callOf(fmt.Sprint(i), "add", `{"ids":"[1]"}`))
 		}
 		r.says(all...)
@@ -344,7 +345,7 @@ func TestBounds(t *testing.T) {
 			r.says(callOf(fmt.Sprint(i/2), "add", `{"ids":[1]}`))
 		}
 		require.Len(t, r.p.followed, maxFollowed)
-		require.LessOrEqual(t, r.p.bytes, maxWaiting)
+		require.LessOrEqual(t, r.p.bytes, maxBytes)
 		require.Equal(t, 3*maxFollowed, strings.Count(r.close(), "\n"))
 		require.Zero(t, r.p.bytes)
 	})
@@ -368,6 +369,93 @@ func TestLongAndDeepLines(t *testing.T) {
 		id, _ := asked(t, r.server.got()[0])
 		r.answers(listOf(id, "", strings.Repeat(addTool+",", mcpcheck.Limits.Bytes/len(addTool)+1)+addTool), `{"jsonrpc":"2.0","method":"x"}`)
 		require.Equal(t, []string{`{"jsonrpc":"2.0","method":"x"}`}, r.client.got())
+		r.close()
+	})
+}
+
+// A line that is too long stays whole: what the proxy has to say waits for its end.
+func TestLongLinesAreNotDivided(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		long := strings.Repeat("x", mcpcheck.Limits.Bytes+1)
+		r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+		r.answers(listOf("9", "", addTool))
+		r.client.got()
+		r.server.got()
+		_, err := r.out.Write([]byte(long)) // a line of the server begins
+		require.NoError(t, err)
+		r.says(callOf("1", "add", `{}`))
+		require.Equal(t, []string{long}, r.client.got())
+		r.answers("y")
+		require.Equal(t, "y", r.client.got()[0])
+		r.says(callOf("1", "add", `{}`))
+		require.Contains(t, r.client.got()[0], "argument validation failed")
+
+		_, err = r.out.Write([]byte(long)) // the output ends in a line
+		require.NoError(t, err)
+		require.NoError(t, r.out.end())
+		_, err = r.input.Write([]byte(long)) // and so does the input
+		require.NoError(t, err)
+		r.close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		id, _ := asked(t, r.server.got()[0])
+		line := `{"result":"` + strings.Repeat("x", mcpcheck.Limits.Bytes) + `","id":` + id + `}`
+		_, err := r.out.Write([]byte(line[:mcpcheck.Limits.Bytes+5]))
+		require.NoError(t, err)
+		r.answers(line[mcpcheck.Limits.Bytes+5:])
+		require.Equal(t, []string{line}, r.client.got(), "a response that was not recognised at its start")
+		batch := `[{"jsonrpc":"2.0","method":"notifications/message","params":{"data":` + id + `}}]`
+		r.answers(batch)
+		require.Equal(t, []string{batch}, r.client.got())
+		r.answers(`{"jsonrpc":"2.0","id":` + id + `,"result":{"tools":[}`)
+		require.Equal(t, []string{""}, r.client.got())
+		time.Sleep(askTimeout)
+		r.close()
+	})
+}
+
+// Some programs end their last line with the end of the file. It is a message like
+// any other, and the last one that the server gets.
+func TestLastLineWithoutLineFeed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		id, _ := asked(t, r.server.got()[0])
+		_, err := r.input.Write([]byte(callOf("2", "add", `{"ids":"[2]"}`)))
+		require.NoError(t, err)
+		require.NoError(t, r.input.Close())
+		synctest.Wait()
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, []string{callOf("1", "add", `{"ids":[1]}`), callOf("2", "add", `{"ids":[2]}`)}, r.server.got())
+		r.close()
+	})
+}
+
+// A call waits for ten seconds, even if the server keeps saying that its tools have
+// changed.
+func TestServerThatOnlyNotifies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		for id := range 5 {
+			r.says(callOf(fmt.Sprint(id), "add", `{"ids":"[1]"}`))
+		}
+		for range 20 {
+			time.Sleep(askTimeout / 10)
+			r.answers(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		calls := 0
+		for _, line := range r.server.got() {
+			if strings.Contains(line, methodCall) {
+				calls++
+			}
+		}
+		require.Equal(t, 5, calls)
 		r.close()
 	})
 }
