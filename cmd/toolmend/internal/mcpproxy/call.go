@@ -33,7 +33,6 @@ type decision struct {
 	forward string // the message for the server; "" if the client gets refusal
 	refusal string
 	stale   bool // a new list of tools may change the decision
-	changed bool // forward is not what the client sent
 	entry   *entry
 }
 
@@ -72,7 +71,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 	switch {
 	case c.mode == modeObserve:
 	case out.Action == mcpcheck.Change:
-		return decision{forward: call.with(out.Call.Name, out.Call.Arguments), changed: true, entry: e}
+		return decision{forward: call.with(out.Call.Name, out.Call.Arguments), entry: e}
 	case out.Action == mcpcheck.Refuse && c.mode == modeEnforce:
 		e.reply = out.Text
 		return decision{refusal: call.refusal(out.Text), entry: e}

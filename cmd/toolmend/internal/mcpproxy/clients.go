@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,7 +49,7 @@ func (s settings) printConfig(w io.Writer) (int, error) {
 	switch {
 	case !ok:
 		return cli.ExitFailed, fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
-	case s.upstream != "" && form.http == "":
+	case s.upstream != nil && form.http == "":
 		return cli.ExitFailed, fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
 	}
 	command, args, err := s.own()
@@ -62,8 +61,8 @@ func (s settings) printConfig(w io.Writer) (int, error) {
 	if s.print == "codex" {
 		server = fmt.Sprintf("command = %s\nargs = %s", command, all)
 	}
-	if u, err := url.Parse(s.upstream); err == nil && s.upstream != "" {
-		server = fmt.Sprintf(form.http, rawjson.Quote("http://"+s.listen+u.RequestURI()))
+	if s.upstream != nil {
+		server = fmt.Sprintf(form.http, rawjson.Quote("http://"+s.listen+s.upstream.RequestURI()))
 	}
 	if s.print == "codex" {
 		fmt.Fprintf(w, "[%s.%s]\n%s\n", form.servers, strconv.Quote(name), server)

@@ -89,7 +89,7 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 			e.log.add(d.entry)
 			return response(r, d.refusal), nil
 		}
-		if made = d.entry; d.changed {
+		if made = d.entry; d.forward != m.text {
 			setBody(r, d.forward)
 			setHeaders(r.Header, made)
 		}
@@ -105,11 +105,6 @@ func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		e.lost(f)
 		return nil, err
-	}
-	if r.Method == http.MethodDelete && resp.StatusCode < 300 {
-		e.mu.Lock()
-		delete(e.sessions, key(r))
-		e.mu.Unlock()
 	}
 	if f != nil || isStream(resp) {
 		resp.Body = e.tap(resp, t, m.id, f)
@@ -193,10 +188,7 @@ func readBody(r *http.Request) (m message, err error) {
 	case err != nil:
 		return m, err
 	case len(text) > mcpcheck.Limits.Bytes:
-		r.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.MultiReader(bytes.NewReader(text), r.Body), r.Body}
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), r.Body))
 		return m, nil
 	}
 	setBody(r, string(text))

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/mcpcheck"
 )
 
 const headerTool = `{"name":"add","inputSchema":{"type":"object","properties":{"ids":{"type":"array","items":{"type":"integer"}},"region":{"type":"string","x-mcp-header":"Region"},` +
@@ -209,6 +211,73 @@ func TestHTTPGuards(t *testing.T) {
 	require.Empty(t, bodies)
 	status, _ = post(t, base+"/mcp", "{}", "Origin", base)
 	require.Equal(t, http.StatusOK, status)
+}
+
+// A stream that a client opens to listen, or resumes, passes as it comes. A change of
+// the tools in it counts for the session.
+func TestHTTPListening(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	next := make(chan string)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			f.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: "+r.Header.Get("Last-Event-ID")+"\n\n")
+		w.(http.Flusher).Flush()
+		for text := range next {
+			_, _ = io.WriteString(w, text)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer up.Close()
+	to, err := url.Parse(up.URL + "/mcp")
+	require.NoError(t, err)
+	l, err := newLog("s", modeEnforce, "", nil)
+	require.NoError(t, err)
+	proxy := httptest.NewServer(local(newHandler(to, newChecker(modeEnforce, l))))
+	defer proxy.Close()
+	call := func() []string {
+		post(t, proxy.URL+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1")
+		_, bodies := f.got()
+		return bodies
+	}
+	require.Len(t, call(), 2, "it asks for the tools")
+	require.Len(t, call(), 1)
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, proxy.URL+"/mcp", nil)
+	require.NoError(t, err)
+	req.Header.Set(sessionHeader, "s1")
+	req.Header.Set("Last-Event-ID", "e7")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	want := "id: e7\n\n"
+	for _, text := range []string{": a comment\r\n\r\n", "data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/tools/list_changed\"}\n\n", "data: x\n\n"} {
+		next <- text
+		want += text
+	}
+	close(next)
+	all, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, want, string(all))
+	require.Len(t, call(), 2, "the tools have changed")
+}
+
+// A body that is too long passes, and so does one in another coding or charset.
+func TestHTTPBodiesThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	base, _ := front(t, f, modeEnforce)
+	long := callOf("1", "add", `{"idz":"`+strings.Repeat("x", mcpcheck.Limits.Bytes)+`"}`)
+	for name, body := range map[string]string{"long": long, "a byte order mark": "\ufeff" + callOf("1", "add", `{}`), "a batch": "[" + callOf("1", "add", `{}`) + "]", "bytes": "\x1f\x8b\xff"} {
+		post(t, base+"/mcp", body)
+		_, bodies := f.got()
+		require.Len(t, bodies, 1, name)
+		require.True(t, body == bodies[0], name)
+	}
 }
 
 // A client must not leave the proxy unnoticed.

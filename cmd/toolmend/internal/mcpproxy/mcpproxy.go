@@ -43,11 +43,11 @@ const defaultListen = "127.0.0.1:7778"
 
 // settings are the command line.
 type settings struct {
-	mode, record, page     string
-	upstream, listen, name string
-	print, wrap            string
-	write                  bool
-	command                []string
+	mode, record, page, listen, name string
+	print, wrap                      string
+	write                            bool
+	upstream                         *url.URL // nil if there is a command
+	command                          []string
 }
 
 // Run is toolmend mcp. It returns the exit code, which is the server's if
@@ -67,33 +67,36 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 
 func parse(args []string) (s settings, err error) {
 	fs := cli.NewFlags("mcp")
-	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "upstream": &s.upstream, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
+	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
 		fs.StringVar(to, name, "", "")
 	}
 	fs.StringVar(&s.mode, "mode", modeEnforce, "")
 	fs.StringVar(&s.listen, "listen", defaultListen, "")
 	fs.BoolVar(&s.write, "write", false, "")
+	fs.Func("upstream", "", func(value string) error {
+		if s.upstream, err = url.Parse(value); err != nil || s.upstream.Host == "" || s.upstream.Scheme != "http" && s.upstream.Scheme != "https" {
+			return errors.New("must be the URL of the server, such as https://example.com/mcp")
+		}
+		return nil
+	})
 	if err := cli.ParseFlags(fs, args); err != nil {
 		return s, err
 	}
 	s.command = fs.Args()
-	u, urlErr := url.Parse(s.upstream)
 	switch {
 	case !slices.Contains([]string{modeEnforce, modeRepair, modeObserve}, s.mode):
 		return s, fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
-	case s.wrap != "" && (len(s.command) > 0 || s.upstream != "" || s.print != ""):
+	case s.wrap != "" && (len(s.command) > 0 || s.upstream != nil || s.print != ""):
 		return s, errors.New("--wrap FILE stands alone: the file names the servers")
 	case s.write && s.wrap == "":
 		return s, errors.New("--write needs --wrap FILE")
 	case s.wrap != "":
 		return s, nil
-	case len(s.command) > 0 && s.upstream != "":
+	case len(s.command) > 0 && s.upstream != nil:
 		return s, errors.New("name a command or --upstream URL, not both")
-	case len(s.command) == 0 && s.upstream == "":
+	case len(s.command) == 0 && s.upstream == nil:
 		return s, errors.New("no server; name its command behind --, or --upstream URL")
-	case s.upstream != "" && (urlErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
-		return s, fmt.Errorf("--upstream is the URL of the server, such as https://example.com/mcp, not %q", s.upstream)
-	case s.upstream != "" && !proxy.IsLoopback(s.listen):
+	case s.upstream != nil && !proxy.IsLoopback(s.listen):
 		return s, fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
 	case s.page != "" && !proxy.IsLoopback(s.page):
 		return s, fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
@@ -118,7 +121,7 @@ func (s settings) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Wr
 		return cli.ExitFailed, err
 	}
 	defer l.close()
-	if s.upstream != "" {
+	if s.upstream != nil {
 		return s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
 	}
 	return s.serveStdio(ctx, newChecker(s.mode, l), stdin, stdout, stderr, wait)
@@ -130,8 +133,8 @@ func (s settings) serverName() string {
 	if s.name != "" {
 		return s.name
 	}
-	if u, err := url.Parse(s.upstream); err == nil && u.Host != "" {
-		return u.Host
+	if s.upstream != nil {
+		return s.upstream.Host
 	}
 	for _, a := range s.command[1:] {
 		if base := filepath.Base(a); strings.Contains(base, "mcp") || strings.Contains(base, "server") {
@@ -206,18 +209,14 @@ func newServer(h http.Handler) *http.Server {
 
 // serveHTTP runs the proxy until a signal ends it.
 func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (int, error) {
-	upstream, err := url.Parse(s.upstream)
-	if err != nil {
-		return cli.ExitFailed, err
-	}
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
 		return cli.ExitFailed, fmt.Errorf("--listen: %w", err)
 	}
-	srv := newServer(newHandler(upstream, c))
-	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), upstream.RequestURI())
+	srv := newServer(newHandler(s.upstream, c))
+	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), s.upstream.RequestURI())
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return cli.ExitFailed, err

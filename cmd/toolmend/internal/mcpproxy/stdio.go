@@ -16,7 +16,6 @@ const (
 	maxWaiting  = 256  // calls that wait for a list of tools, or for the client to read
 	maxFollowed = 1024 // requests whose response is read
 	maxBytes    = 32 << 20
-	keptBuffer  = 64 << 10 // bytes that a buffer keeps between lines
 )
 
 // pipe is a proxy on stdio. Two goroutines read, one from each side, and pass what
@@ -290,14 +289,8 @@ type lines struct {
 
 // Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := bytes.IndexByte(rest, '\n') + 1
-		part := rest[:n]
-		if n == 0 {
-			part = rest
-		}
-		rest = rest[len(part):]
-		if err := l.add(part, n > 0); err != nil {
+	for part := range bytes.Lines(p) {
+		if err := l.add(part, part[len(part)-1] == '\n'); err != nil {
 			return 0, err
 		}
 	}
@@ -318,9 +311,7 @@ func (l *lines) add(part []byte, last bool) error {
 		return nil
 	}
 	full := l.buf
-	if l.buf = l.buf[:0]; cap(l.buf) > keptBuffer {
-		l.buf = nil
-	}
+	l.buf = nil
 	if l.long = !last; l.long {
 		return l.part(full, true, false)
 	}

@@ -297,6 +297,45 @@ func TestRepairKeepsTheRest(t *testing.T) {
 	})
 }
 
+// Arguments in forms that clients send, behind a server that has listed its tools.
+func TestFormsOfCalls(t *testing.T) {
+	t.Parallel()
+	optional := `{"name":"opt","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	}
+	for name, c := range map[string]struct{ sent, want string }{ // "" is refused
+		"no arguments":                 {call(`{"name":"opt"}`), call(`{"name":"opt"}`)},
+		"null":                         {call(`{"name":"opt","arguments":null}`), call(`{"name":"opt","arguments":{}}`)},
+		"a string of JSON":             {call(`{"name":"add","arguments":"{\"ids\":[1]}"}`), call(`{"name":"add","arguments":{"ids":[1]}}`)},
+		"a string":                     {call(`{"name":"add","arguments":"x"}`), ""},
+		"a list":                       {call(`{"name":"add","arguments":[1]}`), ""},
+		"no arguments that it needs":   {call(`{"name":"add"}`), ""},
+		"a duplicate key":              {call(`{"name":"add","arguments":{"ids":[1],"ids":[2]}}`), ""},
+		"two arguments":                {call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":"[1]"}}`), call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":[1]}}`)},
+		"an id that is null":           {`{"id":null,"method":"tools/call","params":{"name":"add"}}`, `{"id":null,"method":"tools/call","params":{"name":"add"}}`},
+		"a notification":               {`{"method":"tools/call","params":{"name":"add"}}`, `{"method":"tools/call","params":{"name":"add"}}`},
+		"a name that is not a string":  {call(`{"name":7,"arguments":{}}`), call(`{"name":7,"arguments":{}}`)},
+		"parameters that are a list":   {call(`["add"]`), call(`["add"]`)},
+		"a tool that it does not list": {call(`{"name":"renamed","arguments":{"x":"1"}}`), call(`{"name":"renamed","arguments":{"x":"1"}}`)},
+		"a byte order mark":            {"\ufeff" + call(`{"name":"add"}`), "\ufeff" + call(`{"name":"add"}`)},
+		"a carriage return":            {call(`{"name":"opt","arguments":{"n":"1"}}`) + "\r", call(`{"name":"opt","arguments":{"n":1}}`) + "\r"},
+		"bytes that are not UTF-8":     {call(`{"name":"add","arguments":{"a":"` + "\xff" + `"}}`), call(`{"name":"add","arguments":{"a":"` + "\xff" + `"}}`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, modeEnforce)
+			r.says(`{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+			r.answers(listOf(`"l"`, "", addTool, optional))
+			r.server.got()
+			r.client.got()
+			r.says(c.sent)
+			require.Equal(t, c.want, r.server.got()[0], name)
+			require.Equal(t, c.want == "", strings.Contains(r.client.got()[0], `"isError":true`), name)
+			r.close()
+		})
+	}
+}
+
 // A client that sends and does not read makes nothing wait: the calls that would
 // be refused reach the server.
 func TestClientThatDoesNotRead(t *testing.T) {
