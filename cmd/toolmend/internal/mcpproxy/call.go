@@ -54,7 +54,7 @@ func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Ti
 	pass := decision{forward: call.text, entry: e}
 	unconfirmed := func(why string) decision {
 		e.notes = []string{why}
-		pass.stale = mayAsk && c.mode != modeObserve && time.Since(start) < askTimeout
+		pass.stale = mayAsk && c.mode != modeObserve
 		return pass
 	}
 	if !fresh && found == nil {
