@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
@@ -44,17 +43,17 @@ func (s settings) own() (command string, args []string, err error) {
 }
 
 // printConfig prints how a client uses the server behind the proxy.
-func (s settings) printConfig(w io.Writer) (int, error) {
+func (s settings) printConfig(w io.Writer) error {
 	form, ok := clients[s.print]
 	switch {
 	case !ok:
-		return cli.ExitFailed, fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
+		return fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
 	case s.upstream != nil && form.http == "":
-		return cli.ExitFailed, fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
+		return fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
 	}
 	command, args, err := s.own()
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
 	command, all := rawjson.Quote(command), "["+list(append(args, s.command...))+"]" // TOML reads them like JSON
 	server, name := fmt.Sprintf(`{"command": %s, "args": %s}`, command, all), s.serverName()
@@ -69,7 +68,7 @@ func (s settings) printConfig(w io.Writer) (int, error) {
 	} else {
 		fmt.Fprintf(w, "{\n  %s: {\n    %s: %s\n  }\n}\n", rawjson.Quote(form.servers), rawjson.Quote(name), server)
 	}
-	return cli.ExitOK, nil
+	return nil
 }
 
 // list returns texts as elements of a list in JSON.
@@ -83,18 +82,18 @@ func list(texts []string) string {
 
 // rewrap prints a copy of a client's configuration with every server behind the
 // proxy, or with --write replaces it and keeps a backup.
-func (s settings) rewrap(stdout, stderr io.Writer) (int, error) {
+func (s settings) rewrap(stdout, stderr io.Writer) error {
 	name, err := filepath.EvalSymlinks(s.wrap)
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--wrap: %w", err)
+		return fmt.Errorf("--wrap: %w", err)
 	}
 	before, err := os.ReadFile(name)
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--wrap: %w", err)
+		return fmt.Errorf("--wrap: %w", err)
 	}
 	after, changed, skipped, err := s.wrapped(string(before))
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--wrap: %s: %w", s.wrap, err)
+		return fmt.Errorf("--wrap: %s: %w", s.wrap, err)
 	}
 	for _, why := range skipped {
 		fmt.Fprintf(stderr, "toolmend mcp: %s\n", why)
@@ -106,11 +105,11 @@ func (s settings) rewrap(stdout, stderr io.Writer) (int, error) {
 		fmt.Fprintln(stdout, "nothing to change")
 	default:
 		if err := replace(name, after); err != nil {
-			return cli.ExitFailed, fmt.Errorf("--write: %w", err)
+			return fmt.Errorf("--write: %w", err)
 		}
 		fmt.Fprintf(stdout, "%d servers are behind toolmend now; the file as it was is %s.bak\n", changed, name)
 	}
-	return cli.ExitOK, nil
+	return nil
 }
 
 // replace writes a file anew. It keeps a backup, and never overwrites one.

@@ -19,7 +19,7 @@ import (
 // waitPlain is wait without the signals.
 func waitPlain(c *exec.Cmd) (int, error) {
 	if err := c.Start(); err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), nil

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -61,6 +62,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	code, err := s.run(ctx, stdin, stdout, stderr, wait)
 	if err != nil {
 		fmt.Fprintf(stderr, "toolmend mcp: %v\n", err)
+		code = max(code, cli.ExitFailed)
 	}
 	return code
 }
@@ -104,25 +106,26 @@ func parse(args []string) (s settings, err error) {
 	return s, nil
 }
 
+// run returns the exit code of the server, and 0 without one.
 func (s settings) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
 	switch {
 	case s.wrap != "":
-		return s.rewrap(stdout, stderr)
+		return 0, s.rewrap(stdout, stderr)
 	case s.print != "":
-		return s.printConfig(stdout)
+		return 0, s.printConfig(stdout)
 	}
 	steps, stop, err := s.openPage(stderr)
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	defer stop()
 	l, err := newLog(s.serverName(), s.mode, s.record, steps)
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	defer l.close()
 	if s.upstream != nil {
-		return s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
+		return 0, s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
 	}
 	return s.serveStdio(ctx, newChecker(s.mode, l), stdin, stdout, stderr, wait)
 }
@@ -149,12 +152,9 @@ func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, s
 	ctx, end := context.WithCancel(ctx)
 	defer end()
 	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
-	if cmd.Err != nil {
-		return cli.ExitNotFound, cmd.Err
-	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	p := newPipe(ctx, c, in, stdout)
 	out := p.fromServer()
@@ -178,6 +178,9 @@ func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, s
 	code, err := wait(cmd)
 	_ = out.end()
 	p.end()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = cli.ExitNotFound
+	}
 	return code, err
 }
 
@@ -208,18 +211,18 @@ func newServer(h http.Handler) *http.Server {
 }
 
 // serveHTTP runs the proxy until a signal ends it.
-func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (int, error) {
+func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--listen: %w", err)
+		return fmt.Errorf("--listen: %w", err)
 	}
 	srv := newServer(newHandler(s.upstream, c))
 	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), s.upstream.RequestURI())
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return cli.ExitFailed, err
+		return err
 	}
-	return cli.ExitOK, nil
+	return nil
 }

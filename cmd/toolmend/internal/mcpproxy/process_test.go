@@ -117,6 +117,11 @@ func TestExitCodes(t *testing.T) {
 	code, _, errs = runWith(t, "", "--", "no-such-program-here")
 	require.Equal(t, cli.ExitNotFound, code)
 	require.Contains(t, errs, "no-such-program-here")
+	code, _, _ = runWith(t, "", "--", "./no-such-program-here")
+	require.Equal(t, cli.ExitNotFound, code)
+	code, _, errs = runWith(t, "", "--", "/dev/null")
+	require.Equal(t, cli.ExitFailed, code, "it is no program")
+	require.Contains(t, errs, "permission denied")
 	for _, args := range [][]string{{}, {"--mode", "x", "--", "a"}, {"--upstream", "u", "--", "a"}, {"--upstream", "ftp://x"}, {"--nope"}, {"--write", "--", "a"},
 		{"--upstream", "http://x", "--listen", "0.0.0.0:1"}, {"--page", ":80", "--", "a"}, {"--wrap", "f", "--", "a"}} {
 		code, _, errs := runWith(t, "", args...)
