@@ -19,12 +19,13 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// Headers of the protocol.
+// Headers of the protocol, and the type of a stream.
 const (
 	sessionHeader = "Mcp-Session-Id"
 	methodHeader  = "Mcp-Method"
 	nameHeader    = "Mcp-Name"
 	paramHeader   = "Mcp-Param-"
+	eventStream   = "text/event-stream"
 )
 
 // maxSessions is how many sessions the proxy knows tools of.
@@ -153,13 +154,9 @@ func (e *endpoint) session(r *http.Request) *tools {
 	return t
 }
 
-// key tells sessions apart: by their id, and without one by who asks.
+// key tells sessions and users apart.
 func key(r *http.Request) string {
-	id := r.Header.Get(sessionHeader)
-	if id == "" {
-		id = strings.Join(r.Header["Authorization"], "\n")
-	}
-	return r.URL.Path + "\n" + id
+	return strings.Join(append([]string{r.URL.Path, r.Header.Get(sessionHeader)}, r.Header["Authorization"]...), "\n")
 }
 
 // relocate makes a redirect to another path of the server one to the proxy. A
@@ -178,9 +175,12 @@ func (e *endpoint) relocate(resp *http.Response) error {
 }
 
 // readBody reads the message in the body of a request, if it has one that is not too
-// long. The body stays as it is.
+// long. The body stays as it is. A client that does not accept streams is one of the
+// older transport with two endpoints: its responses come in another exchange, and so
+// would those to the proxy.
 func readBody(r *http.Request) (m message, err error) {
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method != http.MethodPost || kind != "application/json" || r.Body == nil {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || kind != "application/json" || r.Body == nil || !strings.Contains(strings.Join(r.Header["Accept"], ","), eventStream) {
 		return m, nil
 	}
 	text, err := io.ReadAll(io.LimitReader(r.Body, int64(mcpcheck.Limits.Bytes)+1))
@@ -257,7 +257,7 @@ func encoded(v string) string {
 
 func isStream(resp *http.Response) bool {
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind == "text/event-stream"
+	return kind == eventStream
 }
 
 // tap reads the messages of a response while the client gets its bytes: one, or

@@ -136,7 +136,7 @@ func TestHTTPRepairsAndRefuses(t *testing.T) {
 			require.Equal(t, "s1", r.Header.Get(sessionHeader))
 			require.Equal(t, "Bearer k", r.Header.Get("Authorization"))
 		}
-		status, text := post(t, base+"/mcp", callOf("2", "add", `{"idz":[1]}`), sessionHeader, "s1")
+		status, text := post(t, base+"/mcp", callOf("2", "add", `{"idz":[1]}`), sessionHeader, "s1", "Authorization", "Bearer k")
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, text, `"id":2,"result":{"content":[{"type":"text","text":"Tool 'add' argument validation failed.`)
 		_, bodies = f.got()
@@ -266,6 +266,32 @@ func TestHTTPListening(t *testing.T) {
 	require.Len(t, call(), 2, "the tools have changed")
 }
 
+// In the transport of 2024 the responses come in another exchange, so the proxy cannot
+// ask for tools.
+func TestHTTPOlderTransport(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/messages", callOf("1", "add", `{"ids":"[1]"}`), "Accept", "*/*")
+	_, bodies := f.got()
+	require.Equal(t, []string{callOf("1", "add", `{"ids":"[1]"}`)}, bodies)
+}
+
+// A token that has expired costs no other one the validation.
+func TestHTTPUsers(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool, noList: true}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1", "Authorization", "Bearer old")
+	f.got()
+	f.mu.Lock()
+	f.noList = false
+	f.mu.Unlock()
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1", "Authorization", "Bearer new")
+	_, bodies := f.got()
+	require.Equal(t, callOf("1", "add", `{"ids":[1]}`), bodies[1])
+}
+
 // A body that is too long passes, and so does one in another coding or charset.
 func TestHTTPBodiesThatAreNotRead(t *testing.T) {
 	t.Parallel()
@@ -323,7 +349,7 @@ func TestHTTPByteIdentity(t *testing.T) {
 		for i, base := range []string{up.URL, proxy.URL} {
 			req, err := http.NewRequestWithContext(t.Context(), method, base+"/a%2Fb?x=1&&", strings.NewReader(body))
 			require.NoError(t, err)
-			for k, v := range map[string]string{"Content-Type": "application/json", "X-Answer": kind, sessionHeader: "s", "Last-Event-ID": "3", "Accept-Encoding": "gzip"} {
+			for k, v := range map[string]string{"Content-Type": "application/json", "X-Answer": kind, sessionHeader: "s", "Last-Event-ID": "3", "Accept-Encoding": "gzip", "Accept": "application/json, text/event-stream"} {
 				req.Header.Set(k, v)
 			}
 			resp, err := http.DefaultTransport.RoundTrip(req)
