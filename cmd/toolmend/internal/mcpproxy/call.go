@@ -46,7 +46,7 @@ type entry struct {
 	start   time.Time
 }
 
-// decide returns what happens to a call that came at start.
+// decide returns what happens to a call that came at start, by the tools that are known.
 func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Time) decision {
 	found, fresh, mayAsk := t.find(call.tool, time.Now())
 	sent := middleware.ToolCall{ID: call.id, Name: call.tool, Arguments: call.args}

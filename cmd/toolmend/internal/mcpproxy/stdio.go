@@ -113,7 +113,7 @@ func (p *pipe) clientLine(line []byte) error {
 		if p.wait(&waitingCall{id: m.id, text: m.text, start: start}) {
 			return nil
 		}
-		d.forward = m.text
+		d.forward, d.entry.reply = m.text, ""
 		d.entry.notes = append(d.entry.notes, "passed: too many calls wait")
 	}
 	p.expect(m, d.entry)
