@@ -51,7 +51,7 @@ func TestRecordedCalls(t *testing.T) {
 		}
 	}) {
 		for _, tool := range v.Tools {
-			sets[v.Ref] = append(sets[v.Ref], mcpcheck.Tool{Def: middleware.Tool{Name: tool.Name, Parameters: tool.Parameters}})
+			sets[v.Ref] = append(sets[v.Ref], mcpcheck.Tool{Def: middleware.Tool{Name: tool.Name, Parameters: tool.Parameters, Destructive: true}})
 		}
 	})
 	c := mcpcheck.New(mcpcheck.Options{PassUnread: true})
