@@ -13,6 +13,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 const (
@@ -41,7 +43,7 @@ type namedKey struct {
 
 // adminGuard returns the guard of Config.AdminListen. Its pages need no key.
 func (c Config) adminGuard() *guard {
-	return &guard{loopback: isLoopback(c.AdminListen), hosts: c.Access.AllowHosts, origins: c.Access.AllowOrigins}
+	return &guard{loopback: proxy.IsLoopback(c.AdminListen), hosts: c.Access.AllowHosts, origins: c.Access.AllowOrigins}
 }
 
 // refusal is the answer to a request that is not served.
@@ -59,7 +61,7 @@ func (f *refusal) write(w http.ResponseWriter, r *http.Request) {
 // start, and what to do about it. It never contains a key.
 func newGuard(c Config) (*guard, error) {
 	g := &guard{
-		loopback:   isLoopback(cmp.Or(c.Listen, defaultListen)),
+		loopback:   proxy.IsLoopback(cmp.Or(c.Listen, defaultListen)),
 		headerOnly: c.Access.KeyHeaderOnly,
 		hosts:      c.Access.AllowHosts,
 		origins:    c.Access.AllowOrigins,
@@ -195,7 +197,7 @@ func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 			return nil, &refusal{http.StatusMisdirectedRequest, "host_not_allowed",
 				"this address serves only requests to localhost or 127.0.0.1; to serve another host name, add it to access.allow_hosts"}
 		}
-		if g.crossSite(r) {
+		if proxy.CrossSite(r, g.origins...) {
 			return nil, &refusal{http.StatusForbidden, "cross_site",
 				"web pages of other sites may not use this address; to allow one, add its origin to access.allow_origins"}
 		}
@@ -208,27 +210,7 @@ func (g *guard) admit(r *http.Request) (*http.Request, *refusal) {
 
 // serves reports whether a loopback listener serves a host of this name.
 func (g *guard) serves(host string) bool {
-	return isLoopback(host) || slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
-}
-
-// crossSite reports whether a browser sent r for a page of another origin.
-// Origin is missing in simple requests of some browsers, and Sec-Fetch-Site in
-// older ones, so both are checked. Source: the Fetch Metadata specification,
-// and net/http.CrossOriginProtection, which lets safe methods pass.
-func (g *guard) crossSite(r *http.Request) bool {
-	origins := r.Header["Origin"]
-	for _, o := range origins {
-		if slices.Contains(g.origins, o) {
-			continue
-		}
-		if u, err := url.Parse(o); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
-			return true
-		}
-	}
-	if len(origins) > 0 && slices.Contains(g.origins, origins[0]) {
-		return false
-	}
-	return slices.ContainsFunc(r.Header["Sec-Fetch-Site"], func(s string) bool { return s != "same-origin" && s != "none" })
+	return proxy.IsLoopback(host) || slices.ContainsFunc(g.hosts, func(h string) bool { return strings.EqualFold(h, host) })
 }
 
 // withoutKey returns r without the client key, wherever it stands in it. If a

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
@@ -200,20 +201,7 @@ func sameAddress(to, addr string) bool {
 	}
 	ip := net.ParseIP(host)
 	everywhere := host == "" || ip != nil && ip.IsUnspecified()
-	return strings.EqualFold(u.Hostname(), host) || isLoopback(u.Host) && (everywhere || isLoopback(addr))
-}
-
-// isLoopback reports whether only programs on this machine reach addr.
-func isLoopback(addr string) bool {
-	host, _, err := net.SplitHostPort(addr)
-	if err != nil {
-		host = addr
-	}
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return ip != nil && ip.IsLoopback()
+	return strings.EqualFold(u.Hostname(), host) || proxy.IsLoopback(u.Host) && (everywhere || proxy.IsLoopback(addr))
 }
 
 // oneOf returns the error of a key whose word is none of the words, nil for "".

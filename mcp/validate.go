@@ -81,11 +81,11 @@ func (v *validator) call(ctx context.Context, next sdk.MethodHandler, method str
 		declared[i] = t.Def
 	}
 	var res sdk.Result
-	step := v.around(func(ctx context.Context, asked *middleware.Request) (*middleware.Response, error) {
+	step := v.around(func(ctx context.Context, _ *middleware.Request) (*middleware.Response, error) {
 		resp := &middleware.Response{Message: middleware.Assistant("", call)}
 		// A duration below zero keeps the run of a tool out of the metric of model calls.
 		attempt := middleware.Attempt{Message: resp.Message, Start: time.Now(), Duration: -1}
-		out, err := v.check.Call(ctx, asked.Tools, call)
+		out, err := v.check.Call(ctx, tools, call)
 		if err != nil {
 			return nil, err
 		}
@@ -95,8 +95,13 @@ func (v *validator) call(ctx context.Context, next sdk.MethodHandler, method str
 			res = &sdk.CallToolResult{IsError: true, Content: []sdk.Content{&sdk.TextContent{Text: out.Text}}}
 			return resp, nil
 		}
-		if res, err = next(ctx, method, changed(req, out)); err == nil {
-			resp.Report.Notes = v.violations(tools, out.Call.Name, res)
+		if out.Action == mcpcheck.Change {
+			r, p := *req, *req.Params
+			p.Name, p.Arguments = out.Call.Name, json.RawMessage(out.Call.Arguments)
+			req, r.Params = &r, &p
+		}
+		if res, err = next(ctx, method, req); err == nil {
+			resp.Report.Notes = v.violations(out.Tool, res)
 		}
 		return resp, err
 	})
@@ -104,17 +109,6 @@ func (v *validator) call(ctx context.Context, next sdk.MethodHandler, method str
 		return nil, err
 	}
 	return res, nil
-}
-
-// changed returns the request of a call as it goes on.
-func changed(req *sdk.CallToolRequest, out mcpcheck.Outcome) *sdk.CallToolRequest {
-	if out.Action != mcpcheck.Change {
-		return req
-	}
-	r, p := *req, *req.Params
-	p.Name, p.Arguments = out.Call.Name, json.RawMessage(out.Call.Arguments)
-	r.Params = &p
-	return &r
 }
 
 // tools returns the tool that a call names, or all tools if there is no such
@@ -156,20 +150,14 @@ func readTools(tools []*sdk.Tool) []mcpcheck.Tool {
 
 // violations returns a note if the result violates the schema of the tool's
 // results.
-func (v *validator) violations(tools []mcpcheck.Tool, name string, res sdk.Result) []string {
+func (v *validator) violations(tool mcpcheck.Tool, res sdk.Result) []string {
 	r, ok := res.(*sdk.CallToolResult)
-	if !ok || r == nil || r.IsError || r.StructuredContent == nil {
+	if !ok || r == nil || r.IsError || r.StructuredContent == nil || len(tool.Output) == 0 {
 		return nil
 	}
-	for _, t := range tools {
-		if t.Def.Name != name || len(t.Output) == 0 {
-			continue
-		}
-		text, err := encode(r.StructuredContent)
-		if err != nil {
-			return nil
-		}
-		return mcpcheck.Notes(name, v.check.Output(t.Output, string(text)))
+	text, err := encode(r.StructuredContent)
+	if err != nil {
+		return nil
 	}
-	return nil
+	return v.check.Notes(tool, string(text))
 }

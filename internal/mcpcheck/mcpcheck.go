@@ -3,7 +3,7 @@
 //
 //	c := mcpcheck.New(mcpcheck.Options{})
 //	tool, ok := mcpcheck.Read(`{"name": "add", "inputSchema": {…}}`)
-//	outcome, err := c.Call(ctx, []middleware.Tool{tool.Def}, call)
+//	outcome, err := c.Call(ctx, []mcpcheck.Tool{tool}, call)
 package mcpcheck
 
 import (
@@ -99,6 +99,7 @@ type Outcome struct {
 	Action  Action
 	Call    middleware.ToolCall // as it goes on
 	Text    string              // for the model, at most 8 KiB; "" unless Action is Refuse
+	Tool    Tool                // by which Call was validated; the zero Tool if there is none of its name
 	Verdict middleware.Verdict
 }
 
@@ -126,13 +127,20 @@ func New(o Options) *Checker {
 // unless mend.ToolName finds the only tool that its name is a variant of: only
 // the server knows all of its tools. The error is that of a rule that could not
 // decide, or of ctx.
-func (c *Checker) Call(ctx context.Context, tools []middleware.Tool, call middleware.ToolCall) (Outcome, error) {
-	verdicts, err := c.args.Validate(ctx, tools, call)
+func (c *Checker) Call(ctx context.Context, tools []Tool, call middleware.ToolCall) (Outcome, error) {
+	defs := make([]middleware.Tool, len(tools))
+	for i, t := range tools {
+		defs[i] = t.Def
+	}
+	verdicts, err := c.args.Validate(ctx, defs, call)
 	var invalid *argsvalidate.Error
 	if err != nil && (!errors.Is(err, argsvalidate.ErrInvalid) || ctx.Err() != nil || !errors.As(err, &invalid)) {
 		return Outcome{Call: call}, err
 	}
 	out := Outcome{Call: verdicts[0].Call, Verdict: verdicts[0]}
+	if i := slices.IndexFunc(tools, func(t Tool) bool { return t.Def.Name == out.Call.Name }); i >= 0 {
+		out.Tool = tools[i]
+	}
 	switch {
 	case invalid != nil && c.passes(verdicts[0].Issues):
 		out.Verdict.Issues, out.Verdict.Unchecked = nil, true
@@ -152,28 +160,22 @@ func (c *Checker) passes(issues []middleware.Issue) bool {
 	return len(issues) == 1 && issues[0].Code == "unknown_tool" || c.o.PassUnread && slices.Contains(unread, issues[0].Code)
 }
 
-// Output returns where structured content violates the schema of results, which
-// is Tool.Output. It returns nil if it does not, and if the schema or the
-// content cannot be used.
-func (c *Checker) Output(output json.RawMessage, structured string) []middleware.Issue {
-	if len(output) == 0 || structured == "" {
+// maxPlaces is how many places a note names.
+const maxPlaces = 5
+
+// Notes returns a note about structured content that violates Tool.Output, or nil
+// if it does not, and if the schema or the content cannot be used. A note contains
+// places and codes, and no values.
+func (c *Checker) Notes(t Tool, structured string) []string {
+	if len(t.Output) == 0 || structured == "" {
 		return nil
 	}
-	s := c.outputs.Get(output)
+	s := c.outputs.Get(t.Output)
 	doc, err := rawjson.Parse(structured, rawjson.Limits{Bytes: Limits.Bytes})
 	if s == nil || err != nil {
 		return nil
 	}
-	issues := s.Validate(doc.Root())
-	return slices.DeleteFunc(issues, func(i middleware.Issue) bool { return slices.Contains(unread, i.Code) })
-}
-
-// maxPlaces is how many places a note names.
-const maxPlaces = 5
-
-// Notes returns a note about a result of a tool with these issues, or nil if
-// there are none. It contains places and codes, and no values.
-func Notes(tool string, issues []middleware.Issue) []string {
+	issues := slices.DeleteFunc(s.Validate(doc.Root()), func(i middleware.Issue) bool { return slices.Contains(unread, i.Code) })
 	if len(issues) == 0 {
 		return nil
 	}
@@ -181,5 +183,5 @@ func Notes(tool string, issues []middleware.Issue) []string {
 	for _, i := range issues[:min(len(issues), maxPlaces)] {
 		places = append(places, fmt.Sprintf("%s (%s)", cmp.Or(schema.Clip(i.Pointer), "the result"), i.Code))
 	}
-	return []string{fmt.Sprintf("tool %s: the result violates its outputSchema in %d places: %s", schema.Clip(tool), len(issues), strings.Join(places, ", "))}
+	return []string{fmt.Sprintf("tool %s: the result violates its outputSchema in %d places: %s", schema.Clip(t.Def.Name), len(issues), strings.Join(places, ", "))}
 }

@@ -42,7 +42,7 @@ func eachLine[T any](t *testing.T, name string, use func(T)) {
 // A recorded call of an MCP tool that is valid goes on as it was sent.
 func TestRecordedCalls(t *testing.T) {
 	t.Parallel()
-	sets := map[string][]middleware.Tool{}
+	sets := map[string][]mcpcheck.Tool{}
 	eachLine(t, "toolsets.jsonl.gz", func(v struct {
 		Ref   string
 		Tools []struct {
@@ -51,7 +51,7 @@ func TestRecordedCalls(t *testing.T) {
 		}
 	}) {
 		for _, tool := range v.Tools {
-			sets[v.Ref] = append(sets[v.Ref], middleware.Tool{Name: tool.Name, Parameters: tool.Parameters})
+			sets[v.Ref] = append(sets[v.Ref], mcpcheck.Tool{Def: middleware.Tool{Name: tool.Name, Parameters: tool.Parameters, Destructive: true}})
 		}
 	})
 	c := mcpcheck.New(mcpcheck.Options{PassUnread: true})
@@ -149,7 +149,7 @@ func TestMistakesInCallsOfRealTools(t *testing.T) {
 		try := func(args map[string]any) mcpcheck.Outcome {
 			b, err := json.Marshal(args)
 			require.NoError(t, err)
-			out, err := c.Call(t.Context(), []middleware.Tool{tool.Def}, middleware.ToolCall{Name: tool.Def.Name, Arguments: string(b)})
+			out, err := c.Call(t.Context(), []mcpcheck.Tool{tool}, middleware.ToolCall{Name: tool.Def.Name, Arguments: string(b)})
 			require.NoError(t, err)
 			return out
 		}
@@ -206,24 +206,26 @@ func TestRead(t *testing.T) {
 // What cannot be validated to the end is refused, or passes with PassUnread.
 func TestUnread(t *testing.T) {
 	t.Parallel()
-	tool := middleware.Tool{Name: "a", Parameters: json.RawMessage(`{"type":"object"}`)}
+	tool := mcpcheck.Tool{Def: middleware.Tool{Name: "a", Parameters: json.RawMessage(`{"type":"object"}`)}}
 	call := middleware.ToolCall{Name: "a", Arguments: strings.Repeat(`{"a":`, 100) + "1" + strings.Repeat("}", 100)}
-	out, err := mcpcheck.New(mcpcheck.Options{}).Call(t.Context(), []middleware.Tool{tool}, call)
+	out, err := mcpcheck.New(mcpcheck.Options{}).Call(t.Context(), []mcpcheck.Tool{tool}, call)
 	require.NoError(t, err)
 	require.Equal(t, mcpcheck.Refuse, out.Action)
-	out, err = mcpcheck.New(mcpcheck.Options{PassUnread: true}).Call(t.Context(), []middleware.Tool{tool}, call)
+	out, err = mcpcheck.New(mcpcheck.Options{PassUnread: true}).Call(t.Context(), []mcpcheck.Tool{tool}, call)
 	require.NoError(t, err)
-	require.Equal(t, mcpcheck.Outcome{Call: call, Verdict: middleware.Verdict{Call: call, Unchecked: true}}, out)
+	require.Equal(t, mcpcheck.Outcome{Call: call, Tool: tool, Verdict: middleware.Verdict{Call: call, Unchecked: true}}, out)
 }
 
 func TestOutput(t *testing.T) {
 	t.Parallel()
 	c := mcpcheck.New(mcpcheck.Options{})
-	schema := json.RawMessage(`{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`)
-	require.Nil(t, c.Output(schema, `{"a":1}`))
-	require.Nil(t, c.Output(nil, `{}`))
-	require.Nil(t, c.Output(json.RawMessage(`{"type":"nonsense"}`), `{}`))
-	require.Nil(t, c.Output(schema, `{`))
-	require.Equal(t, []string{"tool t: the result violates its outputSchema in 1 places: /a (type)"}, mcpcheck.Notes("t", c.Output(schema, `{"a":"1"}`)))
-	require.Nil(t, mcpcheck.Notes("t", nil))
+	tool := func(output string) mcpcheck.Tool {
+		return mcpcheck.Tool{Def: middleware.Tool{Name: "t"}, Output: json.RawMessage(output)}
+	}
+	const schema = `{"type":"object","properties":{"a":{"type":"integer"}},"required":["a"]}`
+	require.Nil(t, c.Notes(tool(schema), `{"a":1}`))
+	require.Nil(t, c.Notes(tool(""), `{}`))
+	require.Nil(t, c.Notes(tool(`{"type":"nonsense"}`), `{}`))
+	require.Nil(t, c.Notes(tool(schema), `{`))
+	require.Equal(t, []string{"tool t: the result violates its outputSchema in 1 places: /a (type)"}, c.Notes(tool(schema), `{"a":"1"}`))
 }

@@ -2,11 +2,10 @@ package mcpproxy
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
-	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/mcpcheck"
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -26,93 +25,128 @@ type checker struct {
 }
 
 func newChecker(mode string, l *log) *checker {
-	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{Args: argsvalidate.Options{}, PassUnread: true}), log: l}
+	return &checker{mode: mode, check: mcpcheck.New(mcpcheck.Options{PassUnread: true}), log: l}
 }
 
 // decision is what happens to a call.
 type decision struct {
 	forward string // the message for the server; "" if the client gets refusal
 	refusal string
-	changed bool // forward is not what the client sent
+	stale   bool // a new list of tools may change the decision
 	entry   *entry
 }
 
 // entry is a call as the record and the page show it.
 type entry struct {
 	sent    middleware.ToolCall
-	tools   []middleware.Tool // by which it was validated
+	tool    mcpcheck.Tool // by which it was validated; the zero Tool if there is none
 	verdict middleware.Verdict
-	reply   string          // that a refused call got
-	output  json.RawMessage // the schema of its results
-	status  middleware.Status
+	reply   string // that a refused call got
 	notes   []string
 	start   time.Time
 }
 
-// decide returns what happens to a call. ask says that the caller can ask the
-// server for its tools: then needsList means that it has to, and then decide
-// again.
-func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Time, ask bool) (d decision, needsList bool) {
-	now := time.Now()
-	found, fresh, ok := t.find(call.tool, now)
-	ask = ask && c.mode != modeObserve && t.mayAsk(now)
+// decide returns what happens to a call that came at start, by the tools that are known.
+func (c *checker) decide(ctx context.Context, t *tools, call call, start time.Time) decision {
+	found, fresh, mayAsk := t.find(call.tool, time.Now())
 	sent := middleware.ToolCall{ID: call.id, Name: call.tool, Arguments: call.args}
-	e := &entry{sent: sent, start: start, status: middleware.Unchecked, verdict: middleware.Verdict{Call: sent, Unchecked: true}}
+	e := &entry{sent: sent, start: start, verdict: middleware.Verdict{Call: sent, Unchecked: true}}
 	pass := decision{forward: call.text, entry: e}
-	if !ok {
-		e.notes = []string{"the server did not list its tools"}
-		return pass, ask
+	unconfirmed := func(why string) decision {
+		e.notes = []string{why}
+		pass.stale = mayAsk && c.mode != modeObserve
+		return pass
 	}
-	out, err := c.check.Call(ctx, defs(found), sent)
-	if err != nil {
-		return pass, false
+	if !fresh && found == nil {
+		return unconfirmed("the server did not list its tools")
 	}
-	if out.Action != mcpcheck.Pass && !fresh && c.mode != modeObserve {
-		e.notes = []string{"the server did not confirm the schema of the tool"}
-		return pass, ask
+	out, err := c.check.Call(ctx, found, sent)
+	switch {
+	case err != nil:
+		return pass
+	case out.Action != mcpcheck.Pass && !fresh && c.mode != modeObserve:
+		return unconfirmed("the server did not confirm the schema of the tool")
 	}
-	for _, f := range found {
-		if f.Def.Name == out.Call.Name {
-			e.tools, e.output = []middleware.Tool{f.Def}, f.Output
-		}
-	}
-	e.verdict, e.status = out.Verdict, middleware.StatusOf([]middleware.Verdict{out.Verdict})
+	e.tool, e.verdict = out.Tool, out.Verdict
 	switch {
 	case c.mode == modeObserve:
 	case out.Action == mcpcheck.Change:
-		return decision{forward: call.with(out.Call.Name, out.Call.Arguments), changed: true, entry: e}, false
+		return decision{forward: call.with(out.Call.Name, out.Call.Arguments), entry: e}
 	case out.Action == mcpcheck.Refuse && c.mode == modeEnforce:
 		e.reply = out.Text
-		return decision{refusal: call.refusal(out.Text), entry: e}, false
+		return decision{refusal: call.refusal(out.Text), entry: e}
 	}
-	return pass, false
+	return pass
 }
 
-// result notes the result of a call that the server has made.
-func (c *checker) result(e *entry, m message) {
+// confirm is decide with tools that the server lists now, if it does. ask sends a
+// request to the server and returns its result, or an absent value.
+func (c *checker) confirm(ctx context.Context, t *tools, call call, start time.Time, ask func(ctx context.Context, id, request string) rawjson.Value) decision {
+	t.asking.Lock()
+	defer t.asking.Unlock()
+	d := c.decide(ctx, t, call, start)
+	if !d.stale { // another call has asked meanwhile
+		return d
+	}
+	limited, cancel := context.WithDeadline(ctx, start.Add(askTimeout))
+	defer cancel()
+	var got pages
+	for cursor, n := "", 0; n == 0 || cursor != "" && n < maxPages; n++ {
+		id := ownID()
+		result := ask(limited, id, call.listRequest(id, cursor))
+		if !result.Exists() {
+			t.refused(time.Now())
+			return c.decide(ctx, t, call, start)
+		}
+		cursor = got.add(result)
+	}
+	t.learn(got, true, time.Now())
+	return c.decide(ctx, t, call, start)
+}
+
+// followed is a request whose response is read.
+type followed struct {
+	entry  *entry              // of a call that is logged
+	answer func(rawjson.Value) // of a request of the proxy itself: gets the result
+	whole  bool                // a list of the client, from its beginning
+	size   int                 // bytes that it keeps in use
+}
+
+// follow returns how the response to a message of the client is read; nil if it is
+// not. e is the entry of a call.
+func (c *checker) follow(m message, e *entry) *followed {
+	switch {
+	case e != nil && c.log.on():
+		return &followed{entry: e, size: 1<<10 + 2*len(e.sent.Arguments)}
+	case m.method == methodList && m.id != "":
+		return &followed{whole: !m.root.Get("params").Get("cursor").Exists()}
+	}
+	return nil
+}
+
+// answered handles the response to a request.
+func (c *checker) answered(t *tools, f *followed, m message) {
 	result := m.root.Get("result")
-	failed := !result.Exists() || result.Get("isError").Raw() == "true"
-	if failed {
+	switch e := f.entry; {
+	case f.answer != nil:
+		f.answer(result)
+	case e != nil && (!result.Exists() || result.Get("isError").Raw() == "true"):
 		e.notes = append(e.notes, "the tool returned an error")
-	}
-	if structured := result.Get("structuredContent"); structured.Exists() && !failed {
-		e.notes = append(e.notes, mcpcheck.Notes(e.verdict.Call.Name, c.check.Output(e.output, structured.Raw()))...)
-	}
-	c.log.add(e)
-}
-
-// lost notes that a call has no result that the proxy could read. e may be nil.
-func (c *checker) lost(e *entry) {
-	if e != nil {
-		e.notes = append(e.notes, "no result was seen")
 		c.log.add(e)
+	case e != nil:
+		e.notes = append(e.notes, c.check.Notes(e.tool, result.Get("structuredContent").Raw())...)
+		c.log.add(e)
+	case result.Exists():
+		var got pages
+		next := got.add(result)
+		t.learn(got, f.whole && next == "", time.Now())
 	}
 }
 
-// follows reports whether the result of a call is to be read.
-func (c *checker) follows(e *entry) bool {
-	return e != nil && (c.log.on() || len(e.output) > 0)
+// lost notes that a request has no response that the proxy could read. f may be nil.
+func (c *checker) lost(f *followed) {
+	if f != nil && f.entry != nil {
+		f.entry.notes = append(f.entry.notes, "no result was seen")
+		c.log.add(f.entry)
+	}
 }
-
-// size estimates the memory that an entry keeps in use.
-func (e *entry) size() int { return 1<<10 + 2*len(e.sent.Arguments) }

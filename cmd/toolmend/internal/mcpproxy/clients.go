@@ -4,151 +4,128 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// clientForm is how a client is configured.
-type clientForm struct {
-	servers string // the member of its configuration that holds the servers
-	http    string // a server at an address; %s is the URL
-}
-
-// clients are the values of --print.
-var clients = map[string]clientForm{
+// clients are the values of --print: the member of the configuration that holds the
+// servers, and a server at an address, where %s is the URL.
+var clients = map[string]struct{ servers, http string }{
 	"claude":         {"mcpServers", `{"type": "http", "url": %s}`},
 	"claude-desktop": {"mcpServers", ""},
 	"cursor":         {"mcpServers", `{"url": %s}`},
 	"vscode":         {"servers", `{"type": "http", "url": %s}`},
-	"codex":          {},
+	"codex":          {"mcp_servers", `url = %s`},
 }
 
 // own returns the command that starts this program, and the arguments in front of
 // those of a server.
 func (s settings) own() (command string, args []string, err error) {
-	command, err = os.Executable()
-	if err != nil {
+	if command, err = os.Executable(); err != nil {
 		return "", nil, err
-	}
-	args = []string{"mcp"}
-	if s.mode != modeEnforce {
-		args = append(args, "--mode", s.mode)
 	}
 	if s.record != "" {
 		if s.record, err = filepath.Abs(s.record); err != nil { // a client starts servers in any directory
 			return "", nil, err
 		}
 	}
-	for _, f := range [][]string{{"--record", s.record}, {"--page", s.page}, {"--name", s.name}} {
+	args = []string{"mcp"}
+	for _, f := range [][2]string{{"--mode", strings.TrimPrefix(s.mode, modeEnforce)}, {"--record", s.record}, {"--page", s.page}, {"--name", s.name}} {
 		if f[1] != "" {
-			args = append(args, f...)
+			args = append(args, f[0], f[1])
 		}
 	}
 	return command, append(args, "--"), nil
 }
 
 // printConfig prints how a client uses the server behind the proxy.
-func (s settings) printConfig(w io.Writer) (int, error) {
+func (s settings) printConfig(w io.Writer) error {
 	form, ok := clients[s.print]
-	if !ok {
-		return cli.ExitFailed, fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
+	switch {
+	case !ok:
+		return fmt.Errorf("--print is claude, claude-desktop, cursor, vscode or codex, not %q", s.print)
+	case s.upstream != nil && form.http == "":
+		return fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
 	}
 	command, args, err := s.own()
 	if err != nil {
-		return cli.ExitFailed, err
+		return err
 	}
-	args = append(args, s.command...)
-	server := fmt.Sprintf(`{"command": %s, "args": %s}`, rawjson.Quote(command), list(args))
-	name := s.serverName()
-	switch {
-	case s.upstream != "" && form.http == "":
-		return cli.ExitFailed, fmt.Errorf("%s takes no server at an address: start it as a command, such as: toolmend mcp --print %s -- npx -y mcp-remote %s", s.print, s.print, s.upstream)
-	case s.upstream != "":
-		server = fmt.Sprintf(form.http, rawjson.Quote(s.localURL()))
-	case s.print == "codex":
-		fmt.Fprintf(w, "[mcp_servers.%s]\ncommand = %s\nargs = %s\n", strconv.Quote(name), rawjson.Quote(command), list(args))
-		return cli.ExitOK, nil
+	command, all := rawjson.Quote(command), "["+list(append(args, s.command...))+"]" // TOML reads them like JSON
+	server, name := fmt.Sprintf(`{"command": %s, "args": %s}`, command, all), s.serverName()
+	if s.print == "codex" {
+		server = fmt.Sprintf("command = %s\nargs = %s", command, all)
 	}
-	fmt.Fprintf(w, "{\n  %s: {\n    %s: %s\n  }\n}\n", rawjson.Quote(form.servers), rawjson.Quote(name), server)
-	return cli.ExitOK, nil
+	if s.upstream != nil {
+		server = fmt.Sprintf(form.http, rawjson.Quote("http://"+s.listen+s.upstream.RequestURI()))
+	}
+	if s.print == "codex" {
+		fmt.Fprintf(w, "[%s.%s]\n%s\n", form.servers, strconv.Quote(name), server)
+	} else {
+		fmt.Fprintf(w, "{\n  %s: {\n    %s: %s\n  }\n}\n", rawjson.Quote(form.servers), rawjson.Quote(name), server)
+	}
+	return nil
 }
 
-// localURL is the address of the proxy for the clients.
-func (s settings) localURL() string {
-	u, err := url.Parse(s.upstream)
-	if err != nil {
-		return ""
-	}
-	return "http://" + s.listen + u.RequestURI()
-}
-
-// list returns texts as a list that JSON and TOML read alike.
+// list returns texts as elements of a list in JSON.
 func list(texts []string) string {
 	quoted := make([]string, len(texts))
 	for i, t := range texts {
 		quoted[i] = rawjson.Quote(t)
 	}
-	return "[" + strings.Join(quoted, ", ") + "]"
+	return strings.Join(quoted, ", ")
 }
 
 // rewrap prints a copy of a client's configuration with every server behind the
 // proxy, or with --write replaces it and keeps a backup.
-func (s settings) rewrap(stdout, stderr io.Writer) (int, error) {
-	before, err := os.ReadFile(s.wrap)
+func (s settings) rewrap(stdout, stderr io.Writer) error {
+	name, err := filepath.EvalSymlinks(s.wrap)
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--wrap: %w", err)
+		return fmt.Errorf("--wrap: %w", err)
+	}
+	before, err := os.ReadFile(name)
+	if err != nil {
+		return fmt.Errorf("--wrap: %w", err)
 	}
 	after, changed, skipped, err := s.wrapped(string(before))
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--wrap: %s: %w", s.wrap, err)
+		return fmt.Errorf("--wrap: %s: %w", s.wrap, err)
 	}
 	for _, why := range skipped {
 		fmt.Fprintf(stderr, "toolmend mcp: %s\n", why)
 	}
-	if !s.write {
+	switch {
+	case !s.write:
 		fmt.Fprint(stdout, after)
-		return cli.ExitOK, nil
-	}
-	if changed == 0 {
+	case changed == 0:
 		fmt.Fprintln(stdout, "nothing to change")
-		return cli.ExitOK, nil
+	default:
+		if err := replace(name, after); err != nil {
+			return fmt.Errorf("--write: %w", err)
+		}
+		fmt.Fprintf(stdout, "%d servers are behind toolmend now; the file as it was is %s.bak\n", changed, name)
 	}
-	backup, err := replace(s.wrap, before, after)
-	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--write: %w", err)
-	}
-	fmt.Fprintf(stdout, "%d servers are behind toolmend now; the file as it was is %s\n", changed, backup)
-	return cli.ExitOK, nil
+	return nil
 }
 
-// replace writes a file anew, and returns the name of its backup. It never
-// overwrites a backup.
-func replace(name string, before []byte, after string) (backup string, err error) {
+// replace writes a file anew. It keeps a backup, and never overwrites one.
+func replace(name, text string) error {
 	info, err := os.Stat(name)
 	if err != nil {
-		return "", err
+		return err
 	}
-	backup = name + ".bak"
-	f, err := os.OpenFile(backup, os.O_CREATE|os.O_EXCL|os.O_WRONLY, info.Mode().Perm())
-	if err != nil {
-		return "", err
-	}
-	_, err = f.Write(before)
-	if err = errors.Join(err, f.Close()); err != nil {
-		return "", err
+	if err := os.Link(name, name+".bak"); err != nil {
+		return err
 	}
 	part := name + ".part"
-	if err := os.WriteFile(part, []byte(after), info.Mode().Perm()); err != nil {
-		return "", err
+	if err := os.WriteFile(part, []byte(text), info.Mode().Perm()); err != nil {
+		return err
 	}
-	return backup, os.Rename(part, name)
+	return os.Rename(part, name)
 }
 
 // wrapped returns a configuration in which every server with a command is behind
@@ -169,19 +146,6 @@ func (s settings) wrapped(text string) (after string, changed int, skipped []str
 	}
 	var edits []rawjson.Edit
 	for v := range servers.Each() {
-		command, args := v.Get("command"), v.Get("args")
-		if command.Kind() != rawjson.String {
-			skipped = append(skipped, fmt.Sprintf("%s is left as it is: it has no command; see docs/mcp.md for servers at an address", v.Key()))
-			continue
-		}
-		var old []string
-		for a := range args.Each() {
-			old = append(old, a.Str())
-		}
-		base := strings.TrimSuffix(strings.ToLower(filepath.Base(command.Str())), ".exe")
-		if base == "toolmend" && slices.Contains(old, "mcp") {
-			continue
-		}
 		named := s
 		if named.name == "" {
 			named.name = v.Key()
@@ -190,13 +154,25 @@ func (s settings) wrapped(text string) (after string, changed int, skipped []str
 		if err != nil {
 			return "", 0, nil, err
 		}
-		all := list(slices.Concat(before, []string{command.Str()}, old))
+		command, args := v.Get("command"), v.Get("args")
+		base := strings.TrimSuffix(strings.ToLower(filepath.Base(command.Str())), ".exe")
+		switch {
+		case command.Kind() != rawjson.String || args.Exists() && args.Kind() != rawjson.Array:
+			skipped = append(skipped, fmt.Sprintf("%s is left as it is: it has no command; see docs/mcp.md for servers at an address", v.Key()))
+			continue
+		case (base == "toolmend" || command.Str() == own) && strings.Contains(args.Raw(), `"mcp"`):
+			continue
+		}
 		start, end := command.Span()
+		all := list(append(before, command.Str()))
 		edits = append(edits, rawjson.Edit{Start: start, End: end, Text: rawjson.Quote(own)})
-		if from, to := args.Span(); args.Exists() {
-			edits = append(edits, rawjson.Edit{Start: from, End: to, Text: all})
-		} else {
-			edits = append(edits, rawjson.Edit{Start: end, End: end, Text: `, "args": ` + all})
+		switch from, _ := args.Span(); {
+		case !args.Exists():
+			edits = append(edits, rawjson.Edit{Start: end, End: end, Text: `, "args": [` + all + "]"})
+		case args.Len() == 0:
+			edits = append(edits, rawjson.Edit{Start: from + 1, End: from + 1, Text: all})
+		default:
+			edits = append(edits, rawjson.Edit{Start: from + 1, End: from + 1, Text: all + ", "})
 		}
 		changed++
 	}

@@ -19,7 +19,7 @@ import (
 // waitPlain is wait without the signals.
 func waitPlain(c *exec.Cmd) (int, error) {
 	if err := c.Start(); err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), nil
@@ -97,7 +97,9 @@ func TestWrap(t *testing.T) {
 	_, _, errs := runWith(t, "", "--wrap", file)
 	require.Contains(t, errs, "far is left as it is")
 
-	require.Contains(t, printed(t, "--wrap", file, "--write"), "2 servers are behind toolmend now")
+	link := filepath.Join(t.TempDir(), "link.json")
+	require.NoError(t, os.Symlink(file, link))
+	require.Contains(t, printed(t, "--wrap", link, "--write"), "2 servers are behind toolmend now")
 	text, err = os.ReadFile(file + ".bak")
 	require.NoError(t, err)
 	require.Equal(t, desktop, string(text))
@@ -108,12 +110,21 @@ func TestWrap(t *testing.T) {
 	require.NoError(t, err)
 	self, _ := os.Executable()
 	require.Equal(t, desktopWrapped, strings.ReplaceAll(string(text), self, "/bin/toolmend"))
+	require.Equal(t, "nothing to change\n", printed(t, "--wrap", file, "--write"))
+	require.NoError(t, os.WriteFile(file, []byte(desktop), 0o640))
+	code, _, errs := runWith(t, "", "--wrap", file, "--write")
+	require.Equal(t, cli.ExitFailed, code, "a backup is never overwritten")
+	require.Contains(t, errs, "config.json.bak")
+	text, err = os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, desktop, string(text))
 }
 
 // A file is wrapped once, whatever its form is.
 func TestWrapForms(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
+		`{"servers":{"a":{"command":"b","args":[ 1e0, "\u0063" ]}}}`:                   `"mcp", "--name", "a", "--", "b",  1e0, "\u0063" ]`,
 		`{"servers":{"a":{"command":"b","args":[]}}}`:                                  `"mcp", "--name", "a", "--", "b"]`,
 		`{"mcp":{"servers":{"a":{"command":"b"}}}}`:                                    `"mcp", "--name", "a", "--", "b"]`,
 		`{"mcpServers":{"a":{"command":"/x/toolmend","args":["mcp","--","b"]}}}`:       `"args":["mcp","--","b"]`,

@@ -4,13 +4,11 @@ import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,12 +19,13 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
-// Headers of the protocol.
+// Headers of the protocol, and the type of a stream.
 const (
 	sessionHeader = "Mcp-Session-Id"
 	methodHeader  = "Mcp-Method"
 	nameHeader    = "Mcp-Name"
 	paramHeader   = "Mcp-Param-"
+	eventStream   = "text/event-stream"
 )
 
 // maxSessions is how many sessions the proxy knows tools of.
@@ -40,21 +39,14 @@ type endpoint struct {
 	upstream *url.URL
 
 	mu       sync.Mutex
-	sessions map[string]*session
-}
-
-// session is what is known of a session, or of a user of a server without
-// sessions.
-type session struct {
-	tools  tools
-	asking sync.Mutex // only one list is read at a time
+	sessions map[string]*tools // of a session, or of a user of a server without sessions
 }
 
 // newHandler returns a proxy for the server at upstream. A request keeps its path.
 func newHandler(upstream *url.URL, c *checker) http.Handler {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.DisableCompression = true
-	e := &endpoint{checker: c, next: t, upstream: upstream, sessions: map[string]*session{}}
+	e := &endpoint{checker: c, next: t, upstream: upstream, sessions: map[string]*tools{}}
 	return proxy.New(&url.URL{Scheme: upstream.Scheme, Host: upstream.Host}, e, refuse)
 }
 
@@ -69,16 +61,10 @@ func refuse(w http.ResponseWriter, _ *http.Request, status int, code, message st
 // refused, and so is a name that a web page has pointed at this machine.
 func local(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		host := (&url.URL{Host: r.Host}).Hostname()
-		foreign := func(origin string) bool {
-			u, err := url.Parse(origin)
-			return err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host)
-		}
-		elsewhere := func(site string) bool { return site != "same-origin" && site != "none" }
 		switch {
-		case !localHost(host):
+		case !proxy.IsLoopback(r.Host):
 			refuse(w, r, http.StatusMisdirectedRequest, "host_not_allowed", "this address serves only requests to localhost or 127.0.0.1")
-		case slices.ContainsFunc(r.Header["Origin"], foreign) || slices.ContainsFunc(r.Header["Sec-Fetch-Site"], elsewhere):
+		case proxy.CrossSite(r):
 			refuse(w, r, http.StatusForbidden, "cross_site", "web pages of other sites may not use this address")
 		default:
 			next.ServeHTTP(w, r)
@@ -88,177 +74,89 @@ func local(next http.Handler) http.Handler {
 
 // RoundTrip implements http.RoundTripper.
 func (e *endpoint) RoundTrip(r *http.Request) (*http.Response, error) {
-	s := e.session(r)
-	var m message
-	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); r.Method == http.MethodPost && kind == "application/json" && r.Body != nil {
-		text, whole, err := head(r.Body)
-		if err != nil {
-			return nil, err
-		}
-		if m, _ = read(text); !whole {
-			m = message{}
-			r.Body = struct {
-				io.Reader
-				io.Closer
-			}{io.MultiReader(strings.NewReader(text), r.Body), r.Body}
-		} else {
-			setBody(r, text)
-		}
+	t := e.session(r)
+	m, err := readBody(r)
+	if err != nil {
+		return nil, err
 	}
-	f := &followed{}
-	c, isCall := m.asCall()
-	if isCall {
-		// A compressed response could not be read.
-		r.Header.Set("Accept-Encoding", "identity")
-		d := e.decideHTTP(r, s, c)
-		if d.refusal != "" {
+	var made *entry
+	if c, ok := m.asCall(); ok {
+		start := time.Now()
+		d := e.decide(r.Context(), t, c, start)
+		if d.stale {
+			d = e.confirm(r.Context(), t, c, start, func(ctx context.Context, id, request string) rawjson.Value { return e.ask(ctx, r, t, id, request) })
+		}
+		if d.forward == "" {
 			e.log.add(d.entry)
 			return response(r, d.refusal), nil
 		}
-		if d.changed {
+		if made = d.entry; d.forward != m.text {
 			setBody(r, d.forward)
-			setHeaders(r.Header, d.entry)
+			setHeaders(r.Header, made)
 		}
-		f.entry = d.entry
-	} else if m.method == methodList && m.id != "" {
-		r.Header.Set("Accept-Encoding", "identity")
-		f.whole = !m.root.Get("params").Get("cursor").Exists()
+	}
+	f := e.follow(m, made)
+	if f != nil {
+		r.Header.Set("Accept-Encoding", "identity") // a compressed response could not be read
 	}
 	resp, err := e.next.RoundTrip(r)
 	if err == nil {
 		err = e.relocate(resp)
 	}
 	if err != nil {
-		e.lost(f.entry)
+		e.lost(f)
 		return nil, err
 	}
-	if r.Method == http.MethodDelete && resp.StatusCode < 300 {
-		e.mu.Lock()
-		delete(e.sessions, key(r))
-		e.mu.Unlock()
+	if f != nil || isStream(resp) {
+		resp.Body = e.tap(resp, t, m.id, f)
 	}
-	resp.Body = &tap{ReadCloser: resp.Body, parser: e.parser(resp, s, m, f)}
 	return resp, nil
 }
 
-// decideHTTP decides on a call, and asks the server for its tools if it has to.
-func (e *endpoint) decideHTTP(r *http.Request, s *session, c call) decision {
-	start := time.Now()
-	d, needsList := e.decide(r.Context(), &s.tools, c, start, true)
-	if !needsList {
-		return d
+// ask sends a request of the proxy that has the headers of r, and returns the result.
+func (e *endpoint) ask(ctx context.Context, r *http.Request, t *tools, id, request string) (result rawjson.Value) {
+	req := r.Clone(ctx)
+	setBody(req, request)
+	for name := range req.Header {
+		if name == nameHeader || strings.HasPrefix(name, paramHeader) {
+			delete(req.Header, name)
+		}
 	}
-	s.asking.Lock()
-	defer s.asking.Unlock()
-	if d, needsList = e.decide(r.Context(), &s.tools, c, start, true); !needsList { // another call has asked
-		return d
+	if req.Header.Get(methodHeader) != "" {
+		req.Header.Set(methodHeader, methodList)
 	}
-	if got, err := e.ask(r, c); err == nil {
-		s.tools.learn(got, true, time.Now())
-	} else {
-		s.tools.refused(time.Now())
+	req.Header.Set("Accept-Encoding", "identity")
+	resp, err := e.next.RoundTrip(req)
+	if err != nil {
+		return rawjson.Value{}
 	}
-	d, _ = e.decide(r.Context(), &s.tools, c, start, false)
-	return d
+	body := e.tap(resp, t, id, &followed{answer: func(v rawjson.Value) { result = v }})
+	defer body.Close()
+	for buf := make([]byte, 32<<10); err == nil && body.f != nil; { // a stream need not end
+		_, err = body.Read(buf)
+	}
+	return result
 }
 
-var errNoList = errors.New("the server did not list its tools")
-
-// ask reads the tools of the server with requests like that of a call.
-func (e *endpoint) ask(r *http.Request, c call) (got pages, err error) {
-	ctx, cancel := context.WithTimeout(r.Context(), askTimeout)
-	defer cancel()
-	for cursor, n := "", 0; n < maxPages; n++ {
-		id := ownID()
-		req := r.Clone(ctx)
-		setBody(req, c.listRequest(id, cursor))
-		for name := range req.Header {
-			if name == nameHeader || strings.HasPrefix(name, paramHeader) {
-				delete(req.Header, name)
-			}
-		}
-		if req.Header.Get(methodHeader) != "" {
-			req.Header.Set(methodHeader, methodList)
-		}
-		resp, err := e.next.RoundTrip(req)
-		if err != nil {
-			return got, err
-		}
-		var result rawjson.Value
-		p := parser{stream: isStream(resp), message: func(m message) {
-			if m.method == "" && m.id == id {
-				result = m.root.Get("result")
-			}
-		}}
-		buf := make([]byte, 32<<10)
-		for err == nil && !result.Exists() {
-			var read int
-			read, err = resp.Body.Read(buf)
-			p.write(buf[:read])
-		}
-		p.end()
-		_ = resp.Body.Close()
-		if !result.Exists() {
-			return got, errNoList
-		}
-		if cursor = got.add(result); cursor == "" {
-			return got, nil
-		}
-	}
-	return got, nil
-}
-
-// parser returns what reads the messages of a response.
-func (e *endpoint) parser(resp *http.Response, s *session, sent message, f *followed) *parser {
-	over := false
-	p := &parser{stream: isStream(resp), quiet: f.entry == nil && sent.method != methodList}
-	p.message = func(m message) {
-		switch {
-		case m.method == methodChanged:
-			s.tools.changed(time.Now())
-		case m.method != "" || over || m.id == "" || m.id != sent.id:
-		case f.entry != nil:
-			over = true
-			e.result(f.entry, m)
-		case sent.method == methodList:
-			over = true
-			var got pages
-			next := got.add(m.root.Get("result"))
-			s.tools.learn(got, f.whole && next == "", time.Now())
-		}
-	}
-	p.ended = func() {
-		if !over {
-			over = true
-			e.lost(f.entry)
-		}
-	}
-	return p
-}
-
-// session returns what is known of the session of a request.
-func (e *endpoint) session(r *http.Request) *session {
+// session returns what is known of the tools of a session.
+func (e *endpoint) session(r *http.Request) *tools {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	k := key(r)
-	s := e.sessions[k]
-	if s == nil {
+	t := e.sessions[k]
+	if t == nil {
 		if len(e.sessions) >= maxSessions {
 			clear(e.sessions) // their tools are learned again
 		}
-		s = &session{}
-		e.sessions[k] = s
+		t = &tools{}
+		e.sessions[k] = t
 	}
-	return s
+	return t
 }
 
-// key tells sessions apart: by their id, and without one by who asks.
+// key tells sessions and users apart.
 func key(r *http.Request) string {
-	id := r.Header.Get(sessionHeader)
-	if id == "" {
-		id = strings.Join(r.Header["Authorization"], "\n")
-	}
-	return r.URL.Path + "\n" + id
+	return strings.Join(append([]string{r.URL.Path, r.Header.Get(sessionHeader)}, r.Header["Authorization"]...), "\n")
 }
 
 // relocate makes a redirect to another path of the server one to the proxy. A
@@ -276,10 +174,26 @@ func (e *endpoint) relocate(resp *http.Response) error {
 	return nil
 }
 
-// head reads the start of a body. whole reports whether that is all of it.
-func head(body io.Reader) (text string, whole bool, err error) {
-	b, err := io.ReadAll(io.LimitReader(body, int64(mcpcheck.Limits.Bytes)+1))
-	return string(b), len(b) <= mcpcheck.Limits.Bytes, err
+// readBody reads the message in the body of a request, if it has one that is not too
+// long. The body stays as it is. A client that does not accept streams is one of the
+// older transport with two endpoints: its responses come in another exchange, and so
+// would those to the proxy.
+func readBody(r *http.Request) (m message, err error) {
+	kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if r.Method != http.MethodPost || kind != "application/json" || r.Body == nil || !strings.Contains(strings.Join(r.Header["Accept"], ","), eventStream) {
+		return m, nil
+	}
+	text, err := io.ReadAll(io.LimitReader(r.Body, int64(mcpcheck.Limits.Bytes)+1))
+	switch {
+	case err != nil:
+		return m, err
+	case len(text) > mcpcheck.Limits.Bytes:
+		r.Body = io.NopCloser(io.MultiReader(bytes.NewReader(text), r.Body))
+		return m, nil
+	}
+	setBody(r, string(text))
+	m, _ = read(string(text))
+	return m, nil
 }
 
 func setBody(r *http.Request, text string) {
@@ -306,15 +220,11 @@ func setHeaders(h http.Header, e *entry) {
 	if h.Get(nameHeader) != "" {
 		h.Set(nameHeader, encoded(e.verdict.Call.Name))
 	}
-	doc, err := rawjson.Parse(e.verdict.Call.Arguments, mcpcheck.Limits)
-	if err != nil || h.Get(methodHeader) == "" || len(e.tools) != 1 {
-		return
+	args, err := rawjson.Parse(e.verdict.Call.Arguments, mcpcheck.Limits)
+	schema, err2 := rawjson.Parse(string(e.tool.Def.Parameters), mcpcheck.Limits)
+	if err == nil && err2 == nil && h.Get(methodHeader) != "" {
+		setParams(h, schema.Root(), args.Root())
 	}
-	schema, err := rawjson.Parse(string(e.tools[0].Parameters), mcpcheck.Limits)
-	if err != nil {
-		return
-	}
-	setParams(h, schema.Root(), doc.Root())
 }
 
 // setParams sets the headers of the properties of an object.
@@ -345,98 +255,90 @@ func encoded(v string) string {
 	return before + base64.StdEncoding.EncodeToString([]byte(v)) + after
 }
 
-// tap shows the bytes of a body to a parser while the client gets them.
+func isStream(resp *http.Response) bool {
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return kind == eventStream
+}
+
+// tap reads the messages of a response while the client gets its bytes: one, or
+// those of a stream of events. A message that is too long is not read.
 type tap struct {
 	io.ReadCloser
-	parser *parser
+	e      *endpoint
+	tools  *tools
+	id     string    // of the request
+	f      *followed // nil if only a change of the tools is of interest, and after the response
+	stream bool
+	lines  lines
+	data   []byte // the body, or the data of the event that has begun
+}
+
+func (e *endpoint) tap(resp *http.Response, t *tools, id string, f *followed) *tap {
+	b := &tap{ReadCloser: resp.Body, e: e, tools: t, id: id, f: f, stream: isStream(resp)}
+	b.lines = lines{line: b.line, part: func(part []byte, _, _ bool) error { return b.keep(part) }}
+	return b
 }
 
 // Read implements io.Reader.
-func (t *tap) Read(b []byte) (int, error) {
-	n, err := t.ReadCloser.Read(b)
-	t.parser.write(b[:n])
+func (b *tap) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if b.f != nil || b.stream {
+		_, _ = b.lines.Write(p[:n])
+	}
 	if err != nil {
-		t.parser.end()
+		b.end()
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (t *tap) Close() error {
-	t.parser.end()
-	return t.ReadCloser.Close()
+func (b *tap) Close() error {
+	b.end()
+	return b.ReadCloser.Close()
 }
 
-func isStream(resp *http.Response) bool {
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	return kind == "text/event-stream"
-}
-
-// parser reads the messages of a body: one, or those of a stream of events. What
-// is too long is not read.
-type parser struct {
-	lines   lines
-	stream  bool
-	quiet   bool // only notifications of a change are wanted
-	message func(message)
-	ended   func() // nil, or called once at the end
-
-	data []byte // the body, or the data of the event that has begun
-	over bool
-}
-
-func (p *parser) write(b []byte) {
-	if p.lines.line == nil {
-		p.lines.line, p.lines.rest = p.line, p.keep
+// end handles the end of the body.
+func (b *tap) end() {
+	if !b.stream {
+		_ = b.lines.end()
+		b.emit()
 	}
-	if !p.over && (p.stream || !p.quiet) {
-		_, _ = p.lines.Write(b)
-	}
+	b.e.lost(b.f)
+	b.f, b.stream, b.data = nil, false, nil
 }
 
 // keep appends to the data, up to the limit of a message.
-func (p *parser) keep(b []byte) error {
-	p.data = append(p.data, b[:min(len(b), max(mcpcheck.Limits.Bytes-len(p.data), 0))]...)
+func (b *tap) keep(part []byte) error {
+	b.data = append(b.data, part[:min(len(part), max(mcpcheck.Limits.Bytes-len(b.data), 0))]...)
 	return nil
 }
 
 // line handles a line. The white space around the value of a field of an event is
 // also white space of JSON.
-func (p *parser) line(line []byte) error {
+func (b *tap) line(line []byte) error {
 	value, isData := bytes.CutPrefix(line, []byte("data:"))
 	switch {
-	case !p.stream:
-		return p.keep(line)
+	case !b.stream:
+		return b.keep(line)
 	case isData:
-		return p.keep(value)
+		return b.keep(value)
 	case len(bytes.TrimRight(line, "\r\n")) == 0:
-		p.emit()
+		b.emit()
 	}
 	return nil
 }
 
-// emit hands on a message. A text at the limit may have been cut.
-func (p *parser) emit() {
-	text := p.data
-	p.data = nil
-	if len(text) >= mcpcheck.Limits.Bytes || p.quiet && !bytes.Contains(text, []byte("list_changed")) {
+// emit handles a message. A text at the limit may have been cut.
+func (b *tap) emit() {
+	text := b.data
+	if b.data = nil; len(text) >= mcpcheck.Limits.Bytes || b.f == nil && !bytes.Contains(text, []byte("list_changed")) {
 		return
 	}
-	if m, ok := read(string(text)); ok {
-		p.message(m)
-	}
-}
-
-// end handles the end of the body.
-func (p *parser) end() {
-	if p.over {
-		return
-	}
-	if p.over = true; !p.stream {
-		_ = p.lines.end()
-		p.emit()
-	}
-	if p.lines.buf, p.data = nil, nil; p.ended != nil {
-		p.ended()
+	switch m, _ := read(string(text)); {
+	case m.method == methodChanged:
+		b.tools.changed(time.Now())
+	case m.method == "" && m.id != "" && m.id == b.id && b.f != nil:
+		b.e.answered(b.tools, b.f, m)
+		b.f = nil
 	}
 }

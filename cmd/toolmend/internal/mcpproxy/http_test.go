@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/mcpcheck"
 )
 
 const headerTool = `{"name":"add","inputSchema":{"type":"object","properties":{"ids":{"type":"array","items":{"type":"integer"}},"region":{"type":"string","x-mcp-header":"Region"},` +
@@ -134,7 +136,7 @@ func TestHTTPRepairsAndRefuses(t *testing.T) {
 			require.Equal(t, "s1", r.Header.Get(sessionHeader))
 			require.Equal(t, "Bearer k", r.Header.Get("Authorization"))
 		}
-		status, text := post(t, base+"/mcp", callOf("2", "add", `{"idz":[1]}`), sessionHeader, "s1")
+		status, text := post(t, base+"/mcp", callOf("2", "add", `{"idz":[1]}`), sessionHeader, "s1", "Authorization", "Bearer k")
 		require.Equal(t, http.StatusOK, status)
 		require.Contains(t, text, `"id":2,"result":{"content":[{"type":"text","text":"Tool 'add' argument validation failed.`)
 		_, bodies = f.got()
@@ -211,6 +213,99 @@ func TestHTTPGuards(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 }
 
+// A stream that a client opens to listen, or resumes, passes as it comes. A change of
+// the tools in it counts for the session.
+func TestHTTPListening(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	next := make(chan string)
+	up := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			f.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/event-stream")
+		_, _ = io.WriteString(w, "id: "+r.Header.Get("Last-Event-ID")+"\n\n")
+		w.(http.Flusher).Flush()
+		for text := range next {
+			_, _ = io.WriteString(w, text)
+			w.(http.Flusher).Flush()
+		}
+	}))
+	defer up.Close()
+	to, err := url.Parse(up.URL + "/mcp")
+	require.NoError(t, err)
+	l, err := newLog("s", modeEnforce, "", nil)
+	require.NoError(t, err)
+	proxy := httptest.NewServer(local(newHandler(to, newChecker(modeEnforce, l))))
+	defer proxy.Close()
+	call := func() []string {
+		post(t, proxy.URL+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1")
+		_, bodies := f.got()
+		return bodies
+	}
+	require.Len(t, call(), 2, "it asks for the tools")
+	require.Len(t, call(), 1)
+
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, proxy.URL+"/mcp", nil)
+	require.NoError(t, err)
+	req.Header.Set(sessionHeader, "s1")
+	req.Header.Set("Last-Event-ID", "e7")
+	resp, err := http.DefaultClient.Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	want := "id: e7\n\n"
+	for _, text := range []string{": a comment\r\n\r\n", "data: {\"jsonrpc\":\"2.0\",\ndata: \"method\":\"notifications/tools/list_changed\"}\n\n", "data: x\n\n"} {
+		next <- text
+		want += text
+	}
+	close(next)
+	all, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Equal(t, want, string(all))
+	require.Len(t, call(), 2, "the tools have changed")
+}
+
+// In the transport of 2024 the responses come in another exchange, so the proxy cannot
+// ask for tools.
+func TestHTTPOlderTransport(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/messages", callOf("1", "add", `{"ids":"[1]"}`), "Accept", "*/*")
+	_, bodies := f.got()
+	require.Equal(t, []string{callOf("1", "add", `{"ids":"[1]"}`)}, bodies)
+}
+
+// A token that has expired costs no other one the validation.
+func TestHTTPUsers(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool, noList: true}
+	base, _ := front(t, f, modeEnforce)
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1", "Authorization", "Bearer old")
+	f.got()
+	f.mu.Lock()
+	f.noList = false
+	f.mu.Unlock()
+	post(t, base+"/mcp", callOf("1", "add", `{"ids":"[1]"}`), sessionHeader, "s1", "Authorization", "Bearer new")
+	_, bodies := f.got()
+	require.Equal(t, callOf("1", "add", `{"ids":[1]}`), bodies[1])
+}
+
+// A body that is too long passes, and so does one in another coding or charset.
+func TestHTTPBodiesThatAreNotRead(t *testing.T) {
+	t.Parallel()
+	f := &fake{tool: addTool}
+	base, _ := front(t, f, modeEnforce)
+	long := callOf("1", "add", `{"idz":"`+strings.Repeat("x", mcpcheck.Limits.Bytes)+`"}`)
+	for name, body := range map[string]string{"long": long, "a byte order mark": "\ufeff" + callOf("1", "add", `{}`), "a batch": "[" + callOf("1", "add", `{}`) + "]", "bytes": "\x1f\x8b\xff"} {
+		post(t, base+"/mcp", body)
+		_, bodies := f.got()
+		require.Len(t, bodies, 1, name)
+		require.True(t, body == bodies[0], name)
+	}
+}
+
 // A client must not leave the proxy unnoticed.
 func TestHTTPRedirects(t *testing.T) {
 	t.Parallel()
@@ -254,7 +349,7 @@ func TestHTTPByteIdentity(t *testing.T) {
 		for i, base := range []string{up.URL, proxy.URL} {
 			req, err := http.NewRequestWithContext(t.Context(), method, base+"/a%2Fb?x=1&&", strings.NewReader(body))
 			require.NoError(t, err)
-			for k, v := range map[string]string{"Content-Type": "application/json", "X-Answer": kind, sessionHeader: "s", "Last-Event-ID": "3", "Accept-Encoding": "gzip"} {
+			for k, v := range map[string]string{"Content-Type": "application/json", "X-Answer": kind, sessionHeader: "s", "Last-Event-ID": "3", "Accept-Encoding": "gzip", "Accept": "application/json, text/event-stream"} {
 				req.Header.Set(k, v)
 			}
 			resp, err := http.DefaultTransport.RoundTrip(req)

@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/logbatch"
 	"github.com/toolmend/toolmend/internal/page"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
@@ -18,28 +18,30 @@ import (
 
 // Bounds of the log.
 const (
-	queued     = 1024 // lines that wait for the disk
 	flushWait  = 2 * time.Second
 	pageMemory = 16 << 20 // of the steps on the page
 )
 
 // log writes calls to a file and shows them on a page. It never delays a call: if
-// the disk is slow, lines are dropped. Its zero value does neither.
+// the disk is slow, lines are dropped.
 type log struct {
 	source, mode string
 	start        time.Time
-	lines        chan []byte // nil if nothing is recorded
-	written      chan struct{}
-	steps        *page.Steps // nil if there is no page
+	file         *os.File
+	lines        *logbatch.Writer // to file; nil if nothing is recorded
+	steps        *page.Steps      // nil if there is no page
+	checker      *report.Checker  // finds the verdicts on calls as they were sent, for the page
 
 	mu     sync.Mutex
 	serial int
-	closed bool
 }
 
 // newLog opens the file of the record, which may exist. "" records nothing.
 func newLog(source, mode, record string, steps *page.Steps) (*log, error) {
 	l := &log{source: source, mode: mode, start: time.Now(), steps: steps}
+	if steps != nil {
+		l.checker = report.NewChecker(argsvalidate.Options{UnknownTools: argsvalidate.PassUnknown})
+	}
 	if record == "" {
 		return l, nil
 	}
@@ -47,14 +49,7 @@ func newLog(source, mode, record string, steps *page.Steps) (*log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--record: %w", err)
 	}
-	l.lines, l.written = make(chan []byte, queued), make(chan struct{})
-	go func() {
-		defer close(l.written)
-		defer f.Close()
-		for line := range l.lines {
-			_, _ = f.Write(line) // one write for each line: several proxies may share the file
-		}
-	}()
+	l.file, l.lines = f, logbatch.New(f) // it writes whole lines at once: several proxies may share the file
 	return l, nil
 }
 
@@ -67,87 +62,64 @@ func (l *log) add(e *entry) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.closed {
-		return
-	}
 	l.serial++
+	tools := []middleware.Tool{}
+	if e.tool.Def.Name != "" {
+		tools = append(tools, e.tool.Def)
+	}
+	status, took := middleware.StatusOf([]middleware.Verdict{e.verdict}), time.Since(e.start)
 	if l.lines != nil {
-		text, err := json.Marshal(l.line(e))
-		if err != nil {
-			return
-		}
-		select {
-		case l.lines <- append(text, '\n'):
-		default: // the disk is slow
+		if text, err := json.Marshal(l.line(e, tools, status, took)); err == nil {
+			_, _ = l.lines.Write(append(text, '\n'))
 		}
 	}
 	if l.steps != nil {
-		l.steps.Add(l.step(e))
+		l.steps.Add(l.step(e, tools, status, took))
 	}
 }
 
 // line returns a call in the form of recorded turns, which toolmend check reads.
-func (l *log) line(e *entry) map[string]any {
-	c := map[string]any{
-		"id": e.sent.ID, "name": e.sent.Name, "arguments": e.sent.Arguments, "unchecked": e.verdict.Unchecked,
-		"no_schema": !slices.ContainsFunc(e.tools, func(t middleware.Tool) bool { return t.Name == e.verdict.Call.Name }),
-	}
-	type place struct {
-		Code    string `json:"code"`
-		Pointer string `json:"pointer"`
-	}
-	var issues, repairs []place
+func (l *log) line(e *entry, tools []middleware.Tool, status middleware.Status, took time.Duration) map[string]any {
+	type object = map[string]any
+	issues, repairs, declared := []object{}, []object{}, []object{}
 	for _, i := range e.verdict.Issues {
-		issues = append(issues, place{i.Code, i.Pointer})
+		issues = append(issues, object{"code": i.Code, "pointer": i.Pointer})
 	}
 	for _, r := range e.verdict.Changes {
-		repairs = append(repairs, place{r.By, r.Pointer})
+		repairs = append(repairs, object{"code": r.By, "pointer": r.Pointer})
 	}
-	c["issues"], c["repairs"] = issues, repairs
-	tools := []map[string]any{}
-	for _, t := range e.tools {
-		tools = append(tools, map[string]any{"name": t.Name, "parameters": t.Parameters})
+	for _, t := range tools {
+		declared = append(declared, object{"name": t.Name, "parameters": t.Parameters})
 	}
-	return map[string]any{
+	call := object{
+		"id": e.sent.ID, "name": e.sent.Name, "arguments": e.sent.Arguments,
+		"unchecked": e.verdict.Unchecked, "no_schema": len(tools) == 0, "issues": issues, "repairs": repairs,
+	}
+	return object{
 		"id": fmt.Sprintf("%d-%d/1", l.start.UnixMilli(), l.serial), "time": e.start.UTC().Format(time.RFC3339Nano), "source": l.source, "format": "mcp",
-		"mode": l.mode, "attempt": 1, "attempts": 1, "final": true, "status": e.status, "duration_ms": float64(time.Since(e.start).Microseconds()) / 1000,
-		"tool_calls": []any{c}, "tools": tools, "notes": e.notes,
+		"mode": l.mode, "attempt": 1, "attempts": 1, "final": true, "status": status, "duration_ms": float64(took.Microseconds()) / 1000,
+		"tool_calls": []object{call}, "tools": declared, "notes": e.notes,
 	}
 }
 
-// steps are shown with the verdicts as sent, which this checker finds again.
-var viewer = sync.OnceValue(func() *report.Checker {
-	return report.NewChecker(argsvalidate.Options{UnknownTools: argsvalidate.PassUnknown})
-})
-
-func (l *log) step(e *entry) report.Step {
-	took := time.Since(e.start)
-	m := middleware.Assistant("", e.sent)
-	attempt := middleware.Attempt{Message: m, Verdicts: []middleware.Verdict{e.verdict}, Start: e.start, Duration: took}
+// step returns a call as the page shows it.
+func (l *log) step(e *entry, tools []middleware.Tool, status middleware.Status, took time.Duration) report.Step {
+	attempt := middleware.Attempt{Message: middleware.Assistant("", e.sent), Verdicts: []middleware.Verdict{e.verdict}, Start: e.start, Duration: took}
 	if e.reply != "" {
-		reply := middleware.ToolReply(e.sent, e.reply)
-		reply.IsError = true
-		attempt.Replies = []middleware.Message{reply}
+		attempt.Replies = []middleware.Message{middleware.ToolReply(e.sent, e.reply)}
+		attempt.Replies[0].IsError = true
 	}
-	s := report.Step{
-		ID: strconv.Itoa(l.serial), Time: e.start, Source: l.source, Mode: l.mode, Format: "mcp", Path: methodCall, Tools: e.tools,
-		Status: e.status, Notes: e.notes, Duration: took,
+	return report.Step{
+		ID: strconv.Itoa(l.serial), Time: e.start, Source: l.source, Mode: l.mode, Format: "mcp", Path: methodCall, Tools: tools,
+		Status: status, Notes: e.notes, Duration: took,
+		Attempts: l.checker.Attempts(context.Background(), middleware.Report{Attempts: []middleware.Attempt{attempt}}, tools, nil),
 	}
-	s.Attempts = viewer().Attempts(context.Background(), middleware.Report{Attempts: []middleware.Attempt{attempt}}, e.tools, nil)
-	return s
 }
 
-// close writes what waits for the disk, for at most flushWait.
+// close writes what waits for the disk, for at most two seconds.
 func (l *log) close() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.closed || l.lines == nil {
-		return
-	}
-	l.closed = true
-	close(l.lines)
-	select {
-	case <-l.written:
-	case <-time.After(flushWait):
+	if l.lines != nil {
+		l.lines.Flush()
+		_ = l.file.Close()
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"context"
 	_ "embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
@@ -32,6 +32,7 @@ import (
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/internal/proxy"
 )
 
 // Help is what toolmend mcp -h prints.
@@ -43,11 +44,11 @@ const defaultListen = "127.0.0.1:7778"
 
 // settings are the command line.
 type settings struct {
-	mode, record, page     string
-	upstream, listen, name string
-	print, wrap            string
-	write                  bool
-	command                []string
+	mode, record, page, listen, name string
+	print, wrap                      string
+	write                            bool
+	upstream                         *url.URL // nil if there is a command
+	command                          []string
 }
 
 // Run is toolmend mcp. It returns the exit code, which is the server's if
@@ -55,76 +56,76 @@ type settings struct {
 // gets, and returns its exit code.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) int {
 	s, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, Help)
-		return cli.ExitOK
-	}
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend mcp: %v\nSee toolmend mcp -h.\n", err)
-		return cli.ExitFailed
+		return cli.Usage(err, "mcp", Help, stdout, stderr)
 	}
 	code, err := s.run(ctx, stdin, stdout, stderr, wait)
 	if err != nil {
 		fmt.Fprintf(stderr, "toolmend mcp: %v\n", err)
+		code = max(code, cli.ExitFailed)
 	}
 	return code
 }
 
 func parse(args []string) (s settings, err error) {
 	fs := cli.NewFlags("mcp")
-	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "upstream": &s.upstream, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
+	for name, to := range map[string]*string{"record": &s.record, "page": &s.page, "name": &s.name, "print": &s.print, "wrap": &s.wrap} {
 		fs.StringVar(to, name, "", "")
 	}
 	fs.StringVar(&s.mode, "mode", modeEnforce, "")
 	fs.StringVar(&s.listen, "listen", defaultListen, "")
 	fs.BoolVar(&s.write, "write", false, "")
-	if err := fs.Parse(args); err != nil {
+	fs.Func("upstream", "", func(value string) error {
+		if s.upstream, err = url.Parse(value); err != nil || s.upstream.Host == "" || s.upstream.Scheme != "http" && s.upstream.Scheme != "https" {
+			return errors.New("must be the URL of the server, such as https://example.com/mcp")
+		}
+		return nil
+	})
+	if err := cli.ParseFlags(fs, args); err != nil {
 		return s, err
 	}
 	s.command = fs.Args()
-	u, urlErr := url.Parse(s.upstream)
 	switch {
 	case !slices.Contains([]string{modeEnforce, modeRepair, modeObserve}, s.mode):
 		return s, fmt.Errorf("--mode is enforce, repair or observe, not %q", s.mode)
-	case s.wrap != "" && (len(s.command) > 0 || s.upstream != "" || s.print != ""):
+	case s.wrap != "" && (len(s.command) > 0 || s.upstream != nil || s.print != ""):
 		return s, errors.New("--wrap FILE stands alone: the file names the servers")
 	case s.write && s.wrap == "":
 		return s, errors.New("--write needs --wrap FILE")
 	case s.wrap != "":
 		return s, nil
-	case len(s.command) > 0 && s.upstream != "":
+	case len(s.command) > 0 && s.upstream != nil:
 		return s, errors.New("name a command or --upstream URL, not both")
-	case len(s.command) == 0 && s.upstream == "":
+	case len(s.command) == 0 && s.upstream == nil:
 		return s, errors.New("no server; name its command behind --, or --upstream URL")
-	case s.upstream != "" && (urlErr != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https"):
-		return s, fmt.Errorf("--upstream is the URL of the server, such as https://example.com/mcp, not %q", s.upstream)
-	case s.upstream != "" && !loopback(s.listen):
+	case s.upstream != nil && !proxy.IsLoopback(s.listen):
 		return s, fmt.Errorf("--listen is an address that only this machine reaches, such as %s, not %q", defaultListen, s.listen)
-	case s.page != "" && !loopback(s.page):
+	case s.page != "" && !proxy.IsLoopback(s.page):
 		return s, fmt.Errorf("--page is an address that only this machine reaches, such as 127.0.0.1:0, not %q", s.page)
 	}
 	return s, nil
 }
 
+// run returns the exit code of the server, and 0 without one.
 func (s settings) run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
 	switch {
 	case s.wrap != "":
-		return s.rewrap(stdout, stderr)
+		return 0, s.rewrap(stdout, stderr)
 	case s.print != "":
-		return s.printConfig(stdout)
+		return 0, s.printConfig(stdout)
 	}
 	steps, stop, err := s.openPage(stderr)
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	defer stop()
 	l, err := newLog(s.serverName(), s.mode, s.record, steps)
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	defer l.close()
-	if s.upstream != "" {
-		return s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
+	if s.upstream != nil {
+		return 0, s.serveHTTP(ctx, newChecker(s.mode, l), stderr)
 	}
 	return s.serveStdio(ctx, newChecker(s.mode, l), stdin, stdout, stderr, wait)
 }
@@ -135,8 +136,8 @@ func (s settings) serverName() string {
 	if s.name != "" {
 		return s.name
 	}
-	if u, err := url.Parse(s.upstream); err == nil && u.Host != "" {
-		return u.Host
+	if s.upstream != nil {
+		return s.upstream.Host
 	}
 	for _, a := range s.command[1:] {
 		if base := filepath.Base(a); strings.Contains(base, "mcp") || strings.Contains(base, "server") {
@@ -148,71 +149,45 @@ func (s settings) serverName() string {
 
 // serveStdio runs the server and passes what it and the client say.
 func (s settings) serveStdio(ctx context.Context, c *checker, stdin io.Reader, stdout, stderr io.Writer, wait func(*exec.Cmd) (int, error)) (int, error) {
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	cmd := exec.CommandContext(ctx, s.command[0], s.command[1:]...)
-	if cmd.Err != nil {
-		return cli.ExitNotFound, cmd.Err
-	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return cli.ExitFailed, err
+		return 0, err
 	}
 	p := newPipe(ctx, c, in, stdout)
 	out := p.fromServer()
 	cmd.Stdout, cmd.Stderr = out, stderr
-	cmd.WaitDelay = drainTimeout
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	cmd.WaitDelay = endTimeout
 	// Where the system can do it, the server ends with the thread that starts it.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	endWithParent(cmd)
-	ended := make(chan struct{})
 	go func() {
 		p.fromClient(stdin)
 		_ = in.Close()
-		endWhenAlone(cmd, stdout, ended)
 	}()
+	if f, ok := stdout.(*os.File); ok {
+		go func() {
+			awaitReaderGone(f)
+			end() // a server must end when its input is closed, but not every one does
+		}()
+	}
 	code, err := wait(cmd)
-	close(ended)
 	_ = out.end()
 	p.end()
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		code = cli.ExitNotFound
+	}
 	return code, err
 }
 
-// drainTimeout is how long output is read after the server has ended: a process
-// that it left behind may hold its standard output.
-const drainTimeout = 10 * time.Second
-
-// Bounds of the end of a server whose client is gone.
-const (
-	alonePoll = 250 * time.Millisecond
-	killAfter = 3 * time.Second
-)
-
-// endWhenAlone ends the server if the client has gone: it has closed both sides.
-// A client that only has nothing more to send still gets its responses. A server
-// must end by itself when its input is closed, but not every one does.
-func endWhenAlone(cmd *exec.Cmd, stdout io.Writer, ended <-chan struct{}) {
-	f, ok := stdout.(*os.File)
-	if !ok {
-		return
-	}
-	for tick := time.NewTicker(alonePoll); ; {
-		select {
-		case <-ended:
-			return
-		case <-tick.C:
-		}
-		if !readerGone(f) {
-			continue
-		}
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		select {
-		case <-ended:
-		case <-time.After(killAfter):
-			_ = cmd.Process.Kill()
-		}
-		return
-	}
-}
+// endTimeout is how long a server may take to end when its client has gone, and how
+// long its output is read when it has ended: a process that it left behind may hold
+// its standard output.
+const endTimeout = 10 * time.Second
 
 // openPage serves the page of the calls. Without --page it does nothing.
 func (s settings) openPage(stderr io.Writer) (*page.Steps, func(), error) {
@@ -236,33 +211,18 @@ func newServer(h http.Handler) *http.Server {
 }
 
 // serveHTTP runs the proxy until a signal ends it.
-func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) (int, error) {
-	upstream, err := url.Parse(s.upstream)
-	if err != nil {
-		return cli.ExitFailed, err
-	}
+func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	l, err := net.Listen("tcp", s.listen)
 	if err != nil {
-		return cli.ExitFailed, fmt.Errorf("--listen: %w", err)
+		return fmt.Errorf("--listen: %w", err)
 	}
-	srv := newServer(newHandler(upstream, c))
-	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), upstream.RequestURI())
+	srv := newServer(newHandler(s.upstream, c))
+	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), s.upstream.RequestURI())
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-		return cli.ExitFailed, err
+		return err
 	}
-	return cli.ExitOK, nil
-}
-
-// loopback reports whether only programs of this machine reach an address.
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	return err == nil && localHost(host)
-}
-
-func localHost(host string) bool {
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
+	return nil
 }

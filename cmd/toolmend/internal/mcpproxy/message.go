@@ -101,12 +101,6 @@ func (c call) with(tool, args string) string {
 // version of the protocol a request is of, since 2026-07-28.
 const metaPrefix = "io.modelcontextprotocol/"
 
-// version returns the version of the protocol that the request names; "" if it
-// names none, as before 2026-07-28.
-func (m message) version() string {
-	return m.root.Get("params").Get("_meta").Get(metaPrefix + "protocolVersion").Str()
-}
-
 // firstStateless is the first version of the protocol in which each result has a
 // type, and in which no session exists.
 const firstStateless = "2026-07-28"
@@ -120,7 +114,7 @@ func (c call) refusal(text string) string {
 		return fmt.Sprintf(`%s,"error":{"code":-32602,"message":%s}}`, head, rawjson.Quote(text))
 	}
 	kind := ""
-	if c.version() >= firstStateless {
+	if c.root.Get("params").Get("_meta").Get(metaPrefix+"protocolVersion").Str() >= firstStateless {
 		kind = `,"resultType":"complete"`
 	}
 	return fmt.Sprintf(`%s,"result":{"content":[{"type":"text","text":%s}],"isError":true%s}}`, head, rawjson.Quote(text), kind)

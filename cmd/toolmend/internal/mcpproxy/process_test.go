@@ -30,10 +30,13 @@ func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
 	case "proxy":
 		_ = os.Setenv(roleVariable, "server")
-		os.Exit(Run(context.Background(), []string{"--", os.Args[0]}, os.Stdin, os.Stdout, os.Stderr, waitPlain))
-	case "server": // it ignores the end of its input
+		os.Exit(Run(context.Background(), append([]string{"--"}, os.Args...), os.Stdin, os.Stdout, os.Stderr, waitPlain))
+	case "server": // it ignores the end of its input, or does not even read
 		signal.Ignore(syscall.SIGHUP)
 		fmt.Println(os.Getpid())
+		if len(os.Args) > 1 {
+			select {}
+		}
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		select {}
 	}
@@ -42,9 +45,9 @@ func TestMain(m *testing.M) {
 
 // startProxy starts a proxy with a server that never ends by itself, and returns
 // the process id of the server.
-func startProxy(t *testing.T) (proxy *exec.Cmd, in io.Closer, out io.Closer, server int) {
+func startProxy(t *testing.T, args ...string) (proxy *exec.Cmd, in io.WriteCloser, out io.Closer, server int) {
 	t.Helper()
-	proxy = exec.Command(os.Args[0])
+	proxy = exec.Command(os.Args[0], args...)
 	proxy.Env = append(os.Environ(), roleVariable+"=proxy")
 	stdin, err := proxy.StdinPipe()
 	require.NoError(t, err)
@@ -80,6 +83,24 @@ func TestKilledClientLeavesNoProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(server) && gone(proxy.Process.Pid) }, 20*time.Second, 10*time.Millisecond)
 }
 
+// The input of a server that does not read is full, so nobody sees its end.
+func TestKilledClientOfAServerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	proxy, in, out, server := startProxy(t, "deaf")
+	sent := make(chan struct{})
+	go func() { // more than both pipes hold
+		defer close(sent)
+		_, _ = io.WriteString(in, strings.Repeat(`{"jsonrpc":"2.0","method":"x"}`+"\n", 10_000))
+	}()
+	select {
+	case <-sent:
+		t.Fatal("the server reads")
+	case <-time.After(time.Second):
+	}
+	_, _ = in.Close(), out.Close()
+	require.Eventually(t, func() bool { return gone(server) && gone(proxy.Process.Pid) }, 20*time.Second, 10*time.Millisecond)
+}
+
 func TestKilledServerEndsTheProxy(t *testing.T) {
 	t.Parallel()
 	proxy, _, _, server := startProxy(t)
@@ -96,6 +117,11 @@ func TestExitCodes(t *testing.T) {
 	code, _, errs = runWith(t, "", "--", "no-such-program-here")
 	require.Equal(t, cli.ExitNotFound, code)
 	require.Contains(t, errs, "no-such-program-here")
+	code, _, _ = runWith(t, "", "--", "./no-such-program-here")
+	require.Equal(t, cli.ExitNotFound, code)
+	code, _, errs = runWith(t, "", "--", "/dev/null")
+	require.Equal(t, cli.ExitFailed, code, "it is no program")
+	require.Contains(t, errs, "permission denied")
 	for _, args := range [][]string{{}, {"--mode", "x", "--", "a"}, {"--upstream", "u", "--", "a"}, {"--upstream", "ftp://x"}, {"--nope"}, {"--write", "--", "a"},
 		{"--upstream", "http://x", "--listen", "0.0.0.0:1"}, {"--page", ":80", "--", "a"}, {"--wrap", "f", "--", "a"}} {
 		code, _, errs := runWith(t, "", args...)

@@ -8,105 +8,90 @@ import (
 	"time"
 
 	"github.com/toolmend/toolmend/internal/mcpcheck"
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // Bounds of stdio.
 const (
-	maxCalls    = 256 // calls that wait for a list of tools
-	maxFollowed = 1024
-	maxWaiting  = 32 << 20 // bytes of calls that wait or are followed
-	maxOwn      = 256      // responses of the proxy that wait for the client
-	keptBuffer  = 64 << 10 // bytes that a buffer keeps between lines
+	maxWaiting  = 256  // calls that wait for a list of tools, or for the client to read
+	maxFollowed = 1024 // requests whose response is read
+	maxBytes    = 32 << 20
 )
 
-// pipe is a proxy on stdio. Two goroutines read: one the client and one the
-// server. Neither ever waits for the other side to read, except as the pipes
-// themselves make it: what the proxy has to say on its own is written by other
-// goroutines.
+// pipe is a proxy on stdio. Two goroutines read, one from each side, and pass what
+// they read. They never wait for anything but the side that they write to. Calls
+// that have to wait are carried out by a third goroutine.
 type pipe struct {
 	*checker
-	ctx     context.Context
-	tools   tools
-	server  side
-	client  side
-	own     chan string // responses of the proxy to the client
-	done    chan struct{}
-	ownSent chan struct{} // closed when the client has the last of own
+	ctx    context.Context
+	tools  tools
+	server side
+	client side
 
 	mu       sync.Mutex
-	followed map[string]*followed // requests of the client whose response is read, by id
-	bytes    int                  // bytes of calls in followed and ask
-	ask      *ask                 // nil if no list is on its way
-	idle     sync.WaitGroup       // asks whose calls have not all gone on
+	followed map[string]*followed // requests to the server whose response is read, by id
+	waiting  []*waitingCall       // the oldest first, which is being carried out
+	bytes    int                  // of calls in followed and waiting
+	idle     chan struct{}        // see carriedOut
 
 	swallow bool // only for the goroutine that reads the server
 }
 
-// side is a writer for whole lines.
-type side struct {
-	mu sync.Mutex
-	w  io.Writer
+// waitingCall is a call that waits until it can be decided, or refused.
+type waitingCall struct {
+	id, text  string
+	start     time.Time
+	cancelled bool
 }
 
-func (s *side) write(line []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	_, err := s.w.Write(line)
+// side is a writer for lines.
+type side struct {
+	w    io.Writer
+	turn chan struct{} // full while a line is written
+}
+
+func newSide(w io.Writer) side { return side{w, make(chan struct{}, 1)} }
+
+func (s side) write(line []byte) error { return s.writePart(line, true, true) }
+
+// writePart writes a part of a line. Other lines wait until its end.
+func (s side) writePart(part []byte, first, last bool) error {
+	if first {
+		s.turn <- struct{}{}
+	}
+	if last {
+		defer func() { <-s.turn }()
+	}
+	_, err := s.w.Write(part)
 	return err
 }
 
-// followed is a request of the client: a call, or a list of tools.
-type followed struct {
-	entry *entry // nil for a list
-	whole bool   // a list from its beginning
-}
-
-// ask is a list of tools that the proxy reads on its own.
-type ask struct {
-	id    string // of the request of the next page
-	pages pages
-	n     int
-	calls []waitingCall
-	timer *time.Timer
-}
-
-// waitingCall is a call that waits for the schema of its tool.
-type waitingCall struct {
-	call  call
-	line  []byte
-	start time.Time
-}
-
 func newPipe(ctx context.Context, c *checker, server, client io.Writer) *pipe {
-	p := &pipe{checker: c, ctx: ctx, server: side{w: server}, client: side{w: client}, own: make(chan string, maxOwn), followed: map[string]*followed{},
-		done: make(chan struct{}), ownSent: make(chan struct{})}
-	go p.sendOwn()
-	return p
-}
-
-// sendOwn writes the responses of the proxy, until done is closed and none is left.
-func (p *pipe) sendOwn() {
-	defer close(p.ownSent)
-	for ended := false; !ended || len(p.own) > 0; {
-		select {
-		case text := <-p.own:
-			_ = p.client.write([]byte(text + "\n"))
-		case <-p.done:
-			ended = true
-		}
-	}
+	idle := make(chan struct{})
+	close(idle)
+	return &pipe{checker: c, ctx: ctx, server: newSide(server), client: newSide(client), followed: map[string]*followed{}, idle: idle}
 }
 
 // fromClient passes everything that the client sends, until it closes its side.
 func (p *pipe) fromClient(r io.Reader) {
-	f := &lines{line: p.clientLine, rest: p.server.write}
-	_, _ = io.Copy(f, r)
-	_ = f.end()
-	p.idle.Wait()
+	l := &lines{line: p.clientLine, part: p.server.writePart}
+	_, _ = io.Copy(l, r)
+	if !l.long { // what has no line feed is the last thing that the server gets
+		<-p.carriedOut()
+	}
+	_ = l.end()
+	<-p.carriedOut()
+}
+
+// carriedOut returns a channel that is closed when no call waits any more.
+func (p *pipe) carriedOut() chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.idle
 }
 
 // fromServer returns a writer for what the server sends.
-func (p *pipe) fromServer() *lines { return &lines{line: p.serverLine, rest: p.serverRest} }
+func (p *pipe) fromServer() *lines { return &lines{line: p.serverLine, part: p.serverPart} }
 
 // clientLine handles a line of the client.
 func (p *pipe) clientLine(line []byte) error {
@@ -115,138 +100,127 @@ func (p *pipe) clientLine(line []byte) error {
 		return p.server.write(line)
 	}
 	if m.method == methodCancelled {
-		p.drop(idOf(m.root.Get("params").Get("requestId")))
-	}
-	if m.method == methodList && m.id != "" {
-		p.follow(m.id, &followed{whole: !m.root.Get("params").Get("cursor").Exists()}, 0)
+		p.cancel(idOf(m.root.Get("params").Get("requestId")))
 	}
 	c, ok := m.asCall()
 	if !ok {
+		p.expect(m, nil)
 		return p.server.write(line)
 	}
-	now := time.Now()
-	d, needsList := p.decide(p.ctx, &p.tools, c, now, true)
-	if needsList && p.await(waitingCall{c, bytes.Clone(line), now}) {
-		return nil
-	}
-	return p.do(c, line, d)
-}
-
-// do carries out a decision about a call. If the client does not read, a call
-// that would be refused goes to the server.
-func (p *pipe) do(c call, line []byte, d decision) error {
-	if d.refusal != "" {
-		select {
-		case p.own <- d.refusal:
-			p.log.add(d.entry)
+	start := time.Now()
+	d := p.decide(p.ctx, &p.tools, c, start)
+	if d.forward == "" || d.stale {
+		if p.wait(&waitingCall{id: m.id, text: m.text, start: start}) {
 			return nil
-		default:
-			d.entry.notes = append(d.entry.notes, "passed: the client does not read its responses")
 		}
+		d.forward, d.entry.reply = m.text, ""
+		d.entry.notes = append(d.entry.notes, "passed: too many calls wait")
 	}
-	if d.changed {
-		line = []byte(d.forward)
-	}
-	if p.follows(d.entry) && !p.follow(c.id, &followed{entry: d.entry}, d.entry.size()) {
-		p.log.add(d.entry)
-	}
-	return p.server.write(line)
+	p.expect(m, d.entry)
+	return p.server.write([]byte(d.forward))
 }
 
-// follow reads the response of a request when it comes, and reports whether there
-// was room. A request that has the id of another one takes its place.
-func (p *pipe) follow(id string, f *followed, size int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	old := p.followed[id]
-	if old == nil && len(p.followed) == maxFollowed || p.bytes+size > maxWaiting {
-		return false
-	}
-	p.unfollow(id, old)
-	p.followed[id] = f
-	p.bytes += size
-	return true
-}
-
-// unfollow logs a call whose response will not be read. The caller has locked p.mu.
-func (p *pipe) unfollow(id string, f *followed) {
+// expect reads the response to a message of the client when it comes, if that is of
+// use and there is room. A request that has the id of another one takes its place.
+func (p *pipe) expect(m message, e *entry) {
+	f := p.follow(m, e)
 	if f == nil {
 		return
 	}
-	delete(p.followed, id)
-	if f.entry != nil {
-		p.bytes -= f.entry.size()
-		p.lost(f.entry)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost(p.take(m.id))
+	if len(p.followed) >= maxFollowed || p.bytes+f.size > maxBytes {
+		p.lost(f)
+		return
+	}
+	p.followed[m.id] = f
+	p.bytes += f.size
+}
+
+// take returns the request with an id, whose response is read no longer; nil if
+// there is none. The caller has locked p.mu.
+func (p *pipe) take(id string) *followed {
+	f := p.followed[id]
+	if f != nil {
+		delete(p.followed, id)
+		p.bytes -= f.size
+	}
+	return f
+}
+
+// cancel forgets a request that the client has cancelled: it has no response.
+func (p *pipe) cancel(id string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lost(p.take(id))
+	for _, w := range p.waiting {
+		w.cancelled = w.cancelled || w.id == id
 	}
 }
 
-// await keeps a call until the list of tools is there, and asks for it. It returns
-// false if there is no room.
-func (p *pipe) await(h waitingCall) bool {
+// wait keeps a call until it can be carried out. It returns false if there is no
+// room.
+func (p *pipe) wait(w *waitingCall) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ask != nil && len(p.ask.calls) == maxCalls || p.bytes+len(h.line) > maxWaiting {
+	if len(p.waiting) == maxWaiting || p.bytes+len(w.text) > maxBytes {
 		return false
 	}
-	p.bytes += len(h.line)
-	if p.ask != nil {
-		p.ask.calls = append(p.ask.calls, h)
-		return true
+	p.bytes += len(w.text)
+	p.waiting = append(p.waiting, w)
+	if len(p.waiting) == 1 {
+		p.idle = make(chan struct{})
+		go p.carryOut(w)
 	}
-	a := &ask{id: ownID(), calls: []waitingCall{h}}
-	a.timer = time.AfterFunc(askTimeout, func() { p.finish(a, false) })
-	p.ask = a
-	p.idle.Add(1)
-	request := h.call.listRequest(a.id, "") + "\n"
-	go func() { _ = p.server.write([]byte(request)) }()
 	return true
 }
 
-// drop forgets a call that the client has cancelled: it has no response.
-func (p *pipe) drop(id string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.unfollow(id, p.followed[id])
-	if p.ask == nil {
-		return
-	}
-	for i, h := range p.ask.calls {
-		if h.call.id == id {
-			p.bytes -= len(h.line)
-			p.ask.calls[i].line = nil
-			return
+// carryOut carries out the calls that wait, from the oldest one on.
+func (p *pipe) carryOut(w *waitingCall) {
+	for w != nil {
+		m, _ := read(w.text)
+		c, _ := m.asCall()
+		d := p.confirm(p.ctx, &p.tools, c, w.start, p.ask)
+		p.mu.Lock()
+		cancelled := w.cancelled
+		p.mu.Unlock()
+		switch {
+		case cancelled:
+		case d.forward == "":
+			p.log.add(d.entry)
+			_ = p.client.write([]byte(d.refusal + "\n"))
+		default:
+			p.expect(m, d.entry)
+			_ = p.server.write([]byte(d.forward))
 		}
+		p.mu.Lock()
+		p.bytes -= len(w.text)
+		if p.waiting, w = p.waiting[1:], nil; len(p.waiting) > 0 {
+			w = p.waiting[0]
+		} else {
+			close(p.idle)
+		}
+		p.mu.Unlock()
 	}
 }
 
-// finish ends an ask, and lets its calls go on. It does nothing if a has ended.
-func (p *pipe) finish(a *ask, whole bool) {
+// ask sends a request of the proxy to the server and returns the result.
+func (p *pipe) ask(ctx context.Context, id, request string) rawjson.Value {
+	got := make(chan rawjson.Value, 1)
 	p.mu.Lock()
-	if p.ask != a {
-		p.mu.Unlock()
-		return
-	}
-	p.ask = nil
+	p.followed[id] = &followed{answer: func(v rawjson.Value) { got <- v }}
 	p.mu.Unlock()
-	a.timer.Stop()
-	if whole {
-		p.tools.learn(a.pages, true, time.Now())
-	} else {
-		p.tools.refused(time.Now())
+	_ = p.server.write([]byte(request + "\n"))
+	select {
+	case v := <-got:
+		return v
+	case <-ctx.Done():
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.take(id)
+		return rawjson.Value{}
 	}
-	go func() {
-		defer p.idle.Done()
-		for _, h := range a.calls {
-			if h.line == nil {
-				continue
-			}
-			d, _ := p.decide(p.ctx, &p.tools, h.call, h.start, false)
-			p.mu.Lock()
-			p.bytes -= len(h.line)
-			p.mu.Unlock()
-			_ = p.do(h.call, h.line, d)
-		}
-	}()
 }
 
 // serverLine handles a line of the server. It passes every line except the
@@ -260,144 +234,99 @@ func (p *pipe) serverLine(line []byte) error {
 	}
 	m, ok := read(string(line))
 	switch {
-	case !ok && isOwn(line):
+	case !ok && isOwn(line) && bytes.HasPrefix(bytes.TrimSpace(line), []byte("{")):
 		return nil // it cannot be read, so the ask runs out of time
 	case m.method == methodChanged:
 		p.tools.changed(time.Now())
 	case m.method == "" && m.id != "":
-		if p.answered(m) {
+		p.mu.Lock()
+		f := p.take(m.id)
+		p.mu.Unlock()
+		if f != nil {
+			p.answered(&p.tools, f, m)
+		}
+		if isOwn([]byte(m.id)) {
 			return nil
 		}
 	}
 	return p.client.write(line)
 }
 
-// serverRest handles a part of a line that is too long. The response to a request
-// of the proxy is dropped.
-func (p *pipe) serverRest(part []byte) error {
-	if p.swallow = p.swallow || isOwn(part); !p.swallow {
-		return p.client.write(part)
+// serverPart handles a part of a line that is too long. A response to a request of
+// the proxy is dropped if its first part tells.
+func (p *pipe) serverPart(part []byte, first, last bool) error {
+	if first {
+		p.swallow = isOwn(part)
 	}
-	p.swallow = part[len(part)-1] != '\n'
-	return nil
+	if p.swallow {
+		return nil
+	}
+	return p.client.writePart(part, first, last)
 }
 
-// answered handles a response, and reports whether it is one to the proxy.
-func (p *pipe) answered(m message) bool {
-	p.mu.Lock()
-	a, f := p.ask, p.followed[m.id]
-	if isOwn([]byte(m.id)) {
-		p.mu.Unlock()
-		if a != nil && a.id == m.id { // else it comes too late
-			p.page(a, m)
-		}
-		return true
-	}
-	if f != nil {
-		delete(p.followed, m.id)
-		if f.entry != nil {
-			p.bytes -= f.entry.size()
-		}
-	}
-	p.mu.Unlock()
-	switch result := m.root.Get("result"); {
-	case f == nil:
-	case f.entry != nil:
-		p.result(f.entry, m)
-	case result.Exists():
-		var got pages
-		next := got.add(result)
-		p.tools.learn(got, f.whole && next == "", time.Now())
-	}
-	return false
-}
-
-// page handles a page of the list that the proxy reads.
-func (p *pipe) page(a *ask, m message) {
-	result := m.root.Get("result")
-	if !result.Exists() {
-		p.finish(a, false)
-		return
-	}
-	next := a.pages.add(result)
-	if a.n++; next == "" || a.n == maxPages {
-		p.finish(a, true)
-		return
-	}
-	p.mu.Lock()
-	a.id = ownID()
-	request := a.calls[0].call.listRequest(a.id, next) + "\n"
-	p.mu.Unlock()
-	go func() { _ = p.server.write([]byte(request)) }()
-}
-
-// end logs the calls whose results did not come, and writes what the client has
-// not got yet.
+// end logs the calls whose results did not come, and waits a moment until the
+// client has what it has not got yet.
 func (p *pipe) end() {
 	p.mu.Lock()
-	for id, f := range p.followed {
-		p.unfollow(id, f)
+	for id := range p.followed {
+		p.lost(p.take(id))
 	}
 	p.mu.Unlock()
-	close(p.done)
 	select {
-	case <-p.ownSent:
+	case <-p.carriedOut():
 	case <-time.After(flushWait):
 	}
 }
 
-// lines is a writer that hands on what is written to it line by line. Bytes of a
-// line that is too long go to rest as they come, and so does an end without a
-// line feed.
+// lines is a writer that hands on what is written to it line by line. A line that is
+// too long goes to part as it comes.
 type lines struct {
-	line, rest func([]byte) error
-	buf        []byte
-	long       bool // inside a line that is too long
+	line func([]byte) error
+	part func(part []byte, first, last bool) error
+	buf  []byte
+	long bool // inside a line that is too long
 }
 
 // Write implements io.Writer.
 func (l *lines) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := bytes.IndexByte(rest, '\n') + 1
-		part := rest[:n]
-		if n == 0 {
-			part = rest
-		}
-		rest = rest[len(part):]
-		if err := l.add(part, n > 0); err != nil {
+	for part := range bytes.Lines(p) {
+		if err := l.add(part, part[len(part)-1] == '\n'); err != nil {
 			return 0, err
 		}
 	}
 	return len(p), nil
 }
 
-// add adds a part of a line. whole says that it is the last one.
-func (l *lines) add(part []byte, whole bool) error {
+// add adds a part of a line.
+func (l *lines) add(part []byte, last bool) error {
 	switch {
 	case l.long:
-		l.long = !whole
-		return l.rest(part)
-	case whole && len(l.buf) == 0:
+		l.long = !last
+		return l.part(part, false, last)
+	case last && len(l.buf) == 0:
 		return l.line(part)
 	}
 	l.buf = append(l.buf, part...)
-	if !whole && len(l.buf) <= mcpcheck.Limits.Bytes {
+	if !last && len(l.buf) <= mcpcheck.Limits.Bytes {
 		return nil
 	}
 	full := l.buf
-	if l.buf = l.buf[:0]; cap(l.buf) > keptBuffer {
-		l.buf = nil
-	}
-	if l.long = !whole; l.long {
-		return l.rest(full)
+	l.buf = nil
+	if l.long = !last; l.long {
+		return l.part(full, true, false)
 	}
 	return l.line(full)
 }
 
 // end hands on what has no line feed.
 func (l *lines) end() error {
-	if len(l.buf) == 0 {
-		return nil
+	long, rest := l.long, l.buf
+	l.long, l.buf = false, nil
+	switch {
+	case long:
+		return l.part(nil, false, true)
+	case len(rest) > 0:
+		return l.line(rest)
 	}
-	return l.rest(l.buf)
+	return nil
 }

@@ -75,7 +75,7 @@ func newRig(t *testing.T, mode string) *rig {
 // close ends the proxy, and returns the record.
 func (r *rig) close() string {
 	_ = r.input.Close()
-	r.p.idle.Wait()
+	<-r.p.carriedOut()
 	r.p.end()
 	r.p.log.close()
 	text, err := os.ReadFile(r.log)
@@ -297,6 +297,45 @@ func TestRepairKeepsTheRest(t *testing.T) {
 	})
 }
 
+// Arguments in forms that clients send, behind a server that has listed its tools.
+func TestFormsOfCalls(t *testing.T) {
+	t.Parallel()
+	optional := `{"name":"opt","inputSchema":{"type":"object","properties":{"n":{"type":"integer"}}}}`
+	call := func(params string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` + params + `}`
+	}
+	for name, c := range map[string]struct{ sent, want string }{ // "" is refused
+		"no arguments":                 {call(`{"name":"opt"}`), call(`{"name":"opt"}`)},
+		"null":                         {call(`{"name":"opt","arguments":null}`), call(`{"name":"opt","arguments":{}}`)},
+		"a string of JSON":             {call(`{"name":"add","arguments":"{\"ids\":[1]}"}`), call(`{"name":"add","arguments":{"ids":[1]}}`)},
+		"a string":                     {call(`{"name":"add","arguments":"x"}`), ""},
+		"a list":                       {call(`{"name":"add","arguments":[1]}`), ""},
+		"no arguments that it needs":   {call(`{"name":"add"}`), ""},
+		"a duplicate key":              {call(`{"name":"add","arguments":{"ids":[1],"ids":[2]}}`), ""},
+		"two arguments":                {call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":"[1]"}}`), call(`{"name":"add","arguments":{"ids":"x"},"arguments":{"ids":[1]}}`)},
+		"an id that is null":           {`{"id":null,"method":"tools/call","params":{"name":"add"}}`, `{"id":null,"method":"tools/call","params":{"name":"add"}}`},
+		"a notification":               {`{"method":"tools/call","params":{"name":"add"}}`, `{"method":"tools/call","params":{"name":"add"}}`},
+		"a name that is not a string":  {call(`{"name":7,"arguments":{}}`), call(`{"name":7,"arguments":{}}`)},
+		"parameters that are a list":   {call(`["add"]`), call(`["add"]`)},
+		"a tool that it does not list": {call(`{"name":"renamed","arguments":{"x":"1"}}`), call(`{"name":"renamed","arguments":{"x":"1"}}`)},
+		"a byte order mark":            {"\ufeff" + call(`{"name":"add"}`), "\ufeff" + call(`{"name":"add"}`)},
+		"a carriage return":            {call(`{"name":"opt","arguments":{"n":"1"}}`) + "\r", call(`{"name":"opt","arguments":{"n":1}}`) + "\r"},
+		"bytes that are not UTF-8":     {call(`{"name":"add","arguments":{"a":"` + "\xff" + `"}}`), call(`{"name":"add","arguments":{"a":"` + "\xff" + `"}}`)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, modeEnforce)
+			r.says(`{"jsonrpc":"2.0","id":"l","method":"tools/list"}`)
+			r.answers(listOf(`"l"`, "", addTool, optional))
+			r.server.got()
+			r.client.got()
+			r.says(c.sent)
+			require.Equal(t, c.want, r.server.got()[0], name)
+			require.Equal(t, c.want == "", strings.Contains(r.client.got()[0], `"isError":true`), name)
+			r.close()
+		})
+	}
+}
+
 // A client that sends and does not read makes nothing wait: the calls that would
 // be refused reach the server.
 func TestClientThatDoesNotRead(t *testing.T) {
@@ -308,8 +347,9 @@ func TestClientThatDoesNotRead(t *testing.T) {
 		in, stuck := io.Pipe()
 		p := newPipe(t.Context(), newChecker(modeEnforce, l), server, stuck)
 		p.tools.learn(pages{tools: []mcpcheck.Tool{must(mcpcheck.Read(addTool))}}, true, time.Now())
-		p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxOwn)))
-		require.GreaterOrEqual(t, len(server.got()), 4*maxOwn-1)
+		go p.fromClient(strings.NewReader(strings.Repeat(callOf("1", "add", `{}`)+"\n", 5*maxWaiting)))
+		synctest.Wait()
+		require.Len(t, server.got(), 4*maxWaiting)
 		_ = in.Close()
 		p.end()
 	})
@@ -329,7 +369,7 @@ func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, modeEnforce)
 		var all []string
-		for i := range maxCalls + 10 {
+		for i := range maxWaiting + 10 {
 			all = append(all, callOf(fmt.Sprint(i), "add", `{"ids":"[1]"}`))
 		}
 		r.says(all...)
@@ -344,7 +384,7 @@ func TestBounds(t *testing.T) {
 			r.says(callOf(fmt.Sprint(i/2), "add", `{"ids":[1]}`))
 		}
 		require.Len(t, r.p.followed, maxFollowed)
-		require.LessOrEqual(t, r.p.bytes, maxWaiting)
+		require.LessOrEqual(t, r.p.bytes, maxBytes)
 		require.Equal(t, 3*maxFollowed, strings.Count(r.close(), "\n"))
 		require.Zero(t, r.p.bytes)
 	})
@@ -368,6 +408,93 @@ func TestLongAndDeepLines(t *testing.T) {
 		id, _ := asked(t, r.server.got()[0])
 		r.answers(listOf(id, "", strings.Repeat(addTool+",", mcpcheck.Limits.Bytes/len(addTool)+1)+addTool), `{"jsonrpc":"2.0","method":"x"}`)
 		require.Equal(t, []string{`{"jsonrpc":"2.0","method":"x"}`}, r.client.got())
+		r.close()
+	})
+}
+
+// A line that is too long stays whole: what the proxy has to say waits for its end.
+func TestLongLinesAreNotDivided(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		long := strings.Repeat("x", mcpcheck.Limits.Bytes+1)
+		r.says(`{"jsonrpc":"2.0","id":9,"method":"tools/list"}`)
+		r.answers(listOf("9", "", addTool))
+		r.client.got()
+		r.server.got()
+		_, err := r.out.Write([]byte(long)) // a line of the server begins
+		require.NoError(t, err)
+		r.says(callOf("1", "add", `{}`))
+		require.Equal(t, []string{long}, r.client.got())
+		r.answers("y")
+		require.Equal(t, "y", r.client.got()[0])
+		r.says(callOf("1", "add", `{}`))
+		require.Contains(t, r.client.got()[0], "argument validation failed")
+
+		_, err = r.out.Write([]byte(long)) // the output ends in a line
+		require.NoError(t, err)
+		require.NoError(t, r.out.end())
+		_, err = r.input.Write([]byte(long)) // and so does the input
+		require.NoError(t, err)
+		r.close()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		id, _ := asked(t, r.server.got()[0])
+		line := `{"result":"` + strings.Repeat("x", mcpcheck.Limits.Bytes) + `","id":` + id + `}`
+		_, err := r.out.Write([]byte(line[:mcpcheck.Limits.Bytes+5]))
+		require.NoError(t, err)
+		r.answers(line[mcpcheck.Limits.Bytes+5:])
+		require.Equal(t, []string{line}, r.client.got(), "a response that was not recognised at its start")
+		batch := `[{"jsonrpc":"2.0","method":"notifications/message","params":{"data":` + id + `}}]`
+		r.answers(batch)
+		require.Equal(t, []string{batch}, r.client.got())
+		r.answers(`{"jsonrpc":"2.0","id":` + id + `,"result":{"tools":[}`)
+		require.Equal(t, []string{""}, r.client.got())
+		time.Sleep(askTimeout)
+		r.close()
+	})
+}
+
+// Some programs end their last line with the end of the file. It is a message like
+// any other, and the last one that the server gets.
+func TestLastLineWithoutLineFeed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		r.says(callOf("1", "add", `{"ids":"[1]"}`))
+		id, _ := asked(t, r.server.got()[0])
+		_, err := r.input.Write([]byte(callOf("2", "add", `{"ids":"[2]"}`)))
+		require.NoError(t, err)
+		require.NoError(t, r.input.Close())
+		synctest.Wait()
+		r.answers(listOf(id, "", addTool))
+		require.Equal(t, []string{callOf("1", "add", `{"ids":[1]}`), callOf("2", "add", `{"ids":[2]}`)}, r.server.got())
+		r.close()
+	})
+}
+
+// A call waits for ten seconds, even if the server keeps saying that its tools have
+// changed.
+func TestServerThatOnlyNotifies(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, modeEnforce)
+		for id := range 5 {
+			r.says(callOf(fmt.Sprint(id), "add", `{"ids":"[1]"}`))
+		}
+		for range 20 {
+			time.Sleep(askTimeout / 10)
+			r.answers(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`)
+		}
+		calls := 0
+		for _, line := range r.server.got() {
+			if strings.Contains(line, methodCall) {
+				calls++
+			}
+		}
+		require.Equal(t, 5, calls)
 		r.close()
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/toolmend/toolmend/internal/mcpcheck"
 	"github.com/toolmend/toolmend/internal/rawjson"
-	"github.com/toolmend/toolmend/middleware"
 )
 
 // Bounds of what the proxy keeps of one server or session.
@@ -26,6 +25,8 @@ const (
 // tools are the tools of a server, as its lists say. It is safe for concurrent
 // use.
 type tools struct {
+	asking sync.Mutex // the proxy reads one list at a time
+
 	mu     sync.Mutex
 	byName map[string]known
 	bytes  int       // at least those of byName
@@ -89,30 +90,24 @@ func (t *tools) refused(now time.Time) {
 	t.failed = now
 }
 
-// mayAsk reports whether the proxy may ask the server for its tools.
-func (t *tools) mayAsk(now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return now.Sub(t.failed) >= freshFor
-}
-
 // find returns the tools by which a call of a tool is validated: the tool itself,
-// or all tools if there is none of that name. ok is false if the server's tools
-// are not known. fresh says that the list is new enough to change or refuse a
-// call.
-func (t *tools) find(name string, now time.Time) (found []mcpcheck.Tool, fresh, ok bool) {
+// or all tools if there is none of that name. fresh says that they are new enough
+// to change or refuse a call. If they are not, and mayAsk, the proxy may ask the
+// server for its tools.
+func (t *tools) find(name string, now time.Time) (found []mcpcheck.Tool, fresh, mayAsk bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	mayAsk = now.Sub(t.failed) >= freshFor
 	if k, ok := t.byName[name]; ok {
-		return []mcpcheck.Tool{k.Tool}, k.at.After(t.since) && now.Sub(k.at) < freshFor, true
+		return []mcpcheck.Tool{k.Tool}, k.at.After(t.since) && now.Sub(k.at) < freshFor, mayAsk
 	}
 	if now.Sub(t.listed) >= freshFor {
-		return nil, false, false
+		return nil, false, mayAsk
 	}
 	for _, k := range t.byName {
 		found = append(found, k.Tool)
 	}
-	return found, true, true
+	return found, true, mayAsk
 }
 
 // ownPrefix begins the ids of the proxy's own requests. It cannot be guessed, so no
@@ -124,12 +119,3 @@ func ownID() string { return `"` + ownPrefix + rand.Text() + `"` }
 
 // isOwn reports whether text contains an id of the proxy.
 func isOwn(text []byte) bool { return bytes.Contains(text, []byte(ownPrefix)) }
-
-// defs returns the declarations of tools.
-func defs(all []mcpcheck.Tool) []middleware.Tool {
-	out := make([]middleware.Tool, len(all))
-	for i, t := range all {
-		out[i] = t.Def
-	}
-	return out
-}

@@ -16,6 +16,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/internal/page"
+	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/internal/report"
 )
 
@@ -80,17 +81,10 @@ func parse(args []string) (listen string, given []string, err error) {
 	if err := cli.ParseFlags(fs, args); err != nil {
 		return "", nil, err
 	}
-	host, _, err := net.SplitHostPort(listen)
-	if err != nil || !loopback(host) {
+	if _, _, err := net.SplitHostPort(listen); err != nil || !proxy.IsLoopback(listen) {
 		return "", nil, fmt.Errorf("-listen: must be an address that only this machine reaches, such as 127.0.0.1:8080, not %q", listen)
 	}
 	return listen, append(append(given, "--"), fs.Args()...), nil
-}
-
-// loopback reports whether only programs on this machine reach a host.
-func loopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // baseNames names files for people.
@@ -112,11 +106,7 @@ func serveView(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			host, _, err := net.SplitHostPort(r.Host)
-			if err != nil {
-				host = r.Host
-			}
-			if !loopback(strings.Trim(host, "[]")) {
+			if !proxy.IsLoopback(r.Host) {
 				http.Error(w, "this address serves only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
 				return
 			}
