@@ -36,11 +36,11 @@ func (j *Checker) Check(ctx context.Context, tools []middleware.Tool, finish mid
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	sent, err := verdicts(ctx, j.sent, tools, finish, calls)
+	sent, err := validate(ctx, j.sent, tools, finish, calls)
 	if err != nil {
 		return nil, err
 	}
-	final, err := verdicts(ctx, j.final, tools, finish, calls)
+	final, err := validate(ctx, j.final, tools, finish, calls)
 	if err != nil {
 		return nil, err
 	}
@@ -66,12 +66,12 @@ func (j *Checker) call(tools []middleware.Tool, i int, c middleware.ToolCall, se
 	}
 }
 
-// verdicts calls a Validator. The Validator does not see the response: if the
-// response was cut off, verdicts marks its last call as truncated. That call may be
+// validate calls a Validator. The Validator does not see the response: if the
+// response was cut off, validate marks its last call as truncated. That call may be
 // valid JSON by chance, but it is not known to be what the model wanted to write. A call
 // in a form of its own is text, and cannot be told from a whole one.
-func verdicts(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
-	got, err := v.Validate(ctx, tools, calls...)
+func validate(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
+	got, err := v.ValidateTurn(ctx, argsvalidate.Turn{Request: &middleware.Request{Tools: tools}, Calls: calls, NoReplies: true})
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
 		return nil, err
 	}
