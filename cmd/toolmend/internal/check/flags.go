@@ -38,8 +38,11 @@ type settings struct {
 	gateFinal   bool    // the final verdict decides the exit code
 	baseline    string  // path; "" compares with nothing
 	maxRise     float64 // in percentage points
-	hints       bool
-	files       []string // at least one; "-" is standard input
+
+	writeBaseline string // path; "" writes none
+
+	hints bool
+	files []string // at least one; "-" is standard input
 }
 
 // mendRules are the values of -mend.
@@ -60,6 +63,7 @@ func parse(args []string) (settings, error) {
 	fs.StringVar(&gate, "gate", "sent", "")
 	fs.BoolVar(&asJSON, "json", false, "")
 	fs.StringVar(&s.baseline, "baseline", "", "")
+	fs.StringVar(&s.writeBaseline, "write-baseline", "", "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
 	fs.BoolVar(&s.hints, "hints", false, "")
 	fs.StringVar(&s.format, "format", "", "")
