@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
@@ -95,11 +96,19 @@ func isPlain(raw []byte) bool {
 	return !notPlain.Match(raw) && strings.Trim(string(raw), "{} \t\r\n") != ""
 }
 
-// surelyGood reports whether a call is valid for both publishers, because check finds it
-// valid and its schema leaves nothing to differ about. It saves compiling the schema twice.
-func (m *measurer) surelyGood(tools []middleware.Tool, c *report.Call) bool {
+// schemaCodes are the codes of the most frequent issues that only a schema has.
+var schemaCodes = map[string]bool{"required": true, "type": true, "enum": true, "additionalProperties": true}
+
+// concluded reports whether a call satisfies its schema for both publishers, as far as
+// that follows from the verdict of check: if the schema leaves nothing to differ about.
+// Otherwise known is false. It saves compiling each schema twice more.
+func (m *measurer) concluded(tools []middleware.Tool, c *report.Call) (valid, known bool) {
 	t, declared := toolOf(tools, c.Sent)
-	return declared && c.AsSent == report.OK && strings.HasPrefix(c.Sent.Arguments, "{") && m.plain.Get(t.Parameters) && m.checker.Exact(t)
+	if !declared || !strings.HasPrefix(c.Sent.Arguments, "{") || !m.plain.Get(t.Parameters) || !m.checker.Exact(t) {
+		return false, false
+	}
+	other := slices.ContainsFunc(c.Issues, func(i middleware.Issue) bool { return !schemaCodes[i.Code] })
+	return c.AsSent == report.OK, c.AsSent == report.OK || c.AsSent == report.Invalid && !other
 }
 
 // openRouter returns the bucket of a call. A call of a tool without a usable schema
@@ -107,9 +116,6 @@ func (m *measurer) surelyGood(tools []middleware.Tool, c *report.Call) bool {
 func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b bucket, checked bool) {
 	t, declared := toolOf(tools, c)
 	usable := declared && c.Kind == middleware.KindFunction && len(t.Parameters) > 0
-	if usable && surelyValid(m.draft7.Get(t.Parameters), c.Arguments) {
-		return bucketValid, true
-	}
 	switch {
 	case c.Kind != middleware.KindFunction:
 		return bucketValid, false
@@ -120,7 +126,11 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 	case !usable:
 		return bucketValid, false
 	}
-	valid, known := satisfies(m.draft7.Get(t.Parameters), c.Arguments)
+	s := m.draft7.Get(t.Parameters)
+	if surelyValid(s, c.Arguments) {
+		return bucketValid, true
+	}
+	valid, known := satisfies(s, c.Arguments)
 	if known && !valid {
 		return bucketSchemaMismatch, true
 	}
@@ -134,15 +144,15 @@ func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool 
 	if !declared || len(t.Parameters) == 0 {
 		return false
 	}
-	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" {
-		return false // {}, of which "not schema" is true
+	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
+		return false // of {}, "not schema" is true
 	}
 	s := m.k2.Get(t.Parameters)
 	if surelyValid(s, c.Arguments) {
 		return true
 	}
 	valid, _ := satisfies(s, c.Arguments)
-	return valid && json.Valid([]byte(c.Arguments))
+	return valid
 }
 
 // toolOf returns the first tool of the call's name.
@@ -221,7 +231,11 @@ func (m *measurer) turn(t *recorded.Turn, checked []report.Call) (out measured) 
 	out.OpenRouter.Requests = 1
 	allValid := true
 	for i, c := range t.Calls {
-		if m.surelyGood(t.Tools, &checked[i]) {
+		if valid, known := m.concluded(t.Tools, &checked[i]); valid {
+			continue
+		} else if known {
+			out.OpenRouter.SchemaMismatch++
+			out.OpenRouter.Errors, allValid = 1, false
 			continue
 		}
 		b, checked := m.openRouter(t.Tools, c)
