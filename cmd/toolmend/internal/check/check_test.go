@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -51,6 +52,26 @@ const (
 	bareCall = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"add","arguments":"{}"}}]}}]}` + "\n"
 	bareTool = `{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}` + "\n"
 )
+
+// TestDocumentedForms runs each command of the table of forms in docs/reports.md.
+func TestDocumentedForms(t *testing.T) {
+	root := filepath.FromSlash("../../../..")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reports.md"))
+	require.NoError(t, err)
+	t.Chdir(root)
+	n := 0
+	for _, row := range regexp.MustCompile("\\| `toolmend (check [^`]*examples/check/forms/[^`]*)` \\|").FindAllSubmatch(page, -1) {
+		n++
+		args := strings.Fields(string(row[1]))
+		got := clitest.Execute(t, run, t.TempDir(), "", args...)
+		require.Equal(t, cli.ExitInvalid, got.Code, "%v: %s", args, got.ErrOut)
+		require.Empty(t, got.ErrOut)
+		files := 1 + strings.Count(got.Out, "otel-console.json")
+		require.Contains(t, got.Out, fmt.Sprintf("%d turns, %[1]d calls in %d file", 2*files, files))
+		require.Contains(t, got.Out, fmt.Sprintf("%d not valid as sent", files))
+	}
+	require.Equal(t, 15, n)
+}
 
 func TestExitCodes(t *testing.T) {
 	t.Parallel()

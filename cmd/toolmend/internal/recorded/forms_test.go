@@ -12,18 +12,23 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// form reads testdata/forms/name, and name.tools beside it if it is there, and returns the
-// turns of all lines.
+// examples is the directory of the examples of forms, which docs/reports.md shows.
+const examples = "../../../../examples/check/forms"
+
+// form reads an example, and the file of its tools if there is one, and returns the turns of
+// all lines.
 func form(t *testing.T, name string) (out []recorded.Turn) {
 	t.Helper()
 	var sets *recorded.Toolsets
-	path := filepath.Join("testdata", "forms", name)
-	if tools := strings.TrimSuffix(path, filepath.Ext(path)) + ".tools"; exists(tools) {
-		var err error
-		sets, err = recorded.OpenToolsets(tools)
-		require.NoError(t, err)
+	stem, _, _ := strings.Cut(name, ".")
+	for _, end := range []string{".tools.json", ".input.jsonl"} {
+		if tools := filepath.Join(examples, stem+end); exists(tools) {
+			var err error
+			sets, err = recorded.OpenToolsets(tools)
+			require.NoError(t, err)
+		}
 	}
-	f, err := os.Open(path)
+	f, err := os.Open(filepath.Join(examples, name))
 	require.NoError(t, err)
 	defer f.Close()
 	for lines := recorded.NewReader(name, f); ; {
@@ -49,12 +54,12 @@ func exists(path string) bool {
 // next turn one with "x": "two".
 func TestForms(t *testing.T) {
 	t.Parallel()
-	files, err := os.ReadDir(filepath.Join("testdata", "forms"))
+	files, err := os.ReadDir(examples)
 	require.NoError(t, err)
 	n := 0
 	for _, file := range files {
 		name := file.Name()
-		if strings.HasSuffix(name, ".tools") {
+		if strings.Contains(name, ".tools.") || strings.Contains(name, ".input.") {
 			continue
 		}
 		n++

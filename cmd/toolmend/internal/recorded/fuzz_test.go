@@ -28,7 +28,7 @@ func FuzzTurns(f *testing.F) {
 			f.Add(b)
 		}
 	}
-	files, err := filepath.Glob(filepath.Join("testdata", "forms", "*.json*"))
+	files, err := filepath.Glob(filepath.Join(examples, "*.json*"))
 	require.NoError(f, err)
 	for _, name := range files {
 		b, err := os.ReadFile(name)

@@ -11,19 +11,34 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// toolCall reads a tool call in either of two shapes: {id, name, arguments}, or a
-// provider's {id, type, function: {name, arguments}}. Arguments that are absent or null
-// are "", which is how streaming servers write them.
+// toolCall reads a tool call: {id, name, arguments}, or a provider's {id, type, function:
+// {name, arguments}}. Arguments that are absent or null are "", which is how streaming
+// servers write them.
 func toolCall(v rawjson.Value) middleware.ToolCall {
 	c := middleware.ToolCall{ID: text(v.Get("id"))}
-	arguments := "arguments"
+	arguments := argumentKeys
 	if custom := v.Get("custom"); v.Get("type").Str() == "custom" && custom.Kind() == rawjson.Object {
-		c.Kind, v, arguments = middleware.KindCustom, custom, "input"
-	} else if f := v.Get("function"); f.Kind() == rawjson.Object {
+		c.Kind, v, arguments = middleware.KindCustom, custom, []string{"input"}
+	} else if f := firstAt(v, []string{"function", "functionCall"}); f.Kind() == rawjson.Object {
 		v = f
 	}
-	c.Name, c.Arguments = text(v.Get("name")), text(v.Get(arguments))
+	c.Name, c.Arguments = text(v.Get("name")), firstText(v, arguments...)
 	return c
+}
+
+// argumentKeys are the members that hold the arguments of a call, in the forms of OpenAI,
+// Anthropic and Gemini.
+var argumentKeys = []string{"arguments", "input", "args"}
+
+// ParseCall reads a call in one of the forms of a call in a log. It returns false if s is
+// something else, such as the arguments of a call.
+func ParseCall(s string) (middleware.ToolCall, bool) {
+	v, err := parse([]byte(s))
+	if err != nil {
+		return middleware.ToolCall{}, false
+	}
+	named := v.Get("name").Kind() == rawjson.String && firstAt(v, argumentKeys).Exists()
+	return toolCall(v), named || firstAt(v, []string{"function/name", "functionCall/name"}).Exists()
 }
 
 // schemaKeys are the members that hold the schema of a tool, in the forms of OpenAI,

@@ -91,6 +91,9 @@ func (s *Toolsets) add(v rawjson.Value) error {
 	return nil
 }
 
+// Tools returns the tools for every record, in the order of the file. Do not change them.
+func (s *Toolsets) Tools() []middleware.Tool { return s.tools }
+
 // known returns the tools that the model had: those of its request or its record, or those
 // that s has for the id, or for every record. It is nil if they are not known.
 func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool {
