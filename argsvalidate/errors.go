@@ -36,7 +36,7 @@ type Error struct {
 	// batch.KeepValid it is the held batch, with the corrected calls.
 	Response *middleware.Response
 	Verdicts []middleware.Verdict // on the calls of Response, in order
-	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls
+	Replies  []middleware.Message // the replies that a re-ask would send, one for each call within Limits.Calls; nil with Turn.NoReplies
 	reasons  []error
 	attempts int
 	plans    []plan // of the tool of each verdict; an undeclared name is the model's own text

@@ -15,6 +15,9 @@ type Turn struct {
 	// run. Rules see them as siblings. They are not validated.
 	Beside    []middleware.ToolCall
 	Truncated bool // the model was cut off while it wrote the last of Calls
+	// NoReplies leaves Error.Replies nil. Set it if nobody reads them: to
+	// write the replies takes longer than to validate the calls.
+	NoReplies bool
 }
 
 // ValidateTurn validates calls as a step does, without calling a model: after
@@ -46,7 +49,9 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 		return j.verdicts, j.failure(ErrRule, err)
 	case j.invalid():
 		e := j.failure(ErrInvalid)
-		e.Replies = v.replies(ctx, &j, 1, false)
+		if !t.NoReplies {
+			e.Replies = v.replies(ctx, &j, 1, false)
+		}
 		return j.verdicts, e
 	}
 	return j.verdicts, nil

@@ -98,3 +98,21 @@ func TestRefusalIsNoMissingCall(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "I cannot.", resp.Message.Text())
 }
+
+// TestNoReplies: the verdicts are the same, and Options.Feedback is not called.
+func TestNoReplies(t *testing.T) {
+	t.Parallel()
+	written := 0
+	v := argsvalidate.NewValidator(argsvalidate.Options{Feedback: func(argsvalidate.FeedbackInput) string { written++; return "again" }})
+	turn := argsvalidate.Turn{Request: &middleware.Request{Tools: clickTool}, Calls: []middleware.ToolCall{click("1", `{"css": "#ok"}`)}}
+	want, err := v.ValidateTurn(t.Context(), turn)
+	require.Len(t, failure(t, err).Replies, 1)
+	require.Equal(t, 1, written)
+
+	turn.NoReplies = true
+	got, err := v.ValidateTurn(t.Context(), turn)
+	require.ErrorIs(t, err, argsvalidate.ErrInvalid)
+	require.Empty(t, failure(t, err).Replies)
+	require.Equal(t, want, got)
+	require.Equal(t, 1, written)
+}

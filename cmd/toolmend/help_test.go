@@ -20,6 +20,7 @@ func TestHelp(t *testing.T) {
 		"runhelp.txt":   {"help", "run"},
 		"mcphelp.txt":   {"help", "mcp"},
 		"linthelp.txt":  {"help", "lint"},
+		"tryhelp.txt":   {"help", "try"},
 		"viewhelp.txt":  {"help", "view"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -38,6 +38,8 @@ usage:
   toolmend env AGENT               show how to point an agent at the gateway
   toolmend health                  ask the gateway whether it is alive
   toolmend check [flags] FILE...   validate the calls in recorded turns
+  toolmend try -tool FILE -call JSON
+                                   validate one call, and show the reply to the model
   toolmend lint [flags] TOOLS...   check tool definitions
   toolmend view [flags] FILE...    show recorded turns in a browser
   toolmend version                 show the version
@@ -73,6 +75,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()
 		return check.Run(ctx, args[1:], stdin, stdout, stderr)
+	case "try":
+		return check.Try(ctx, args[1:], stdin, stdout, stderr)
 	case "lint":
 		ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
 		defer stop()

@@ -43,7 +43,7 @@ func (j *Checker) ran(ctx context.Context, tools []middleware.Tool, n int, c mid
 	}
 	sent := middleware.Verdict{Call: c, Issues: final.Issues}
 	if len(final.Changes) > 0 {
-		if got, err := j.sent.Validate(ctx, tools, c); len(got) == 1 && (err == nil || len(got[0].Issues) > 0) {
+		if got, err := validate(ctx, j.sent, tools, "", []middleware.ToolCall{c}); err == nil {
 			sent = got[0]
 		}
 	}

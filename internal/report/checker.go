@@ -3,6 +3,7 @@ package report
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -36,13 +37,15 @@ func (j *Checker) Check(ctx context.Context, tools []middleware.Tool, finish mid
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	sent, err := verdicts(ctx, j.sent, tools, finish, calls)
+	final, err := validate(ctx, j.final, tools, finish, calls)
 	if err != nil {
 		return nil, err
 	}
-	final, err := verdicts(ctx, j.final, tools, finish, calls)
-	if err != nil {
-		return nil, err
+	sent := final
+	if slices.ContainsFunc(final, func(v middleware.Verdict) bool { return !v.OK() || len(v.Changes) > 0 }) {
+		if sent, err = validate(ctx, j.sent, tools, finish, calls); err != nil {
+			return nil, err
+		}
 	}
 	out := make([]Call, len(calls))
 	for i, c := range calls {
@@ -66,12 +69,12 @@ func (j *Checker) call(tools []middleware.Tool, i int, c middleware.ToolCall, se
 	}
 }
 
-// verdicts calls a Validator. The Validator does not see the response: if the
-// response was cut off, verdicts marks its last call as truncated. That call may be
+// validate calls a Validator. The Validator does not see the response: if the
+// response was cut off, validate marks its last call as truncated. That call may be
 // valid JSON by chance, but it is not known to be what the model wanted to write. A call
 // in a form of its own is text, and cannot be told from a whole one.
-func verdicts(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
-	got, err := v.Validate(ctx, tools, calls...)
+func validate(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
+	got, err := v.ValidateTurn(ctx, argsvalidate.Turn{Request: &middleware.Request{Tools: tools}, Calls: calls, NoReplies: true})
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
 		return nil, err
 	}
@@ -93,10 +96,17 @@ func (j *Checker) unchecked(tools []middleware.Tool, c middleware.ToolCall) (Ver
 		if len(t.Parameters) == 0 || c.Kind != middleware.KindFunction {
 			return NoSchema, ""
 		}
-		if validated, notes := j.sent.Inspect(t); !validated {
+		if validated, notes := j.final.Inspect(t); !validated {
 			return BadSchema, strings.Join(notes, "; ")
 		}
 		return "", ""
 	}
 	return NoSchema, "" // an unknown tool, with argsvalidate.PassUnknown
+}
+
+// Exact reports whether calls of a tool are validated by its schema exactly as it is
+// written: it was not read leniently, and nothing in it is left out.
+func (j *Checker) Exact(tool middleware.Tool) bool {
+	validated, notes := j.final.Inspect(tool)
+	return validated && len(notes) == 0
 }

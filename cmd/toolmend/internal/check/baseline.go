@@ -40,7 +40,7 @@ func readBaseline(path string) (*summaryJSON, error) {
 	var s summaryJSON
 	switch err := json.Unmarshal(last, &s); {
 	case last == nil:
-		return nil, fmt.Errorf("%s: no summary; a baseline is the output of toolmend check -json", path)
+		return nil, fmt.Errorf("%s: no summary; a baseline is what toolmend check -write-baseline or -json writes", path)
 	case err != nil:
 		return nil, fmt.Errorf("%s: the summary: %w", path, err)
 	case s.TurnRates == nil:

@@ -101,7 +101,7 @@ func TestBaselineExitCodes(t *testing.T) {
 		{"-baseline @/base @/broken", cli.ExitFailed, "not JSON"},
 		{"-baseline @/base @/novel", cli.ExitOK, "2 not in the baseline"},
 		{"-baseline @/missing @/good", cli.ExitFailed, "no such file"},
-		{"-baseline @/nosummary @/good", cli.ExitFailed, "a baseline is the output of toolmend check -json"},
+		{"-baseline @/nosummary @/good", cli.ExitFailed, "a baseline is what toolmend check -write-baseline or -json writes"},
 		{"-baseline @/none @/good", cli.ExitFailed, "no summary"},
 		{"-baseline @/old @/good", cli.ExitFailed, "no turn_rates"},
 		{"-baseline @/empty @/good", cli.ExitFailed, "nothing to compare with"},
@@ -119,6 +119,25 @@ func TestBaselineExitCodes(t *testing.T) {
 			require.Contains(t, got.Out+got.ErrOut, c.say)
 		})
 	}
+}
+
+// TestWriteBaseline: what is written compares as the output of -json does, and is not
+// written if a line could not be read.
+func TestWriteBaseline(t *testing.T) {
+	t.Parallel()
+	dir := baselineDir(t)
+	exec(t, dir, "", "check", "-write-baseline", "@/written", "@/good").Require(t, cli.ExitInvalid, "")
+	written, err := os.ReadFile(filepath.Join(dir, "written"))
+	require.NoError(t, err)
+	base, err := os.ReadFile(filepath.Join(dir, "base"))
+	require.NoError(t, err)
+	require.Equal(t, lastLine(string(base))+"\n", string(written))
+
+	exec(t, dir, "", "check", "-baseline", "@/written", "-write-baseline", "@/written", "@/worse").Require(t, cli.ExitInvalid, "")
+	exec(t, dir, "", "check", "-baseline", "@/written", "@/worse").Require(t, cli.ExitOK, "")
+
+	exec(t, dir, "", "check", "-write-baseline", "@/partly", "@/broken").Require(t, cli.ExitFailed, "not JSON")
+	require.NoFileExists(t, filepath.Join(dir, "partly"))
 }
 
 // TestBaselineGolden holds the text and the JSON of a comparison.

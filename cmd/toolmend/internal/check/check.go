@@ -37,9 +37,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return cli.ExitFailed
 		}
 	}
-	out := bufio.NewWriter(stdout)
+	out, checker := bufio.NewWriter(stdout), report.NewChecker(s.options())
 	c := &check{
-		settings: s, program: "toolmend check", checker: report.NewChecker(s.options()), measurer: newMeasurer(), out: out, stderr: stderr,
+		settings: s, program: "toolmend check", checker: checker, measurer: newMeasurer(checker), out: out, stderr: stderr,
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(), measures: measures{Models: map[string]*measured{}}, base: base,
 	}
@@ -53,8 +53,11 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if base != nil {
 		compared = compareRates(base, &c.rates, s)
 	}
-	err = c.write(sum, compared)
-	if err = cmp.Or(err, out.Flush()); err != nil {
+	err = cmp.Or(c.write(sum, compared), out.Flush())
+	if err == nil && s.writeBaseline != "" && c.failed == 0 {
+		err = c.writeSummary(sum)
+	}
+	if err != nil {
 		fmt.Fprintf(stderr, "toolmend check: %v\n", err)
 		return cli.ExitFailed
 	}
@@ -80,9 +83,10 @@ type check struct {
 	hints    hintCounts
 	base     *summaryJSON // nil without -baseline
 	progress *progress
-	failed   int // number of errors, printed or not
-	ofFile   int // number of errors about lines of the current file
-	shown    int // number of messages, printed or not: one may stand for many errors
+	answered bool // a line has a call, whatever -model and -tool select
+	failed   int  // number of errors, printed or not
+	ofFile   int  // number of errors about lines of the current file
+	shown    int  // number of messages, printed or not: one may stand for many errors
 }
 
 // run reads all files. An error in one file does not stop the run.
@@ -165,13 +169,12 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
 			return f
 		}
-		calls = slices.DeleteFunc(calls, func(call report.Call) bool {
-			return !strings.Contains(strings.ToLower(call.Sent.Name), c.tool)
-		})
-		f.steps = append(f.steps, stepOf(l, t, calls))
-		if len(calls) > 0 && c.measurer != nil {
-			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t)})
+		matches := func(call report.Call) bool { return strings.Contains(strings.ToLower(call.Sent.Name), c.tool) }
+		if c.measurer != nil && slices.ContainsFunc(calls, matches) {
+			f.measures = append(f.measures, measuredTurn{t.Model, c.measurer.turn(t, calls)})
 		}
+		calls = slices.DeleteFunc(calls, func(call report.Call) bool { return !matches(call) })
+		f.steps = append(f.steps, stepOf(l, t, calls))
 		if c.hinter != nil {
 			for n := range calls {
 				f.hints = append(f.hints, c.hinter.call(ctx, t.Tools, t.Model, &calls[n])...)
@@ -195,6 +198,8 @@ func (c *check) add(f lineResult) {
 		} else {
 			c.complain(f.err)
 		}
+	default:
+		c.answered = true
 	}
 	for _, m := range f.measures {
 		c.measures.add(m)
@@ -248,7 +253,12 @@ func (c *check) summary() report.Summary {
 	}
 	c.reading.Unreadable = c.failed
 	if c.calls == 0 && c.failed == 0 {
-		fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
+		if !c.answered && len(c.reading.Skipped) > 0 {
+			c.failed++
+			fmt.Fprintf(c.stderr, "toolmend check: no line has a tool call in a form that is read, so nothing was checked. These are read: %s. See toolmend check -h\n", recorded.Forms)
+		} else {
+			fmt.Fprintln(c.stderr, "toolmend check: no tool call was found, so none was checked; see toolmend check -h for the forms of a turn, and -model and -tool")
+		}
 	}
 	c.count()
 	sum := c.figures.Summary()

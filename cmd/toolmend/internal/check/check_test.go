@@ -6,7 +6,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -46,14 +48,44 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+const (
+	bareCall = `{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"add","arguments":"{}"}}]}}]}` + "\n"
+	bareTool = `{"type":"function","function":{"name":"add","parameters":{"type":"object"}}}` + "\n"
+)
+
+// TestDocumentedForms runs each command of the table of forms in docs/reports.md.
+func TestDocumentedForms(t *testing.T) {
+	root := filepath.FromSlash("../../../..")
+	page, err := os.ReadFile(filepath.Join(root, "docs", "reports.md"))
+	require.NoError(t, err)
+	t.Chdir(root)
+	n := 0
+	for _, row := range regexp.MustCompile("\\| `toolmend (check [^`]*examples/check/forms/[^`]*)` \\|").FindAllSubmatch(page, -1) {
+		n++
+		args := strings.Fields(string(row[1]))
+		got := clitest.Execute(t, run, t.TempDir(), "", args...)
+		require.Equal(t, cli.ExitInvalid, got.Code, "%v: %s", args, got.ErrOut)
+		require.Empty(t, got.ErrOut)
+		files := 1 + strings.Count(got.Out, "otel-console.json")
+		require.Contains(t, got.Out, fmt.Sprintf("%d turns, %[1]d calls in %d file", 2*files, files))
+		require.Contains(t, got.Out, fmt.Sprintf("%d not valid as sent", files))
+	}
+	require.Equal(t, 15, n)
+}
+
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	good, bad := clitest.Turn("m", "r", "add", `{"x":1}`), clitest.Turn("m", "r", "add", `{"x":"one"}`)
 	dir := clitest.DirWith(t, map[string]string{
 		"good": good, "bad": bad, "free": clitest.Turn("m", "r", "free", `{}`), "odd": clitest.Turn("m", "r", "odd", `{}`),
 		"null": clitest.Turn("m", "r", "add", `{"x":1,"note":null}`), "broken": bad + "{\n" + good, "empty": "", "unknown": clitest.Turn("m", "r", "sub", `{}`),
-		"nosets": "{}", "array": "[\n" + good + ",\n" + bad + "]",
+		"nosets": "{}", "texts": `{"request":{},"response":{"choices":[{"message":{"content":"hi"}}]}}`, "other": `{"prompt":"a","completion":"b"}` + "\n",
+		"bare": bareCall, "tools.json": "[" + bareTool + "]", "badtools": `["add"]`, "mixed": bad + bareCall + `{"messages":[{"role":"user","content":"hi"}]}` + "\n",
+		"array": "[\n" + good + ",\n" + bad + "]",
 	})
+	sets, err := os.ReadFile(filepath.Join(dir, "toolsets.jsonl"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "both"), append(append(sets, '\n'), bareTool...), 0o600))
 	for _, c := range []struct {
 		args string
 		code int
@@ -71,10 +103,20 @@ func TestExitCodes(t *testing.T) {
 		{"check -model other @/bad", cli.ExitOK, "no tool call was found"},
 		{"check -model M @/bad", cli.ExitInvalid, ""},
 		{"check -tool sub @/bad", cli.ExitOK, "no tool call was found"},
+		{"check @/other", cli.ExitFailed, "no line has a tool call in a form that is read, so nothing was checked. These are read: recorded turns, exchanges"},
+		{"check -json @/other", cli.ExitFailed, "no line has a tool call"},
+		{"check @/texts", cli.ExitFailed, "no line has a tool call"},
+		{"check @/texts @/good", cli.ExitOK, ""},
+		{"check @/bare", cli.ExitFailed, "@/bare:1: the tools that the model had are not known: name a file that has them with -tools"},
+		{"check -tools @/tools.json @/bare", cli.ExitOK, ""},
+		{"check -tools @/badtools @/bare", cli.ExitFailed, "@/badtools:1: not a JSON object, but a string"},
+		{"check -tools @/both @/mixed", cli.ExitInvalid, ""},
+		{"check -write-baseline @/no/where @/good", cli.ExitFailed, "no such file"},
+		{"check -write-baseline @/w1 @/odd", cli.ExitFailed, "-write-baseline: no turn was validated"},
 		{"check @/broken", cli.ExitFailed, "@/broken:2: not JSON"},
 		{"check @/missing @/bad", cli.ExitFailed, "toolmend check: open @/missing: no such file"},
 		{"check -tools @/missing @/good", cli.ExitFailed, "no such file"},
-		{"check -tools @/nosets @/good", cli.ExitFailed, "@/nosets:1: a toolset without a ref"},
+		{"check -tools @/nosets @/good", cli.ExitFailed, "@/nosets:1: neither tools nor a toolset with a ref, nor a request with tools"},
 		{"check", cli.ExitFailed, "no FILE"},
 		{"check @/good -strip some", cli.ExitFailed, `-strip: must be one of "all", "off", "optional", "when-invalid", got "some"`},
 		{"check -unknown maybe @/good", cli.ExitFailed, "-unknown is reject or pass"},
@@ -104,7 +146,7 @@ func TestBadLines(t *testing.T) {
 	dir := clitest.DirWith(t, map[string]string{"log": clitest.Turn("m", "r1", "add", `{"x":1}`) + "\n{\n" + `{"tools_ref":"lost","tool_calls":[{"name":"x"}]}` + "\n" + clitest.Turn("m", "r2", "add", `{"x":2}`)})
 	got := exec(t, dir, "", "check", "@/log")
 	require.Equal(t, cli.ExitFailed, got.Code)
-	require.Equal(t, "@/log:3: not JSON: unexpected end of JSON input (at byte 1)\n@/log:4: tools_ref \"lost\" is not in @/toolsets.jsonl\n", got.ErrOut)
+	require.Equal(t, "@/log:3: not JSON: the text ends where a property name in double quotes should be at offset 1\n@/log:4: tools_ref \"lost\" is not in @/toolsets.jsonl\n", got.ErrOut)
 	require.Contains(t, got.Out, "2 turns, 2 calls in 1 file: 0 not valid as sent")
 	require.Contains(t, got.Out, "2 not read")
 }

@@ -38,8 +38,11 @@ type settings struct {
 	gateFinal   bool    // the final verdict decides the exit code
 	baseline    string  // path; "" compares with nothing
 	maxRise     float64 // in percentage points
-	hints       bool
-	files       []string // at least one; "-" is standard input
+
+	writeBaseline string // path; "" writes none
+
+	hints bool
+	files []string // at least one; "-" is standard input
 }
 
 // mendRules are the values of -mend.
@@ -51,15 +54,13 @@ func parse(args []string) (settings, error) {
 	gate, asJSON := "", false
 	fs := cli.NewFlags("check")
 	fs.StringVar(&s.tools, "tools", "", "")
-	fs.StringVar(&s.stripName, "strip", "optional", "")
-	fs.StringVar(&s.mendName, "mend", "default", "")
-	fs.StringVar(&s.unknownName, "unknown", "reject", "")
+	s.verdictFlags(fs, &gate)
 	fs.StringVar(&s.model, "model", "", "")
 	fs.StringVar(&s.tool, "tool", "", "")
 	fs.IntVar(&s.top, "top", 15, "")
-	fs.StringVar(&gate, "gate", "sent", "")
 	fs.BoolVar(&asJSON, "json", false, "")
 	fs.StringVar(&s.baseline, "baseline", "", "")
+	fs.StringVar(&s.writeBaseline, "write-baseline", "", "")
 	fs.Float64Var(&s.maxRise, "max-rise", 0.5, "")
 	fs.BoolVar(&s.hints, "hints", false, "")
 	fs.StringVar(&s.format, "format", "", "")
@@ -74,17 +75,10 @@ func parse(args []string) (settings, error) {
 	if err = s.output(asJSON); err != nil {
 		return s, err
 	}
-	stripErr := s.strip.UnmarshalText([]byte(s.stripName))
-	rules, mendOK := mendRules[s.mendName]
+	if err = s.verdicts(gate); err != nil {
+		return s, err
+	}
 	switch {
-	case !mendOK:
-		return s, fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
-	case stripErr != nil:
-		return s, fmt.Errorf("-strip: %w", stripErr)
-	case s.unknownName != "reject" && s.unknownName != "pass":
-		return s, fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
-	case gate != "sent" && gate != "final":
-		return s, fmt.Errorf("-gate is sent or final, not %q", gate)
 	case s.top < 0:
 		return s, fmt.Errorf("-top is 0 or more, not %d", s.top)
 	case !(s.maxRise >= 0 && s.maxRise <= 100):
@@ -94,9 +88,34 @@ func parse(args []string) (settings, error) {
 	case len(s.files) == 0:
 		return s, errors.New(`no FILE; "-" reads standard input`)
 	}
-	s.mend, s.passUnknown, s.gateFinal = rules, s.unknownName == "pass", gate == "final"
 	s.model, s.tool = strings.ToLower(s.model), strings.ToLower(s.tool)
 	return s, nil
+}
+
+// verdictFlags adds the flags that verdicts validates.
+func (s *settings) verdictFlags(fs *flag.FlagSet, gate *string) {
+	fs.StringVar(&s.stripName, "strip", "optional", "")
+	fs.StringVar(&s.mendName, "mend", "default", "")
+	fs.StringVar(&s.unknownName, "unknown", "reject", "")
+	fs.StringVar(gate, "gate", "sent", "")
+}
+
+// verdicts validates the flags that say what the verdicts are.
+func (s *settings) verdicts(gate string) error {
+	rules, mendOK := mendRules[s.mendName]
+	stripErr := s.strip.UnmarshalText([]byte(s.stripName))
+	switch {
+	case !mendOK:
+		return fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
+	case stripErr != nil:
+		return fmt.Errorf("-strip: %w", stripErr)
+	case s.unknownName != "reject" && s.unknownName != "pass":
+		return fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
+	case gate != "sent" && gate != "final":
+		return fmt.Errorf("-gate is sent or final, not %q", gate)
+	}
+	s.mend, s.passUnknown, s.gateFinal = rules, s.unknownName == "pass", gate == "final"
+	return nil
 }
 
 // isSet reports whether the command line has the flag.

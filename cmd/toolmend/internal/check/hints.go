@@ -104,7 +104,9 @@ func (h *hinter) call(ctx context.Context, tools []middleware.Tool, model string
 
 // validWith reports whether v finds the call valid, and the name of its tool then.
 func validWith(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, call middleware.ToolCall) (tool string, ok bool) {
-	got, err := v.Validate(ctx, tools, call)
+	got, err := v.ValidateTurn(ctx, argsvalidate.Turn{
+		Request: &middleware.Request{Tools: tools}, Calls: []middleware.ToolCall{call}, NoReplies: true,
+	})
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) || len(got) != 1 || !got[0].OK() {
 		return "", false
 	}

@@ -4,10 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -34,8 +37,10 @@ const (
 // github.com/MoonshotAI/K2-Vendor-Verifier, tool_calls_eval.py at 0182fa2:
 // validate_tool_call and compute_summary.
 type measurer struct {
-	draft7 *schema.Cache[*schema.Schema] // nil: unusable
-	k2     *schema.Cache[*schema.Schema]
+	checker *report.Checker
+	plain   *schema.Cache[bool]           // whether all drafts read the schema alike
+	draft7  *schema.Cache[*schema.Schema] // nil: unusable
+	k2      *schema.Cache[*schema.Schema]
 }
 
 // measureBytes bounds the schemas that a measurer keeps, for each of its dialects.
@@ -44,7 +49,7 @@ const measureBytes = 64 << 20
 // measureLimits are those of arguments that are held to a schema.
 var measureLimits = rawjson.Limits{Bytes: 16 << 20, Depth: 256}
 
-func newMeasurer() *measurer {
+func newMeasurer(c *report.Checker) *measurer {
 	compile := func(o schema.Options, prepare func([]byte) []byte) func([]byte) (*schema.Schema, int) {
 		return func(raw []byte) (*schema.Schema, int) {
 			s, err := schema.Compile(prepare(raw), o)
@@ -55,6 +60,7 @@ func newMeasurer() *measurer {
 		}
 	}
 	return &measurer{
+		checker: c, plain: schema.NewCache(measureBytes, func(raw []byte) (bool, int) { return isPlain(raw), len(raw) + 64 }),
 		draft7: schema.NewCache(measureBytes, compile(schema.Options{Formats: true, Strict: true}, asDraft7)),
 		k2:     schema.NewCache(measureBytes, compile(schema.Options{Strict: true}, func(raw []byte) []byte { return raw })),
 	}
@@ -80,14 +86,36 @@ func asDraft7(raw []byte) []byte {
 	return fmt.Appendf(nil, `%s"$schema":%q,%s`, text[:open], uri, text[open:])
 }
 
+// notPlain matches a schema that drafts read differently, or of which one measure asserts
+// more than the other: $ref and its kind, format, and keywords that some drafts lack.
+var notPlain = regexp.MustCompile(`"(\$|format"|depend|definitions"|prefixItems"|unevaluated|additionalItems"|contains"|(min|max)Contains"|items"\s*:\s*\[|id"\s*:\s*")|\\`)
+
+// isPlain reports whether a schema means the same in every draft. {} is not plain: K2
+// Vendor Verifier refuses it.
+func isPlain(raw []byte) bool {
+	return !notPlain.Match(raw) && strings.Trim(string(raw), "{} \t\r\n") != ""
+}
+
+// schemaCodes are the codes of the most frequent issues that only a schema has.
+var schemaCodes = map[string]bool{"required": true, "type": true, "enum": true, "additionalProperties": true}
+
+// concluded reports whether a call satisfies its schema for both publishers, as far as
+// that follows from the verdict of check: if the schema leaves nothing to differ about.
+// Otherwise known is false. It saves compiling each schema twice more.
+func (m *measurer) concluded(tools []middleware.Tool, c *report.Call) (valid, known bool) {
+	t, declared := toolOf(tools, c.Sent)
+	if !declared || !strings.HasPrefix(c.Sent.Arguments, "{") || !m.plain.Get(t.Parameters) || !m.checker.Exact(t) {
+		return false, false
+	}
+	other := slices.ContainsFunc(c.Issues, func(i middleware.Issue) bool { return !schemaCodes[i.Code] })
+	return c.AsSent == report.OK, c.AsSent == report.OK || c.AsSent == report.Invalid && !other
+}
+
 // openRouter returns the bucket of a call. A call of a tool without a usable schema
 // is valid, as is one that is too large to hold to it. checked is false for those.
 func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b bucket, checked bool) {
 	t, declared := toolOf(tools, c)
 	usable := declared && c.Kind == middleware.KindFunction && len(t.Parameters) > 0
-	if usable && surelyValid(m.draft7.Get(t.Parameters), c.Arguments) {
-		return bucketValid, true
-	}
 	switch {
 	case c.Kind != middleware.KindFunction:
 		return bucketValid, false
@@ -98,7 +126,11 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 	case !usable:
 		return bucketValid, false
 	}
-	valid, known := satisfies(m.draft7.Get(t.Parameters), c.Arguments)
+	s := m.draft7.Get(t.Parameters)
+	if surelyValid(s, c.Arguments) {
+		return bucketValid, true
+	}
+	valid, known := satisfies(s, c.Arguments)
 	if known && !valid {
 		return bucketSchemaMismatch, true
 	}
@@ -112,15 +144,15 @@ func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool 
 	if !declared || len(t.Parameters) == 0 {
 		return false
 	}
-	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" {
-		return false // {}, of which "not schema" is true
+	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
+		return false // of {}, "not schema" is true
 	}
 	s := m.k2.Get(t.Parameters)
 	if surelyValid(s, c.Arguments) {
 		return true
 	}
 	valid, _ := satisfies(s, c.Arguments)
-	return valid && json.Valid([]byte(c.Arguments))
+	return valid
 }
 
 // toolOf returns the first tool of the call's name.
@@ -193,12 +225,19 @@ func (m *measures) add(t measuredTurn) {
 	at(m.Models, t.model).add(t.measured)
 }
 
-// turn returns the measures of one turn. A turn whose finish reason was not
-// recorded ended with its tool calls.
-func (m *measurer) turn(t *recorded.Turn) (out measured) {
+// turn returns the measures of one turn, whose calls check has validated. A turn whose
+// finish reason was not recorded ended with its tool calls.
+func (m *measurer) turn(t *recorded.Turn, checked []report.Call) (out measured) {
 	out.OpenRouter.Requests = 1
 	allValid := true
-	for _, c := range t.Calls {
+	for i, c := range t.Calls {
+		if valid, known := m.concluded(t.Tools, &checked[i]); valid {
+			continue
+		} else if known {
+			out.OpenRouter.SchemaMismatch++
+			out.OpenRouter.Errors, allValid = 1, false
+			continue
+		}
 		b, checked := m.openRouter(t.Tools, c)
 		switch {
 		case b == bucketInvalidJSON:

@@ -3,14 +3,17 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli/clitest"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
+	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -18,7 +21,7 @@ import (
 // counts the call as valid.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	m := newMeasurer()
+	m := newMeasurer(nil)
 	tool := func(name, parameters string) middleware.Tool {
 		return middleware.Tool{Name: name, Parameters: json.RawMessage(parameters)}
 	}
@@ -109,7 +112,7 @@ var bucketOf = map[string]bucket{
 // known tool is in one of two buckets; the oracle looked at the name first.
 func TestBucketsAgreeWithOracle(t *testing.T) {
 	t.Parallel()
-	m := newMeasurer()
+	m := newMeasurer(nil)
 	calls, requests, differences, k2 := 0, 0, map[string]int{}, map[string]int{}
 	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
 		var record struct {
@@ -143,4 +146,40 @@ func TestBucketsAgreeWithOracle(t *testing.T) {
 		"ok, schema valid: false": 12, // K2 Vendor Verifier refuses the schema itself
 		"ok, schema valid: true":  1,  // {} counts as no schema
 	}, k2)
+}
+
+// TestMeasuresOfValidCalls: what is concluded from check's own verdict is what the
+// validators of the publishers say, on hand-made schemas and on all recorded calls.
+func TestMeasuresOfValidCalls(t *testing.T) {
+	t.Parallel()
+	checker := report.NewChecker(argsvalidate.Options{})
+	m, slow, concluded := newMeasurer(checker), newMeasurer(checker), map[bool]int{}
+	same := func(turn *recorded.Turn) {
+		calls, err := checker.Check(t.Context(), turn.Tools, "", turn.Calls...)
+		require.NoError(t, err)
+		unknown := slices.Clone(calls)
+		for i := range calls {
+			unknown[i].AsSent = "" // nothing is concluded from it
+			if valid, known := m.concluded(turn.Tools, &calls[i]); known {
+				concluded[valid]++
+			}
+		}
+		require.Equal(t, slow.turn(turn, unknown), m.turn(turn, calls), "%v", turn.Calls)
+	}
+	for _, schema := range []string{
+		`{"type":"object"}`, `{}`, ` { } `, `true`, `{"type":"nonsense"}`, `{"properties":{"d":{"type":"string","format":"date"}}}`,
+		`{"properties":{"d":{"type":"string","form\u0061t":"date"}}}`, `{"properties":{"l":{"items":[{"type":"integer"}]}}}`,
+		`{"properties":{"l":{"prefixItems":[{"type":"string"}]}}}`, `{"dependentRequired":{"d":["q"]}}`, `{"dependencies":{"d":["q"]}}`,
+		`{"$defs":{"a":{"type":"integer"}},"properties":{"d":{"$ref":"#/$defs/a"}}}`, `{"properties":{"l":{"contains":{"type":"integer"},"minContains":3}}}`,
+		`{"type":"object","properties":{"d":{"type":"string"}},"required":["d"],"additionalProperties":false}`,
+		`{"unevaluatedProperties":false}`, `{"required":"d"}`, `{"type":"object","properties":{"d":{"type":"str"}}}`, `{"properties":{"d":{"pattern":"["}}}`,
+	} {
+		for _, arguments := range []string{`{"d":"no date","l":[1,2]}`, `{"d":"2026-11-22"}`, `{}`, ``, `null`, ` {}`, `{"d":1,"d":2}`} {
+			same(&recorded.Turn{Tools: []middleware.Tool{{Name: "f", Parameters: []byte(schema)}}, Calls: []middleware.ToolCall{{Name: "f", Arguments: arguments}}})
+		}
+	}
+	require.NotEmpty(t, concluded)
+	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) { same(&turns[0]) })
+	require.Greater(t, concluded[true], 60_000)
+	require.Greater(t, concluded[false], 500)
 }

@@ -31,7 +31,7 @@ func TestOpenRoutersValidator(t *testing.T) {
 	var in bytes.Buffer
 	var ours []bucket
 	var unusable []bool // the schema is not valid Draft 7
-	m, e := newMeasurer(), json.NewEncoder(&in)
+	m, e := newMeasurer(nil), json.NewEncoder(&in)
 	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) {
 		for _, c := range turns[0].Calls {
 			tool, known := toolOf(turns[0].Tools, c)

@@ -1,7 +1,9 @@
 package check
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -46,10 +48,8 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 	case cli.FormatSARIF:
 		return report.WriteSARIF(c.out, sum, layout)
 	case cli.FormatJSON:
-		line := summaryJSON{
-			Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName,
-			TurnRates: &c.rates, Measures: &c.measures, Baseline: compared.json(), Hints: hints,
-		}
+		line := c.summaryLine(sum)
+		line.Baseline, line.Hints = compared.json(), hints
 		if c.hinter != nil {
 			line.Retries = &sum.Retries
 		}
@@ -60,6 +60,25 @@ func (c *check) write(sum report.Summary, compared *comparison) error {
 		writeHints(c.out, hints, sum.Retries, c.top)
 	}
 	return nil
+}
+
+// summaryLine returns the summary without a comparison and hints.
+func (c *check) summaryLine(sum report.Summary) summaryJSON {
+	return summaryJSON{
+		Line: sum.Line(), Strip: c.stripName, Mend: c.mendName, Unknown: c.unknownName, TurnRates: &c.rates, Measures: &c.measures,
+	}
+}
+
+// writeSummary writes what -baseline reads.
+func (c *check) writeSummary(sum report.Summary) error {
+	if c.rates.Total.Turns == 0 {
+		return errors.New("-write-baseline: no turn was validated, so there is nothing to compare with later")
+	}
+	var line bytes.Buffer
+	if err := report.WriteJSON(&line, c.summaryLine(sum)); err != nil {
+		return err
+	}
+	return os.WriteFile(c.writeBaseline, line.Bytes(), 0o644)
 }
 
 // sections returns the parts of a report beside the figures, the most telling first.

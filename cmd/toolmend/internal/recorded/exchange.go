@@ -2,11 +2,8 @@ package recorded
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -22,67 +19,24 @@ var codecs = wire.Codecs()
 var errFormat = errors.New("response: neither a whole answer nor an error in a format that is read: " +
 	"OpenAI chat completions and Responses, Anthropic, Gemini, Ollama")
 
-// exchange returns a turn for each choice with calls.
-func (v line) exchange() ([]Turn, error) {
-	if status, err := strconv.Atoi(string(v.Status)); err == nil && status >= 400 {
-		return nil, SkippedFailure
-	}
-	if len(bytes.TrimSpace(v.Response)) == 0 {
-		return nil, errors.New("a request without a response")
-	}
-	c, err := v.codec()
-	switch {
-	case len(v.Request) == 0 && !errors.Is(err, SkippedFailure):
-		return nil, errors.New("a response without its request: the tools that the model had are not known")
-	case err != nil:
-		return nil, err
-	}
-	req, err := request(c, v.Request)
-	if err != nil {
-		return nil, fmt.Errorf("request: %w", err)
-	}
-	resp, err := answer(c, req, v.Response)
-	if err != nil {
-		return nil, err
-	}
-	for i := range req.Tools {
-		req.Tools[i].Native = nil
-	}
-	var turns []Turn
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
-		if len(m.ToolCalls) == 0 {
-			continue
-		}
-		t := Turn{
-			Source: string(v.Source), Model: cmp.Or(string(v.Model), req.Model, resp.Model), ID: string(v.ID),
-			Tools: req.Tools, Calls: asLogged(m.ToolCalls),
-		}
-		if i == 0 {
-			t.Finish = resp.FinishReason // a further choice has none
-		}
-		turns = append(turns, t)
-	}
-	return turns, nil
-}
-
-// codec tells the format: by the path, else by which codec reads the response.
-func (v line) codec() (wire.Codec, error) {
+// codecOf returns the format: by the path, else the one that reads the response.
+func codecOf(path string, request, response []byte) (wire.Codec, error) {
 	for _, c := range codecs {
-		if v.Path != "" && c.Match(string(v.Path), v.Request) {
+		if path != "" && c.Match(path, request) {
 			return c, nil
 		}
 	}
 	for _, c := range codecs {
-		if _, err := answer(c, nil, v.Response); err == nil || errors.Is(err, SkippedFailure) {
+		if _, err := decode(c, nil, response); err == nil || errors.Is(err, SkippedFailure) {
 			return c, err
 		}
 	}
 	return nil, errFormat
 }
 
-// answer decodes a response. A chat stream without an end is read as far as it
+// decode decodes a response. A chat stream without an end is read as far as it
 // goes.
-func answer(c wire.Codec, req *middleware.Request, body []byte) (*middleware.Response, error) {
+func decode(c wire.Codec, req *middleware.Request, body []byte) (*middleware.Response, error) {
 	resp, err := c.DecodeResponse(req, body)
 	var failed *middleware.ModelError
 	switch {
@@ -100,22 +54,16 @@ func answer(c wire.Codec, req *middleware.Request, body []byte) (*middleware.Res
 }
 
 // request decodes a request. Of one that the codec refuses, model and tools are
-// enough: recorders leave things out.
+// enough.
 func request(c wire.Codec, body []byte) (*middleware.Request, error) {
 	if req, err := c.DecodeRequest(body); err == nil {
 		return req, nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(body, &members); err != nil {
-		return nil, explain(err)
+	v, err := parse(body)
+	if err != nil {
+		return nil, err
 	}
-	thin := `{"messages":[],"input":[],"contents":[]`
-	for _, key := range []string{"model", "tools", "functions", "n", "generationConfig"} {
-		if raw, ok := members[key]; ok {
-			thin += fmt.Sprintf(",%q:%s", key, raw)
-		}
-	}
-	return c.DecodeRequest([]byte(thin + "}"))
+	return c.DecodeRequest(thin(v))
 }
 
 // asLogged returns calls without what the codec has added: its handles, and ids

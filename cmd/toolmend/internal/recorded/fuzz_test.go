@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,8 +15,8 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 )
 
-// Whatever a line holds: turns with calls and no error, or an error of one of
-// the two kinds and no turn.
+// Whatever a line holds: turns with calls, or an error of one of the two kinds. Turns beside
+// an error are of other records of the line.
 func FuzzTurns(f *testing.F) {
 	f.Add([]byte(`{"source":"a","tools_ref":"t1","tool_calls":[{"id":1,"name":"add","arguments":null}]}`))
 	f.Add([]byte(`{"request":"{}","response":"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"a\"}]}}]}\n\n"}`))
@@ -26,21 +28,30 @@ func FuzzTurns(f *testing.F) {
 			f.Add(b)
 		}
 	}
+	files, err := filepath.Glob(filepath.Join(examples, "*.json*"))
+	require.NoError(f, err)
+	for _, name := range files {
+		b, err := os.ReadFile(name)
+		require.NoError(f, err)
+		for line := range bytes.Lines(b) {
+			f.Add(line)
+		}
+	}
 	sets, err := recorded.ReadToolsets("sets", strings.NewReader(toolsetLines))
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, err := recorded.Line{File: "f", N: 1, Text: text}.Turns(sets)
 		var skipped recorded.Skipped
 		var e *recorded.Error
+		for _, turn := range got {
+			require.NotEmpty(t, turn.Calls)
+		}
 		switch {
 		case err == nil:
 			require.NotEmpty(t, got)
-			for _, turn := range got {
-				require.NotEmpty(t, turn.Calls)
-			}
-		case errors.As(err, &skipped), errors.As(err, &e):
+		case errors.As(err, &skipped):
 			require.Empty(t, got)
-		default:
+		case !errors.As(err, &e):
 			t.Fatalf("an error of neither kind: %v", err)
 		}
 	})

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // maxLine bounds what one line may take of the memory, in bytes. Requests with
@@ -15,8 +17,8 @@ import (
 const maxLine = 256 << 20
 
 // Reader reads a file line by line, in memory of one line. A file that is one
-// JSON array, or whose first line is a lone brace as pretty printers write it,
-// is read record by record. It is for one goroutine; its lines may go to any.
+// JSON array, or whose first line is the beginning of an object, as pretty printers
+// write it, is read record by record. It is for one goroutine; its lines may go to any.
 type Reader struct {
 	file  string        // what lines are said to come from
 	from  io.Reader     // the bytes as they are
@@ -63,7 +65,7 @@ func (r *Reader) Next() (Line, error) {
 		}
 		line := text
 		if text = bytes.TrimSpace(text); len(text) > 0 {
-			if !r.begun && (text[0] == '[' || string(text) == "{") {
+			if !r.begun && (text[0] == '[' || text[0] == '{' && endsEarly(text)) {
 				r.many = newValues(line, r.n, r.src, r.max)
 				continue
 			}
@@ -74,6 +76,13 @@ func (r *Reader) Next() (Line, error) {
 			return Line{}, r.end(err)
 		}
 	}
+}
+
+// endsEarly reports whether a text is the beginning of JSON.
+func endsEarly(text []byte) bool {
+	_, err := rawjson.Parse(string(text), lineLimits)
+	var broken *rawjson.Error
+	return errors.As(err, &broken) && broken.AtEnd
 }
 
 // record returns the next of r.many.

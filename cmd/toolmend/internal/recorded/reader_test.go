@@ -56,6 +56,7 @@ func TestReaderLines(t *testing.T) {
 		"array and more":   {"[1] 2", []string{"1 1", "f:1: there is text behind the array"}},
 		"pretty objects":   {"{\n\"a\":1\n}\n{\n}\n", []string{"1 {\n\"a\":1\n}", "4 {\n}"}},
 		"pretty, cut off":  {"{\n\"a\":", []string{"f:1: not JSON: the file ends in the middle of a record or an array"}},
+		"object on lines":  {"{\"a\": [\n1]}\n{\"b\":2}\n", []string{"1 {\"a\": [\n1]}", "3 {\"b\":2}"}},
 		"a brace later":    {"1\n{\n", []string{"1 1", "2 {"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,127 +2,118 @@ package recorded
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// call is a tool call in either of two shapes: {id, name, arguments}, or a
-// provider's {id, type, function: {name, arguments}}.
-type call struct {
-	ID        text   `json:"id"`
-	Name      text   `json:"name"`
-	Arguments text   `json:"arguments"`
-	NoSchema  bool   `json:"no_schema"` // the recording lacks the tool's schema
-	Type      string `json:"type"`
-	Function  *struct {
-		Name      text `json:"name"`
-		Arguments text `json:"arguments"`
-	} `json:"function"`
-	Custom *struct {
-		Name  text `json:"name"`
-		Input text `json:"input"`
-	} `json:"custom"`
-}
-
-// toolCall returns the call in neutral form. Arguments that are absent or null
-// are "", which is how streaming servers write them.
-func (c call) toolCall() middleware.ToolCall {
-	tc := middleware.ToolCall{ID: string(c.ID), Name: string(c.Name), Arguments: string(c.Arguments)}
-	switch {
-	case c.Type == "custom" && c.Custom != nil:
-		tc.Kind, tc.Name, tc.Arguments = middleware.KindCustom, string(c.Custom.Name), string(c.Custom.Input)
-	case c.Function != nil:
-		tc.Name, tc.Arguments = string(c.Function.Name), string(c.Function.Arguments)
+// toolCall reads a tool call: {id, name, arguments}, or a provider's {id, type, function:
+// {name, arguments}}. Arguments that are absent or null are "", which is how streaming
+// servers write them.
+func toolCall(v rawjson.Value) middleware.ToolCall {
+	c := middleware.ToolCall{ID: text(v.Get("id"))}
+	arguments := argumentKeys
+	if custom := v.Get("custom"); v.Get("type").Str() == "custom" && custom.Kind() == rawjson.Object {
+		c.Kind, v, arguments = middleware.KindCustom, custom, []string{"input"}
+	} else if f := firstAt(v, []string{"function", "functionCall"}); f.Kind() == rawjson.Object {
+		v = f
 	}
-	return tc
+	c.Name, c.Arguments = text(v.Get("name")), firstText(v, arguments...)
+	return c
 }
 
-// toolCalls returns calls in neutral form, in order.
-func toolCalls(calls []call) []middleware.ToolCall {
-	out := make([]middleware.ToolCall, len(calls))
-	for i, c := range calls {
-		out[i] = c.toolCall()
+// argumentKeys are the members that hold the arguments of a call, in the forms of OpenAI,
+// Anthropic and Gemini.
+var argumentKeys = []string{"arguments", "input", "args"}
+
+// ParseCall reads a call in one of the forms of a call in a log. It returns false if s is
+// something else, such as the arguments of a call.
+func ParseCall(s string) (middleware.ToolCall, bool) {
+	v, err := parse([]byte(s))
+	if err != nil {
+		return middleware.ToolCall{}, false
 	}
-	return out
+	named := v.Get("name").Kind() == rawjson.String && firstAt(v, argumentKeys).Exists()
+	return toolCall(v), named || firstAt(v, []string{"function/name", "functionCall/name"}).Exists()
 }
 
-// tool is a tool in either of two shapes: {name, description, parameters}, or
-// a provider's {type, function: {…}}.
-type tool struct {
-	Type        string          `json:"type"`
-	Name        text            `json:"name"`
-	Description text            `json:"description"`
-	Parameters  json.RawMessage `json:"parameters"`
-	Function    *struct {
-		Name        text            `json:"name"`
-		Description text            `json:"description"`
-		Parameters  json.RawMessage `json:"parameters"`
-	} `json:"function"`
-	Custom *struct {
-		Name        text `json:"name"`
-		Description text `json:"description"`
-	} `json:"custom"`
-}
+// schemaKeys are the members that hold the schema of a tool, in the forms of OpenAI,
+// Anthropic and MCP.
+var schemaKeys = []string{"parameters", "input_schema", "inputSchema"}
 
-// tool returns the tool in neutral form. Parameters stay byte for byte as they
-// are in the log; null and absent ones are nil.
-func (t tool) tool() middleware.Tool {
-	out := middleware.Tool{Name: string(t.Name), Description: string(t.Description), Parameters: t.Parameters}
-	switch {
-	case t.Function != nil:
-		out.Name, out.Description, out.Parameters = string(t.Function.Name), string(t.Function.Description), t.Function.Parameters
-	case t.Custom != nil:
-		out.Kind, out.Name, out.Description = middleware.KindCustom, string(t.Custom.Name), string(t.Custom.Description)
-	case t.Type != "" && t.Type != "function":
-		// The provider's own: it has no name that a call could use.
-		out.Kind, out.Name = middleware.KindHosted, t.Type
+// tools reads a list of tools in the shape {name, description, parameters}, or in a
+// provider's {type, function: {…}}. A schema stays byte for byte as it is in the log; null
+// and absent ones are nil. The result is nil only if v is no list.
+func tools(v rawjson.Value) []middleware.Tool {
+	if v.Kind() != rawjson.Array {
+		return nil
 	}
-	if string(out.Parameters) == "null" {
-		out.Parameters = nil
+	out := []middleware.Tool{}
+	for v := range v.Each() {
+		var t middleware.Tool
+		kind := v.Get("type").Str()
+		switch {
+		case v.Get("function").Kind() == rawjson.Object:
+			v = v.Get("function")
+		case v.Get("custom").Kind() == rawjson.Object:
+			v, t.Kind = v.Get("custom"), middleware.KindCustom
+		}
+		t.Name, t.Description = text(v.Get("name")), text(v.Get("description"))
+		if p := firstAt(v, schemaKeys); p.Exists() && t.Kind != middleware.KindCustom {
+			t.Parameters = json.RawMessage(text(p))
+		} else if kind != "" && kind != "function" && t.Kind == middleware.KindFunction {
+			t.Kind, t.Name = middleware.KindHosted, kind // the provider's own: it has no name that a call could use
+		}
+		out = append(out, t)
 	}
 	return out
 }
 
-// tools returns ts in neutral form, in order.
-func tools(ts []tool) []middleware.Tool {
-	out := make([]middleware.Tool, len(ts))
-	for i, t := range ts {
-		out[i] = t.tool()
+// recordedTurn returns the turn of a record with calls at its top. Its tools are in the
+// record itself, or in the toolset that tools_ref names.
+func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
+	list := v.Get("tool_calls")
+	t := turnOf(v)
+	for call := range list.Each() {
+		if call.Kind() != rawjson.Object {
+			return nil, errors.New("tool_calls has " + article(call.Kind()) + ", which is not expected there")
+		}
 	}
-	return out
-}
-
-// recorded returns the turn of a recorded line. Its tools stand in the line
-// itself, or in the toolset that tools_ref names.
-func (v line) recorded(sets *Toolsets) ([]Turn, error) {
-	t := v.turn(nil, v.served())
-	if v.ToolsRef != "" {
-		found, err := sets.find(t.Source, string(v.ToolsRef))
+	if ref := text(v.Get("tools_ref")); ref != "" {
+		found, err := sets.find(t.Source, ref)
 		if err != nil {
 			return nil, err
 		}
 		t.Tools = found
-	} else if v.Tools != nil {
-		t.Tools = tools(v.Tools)
-	} else {
-		return nil, fmt.Errorf("neither tools nor tools_ref: the tools that the model had are not known")
+	} else if t.Tools == nil {
+		if t.Tools = sets.known(v, v, ""); t.Tools == nil {
+			return nil, fmt.Errorf("neither tools nor tools_ref: %w", errNoTools)
+		}
 	}
-	for i, c := range v.ToolCalls {
-		if c.NoSchema {
+	i := 0
+	for call := range list.Each() {
+		if call.Get("no_schema").Raw() == "true" {
 			t.Tools = withoutSchema(t.Tools, t.Calls[i].Name)
 		}
+		i++
 	}
 	return []Turn{t}, nil
 }
 
-// turn returns the turn of a recorded line with these tools.
-func (v line) turn(tools []middleware.Tool, served *Served) Turn {
-	return Turn{
-		Source: string(v.Source), Model: string(v.Model), ID: string(v.ID), Tools: tools,
-		Calls: toolCalls(v.ToolCalls), Finish: middleware.FinishReason(v.Finish), Served: served,
+// turnOf returns the turn of a record, with the tools that are in it.
+func turnOf(v rawjson.Value) Turn {
+	t := Turn{
+		Source: text(v.Get("source")), Model: text(v.Get("model")), ID: text(v.Get("id")), Tools: tools(v.Get("tools")),
+		Finish: middleware.FinishReason(text(v.Get("finish_reason"))), Served: served(v),
 	}
+	for call := range v.Get("tool_calls").Each() {
+		t.Calls = append(t.Calls, toolCall(call))
+	}
+	return t
 }
 
 // withoutSchema returns tools with one more, of which only the name is known.
@@ -131,4 +122,42 @@ func withoutSchema(tools []middleware.Tool, name string) []middleware.Tool {
 		return tools
 	}
 	return append(slices.Clip(tools), middleware.Tool{Name: name})
+}
+
+// lineLimits are those of a record: only its length is bounded, by Reader.
+var lineLimits = rawjson.Limits{Bytes: -1, Depth: 10_000, Number: -1, Exponent: -1, AnyBytes: true}
+
+// parse returns the object in a text.
+func parse(b []byte) (rawjson.Value, error) {
+	doc, err := rawjson.Parse(string(b), lineLimits)
+	if err != nil {
+		return rawjson.Value{}, fmt.Errorf("not JSON: %w", err)
+	}
+	if k := doc.Root().Kind(); k != rawjson.Object {
+		return rawjson.Value{}, errors.New("not a JSON object, but " + article(k))
+	}
+	return doc.Root(), nil
+}
+
+// article names a kind of JSON value in a sentence.
+func article(k rawjson.Kind) string {
+	switch k {
+	case rawjson.Array, rawjson.Object:
+		return "an " + k.String()
+	case rawjson.Null:
+		return "null"
+	}
+	return "a " + k.String()
+}
+
+// text returns a string, or the JSON text of any other value but null: recorders are not
+// careful with ids and arguments. The text does not keep the record in memory.
+func text(v rawjson.Value) string {
+	switch v.Kind() {
+	case rawjson.Null, rawjson.Invalid:
+		return ""
+	case rawjson.String:
+		return strings.Clone(strings.ToValidUTF8(v.Str(), "\uFFFD"))
+	}
+	return strings.Clone(v.Raw())
 }

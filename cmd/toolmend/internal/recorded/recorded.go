@@ -1,7 +1,7 @@
-// Package recorded reads tool calls out of logs: turns that were recorded,
-// one a line, and exchanges with a model provider, one request and response a
-// line, in any format of package wire. What a line is, is seen line by line, and
-// gzip is seen from the first bytes.
+// Package recorded reads tool calls out of logs: turns that were recorded, and the forms
+// in which others log, batch and export exchanges with a model provider, in any format of
+// package wire (see forms). Each line may have another form. Files may be compressed with
+// gzip.
 //
 //	r := recorded.NewReader("calls.jsonl", file)
 //	for {
@@ -18,12 +18,11 @@
 package recorded
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -95,38 +94,8 @@ const (
 	SkippedNoCalls Skipped = "no tool calls"
 	SkippedFailure Skipped = "an error response"
 	SkippedToolset Skipped = "a toolset"
+	SkippedUnknown Skipped = "in no form that is read"
 )
-
-// line is what a line of either format may hold at its top.
-type line struct {
-	// A recorded turn.
-	Source    text   `json:"source"`
-	Model     text   `json:"model"`
-	ID        text   `json:"id"`
-	ToolsRef  text   `json:"tools_ref"`
-	Tools     []tool `json:"tools"`
-	ToolCalls []call `json:"tool_calls"`
-	Finish    text   `json:"finish_reason"`
-	Ref       text   `json:"ref"` // of a toolset
-	// What the gateway adds.
-	Time       text            `json:"time"`
-	Mode       text            `json:"mode"`
-	Client     text            `json:"client"`
-	Format     text            `json:"format"`
-	Attempt    json.RawMessage `json:"attempt"`
-	Attempts   json.RawMessage `json:"attempts"`
-	Final      json.RawMessage `json:"final"`
-	Error      json.RawMessage `json:"error"`
-	DurationMS json.RawMessage `json:"duration_ms"`
-	Usage      json.RawMessage `json:"usage"`
-	Answer     json.RawMessage `json:"answer"`
-	Replies    json.RawMessage `json:"replies"`
-	// An exchange.
-	Path     text `json:"path"` // of the request's URL; "" where it was not recorded
-	Status   text `json:"status"`
-	Request  body `json:"request"`
-	Response body `json:"response"`
-}
 
 // Attempts returns what Turns does, and of a line that `toolmend serve --record` wrote
 // a turn even if it has no call: an answer of text, or an attempt that failed.
@@ -136,20 +105,16 @@ func (l Line) Attempts(sets *Toolsets) ([]Turn, error) {
 	if !errors.As(err, &skipped) {
 		return turns, err
 	}
-	var v line
-	if json.Unmarshal(l.Text, &v) != nil {
-		return turns, err
+	v, failed := parse(l.Text)
+	if t := turnOf(v); failed == nil && t.Served != nil && t.Tools != nil {
+		return []Turn{t}, nil
 	}
-	served := v.served()
-	if served == nil || v.Tools == nil {
-		return turns, err
-	}
-	return []Turn{v.turn(tools(v.Tools), served)}, nil
+	return turns, err
 }
 
-// Turns returns the turns of a line: one, or one for each choice of a response
-// that has several. The error is a Skipped where there is no tool call, and
-// else an *Error. A nil sets means that there are no toolsets.
+// Turns returns the turns of a line, in whichever form it is. The error is a Skipped where
+// there is no tool call, and else an *Error about the first record that could not be read;
+// the turns of the others come beside it. A nil sets means that there are no toolsets.
 func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 	turns, err := l.turns(sets)
 	if err == nil && len(turns) == 0 {
@@ -162,84 +127,52 @@ func (l Line) Turns(sets *Toolsets) ([]Turn, error) {
 	return turns, err
 }
 
-// turns tells the formats apart. A line with tool_calls is a recorded turn,
-// even where the recorder kept the exchange beside them.
-func (l Line) turns(sets *Toolsets) ([]Turn, error) {
-	var v line
-	if err := json.Unmarshal(l.Text, &v); err != nil {
-		return nil, explain(err)
+// turns tells the forms apart. A line with tool_calls is a recorded turn, even where the
+// recorder kept the exchange beside them.
+func (l Line) turns(sets *Toolsets) (turns []Turn, err error) {
+	v, err := parse(l.Text)
+	if err != nil {
+		return nil, err
 	}
-	switch {
-	case len(v.ToolCalls) > 0:
-		return v.recorded(sets)
-	case len(v.Request) > 0 || len(v.Response) > 0:
-		return v.exchange()
-	case v.Ref != "" && v.Tools != nil:
+	switch calls := v.Get("tool_calls"); {
+	case hasObject(calls):
+		return recordedTurn(v, sets)
+	case text(v.Get("ref")) != "" && v.Get("tools").Exists():
 		return nil, SkippedToolset
+	case !calls.Exists(), formOf(v) != nil: // an export of Langfuse may have the calls as text, too
+	case calls.Empty():
+		return nil, SkippedNoCalls
+	default:
+		return nil, errors.New("tool_calls is " + article(calls.Kind()) + ", which is not expected there")
 	}
-	return nil, SkippedNoCalls
+	skipped := SkippedUnknown
+	for _, r := range records(v) {
+		f := formOf(r)
+		if f == nil {
+			f = &bare
+		}
+		found, failed := f.turns(r, sets)
+		switch kind, isSkipped := failed.(Skipped); {
+		case f == &bare && errors.Is(failed, errFormat):
+		case isSkipped:
+			skipped = kind
+		case failed == nil && len(found) == 0:
+			skipped = SkippedNoCalls
+		case err == nil:
+			err = failed
+		}
+		turns = append(turns, found...)
+	}
+	if err == nil && len(turns) == 0 {
+		err = skipped
+	}
+	return turns, err
 }
 
-// explain makes the messages of encoding/json fit for a reader who did not
-// write this program.
-func explain(err error) error {
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		return fmt.Errorf("not JSON: %w (at byte %d)", err, syntax.Offset)
-	case errors.As(err, &kind) && kind.Field == "":
-		return fmt.Errorf("not a JSON object, but %s", article(kind.Value))
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s is %s, which is not expected there", kind.Field, article(kind.Value))
+// hasObject reports whether a list begins with an object.
+func hasObject(list rawjson.Value) bool {
+	for v := range list.Each() {
+		return v.Kind() == rawjson.Object
 	}
-	return err
-}
-
-// article puts "a" or "an" before a kind of JSON value.
-func article(value string) string {
-	switch value {
-	case "array", "object":
-		return "an " + value
-	case "bool", "string", "number":
-		return "a " + value
-	}
-	return value
-}
-
-// text is a string that may also be null, and whose place may hold another
-// value, whose JSON text it then is: recorders are not careful with ids and
-// arguments.
-type text string
-
-// UnmarshalJSON takes any value; see text.
-func (t *text) UnmarshalJSON(b []byte) error {
-	switch {
-	case string(b) == "null":
-		*t = ""
-		return nil
-	case b[0] == '"':
-		return json.Unmarshal(b, (*string)(t))
-	}
-	*t = text(b)
-	return nil
-}
-
-// body is JSON, or a string that holds a body: JSON or a stream of events.
-type body []byte
-
-// UnmarshalJSON takes any value; see body.
-func (p *body) UnmarshalJSON(b []byte) error {
-	switch {
-	case string(b) == "null":
-		*p = nil
-		return nil
-	case b[0] == '"':
-		var s string
-		err := json.Unmarshal(b, &s)
-		*p = body(s)
-		return err
-	}
-	*p = bytes.Clone(b)
-	return nil
+	return false
 }

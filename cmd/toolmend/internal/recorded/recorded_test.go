@@ -74,7 +74,9 @@ func TestLinesWithoutCalls(t *testing.T) {
 		text string
 		want recorded.Skipped
 	}{
-		"no calls":          {`{"source":"a","error":"boom"}`, recorded.SkippedNoCalls},
+		"no calls":          {`{"source":"a","tool_calls":null}`, recorded.SkippedNoCalls},
+		"no form":           {`{"source":"a","note":"boom"}`, recorded.SkippedUnknown},
+		"error alone":       {`{"source":"a","error":"boom"}`, recorded.SkippedFailure},
 		"empty list":        {`{"tools_ref":"t1","tool_calls":[]}`, recorded.SkippedNoCalls},
 		"toolset":           {strings.SplitN(toolsetLines, "\n", 2)[0], recorded.SkippedToolset},
 		"text answer":       {`{"request":{},"response":{"choices":[{"message":{"content":"hi"}}]}}`, recorded.SkippedNoCalls},
@@ -96,12 +98,12 @@ func TestBadLines(t *testing.T) {
 	t.Parallel()
 	const hi = `{"choices":[{"message":{"content":"hi"}}]}`
 	for name, c := range map[string]struct{ text, want string }{
-		"not JSON":       {`{"tool_calls":[`, "f:7: not JSON: unexpected end of JSON input"},
+		"not JSON":       {`{"tool_calls":[`, "f:7: not JSON: the text ends where a value should be"},
 		"not an object":  {`[1]`, "f:7: not a JSON object, but an array"},
 		"wrong type":     {`{"tools_ref":"t1","tool_calls":"x"}`, "f:7: tool_calls is a string, which is not expected there"},
 		"no tools":       {`{"tool_calls":[{"name":"x"}]}`, "f:7: neither tools nor tools_ref"},
 		"unknown ref":    {`{"tools_ref":"t9","tool_calls":[{"name":"x"}]}`, `f:7: tools_ref "t9" is not in sets`},
-		"no request":     {`{"response":{"choices":[]}}`, "f:7: a response without its request"},
+		"no request":     {`{"response":{"choices":[{"message":{"tool_calls":[{"function":{"name":"x"}}]}}]}}`, "f:7: the tools that the model had are not known: name a file that has them with -tools"},
 		"no response":    {`{"request":{}}`, "f:7: a request without a response"},
 		"bad request":    {`{"request":"{","response":` + hi + `}`, "f:7: request: not JSON"},
 		"request a list": {`{"request":[],"response":` + hi + `}`, "f:7: request: not a JSON object, but an array"},
@@ -131,5 +133,5 @@ func TestToolsetErrors(t *testing.T) {
 	_, err := recorded.ReadToolsets("s", strings.NewReader(toolsetLines+"{\n"))
 	require.ErrorContains(t, err, "s:3: not JSON")
 	_, err = recorded.ReadToolsets("s", strings.NewReader(`{"tools":[]}`))
-	require.ErrorContains(t, err, "s:1: a toolset without a ref")
+	require.ErrorContains(t, err, "s:1: neither tools nor a toolset with a ref, nor a request with tools")
 }

@@ -5,43 +5,44 @@ import (
 	"math"
 	"time"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
 // served returns what the gateway wrote beside the calls; nil if the line is not the
 // gateway's: one with the members attempt and attempts. A member that cannot be read
 // counts as missing, because another recorder may use its name for something else.
-func (v line) served() *Served {
+func served(v rawjson.Value) *Served {
 	s := Served{
-		Mode: string(v.Mode), Client: string(v.Client), Format: string(v.Format), Path: string(v.Path),
-		Status: middleware.Status(v.Status),
+		Mode: text(v.Get("mode")), Client: text(v.Get("client")), Format: text(v.Get("format")), Path: text(v.Get("path")),
+		Status: middleware.Status(text(v.Get("status"))),
 	}
-	if !read(v.Attempt, &s.Attempt) || !read(v.Attempts, &s.Attempts) || s.Attempt < 1 || s.Attempts < s.Attempt {
+	if !read(v.Get("attempt"), &s.Attempt) || !read(v.Get("attempts"), &s.Attempts) || s.Attempt < 1 || s.Attempts < s.Attempt {
 		return nil
 	}
-	s.Time, _ = time.Parse(time.RFC3339Nano, string(v.Time))
-	read(v.Final, &s.Final)
-	read(v.Error, &s.Error)
-	read(v.Usage, &s.Usage)
+	s.Time, _ = time.Parse(time.RFC3339Nano, text(v.Get("time")))
+	read(v.Get("final"), &s.Final)
+	read(v.Get("error"), &s.Error)
+	read(v.Get("usage"), &s.Usage)
 	var ms float64
-	if read(v.DurationMS, &ms) && ms > 0 && ms < math.MaxInt32*1000 {
+	if read(v.Get("duration_ms"), &ms) && ms > 0 && ms < math.MaxInt32*1000 {
 		s.Duration = time.Duration(ms * float64(time.Millisecond))
 	}
 	var answer middleware.Message
-	if read(v.Answer, &answer) {
+	if read(v.Get("answer"), &answer) {
 		s.Answer = &answer
 	}
-	read(v.Replies, &s.Replies)
+	read(v.Get("replies"), &s.Replies)
 	return &s
 }
 
 // read decodes a member, and reports whether it is there and could be read. If it could
 // not, into is not changed.
-func read[T any](raw json.RawMessage, into *T) bool {
-	var v T
-	if len(raw) == 0 || string(raw) == "null" || json.Unmarshal(raw, &v) != nil {
+func read[T any](v rawjson.Value, into *T) bool {
+	var got T
+	if !v.Exists() || v.Kind() == rawjson.Null || json.Unmarshal([]byte(v.Raw()), &got) != nil {
 		return false
 	}
-	*into = v
+	*into = got
 	return true
 }

@@ -61,7 +61,7 @@ func TestLineAttempts(t *testing.T) {
 	require.Equal(t, "add", got[0].Tools[0].Name)
 	_, err = turns(t, failed)
 	require.ErrorIs(t, err, recorded.SkippedNoCalls)
-	for _, text := range []string{`{"id":"x","tool_calls":[],"tools":[]}`, `{"attempt":1,"attempts":1,"tool_calls":[]}`, `{}`} {
+	for _, text := range []string{`{"id":"x","tool_calls":[],"tools":[]}`, `{"attempt":1,"attempts":1,"tool_calls":[]}`} {
 		_, err = attempts(text)
 		require.ErrorIs(t, err, recorded.SkippedNoCalls, text)
 	}

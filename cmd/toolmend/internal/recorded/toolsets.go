@@ -1,19 +1,25 @@
 package recorded
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// Toolsets are the tools that recorded turns refer to. They are immutable and
-// safe for concurrent use.
+// Toolsets are the tools that the records of a log do not have in themselves. They are
+// immutable and safe for concurrent use.
 type Toolsets struct {
 	file string
+	// tools are those of every record, and inputs those of a batch's requests, by id; in
+	// requests as thin returns them.
+	tools  []middleware.Tool
+	inputs map[string][]byte
 	// by finds a set by source and ref, and by ref alone under an empty source.
 	by map[setKey][]middleware.Tool
 }
@@ -21,11 +27,14 @@ type Toolsets struct {
 // setKey is what names a set.
 type setKey struct{ source, ref string }
 
-// ReadToolsets reads lines of {"ref", "source", "tools": [{"name",
-// "description", "parameters"}]}. The error is that of the first wrong line:
-// turns that are validated with half of the tools would look worse than they are.
+// ReadToolsets reads lines of {"ref", "source", "tools": [{"name", "description",
+// "parameters"}]}, the input of a batch (OpenAI: {"custom_id", "body"}, Anthropic:
+// {"custom_id", "params"} alone or in a list "requests", Gemini: {"key", "request"}), and
+// tools for every record: a tool, a list of tools, or the body of a request. The error is
+// that of the first wrong line: turns that are validated with half of the tools would look
+// worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
-	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool)}
+	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool), inputs: map[string][]byte{}}
 	lines := NewReader(file, r)
 	for {
 		l, err := lines.Next()
@@ -35,18 +44,71 @@ func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 		if err != nil {
 			return nil, err
 		}
-		var v line
-		if err := json.Unmarshal(l.Text, &v); err != nil {
-			return nil, &Error{File: file, Line: l.N, Err: explain(err)}
+		v, err := parse(l.Text)
+		if err == nil {
+			err = sets.add(v)
 		}
-		if v.Ref == "" {
-			return nil, &Error{File: file, Line: l.N, Err: fmt.Errorf("a toolset without a ref")}
+		if err != nil {
+			return nil, &Error{File: file, Line: l.N, Err: err}
 		}
-		set := tools(v.Tools)
-		// The same ref may mean different tools in different sources.
-		sets.by[setKey{string(v.Source), string(v.Ref)}] = set
-		sets.by[setKey{"", string(v.Ref)}] = set
 	}
+}
+
+// add adds what a line of a file of tools has.
+func (s *Toolsets) add(v rawjson.Value) error {
+	holder := firstAt(v, []string{"body", "params", "request", "result", ""})
+	if ref := text(v.Get("ref")); ref != "" {
+		set := tools(v.Get("tools"))
+		// The same ref may mean different tools in different sources.
+		s.by[setKey{text(v.Get("source")), ref}] = set
+		s.by[setKey{"", ref}] = set
+		return nil
+	}
+	if id := firstText(v, "custom_id", "key"); id != "" {
+		s.inputs[id] = thin(holder)
+		return nil
+	}
+	if list := v.Get("requests"); list.Kind() == rawjson.Array {
+		for e := range list.Each() {
+			if err := s.add(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	found := toolsIn.Get(thin(holder))
+	if found == nil {
+		found = toolsIn.Get(fmt.Appendf(nil, `{"messages":[],"input":[],"contents":[],"tools":[%s]}`, v.Raw()))
+	}
+	if found == nil {
+		return errors.New("neither tools nor a toolset with a ref, nor a request with tools")
+	}
+	for _, t := range found {
+		if !slices.ContainsFunc(s.tools, func(known middleware.Tool) bool { return known.Name == t.Name }) {
+			s.tools = append(s.tools, t)
+		}
+	}
+	return nil
+}
+
+// Tools returns the tools for every record, in the order of the file. Do not change them.
+func (s *Toolsets) Tools() []middleware.Tool { return s.tools }
+
+// known returns the tools that the model had: those of its request or its record, or those
+// that s has for the id, or for every record. It is nil if they are not known.
+func (s *Toolsets) known(req, record rawjson.Value, id string) []middleware.Tool {
+	for _, v := range []rawjson.Value{req, record} {
+		if found := toolsIn.Get(thin(v)); found != nil {
+			return found
+		}
+	}
+	if s == nil {
+		return nil
+	}
+	if input, ok := s.inputs[id]; ok && id != "" {
+		return toolsIn.Get(input)
+	}
+	return s.tools
 }
 
 // OpenToolsets reads the toolsets in a file.
