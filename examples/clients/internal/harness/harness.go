@@ -75,8 +75,13 @@ func read(out string) printed {
 // ask runs the program against server.
 func ask(t *testing.T, p Path, server *fake.Server) printed {
 	t.Helper()
+	return askWith(t, p, server, argsvalidate.Options{})
+}
+
+func askWith(t *testing.T, p Path, server *fake.Server, o argsvalidate.Options) printed {
+	t.Helper()
 	var out bytes.Buffer
-	err := p.Run(t.Context(), &out, server.URL, key, argsvalidate.Options{})
+	err := p.Run(t.Context(), &out, server.URL, key, o)
 	require.Empty(t, server.Refused(), "the service refused a request")
 	require.NoError(t, err)
 	return read(out.String())
