@@ -14,6 +14,7 @@ type Response struct {
 	Choices      []Message    `json:"choices,omitzero"` // further choices (n > 1) after Message, the first one; never validated
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
 	Model        string       `json:"model,omitzero"`  // the model that answered
+	ID           string       `json:"id,omitzero"`     // the provider's id of the answer, for logs and traces; a change of it is not sent
 	Usage        Usage        `json:"usage,omitzero"`  // the sum over all attempts of the step
 	Report       Report       `json:"report,omitzero"` // the attempts of the step
 	Native       *Native      `json:"native,omitzero"` // the whole response body, or all bytes of a stream

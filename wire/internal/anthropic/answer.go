@@ -67,7 +67,7 @@ func (s *stream) object(root rawjson.Value) error {
 	case content.Kind() != rawjson.Array:
 		return codec.Shapef("an answer without a list of content")
 	}
-	a.is.Model = codec.Text(root.Get("model"))
+	a.is.ID, a.is.Model = codec.Text(root.Get("id")), codec.Text(root.Get("model"))
 	a.figures = a.figures.over(root.Get("usage"))
 	a.stop = codec.Text(root.Get("stop_reason"))
 	for v := range content.Each() {

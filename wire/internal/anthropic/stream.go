@@ -258,7 +258,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 		return err
 	}
 	s.a.object = object
-	s.a.is.Model = codec.Text(m.Get("model"))
+	s.a.is.ID, s.a.is.Model = codec.Text(m.Get("id")), codec.Text(m.Get("model"))
 	s.count(m.Get("usage"))
 	for b := range m.Get("content").Each() {
 		if err := s.block(len(s.blocks), b, true); err != nil {

@@ -44,7 +44,7 @@ func (s *stream) put() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.is.Model = on.Get(root, "modelVersion").Str()
+	a.is.ID, a.is.Model = on.Get(root, "responseId").Str(), on.Get(root, "modelVersion").Str()
 	a.is.Usage = usageOf(on.Get(root, "usageMetadata"))
 	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
 	for i, sp := range a.speakers {
