@@ -26,6 +26,9 @@ type Path struct {
 	// Failed returns the status in the client's own kind of error, 0 if err is
 	// not of that kind, and the answer behind it where the client keeps it.
 	Failed func(err error) (status int, resp *http.Response)
+	// Cause returns the error of the chain behind err; nil if only transport.Watch has
+	// it.
+	Cause func(err error) error
 	// Deaf says that the client does not read errors in a stream: it returns the
 	// text so far and no error. transport.Watch has the error.
 	Deaf bool

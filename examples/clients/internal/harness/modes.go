@@ -41,7 +41,7 @@ func raise(t *testing.T, p Path) {
 	case p.Stream && status != http.StatusBadRequest: // it had begun: the error is an event in it
 		require.ErrorContains(t, err, "get_weather: city is missing (2 attempts)")
 	case resp != nil:
-		require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
+		require.ErrorIs(t, p.Cause(err), argsvalidate.ErrExhausted)
 		fallthrough
 	default:
 		require.Equal(t, http.StatusBadRequest, status, "%T %v", err, err)
