@@ -10,14 +10,14 @@
 // one valid message, and a report of what that took:
 //
 //	call := middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, re-ask
+//		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask
 //		retry.New(retry.Options{}),               // 429, 5xx, timeouts
 //	)(model) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
 //
 //	resp, err := call(ctx, req)
 //
 // If the model does not correct itself within three attempts, call returns an
-// error. Without argsvalidate.Raise it returns the last message, and
+// error. With OnExhausted: middleware.Pass it returns the last message instead, and
 // resp.Report.Status is middleware.Invalid.
 //
 // # Packages

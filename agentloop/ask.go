@@ -11,6 +11,7 @@ import (
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/textcall"
 )
 
@@ -218,23 +219,26 @@ var errUnread = errors.New("it holds neither a tool call that can be read nor an
 // nil if err is another error.
 func unreadIn(err error) (resp *middleware.Response, why string) {
 	var text *textcall.Error
+	var lost *rescue.Error
 	var invalid *argsvalidate.Error
-	if errors.As(err, &text) && text.Response != nil {
-		attempts := middleware.ReportOf(nil, err).Attempts
-		if n := len(attempts); n > 0 && len(attempts[n-1].Issues) > 0 {
-			return text.Response, attempts[n-1].Issues[0].Message
-		}
-		return text.Response, errUnread.Error()
-	}
-	if errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted) && invalid.Response != nil {
+	switch {
+	case errors.As(err, &text):
+		resp = text.Response
+	case errors.As(err, &lost):
+		resp = lost.Response
+	case errors.As(err, &invalid) && errors.Is(err, argsvalidate.ErrExhausted) && invalid.Response != nil:
 		if why, unusable := invalid.Response.Unusable(); unusable {
 			return invalid.Response, why
 		}
 	}
-	return nil, ""
+	attempts := middleware.ReportOf(nil, err).Attempts
+	if n := len(attempts); resp != nil && n > 0 && len(attempts[n-1].Issues) > 0 {
+		return resp, attempts[n-1].Issues[0].Message
+	}
+	return resp, errUnread.Error()
 }
 
-// unread makes a failed turn of a message that textcall could not use. Such a
+// unread makes a failed turn of a message that is no call and no answer. Such a
 // message is never the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
 	said := strings.TrimSpace(m.Text())

@@ -85,7 +85,7 @@ func newWorld(t *rapid.T) *world {
 	}
 	w.o.Validator = argsvalidate.NewValidator(argsvalidate.Options{})
 	if rapid.Bool().Draw(t, "argsvalidate") {
-		exhausted := rapid.SampledFrom([]argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid}).Draw(t, "exhausted")
+		exhausted := rapid.SampledFrom([]middleware.OnExhausted{middleware.Pass, middleware.Raise, middleware.DropInvalid}).Draw(t, "exhausted")
 		w.o.Validator = argsvalidate.NewValidator(argsvalidate.Options{MaxAttempts: rapid.IntRange(1, 3).Draw(t, "attempts"), OnExhausted: exhausted})
 		w.call = w.o.Validator.Middleware()(w.call)
 	}

@@ -33,7 +33,7 @@ type Param struct {
 	Description string
 	Required    bool
 	Enum        []any     // of strings, integers or numbers: the only values
-	Item        ParamType // of arrays: the type of the elements; "" for any
+	Item        ParamType // of arrays: the type of the elements; "" for any, or for objects if there are Properties
 	Properties  []Param   // of objects and of arrays of objects: at least one
 }
 
@@ -92,6 +92,9 @@ func objectSchema(path string, params []Param) (*paramSchema, error) {
 
 // schema returns the schema of p; path leads to it.
 func (p Param) schema(path string) (*paramSchema, error) {
+	if p.Type == ArrayParam && p.Item == "" && len(p.Properties) > 0 {
+		p.Item = ObjectParam
+	}
 	enum, err := p.check()
 	if err != nil {
 		return nil, fmt.Errorf("parameter %q: %w", path, err)

@@ -81,3 +81,21 @@ func TestParametersErrors(t *testing.T) {
 		})
 	}
 }
+
+// Properties say that the elements of an array are objects.
+func TestArrayWithProperties(t *testing.T) {
+	t.Parallel()
+	child := []agentloop.Param{{Name: "x", Type: agentloop.NumberParam}}
+	want, err := agentloop.Parameters(agentloop.Param{Name: "a", Type: agentloop.ArrayParam, Item: agentloop.ObjectParam, Properties: child})
+	require.NoError(t, err)
+	got, err := agentloop.Parameters(agentloop.Param{Name: "a", Type: agentloop.ArrayParam, Properties: child})
+	require.NoError(t, err)
+	require.Equal(t, string(want), string(got))
+}
+
+func TestDestructiveTool(t *testing.T) {
+	t.Parallel()
+	tool := agentloop.RawTool("drop", "", nil, nil)
+	require.True(t, tool.Destructive().Def.Destructive)
+	require.False(t, tool.Def.Destructive)
+}

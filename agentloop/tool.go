@@ -76,6 +76,13 @@ func (t Tool) NeedsApproval() Tool {
 	return t
 }
 
+// Destructive returns a copy of t whose effects cannot be undone: see
+// middleware.Tool.Destructive.
+func (t Tool) Destructive() Tool {
+	t.Def.Destructive = true
+	return t
+}
+
 // title is what people are shown.
 func (t Tool) title() string {
 	if t.Title != "" {

@@ -16,7 +16,7 @@ func TestTooManyCalls(t *testing.T) {
 	t.Parallel()
 	o := argsvalidate.Options{MaxAttempts: 1, Limits: argsvalidate.Limits{Calls: 2}}
 	raise := o
-	raise.OnExhausted = argsvalidate.Raise
+	raise.OnExhausted = middleware.Raise
 	for name, o := range map[string]argsvalidate.Options{"bare": o, "pass": o, "raise": raise} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -21,10 +21,11 @@ func TestUnreadText(t *testing.T) {
 	t.Parallel()
 	const same, readable = "Action: Search[K2]", "Final Answer: 8,611 m"
 	stacks := map[string]middleware.Middleware{
-		"pass":         middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{})),
-		"raise":        middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{OnExhausted: textcall.Raise})),
-		"raise around": middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), textcall.New(textcall.Options{})),
-		"drop around":  middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid}), textcall.New(textcall.Options{})),
+		"default":      middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{})),
+		"alone":        textcall.New(textcall.Options{}),
+		"pass":         middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass}), textcall.New(textcall.Options{OnExhausted: middleware.Pass})),
+		"raise inside": middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{OnExhausted: middleware.Raise})),
+		"drop around":  middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.DropInvalid}), textcall.New(textcall.Options{})),
 	}
 	for name, stack := range stacks {
 		for kind, tc := range map[string]struct {
@@ -99,7 +100,7 @@ func TestInvalidAnswerPasses(t *testing.T) {
 		n++
 		return &middleware.Response{Message: middleware.Assistant("no JSON")}, nil
 	}
-	agent, err := agentloop.New(textanswer.New(textanswer.Options{Schema: []byte(`{"type":"object"}`), MaxAttempts: 2})(model), agentloop.Options{})
+	agent, err := agentloop.New(textanswer.New(textanswer.Options{Schema: []byte(`{"type":"object"}`), MaxAttempts: 2, OnExhausted: middleware.Pass})(model), agentloop.Options{})
 	require.NoError(t, err)
 	s := &agentloop.State{Messages: []middleware.Message{middleware.User("JSON!")}}
 	require.NoError(t, agent.Run(t.Context(), s))

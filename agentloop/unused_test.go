@@ -46,7 +46,7 @@ func TestUncertainCallsAreNoAnswers(t *testing.T) {
 			t.Parallel()
 			inner := rescue.New(rescue.Options{Markups: []rescue.Markup{rescue.Markup("hermes")}})(sends(t, name))
 			for _, begin := range []middleware.Message{{}, middleware.Assistant("", call("1", "pay", "{}")), middleware.Assistant("", call("1", "pay", "{}"), call("2", "pay", `{"to":"Ann"}`))} {
-				for _, policy := range []argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid} {
+				for _, policy := range []middleware.OnExhausted{0, middleware.Pass, middleware.Raise, middleware.DropInvalid} {
 					for _, b := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
 						n := 0
 						model := func(ctx context.Context, r *middleware.Request) (*middleware.Response, error) {
@@ -58,10 +58,10 @@ func TestUncertainCallsAreNoAnswers(t *testing.T) {
 						resp, err := argsvalidate.New(argsvalidate.Options{OnExhausted: policy, Batch: b})(model)(t.Context(), req)
 						kept := b == batch.KeepValid && len(begin.ToolCalls) > 1 // the held call outlives the text
 						switch {
-						case kept && policy == argsvalidate.DropInvalid:
+						case kept && policy == middleware.DropInvalid:
 							require.NoError(t, err)
 							require.Equal(t, `{"to":"Ann"}`, resp.Message.ToolCalls[0].Arguments)
-						case policy == argsvalidate.Pass:
+						case policy == middleware.Pass:
 							require.NoError(t, err)
 							require.Equal(t, middleware.Invalid, resp.Report.Status)
 							require.Equal(t, middleware.Invalid, middleware.ReportOf(resp, nil).Status)
@@ -73,7 +73,8 @@ func TestUncertainCallsAreNoAnswers(t *testing.T) {
 				}
 			}
 			for _, stack := range []middleware.Middleware{
-				argsvalidate.New(argsvalidate.Options{}), argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}),
+				argsvalidate.New(argsvalidate.Options{}), argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass}),
+				middleware.Chain(), // rescue itself raises
 				middleware.Chain(textanswer.New(textanswer.Options{Check: func(context.Context, string) ([]middleware.Issue, error) { return nil, nil }}), argsvalidate.New(argsvalidate.Options{})),
 			} {
 				tool := says("drop", "x")
@@ -107,7 +108,7 @@ func TestStatusOfAnAnswerAfterAReAsk(t *testing.T) {
 			}
 			return &middleware.Response{Message: middleware.Assistant(text)}, nil
 		}
-		chain := middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), textanswer.New(textanswer.Options{Check: check}))
+		chain := middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textanswer.New(textanswer.Options{Check: check, OnExhausted: middleware.Pass}))
 		resp, err := chain(model)(t.Context(), &middleware.Request{Tools: []middleware.Tool{pay}})
 		require.NoError(t, err, "a text that package answer passed on is an answer")
 		require.Equal(t, want, resp.Report.Status)

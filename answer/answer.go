@@ -75,26 +75,16 @@ type Options struct {
 	// step ends with ErrCheck, and the model does not see the error. The same
 	// holds for a panic and a timeout. Check must be safe for concurrent use.
 	Check        func(ctx context.Context, text string) ([]middleware.Issue, error)
-	CheckTimeout time.Duration // for each call of Check and of Feedback; 0 means 10 s
-	MaxAttempts  int           // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
-	OnExhausted  OnExhausted
-	Mend         []mend.Rule // local repairs of JSON; nil means mend.Default(), mend.None() turns them off
-	Formats      bool        // validate "format", which JSON Schema leaves optional
-	Instruct     bool        // add a system message with Schema to each request
+	CheckTimeout time.Duration          // for each call of Check and of Feedback; 0 means 10 s
+	MaxAttempts  int                    // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
+	OnExhausted  middleware.OnExhausted // 0 returns an *Error; middleware.Pass the invalid answer, with Report.Status middleware.Invalid
+	Mend         []mend.Rule            // local repairs of JSON; nil means mend.Default(), mend.None() turns them off
+	Formats      bool                   // validate "format", which JSON Schema leaves optional
+	Instruct     bool                   // add a system message with Schema to each request
 	// Feedback returns the text that the model gets about an invalid answer.
 	// nil means the built-in text of at most 8 KiB.
 	Feedback func(text string, issues []middleware.Issue) string
 }
-
-// OnExhausted selects what the step returns if the answer is still invalid
-// after the last attempt.
-type OnExhausted uint8
-
-// The settings.
-const (
-	Pass  OnExhausted = iota // the invalid answer as it was sent; Report.Status is middleware.Invalid
-	Raise                    // an *Error
-)
 
 const (
 	defaultMaxAttempts  = 3
@@ -126,13 +116,11 @@ func (o Options) Validate() error {
 		return fmt.Errorf("answer: MaxAttempts: must be 0 to %d, got %d", maxAttempts, o.MaxAttempts)
 	case o.CheckTimeout < 0:
 		return fmt.Errorf("answer: CheckTimeout: must not be negative, got %v", o.CheckTimeout)
-	case o.OnExhausted > Raise:
-		return fmt.Errorf("answer: OnExhausted: not one of the constants, got %d", o.OnExhausted)
 	case slices.ContainsFunc(o.Mend, func(r mend.Rule) bool { return !r.Known() }):
 		return fmt.Errorf("answer: Mend: not one of the rules: %v", o.Mend)
 	}
-	if o.Schema == nil {
-		return nil
+	if err := o.OnExhausted.Validate("answer: OnExhausted"); err != nil || o.Schema == nil {
+		return err
 	}
 	if _, err := schema.Compile(o.Schema, schema.Options{Formats: o.Formats}); err != nil {
 		return fmt.Errorf("answer: Schema: %w", err)
@@ -146,8 +134,8 @@ func (o Options) Validate() error {
 //
 // A step returns one of these: a response whose text is valid and whose
 // Report.Status is middleware.Valid; a message that is not validated (see the
-// package comment); after the last attempt, what OnExhausted says; an *Error;
-// or the error of the model call. The step also ends after the third identical
+// package comment); after the last attempt, an *Error or what
+// Options.OnExhausted selects; or the error of the model call. The step also ends after the third identical
 // answer in a row.
 //
 // A request's Sink gets only the valid text, once the step has accepted it.

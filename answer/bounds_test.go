@@ -80,7 +80,7 @@ func TestFailedTurnsAreBounded(t *testing.T) {
 		turns = append(turns, middlewaretest.Text(strings.Repeat("x", 10_000+i)))
 	}
 	_, model, err := through(t, answer.Options{MaxAttempts: 40, Instruct: true}, turns...)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, answer.ErrExhausted)
 	for n, r := range model.Requests() {
 		added := 0
 		for _, m := range r.Messages[2:] { // behind the instructions and the question
@@ -109,13 +109,13 @@ func TestSlowCheck(t *testing.T) {
 func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
 	for want, o := range map[string]answer.Options{
-		"answer: Schema or Check: one of them must be set":             {},
-		"answer: Instruct: needs a Schema":                             {Instruct: true, Check: answer.Typed(func(context.Context, struct{}) ([]middleware.Issue, error) { return nil, nil })},
-		"answer: MaxAttempts: must be 0 to 1000, got -1":               {Schema: wanted, MaxAttempts: -1},
-		"answer: CheckTimeout: must not be negative, got -1s":          {Schema: wanted, CheckTimeout: -time.Second},
-		"answer: Mend: not one of the rules: [Rule(99)]":               {Schema: wanted, Mend: []mend.Rule{99}},
-		"answer: OnExhausted: not one of the constants, got 2":         {Schema: wanted, OnExhausted: 2},
-		"answer: Schema: the schema is not JSON: unexpected end of it": {Schema: json.RawMessage(`{`)},
+		"answer: Schema or Check: one of them must be set":                                        {},
+		"answer: Instruct: needs a Schema":                                                        {Instruct: true, Check: answer.Typed(func(context.Context, struct{}) ([]middleware.Issue, error) { return nil, nil })},
+		"answer: MaxAttempts: must be 0 to 1000, got -1":                                          {Schema: wanted, MaxAttempts: -1},
+		"answer: CheckTimeout: must not be negative, got -1s":                                     {Schema: wanted, CheckTimeout: -time.Second},
+		"answer: Mend: not one of the rules: [Rule(99)]":                                          {Schema: wanted, Mend: []mend.Rule{99}},
+		"answer: OnExhausted: must be 0, Pass, Raise or DropInvalid of package middleware, got 4": {Schema: wanted, OnExhausted: 4},
+		"answer: Schema: the schema is not JSON: unexpected end of it":                            {Schema: json.RawMessage(`{`)},
 	} {
 		err := o.Validate()
 		require.Error(t, err)

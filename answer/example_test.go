@@ -109,7 +109,7 @@ func ExampleNew_check() {
 		return nil, nil
 	}
 	model := says("a title that is long", "a title that is still long")
-	call := answer.New(answer.Options{Check: short, OnExhausted: answer.Raise, MaxAttempts: 2})(model)
+	call := answer.New(answer.Options{Check: short, MaxAttempts: 2})(model)
 	_, err := call(context.Background(), &middleware.Request{Messages: []middleware.Message{middleware.User("A title, please.")}})
 	fmt.Println(err)
 	fmt.Println(errors.Is(err, answer.ErrExhausted))

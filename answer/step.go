@@ -123,13 +123,13 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	stale := s.failures.Failed(repeat.Text(sent))
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
-		return s.exhausted()
+		return s.exhausted(ctx)
 	case s.failures.Same() >= repeat.Hopeless:
 		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.failures.Same()))
-		return s.exhausted()
+		return s.exhausted(ctx)
 	case stale >= repeat.Hopeless:
 		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", s.attempt, stale))
-		return s.exhausted()
+		return s.exhausted(ctx)
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
@@ -140,9 +140,17 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	return false, nil, nil
 }
 
-func (s *step) exhausted() (done bool, _ *middleware.Response, _ error) {
-	s.tally.SetAnswer(s.issues, nil, nil)
-	if s.o.OnExhausted == Raise {
+// exhausted raises, or marks the message. A text that the options pass on is still
+// an answer. Inside argsvalidate the text of the zero value is not: argsvalidate
+// decides (see middleware.Response.Unusable).
+func (s *step) exhausted(ctx context.Context) (done bool, _ *middleware.Response, _ error) {
+	raises := s.o.OnExhausted.Raises(ctx)
+	if raises || s.o.OnExhausted == middleware.Pass {
+		s.tally.SetAnswer(s.issues, nil, nil)
+	} else {
+		s.tally.SetIssues(s.issues, nil, nil)
+	}
+	if raises {
 		return true, nil, s.wrong(ErrExhausted)
 	}
 	out := *s.last

@@ -65,7 +65,7 @@ func TestStreamIsHeld(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			events, _, err := watched(t, answer.Options{Schema: wanted}, c.model)
+			events, _, err := watched(t, answer.Options{Schema: wanted, OnExhausted: middleware.Pass}, c.model)
 			require.NoError(t, err)
 			require.Equal(t, c.want, events)
 		})

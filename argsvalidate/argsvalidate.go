@@ -59,10 +59,19 @@ import (
 
 // Options configure New and NewValidator. The zero value makes two re-asks,
 // strips empty optional values, applies the default repairs, rejects
-// undeclared tools, and returns the invalid message if all attempts fail.
+// undeclared tools, and returns an error if all attempts fail.
 type Options struct {
-	MaxAttempts     int // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
-	OnExhausted     OnExhausted
+	MaxAttempts int // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
+	// OnExhausted selects what a step returns if calls are still invalid after the
+	// last attempt. 0 returns an *Error. If the settings of the invalid calls
+	// differ (PerTool), the strictest applies: 0 or middleware.Raise, then
+	// middleware.DropInvalid, then middleware.Pass.
+	//
+	// With Pass the response has all calls: valid ones as validated, invalid ones
+	// as sent, except for broken ids. Report.Status is middleware.Invalid, even if
+	// some calls are valid. With DropInvalid it is the status of the valid calls,
+	// and a note names the ids of the dropped ones.
+	OnExhausted     middleware.OnExhausted
 	UnknownTools    UnknownTools
 	UnusableSchemas UnusableSchemas
 	Properties      Properties // undeclared properties that the schema does not forbid
@@ -98,36 +107,10 @@ type ToolOptions struct {
 	Strip       strip.Mode
 	Mend        []mend.Rule       // nil inherits; without ToolName, which belongs into Options because it applies before the tool is known
 	Aliases     map[string]string // names that mend.Rename may replace by a declared property
-	OnExhausted OnExhausted
+	OnExhausted middleware.OnExhausted
 	Properties  Properties
 	MaxAttempts int // model calls of a step; if several calls are invalid, the largest value counts
 }
-
-// Inherit is the zero value of OnExhausted and Properties. In ToolOptions it
-// means the value in Options; in Options it means the default.
-const Inherit = 0
-
-// OnExhausted selects what a step returns if calls are still invalid after the
-// last attempt. If the settings of the invalid calls differ, the strictest
-// counts: Raise, then DropInvalid, then Pass.
-type OnExhausted uint8
-
-// The settings.
-const (
-	// Pass is the default. It returns the response with all calls: valid ones
-	// as validated, invalid ones as sent, except for broken ids. Report.Status
-	// is middleware.Invalid, even if some calls are valid: check it before you
-	// run a call.
-	Pass OnExhausted = iota + 1
-	// Raise returns an *Error with ErrExhausted and ErrInvalid instead of a
-	// response. Its Response, Verdicts and Replies hold all calls, including the
-	// valid ones.
-	Raise
-	// DropInvalid returns the response with its valid calls only.
-	// Report.Status is that of these calls, and a note names the ids of the
-	// dropped calls. If there is no valid call, it does the same as Raise.
-	DropInvalid
-)
 
 // Fixer is a repair of your own. It returns new arguments, or false. The new
 // arguments are validated too. A panic or a timeout counts as false.
@@ -170,7 +153,7 @@ type OnRuleError uint8
 
 // The settings.
 const (
-	FailStep OnRuleError = iota // the step ends with ErrRule, for every OnExhausted: a failed database, for example, is not the model's mistake
+	FailStep OnRuleError = iota // the step ends with ErrRule, whatever OnExhausted is: a failed database, for example, is not the model's mistake
 	AsIssue                     // the call is invalid; its issue says that the call could not be checked, and not why
 	Ignore                      // the rule is skipped, and the report has a note
 )
@@ -228,7 +211,6 @@ func (o Options) clone() Options {
 
 func (o Options) withDefaults() Options {
 	o.MaxAttempts = cmp.Or(o.MaxAttempts, defaultMaxAttempts)
-	o.OnExhausted = cmp.Or(o.OnExhausted, Pass)
 	o.UnknownTools = cmp.Or(o.UnknownTools, RejectUnknown)
 	o.UnusableSchemas = cmp.Or(o.UnusableSchemas, PassUnusable)
 	o.Properties = cmp.Or(o.Properties, BySchema)
@@ -342,8 +324,11 @@ func isNil(r Rule) bool {
 }
 
 func (t ToolOptions) validate(where string) error {
-	if t.OnExhausted > DropInvalid || t.Properties > NoteUndeclared || t.Strip > strip.Off {
-		return fmt.Errorf("argsvalidate: %s: OnExhausted, Properties or Strip: not one of the constants, got %d, %d, %d", where, t.OnExhausted, t.Properties, t.Strip)
+	if err := t.OnExhausted.Validate("argsvalidate: " + where + ": OnExhausted"); err != nil {
+		return err
+	}
+	if t.Properties > NoteUndeclared || t.Strip > strip.Off {
+		return fmt.Errorf("argsvalidate: %s: Properties or Strip: not one of the constants, got %d, %d", where, t.Properties, t.Strip)
 	}
 	if i := slices.IndexFunc(t.Mend, func(r mend.Rule) bool { return !r.Known() }); i >= 0 {
 		return fmt.Errorf("argsvalidate: %s: Mend: not one of the rules: %s", where, t.Mend[i])
@@ -365,13 +350,14 @@ func New(o Options) middleware.Middleware { return NewValidator(o).Middleware() 
 // the model. It is safe for concurrent use.
 //
 // A step returns one of these: a response whose calls are all valid; after the
-// last attempt, what OnExhausted says; an *Error; or the error of the model
-// call.
+// last attempt, an *Error or what Options.OnExhausted selects; or the error of
+// the model call. A message that a layer inside has marked as invalid is
+// returned with Pass, and is an *Error otherwise.
 //
 // A response without tool calls to the first attempt is returned unchanged,
 // unless the request demands a call (ToolChoice). Then the model is asked once
-// more for a call. If it sends none again, the response is returned with a
-// note, or with Raise as an error with ErrNoCall. A response passes if it was
+// more for a call. If it sends none again, the step returns an error with
+// ErrNoCall, or with Pass the response and a note. A response passes if it was
 // refused, filtered or cut off, or if it has a call that the provider ran.
 //
 // A request's Sink gets only valid tool calls, once the step has accepted

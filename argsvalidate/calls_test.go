@@ -139,7 +139,7 @@ func TestOtherChoices(t *testing.T) {
 		Message: middleware.Assistant("", call("1", "weather", badWeather)),
 		Choices: []middleware.Message{middleware.Assistant("", call("2", "weather", goodWeather))},
 	}
-	out := run(t, argsvalidate.Options{}, request(), middlewaretest.Reply(resp))
+	out := run(t, argsvalidate.Options{OnExhausted: middleware.Pass}, request(), middlewaretest.Reply(resp))
 	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"not asked again: another choice of the answer holds tool calls, which were not validated"}, out.report.Notes)
 	require.Equal(t, resp.Choices, out.resp.Choices)

@@ -36,7 +36,7 @@ func TestClientMessage(t *testing.T) {
 		"duplicate key, made up":  {"read_file", `{"file_path":"a","env":{"hunter2":"1","hunter2":"2"}}`, "read_file: env has a duplicate key"},
 		"a made-up name, clipped": {"read_file", `{"file_path":"a","env":{"` + strings.Repeat("hunter2", 1000) + `":1.5}}`, "read_file: env has the wrong type"},
 	}
-	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{MaxAttempts: 1}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,8 +18,8 @@ func TestLaws(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string]argsvalidate.Options{
 		"default":     {},
-		"Raise":       {OnExhausted: argsvalidate.Raise},
-		"DropInvalid": {OnExhausted: argsvalidate.DropInvalid},
+		"Raise":       {},
+		"DropInvalid": {OnExhausted: middleware.DropInvalid},
 		"KeepValid":   {Batch: batch.KeepValid, MaxAttempts: 4},
 		"PassUnknown": {UnknownTools: argsvalidate.PassUnknown, Rules: []argsvalidate.Rule{argsvalidate.InternalIDs()}},
 	} {
@@ -34,7 +34,7 @@ func TestLaws(t *testing.T) {
 // for -race, and for a cache that would mix them up.
 func TestManyGoroutinesWithChangingSchemas(t *testing.T) {
 	t.Parallel()
-	mw := argsvalidate.NewValidator(unmended(argsvalidate.Options{OnExhausted: argsvalidate.Raise})).Middleware()
+	mw := argsvalidate.NewValidator(unmended(argsvalidate.Options{})).Middleware()
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {

@@ -28,10 +28,9 @@ func TestAttemptsAreCounted(t *testing.T) {
 		t.Run(fmt.Sprintf("MaxAttempts %d", set), func(t *testing.T) {
 			t.Parallel()
 			out := run(t, argsvalidate.Options{MaxAttempts: set}, request(), always(want)...)
-			require.NoError(t, out.err)
+			require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 			require.Equal(t, middleware.Invalid, out.report.Status)
 			require.Len(t, out.report.Attempts, want)
-			require.Equal(t, want-1, out.report.Final)
 		})
 	}
 }
@@ -41,15 +40,15 @@ func TestAttemptsAreCountedPerInvocation(t *testing.T) {
 	model := middlewaretest.NewModel(t, append(always(3), always(3)...)...)
 	layer := argsvalidate.New(argsvalidate.Options{})(model.Call)
 	for range 2 {
-		resp, err := layer(t.Context(), request())
-		require.NoError(t, err)
-		require.Len(t, resp.Report.Attempts, 3)
+		_, err := layer(t.Context(), request())
+		require.ErrorIs(t, err, argsvalidate.ErrExhausted)
+		require.Len(t, middleware.ReportOf(nil, err).Attempts, 3)
 	}
 }
 
 func TestLastAttemptIsValidated(t *testing.T) {
 	t.Parallel()
-	out := run(t, argsvalidate.Options{OnExhausted: argsvalidate.Raise}, request(), append(always(2), answer(call("3", "weather", goodWeather)))...)
+	out := run(t, argsvalidate.Options{}, request(), append(always(2), answer(call("3", "weather", goodWeather)))...)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Valid, out.report.Status)
 	require.Equal(t, []string{goodWeather}, out.arguments())
@@ -68,7 +67,7 @@ func TestAnswerWithoutCallsIsReturnedAsItIs(t *testing.T) {
 
 func TestTextAnswerToAReaskIsAccepted(t *testing.T) {
 	t.Parallel()
-	out := run(t, argsvalidate.Options{OnExhausted: argsvalidate.Raise}, request(), always(1)[0], middlewaretest.Text("I cannot."))
+	out := run(t, argsvalidate.Options{}, request(), always(1)[0], middlewaretest.Text("I cannot."))
 	require.NoError(t, out.err)
 	require.Equal(t, "I cannot.", out.resp.Message.Text())
 	require.Len(t, out.report.Attempts, 2)
@@ -82,7 +81,7 @@ func TestUsageIsTheSumOverAttempts(t *testing.T) {
 	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, out.resp.Usage)
 	require.EqualValues(t, 15, out.resp.ContextTokens(), "of the answer alone")
 
-	out = run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}, request(), bad, bad)
+	out = run(t, argsvalidate.Options{MaxAttempts: 2}, request(), bad, bad)
 	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, out.report.Usage())
 }
 

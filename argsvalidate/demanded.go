@@ -65,7 +65,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		return false, nil
 	}
 	s.tally.Note(fmt.Sprintf("the request demands a tool call, and attempt %d has none", s.attempt))
-	if policy != Raise || s.held != nil {
+	if s.held != nil || !policy.Raises(ctx) {
 		return true, nil
 	}
 	s.record(nil)

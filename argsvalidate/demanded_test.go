@@ -42,13 +42,13 @@ func TestDemandedCallIsAskedForOnce(t *testing.T) {
 	out = run(t, argsvalidate.Options{}, demanding(""), middlewaretest.Text(" "), middlewaretest.Calls("weather", goodWeather))
 	require.Equal(t, "(empty)", out.told(2)[0].Text(), "many servers refuse an empty message")
 
-	out = run(t, argsvalidate.Options{}, demanding(""), words, words)
+	out = run(t, argsvalidate.Options{OnExhausted: middleware.Pass}, demanding(""), words, words)
 	require.NoError(t, out.err)
 	require.Equal(t, "It is sunny.", out.resp.Message.Text())
 	require.Empty(t, out.report.Status)
 	require.Equal(t, []string{"the request demands a tool call, and attempt 2 has none"}, out.report.Notes)
 
-	out = run(t, argsvalidate.Options{MaxAttempts: 1}, demanding(""), words)
+	out = run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, demanding(""), words)
 	require.NoError(t, out.err)
 	require.Equal(t, []string{"the request demands a tool call, and attempt 1 has none"}, out.report.Notes)
 }
@@ -58,7 +58,7 @@ func TestDemandedCallBehindALayerThatAsks(t *testing.T) {
 	t.Parallel()
 	words := middlewaretest.Text("It is sunny.")
 	model := middlewaretest.NewModel(t, words, words, words)
-	resp, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{}))(model.Call)(t.Context(), demanding(""))
+	resp, err := middleware.Chain(argsvalidate.New(argsvalidate.Options{OnExhausted: middleware.Pass}), textcall.New(textcall.Options{}))(model.Call)(t.Context(), demanding(""))
 	require.NoError(t, err)
 	require.Len(t, resp.Report.Attempts, 3)
 	require.Contains(t, resp.Report.Notes, "the request demands a tool call, and attempt 1 has none")
@@ -67,8 +67,8 @@ func TestDemandedCallBehindALayerThatAsks(t *testing.T) {
 func TestDemandedCallUnderRaise(t *testing.T) {
 	t.Parallel()
 	words := middlewaretest.Text("It is sunny.")
-	raise := argsvalidate.Options{OnExhausted: argsvalidate.Raise}
-	perTool := argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: argsvalidate.Raise}}}
+	raise := argsvalidate.Options{}
+	perTool := argsvalidate.Options{OnExhausted: middleware.Pass, PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: middleware.Raise}}}
 	for name, out := range map[string]outcome{
 		"any tool":  run(t, raise, demanding(""), words, words),
 		"one tool":  run(t, perTool, demanding("weather"), words, words),
@@ -108,7 +108,7 @@ func TestNoCallIsNoFault(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out := run(t, argsvalidate.Options{OnExhausted: argsvalidate.Raise}, c.req, middlewaretest.Reply(c.resp))
+			out := run(t, argsvalidate.Options{}, c.req, middlewaretest.Reply(c.resp))
 			require.NoError(t, out.err)
 			require.Empty(t, out.report.Notes)
 		})
@@ -118,7 +118,7 @@ func TestNoCallIsNoFault(t *testing.T) {
 // Calls that are held stay so while the model is asked for the rest.
 func TestDemandedCallUnderKeepValid(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid}
 	first := middlewaretest.Calls("note", goodNote, "weather", badWeather)
 	out := run(t, o, demanding(""), first, middlewaretest.Text("never mind"), middlewaretest.Calls("weather", goodWeather))
 	require.NoError(t, out.err)
@@ -134,7 +134,7 @@ func TestDemandedCallUnderKeepValid(t *testing.T) {
 // are not those of the last attempt.
 func TestStatusOfAnErrorUnderKeepValid(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid}
 	first := middlewaretest.Calls("note", goodNote, "weather", badWeather)
 	two := middlewaretest.Calls("weather", badWeather, "note", "{}")
 	for name, out := range map[string]outcome{
@@ -154,7 +154,7 @@ func TestCallToAnotherToolThanDemanded(t *testing.T) {
 	t.Parallel()
 	note, weather := middlewaretest.Calls("note", goodNote), middlewaretest.Calls("weather", goodWeather)
 	for _, b := range []batch.Policy{batch.ReissueAll, batch.KeepValid} {
-		o := argsvalidate.Options{OnExhausted: argsvalidate.Raise, MaxAttempts: 2, Batch: b}
+		o := argsvalidate.Options{MaxAttempts: 2, Batch: b}
 		out := run(t, o, demanding("weather"), note, weather)
 		require.NoError(t, out.err)
 		require.Equal(t, []string{"weather " + goodWeather}, callsOf(out.resp.Message))

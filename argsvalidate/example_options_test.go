@@ -30,7 +30,7 @@ var clickTool = []middleware.Tool{{Name: "click",
 // stays invalid is dropped.
 func ExampleOptions_perTool() {
 	o := argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{
-		"click": {Aliases: map[string]string{"element": "selector"}, OnExhausted: argsvalidate.DropInvalid},
+		"click": {Aliases: map[string]string{"element": "selector"}, OnExhausted: middleware.DropInvalid},
 	}}
 	call := argsvalidate.New(o)(played(middleware.Assistant("", click("1", `{"element": "#ok"}`))))
 	resp, err := call(context.Background(), &middleware.Request{Tools: clickTool})

@@ -65,7 +65,7 @@ func ExampleValidator_Validate() {
 }
 
 func ExampleValidator_Middleware() {
-	v := argsvalidate.NewValidator(argsvalidate.Options{OnExhausted: argsvalidate.Raise, MaxAttempts: 1})
+	v := argsvalidate.NewValidator(argsvalidate.Options{MaxAttempts: 1})
 	ask := middleware.Chain(v.Middleware())(func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		return &middleware.Response{Message: middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "forecast", Arguments: `{"days": 3}`})}, nil
 	})

@@ -15,18 +15,17 @@ import (
 // exhausted does what OnExhausted says; the strictest setting of the tools
 // counts.
 func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
-	policy := Pass
+	drop, raise := false, false
 	for v := range s.open() {
 		p := s.v.o.OnExhausted
 		if plan := s.known.find(v.Call.Name); plan.declared() {
 			p = plan.o.OnExhausted
 		}
-		if p == Raise || policy == Pass {
-			policy = p
-		}
+		drop = drop || p == middleware.DropInvalid
+		raise = raise || p != middleware.DropInvalid && p.Raises(ctx)
 	}
 	out := s.envelope()
-	if policy == DropInvalid {
+	if drop && !raise {
 		var valid []middleware.ToolCall
 		var dropped []string
 		for i, c := range out.Message.ToolCalls {
@@ -42,9 +41,9 @@ func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Resp
 			out.Report.Status = s.statusOf(slices.DeleteFunc(slices.Clone(s.verdicts()), func(v middleware.Verdict) bool { return !v.OK() }))
 			return out, nil
 		}
-		policy = Raise
+		raise = middleware.DropInvalid.Raises(ctx)
 	}
-	if policy == Raise {
+	if raise {
 		whole := s.whole()
 		e := whole.failure(reasons...)
 		e.Response, e.attempts = s.answer(), s.attempt
@@ -71,8 +70,8 @@ var errUnusable = errors.New("argsvalidate: the message holds neither a call tha
 // unusable does what OnExhausted says, for a message in whose text an inner layer
 // has found no call that it could use. That layer has already re-asked the model.
 // There are no calls to drop.
-func (s *step) unusable(resp *middleware.Response) (*middleware.Response, error) {
-	if s.v.o.OnExhausted == Pass {
+func (s *step) unusable(ctx context.Context, resp *middleware.Response) (*middleware.Response, error) {
+	if !s.v.o.OnExhausted.Raises(ctx) {
 		return resp, nil
 	}
 	return nil, &Error{Response: resp, reasons: []error{ErrExhausted, ErrInvalid, errUnusable}}

@@ -20,7 +20,7 @@ var mixed = answer(call("1", "note", `{"text": "a", "tags": []}`), call("2", "we
 
 func TestPass(t *testing.T) {
 	t.Parallel()
-	out := run(t, argsvalidate.Options{MaxAttempts: 1}, request(), mixed)
+	out := run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, request(), mixed)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Invalid, out.resp.Report.Status)
 	require.Equal(t, []string{`{"text": "a"}`, `{"days": null, "city": 5}`}, out.arguments(), "the valid call written back, the other as sent")
@@ -33,7 +33,7 @@ func TestPass(t *testing.T) {
 
 func TestRaise(t *testing.T) {
 	t.Parallel()
-	out := run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}, request(), mixed, mixed)
+	out := run(t, argsvalidate.Options{MaxAttempts: 2}, request(), mixed, mixed)
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
 	require.NotErrorIs(t, out.err, argsvalidate.ErrRule)
@@ -52,7 +52,7 @@ func TestRaise(t *testing.T) {
 
 func TestDropInvalid(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}
 	out := run(t, o, request(), mixed)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Valid, out.resp.Report.Status)
@@ -66,10 +66,10 @@ func TestDropInvalid(t *testing.T) {
 
 func TestTheStrictestToolDecides(t *testing.T) {
 	t.Parallel()
-	drop, pass, raise := argsvalidate.DropInvalid, argsvalidate.Pass, argsvalidate.Raise
+	drop, pass, raise := middleware.DropInvalid, middleware.Pass, middleware.Raise
 	for name, c := range map[string]struct {
-		weather, note, unknown argsvalidate.OnExhausted
-		want                   argsvalidate.OnExhausted
+		weather, note, unknown middleware.OnExhausted
+		want                   middleware.OnExhausted
 	}{
 		"pass, pass":       {pass, pass, pass, pass},
 		"pass, drop":       {pass, drop, pass, drop},
@@ -78,6 +78,8 @@ func TestTheStrictestToolDecides(t *testing.T) {
 		"drop, raise":      {drop, raise, pass, raise},
 		"raise, pass":      {raise, pass, pass, raise},
 		"unknown: options": {pass, pass, raise, raise},
+		"pass, default":    {pass, pass, 0, raise},
+		"drop, default":    {drop, drop, 0, raise},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,7 +104,7 @@ func TestTheStrictestToolDecides(t *testing.T) {
 // A valid call's settings do not count.
 func TestAValidCallDoesNotRaise(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{MaxAttempts: 1, PerTool: map[string]argsvalidate.ToolOptions{"note": {OnExhausted: argsvalidate.Raise}}}
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass, PerTool: map[string]argsvalidate.ToolOptions{"note": {OnExhausted: middleware.Raise}}}
 	out := run(t, o, request(), answer(call("1", "note", goodNote), call("2", "weather", badWeather)))
 	require.NoError(t, out.err)
 }
@@ -110,7 +112,7 @@ func TestAValidCallDoesNotRaise(t *testing.T) {
 // The calls of another choice are never validated, whatever was dropped.
 func TestDropInvalidBesideAnotherChoice(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid}
+	o := argsvalidate.Options{OnExhausted: middleware.DropInvalid}
 	out := run(t, o, request(), middlewaretest.Reply(&middleware.Response{
 		Message: middleware.Assistant("", call("1", "note", goodNote), call("2", "weather", badWeather)),
 		Choices: []middleware.Message{middleware.Assistant("", call("3", "weather", badWeather))}}))
@@ -126,7 +128,7 @@ func TestRaiseObeysTheContext(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		release := make(chan struct{})
 		defer close(release)
-		o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, RuleTimeout: time.Hour,
+		o := argsvalidate.Options{MaxAttempts: 1, RuleTimeout: time.Hour,
 			Feedback: func(argsvalidate.FeedbackInput) string { cancel(); <-release; return "late" }}
 		model := middlewaretest.NewModel(t, mixed)
 		begin := time.Now()
@@ -140,7 +142,7 @@ func TestRaiseObeysTheContext(t *testing.T) {
 // Ids are a model's or a server's words: notes hold them cleaned and bounded.
 func TestDropInvalidCleansIDs(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}
+	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}
 	calls := []middleware.ToolCall{call("ok", "note", goodNote), call("a\n\x1b[31m"+strings.Repeat("x", 500), "note", badNote)}
 	for range 20 {
 		calls = append(calls, call("b", "note", badNote))

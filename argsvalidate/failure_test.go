@@ -132,7 +132,7 @@ func TestErrorsAreFoundThroughWrapping(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("database is down")
 	rule := argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) { return nil, broken })
-	raise := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	raise := argsvalidate.Options{MaxAttempts: 1}
 	for name, c := range map[string]struct {
 		o         argsvalidate.Options
 		args      string
@@ -162,7 +162,7 @@ func TestErrorsAreFoundThroughWrapping(t *testing.T) {
 func TestErrorTextHoldsNoArguments(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
-	raise := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	raise := argsvalidate.Options{MaxAttempts: 1}
 	for name, c := range map[string]struct {
 		unknown argsvalidate.UnknownTools
 		call    middleware.ToolCall

@@ -150,7 +150,7 @@ func (c feedbackCase) text(t *testing.T) string {
 	if c.truncated {
 		turn = truncated(call("1", c.name, c.args))
 	}
-	c.o.OnExhausted, c.o.MaxAttempts = argsvalidate.Raise, 1
+	c.o.OnExhausted, c.o.MaxAttempts = middleware.Raise, 1
 	c.o.Rules = []argsvalidate.Rule{
 		argsvalidate.FieldRule[string]{Path: "/city", Message: "no such city: {value}", Valid: func(s string) bool { return s != "Atlantis" }},
 		argsvalidate.RuleFunc(func(_ context.Context, c *argsvalidate.Call) ([]middleware.Issue, error) {

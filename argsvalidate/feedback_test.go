@@ -20,7 +20,7 @@ import (
 func TestHintFitsTheMistake(t *testing.T) {
 	t.Parallel()
 	text := func(args string) string {
-		o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, Strip: strip.Off}
+		o := argsvalidate.Options{MaxAttempts: 1, Strip: strip.Off}
 		return failure(t, run(t, o, request(), middlewaretest.Calls("weather", args)).err).Replies[0].Text()
 	}
 	const hint = "omit it entirely if it is not needed"
@@ -180,7 +180,7 @@ func TestPanickingFeedbackIsReplaced(t *testing.T) {
 	require.Contains(t, out.told(2)[1].Text(), "Tool 'weather' argument validation failed.")
 	require.Equal(t, []string{"the built-in text was sent: Options.Feedback: panic: string"}, out.report.Notes)
 
-	o.MaxAttempts, o.OnExhausted = 1, argsvalidate.Raise
+	o.MaxAttempts, o.OnExhausted = 1, middleware.Raise
 	out = run(t, o, request(), middlewaretest.Calls("weather", badWeather))
 	require.Contains(t, failure(t, out.err).Replies[0].Text(), "Tool 'weather' argument validation failed.")
 	require.Len(t, out.report.Notes, 1)

@@ -98,7 +98,7 @@ func newConversation(t *rapid.T, provider middlewaretest.Provider, policy batch.
 	c := &conversation{t: t, messages: []middleware.Message{middleware.User("go")}}
 	c.o = argsvalidate.Options{
 		MaxAttempts:  rapid.IntRange(0, 5).Draw(t, "attempts"),
-		OnExhausted:  rapid.SampledFrom([]argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid}).Draw(t, "exhausted"),
+		OnExhausted:  rapid.SampledFrom([]middleware.OnExhausted{middleware.Pass, middleware.Raise, middleware.DropInvalid}).Draw(t, "exhausted"),
 		UnknownTools: rapid.SampledFrom([]argsvalidate.UnknownTools{argsvalidate.RejectUnknown, argsvalidate.PassUnknown}).Draw(t, "unknown"),
 		Strip:        rapid.SampledFrom([]strip.Mode{strip.Optional, strip.WhenInvalid, strip.All, strip.Off}).Draw(t, "strip"),
 		Batch:        policy,
@@ -212,7 +212,7 @@ func (c *conversation) knownError(ctx context.Context, err error) {
 	switch {
 	case errors.As(err, &invalid):
 		if errors.Is(err, argsvalidate.ErrExhausted) {
-			require.True(c.t, c.o.OnExhausted != argsvalidate.Pass || invalid.Response == nil, "Pass hands on the last response")
+			require.True(c.t, c.o.OnExhausted != middleware.Pass || invalid.Response == nil, "Pass hands on the last response")
 		}
 	case errors.As(err, &refusal), errors.Is(err, middleware.ErrNoResponse):
 	case ctx.Err() != nil:
@@ -239,7 +239,7 @@ func (c *conversation) outcome(resp *middleware.Response) {
 			valid = append(valid, call)
 			continue
 		}
-		require.Equal(t, argsvalidate.Pass, c.o.OnExhausted)
+		require.Equal(t, middleware.Pass, c.o.OnExhausted)
 		if slices.Contains(c.shown, call) {
 			require.Empty(t, why, "an invalid call was shown")
 			valid = append(valid, call)

@@ -15,7 +15,7 @@ import (
 // What the model was promised to be held is held until all is corrected.
 func TestKeepValidHoldsThroughPartialCorrections(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 4, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 4}
 	out := run(t, o, request(),
 		middlewaretest.Calls("weather", badWeather, "note", `{"text": 1}`, "note", `{"text": "held"}`),
 		middlewaretest.Calls("weather", goodWeather),
@@ -31,7 +31,7 @@ func TestKeepValidHoldsThroughPartialCorrections(t *testing.T) {
 // name: or a payment would be made twice.
 func TestKeepValidTellsARepetitionFromACorrection(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid}
 	out := run(t, o, request(),
 		middlewaretest.Calls("note", `{"text": "paid"}`, "note", `{}`),
 		middlewaretest.Calls("note", `{"text": "paid"}`),
@@ -52,7 +52,7 @@ func TestKeepValidShowsHeldCallsToRules(t *testing.T) {
 		}
 		return nil, nil
 	})
-	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 2, OnExhausted: argsvalidate.Raise, Rules: []argsvalidate.Rule{alone}}
+	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 2, Rules: []argsvalidate.Rule{alone}}
 	out := run(t, o, request(), middlewaretest.Calls("weather", badWeather, "note", goodNote), middlewaretest.Calls("weather", goodWeather))
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 }
@@ -61,7 +61,7 @@ func TestKeepValidShowsHeldCallsToRules(t *testing.T) {
 func TestKeepValidHasTheLastFinishReason(t *testing.T) {
 	t.Parallel()
 	first := truncated(call("1", "note", goodNote), call("2", "weather", goodWeather))
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid}
 	out := run(t, o, request(), first, middlewaretest.Calls("weather", goodWeather))
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
@@ -98,7 +98,7 @@ func TestKeepValidRulesSeeTheFinalSiblings(t *testing.T) {
 				}
 				return nil, nil
 			})
-			o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise, Rules: []argsvalidate.Rule{one, watch}}
+			o := argsvalidate.Options{Batch: batch.KeepValid, Rules: []argsvalidate.Rule{one, watch}}
 			out := run(t, o, request(), middlewaretest.Calls("weather", badWeather, "note", goodNote), again)
 			require.NoError(t, out.err)
 			require.Len(t, out.resp.Message.ToolCalls, 2)
@@ -115,17 +115,17 @@ func TestKeepValidUnreadableTextIsNoWithdrawal(t *testing.T) {
 	unread.Report = middleware.Report{Status: middleware.Invalid, Attempts: []middleware.Attempt{
 		{Message: unread.Message, Issues: []middleware.Issue{{Code: "unreadable", Message: "no input"}}}}}
 	first := middlewaretest.Calls("note", goodNote, "nosuch", "{}")
-	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.Pass}, request(), first, middlewaretest.Reply(&unread))
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"note " + goodNote, "nosuch {}"}, callsOf(out.resp.Message))
 	require.Empty(t, out.report.Notes)
 
-	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.DropInvalid}, request(), first, middlewaretest.Reply(&unread))
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.DropInvalid}, request(), first, middlewaretest.Reply(&unread))
 	require.NoError(t, out.err)
 	require.Equal(t, []string{"note " + goodNote}, callsOf(out.resp.Message))
 
-	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, request(), first, middlewaretest.Reply(&unread))
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
 	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
 	require.Len(t, failure(t, out.err).Response.Message.ToolCalls, 2)
 }
@@ -134,18 +134,18 @@ func TestKeepValidUnreadableTextIsNoWithdrawal(t *testing.T) {
 func TestKeepValidDemandedCallKeepsHeldCalls(t *testing.T) {
 	t.Parallel()
 	first, words := middlewaretest.Calls("note", goodNote, "weather", badWeather), middlewaretest.Text("never mind")
-	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, demanding(""), first, words, words)
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.Pass}, demanding(""), first, words, words)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"note " + goodNote, "weather " + badWeather}, callsOf(out.resp.Message))
 	require.Equal(t, middleware.FinishToolCalls, out.resp.FinishReason)
 
-	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.DropInvalid}, demanding(""), first, words, words)
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.DropInvalid}, demanding(""), first, words, words)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Valid, out.report.Status)
 	require.Equal(t, []string{"note " + goodNote}, callsOf(out.resp.Message))
 
-	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, demanding(""), first, words, words)
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid}, demanding(""), first, words, words)
 	require.ErrorIs(t, out.err, argsvalidate.ErrNoCall)
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 	require.Len(t, failure(t, out.err).Response.Message.ToolCalls, 2, "the held batch")
@@ -164,7 +164,7 @@ func TestKeepValidRunsRulesOfHeldCallsAgain(t *testing.T) {
 		}
 		return nil, nil
 	})
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise, Rules: []argsvalidate.Rule{dry}}
+	o := argsvalidate.Options{Batch: batch.KeepValid, Rules: []argsvalidate.Rule{dry}}
 	first, rain := middlewaretest.Calls("weather", badWeather, "note", goodNote), middlewaretest.Calls("weather", rainy)
 	o.MaxAttempts = 2
 	out := run(t, o, request(), first, rain)

@@ -23,7 +23,7 @@ func TestKeepValidKeepsTheKindOfACorrection(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			patch := middleware.ToolCall{ID: "p", Name: "patch", Arguments: "*** Begin Patch", Kind: kind}
-			o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+			o := argsvalidate.Options{Batch: batch.KeepValid}
 			req := request(note, middleware.Tool{Name: "patch", Kind: kind})
 			out := run(t, o, req, answer(call("a", "note", goodNote), call("b", "edit_file", "{}")), answer(patch))
 			require.NoError(t, out.err)
@@ -49,7 +49,7 @@ func TestKeepValidKeepsTheOrderOfParallelCalls(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+			o := argsvalidate.Options{Batch: batch.KeepValid}
 			out := run(t, o, request(), days(ids, "1", `"two"`, `"three"`), days(ids, "2", "3"))
 			require.NoError(t, out.err)
 			require.Equal(t, []string{`{"city": "Oslo", "days": 1}`, `{"city": "Oslo", "days": 2}`, `{"city": "Oslo", "days": 3}`}, out.arguments())
@@ -60,7 +60,7 @@ func TestKeepValidKeepsTheOrderOfParallelCalls(t *testing.T) {
 // The id of a new call may be that of a kept one.
 func TestKeepValidGivesNewCallsIDsOfTheirOwn(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Batch: batch.KeepValid}
 	out := run(t, o, request(), answer(call("x", "note", goodNote), call("y", "weather", badWeather)),
 		answer(call("x", "weather", goodWeather), call("y", "note", `{"text": "new"}`)))
 	require.NoError(t, out.err)
@@ -71,7 +71,7 @@ func TestKeepValidGivesNewCallsIDsOfTheirOwn(t *testing.T) {
 // was valid.
 func TestKeepValidErrorNamesWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise, MaxAttempts: 2}
+	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 2}
 	out := run(t, o, request(), answer(call("1", "note", badNote), call("2", "weather", badWeather), call("3", "note", goodNote)),
 		answer(call("4", "weather", goodWeather)))
 	require.EqualError(t, out.err, "argsvalidate: attempts exhausted: arguments still invalid after 2 attempts; note: type")
@@ -104,7 +104,7 @@ func TestSinkShowsTheMessageThatComesOut(t *testing.T) {
 			[]string{"text second", "reset", "tool_call note " + goodNote, "tool_call weather " + goodWeather}},
 		"KeepValid, an answer of its own": {keep, []middlewaretest.Turn{speaking("first", bad), speaking("second", held)},
 			[]string{"text first", "reset", "text second", "tool_call note " + goodNote}},
-		"Pass after a refusal": {argsvalidate.Options{MaxAttempts: 2}, []middlewaretest.Turn{speaking("first", held, bad), refusal},
+		"Pass after a refusal": {argsvalidate.Options{MaxAttempts: 2, OnExhausted: middleware.Pass}, []middlewaretest.Turn{speaking("first", held, bad), refusal},
 			[]string{"text first", "reset", "text first", "tool_call note " + goodNote}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,7 +142,7 @@ func TestKeepValidNeverLosesAHeldCall(t *testing.T) {
 			n++
 			return &middleware.Response{Message: messages[n-1], FinishReason: middleware.FinishStop}, nil
 		}
-		o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: len(messages)}
+		o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: len(messages), OnExhausted: middleware.Pass}
 		resp, err := argsvalidate.New(unmended(o))(model)(t.Context(), request())
 		require.NoError(rt, err)
 		report := resp.Report
@@ -187,9 +187,9 @@ func TestKeepValidAndATextThatCannotBeRead(t *testing.T) {
 	unread.Report = middleware.Report{Status: middleware.Invalid, Attempts: []middleware.Attempt{
 		{Message: unread.Message, Issues: []middleware.Issue{{Code: "unreadable", Message: "no input"}}}}}
 	first := answer(call("a", "note", goodNote), call("b", "weather", badWeather))
-	out := run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
+	out := run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: middleware.Pass}, request(), first, middlewaretest.Reply(&unread))
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Invalid, out.resp.Report.Status)
-	out = run(t, argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}, request(), first, middlewaretest.Reply(&unread))
+	out = run(t, argsvalidate.Options{Batch: batch.KeepValid}, request(), first, middlewaretest.Reply(&unread))
 	require.ErrorIs(t, out.err, argsvalidate.ErrInvalid)
 }

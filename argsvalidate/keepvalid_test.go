@@ -23,7 +23,7 @@ func callsOf(m middleware.Message) []string {
 
 func TestKeepValid(t *testing.T) {
 	t.Parallel()
-	keep := argsvalidate.Options{Batch: batch.KeepValid, OnExhausted: argsvalidate.Raise}
+	keep := argsvalidate.Options{Batch: batch.KeepValid}
 	first := middlewaretest.Calls("note", `{"text": "a", "tags": []}`, "weather", badWeather, "note", `{"text": "b"}`)
 	held := []string{`note {"text": "a"}`, "weather " + goodWeather, `note {"text": "b"}`}
 	for name, c := range map[string]struct {
@@ -126,12 +126,12 @@ func TestKeepValidKeepsTheFirstMessage(t *testing.T) {
 func TestKeepValidExhausted(t *testing.T) {
 	t.Parallel()
 	turns := []middlewaretest.Turn{middlewaretest.Calls("note", goodNote, "weather", badWeather), middlewaretest.Calls("weather", `{"city": 5}`)}
-	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 2}
+	o := argsvalidate.Options{Batch: batch.KeepValid, MaxAttempts: 2, OnExhausted: middleware.Pass}
 	out := run(t, o, request(), turns...)
 	require.Equal(t, middleware.Invalid, out.report.Status)
 	require.Equal(t, []string{"note " + goodNote, `weather {"city": 5}`}, callsOf(out.resp.Message))
 
-	o.OnExhausted = argsvalidate.DropInvalid
+	o.OnExhausted = middleware.DropInvalid
 	out = run(t, o, request(), turns...)
 	require.Equal(t, middleware.Valid, out.report.Status)
 	require.Equal(t, []string{"note " + goodNote}, callsOf(out.resp.Message))

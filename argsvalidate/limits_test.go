@@ -18,7 +18,7 @@ import (
 // their order.
 func TestLargestMaxAttemptsCounts(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise, PerTool: map[string]argsvalidate.ToolOptions{"note": {MaxAttempts: 2}}}
+	o := argsvalidate.Options{MaxAttempts: 1, PerTool: map[string]argsvalidate.ToolOptions{"note": {MaxAttempts: 2}}}
 	for _, pairs := range [][]string{{"note", badNote, "weather", badWeather}, {"weather", badWeather, "note", badNote}} {
 		bad := middlewaretest.Calls(pairs...)
 		out := run(t, o, request(), bad, bad)

@@ -17,7 +17,7 @@ import (
 // back: the model is not asked again.
 func TestMendSavesACall(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Mend: mend.Default(), OnExhausted: argsvalidate.Raise}
+	o := argsvalidate.Options{Mend: mend.Default()}
 	out := run(t, o, request(), middlewaretest.Calls("weather", `{"city": "Oslo", "days": "2"}`))
 	require.Equal(t, []string{`{"city": "Oslo", "days": 2}`}, out.arguments())
 	changes := out.report.Attempts[0].Verdicts[0].Changes
@@ -49,7 +49,7 @@ func TestAMendThatIsNotEnoughLeavesNoTrace(t *testing.T) {
 // A rule sees the mended call, and a call that it refuses stays as it was sent.
 func TestRuleOnAMendedName(t *testing.T) {
 	t.Parallel()
-	o := argsvalidate.Options{Mend: []mend.Rule{mend.ToolName}, MaxAttempts: 1, Rules: []argsvalidate.Rule{refuseAll}}
+	o := argsvalidate.Options{Mend: []mend.Rule{mend.ToolName}, MaxAttempts: 1, OnExhausted: middleware.Pass, Rules: []argsvalidate.Rule{refuseAll}}
 	out := run(t, o, request(), middlewaretest.Calls("functions.weather", goodWeather))
 	require.Equal(t, []string{"functions.weather " + goodWeather}, callsOf(out.resp.Message))
 	verdict := out.report.Attempts[0].Verdicts[0]

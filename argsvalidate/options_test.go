@@ -41,18 +41,18 @@ func TestBadOptionsPanic(t *testing.T) {
 			"argsvalidate: Rules[0]: FieldRule: Message: must be set"},
 		{argsvalidate.Options{Tools: []middleware.Tool{{}}}, `argsvalidate: Tools[0].Name: must be set and unique, got ""`},
 		{argsvalidate.Options{Tools: []middleware.Tool{weather, weather}}, `argsvalidate: Tools[1].Name: must be set and unique, got "weather"`},
-		{argsvalidate.Options{Strip: strip.Off + 1}, "argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 0, 0, 5"},
-		{argsvalidate.Options{OnExhausted: argsvalidate.DropInvalid + 1},
-			"argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 4, 0, 0"},
+		{argsvalidate.Options{Strip: strip.Off + 1}, "argsvalidate: Options: Properties or Strip: not one of the constants, got 0, 5"},
+		{argsvalidate.Options{OnExhausted: middleware.DropInvalid + 1},
+			"argsvalidate: Options: OnExhausted: must be 0, Pass, Raise or DropInvalid of package middleware, got 4"},
 		{argsvalidate.Options{Properties: argsvalidate.NoteUndeclared + 1},
-			"argsvalidate: Options: OnExhausted, Properties or Strip: not one of the constants, got 0, 4, 0"},
+			"argsvalidate: Options: Properties or Strip: not one of the constants, got 4, 0"},
 		{argsvalidate.Options{Mend: []mend.Rule{mend.Coerce, 99}}, "argsvalidate: Options: Mend: not one of the rules: Rule(99)"},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: []mend.Rule{0}}}},
 			`argsvalidate: PerTool["weather"]: Mend: not one of the rules: Rule(0)`},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {MaxAttempts: -1}}},
 			`argsvalidate: PerTool["weather"]: MaxAttempts: must be 0 to 1000, got -1`},
 		{argsvalidate.Options{PerTool: map[string]argsvalidate.ToolOptions{"weather": {OnExhausted: 9}}},
-			`argsvalidate: PerTool["weather"]: OnExhausted, Properties or Strip: not one of the constants, got 9, 0, 0`},
+			`argsvalidate: PerTool["weather"]: OnExhausted: must be 0, Pass, Raise or DropInvalid of package middleware, got 9`},
 	} {
 		t.Run(c.want, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +67,7 @@ func TestGoodOptions(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, argsvalidate.Options{}.Validate())
 	require.NoError(t, argsvalidate.Options{
-		MaxAttempts: 1000, OnExhausted: argsvalidate.DropInvalid, UnknownTools: argsvalidate.PassUnknown, Properties: argsvalidate.NoteUndeclared,
+		MaxAttempts: 1000, OnExhausted: middleware.DropInvalid, UnknownTools: argsvalidate.PassUnknown, Properties: argsvalidate.NoteUndeclared,
 		Strip: strip.Off, Batch: batch.KeepValid, OnRuleError: argsvalidate.Ignore, Tools: []middleware.Tool{weather, note},
 		Limits: argsvalidate.Limits{Bytes: 1 << 30, Depth: 512, Number: 10_000, Exponent: 10_000},
 	}.Validate())

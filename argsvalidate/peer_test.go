@@ -143,12 +143,12 @@ func TestPeerCases(t *testing.T) {
 }
 
 func (c peerStep) run(t *testing.T, tools []middleware.Tool, mode strip.Mode) {
-	o := argsvalidate.Options{MaxAttempts: c.MaxAttempts, UnknownTools: argsvalidate.PassUnknown, OnExhausted: argsvalidate.Pass, Strip: mode}
+	o := argsvalidate.Options{MaxAttempts: c.MaxAttempts, UnknownTools: argsvalidate.PassUnknown, OnExhausted: middleware.Pass, Strip: mode}
 	if !c.Strip {
 		o.Strip = strip.Off
 	}
 	if c.Raise {
-		o.OnExhausted = argsvalidate.Raise
+		o.OnExhausted = middleware.Raise
 	}
 	if c.InternalIDs {
 		o.Rules = []argsvalidate.Rule{argsvalidate.InternalIDs()}

@@ -46,7 +46,7 @@ func TestRefusalIsQuotedInBounds(t *testing.T) {
 
 func TestRefusedUntilExhausted(t *testing.T) {
 	t.Parallel()
-	for _, policy := range []argsvalidate.OnExhausted{argsvalidate.Pass, argsvalidate.Raise, argsvalidate.DropInvalid} {
+	for _, policy := range []middleware.OnExhausted{0, middleware.Pass, middleware.Raise, middleware.DropInvalid} {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			t.Parallel()
 			refused := middlewaretest.Fail(fmt.Errorf("adapter: %w", refusal))
@@ -66,12 +66,12 @@ func TestRefusedUntilExhausted(t *testing.T) {
 func TestRefusedAfterAnInvalidAnswer(t *testing.T) {
 	t.Parallel()
 	bad, refused := middlewaretest.Calls("weather", badWeather), middlewaretest.Fail(refusal)
-	out := run(t, argsvalidate.Options{MaxAttempts: 2}, request(), bad, refused)
+	out := run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: middleware.Pass}, request(), bad, refused)
 	require.NoError(t, out.err)
 	require.Equal(t, middleware.Invalid, out.resp.Report.Status)
 	require.Equal(t, []string{badWeather}, out.arguments())
 
-	out = run(t, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}, request(), bad, refused)
+	out = run(t, argsvalidate.Options{MaxAttempts: 2}, request(), bad, refused)
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 	require.Equal(t, badWeather, failure(t, out.err).Response.Message.ToolCalls[0].Arguments)
 }

@@ -25,7 +25,7 @@ func TestLostSiblingIsNoted(t *testing.T) {
 func TestSameFailureEndsTheStepEarly(t *testing.T) {
 	t.Parallel()
 	bad := middlewaretest.Calls("weather", badWeather)
-	out := run(t, argsvalidate.Options{MaxAttempts: 6, OnExhausted: argsvalidate.Raise}, request(), bad, bad, bad)
+	out := run(t, argsvalidate.Options{MaxAttempts: 6}, request(), bad, bad, bad)
 	require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
 	require.ErrorIs(t, out.err, argsvalidate.ErrExhausted)
 	require.EqualError(t, out.err, "argsvalidate: attempts exhausted: arguments still invalid after 3 attempts; weather: required, minimum"+
@@ -38,11 +38,11 @@ func TestSameFailureEndsTheStepEarly(t *testing.T) {
 	require.Equal(t, want, out.report.Notes)
 
 	// Used up anyway: that it was the same is beside the point.
-	out = run(t, argsvalidate.Options{MaxAttempts: 3, OnExhausted: argsvalidate.Raise}, request(), bad, bad, bad)
+	out = run(t, argsvalidate.Options{MaxAttempts: 3}, request(), bad, bad, bad)
 	require.NotErrorIs(t, out.err, argsvalidate.ErrRepeated)
 
 	other := middlewaretest.Calls("weather", `{"days": -1}`)
-	out = run(t, argsvalidate.Options{MaxAttempts: 6, OnExhausted: argsvalidate.Raise}, request(), bad, bad, other, bad, other)
+	out = run(t, argsvalidate.Options{MaxAttempts: 6}, request(), bad, bad, other, bad, other)
 	require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
 	require.Equal(t, []string{"ended after attempt 5: 3 invalid answers in a row repeated earlier failures"}, out.report.Notes)
 
@@ -62,7 +62,7 @@ func TestWhiteSpaceIsNoProgress(t *testing.T) {
 			for _, a := range args {
 				turns = append(turns, middlewaretest.Calls("weather", a))
 			}
-			out := run(t, argsvalidate.Options{MaxAttempts: 50, OnExhausted: argsvalidate.Raise}, request(), turns...)
+			out := run(t, argsvalidate.Options{MaxAttempts: 50}, request(), turns...)
 			require.ErrorIs(t, out.err, argsvalidate.ErrRepeated)
 		})
 	}

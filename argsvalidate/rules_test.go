@@ -80,7 +80,7 @@ func TestWhatARuleSees(t *testing.T) {
 	o := withRules(rule)
 	o.MaxAttempts = 1
 	_, err := argsvalidate.New(unmended(o))(model.Call)(ctx, req)
-	require.NoError(t, err)
+	require.ErrorIs(t, err, argsvalidate.ErrExhausted)
 	require.Len(t, seen, 1)
 	require.Equal(t, call("1", "note", `{"text": "a"}`), seen[0].ToolCall)
 	require.Equal(t, note, seen[0].Tool)
@@ -134,7 +134,7 @@ func TestRuleThatCannotDecideEndsTheStep(t *testing.T) {
 				stop := make(chan struct{})
 				defer close(stop)
 				o := withRules(undecided(stop)[name])
-				o.OnExhausted = argsvalidate.Pass
+				o.OnExhausted = middleware.Pass
 				start := time.Now()
 				out := run(t, o, request(), middlewaretest.Calls("note", goodNote))
 				require.LessOrEqual(t, time.Since(start), 10*time.Second)

@@ -40,7 +40,7 @@ func speaking(text string, calls ...middleware.ToolCall) middlewaretest.Turn {
 func TestSinkIsShownOnlyValidCalls(t *testing.T) {
 	t.Parallel()
 	bad, good, stripped := call("1", "weather", badWeather), call("2", "weather", goodWeather), call("3", "note", `{"text": "a", "tags": []}`)
-	raise := argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}
+	raise := argsvalidate.Options{MaxAttempts: 1}
 	for name, c := range map[string]struct {
 		o     argsvalidate.Options
 		turns []middlewaretest.Turn
@@ -52,9 +52,9 @@ func TestSinkIsShownOnlyValidCalls(t *testing.T) {
 			[]string{"text so", "reset", "text sorry", "tool_call weather " + goodWeather}},
 		"nothing shown, nothing void": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("", bad), speaking("", good)},
 			[]string{"tool_call weather " + goodWeather}},
-		"Pass":        {argsvalidate.Options{MaxAttempts: 1}, []middlewaretest.Turn{speaking("so", bad, stripped)}, []string{"text so", `tool_call note {"text": "a"}`}},
+		"Pass":        {argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, []middlewaretest.Turn{speaking("so", bad, stripped)}, []string{"text so", `tool_call note {"text": "a"}`}},
 		"Raise":       {raise, []middlewaretest.Turn{speaking("so", bad, stripped)}, []string{"text so"}},
-		"DropInvalid": {argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}, []middlewaretest.Turn{speaking("", bad, good)}, []string{"tool_call weather " + goodWeather}},
+		"DropInvalid": {argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}, []middlewaretest.Turn{speaking("", bad, good)}, []string{"tool_call weather " + goodWeather}},
 		"KeepValid": {argsvalidate.Options{Batch: batch.KeepValid}, []middlewaretest.Turn{speaking("", bad, stripped), speaking("", good)},
 			[]string{"tool_call weather " + goodWeather, `tool_call note {"text": "a"}`}},
 		"text": {argsvalidate.Options{}, []middlewaretest.Turn{speaking("hello")}, []string{"text hello"}},

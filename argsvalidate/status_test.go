@@ -26,13 +26,13 @@ func TestStatus(t *testing.T) {
 		{"no call", argsvalidate.Options{}, middlewaretest.Text("hello"), middleware.NoCalls},
 		{"valid", argsvalidate.Options{}, answer(call("1", "weather", goodWeather)), middleware.Valid},
 		{"unusable schema", argsvalidate.Options{}, answer(call("1", "broken", `{}`)), middleware.Unchecked},
-		{"unusable schema under Raise", argsvalidate.Options{OnExhausted: argsvalidate.Raise}, answer(call("1", "broken", `{}`)), middleware.Unchecked},
+		{"unusable schema under Pass", argsvalidate.Options{OnExhausted: middleware.Pass}, answer(call("1", "broken", `{}`)), middleware.Unchecked},
 		{"beside a valid call", argsvalidate.Options{}, answer(call("1", "weather", goodWeather), call("2", "broken", `{}`)), middleware.Unchecked},
-		{"beside an invalid call", argsvalidate.Options{MaxAttempts: 1}, answer(call("1", "broken", `{}`), call("2", "weather", badWeather)), middleware.Invalid},
-		{"what is left is unchecked", argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}, answer(call("1", "broken", `{}`), call("2", "weather", badWeather)), middleware.Unchecked},
-		{"what is left is valid", argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}, answer(call("1", "weather", goodWeather), call("2", "weather", badWeather)), middleware.Valid},
+		{"beside an invalid call", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass}, answer(call("1", "broken", `{}`), call("2", "weather", badWeather)), middleware.Invalid},
+		{"what is left is unchecked", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}, answer(call("1", "broken", `{}`), call("2", "weather", badWeather)), middleware.Unchecked},
+		{"what is left is valid", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}, answer(call("1", "weather", goodWeather), call("2", "weather", badWeather)), middleware.Valid},
 		{"another choice", argsvalidate.Options{}, other, middleware.Unchecked},
-		{"refused", argsvalidate.Options{MaxAttempts: 1, UnusableSchemas: argsvalidate.RejectUnusable}, answer(call("1", "broken", `{}`)), middleware.Invalid},
+		{"refused", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass, UnusableSchemas: argsvalidate.RejectUnusable}, answer(call("1", "broken", `{}`)), middleware.Invalid},
 		{"refused, but for a tool without a schema", argsvalidate.Options{UnusableSchemas: argsvalidate.RejectUnusable}, answer(call("1", "free", `{}`)), middleware.Valid},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -60,9 +60,10 @@ func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *
 // to the first attempt is returned without a copy and without a report of this
 // middleware: it is the usual end of an agent run.
 func (s *step) run(ctx context.Context) (*middleware.Response, error) {
+	inner := middleware.MarkInvalid(ctx)
 	for {
 		s.attempt++
-		resp, err := s.tally.Call(ctx, s.next, s.asked)
+		resp, err := s.tally.Call(inner, s.next, s.asked)
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()
@@ -73,7 +74,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 		case err != nil:
 			err = s.cut(ctx, err)
 		case unusable && s.held == nil:
-			return s.tally.Finish(s.unusable(resp))
+			return s.tally.Finish(s.unusable(ctx, resp))
 		case s.attempt == 1 && len(resp.Message.ToolCalls) == 0 && !othersCall(resp) && !s.lacksCall(resp):
 			return resp, nil
 		default:

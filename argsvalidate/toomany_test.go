@@ -87,12 +87,12 @@ func TestTooManyCallsAreSentBackCut(t *testing.T) {
 func TestTooManyCallsWhenExhausted(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		policy argsvalidate.OnExhausted
+		policy middleware.OnExhausted
 		calls  int
 		status middleware.Status
 	}{
-		"pass": {argsvalidate.Pass, 300, middleware.Invalid},
-		"drop": {argsvalidate.DropInvalid, callsLimit - 1, middleware.Valid},
+		"pass": {middleware.Pass, 300, middleware.Invalid},
+		"drop": {middleware.DropInvalid, callsLimit - 1, middleware.Valid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			decoded, shown := 0, 0
@@ -112,7 +112,7 @@ func TestTooManyCallsWhenExhausted(t *testing.T) {
 	}
 	t.Run("raise", func(t *testing.T) {
 		decoded := 0
-		out := run(t, argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise}, request(counted(&decoded)), answer(counts(300)...))
+		out := run(t, argsvalidate.Options{MaxAttempts: 1}, request(counted(&decoded)), answer(counts(300)...))
 		require.Len(t, failure(t, out.err).Replies, callsLimit)
 		require.ErrorContains(t, out.err, "too_many_calls")
 	})

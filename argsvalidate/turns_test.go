@@ -38,7 +38,7 @@ func TestFailedTurnsAreBounded(t *testing.T) {
 			model := middlewaretest.NewModel(t, turns...)
 			req := &middleware.Request{Messages: []middleware.Message{middleware.User("Click.")}, Tools: clickTool}
 			_, err := argsvalidate.New(c.o)(middlewaretest.Strict(middlewaretest.Anthropic, model.Call))(t.Context(), req)
-			require.NoError(t, err)
+			require.ErrorIs(t, err, argsvalidate.ErrExhausted)
 			for n, r := range model.Requests() {
 				require.Len(t, r.Messages, 1+2*c.want[n], "request %d", n)
 				if n > 0 {
@@ -94,7 +94,7 @@ func TestRefusalIsNoMissingCall(t *testing.T) {
 		{Text: "I cannot.", Native: &middleware.Native{Dialect: "openai-responses", Raw: `{"type":"refusal","refusal":"I cannot."}`}}}}
 	model := middlewaretest.NewModel(t, middlewaretest.Reply(&middleware.Response{Message: refusal, FinishReason: middleware.FinishStop}))
 	req := &middleware.Request{Messages: []middleware.Message{middleware.User("Click.")}, Tools: clickTool, ToolChoice: middleware.ToolChoice{Mode: middleware.ToolRequired}}
-	resp, err := argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise})(model.Call)(t.Context(), req)
+	resp, err := argsvalidate.New(argsvalidate.Options{})(model.Call)(t.Context(), req)
 	require.NoError(t, err)
 	require.Equal(t, "I cannot.", resp.Message.Text())
 }

@@ -2,19 +2,6 @@ package argsvalidate
 
 import "github.com/toolmend/toolmend/internal/text"
 
-var exhaustedWords = text.Words{"", "pass", "raise", "drop"}
-
-// String returns the word of the constant, such as "drop", and "default" for 0.
-func (o OnExhausted) String() string { return exhaustedWords.Of(uint8(o)) }
-
-// MarshalText returns the text of String.
-func (o OnExhausted) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
-
-// UnmarshalText sets o to the constant with this word: pass, raise or drop.
-func (o *OnExhausted) UnmarshalText(word []byte) error {
-	return exhaustedWords.Parse(word, (*uint8)(o))
-}
-
 var unknownWords = text.Words{"", "reject", "pass"}
 
 // String returns the word of the constant, such as "pass", and "default" for 0.

@@ -9,13 +9,14 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
 
 // A configuration file has the constants as words.
 func TestWordsOfTheConstants(t *testing.T) {
 	t.Parallel()
-	words[argsvalidate.OnExhausted](t, map[string]any{"default": argsvalidate.OnExhausted(0), "pass": argsvalidate.Pass, "raise": argsvalidate.Raise, "drop": argsvalidate.DropInvalid})
+	words[middleware.OnExhausted](t, map[string]any{"default": middleware.OnExhausted(0), "pass": middleware.Pass, "raise": middleware.Raise, "drop": middleware.DropInvalid})
 	words[argsvalidate.UnknownTools](t, map[string]any{"reject": argsvalidate.RejectUnknown, "pass": argsvalidate.PassUnknown})
 	words[argsvalidate.UnusableSchemas](t, map[string]any{"reject": argsvalidate.RejectUnusable, "pass": argsvalidate.PassUnusable})
 	words[strip.Mode](t, map[string]any{"optional": strip.Optional, "when-invalid": strip.WhenInvalid, "all": strip.All, "off": strip.Off})

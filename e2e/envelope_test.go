@@ -69,7 +69,7 @@ func decodeAll(t *testing.T, root string, d decoder) {
 	defer provider.Close()
 	at, err := url.Parse(provider.URL)
 	require.NoError(t, err)
-	front := httptest.NewServer(numbered(transport.Handler(at, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise}))))
+	front := httptest.NewServer(numbered(transport.Handler(at, argsvalidate.New(argsvalidate.Options{MaxAttempts: 2}))))
 	defer front.Close()
 
 	tools := fmt.Sprintf(`[{"name":"pay","schema":%s},{"name":"ping","schema":%s}]`, envelope.Schema, envelope.Empty)

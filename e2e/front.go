@@ -5,8 +5,8 @@ import (
 	"net/http/httputil"
 	"net/url"
 
-	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // front is what stands between a client and the upstream.
@@ -30,7 +30,7 @@ var fronts = []front{
 	{name: "observe", title: "`observe`", open: serve(gateway.Settings{Mode: gateway.Observe})},
 	{name: "repair", title: "`repair`", open: serve(gateway.Settings{Mode: gateway.Repair})},
 	{name: "enforce", title: "`enforce`", validates: true, open: serve(gateway.Settings{})},
-	{name: "raise", title: "`enforce`, `on_exhausted = \"raise\"`", validates: true, raises: true, open: serve(gateway.Settings{OnExhausted: argsvalidate.Raise})},
+	{name: "raise", title: "`enforce`, `on_exhausted = \"raise\"`", validates: true, raises: true, open: serve(gateway.Settings{OnExhausted: middleware.Raise})},
 }
 
 // serve returns the opener of a gateway, as `toolmend serve` runs it.

@@ -21,9 +21,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/envelope"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // evil is a name that ends its line wherever it is written as it is.
@@ -49,11 +49,11 @@ func TestHeaderInjection(t *testing.T) {
 		answer   string
 	}{
 		"whole, passed":    {gateway.Settings{Attempts: 1}, false, 200, whole},
-		"whole, raised":    {gateway.Settings{Attempts: 1, OnExhausted: argsvalidate.Raise}, false, 200, whole},
-		"whole, dropped":   {gateway.Settings{Attempts: 1, OnExhausted: argsvalidate.DropInvalid}, false, 200, whole},
+		"whole, raised":    {gateway.Settings{Attempts: 1, OnExhausted: middleware.Raise}, false, 200, whole},
+		"whole, dropped":   {gateway.Settings{Attempts: 1, OnExhausted: middleware.DropInvalid}, false, 200, whole},
 		"whole, re-asked":  {gateway.Settings{Attempts: 2}, false, 200, whole},
 		"stream, passed":   {gateway.Settings{Attempts: 1}, true, 200, stream},
-		"stream, raised":   {gateway.Settings{Attempts: 1, OnExhausted: argsvalidate.Raise}, true, 200, stream},
+		"stream, raised":   {gateway.Settings{Attempts: 1, OnExhausted: middleware.Raise}, true, 200, stream},
 		"stream, re-asked": {gateway.Settings{Attempts: 2}, true, 200, stream},
 		"refused":          {gateway.Settings{Attempts: 1}, true, 429, refusal},
 		"failed":           {gateway.Settings{Attempts: 1}, true, 200, "data: " + refusal + "\n\n"},
@@ -120,7 +120,7 @@ func TestHostileAnswers(t *testing.T) {
 		}
 	}))
 	t.Cleanup(s.Close)
-	url := serve(t, gateway.Config{Settings: gateway.Settings{Attempts: 2, OnExhausted: argsvalidate.Raise}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
+	url := serve(t, gateway.Config{Settings: gateway.Settings{Attempts: 2, OnExhausted: middleware.Raise}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
 	client := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16}
 	t.Cleanup(client.CloseIdleConnections)
 	var count atomic.Int64
@@ -290,7 +290,7 @@ func TestKeysStaySecret(t *testing.T) {
 			}
 			log, file := &lines{}, filepath.Join(t.TempDir(), "record.jsonl")
 			g, err := gateway.New(gateway.Config{
-				Settings: gateway.Settings{OnExhausted: argsvalidate.Raise}, Listen: ":1", Access: gateway.Access{ClientKeyFile: keyFile(t, clientKey)},
+				Settings: gateway.Settings{OnExhausted: middleware.Raise}, Listen: ":1", Access: gateway.Access{ClientKeyFile: keyFile(t, clientKey)},
 				Record: gateway.Record{File: file, Content: true},
 				Upstreams: []gateway.Upstream{{URL: to, Timeouts: gateway.Timeouts{Refused: gateway.Off},
 					Headers: gateway.HeaderRules{Set: map[string]string{"Authorization": "Bearer " + upKey}}}},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
 
@@ -74,10 +75,10 @@ type Upstream struct {
 // ModelRule from its Upstream, that of an Upstream from Config, and that of
 // Config means the default.
 type Settings struct {
-	Mode        Mode                     `toml:"mode,omitempty"`         // default Enforce
-	Attempts    int                      `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
-	Retries     *int                     `toml:"retries,omitempty"`      // further calls after a failure of the provider; default 0
-	OnExhausted argsvalidate.OnExhausted `toml:"on_exhausted,omitempty"` // default argsvalidate.Pass
+	Mode        Mode                   `toml:"mode,omitempty"`         // default Enforce
+	Attempts    int                    `toml:"attempts,omitempty"`     // model calls of a step in Enforce, the first one included; default 3
+	Retries     *int                   `toml:"retries,omitempty"`      // further calls after a failure of the provider; default 0
+	OnExhausted middleware.OnExhausted `toml:"on_exhausted,omitempty"` // default middleware.Pass, which marks the answer: X-Toolmend-Status
 	// Repairs are the local repairs: "default", "all" or "none", or names of
 	// rules of package mend.
 	Repairs []string `toml:"repairs,omitempty"`
@@ -121,12 +122,12 @@ type ToolRule struct {
 	// Mode Enforce has no effect where the mode of the request is another one.
 	// Repair makes no re-ask for this tool alone. Observe neither repairs nor
 	// re-asks it, and passes it.
-	Mode        Mode                     `toml:"mode,omitempty"`
-	Attempts    int                      `toml:"attempts,omitempty"`
-	OnExhausted argsvalidate.OnExhausted `toml:"on_exhausted,omitempty"`
-	Repairs     []string                 `toml:"repairs,omitempty"`
-	Strip       strip.Mode               `toml:"strip,omitempty"`
-	Aliases     map[string]string        `toml:"aliases,omitempty"` // other names of declared properties
+	Mode        Mode                   `toml:"mode,omitempty"`
+	Attempts    int                    `toml:"attempts,omitempty"`
+	OnExhausted middleware.OnExhausted `toml:"on_exhausted,omitempty"`
+	Repairs     []string               `toml:"repairs,omitempty"`
+	Strip       strip.Mode             `toml:"strip,omitempty"`
+	Aliases     map[string]string      `toml:"aliases,omitempty"` // other names of declared properties
 	// Destructive marks a tool whose effects cannot be undone. If the model wrote
 	// a call to it as text, Settings.Rescue re-asks instead of making the call.
 	Destructive bool `toml:"destructive,omitempty"`

@@ -10,7 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // TestObserved: the client gets the upstream's answer, and the exchange says
@@ -38,8 +38,8 @@ func TestObserved(t *testing.T) {
 		"re-asked, streamed": {Settings{}, stream, streamed(brokenCall), nil, wouldReask, "invalid", false, ""},
 		"one of two":         {Settings{}, whole, calls(mendedCall, brokenCall), nil, wouldReask, "invalid", false, ""},
 		"one attempt, pass":  {Settings{Attempts: 1}, whole, calls(brokenCall), nil, wouldPass, "invalid", false, ""},
-		"one attempt, drop":  {Settings{Attempts: 1, OnExhausted: argsvalidate.DropInvalid}, whole, calls(validCall, brokenCall), nil, wouldDrop, "valid", false, ""},
-		"one attempt, raise": {Settings{Attempts: 1, OnExhausted: argsvalidate.Raise}, whole, calls(brokenCall), nil, wouldRefuse, "invalid", false, "invalid_tool_call"},
+		"one attempt, drop":  {Settings{Attempts: 1, OnExhausted: middleware.DropInvalid}, whole, calls(validCall, brokenCall), nil, wouldDrop, "valid", false, ""},
+		"one attempt, raise": {Settings{Attempts: 1, OnExhausted: middleware.Raise}, whole, calls(brokenCall), nil, wouldRefuse, "invalid", false, "invalid_tool_call"},
 		"retries are none":   {Settings{Retries: &none}, whole, calls(validCall), nil, wouldPass, "valid", false, ""},
 		"rescued":            {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":1}}</tool_call>`), nil, wouldRescue, "valid", false, ""},
 		"rescued, repaired":  {auto, whole, written(`<tool_call>{"name":"add","arguments":{"n":"1"}}</tool_call>`), nil, wouldRescue, "valid", false, ""},

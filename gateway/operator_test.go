@@ -21,8 +21,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // lines is a buffer for concurrent writers.
@@ -386,7 +386,7 @@ func TestErrorsOfStreamsAreCounted(t *testing.T) {
 				}))
 				defer provider.Close()
 				reader := metric.NewManualReader()
-				g, err := gateway.New(gateway.Config{Settings: gateway.Settings{Mode: mode, OnExhausted: argsvalidate.Raise}, Upstreams: []gateway.Upstream{{Name: "mock", URL: provider.URL}}},
+				g, err := gateway.New(gateway.Config{Settings: gateway.Settings{Mode: mode, OnExhausted: middleware.Raise}, Upstreams: []gateway.Upstream{{Name: "mock", URL: provider.URL}}},
 					gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
 				require.NoError(t, err)
 				s := httptest.NewServer(g)

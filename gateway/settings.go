@@ -7,6 +7,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/mend"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/strip"
@@ -65,7 +66,7 @@ func (s Settings) validate() error {
 func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 	o := argsvalidate.Options{
 		MaxAttempts:     s.Attempts,
-		OnExhausted:     s.OnExhausted,
+		OnExhausted:     cmp.Or(s.OnExhausted, middleware.Pass),
 		UnknownTools:    s.UnknownTools,
 		UnusableSchemas: s.UnusableSchemas,
 		Strip:           s.Strip,
@@ -98,7 +99,7 @@ func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 		o.MaxAttempts = 1
 	}
 	if t.Mode == Observe {
-		o.Mend, o.Strip, o.OnExhausted = mend.None(), strip.Off, argsvalidate.Pass
+		o.Mend, o.Strip, o.OnExhausted = mend.None(), strip.Off, middleware.Pass
 	}
 	return o
 }

@@ -280,6 +280,7 @@ func TestEnum(t *testing.T) {
 		{name: "separator", params: properties(false, "g", genre), args: `{"g": "hip hop"}`, want: `{"g": "Hip-Hop"}`},
 		{name: "element", params: properties(false, "g", `{"type": "array", "items": `+genre+`}`), args: `{"g": ["Pop", "HIP_HOP"]}`, want: `{"g": ["Pop", "Hip-Hop"]}`},
 		{name: "constant", params: properties(false, "k", `{"const": "fixed"}`), args: `{"k": "Fixed"}`, want: `{"k": "fixed"}`},
+		{name: "a lone surrogate is no other character", params: properties(false, "g", `{"enum": ["\ufffd"]}`), args: `{"g": "\ud800"}`},
 		{name: "similar is not enough", params: properties(false, "g", genre), args: `{"g": "pops"}`},
 		{name: "two", params: properties(false, "g", `{"enum": ["a_b", "A-B"]}`), args: `{"g": "ab"}`},
 	})

@@ -14,6 +14,7 @@ type Response struct {
 	Choices      []Message    `json:"choices,omitzero"` // further choices (n > 1) after Message, the first one; never validated
 	FinishReason FinishReason `json:"finish_reason,omitzero"`
 	Model        string       `json:"model,omitzero"`  // the model that answered
+	ID           string       `json:"id,omitzero"`     // the provider's id of the answer, for logs and traces; a change of it is not sent
 	Usage        Usage        `json:"usage,omitzero"`  // the sum over all attempts of the step
 	Report       Report       `json:"report,omitzero"` // the attempts of the step
 	Native       *Native      `json:"native,omitzero"` // the whole response body, or all bytes of a stream
@@ -60,7 +61,7 @@ func (r *Response) Runnable() bool {
 // Unusable reports whether the message is neither a call nor an answer: it has no
 // calls, and a middleware such as textcall or rescue found it invalid, because its
 // text holds a call that cannot be read or must not be made. why is what is wrong
-// with the text. A text that package answer found invalid is an answer.
+// with the text. A text that package answer passed on (Pass) is an answer.
 func (r *Response) Unusable() (why string, unusable bool) {
 	if len(r.Message.ToolCalls) > 0 || r.Report.Status != Invalid {
 		return "", false

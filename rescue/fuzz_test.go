@@ -52,7 +52,7 @@ func run(t require.TestingT, text string, pieces []string, finish middleware.Fin
 	var shown screen
 	req := request()
 	req.Sink = shown.event
-	resp, err := rescue.New(rescue.Options{MaxAttempts: 1})(model)(context.Background(), req)
+	resp, err := rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})(model)(context.Background(), req)
 	require.NoError(t, err)
 	return resp, string(shown.text)
 }

@@ -63,7 +63,7 @@ func TestStreamFlows(t *testing.T) {
 				var shown locked
 				req := request()
 				req.Sink = shown.event
-				_, err := rescue.New(rescue.Options{MaxAttempts: 1})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
+				_, err := rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
 					for i, p := range c.pieces {
 						if i > 0 {
 							time.Sleep(c.wait) // of the test's own clock
@@ -110,7 +110,7 @@ func TestHeldTime(t *testing.T) {
 					}
 					return shown.event(e)
 				}
-				_, err := rescue.New(rescue.Options{MaxAttempts: 1})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
+				_, err := rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})(func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
 					require.NoError(t, req.Sink(middleware.Event{Kind: middleware.EventText, Text: c.first}))
 					time.Sleep(2*time.Second - time.Nanosecond) // of the test's own clock
 					synctest.Wait()

@@ -85,7 +85,7 @@ func TestRecordedAnswers(t *testing.T) {
 					}
 					texts++
 					model := func(context.Context, *middleware.Request) (*middleware.Response, error) { return resp, nil }
-					out, err := rescue.New(rescue.Options{MaxAttempts: 1})(model)(context.Background(), req)
+					out, err := rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})(model)(context.Background(), req)
 					require.NoError(t, err)
 					require.Empty(t, out.Message.ToolCalls, "%s: %q", x.ID, resp.Message.Text())
 					if rescue.Unread(middleware.ReportOf(out, nil)) {
@@ -131,7 +131,7 @@ func TestRecordedTexts(t *testing.T) {
 		model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
 			return &middleware.Response{Message: middleware.Assistant(r.Text), FinishReason: middleware.FinishStop}, nil
 		}
-		out, err := rescue.New(rescue.Options{MaxAttempts: 1})(model)(context.Background(), req)
+		out, err := rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})(model)(context.Background(), req)
 		require.NoError(t, err)
 		equal := len(out.Message.ToolCalls) == len(r.Calls)
 		for i := 0; equal && i < len(r.Calls); i++ {

@@ -77,7 +77,7 @@
 // those in JSON, elements.go those with raw values, python.go those in Python and
 // in Gemma's notation, channels.go answers that are markup as a whole. source.go and
 // json.go have what readers share, tools.go the offered tools and their schemas.
-// step.go calls the model and asks again, message.go writes the response, request.go
+// step.go calls the model and asks again, errors.go has the error, message.go writes the response, request.go
 // looks for a call in the request, held.go holds a stream, and timed.go limits how
 // long.
 package rescue
@@ -106,7 +106,8 @@ func Markups() []Markup {
 	return all
 }
 
-// Options configure New. The zero value reads every markup and re-asks once.
+// Options configure New. The zero value reads every markup, re-asks once, and
+// returns an error if that fails.
 type Options struct {
 	// Markups are the markups to read. nil means all of them, but forms without marks
 	// only for the models that write them.
@@ -114,6 +115,11 @@ type Options struct {
 	// MaxAttempts limits the model calls of a step, the first one included. 0
 	// means 2; 1 turns re-asks off.
 	MaxAttempts int
+	// OnExhausted selects what a step returns if the last attempt still holds a call
+	// that is not certain. 0 returns an *Error. middleware.Pass returns the response
+	// as the model sent it, and its status is invalid. A response with an uncertain
+	// or unread call is returned in both cases, with its status unchanged.
+	OnExhausted middleware.OnExhausted
 	// ReaskUnread asks the model once more if its text has markup that no form reads,
 	// with the name of an offered tool in it. Of a streamed answer, nothing may have
 	// been shown before. By default such a text is only noted in the report.
@@ -150,7 +156,7 @@ func (o Options) Validate() error {
 	if o.MaxAttempts < 0 || o.MaxAttempts > mostAttempts {
 		return fmt.Errorf("rescue: MaxAttempts: must be 0 to %d, got %d", mostAttempts, o.MaxAttempts)
 	}
-	return nil
+	return o.OnExhausted.Validate("rescue: OnExhausted")
 }
 
 // New returns the middleware. It panics if o.Validate fails. It is safe for
@@ -163,12 +169,9 @@ func (o Options) Validate() error {
 // text: By is "rescue/" and the markup, Before is the piece, After the name of
 // its tools.
 //
-// If the last attempt still holds a call that is not certain, its response is
-// returned as the model sent it, and its status is invalid; but one that is
-// uncertain or unread keeps its status.
-//
-// The error is that of the model call or of the sink, or that of a context
-// that ended between two attempts.
+// The error is an *Error if the last attempt still holds a call that is not certain
+// (see Options.OnExhausted). Otherwise it is the error of the model call, of the
+// sink, or of a context that ended between two attempts.
 //
 // Position: inside argsvalidate, which validates the rescued calls, and outside
 // retry. A middleware that reads the text of answers goes outside.

@@ -263,9 +263,24 @@ func TestReasks(t *testing.T) {
 			require.Equal(t, strings.TrimSuffix(c.text, "\x00"), history[len(history)-2].Text())
 			require.Equal(t, first.Replies[0].Text(), history[len(history)-1].Text())
 
-			// The last attempt is returned as it is.
+			// With Pass the last attempt is returned as it is.
 			asked = nil
-			resp, err = rescue.New(rescue.Options{})(answers(&asked, c.text))(context.Background(), request())
+			_, err = rescue.New(rescue.Options{})(answers(&asked, c.text))(context.Background(), request())
+			if c.code == "uncertain" {
+				require.NoError(t, err)
+			} else {
+				var failed *rescue.Error
+				require.ErrorIs(t, err, rescue.ErrExhausted)
+				require.ErrorAs(t, err, &failed)
+				require.Equal(t, c.code, failed.Issue.Code)
+				require.Equal(t, strings.TrimSuffix(c.text, "\x00"), failed.Response.Message.Text())
+				require.Equal(t, "invalid_tool_call", failed.ErrorType())
+				require.Contains(t, failed.ClientMessage(), "("+c.code+")")
+				require.NotContains(t, err.Error(), "city")
+				require.Len(t, middleware.ReportOf(nil, err).Attempts, 2)
+			}
+			asked = nil
+			resp, err = rescue.New(rescue.Options{OnExhausted: middleware.Pass})(answers(&asked, c.text))(context.Background(), request())
 			require.NoError(t, err)
 			require.Len(t, asked, 2)
 			require.Empty(t, resp.Message.ToolCalls)
@@ -360,11 +375,11 @@ func TestOptions(t *testing.T) {
 
 	req := request()
 	req.ToolChoice.Name = "get_time"
-	out, err = rescue.New(rescue.Options{AllowDestructive: true, MaxAttempts: 1})(model)(context.Background(), req)
+	out, err = rescue.New(rescue.Options{AllowDestructive: true, MaxAttempts: 1, OnExhausted: middleware.Pass})(model)(context.Background(), req)
 	require.NoError(t, err)
 	require.Empty(t, out.Message.ToolCalls, "only the tool that is demanded")
 
-	out, err = rescue.New(rescue.Options{Destructive: []string{"get_time"}, MaxAttempts: 1})(answers(&asked, "[TOOL_CALLS]get_time[ARGS]{}"))(context.Background(), request())
+	out, err = rescue.New(rescue.Options{Destructive: []string{"get_time"}, MaxAttempts: 1, OnExhausted: middleware.Pass})(answers(&asked, "[TOOL_CALLS]get_time[ARGS]{}"))(context.Background(), request())
 	require.NoError(t, err)
 	require.Empty(t, out.Message.ToolCalls, "marked by the option")
 

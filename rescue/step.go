@@ -20,6 +20,7 @@ type step struct {
 	req   *middleware.Request // the caller's request
 	asked *middleware.Request // with the failed turns appended
 	held  *timed              // nil if the response is not streamed
+	fault *middleware.Issue   // of the last response, if it is invalid
 	tally middleware.Tally
 }
 
@@ -44,7 +45,11 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			return s.tally.Finish(nil, err)
 		}
 		out, again := s.handle(resp, attempt)
-		if !again {
+		switch {
+		case again:
+		case s.fault != nil && s.o.OnExhausted.Raises(ctx):
+			return s.tally.Finish(nil, &Error{resp, *s.fault})
+		default:
 			return s.finish(resp, out)
 		}
 		if ctx.Err() != nil {
@@ -166,7 +171,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 		return resp, false
 	}
 	out := *resp
-	out.Report.Status = middleware.Invalid
+	out.Report.Status, s.fault = middleware.Invalid, &issues[0]
 	return &out, false
 }
 

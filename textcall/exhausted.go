@@ -1,26 +1,12 @@
 package textcall
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/middleware"
-)
-
-// OnExhausted selects what the step returns if the text of the last attempt
-// cannot be used.
-type OnExhausted uint8
-
-// The settings.
-const (
-	// Pass returns the last message as it was sent, with a note. If its text
-	// cannot be read, Report.Status is middleware.Invalid and the sink does not
-	// get the text. If the text can be read, but does not use the tool that the
-	// request demands, the call or the answer in it is returned.
-	Pass OnExhausted = iota
-	// Raise returns an *Error.
-	Raise
 )
 
 // Reasons why a step failed.
@@ -77,10 +63,10 @@ func (s *step) over(text string, attempt int) (over, repeated bool) {
 	return repeated || attempt >= s.most, repeated
 }
 
-// exhausted does what OnExhausted says.
-func (s *step) exhausted(h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
+// exhausted does what OnExhausted selects.
+func (s *step) exhausted(ctx context.Context, h *held, resp *middleware.Response, r reading, wrong string, attempt int, repeated bool) (*middleware.Response, error) {
 	s.tally.SetIssues(issue(r, wrong), nil, nil)
-	if s.onExhausted == Raise {
+	if s.onExhausted.Raises(ctx) {
 		return s.tally.Finish(nil, &Error{Response: resp, Replies: []middleware.Message{s.reply(wrong)}, wrong: wrong, attempts: attempt, repeated: repeated})
 	}
 	again := ""

@@ -33,7 +33,7 @@ func TestModelGolden(t *testing.T) {
 			}
 			req.Stop = []string{"END"}
 			var prompts []string
-			_, err := textcall.Model(textcall.Options{Format: f, MaxAttempts: 2}, func(_ context.Context, prompt string, stop []string) (string, error) {
+			_, err := textcall.Model(textcall.Options{Format: f, MaxAttempts: 2, OnExhausted: middleware.Pass}, func(_ context.Context, prompt string, stop []string) (string, error) {
 				prompts = append(prompts, prompt)
 				want := map[textcall.Format][]string{textcall.ReAct: {"END", "\nObservation:", "\nQuestion:"}, textcall.JSONAction: {"END", "\nUser:"}}
 				require.Equal(t, want[f], stop)
@@ -73,7 +73,7 @@ func TestModelReads(t *testing.T) {
 			req.Stop = []string{"END"}
 			var shown string
 			req.Sink = func(e middleware.Event) error { shown += e.Text; return nil }
-			resp, err := textcall.Model(textcall.Options{Format: tc.format, MaxAttempts: 1}, completes(tc.text))(t.Context(), req)
+			resp, err := textcall.Model(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: middleware.Pass}, completes(tc.text))(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, tc.answer, resp.Message.Text())
 			require.Len(t, resp.Report.Notes, tc.notes)

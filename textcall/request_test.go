@@ -17,7 +17,7 @@ func sent(t *testing.T, f textcall.Format, req *middleware.Request) *middleware.
 	t.Helper()
 	before := req.Clone()
 	model := middlewaretest.NewModel(t, middlewaretest.Text("Final Answer: ok"))
-	_, err := textcall.New(textcall.Options{Format: f, MaxAttempts: 1})(model.Call)(t.Context(), req)
+	_, err := textcall.New(textcall.Options{Format: f, MaxAttempts: 1, OnExhausted: middleware.Pass})(model.Call)(t.Context(), req)
 	require.NoError(t, err)
 	require.Equal(t, before, req)
 	return model.Requests()[0]

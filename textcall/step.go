@@ -47,7 +47,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			return s.finish(h, resp, r)
 		}
 		if over, repeated := s.over(resp.Message.Text(), attempt); over {
-			return s.exhausted(h, resp, r, wrong, attempt, repeated)
+			return s.exhausted(ctx, h, resp, r, wrong, attempt, repeated)
 		}
 		s.askAgain(resp, r, wrong)
 		if ctx.Err() != nil {

@@ -82,7 +82,7 @@ func TestAttempts(t *testing.T) {
 			}
 			last := fmt.Sprint(twoActions, tc.asked-1)
 			model := middlewaretest.NewModel(t, turns...)
-			resp, err := textcall.New(textcall.Options{MaxAttempts: tc.attempts})(model.Call)(t.Context(), request(all...))
+			resp, err := textcall.New(textcall.Options{MaxAttempts: tc.attempts, OnExhausted: middleware.Pass})(model.Call)(t.Context(), request(all...))
 			require.NoError(t, err)
 			require.Equal(t, last, resp.Message.Text())
 			require.Equal(t, middleware.Invalid, resp.Report.Status)
@@ -92,7 +92,7 @@ func TestAttempts(t *testing.T) {
 			require.Equal(t, tc.asked-1, resp.Report.Final)
 
 			model = middlewaretest.NewModel(t, turns...)
-			resp, err = textcall.New(textcall.Options{MaxAttempts: tc.attempts, OnExhausted: textcall.Raise})(model.Call)(t.Context(), request(all...))
+			resp, err = textcall.New(textcall.Options{MaxAttempts: tc.attempts})(model.Call)(t.Context(), request(all...))
 			require.Nil(t, resp)
 			require.ErrorIs(t, err, textcall.ErrExhausted)
 			require.NotErrorIs(t, err, textcall.ErrRepeated)
@@ -114,21 +114,21 @@ func TestRepetition(t *testing.T) {
 	t.Parallel()
 	same := []middlewaretest.Turn{middlewaretest.Text(twoActions), middlewaretest.Text(" " + strings.ReplaceAll(twoActions, "\n", "\n\n")), middlewaretest.Text(twoActions + "\n")}
 	model := middlewaretest.NewModel(t, same...)
-	resp, err := textcall.New(textcall.Options{MaxAttempts: 9})(model.Call)(t.Context(), request(all...))
+	resp, err := textcall.New(textcall.Options{MaxAttempts: 9, OnExhausted: middleware.Pass})(model.Call)(t.Context(), request(all...))
 	require.NoError(t, err)
 	require.Equal(t, middleware.Invalid, resp.Report.Status)
 	require.Len(t, resp.Report.Notes, 1)
 	require.Contains(t, resp.Report.Notes[0], "after attempt 3, because the model repeated itself: it has 2 Actions")
 
 	model = middlewaretest.NewModel(t, same...)
-	_, err = textcall.New(textcall.Options{MaxAttempts: 9, OnExhausted: textcall.Raise})(model.Call)(t.Context(), request(all...))
+	_, err = textcall.New(textcall.Options{MaxAttempts: 9})(model.Call)(t.Context(), request(all...))
 	require.ErrorIs(t, err, textcall.ErrExhausted)
 	require.ErrorIs(t, err, textcall.ErrRepeated)
 	require.ErrorContains(t, err, "Observation: textcall: the same text again")
 
 	for text, asked := range map[string]int{twoActions: 1, "Thought: other": 3} {
 		n := 0
-		resp, err := textcall.New(textcall.Options{})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		resp, err := textcall.New(textcall.Options{OnExhausted: middleware.Pass})(func(context.Context, *middleware.Request) (*middleware.Response, error) {
 			n++
 			return &middleware.Response{Message: middleware.Assistant(text)}, nil
 		})(repeat.With(t.Context(), slices.Repeat([]string{repeat.Text(twoActions)}, 3)), request(all...))
@@ -165,7 +165,7 @@ func TestDemand(t *testing.T) {
 			require.Contains(t, told, tc.says)
 			require.NotContains(t, told, "f you know the")
 
-			resp, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1})(says(tc.bad))(t.Context(), req)
+			resp, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: middleware.Pass})(says(tc.bad))(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, tc.text, resp.Message.Text())
 			require.Len(t, resp.Message.ToolCalls, tc.calls)
@@ -173,7 +173,7 @@ func TestDemand(t *testing.T) {
 			require.NotEqual(t, middleware.Invalid, resp.Report.Status, "the text can be read")
 			require.Equal(t, tc.calls > 0, resp.Report.Status == middleware.Unchecked)
 
-			_, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1, OnExhausted: textcall.Raise})(says(tc.bad))(t.Context(), req)
+			_, err = textcall.New(textcall.Options{Format: tc.format, MaxAttempts: 1})(says(tc.bad))(t.Context(), req)
 			require.ErrorIs(t, err, textcall.ErrExhausted)
 		})
 	}
@@ -235,7 +235,7 @@ func TestSink(t *testing.T) {
 			var shown events
 			req := request(all...)
 			req.Sink = func(e middleware.Event) error { shown = append(shown, e); return nil }
-			_, err := textcall.New(textcall.Options{})(model)(t.Context(), req)
+			_, err := textcall.New(textcall.Options{OnExhausted: middleware.Pass})(model)(t.Context(), req)
 			require.NoError(t, err)
 			require.Equal(t, tc.want, shown)
 			require.Equal(t, len(tc.attempts), n)

@@ -82,11 +82,17 @@ const (
 )
 
 // Options configure New and Model. The zero value uses ReAct, makes at most three
-// attempts, and returns the last text if all of them fail.
+// attempts, and returns an error if all of them fail.
 type Options struct {
 	Format      Format
 	MaxAttempts int // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
-	OnExhausted OnExhausted
+	// OnExhausted selects what a step returns if the text of the last attempt
+	// cannot be used. 0 returns an *Error. middleware.Pass returns the last message
+	// as it was sent, with a note. If its text cannot be read, Report.Status is
+	// middleware.Invalid and the sink does not get the text. If the text can be
+	// read, but does not use the tool that the request demands, the call or the
+	// answer in it is returned.
+	OnExhausted middleware.OnExhausted
 }
 
 // Bounds of Options.
@@ -111,10 +117,7 @@ func (o Options) Validate() error {
 	if o.MaxAttempts < 0 || o.MaxAttempts > mostAttempts {
 		return fmt.Errorf("textcall: MaxAttempts: must be 0 to %d, got %d", mostAttempts, o.MaxAttempts)
 	}
-	if o.OnExhausted > Raise {
-		return fmt.Errorf("textcall: OnExhausted: must be one of the constants, got %d", o.OnExhausted)
-	}
-	return nil
+	return o.OnExhausted.Validate("textcall: OnExhausted")
 }
 
 // New returns the middleware for chat models without tool calling. It panics
@@ -141,8 +144,8 @@ func (o Options) Validate() error {
 // Text is not streamed while it may be an action. A sink gets reasoning as
 // it arrives, and the answer once it is read. It gets only native calls.
 //
-// The error is an *Error with Raise. Otherwise it is the error of the model
-// call or of the sink, or that of a context that ended between two attempts.
+// The error is an *Error if all attempts fail. Otherwise it is the error of the
+// model call, of the sink, or of a context that ended between two attempts.
 //
 // Position: innermost, inside argsvalidate and retry. Middlewares inside it
 // see texts instead of calls.
@@ -188,7 +191,7 @@ func Model(o Options, complete func(ctx context.Context, prompt string, stop []s
 type config struct {
 	form
 	most        int // attempts
-	onExhausted OnExhausted
+	onExhausted middleware.OnExhausted
 }
 
 // newConfig panics if o.Validate fails.

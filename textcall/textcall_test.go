@@ -21,7 +21,7 @@ func TestLaws(t *testing.T) {
 			middlewaretest.Run(t, textcall.New(textcall.Options{Format: f}))
 		})
 		t.Run(name+" raises", func(t *testing.T) {
-			middlewaretest.Run(t, textcall.New(textcall.Options{Format: f, OnExhausted: textcall.Raise}))
+			middlewaretest.Run(t, textcall.New(textcall.Options{Format: f}))
 		})
 		t.Run(name+" under argsvalidate", func(t *testing.T) {
 			middlewaretest.Run(t, middleware.Chain(argsvalidate.New(argsvalidate.Options{}), textcall.New(textcall.Options{Format: f})))
@@ -34,10 +34,10 @@ func TestOptionsValidate(t *testing.T) {
 	require.NoError(t, textcall.Options{}.Validate())
 	require.NoError(t, textcall.Options{Format: textcall.JSONAction, MaxAttempts: 1000}.Validate())
 	for want, o := range map[string]textcall.Options{
-		"textcall: Format: must be one of the constants, got 2":      {Format: 2},
-		"textcall: MaxAttempts: must be 0 to 1000, got -1":           {MaxAttempts: -1},
-		"textcall: MaxAttempts: must be 0 to 1000, got 1001":         {MaxAttempts: 1001},
-		"textcall: OnExhausted: must be one of the constants, got 2": {OnExhausted: 2},
+		"textcall: Format: must be one of the constants, got 2":                                     {Format: 2},
+		"textcall: MaxAttempts: must be 0 to 1000, got -1":                                          {MaxAttempts: -1},
+		"textcall: MaxAttempts: must be 0 to 1000, got 1001":                                        {MaxAttempts: 1001},
+		"textcall: OnExhausted: must be 0, Pass, Raise or DropInvalid of package middleware, got 4": {OnExhausted: 4},
 	} {
 		t.Run(want, func(t *testing.T) {
 			t.Parallel()
@@ -146,13 +146,13 @@ Action Input: {"digits": "few"}`
 				req := request(calculator, search)
 				return middleware.Chain(argsvalidate.New(o), textcall.New(textcall.Options{MaxAttempts: 1}))(model.Call)(t.Context(), req)
 			}
-			resp, err := ask(argsvalidate.Options{})
+			resp, err := ask(argsvalidate.Options{OnExhausted: middleware.Pass})
 			require.NoError(t, err)
 			require.Equal(t, middleware.Invalid, resp.Report.Status)
 			require.Equal(t, twoActions, resp.Message.Text())
 			require.Len(t, resp.Report.Attempts, len(turns))
 
-			for _, o := range []argsvalidate.OnExhausted{argsvalidate.Raise, argsvalidate.DropInvalid} {
+			for _, o := range []middleware.OnExhausted{0, middleware.Raise, middleware.DropInvalid} {
 				_, err = ask(argsvalidate.Options{OnExhausted: o})
 				require.ErrorIs(t, err, argsvalidate.ErrExhausted)
 				require.ErrorIs(t, err, argsvalidate.ErrInvalid)

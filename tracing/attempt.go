@@ -65,6 +65,9 @@ func (c *attemptCall) requestAttributes(req *middleware.Request) []attribute.Key
 		}
 		kvs = append(kvs, attribute.StringSlice(requestStop, stop))
 	}
+	if req.Sink != nil {
+		kvs = append(kvs, attribute.Bool(requestStream, true))
+	}
 	if c.content.on {
 		text, dropped := c.content.messages(req.Messages)
 		kvs = append(kvs, attribute.String(inputMessages, text))
@@ -97,7 +100,7 @@ func (c *attemptCall) end(req *middleware.Request, resp *middleware.Response, er
 // input_tokens holds the cached ones, output_tokens the reasoning.
 func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.KeyValue {
 	kvs := make([]attribute.KeyValue, 0, 8)
-	kvs = appendSet(kvs, responseModel, resp.Model)
+	kvs = appendSet(appendSet(kvs, responseModel, resp.Model), responseID, resp.ID)
 	if resp.FinishReason != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
 	}

@@ -62,3 +62,27 @@ func TestAttributes(t *testing.T) {
 	require.ErrorContains(t, tracing.Options{Attributes: []attribute.KeyValue{attribute.String("a", "\xff")}}.Validate(), "Options.Attributes: must have a key and be UTF-8")
 	require.Error(t, tracing.Options{Attributes: []attribute.KeyValue{{}}}.Validate())
 }
+
+// The ids of an answer and of a conversation, and whether an answer is streamed.
+func TestIDsAndStreams(t *testing.T) {
+	t.Parallel()
+	l := listen(t)
+	ask := func(ctx context.Context, sink middleware.Sink) {
+		call := middleware.Chain(tracing.New(l.options()), tracing.NewAttempt(l.options()))(func(context.Context, *middleware.Request) (*middleware.Response, error) {
+			return &middleware.Response{ID: "resp_1", Message: middleware.Assistant("done")}, nil
+		})
+		_, err := call(ctx, &middleware.Request{Model: "m", Sink: sink})
+		require.NoError(t, err)
+	}
+	ask(tracing.WithConversation(t.Context(), "chat-7"), func(middleware.Event) error { return nil })
+	ask(t.Context(), nil)
+	steps, attempts := l.named("model_step"), l.named("chat")
+	require.Equal(t, "chat-7", attrs(steps[0].Attributes)["gen_ai.conversation.id"])
+	require.NotContains(t, attrs(steps[1].Attributes), "gen_ai.conversation.id")
+	streamed, whole := attrs(attempts[0].Attributes), attrs(attempts[1].Attributes)
+	require.Equal(t, "chat-7", streamed["gen_ai.conversation.id"])
+	require.Equal(t, true, streamed["gen_ai.request.stream"])
+	require.Equal(t, "resp_1", streamed["gen_ai.response.id"])
+	require.NotContains(t, whole, "gen_ai.request.stream")
+	require.NotContains(t, whole, "gen_ai.conversation.id")
+}

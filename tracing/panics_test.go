@@ -49,7 +49,7 @@ func TestPanicsOfRulesAndTools(t *testing.T) {
 			model := script(answer(good))
 			step := middleware.Chain(tracing.New(o), argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnRuleError: policy, Rules: []argsvalidate.Rule{rule}}))(model)
 			_, err := step(t.Context(), declared)
-			require.Equal(t, policy == argsvalidate.FailStep, err != nil)
+			require.Equal(t, policy != argsvalidate.Ignore, err != nil)
 			s := l.one("model_step")
 			events, records := panicsIn(t, s, log)
 			require.Len(t, events, 1)

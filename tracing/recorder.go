@@ -77,6 +77,14 @@ var (
 	clientSpan   = trace.WithSpanKind(trace.SpanKindClient)
 )
 
+type conversationKey struct{}
+
+// WithConversation returns a context under which every span of this package has the
+// attribute gen_ai.conversation.id, such as the id of a chat session.
+func WithConversation(ctx context.Context, id string) context.Context {
+	return context.WithValue(ctx, conversationKey{}, bounded(id, maxLabel))
+}
+
 // begin starts a span under ctx. If the tracer fails, ctx stays as it is.
 func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartOption, kvs ...attribute.KeyValue) running {
 	c := running{recorder: r, ctx: ctx, span: noop.Span{}, begun: time.Now()}
@@ -84,6 +92,9 @@ func (r *recorder) begin(ctx context.Context, name string, kind trace.SpanStartO
 		return c
 	}
 	guard("span start", func() {
+		if id, _ := ctx.Value(conversationKey{}).(string); id != "" {
+			kvs = append(kvs, attribute.String(conversationID, id))
+		}
 		child, span := r.tracer.Start(ctx, name, kind, trace.WithAttributes(kvs...), trace.WithAttributes(r.further...))
 		if child == nil || span == nil {
 			return

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -14,6 +15,7 @@ const (
 	executeTool   = "execute_tool" // operation, and the name of the span
 	toolType      = "gen_ai.tool.type"
 	toolFunction  = "function"
+	toolWords     = "gen_ai.tool.description"
 	toolArguments = "gen_ai.tool.call.arguments" // content
 	toolResult    = "gen_ai.tool.call.result"    // content
 
@@ -70,6 +72,16 @@ func NewTool[R any](o Options, outcome func(R, error) ToolOutcome) func(next Too
 		}
 	}
 }
+
+// DescribeTool records the description of the tool on the span that NewTool has made,
+// from the context of the tool. Package tooltrace does so for agentloop.
+func DescribeTool(ctx context.Context, description string) {
+	guard("span", func() {
+		trace.SpanFromContext(ctx).SetAttributes(attribute.String(toolWords, bounded(description, maxDescription)))
+	})
+}
+
+const maxDescription = 1 << 10 // bytes
 
 // beginTool starts the span of one tool call.
 func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) running {

@@ -193,7 +193,7 @@ func TestKeepAliveThenError(t *testing.T) {
 					for i := range c.answers {
 						c.answers[i].kind = s.kind
 					}
-					raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: len(c.answers), OnExhausted: argsvalidate.Raise})
+					raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: len(c.answers)})
 					resp, err := transport.New(transport.Options{}, raise).Hook(s.streamRequest(t), play(c.answers...))
 					require.NoError(t, err)
 					require.Equal(t, http.StatusOK, resp.StatusCode)

@@ -23,7 +23,7 @@ func attacked(t *testing.T, s speech, stream bool, kind string, body io.Reader) 
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://model.invalid"+path, strings.NewReader(s.request(stream)))
 	require.NoError(t, err)
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	resp, err := transport.New(transport.Options{}, raise).Hook(req, func(req *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {kind}}, ContentLength: -1, Request: req, Body: io.NopCloser(body)}, nil
 	})

@@ -121,7 +121,7 @@ func ExampleNew() {
 func ExampleCause() {
 	provider := forgetful(false)
 	defer provider.Close()
-	hook := transport.Hook(argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}))
+	hook := transport.Hook(argsvalidate.New(argsvalidate.Options{}))
 
 	resp, err := hook(order(context.Background(), provider.URL), provider.Client().Do)
 	print(resp, err)

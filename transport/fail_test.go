@@ -34,7 +34,7 @@ func TestErrorsOfTheChain(t *testing.T) {
 			return nil, err
 		})
 	}
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})
 	broken := argsvalidate.New(argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.RuleFunc(
 		func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) {
 			return nil, errors.New("hunter2")
@@ -111,7 +111,7 @@ func TestFormsOfErrors(t *testing.T) {
 		"gemini":    "data: " + whole["gemini"] + "\n\n",
 		"ollama":    whole["ollama"] + "\n",
 	}
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	for name, s := range speeches() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

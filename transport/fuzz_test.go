@@ -31,7 +31,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(byte(0), true, 1, "<html>")
 	validator := argsvalidate.NewValidator(argsvalidate.Options{})
 	plain := transport.New(transport.Options{})
-	drop := transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid}))
+	drop := transport.New(transport.Options{}, argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}))
 	f.Fuzz(func(t *testing.T, which byte, stream bool, size int, body string) {
 		s := all[names[int(which)%len(names)]]
 		path, streamed, _ := strings.Cut(s.path, " ")

@@ -19,8 +19,8 @@ import (
 // header, of streams in a trailer and, of an invalid one, in a comment.
 func TestStatus(t *testing.T) {
 	t.Parallel()
-	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	unread := func(next middleware.ModelCall) middleware.ModelCall { // as textcall marks a text that it cannot read
 		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 			resp, err := next(ctx, req)
@@ -87,7 +87,7 @@ func TestStatus(t *testing.T) {
 // TestStatusOfWatch: a client that hides the response reads it there.
 func TestStatusOfWatch(t *testing.T) {
 	t.Parallel()
-	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
+	pass := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})
 	for body, want := range map[string]string{words: "", goodCall: "valid", badCall: "invalid", "<html>": "unchecked", string(toyStream(toyAnswer{Text: "a"}, toyAnswer{End: true}, call("c1", "{}"))): "invalid"} {
 		ctx, watched := transport.Watch(t.Context())
 		resp, err := hooked(t, toys(pass))(post(t, ctx, serve(t, answer(200, body)).URL, ask(strings.HasPrefix(body, "data:"), addTool)))

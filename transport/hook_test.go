@@ -112,7 +112,7 @@ func TestRaise(t *testing.T) {
 	t.Parallel()
 	shapes(t, func(t *testing.T, with func(*transport.Transport, *upstream) (doer, string)) {
 		u := serve(t, answer(http.StatusOK, badCall), answer(http.StatusOK, badCall))
-		raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise})
+		raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})
 		do, at := with(toys(raise), u)
 		ctx, call := transport.Watch(t.Context())
 		resp, err := do(post(t, ctx, at, ask(false, addTool)))

@@ -45,7 +45,7 @@ func TestLinesOfAStream(t *testing.T) {
 			}))
 			defer server.Close()
 			client := http.Client{Transport: transport.RoundTripper(nil,
-				argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise, MaxAttempts: 2}))}
+				argsvalidate.New(argsvalidate.Options{MaxAttempts: 2}))}
 			resp, err := client.Post(server.URL+"/v1/chat/completions", "application/json", strings.NewReader(request))
 			require.NoError(t, err)
 			defer resp.Body.Close()

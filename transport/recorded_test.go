@@ -214,7 +214,7 @@ func validateNothing() middleware.Middleware {
 func refuseOnce() middleware.Middleware {
 	seen := 0
 	return argsvalidate.New(argsvalidate.Options{
-		UnknownTools: argsvalidate.PassUnknown, MaxAttempts: 2,
+		UnknownTools: argsvalidate.PassUnknown, MaxAttempts: 2, OnExhausted: middleware.Pass,
 		Rules: []argsvalidate.Rule{argsvalidate.RuleFunc(func(context.Context, *argsvalidate.Call) ([]middleware.Issue, error) {
 			if seen++; seen == 1 {
 				return []middleware.Issue{{Code: "rule", Message: "not yet"}}, nil

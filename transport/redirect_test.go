@@ -40,7 +40,7 @@ func redirecting(t *testing.T, s speech, stream bool, code int, body string) (fr
 // TestRedirects: a redirect leads no client past the validation of its model calls.
 func TestRedirects(t *testing.T) {
 	t.Parallel()
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	for name, s := range speeches() {
 		for _, stream := range []bool{false, true} {
 			path, streamed, _ := strings.Cut(s.path, " ")

@@ -231,7 +231,7 @@ func TestErrorsBehindShownText(t *testing.T) {
 	t.Parallel()
 	shown := event(toyAnswer{Text: "one "})
 	bad := shown + event(call("c1", `{}`)) + event(usage(1, 1))
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})
 	cases := map[string]struct {
 		chain  middleware.Middleware
 		script []http.HandlerFunc

@@ -21,7 +21,7 @@ func TestUncertainCallsAreMarked(t *testing.T) {
 	const text = `{"role":"assistant","content":"<tool_call>{\"name\":\"pay\",\"arguments\":{\"to\":"}`
 	const call = `{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"pay","arguments":"{}"}}]}`
 	for name, first := range map[string]string{"at once": text, "after a re-ask": call} {
-		for policy, want := range map[argsvalidate.OnExhausted]int{argsvalidate.Pass: http.StatusOK, argsvalidate.Raise: http.StatusBadRequest} {
+		for policy, want := range map[middleware.OnExhausted]int{middleware.Pass: http.StatusOK, middleware.Raise: http.StatusBadRequest} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				n := 0

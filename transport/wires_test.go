@@ -260,7 +260,7 @@ func arguments(resp *middleware.Response) []string {
 
 func TestWires(t *testing.T) {
 	t.Parallel()
-	drop := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.DropInvalid})
+	drop := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid})
 	for name, s := range speeches() {
 		for _, stream := range []bool{false, true} {
 			form := s.whole
@@ -319,7 +319,7 @@ func TestRaisedInStreams(t *testing.T) {
 		"gemini":    "data: {\"error\":{",
 		"ollama":    "{\"error\":",
 	}
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1})
 	for name, s := range speeches() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

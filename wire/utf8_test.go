@@ -38,7 +38,7 @@ func TestBytesThatAreNotUTF8(t *testing.T) {
 				require.Equal(t, "{\"amount\":\"\ufffd\"}", strings.ToValidUTF8(again.Message.ToolCalls[0].Arguments, "\ufffd"))
 
 				var req *middleware.Request // of the second attempt
-				checked, err := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2})(func(_ context.Context, r *middleware.Request) (*middleware.Response, error) {
+				checked, err := argsvalidate.New(argsvalidate.Options{MaxAttempts: 2, OnExhausted: middleware.Pass})(func(_ context.Context, r *middleware.Request) (*middleware.Response, error) {
 					req = r
 					return resp, nil
 				})(t.Context(), &middleware.Request{

@@ -32,8 +32,8 @@ func run(ctx context.Context, out io.Writer) error {
 
 	// region: wrap
 	call := middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{OnExhausted: argsvalidate.Raise}), // validate, repair, re-ask; at most 3 attempts
-		retry.New(retry.Options{}), // 429, 5xx, timeouts: exponential backoff
+		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask; at most 3 attempts
+		retry.New(retry.Options{}),               // 429, 5xx, timeouts: exponential backoff
 	)(myModel) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
 
 	resp, err := call(ctx, req)

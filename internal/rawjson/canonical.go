@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Canonical returns a text that is the same for two JSON texts that differ only
@@ -34,7 +35,7 @@ func canonical(b *strings.Builder, v Value) {
 		slices.SortStableFunc(members, func(x, y Value) int { return strings.Compare(x.Key(), y.Key()) })
 		b.WriteByte('{')
 		for _, m := range members {
-			WriteQuoted(b, m.Key())
+			writeExact(b, m.Key())
 			b.WriteByte(':')
 			canonical(b, m)
 			b.WriteByte(',')
@@ -48,7 +49,7 @@ func canonical(b *strings.Builder, v Value) {
 		}
 		b.WriteByte(']')
 	case String:
-		WriteQuoted(b, v.Str())
+		writeExact(b, Exact(v.Raw()))
 	default:
 		if v.Kind() == Number {
 			b.WriteString(NumberKey(v.Raw()))
@@ -56,6 +57,15 @@ func canonical(b *strings.Builder, v Value) {
 		}
 		b.WriteString(v.Raw())
 	}
+}
+
+// writeExact is WriteQuoted, but different texts stay different.
+func writeExact(b *strings.Builder, s string) {
+	if utf8.ValidString(s) {
+		WriteQuoted(b, s)
+		return
+	}
+	b.WriteString(strconv.Quote(s))
 }
 
 // NumberKey returns a text that is the same for two JSON numbers exactly if they

@@ -22,6 +22,8 @@ func TestCanonical(t *testing.T) {
 		"long integers":                   {`[1e400]`, `[1e400 ]`, true},
 		"the order of elements":           {`[1,2]`, `[2,1]`, false},
 		"white space in a string":         {`["a b"]`, `["a  b"]`, false},
+		"lone surrogates":                 {`["\ud800"]`, `["\udc00"]`, false},
+		"a lone surrogate and U+FFFD":     {`{"\ud800":1}`, `{"\ufffd":1}`, false},
 		"a number and a text":             {`[1]`, `["1"]`, false},
 		"an empty list and an object":     {`[]`, `{}`, false},
 		"nested lists":                    {`[[],1]`, `[[1]]`, false},

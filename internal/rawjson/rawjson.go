@@ -178,13 +178,13 @@ func (v Value) Parent() Value {
 	return Value{}
 }
 
-// Key returns the key of a member, unescaped; "" for any other value.
+// Key returns the key of a member, unescaped as by Exact; "" for any other value.
 func (v Value) Key() string {
 	n := v.node()
 	if n.keyEnd == 0 {
 		return ""
 	}
-	return unquote(v.doc.text[n.keyStart:n.keyEnd], n.keyEscaped)
+	return unquote(v.doc.text[n.keyStart:n.keyEnd], n.keyEscaped, true)
 }
 
 // IsMember reports whether v is a member of an object.
@@ -215,5 +215,5 @@ func (v Value) Str() string {
 	if v.Kind() != String {
 		return ""
 	}
-	return unquote(v.Raw(), v.node().escaped)
+	return unquote(v.Raw(), v.node().escaped, false)
 }

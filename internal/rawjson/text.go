@@ -55,9 +55,10 @@ func WriteQuoted(b *strings.Builder, s string) {
 }
 
 // unquote returns what a valid JSON string stands for. A lone surrogate
-// becomes U+FFFD, as in encoding/json. A string without escapes is a piece of the text
-// and takes no memory.
-func unquote(quoted string, escaped bool) string {
+// becomes U+FFFD, as in encoding/json, or if exact is true the three bytes that UTF-8
+// would have for it. A string without escapes is a piece of the text and takes no
+// memory.
+func unquote(quoted string, escaped, exact bool) string {
 	s := quoted[1 : len(quoted)-1]
 	if !escaped {
 		return s
@@ -89,6 +90,10 @@ func unquote(quoted string, escaped bool) string {
 				if pair := utf16.DecodeRune(r, hex4(s[2:])); pair != utf8.RuneError {
 					r, s = pair, s[6:]
 				}
+			}
+			if exact && utf16.IsSurrogate(r) {
+				b.Write([]byte{0xed, 0x80 | byte(r>>6)&0x3f, 0x80 | byte(r)&0x3f})
+				continue
 			}
 			b.WriteRune(r) // a surrogate left over becomes U+FFFD
 			continue
@@ -122,7 +127,8 @@ func (v Value) Any() any {
 	case Object:
 		m := make(map[string]any, v.Len())
 		for e := range v.Each() {
-			m[e.Key()] = e.Any()
+			start, end := e.KeySpan()
+			m[Unquote(v.doc.text[start:end])] = e.Any()
 		}
 		return m
 	}
@@ -220,7 +226,12 @@ func (v Value) element(seg string) Value {
 
 // Unquote returns what a valid JSON string stands for.
 func Unquote(quoted string) string {
-	return unquote(quoted, strings.IndexByte(quoted, '\\') >= 0)
+	return unquote(quoted, strings.IndexByte(quoted, '\\') >= 0, false)
+}
+
+// Exact is Unquote for comparing: a lone surrogate equals no other text.
+func Exact(quoted string) string {
+	return unquote(quoted, strings.IndexByte(quoted, '\\') >= 0, true)
 }
 
 // Offset returns the value that starts at an offset from the start of v's text.

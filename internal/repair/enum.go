@@ -34,13 +34,14 @@ func (m *mender) enumerated(sch *view.Node, s string) (string, bool) {
 
 // enumFixes returns what Enum proposes for a string, else what EnumWords does.
 func (m *mender) enumFixes(s *view.Node, v rawjson.Value) []fix {
+	sent := rawjson.Exact(v.Raw())
 	if m.on(Enum) {
-		if text, ok := m.enumerated(s, v.Str()); ok {
+		if text, ok := m.enumerated(s, sent); ok {
 			return []fix{replace(Enum, v, text)}
 		}
 	}
 	if m.on(EnumWords) {
-		if text, ok := m.spoken(s, v.Str()); ok {
+		if text, ok := m.spoken(s, sent); ok {
 			return []fix{replace(EnumWords, v, text)}
 		}
 	}

@@ -416,7 +416,7 @@ func (f *eval) members(n *node, at, depth int, seen *marks, others []string) (en
 		f.work -= end - i
 		key := f.text[i+1 : end-1]
 		if !simple {
-			key = rawjson.Unquote(f.text[i:end])
+			key = rawjson.Exact(f.text[i:end])
 		}
 		if i = f.space(end); i >= len(f.text) || f.text[i] != ':' {
 			return f.stop()
@@ -511,7 +511,7 @@ func (f *eval) memberOf(n, sub *node, key string, keyAt, at, depth, member int, 
 		if !f.spend(matchCost(p.size, len(key))) {
 			return f.stop()
 		}
-		if p.re.MatchString(key) {
+		if p.re.MatchString(strings.ToValidUTF8(key, "\ufffd")) {
 			evaluated = true
 			var ok bool
 			if end, ok = f.value(p.schema, at, depth, nil); !ok && f.ends(&valid) {
@@ -680,7 +680,7 @@ func (f *eval) str(n *node, at int) (end int, valid bool) {
 	if !simple {
 		s = rawjson.Unquote(f.text[at:end])
 	}
-	valid = !n.valued || f.listed(n, at, s, true)
+	valid = !n.valued || f.listed(n, at, rawjson.Exact(f.text[at:end]), true)
 	if len(s)/utf8.UTFMax < n.minLength || len(s) > n.maxLength {
 		c := utf8.RuneCountInString(s)
 		valid = f.check(c >= n.minLength, n, "minLength", at) && valid
@@ -814,7 +814,7 @@ func keyOf(text string) string {
 	case c == '"' && strings.IndexByte(text, '\\') < 0:
 		return text
 	case c == '"':
-		return `"` + rawjson.Unquote(text) + `"`
+		return `"` + rawjson.Exact(text) + `"`
 	case c == '{' || c == '[':
 		doc, err := rawjson.Parse(text, rawjson.Limits{Bytes: -1, Depth: -1, Number: -1, Exponent: -1, AnyBytes: true})
 		if err != nil {

@@ -122,6 +122,9 @@ func compileWith(raw []byte, o Options, x extras) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
+	if twice := doc.Duplicates(); len(twice) > 0 {
+		s.notes = append(s.notes, clip("schema has a key more than once, and the last one applies: "+twice[0].Pointer(), 2*maxQuoted))
+	}
 	s.view = sync.OnceValue(func() *view.View { return view.New(doc) })
 	return s, nil
 }

@@ -3,9 +3,11 @@
 package tooltrace
 
 import (
+	"context"
 	"errors"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/tracing"
 )
 
@@ -23,5 +25,12 @@ func New(o tracing.Options) agentloop.ToolMiddleware {
 		}
 		return tracing.ToolOutcome{Text: r.Text, IsError: r.IsError, Err: err}
 	})
-	return func(next agentloop.ToolFunc) agentloop.ToolFunc { return trace(next) }
+	return func(next agentloop.ToolFunc) agentloop.ToolFunc {
+		return trace(func(ctx context.Context, call middleware.ToolCall) (agentloop.Result, error) {
+			if info, ok := agentloop.CallFrom(ctx); ok && info.Description != "" {
+				tracing.DescribeTool(ctx, info.Description)
+			}
+			return next(ctx, call)
+		})
+	}
 }

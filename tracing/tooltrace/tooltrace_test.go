@@ -3,9 +3,11 @@ package tooltrace_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -21,7 +23,7 @@ import (
 func TestNew(t *testing.T) {
 	t.Parallel()
 	tool := func(name string, err error) agentloop.Tool {
-		return agentloop.RawTool(name, "", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
+		return agentloop.RawTool(name, "The "+name+".", nil, func(context.Context, middleware.ToolCall) (agentloop.Result, error) {
 			return agentloop.Text("sun"), err
 		})
 	}
@@ -40,6 +42,7 @@ func TestNew(t *testing.T) {
 	var status []codes.Code
 	for _, s := range spans.GetSpans() {
 		names, status = append(names, s.Name), append(status, s.Status.Code)
+		require.Contains(t, s.Attributes, attribute.String("gen_ai.tool.description", "The "+strings.TrimPrefix(s.Name, "execute_tool ")+"."))
 	}
 	require.Equal(t, []string{"execute_tool weather", "execute_tool fails", "execute_tool waits"}, names)
 	require.Equal(t, []codes.Code{codes.Unset, codes.Error, codes.Unset}, status)

@@ -3,7 +3,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -27,14 +29,28 @@ func main() {
 		baseURL, key = fake.Demo(fake.Anthropic, os.Stderr), "none" // a model that needs to be told
 	}
 	if err := run(context.Background(), os.Stdout, baseURL, key, *stream, argsvalidate.Options{}); err != nil {
-		log.Fatal(err)
+		log.Fatal(cause(err))
 	}
 }
+
+// region: cause
+
+// cause returns the error of the chain behind an error of the SDK, such as
+// argsvalidate.ErrExhausted.
+func cause(err error) error {
+	var failed *anthropic.Error
+	if errors.As(err, &failed) {
+		return cmp.Or(transport.Cause(failed.Response), err)
+	}
+	return err
+}
+
+// endregion
 
 func run(ctx context.Context, out io.Writer, baseURL, key string, stream bool, o argsvalidate.Options) error {
 	client := anthropic.NewClient(
 		option.WithBaseURL(baseURL), option.WithAPIKey(key), option.WithMaxRetries(0), // retries are retry.New's
-		option.WithMiddleware(transport.Hook(argsvalidate.New(o), retry.New(retry.Options{}))), // the one option
+		option.WithMiddleware(transport.Hook(argsvalidate.New(o), retry.New(retry.Options{}))), // the one option; o is argsvalidate.Options{}
 	)
 	params := anthropic.MessageNewParams{
 		Model:     anthropic.ModelClaudeHaiku4_5,

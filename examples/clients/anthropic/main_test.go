@@ -22,7 +22,7 @@ func TestProgram(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			harness.Run(t, harness.Path{Wire: fake.Anthropic, Stream: stream, Run: program, Failed: failed})
+			harness.Run(t, harness.Path{Wire: fake.Anthropic, Stream: stream, Run: program, Failed: failed, Cause: cause})
 		})
 	}
 }

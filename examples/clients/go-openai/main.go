@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -26,9 +27,13 @@ func main() {
 	if key == "" {
 		baseURL, key = fake.Demo(fake.Chat, os.Stderr), "none" // a model that needs to be told
 	}
-	if err := run(context.Background(), os.Stdout, baseURL, key, *stream, argsvalidate.Options{}); err != nil {
+	// region: watch
+	ctx, call := transport.Watch(context.Background())
+	err := run(ctx, os.Stdout, baseURL, key, *stream, argsvalidate.Options{})
+	if err = cmp.Or(call.Err(), err); err != nil { // the error of the chain, which the client hides
 		log.Fatal(err)
 	}
+	// endregion
 }
 
 func run(ctx context.Context, out io.Writer, baseURL, key string, stream bool, o argsvalidate.Options) error {

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -24,7 +25,9 @@ func main() {
 	if os.Getenv("OLLAMA_HOST") == "" {
 		baseURL = fake.Demo(fake.Ollama, os.Stderr) // a model that needs to be told
 	}
-	if err := run(context.Background(), os.Stdout, baseURL, "", argsvalidate.Options{}); err != nil {
+	ctx, call := transport.Watch(context.Background())
+	err := run(ctx, os.Stdout, baseURL, "", argsvalidate.Options{})
+	if err = cmp.Or(call.Err(), err); err != nil { // the error of the chain, which the client hides
 		log.Fatal(err)
 	}
 }

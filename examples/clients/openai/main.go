@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -40,15 +41,29 @@ func main() {
 		baseURL, key = fake.Demo(service, os.Stderr), "none" // a model that needs to be told
 	}
 	if err := run(context.Background(), os.Stdout, baseURL, key, h, argsvalidate.Options{}); err != nil {
-		log.Fatal(err)
+		log.Fatal(cause(err))
 	}
 }
+
+// region: cause
+
+// cause returns the error of the chain behind an error of the SDK, such as
+// argsvalidate.ErrExhausted.
+func cause(err error) error {
+	var failed *openai.Error
+	if errors.As(err, &failed) {
+		return cmp.Or(transport.Cause(failed.Response), err)
+	}
+	return err
+}
+
+// endregion
 
 func run(ctx context.Context, out io.Writer, baseURL, key string, h how, o argsvalidate.Options) error {
 	// region: client
 	client := openai.NewClient(
 		option.WithBaseURL(baseURL), option.WithAPIKey(key), option.WithMaxRetries(0), // retries are retry.New's
-		option.WithMiddleware(transport.Hook(argsvalidate.New(o), retry.New(retry.Options{}))), // the one option
+		option.WithMiddleware(transport.Hook(argsvalidate.New(o), retry.New(retry.Options{}))), // the one option; o is argsvalidate.Options{}
 	)
 	// endregion
 

@@ -30,7 +30,7 @@ func TestProgram(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			harness.Run(t, harness.Path{Wire: c.wire, Stream: c.how.stream, Run: program, Failed: failed})
+			harness.Run(t, harness.Path{Wire: c.wire, Stream: c.how.stream, Run: program, Failed: failed, Cause: cause})
 		})
 	}
 }

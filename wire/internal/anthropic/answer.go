@@ -65,7 +65,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 	case content.Kind() != rawjson.Array:
 		return codec.Shapef("an answer without a list of content")
 	}
-	a.is.Model, a.stop = codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
+	a.is.ID, a.is.Model, a.stop = codec.Text(root.Get("id")), codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
 	a.figures, a.usage = a.figures.over(root.Get("usage")), root.Get("usage").Raw()
 	for _, key := range []string{"stop_sequence", "stop_details", "container"} {
 		if m := root.Get(key); m.Exists() {

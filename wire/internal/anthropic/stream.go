@@ -241,7 +241,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.begun, s.named = true, u.Name == "message_start"
 	s.a.message = ofMessage.Write(m) // a key that a reader takes for a known one goes
-	s.a.is.Model = codec.Text(m.Get("model"))
+	s.a.is.ID, s.a.is.Model = codec.Text(m.Get("id")), codec.Text(m.Get("model"))
 	s.count(m.Get("usage"))
 	for b := range m.Get("content").Each() {
 		if err := s.block(len(s.blocks), b, true); err != nil {

@@ -42,7 +42,7 @@ func (s *stream) whole(u *codec.Unit) (err error) {
 
 // object reads the object v, which is an answer of that text.
 func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
-	s.model, s.like = v.Get("model").Str(), others(v, "choices", "usage", "error")
+	s.id, s.model, s.like = v.Get("id").Str(), v.Get("model").Str(), others(v, "choices", "usage", "error")
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
@@ -131,7 +131,7 @@ func others(v rawjson.Value, known ...string) (out []lens.Member) {
 // of its message, and takes the next place of the conversation.
 func (s *stream) put(text string, streamed bool) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	a := &answer{text: text, streamed: streamed, plain: s.Plain(), word: turns[0].finish, is: &middleware.Response{Model: s.model, Usage: s.usage}}
+	a := &answer{text: text, streamed: streamed, plain: s.Plain(), word: turns[0].finish, is: &middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}
 	choices := make([]string, len(turns))
 	for i, t := range turns {
 		raw := t.raw()

@@ -20,6 +20,7 @@ type stream struct {
 	sink    middleware.Sink
 	before  int // how many calls the conversation has before this answer
 	turns   map[int64]*turn
+	id      string
 	model   string
 	like    []lens.Member // what the chunks repeat, of the first one with a choice
 	figures string        // the last usage object
@@ -152,7 +153,7 @@ func (s *stream) chunk(u *codec.Unit) error {
 	if len(s.like) == 0 && choices.Len() > 0 {
 		s.like = envelope(v)
 	}
-	s.model = cmp.Or(v.Get("model").Str(), s.model)
+	s.id, s.model = cmp.Or(v.Get("id").Str(), s.id), cmp.Or(v.Get("model").Str(), s.model)
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}

@@ -174,7 +174,7 @@ func (s *stream) Read(u *codec.Unit) error {
 		case isName(key, "modelVersion"):
 			s.a.model, s.a.is.Model = codec.Plain(m), m.Str()
 		case isName(key, "responseId"):
-			s.a.id = cmp.Or(s.a.id, codec.Plain(m))
+			s.a.id, s.a.is.ID = cmp.Or(s.a.id, codec.Plain(m)), cmp.Or(s.a.is.ID, m.Str())
 		case chunkTree.Keeps(m):
 			s.a.beside.Put(camel(key), codec.Plain(m))
 		}

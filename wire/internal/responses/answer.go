@@ -43,7 +43,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
 	}
-	a.is = middleware.Response{Message: a.turn.message, Model: codec.Text(env.Get("model")), Usage: readUsage(env.Get("usage"))}
+	a.is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: readUsage(env.Get("usage"))}
 	a.is.FinishReason = finish(env, len(a.is.Message.ToolCalls))
 	return a, nil
 }

@@ -26,6 +26,9 @@ type Path struct {
 	// Failed returns the status in the client's own kind of error, 0 if err is
 	// not of that kind, and the answer behind it where the client keeps it.
 	Failed func(err error) (status int, resp *http.Response)
+	// Cause returns the error of the chain behind err; nil if only transport.Watch has
+	// it.
+	Cause func(err error) error
 	// Deaf says that the client does not read errors in a stream: it returns the
 	// text so far and no error. transport.Watch has the error.
 	Deaf bool
@@ -75,8 +78,13 @@ func read(out string) printed {
 // ask runs the program against server.
 func ask(t *testing.T, p Path, server *fake.Server) printed {
 	t.Helper()
+	return askWith(t, p, server, argsvalidate.Options{})
+}
+
+func askWith(t *testing.T, p Path, server *fake.Server, o argsvalidate.Options) printed {
+	t.Helper()
 	var out bytes.Buffer
-	err := p.Run(t.Context(), &out, server.URL, key, argsvalidate.Options{})
+	err := p.Run(t.Context(), &out, server.URL, key, o)
 	require.Empty(t, server.Refused(), "the service refused a request")
 	require.NoError(t, err)
 	return read(out.String())

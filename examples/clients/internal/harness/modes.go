@@ -14,23 +14,23 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// exhausted: a model that never learns, and a stack that fails open.
+// exhausted: a model that never learns, and a stack that passes the last message on.
 func exhausted(t *testing.T, p Path) {
 	script := []fake.Answer{args(`{"days":1}`), args(`{"days":2}`), args(`{"days":3}`)}
 	server := fake.New(p.Wire, script...)
 	defer server.Close()
-	got := ask(t, p, server)
+	got := askWith(t, p, server, argsvalidate.Options{OnExhausted: middleware.Pass})
 	require.Equal(t, 3, len(requests(t, p, server, 0)))
 	same(t, p, script[2].Calls, got.calls)
 }
 
-// raise: the same with a stack that fails closed.
+// raise: the same with the zero value, which raises.
 func raise(t *testing.T, p Path) {
 	server := fake.New(p.Wire, args(`{"days":1}`), args(`{"days":2}`))
 	defer server.Close()
 	ctx, call := transport.Watch(t.Context())
 	var out bytes.Buffer
-	err := p.Run(ctx, &out, server.URL, key, argsvalidate.Options{MaxAttempts: 2, OnExhausted: argsvalidate.Raise})
+	err := p.Run(ctx, &out, server.URL, key, argsvalidate.Options{MaxAttempts: 2})
 	require.True(t, p.Deaf || err != nil) // a deaf client hears of an error only before the stream begins
 	require.Empty(t, server.Refused())
 	require.Empty(t, read(out.String()).calls)
@@ -41,7 +41,7 @@ func raise(t *testing.T, p Path) {
 	case p.Stream && status != http.StatusBadRequest: // it had begun: the error is an event in it
 		require.ErrorContains(t, err, "get_weather: city is missing (2 attempts)")
 	case resp != nil:
-		require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
+		require.ErrorIs(t, p.Cause(err), argsvalidate.ErrExhausted)
 		fallthrough
 	default:
 		require.Equal(t, http.StatusBadRequest, status, "%T %v", err, err)

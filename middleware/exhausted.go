@@ -1,0 +1,74 @@
+package middleware
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// OnExhausted selects what a step of argsvalidate, answer, textcall or rescue
+// returns if the message is still invalid after the last attempt.
+//
+// The zero value raises: the step returns an error. Inside argsvalidate (see
+// MarkInvalid) the layer marks the message instead and returns it: Report.Status
+// is Invalid. Then argsvalidate decides by its own setting. So the zero value of
+// all layers never returns an invalid message, in any order of the layers.
+type OnExhausted uint8
+
+// The settings.
+const (
+	// Pass returns the message as it was sent, and Report.Status is Invalid:
+	// check it before you use the message.
+	Pass OnExhausted = iota + 1
+	// Raise returns an error, also inside argsvalidate. In the settings of one
+	// tool it overrides the others.
+	Raise
+	// DropInvalid returns the message with its valid calls only. If it has none,
+	// DropInvalid does the same as the zero value.
+	DropInvalid
+)
+
+type markKey struct{}
+
+// MarkInvalid returns a context for next. Under it, layers whose OnExhausted is
+// zero mark an invalid message instead of raising. A middleware that re-asks or
+// raises such messages, as argsvalidate does, calls next with this context.
+func MarkInvalid(ctx context.Context) context.Context { return context.WithValue(ctx, markKey{}, true) }
+
+// Raises reports whether a step under ctx returns an error in place of a message
+// without a valid call.
+func (o OnExhausted) Raises(ctx context.Context) bool {
+	return o == Raise || o != Pass && ctx.Value(markKey{}) == nil
+}
+
+// Validate returns an error that begins with the name of the field if o is not one
+// of the constants.
+func (o OnExhausted) Validate(field string) error {
+	if o > DropInvalid {
+		return fmt.Errorf("%s: must be 0, Pass, Raise or DropInvalid of package middleware, got %d", field, o)
+	}
+	return nil
+}
+
+var exhaustedWords = []string{"default", "pass", "raise", "drop"}
+
+// String returns the word of the constant, such as "drop", and "default" for 0.
+func (o OnExhausted) String() string {
+	if o > DropInvalid {
+		return fmt.Sprint(uint8(o))
+	}
+	return exhaustedWords[o]
+}
+
+// MarshalText returns the text of String.
+func (o OnExhausted) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// UnmarshalText sets o to the constant with this word: pass, raise or drop.
+func (o *OnExhausted) UnmarshalText(word []byte) error {
+	i := slices.Index(exhaustedWords[1:], string(word))
+	if i < 0 {
+		return fmt.Errorf(`must be one of "drop", "pass", "raise", got %q`, word)
+	}
+	*o = OnExhausted(i + 1)
+	return nil
+}
