@@ -39,6 +39,7 @@ type stream struct {
 type candidate struct {
 	index  int64
 	has    bool     // a content has come
+	chunks int      // that have one
 	parts  []string // a call that came in pieces is one part
 	finish string   // the last finishReason, as JSON
 	beside []lens.Member
@@ -261,7 +262,10 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 	if err != nil {
 		return err
 	}
-	c.has = c.has || content.Exists()
+	if content.Exists() {
+		c.has = true
+		c.chunks++
+	}
 	for _, part := range list {
 		p, err := readPart(part, true)
 		if err != nil {
@@ -292,6 +296,9 @@ func (c *candidate) read(v rawjson.Value, show func(middleware.Part) error) erro
 	return nil
 }
 
+// emptyText is a part that says nothing.
+const emptyText = `{"text":""}`
+
 // callPart returns a part with a functionCall as it is written: in the spelling of the
 // server, and with what stands beside the call, such as its signature.
 func callPart(v rawjson.Value) string {
@@ -310,11 +317,17 @@ func callPart(v rawjson.Value) string {
 	return codec.Object(members...)
 }
 
-// object returns the candidate as it is in an answer that is one object.
+// object returns the candidate as it is in an answer that is one object. The empty text
+// with which Gemini ends a stream stays apart from the parts that it ends: of a chunk that
+// has such a part, Gemini CLI 0.61 runs the calls, but keeps nothing in its history.
 func (c *candidate) object() string {
 	var content lens.Member
 	if c.has {
-		content = lens.Raw("content", freshContent("model", c.parts))
+		parts := slices.DeleteFunc(slices.Clone(c.parts), func(p string) bool { return c.chunks > 1 && p == emptyText })
+		if len(parts) == 0 {
+			parts = c.parts
+		}
+		content = lens.Raw("content", freshContent("model", parts))
 	}
 	return codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside...)...)
 }
@@ -451,7 +464,7 @@ func (s *stream) lacking(text string, own bool) (string, error) {
 			})
 		}
 		if len(parts) == 0 {
-			parts = []string{`{"text":""}`}
+			parts = []string{emptyText}
 		}
 		text := c.Raw()
 		if c.Get("content").Exists() {
