@@ -31,14 +31,17 @@ type answer struct {
 
 // candidate is one candidate through all chunks.
 type candidate struct {
-	index      int64
-	hasContent bool
-	parts      []string // a call that came in pieces is one part
-	finish     string   // the last finishReason, as JSON
-	word       string   // of finish; "" for none
-	message    string   // the last finishMessage
-	beside     codec.Members
-	joined     *partial // a call that goes on; nil: none does
+	index    int64
+	contents int // how many chunks have one
+	// parts are those of all chunks; a call that came in pieces is one part. The empty text
+	// with which Gemini ends a stream is left out: of a chunk that has it beside a call,
+	// Gemini CLI 0.61 runs the call, but keeps nothing in its history.
+	parts   []string
+	finish  string // the last finishReason, as JSON
+	word    string // of finish; "" for none
+	message string // the last finishMessage
+	beside  codec.Members
+	joined  *partial // a call that goes on; nil: none does
 }
 
 // object returns the answer as one object.
@@ -46,7 +49,7 @@ func (a *answer) object() string {
 	candidates := make([]string, len(a.candidates))
 	for i, c := range a.candidates {
 		content := lens.None("content")
-		if c.hasContent {
+		if c.contents > 0 {
 			content.Raw = freshContent("model", c.parts)
 		}
 		candidates[i] = codec.Object(append([]lens.Member{content, lens.Raw("finishReason", c.finish), lens.Raw("index", codec.Count(c.index))}, c.beside.List...)...)
@@ -148,7 +151,7 @@ func (c *candidate) write(m middleware.Message) error {
 	pieces, err := c.pieces()
 	if err == nil {
 		c.parts, err = modelTexts(m, pieces, true)
-		c.hasContent = true
+		c.contents = max(c.contents, 1)
 	}
 	return err
 }
@@ -220,7 +223,7 @@ func writeWhole(resp *middleware.Response) (string, error) {
 		a = &answer{is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))},
 			usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
 		for i := range 1 + len(resp.Choices) {
-			a.candidates = append(a.candidates, &candidate{index: int64(i), hasContent: true, finish: rawjson.Quote(stopWord), word: stopWord})
+			a.candidates = append(a.candidates, &candidate{index: int64(i), contents: 1, finish: rawjson.Quote(stopWord), word: stopWord})
 		}
 		resp = &fresh
 	}

@@ -217,7 +217,9 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 	if r.Err != nil {
 		return r.Err
 	}
-	c.hasContent = c.hasContent || content.Exists()
+	if content.Exists() {
+		c.contents++
+	}
 	for _, part := range list {
 		p, err := readPart(part, true)
 		switch {
@@ -279,7 +281,10 @@ func (s *stream) Response() (*middleware.Response, error) {
 	}
 	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
 	for i, c := range a.candidates {
-		if c.hasContent && len(c.parts) == 0 { // as it is written
+		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
+			c.parts = c.parts[:n]
+		}
+		if c.contents > 0 && len(c.parts) == 0 { // as it is written
 			c.parts = []string{emptyPart}
 		}
 		pieces, err := c.pieces()

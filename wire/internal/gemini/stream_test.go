@@ -147,3 +147,24 @@ func TestReasoningOfAnotherProvider(t *testing.T) {
 	resp.Message.Parts = append(resp.Message.Parts, middleware.Part{Kind: middleware.PartReasoning, Text: "so", Native: &middleware.Native{Dialect: "other", Raw: "{}"}})
 	require.Contains(t, encodeResponse(t, resp), `{"text":"so","thought":true}`)
 }
+
+// Gemini ends a stream with a chunk of empty text. Gemini CLI keeps nothing of a chunk with
+// such a part, so none stands beside a call: its next request would lack the call.
+func TestNoEmptyTextBesideACall(t *testing.T) {
+	t.Parallel()
+	const start, end = `data: {"candidates":[{"content":{"role":"model","parts":[`, "\n\n"
+	s := readStream(t, start+`{"text":"Let me look."}]},"index":0}]}`+end+
+		start+`{"functionCall":{"id":"c","name":"tide","args":{"m":1}}}]},"index":0}]}`+end+
+		start+`{"text":""}]},"finishReason":"STOP","index":0}]}`+end)
+	sent := s.Safe()
+	require.Positive(t, sent)
+	resp, err := s.Close()
+	require.NoError(t, err)
+	resp.Message.ToolCalls[0].Arguments = `{"n":1}`
+	for _, sent := range []int{0, sent} {
+		tail, err := s.Rest(sent, resp)
+		require.NoError(t, err)
+		require.Contains(t, string(tail), `"args":{"n":1}`)
+		require.NotContains(t, string(tail), `"text":""`)
+	}
+}
