@@ -166,7 +166,7 @@ func gemini() speech {
 			if len(arguments) > 0 {
 				rest = strings.TrimPrefix(parts("", arguments), `{"text":""},`)
 			}
-			return s + namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"finishReason":"STOP","index":0}],"modelVersion":"m",%s}`, rest, strings.TrimSuffix(usage, `,"modelVersion":"m"`))
+			return s + namedEvent("", `{"candidates":[{"content":{"role":"model","parts":[%s]},"finishReason":"STOP","index":0}],%s}`, rest, usage)
 		}}
 }
 

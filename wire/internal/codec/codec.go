@@ -2,9 +2,9 @@
 // fulfils, edits of recorded JSON, events of a stream, and the provider's
 // errors in neutral form.
 //
-// The one rule of all formats: what came from the wire is never written from a
-// parse. A body is kept as it was received, and a change becomes an edit of it;
-// a change without a place is [ErrUnencodable].
+// Two rules hold for all formats. A request is kept as it was received, and a change
+// becomes an edit of it. An answer that may hold a call is written from what was read of
+// it. A change without a place is [ErrUnencodable].
 package codec
 
 import (

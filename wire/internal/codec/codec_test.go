@@ -189,7 +189,7 @@ func TestWithUsage(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	var s codec.Members
-	for _, m := range []codec.Member{{Key: "a", Raw: "1"}, {Key: "B", Raw: "2"}, {Key: "c", Raw: "null"}, {Key: "a", Raw: "null"}, {Key: "b", Raw: "3"}, {Key: "B", Raw: "4"}, {Key: "a", Raw: "5"}} {
+	for _, m := range []codec.Member{{Key: "a", Raw: "1"}, {Key: "B", Raw: "2"}, {Key: "c", Raw: "null"}, {Key: "a", Raw: "null"}, {Key: "b", Raw: "3"}, {Key: "B", Raw: "4"}, {Key: "a", Raw: "5"}, {Key: "a", Raw: "null"}} {
 		s.Put(m.Key, m.Raw)
 	}
 	require.Equal(t, `{"a":5,"b":3,"c":null}`, codec.Object(s.List...))

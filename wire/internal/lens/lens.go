@@ -150,6 +150,7 @@ type Reader struct {
 // Reader returns a Reader without an error.
 func (l Lens) Reader() *Reader { return &Reader{l: l} }
 
+// kept returns v, and keeps err if it is the first.
 func kept[T any](r *Reader, v T, err error) T {
 	if r.Err == nil {
 		r.Err = err
