@@ -85,14 +85,16 @@ type Settings struct {
 	// Rescue are the markups of package rescue in which calls are read from
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
-	Rescue          []string                     `toml:"rescue,omitempty"`
+	Rescue []string `toml:"rescue,omitempty"`
+	// Heal are the rules of package heal, by which a request that the upstream refused is
+	// changed and sent once more: names of rules, or "default" for all, or "none". Only mode Enforce heals.
+	Heal            []string                     `toml:"heal,omitempty"`
 	Strip           strip.Mode                   `toml:"strip,omitempty"`            // default strip.Optional
 	Batch           batch.Policy                 `toml:"batch,omitempty"`            // default batch.ReissueAll
 	UnknownTools    argsvalidate.UnknownTools    `toml:"unknown_tools,omitempty"`    // default argsvalidate.RejectUnknown
 	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable; RejectUnusable also refuses requests that offer tools on a path of no format
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
-	History         History                      `toml:"history,omitempty"`          // default CleanOnRefusal
 	KeepAlive       Duration                     `toml:"keep_alive,omitempty"`       // longest silence in a stream; default 8s; "off" turns keep-alives off
 	ModelCalls      int                          `toml:"model_calls,omitempty"`      // for one request of a client; default 10
 	MaxBody         int64                        `toml:"max_body,omitempty"`         // bytes; default 64 MiB, which is the largest value
@@ -129,7 +131,8 @@ type ToolRule struct {
 	Strip       strip.Mode             `toml:"strip,omitempty"`
 	Aliases     map[string]string      `toml:"aliases,omitempty"` // other names of declared properties
 	// Destructive marks a tool whose effects cannot be undone. If the model wrote
-	// a call to it as text, Settings.Rescue re-asks instead of making the call.
+	// a call to it as text, Settings.Rescue re-asks instead of making the call; and
+	// Settings.Heal does not make up a result of such a call.
 	Destructive bool `toml:"destructive,omitempty"`
 }
 
@@ -218,16 +221,6 @@ type Hold string
 const (
 	HoldCalls Hold = "calls" // text flows, calls wait
 	HoldAll   Hold = "all"
-)
-
-// History says what happens to broken calls in the history of a request.
-type History string
-
-// The settings; see transport.CleanHistory.
-const (
-	CleanOnRefusal History = "on-refusal"
-	CleanAlways    History = "always"
-	CleanNever     History = "never"
 )
 
 // WebSockets says what happens to a WebSocket upgrade on the path of a model

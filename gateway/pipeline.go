@@ -3,6 +3,7 @@ package gateway
 import (
 	"cmp"
 	"compress/gzip"
+	"context"
 	"io"
 	"maps"
 	"net/http"
@@ -79,8 +80,14 @@ func (g *Gateway) newHandler(u Upstream, to *url.URL, s Settings, base http.Roun
 	if traced {
 		stack = append(stack, tracing.NewAttempt(spans))
 	}
-	o := s.transport()
+	o := s.transport(u.ToolRules)
 	o.Base, o.Figures, o.IDs, o.Decoders = base, true, &g.ids, g.decoders()
+	o.Heal.Client = func(ctx context.Context) string {
+		if x, ok := ctx.Value(exchangeKey{}).(*exchange); ok {
+			return x.key
+		}
+		return ""
+	}
 	return slots.around(transport.New(o, stack...).Handler(to))
 }
 

@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"runtime/debug"
 
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
@@ -37,9 +38,9 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 // model call.
 func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
-	o := s.transport()
+	o := s.transport(nil)
 	o.Hold, o.KeepAlive, o.Decoders = true, transport.NoKeepAlive, decoders
-	o.CleanHistory = transport.CleanNever // what the provider refused is not sent again
+	o.Heal.Rules = heal.None() // what the provider refused is not sent again
 	return transport.New(o, append([]middleware.Middleware{captured}, stack...)...)
 }
 

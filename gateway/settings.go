@@ -3,9 +3,11 @@ package gateway
 import (
 	"cmp"
 	"reflect"
+	"slices"
 	"time"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/mend"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
@@ -35,7 +37,7 @@ func inherit(to, from reflect.Value) {
 func (s Settings) validate() error {
 	if err := cmp.Or(
 		oneOf("mode", s.Mode, Enforce, Repair, Observe), oneOf("unreadable", s.Unreadable, Reject, PassOn), oneOf("hold", s.Hold, HoldCalls, HoldAll),
-		oneOf("history", s.History, CleanOnRefusal, CleanAlways, CleanNever), oneOf("websockets", s.WebSockets, RefuseWebSockets, PassWebSockets),
+		oneOf("websockets", s.WebSockets, RefuseWebSockets, PassWebSockets),
 	); err != nil {
 		return err
 	}
@@ -50,6 +52,9 @@ func (s Settings) validate() error {
 	if _, err := rules(s.Repairs); err != nil {
 		return err
 	}
+	if _, err := heals(s.Heal); err != nil {
+		return err
+	}
 	if o, on := s.rescue(nil); on {
 		if err := o.Validate(); err != nil {
 			return invalid("rescue", "must be auto, none, or markups among %v, got %q", rescue.Markups(), s.Rescue)
@@ -58,7 +63,7 @@ func (s Settings) validate() error {
 	if err := s.validator(nil).Validate(); err != nil {
 		return err
 	}
-	return s.transport().Validate()
+	return s.transport(nil).Validate()
 }
 
 // validator returns the options of argsvalidate. The tools replace settings for
@@ -113,14 +118,31 @@ func (t ToolRule) validate() error {
 	return s.validate()
 }
 
-// transport returns the options of the Transport.
-func (s Settings) transport() transport.Options {
+// heals returns the rules of package heal with these names.
+func heals(names []string) (out []heal.Rule, err error) {
+	switch {
+	case len(names) == 0 || len(names) == 1 && names[0] == "default":
+		return nil, nil
+	case len(names) == 1 && names[0] == "none":
+		return heal.None(), nil
+	}
+	for _, name := range names {
+		i := slices.IndexFunc(heal.Default(), func(r heal.Rule) bool { return r.String() == name })
+		if i < 0 {
+			return nil, invalid("heal", "must be default, none, or rules among %v, got %q", heal.Default(), name)
+		}
+		out = append(out, heal.Default()[i])
+	}
+	return out, nil
+}
+
+// transport returns the options of the Transport. The tools may be nil.
+func (s Settings) transport(tools []ToolRule) transport.Options {
 	o := transport.Options{
 		Hold:           s.Hold == HoldAll,
 		KeepAlive:      time.Duration(s.KeepAlive),
 		MaxModelCalls:  s.ModelCalls,
 		MaxBody:        s.MaxBody,
-		CleanHistory:   map[History]transport.CleanHistory{CleanAlways: transport.CleanAlways, CleanNever: transport.CleanNever}[s.History],
 		PassUnreadable: s.Unreadable == PassOn,
 
 		RejectUnknownPaths: s.UnusableSchemas == argsvalidate.RejectUnusable,
@@ -128,11 +150,11 @@ func (s Settings) transport() transport.Options {
 	if s.KeepAlive == Off {
 		o.KeepAlive = transport.NoKeepAlive
 	}
+	o.Heal.Rules, _ = heals(s.Heal)
+	o.Heal.Destructive = destructive(tools)
 	if s.Mode == Repair {
 		o.MaxModelCalls = 1
-		if o.CleanHistory == transport.CleanOnRefusal { // it would make a second model call
-			o.CleanHistory = transport.CleanNever
-		}
+		o.Heal.Rules = heal.None() // it would make a second model call
 		if s.Retries != nil {
 			o.MaxModelCalls += *s.Retries
 		}
@@ -155,12 +177,18 @@ func (s Settings) rescue(tools []ToolRule) (rescue.Options, bool) {
 	if s.Mode == Repair {
 		o.MaxAttempts = 1
 	}
+	o.Destructive = destructive(tools)
+	return o, true
+}
+
+// destructive returns the names of the tools whose effects cannot be undone.
+func destructive(tools []ToolRule) (names []string) {
 	for _, t := range tools {
 		if t.Destructive {
-			o.Destructive = append(o.Destructive, t.Name)
+			names = append(names, t.Name)
 		}
 	}
-	return o, true
+	return names
 }
 
 // retry returns the options of package retry, and whether failures of the

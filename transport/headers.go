@@ -16,9 +16,10 @@ import (
 const (
 	errorHeader    = "X-Toolmend-Error"    // the code of an error of the chain
 	statusHeader   = "X-Toolmend-Status"   // the result of validating the calls of a response
-	attemptsHeader = "X-Toolmend-Attempts" // these four: see Options.Figures
+	attemptsHeader = "X-Toolmend-Attempts" // these five: see Options.Figures
 	repairedHeader = "X-Toolmend-Repaired"
 	rescuedHeader  = "X-Toolmend-Rescued"
+	healedHeader   = "X-Toolmend-Healed"
 	overheadHeader = "X-Toolmend-Overhead-Ms"
 	headerPrefix   = "X-Toolmend-"
 )
@@ -75,7 +76,7 @@ func announced() http.Header { return http.Header{statusHeader: nil, errorHeader
 func (s *step) announced() http.Header {
 	h := announced()
 	if s.t.options.Figures {
-		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[overheadHeader] = nil, nil, nil, nil
+		h[attemptsHeader], h[repairedHeader], h[rescuedHeader], h[healedHeader], h[overheadHeader] = nil, nil, nil, nil, nil
 	}
 	return h
 }
@@ -99,6 +100,9 @@ func (s *step) figures(into http.Header) {
 	into[repairedHeader] = []string{strconv.Itoa(s.repaired)}
 	if s.rescued > 0 {
 		into[rescuedHeader] = []string{strconv.Itoa(s.rescued)}
+	}
+	for _, r := range s.healed {
+		into.Add(healedHeader, r.String())
 	}
 	into[overheadHeader] = []string{strconv.FormatFloat(overhead.Seconds()*1000, 'f', 3, 64)}
 }

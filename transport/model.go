@@ -54,7 +54,7 @@ func model(ctx context.Context, req *middleware.Request) (*middleware.Response, 
 	if s.brokeLive() {
 		return nil, errShown
 	}
-	return s.attemptCleaned(ctx, req)
+	return s.attempt(ctx, req)
 }
 
 // attempt makes one model call.
@@ -153,6 +153,19 @@ func (s *step) encode(req *middleware.Request) ([]byte, error) {
 		return body, err
 	}
 	return s.codec.RenamePrevious(body, s.t.ids.of), nil
+}
+
+// credentials tells the clients of one provider apart, for package heal.
+func credentials(ctx context.Context) string {
+	s, ok := ctx.Value(stepKey{}).(*step)
+	if !ok {
+		return ""
+	}
+	all := []string{s.req.URL.Host, s.req.URL.Query().Get("key")}
+	for _, name := range []string{"Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "X-Toolmend-Key"} {
+		all = append(all, s.req.Header.Get(name))
+	}
+	return strings.Join(all, "\x00")
 }
 
 // outgoing returns a clone of the client's request with another body.

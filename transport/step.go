@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/proxy"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/rescue"
@@ -55,7 +56,7 @@ type step struct {
 	upstream  time.Duration // spent on model calls
 	repaired  int           // repaired calls of the response
 	rescued   int           // calls of the response that the model had written as text
-	cleans    bool          // the provider refused the history, so it is cleaned before it is sent
+	healed    []heal.Rule   // by which a refused request was changed
 	panicked  *Panic        // of a keep-alive
 }
 
@@ -74,7 +75,7 @@ type stepKey struct{}
 // goroutine, which outlives run if bytes are streamed before the chain has returned.
 func (s *step) run(asked *middleware.Request) (*http.Response, error) {
 	s.tools = len(asked.Tools) > 0
-	s.ctx, s.cancel = context.WithCancel(context.WithValue(s.req.Context(), stepKey{}, s))
+	s.ctx, s.cancel = context.WithCancel(heal.Step(context.WithValue(s.req.Context(), stepKey{}, s)))
 	if !s.streams {
 		var kept *attempt
 		ended := false
@@ -117,6 +118,7 @@ func (s *step) ask(asked *middleware.Request) (*middleware.Response, error) {
 	if resp != nil {
 		s.rescued = rescue.Calls(resp.Report)
 	}
+	s.healed = heal.Rules(middleware.ReportOf(resp, err))
 	upstream := s.upstream
 	s.mu.Unlock()
 	s.call.end(resp, err, upstream)

@@ -130,6 +130,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire"
 )
@@ -158,14 +159,17 @@ type Options struct {
 	// unreadable. 0 means 64 MiB; a larger value or a negative one is an
 	// error.
 	MaxBody int64
-	// CleanHistory selects what happens to tool calls in the history whose
-	// arguments are not a JSON object: CleanOnRefusal (0), CleanAlways or
-	// CleanNever.
-	CleanHistory CleanHistory
+	// Heal selects what happens to a request that the provider refuses because of its
+	// history or of its tools' schemas: see package heal. The zero value sends it once more with
+	// the smallest change, which counts as one more of MaxModelCalls; Rules:
+	// heal.None() turns that off. Clients are also told apart by their credentials and by the
+	// host of the provider.
+	Heal heal.Options
 	// Figures adds headers to the responses that the chain returned:
 	// X-Toolmend-Attempts, the model calls that were made; X-Toolmend-Repaired,
 	// the repaired calls of the response; X-Toolmend-Rescued, the calls that
-	// package rescue read from its text, if any; and X-Toolmend-Overhead-Ms, the time
+	// package rescue read from its text, if any; X-Toolmend-Healed, the rules of package
+	// heal by which a refused request was changed, if any; and X-Toolmend-Overhead-Ms, the time
 	// that was not spent on model calls. In streams they are trailers.
 	Figures bool
 	// IDs remembers the ids of re-asked streams; see "One identity" in the
@@ -207,10 +211,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("transport: Options.MaxModelCalls: must not be negative, unless it is middleware.Unlimited, got %d", o.MaxModelCalls)
 	case o.MaxBody < 0 || o.MaxBody > maxBody:
 		return fmt.Errorf("transport: Options.MaxBody: must be 0 to %d, got %d", maxBody, o.MaxBody)
-	case o.CleanHistory > CleanNever:
-		return fmt.Errorf("transport: Options.CleanHistory: must be one of the constants, got %d", o.CleanHistory)
 	}
-	return nil
+	return o.Heal.Validate()
 }
 
 func (o Options) withDefaults() Options {
@@ -228,6 +230,13 @@ func (o Options) withDefaults() Options {
 	}
 	if o.MaxModelCalls == 0 {
 		o.MaxModelCalls = 10
+	}
+	own := o.Heal.Client
+	o.Heal.Client = func(ctx context.Context) string {
+		if own == nil {
+			return credentials(ctx)
+		}
+		return credentials(ctx) + "\x00" + own(ctx)
 	}
 	if o.MaxBody == 0 {
 		o.MaxBody = maxBody
@@ -257,7 +266,8 @@ func New(o Options, mws ...middleware.Middleware) *Transport {
 		panic(err)
 	}
 	o = o.withDefaults()
-	return &Transport{options: o, ids: o.IDs, call: middleware.Chain(mws...)(model)}
+	call := heal.New(o.Heal)(model) // inside the chain, so that no middleware repeats the additional call
+	return &Transport{options: o, ids: o.IDs, call: middleware.Chain(mws...)(call)}
 }
 
 // Hook sends one request through the chain. It calls next for each model call,

@@ -18,6 +18,7 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/internal/report"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/middleware/middlewaretest"
@@ -54,6 +55,7 @@ func setups() []setup {
 		}},
 		{valid: middlewaretest.FaultOptions{}, build: func(o any) { middlewaretest.NewFaulty(1, o.(middlewaretest.FaultOptions)) }, named: []string{"AnswerAfter"}},
 		{valid: report.Options{}, build: func(o any) { report.NewFigures(o.(report.Options)) }, named: []string{"Findings"}},
+		{valid: heal.Options{}, build: func(o any) { heal.New(o.(heal.Options)) }},
 		{valid: rescue.Options{}, build: func(o any) { rescue.New(o.(rescue.Options)) }},
 		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
 		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},

@@ -64,6 +64,9 @@ func ModelError(status int, header http.Header, f Failure) *middleware.ModelErro
 	if e.RetryAfter == 0 {
 		e.RetryAfter = f.Wait
 	}
+	if !f.Refused {
+		e.Message = clip(f.Message, 16<<10)
+	}
 	switch {
 	case f.Refused:
 		e.Err, e.Output = middleware.ErrInvalidToolCall, f.Output

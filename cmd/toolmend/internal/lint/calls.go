@@ -6,6 +6,7 @@ import (
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -72,7 +73,7 @@ func (t *tool) compile() *schema.Schema {
 // is required, with whether the schema refuses it. It follows properties and items;
 // what is declared under $ref or a union is not visited.
 func outcomes(s, v rawjson.Value, pointer string, issues []middleware.Issue, depth int, visit func(property rawjson.Value, refused bool)) {
-	if depth > maxDepth || s.Kind() != rawjson.Object {
+	if depth > view.MaxSteps || s.Kind() != rawjson.Object {
 		return
 	}
 	switch v.Kind() {

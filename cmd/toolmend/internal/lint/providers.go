@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
@@ -141,8 +142,8 @@ func (l *linter) arrays(t *tool, count []Provider) {
 	if !slices.Contains(count, OpenAI) && !slices.Contains(count, Gemini) {
 		return
 	}
-	walk(t.schema, func(n rawjson.Value, _ int) {
-		if hasType(n, "array") && !n.Get("items").Exists() && !n.Get("prefixItems").Exists() {
+	view.Walk(t.schema, func(n rawjson.Value, _ int) {
+		if view.HasType(n, "array") && !n.Get("items").Exists() && !n.Get("prefixItems").Exists() {
 			l.at(t.schemaAt.of(n), "array-items", Error, t.name, "refused by %s: an array without items; say what it holds", names(count, OpenAI, Gemini))
 		}
 	})
@@ -164,13 +165,13 @@ func (l *linter) propertyNames(t *tool) {
 // strict checks a schema with "strict": true by OpenAI's rules for structured
 // outputs.
 func (l *linter) strict(t *tool) {
-	walk(t.schema, func(n rawjson.Value, _ int) {
+	view.Walk(t.schema, func(n rawjson.Value, _ int) {
 		for _, key := range []string{"allOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"} {
 			if v := n.Get(key); v.Exists() {
 				l.at(t.schemaAt.of(v), "strict-keyword", Error, t.name, "refused by OpenAI: %s in a strict schema", key)
 			}
 		}
-		if !hasType(n, "object") && !n.Get("properties").Exists() {
+		if !view.HasType(n, "object") && !n.Get("properties").Exists() {
 			return
 		}
 		if n.Get("additionalProperties").Raw() != "false" {
@@ -192,7 +193,7 @@ var geminiKeywords = strings.Fields(`type format title description nullable enum
 
 // openAPI checks a schema in Gemini's "parameters".
 func (l *linter) openAPI(t *tool) {
-	walk(t.schema, func(n rawjson.Value, _ int) {
+	view.Walk(t.schema, func(n rawjson.Value, _ int) {
 		for v := range n.Each() {
 			if !slices.Contains(geminiKeywords, v.Key()) {
 				l.at(t.schemaAt.of(v), "gemini-keyword", Error, t.name, `refused by Gemini: %s in "parameters"; use "parametersJsonSchema", which is JSON Schema`, text.Clip(v.Key(), maxName))

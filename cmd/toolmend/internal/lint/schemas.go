@@ -2,7 +2,6 @@ package lint
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
@@ -65,7 +64,7 @@ func withoutDialect(v rawjson.Value) []byte {
 
 // inner checks each object of the schema for what can never be right.
 func (l *linter) inner(t *tool) {
-	walk(t.schema, func(n rawjson.Value, _ int) {
+	view.Walk(t.schema, func(n rawjson.Value, _ int) {
 		closed := n.Get("additionalProperties").Raw() == "false" && !n.Get("patternProperties").Exists()
 		if n.Get("properties").Kind() != rawjson.Object {
 			return
@@ -84,49 +83,4 @@ func (l *linter) inner(t *tool) {
 			}
 		}
 	})
-}
-
-// maxDepth bounds walk. A deeper schema cannot be compiled.
-const maxDepth = 512
-
-// walk calls f for each subschema with its depth: 0 for the top, one more for each
-// property and each array around it. The values of keywords that are not known to
-// hold schemas are not visited.
-func walk(v rawjson.Value, f func(n rawjson.Value, depth int)) { walkAt(v, 0, 0, f) }
-
-func walkAt(v rawjson.Value, depth, steps int, f func(rawjson.Value, int)) {
-	if v.Kind() != rawjson.Object || steps > maxDepth {
-		return
-	}
-	f(v, depth)
-	for member := range v.Each() {
-		form := view.Holds(member.Key())
-		inside := depth
-		switch member.Key() {
-		case "properties", "items", "prefixItems", "additionalProperties":
-			inside++
-		}
-		if form.Has(view.One) && member.Kind() == rawjson.Object && !form.Has(view.Map) {
-			walkAt(member, inside, steps+1, f)
-		}
-		if form.Has(view.List) && member.Kind() == rawjson.Array || form.Has(view.Map) && member.Kind() == rawjson.Object {
-			for child := range member.Each() {
-				walkAt(child, inside, steps+1, f)
-			}
-		}
-	}
-}
-
-// hasType reports whether "type" names a type, in any letter case.
-func hasType(n rawjson.Value, name string) bool {
-	t := n.Get("type")
-	if t.Kind() == rawjson.String {
-		return strings.EqualFold(t.Str(), name)
-	}
-	for v := range t.Each() {
-		if strings.EqualFold(v.Str(), name) {
-			return true
-		}
-	}
-	return false
 }

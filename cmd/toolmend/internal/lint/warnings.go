@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
@@ -43,10 +44,10 @@ const manyProperties = 8
 var manyRecorded = tally{seen: 1508, refused: 137}
 
 func freeObject(p rawjson.Value, _ bool) bool {
-	return hasType(p, "object") && p.Get("properties").Len() == 0
+	return view.HasType(p, "object") && p.Get("properties").Len() == 0
 }
 
-func optionalArray(p rawjson.Value, required bool) bool { return hasType(p, "array") && !required }
+func optionalArray(p rawjson.Value, required bool) bool { return view.HasType(p, "array") && !required }
 
 func enumSpaces(p rawjson.Value, _ bool) bool {
 	for v := range p.Get("enum").Each() {
@@ -59,7 +60,7 @@ func enumSpaces(p rawjson.Value, _ bool) bool {
 
 func nestedArray(p rawjson.Value, _ bool) bool {
 	items := p.Get("items")
-	return hasType(p, "array") && (hasType(items, "object") || hasType(items, "array"))
+	return view.HasType(p, "array") && (view.HasType(items, "object") || view.HasType(items, "array"))
 }
 
 // enoughSeen is the number of a user's own values that count more than the recorded
@@ -77,7 +78,7 @@ func (l *linter) warnings(t *tool) {
 		l.at(t.schemaAt, "many-properties", Warning, t.name, "%d properties: of recorded calls of tools with at least %d, %s were refused; split the tool, or leave out what has a default",
 			n, manyProperties, manyRecorded.percent())
 	}
-	walk(t.schema, func(s rawjson.Value, _ int) {
+	view.Walk(t.schema, func(s rawjson.Value, _ int) {
 		required := requiredBy(s)
 		for p := range s.Get("properties").Each() {
 			start, _ := p.Span()

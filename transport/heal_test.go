@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/transport"
@@ -82,26 +83,25 @@ func cleanedRequest(arguments string) string {
 	return requestWithHistory(clean)
 }
 
-func TestCleanHistory(t *testing.T) {
+func TestHealArguments(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{http.StatusInternalServerError, http.StatusBadRequest, http.StatusOK} {
 		for name, c := range map[string]struct {
-			how       transport.CleanHistory
+			rules     []heal.Rule
 			arguments string
 			sent      int
 			cleaned   bool
 		}{
-			"on refusal":       {transport.CleanOnRefusal, cutArguments, 2, true},
-			"on refusal, none": {transport.CleanOnRefusal, "", 2, true},
-			"always":           {transport.CleanAlways, cutArguments, 1, true},
-			"never":            {transport.CleanNever, cutArguments, 1, false},
-			"nothing to clean": {transport.CleanAlways, `{"city": "Bergen"}`, 1, false},
+			"cut":             {nil, cutArguments, 2, true},
+			"empty":           {nil, "", 2, true},
+			"off":             {heal.None(), cutArguments, 1, false},
+			"nothing to heal": {nil, `{"city": "Bergen"}`, 1, false},
 		} {
 			t.Run(fmt.Sprintf("%s, status %d", name, status), func(t *testing.T) {
 				t.Parallel()
 				l := newLlama(t, status)
 				ctx, watched := transport.Watch(t.Context())
-				tr := transport.New(transport.Options{CleanHistory: c.how}, validate(), retry.New(retry.Options{}))
+				tr := transport.New(transport.Options{Heal: heal.Options{Rules: c.rules}}, validate(), retry.New(retry.Options{}))
 				body := requestWithHistory(c.arguments)
 				resp, got := l.ask(t, ctx, tr, body)
 				require.Len(t, l.sent, c.sent, "the request is not retried otherwise")
@@ -117,7 +117,7 @@ func TestCleanHistory(t *testing.T) {
 					return
 				}
 				require.Empty(t, watched.Report().Notes)
-				if c.how == transport.CleanNever {
+				if c.rules != nil {
 					require.Equal(t, status, resp.StatusCode)
 					require.Contains(t, got, "Failed to parse tool call arguments")
 					require.ErrorIs(t, watched.Err(), middleware.ErrInvalidHistory)
@@ -129,7 +129,7 @@ func TestCleanHistory(t *testing.T) {
 }
 
 // A step that asks again cleans at once after the provider has refused.
-func TestCleanHistoryOnceInAStep(t *testing.T) {
+func TestHealOnceInAStep(t *testing.T) {
 	t.Parallel()
 	l := newLlama(t, http.StatusInternalServerError)
 	twice := around(func(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
@@ -146,7 +146,7 @@ func TestCleanHistoryOnceInAStep(t *testing.T) {
 
 // The refusal of a history in which nothing is wrong is the client's, and so is
 // one for whose second try no model call is left.
-func TestCleanHistoryHasItsLimits(t *testing.T) {
+func TestHealHasItsLimits(t *testing.T) {
 	t.Parallel()
 	u := serve(t, answer(http.StatusInternalServerError, fmt.Sprintf(refusedCall, 500)))
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+"/v1/chat/completions", strings.NewReader(requestWithHistory(`{}`)))
@@ -161,11 +161,11 @@ func TestCleanHistoryHasItsLimits(t *testing.T) {
 	require.Equal(t, fmt.Sprintf(refusedCall, 500), got)
 	require.Len(t, l.sent, 1)
 
-	require.ErrorContains(t, transport.Options{CleanHistory: transport.CleanNever + 1}.Validate(), "CleanHistory")
+	require.ErrorContains(t, transport.Options{Heal: heal.Options{Rules: []heal.Rule{200}}}.Validate(), "heal: Options.Rules")
 }
 
 // In a format whose arguments are objects, text in their place is cleaned too.
-func TestCleanHistoryInOtherFormats(t *testing.T) {
+func TestHealArgumentsInOtherFormats(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ path, body, clean, answer string }{
 		"responses": {"/v1/responses",

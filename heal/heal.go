@@ -1,0 +1,218 @@
+// Package heal sends a request that the provider refused once more, with the smallest
+// change that makes the provider accept it.
+//
+// Nothing is changed, and no work is done, until the provider answers with status 400 or
+// 422. The refusal must have the words that one of the [Rule]s knows, and the request must
+// have the defect that these words name. Then the request is copied, changed and sent once
+// more. If that is refused too, the caller gets the first refusal.
+//
+// Two kinds of requests are refused. A history has a defect: a call without its result, a
+// result without its call, reasoning that the provider did not sign. Or a tool has a
+// schema with a keyword that the provider does not know. Such a keyword goes in the copy
+// that is sent and nowhere else: argsvalidate validates against the whole schema, so
+// the constraint is not lost.
+//
+//	model = middleware.Chain(
+//		argsvalidate.New(argsvalidate.Options{}),
+//		heal.New(heal.Options{}), // the innermost
+//	)(model)
+//
+// Package transport has it built in: see transport.Options.Heal.
+package heal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// Options configure New. The zero value works.
+type Options struct {
+	// Rules are the rules that are used. nil means Default; None turns all off.
+	Rules []Rule
+	// Destructive are the names of tools whose effects cannot be undone, besides those that
+	// are marked Tool.Destructive. OrphanCalls and OrphanResults leave a history with a
+	// call of such a tool alone, since the model may repeat the call.
+	Destructive []string
+	// Client tells clients apart: a change of schemas that was found for one is not used
+	// for another one. nil means that all requests come from one client.
+	Client func(ctx context.Context) string
+}
+
+// Validate returns the first invalid field as an error, or nil. New panics with the same
+// error.
+func (o Options) Validate() error {
+	for _, r := range o.Rules {
+		if !r.Known() {
+			return fmt.Errorf("heal: Options.Rules: no rule has the number %d", r)
+		}
+	}
+	return nil
+}
+
+// New returns a middleware that sends a refused request once more with the smallest change.
+// It panics with the error of o.Validate.
+//
+// The report has a note that begins with "heal:" and the name of the rule, and the
+// refused attempt. A change of schemas is remembered for an hour, by client, model and
+// tools, and is made at once from then on; a change of a history is remembered within one
+// step, if the context comes from [Step]. At most 1,024 changes are remembered.
+//
+// Concurrency: the middleware is safe for concurrent use.
+//
+// Position: innermost. Further out, a middleware in front of the model would see the
+// refusal and could retry it.
+func New(o Options) middleware.Middleware {
+	if err := o.Validate(); err != nil {
+		panic(err)
+	}
+	if o.Rules == nil {
+		o.Rules = Default()
+	}
+	h := &healer{options: o, known: newMemory()}
+	return func(next middleware.ModelCall) middleware.ModelCall {
+		return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
+			return h.call(ctx, req, next)
+		}
+	}
+}
+
+type healer struct {
+	options Options
+	known   *memory
+}
+
+func (h *healer) call(ctx context.Context, req *middleware.Request, next middleware.ModelCall) (*middleware.Response, error) {
+	var tally middleware.Tally
+	now := h.asKnown(ctx, req, &tally)
+	resp, err := next(ctx, now)
+	var refused *middleware.ModelError
+	if healable := errors.As(err, &refused) && mayHeal(refused); !healable && now == req {
+		return resp, err
+	} else if !healable {
+		tally.Add(resp, err)
+		return tally.Finish(resp, err)
+	}
+	tally.Add(resp, err)
+	found, changed, note := h.find(now, refused)
+	if changed == nil {
+		return tally.Finish(resp, err)
+	}
+	again, second := next(ctx, changed)
+	var too *middleware.ModelError
+	switch {
+	case second == nil:
+		h.keep(ctx, req, found)
+	case !errors.As(second, &too) && again == nil, too != nil && mayHeal(too): // no further call was allowed, or the change was not enough
+		if too != nil {
+			tally.Add(nil, second)
+		}
+		return tally.Finish(nil, err)
+	}
+	tally.Note(note)
+	tally.Add(again, second)
+	return tally.Finish(again, second)
+}
+
+// mayHeal reports whether an error says that the request is refused for what is in it.
+// Servers of open models answer with 500, or inside of a stream, if arguments in the history are no object.
+func mayHeal(e *middleware.ModelError) bool {
+	return e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity || errors.Is(e, middleware.ErrInvalidHistory)
+}
+
+// change is a rule with what the provider said.
+type change struct {
+	rule Rule
+	said string
+}
+
+// find returns the change for a refusal, the changed request and a note; nil if there is none.
+func (h *healer) find(req *middleware.Request, e *middleware.ModelError) (change, *middleware.Request, string) {
+	said := message(e)
+	for _, r := range h.options.Rules {
+		c := change{r, said}
+		if r == Arguments != errors.Is(e, middleware.ErrInvalidHistory) || r != Arguments && !rows[r].refuses(said) {
+			continue
+		}
+		if changed, note := h.apply(c, req); changed != nil {
+			return c, changed, note
+		}
+	}
+	return change{}, nil, ""
+}
+
+// apply returns req with the change, and a note; nil if req does not have the defect.
+func (h *healer) apply(c change, req *middleware.Request) (*middleware.Request, string) {
+	d := &draft{was: req, said: c.said, destructive: h.options.Destructive}
+	rows[c.rule].change(d)
+	if d.now == nil {
+		return nil, ""
+	}
+	return d.now, notePrefix + c.rule.String() + ": the provider refused the request; " + d.note
+}
+
+const notePrefix = "heal: "
+
+// Rules returns the rules by which requests of a step were changed, from the notes of its
+// report.
+func Rules(r middleware.Report) (out []Rule) {
+	for _, note := range r.Notes {
+		rest, ok := strings.CutPrefix(note, notePrefix)
+		name, _, found := strings.Cut(rest, ":")
+		if i := slices.Index(names[:], name); ok && found && i >= 0 && !slices.Contains(out, Rule(i)) {
+			out = append(out, Rule(i))
+		}
+	}
+	return out
+}
+
+// message returns what the provider said. A proxy in front of it may put the whole error, as
+// JSON, into the message of its own.
+func message(e *middleware.ModelError) string {
+	said := e.Message
+	for range 3 {
+		doc, err := rawjson.Parse(said, rawjson.Limits{})
+		if err != nil {
+			break
+		}
+		inner := doc.Root().Get("error").Get("message")
+		if inner.Str() == "" {
+			break
+		}
+		said = inner.Str()
+	}
+	return said
+}
+
+// draft is a request that is changed: a copy, once there is a change.
+type draft struct {
+	was, now    *middleware.Request
+	said        string
+	note        string
+	destructive []string
+}
+
+// request returns the copy. Its messages and tools may be replaced, but not changed in place.
+func (d *draft) request() *middleware.Request {
+	if d.now == nil {
+		c := *d.was
+		c.Messages, c.Tools = slices.Clone(c.Messages), slices.Clone(c.Tools)
+		d.now = &c
+	}
+	return d.now
+}
+
+// notef sets the note: what was changed.
+func (d *draft) notef(format string, args ...any) { d.note = fmt.Sprintf(format, args...) }
+
+// isDestructive reports whether the effects of a tool cannot be undone.
+func (d *draft) isDestructive(name string) bool {
+	return slices.Contains(d.destructive, name) ||
+		slices.ContainsFunc(d.was.Tools, func(t middleware.Tool) bool { return t.Name == name && t.Destructive })
+}

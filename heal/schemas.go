@@ -1,0 +1,267 @@
+package heal
+
+import (
+	"cmp"
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/middleware"
+)
+
+// edit changes the schema of each function in the copy that is sent. edits returns the edits of one schema.
+func (d *draft) edit(what string, edits func(t middleware.Tool, schema rawjson.Value) []rawjson.Edit) {
+	n := 0
+	for i, t := range d.was.Tools {
+		if t.Kind != middleware.KindFunction {
+			continue
+		}
+		doc, err := rawjson.Parse(string(t.Parameters), rawjson.Limits{Bytes: 64 << 20, Depth: 512})
+		if err != nil || doc.Root().Kind() != rawjson.Object {
+			continue
+		}
+		list := outermost(edits(t, doc.Root()))
+		text, err := rawjson.Apply(string(t.Parameters), list)
+		if err != nil || len(list) == 0 {
+			continue
+		}
+		d.request().Tools[i].Parameters = json.RawMessage(text)
+		n++
+	}
+	d.notef("%s of %s, in the request only: calls are validated against the whole schema", what, counted(n, "tool"))
+}
+
+// outermost returns edits without those inside of another one, such as in a keyword that goes.
+func outermost(edits []rawjson.Edit) (out []rawjson.Edit) {
+	slices.SortStableFunc(edits, func(a, b rawjson.Edit) int { return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End)) })
+	end := -1
+	for _, e := range edits {
+		if e.Start >= end {
+			out, end = append(out, e), max(end, e.End)
+		}
+	}
+	return out
+}
+
+// cut removes the members for which remove returns true from each schema below v.
+func cut(v rawjson.Value, remove func(schema, member rawjson.Value) bool) (edits []rawjson.Edit) {
+	view.Walk(v, func(schema rawjson.Value, _ int) {
+		edits = append(edits, schema.Cut(func(m rawjson.Value) bool { return remove(schema, m) })...)
+	})
+	return edits
+}
+
+// What refusals of keywords name.
+var (
+	geminiNames    = regexp.MustCompile(`Unknown name ("[^"]+") at '`)
+	openAINames    = regexp.MustCompile(`('[^']+') is not permitted`)
+	anthropicNames = regexp.MustCompile(`propert(?:y|ies) ('?[\w$]+'?(?:, '?[\w$]+'?)*) (?:is|are) not supported`)
+)
+
+// needed are keywords without which a schema says nothing that a model can use.
+var needed = []string{"type", "properties", "items", "description", "name", "required", "enum"}
+
+func schemaKeywords(d *draft) {
+	var names []string
+	for _, pattern := range []*regexp.Regexp{geminiNames, openAINames, anthropicNames} {
+		names = append(names, quoted(pattern, d.said)...)
+	}
+	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(needed, name) })
+	d.edit("keywords were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
+		return cut(schema, func(_, m rawjson.Value) bool { return slices.Contains(names, m.Key()) })
+	})
+}
+
+// schemaForm changes nothing in a schema: its codec writes a schema in Gemini's own form that has changed as JSON Schema,
+// which has types in lists, enums of numbers and all formats.
+func schemaForm(d *draft) {
+	d.edit("the schemas were written as JSON Schema", func(t middleware.Tool, schema rawjson.Value) []rawjson.Edit {
+		if !field(t.Native, "parameters").Exists() {
+			return nil
+		}
+		_, end := schema.Span()
+		return []rawjson.Edit{{Start: end, End: end, Text: " "}}
+	})
+}
+
+// unions are the keywords that providers refuse at the top of a schema.
+var unions = []string{"oneOf", "anyOf", "allOf", "enum", "const", "not", "$ref", "if", "then", "else"}
+
+func schemaTop(d *draft) {
+	d.edit("unions at the top were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
+		edits := schema.Cut(func(m rawjson.Value) bool { return slices.Contains(unions, m.Key()) })
+		if kind := schema.Get("type"); kind.Exists() && kind.Str() != "object" {
+			start, end := kind.Span()
+			edits = append(edits, rawjson.Edit{Start: start, End: end, Text: `"object"`})
+		} else if !kind.Exists() {
+			edits = append(edits, insert(schema, `"type":"object"`, len(edits) == schema.Len()))
+		}
+		return edits
+	})
+}
+
+// insert returns the edit that adds a member at the front of an object. alone means that no other member stays in it.
+func insert(object rawjson.Value, member string, alone bool) rawjson.Edit {
+	start, _ := object.Span()
+	if object.Len() > 0 && !alone {
+		member += ","
+	}
+	return rawjson.Edit{Start: start + 1, End: start + 1, Text: member}
+}
+
+func schemaItems(d *draft) {
+	d.edit("arrays got items", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
+		view.Walk(schema, func(n rawjson.Value, _ int) {
+			if view.HasType(n, "array") && !n.Get("items").Exists() {
+				edits = append(edits, insert(n, `"items":{}`, false))
+			}
+		})
+		return edits
+	})
+}
+
+// escapes are the escapes of regular expressions that llama.cpp's grammars do not have.
+var escapes = regexp.MustCompile(`\\[^\\/"'.*+?^$()\[\]{}|nrt-]`)
+
+func schemaPatterns(d *draft) {
+	refused := func(pattern string) bool {
+		return strings.Contains(pattern, "(?=") || strings.Contains(pattern, "(?!") || strings.Contains(pattern, "(?<")
+	}
+	switch {
+	case strings.Contains(d.said, "Pattern must start"):
+		refused = func(pattern string) bool { return !strings.HasPrefix(pattern, "^") || !strings.HasSuffix(pattern, "$") }
+	case strings.Contains(d.said, "unknown escape"):
+		refused = escapes.MatchString
+	}
+	d.edit("patterns were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
+		return cut(schema, func(_, m rawjson.Value) bool { return m.Key() == "pattern" && refused(m.Str()) })
+	})
+}
+
+// bounds are the keywords that make a grammar large.
+var bounds = strings.Fields("minItems maxItems minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern format minProperties maxProperties")
+
+// deepest is how deep Gemini accepts a schema for certain, in objects and arrays. Source: Portkey-AI/gateway 1616.
+const deepest = 4
+
+func schemaSize(d *draft) {
+	deep := strings.Contains(d.said, "nesting depth")
+	d.edit("bounds were left out, or what is nested too deep", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
+		if !deep {
+			return cut(schema, func(_, m rawjson.Value) bool { return slices.Contains(bounds, m.Key()) })
+		}
+		view.Walk(schema, func(n rawjson.Value, depth int) {
+			if depth >= deepest {
+				edits = append(edits, n.Cut(func(m rawjson.Value) bool {
+					return slices.Contains([]string{"properties", "items", "required", "additionalProperties", "$ref"}, m.Key())
+				})...)
+			}
+		})
+		return edits
+	})
+}
+
+// What Anthropic accepts of strict tools together. Sources: the refusals, which name their limits.
+const (
+	mostStrict   = 20
+	mostOptional = 24
+	mostUnions   = 16
+)
+
+// strictLimits makes the largest strict tools not strict.
+func strictLimits(d *draft) {
+	type sized struct{ at, size, bytes int }
+	var strict []sized
+	for i, t := range d.was.Tools {
+		if t.Strict {
+			strict = append(strict, sized{i, strictSize(d.said, t), len(t.Parameters)})
+		}
+	}
+	slices.SortStableFunc(strict, func(a, b sized) int { return cmp.Or(cmp.Compare(a.size, b.size), cmp.Compare(a.bytes, b.bytes)) })
+	most, total := strictLimit(d.said), 0
+	if most < 0 { // the limit is not known: half of what there is
+		most = 0
+		for _, t := range strict {
+			most += t.size
+		}
+		most /= 2
+	}
+	n := 0
+	for _, t := range strict {
+		if total += t.size; total > most || t.size > 0 && most == 0 {
+			d.request().Tools[t.at].Strict = false
+			n++
+		}
+	}
+	d.notef("%s were sent without strict: calls are validated against the whole schema", counted(n, "tool"))
+}
+
+// named is the limit in a refusal.
+var named = regexp.MustCompile(`(?:limit:|maximum (?:number )?(?:of strict tools )?(?:supported )?is|limit of) (\d+)`)
+
+// strictLimit returns what all strict tools together may have of what strictSize counts, -1 if nobody knows.
+func strictLimit(said string) int {
+	if strings.Contains(said, "Invalid schema for function") {
+		return 0
+	}
+	if m := named.FindStringSubmatch(said); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			return n
+		}
+	}
+	switch {
+	case strings.Contains(said, "Too many strict tools"):
+		return mostStrict
+	case strings.Contains(said, "optional parameters"):
+		return mostOptional
+	case strings.Contains(said, "union types"):
+		return mostUnions
+	}
+	return -1
+}
+
+// function is the tool that a refusal of OpenAI names.
+var function = regexp.MustCompile(`Invalid schema for function '([^']*)'`)
+
+// strictSize counts what the refusal is about in a tool.
+func strictSize(said string, t middleware.Tool) int {
+	if m := function.FindStringSubmatch(said); m != nil {
+		if m[1] == t.Name {
+			return 1
+		}
+		return 0
+	}
+	if strings.Contains(said, "Too many strict tools") {
+		return 1
+	}
+	doc, err := rawjson.Parse(string(t.Parameters), rawjson.Limits{Bytes: 64 << 20, Depth: 512})
+	if err != nil {
+		return 0
+	}
+	n := 0
+	view.Walk(doc.Root(), func(schema rawjson.Value, _ int) {
+		switch {
+		case strings.Contains(said, "optional parameters"):
+			required := map[string]bool{}
+			for r := range schema.Get("required").Each() {
+				required[r.Str()] = true
+			}
+			for p := range schema.Get("properties").Each() {
+				if !required[p.Key()] {
+					n++
+				}
+			}
+		case strings.Contains(said, "union types"):
+			if schema.Get("anyOf").Exists() || schema.Get("type").Kind() == rawjson.Array {
+				n++
+			}
+		default:
+			n += schema.Len()
+		}
+	})
+	return n
+}
