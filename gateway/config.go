@@ -89,7 +89,7 @@ type Settings struct {
 	Strip           strip.Mode                   `toml:"strip,omitempty"`            // default strip.Optional
 	Batch           batch.Policy                 `toml:"batch,omitempty"`            // default batch.ReissueAll
 	UnknownTools    argsvalidate.UnknownTools    `toml:"unknown_tools,omitempty"`    // default argsvalidate.RejectUnknown
-	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default middleware.Pass, which marks the answer: X-Toolmend-StatusUnusable
+	UnusableSchemas argsvalidate.UnusableSchemas `toml:"unusable_schemas,omitempty"` // default argsvalidate.PassUnusable
 	Unreadable      Refusal                      `toml:"unreadable,omitempty"`       // default Reject; see transport.Options.PassUnreadable
 	Hold            Hold                         `toml:"hold,omitempty"`             // default HoldCalls
 	History         History                      `toml:"history,omitempty"`          // default CleanOnRefusal
