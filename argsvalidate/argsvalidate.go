@@ -71,15 +71,27 @@ type Options struct {
 	// as sent, except for broken ids. Report.Status is middleware.Invalid, even if
 	// some calls are valid. With DropInvalid it is the status of the valid calls,
 	// and a note names the ids of the dropped ones.
-	OnExhausted     middleware.OnExhausted
-	UnknownTools    UnknownTools
+	OnExhausted  middleware.OnExhausted
+	UnknownTools UnknownTools
+	Properties   Properties // undeclared properties that the schema does not forbid
+	Strip        strip.Mode
+	Mend         []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.None() turns them off
+	Fixers       []Fixer     // your own repairs, tried in order if the built-in ones fail; a panic or a timeout counts as no repair
+	Batch        batch.Policy
+	Rules        []Rule
+	RuleTimeout  time.Duration // for each call of your functions: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
+	OnRuleError  OnRuleError
+	Tools        []middleware.Tool // added to the request's tools; they replace those of the same name
+	Limits       Limits
+	PerTool      map[string]ToolOptions     // by tool name
+	Feedback     func(FeedbackInput) string // nil means DefaultFeedback
+	Advanced
+}
+
+// Advanced are the Options that few programs need.
+type Advanced struct {
 	UnusableSchemas UnusableSchemas
-	Properties      Properties // undeclared properties that the schema does not forbid
-	Strip           strip.Mode
-	Placeholders    []string    // strings that strip treats as empty too
-	Mend            []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.None() turns them off
-	Fixers          []Fixer     // your own repairs, tried in order if the built-in ones fail; a panic or a timeout counts as no repair
-	Batch           batch.Policy
+	Placeholders    []string // strings that strip treats as empty too
 	// FreshOnRepeat changes the next request if the model has sent the same
 	// invalid calls again. The request then leaves out the failed turns of the
 	// step, and a user message after the conversation says what was wrong.
@@ -91,14 +103,7 @@ type Options struct {
 	Formats       bool // validate "format", which JSON Schema leaves optional
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
-	Dialect     string
-	Rules       []Rule
-	RuleTimeout time.Duration // for each call of your functions: rules, fixers, Tool.Decode, Feedback; 0 means 10 s
-	OnRuleError OnRuleError
-	Tools       []middleware.Tool // added to the request's tools; they replace those of the same name
-	Limits      Limits
-	PerTool     map[string]ToolOptions     // by tool name
-	Feedback    func(FeedbackInput) string // nil means DefaultFeedback
+	Dialect string
 }
 
 // ToolOptions changes Options for one tool. A zero field inherits from

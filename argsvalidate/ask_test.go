@@ -16,7 +16,7 @@ import (
 func TestFreshOnRepeat(t *testing.T) {
 	t.Parallel()
 	bad, good := middlewaretest.Calls("weather", badWeather, "note", goodNote), middlewaretest.Calls("weather", goodWeather)
-	o := argsvalidate.Options{FreshOnRepeat: true}
+	o := argsvalidate.Options{Advanced: argsvalidate.Advanced{FreshOnRepeat: true}}
 	out := run(t, o, request(), bad, bad, good)
 	require.Equal(t, middleware.Valid, out.report.Status)
 	require.Len(t, out.asked[1].Messages, 4, "the first failure is answered as ever")
@@ -43,18 +43,18 @@ func TestFreshOnRepeat(t *testing.T) {
 	// A broken call is not in the conversation then, so nothing is said of what
 	// it keeps.
 	broken := middlewaretest.Calls("weather", `{"city": "Oslo", "x`)
-	out = run(t, argsvalidate.Options{FreshOnRepeat: true}, request(), broken, broken, good)
+	out = run(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{FreshOnRepeat: true}}, request(), broken, broken, good)
 	require.Contains(t, out.told(2)[1].Text(), "the conversation keeps only")
 	require.NotContains(t, out.asked[2].Messages[1].Text(), "the conversation keeps only")
 
 	for name, o := range map[string]argsvalidate.Options{
 		"off by default":       {},
-		"valid calls are held": {FreshOnRepeat: true, Batch: batch.KeepValid},
+		"valid calls are held": {Advanced: argsvalidate.Advanced{FreshOnRepeat: true}, Batch: batch.KeepValid},
 	} {
 		out := run(t, o, request(), bad, bad, good)
 		require.Greater(t, len(out.asked[2].Messages), 4, name)
 	}
-	require.Len(t, run(t, argsvalidate.Options{FreshOnRepeat: true}, request(), bad, other, good).asked[2].Messages, 6, "another failure")
+	require.Len(t, run(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{FreshOnRepeat: true}}, request(), bad, other, good).asked[2].Messages, 6, "another failure")
 }
 
 // A step that began with an invalid call and ended in text is worth a look: the

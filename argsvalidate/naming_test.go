@@ -137,13 +137,13 @@ func TestDialectOfSchemasWithoutOne(t *testing.T) {
 	t.Parallel()
 	tuple := tool("t", `{"properties":{"l":{"items":[{"type":"integer"}],"additionalItems":false}}}`)
 	for _, dialect := range []string{"draft-07", "http://json-schema.org/draft-07/schema", "http://json-schema.org/draft-07/schema#", "2019-09", "draft-04"} {
-		o := argsvalidate.Options{Dialect: dialect}
+		o := argsvalidate.Options{Advanced: argsvalidate.Advanced{Dialect: dialect}}
 		require.Equal(t, []string{"additionalItems", "type"}, codes(verdictOf(t, o, tuple, `{"l":["a",1]}`)), dialect)
 		_, notes := argsvalidate.NewValidator(o).Inspect(tuple)
 		require.Empty(t, notes, dialect)
 	}
 	prefix := tool("t", `{"$schema":"https://json-schema.org/draft/2020-12/schema","properties":{"l":{"prefixItems":[{"type":"integer"}]}}}`)
-	require.False(t, verdictOf(t, argsvalidate.Options{Dialect: "draft-07"}, prefix, `{"l":["a"]}`).OK(), "$schema counts")
-	require.True(t, verdictOf(t, argsvalidate.Options{Dialect: "draft-07"}, tool("t", `{}`), `{"l":["a"]}`).OK())
-	require.EqualError(t, argsvalidate.Options{Dialect: "draft-3"}.Validate(), `argsvalidate: Dialect: not a dialect of JSON Schema that is known, got "draft-3"`)
+	require.False(t, verdictOf(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{Dialect: "draft-07"}}, prefix, `{"l":["a"]}`).OK(), "$schema counts")
+	require.True(t, verdictOf(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{Dialect: "draft-07"}}, tool("t", `{}`), `{"l":["a"]}`).OK())
+	require.EqualError(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{Dialect: "draft-3"}}.Validate(), `argsvalidate: Dialect: not a dialect of JSON Schema that is known, got "draft-3"`)
 }

@@ -30,7 +30,7 @@ func TestBadOptionsPanic(t *testing.T) {
 		{argsvalidate.Options{UnknownTools: 3}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [3 0 default]"},
 		{argsvalidate.Options{OnRuleError: 3}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [default 3 default]"},
 		{argsvalidate.Options{Batch: batch.Policy(3)}, "argsvalidate: UnknownTools, OnRuleError or Batch: not one of the constants, got [default 0 3]"},
-		{argsvalidate.Options{UnusableSchemas: 3}, "argsvalidate: UnusableSchemas: not one of the constants, got 3"},
+		{argsvalidate.Options{Advanced: argsvalidate.Advanced{UnusableSchemas: 3}}, "argsvalidate: UnusableSchemas: not one of the constants, got 3"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.InternalIDs(), nil}}, "argsvalidate: Rules[1]: must not be nil, got <nil>"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{(*argsvalidate.FieldRule[int])(nil)}}, "argsvalidate: Rules[0]: must not be nil, got <nil>"},
 		{argsvalidate.Options{Rules: []argsvalidate.Rule{argsvalidate.FieldRule[any]{Path: "a.b", Required: true}}},

@@ -32,8 +32,8 @@ func TestStatus(t *testing.T) {
 		{"what is left is unchecked", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}, answer(call("1", "broken", `{}`), call("2", "weather", badWeather)), middleware.Unchecked},
 		{"what is left is valid", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.DropInvalid}, answer(call("1", "weather", goodWeather), call("2", "weather", badWeather)), middleware.Valid},
 		{"another choice", argsvalidate.Options{}, other, middleware.Unchecked},
-		{"refused", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass, UnusableSchemas: argsvalidate.RejectUnusable}, answer(call("1", "broken", `{}`)), middleware.Invalid},
-		{"refused, but for a tool without a schema", argsvalidate.Options{UnusableSchemas: argsvalidate.RejectUnusable}, answer(call("1", "free", `{}`)), middleware.Valid},
+		{"refused", argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Pass, Advanced: argsvalidate.Advanced{UnusableSchemas: argsvalidate.RejectUnusable}}, answer(call("1", "broken", `{}`)), middleware.Invalid},
+		{"refused, but for a tool without a schema", argsvalidate.Options{Advanced: argsvalidate.Advanced{UnusableSchemas: argsvalidate.RejectUnusable}}, answer(call("1", "free", `{}`)), middleware.Valid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -50,7 +50,7 @@ func TestStatus(t *testing.T) {
 func TestCallsToToolsWithoutAUsableSchemaAreRefused(t *testing.T) {
 	t.Parallel()
 	req := request(tool("broken", `{"type":"objet"}`), weather)
-	out := run(t, argsvalidate.Options{UnusableSchemas: argsvalidate.RejectUnusable}, req,
+	out := run(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{UnusableSchemas: argsvalidate.RejectUnusable}}, req,
 		middlewaretest.Calls("broken", `{}`), middlewaretest.Calls("weather", goodWeather))
 	require.NoError(t, out.err)
 	require.Equal(t, []string{"unusable_schema"}, codes(out.report.Attempts[0].Verdicts[0]))

@@ -29,7 +29,7 @@ func TestFailedTurnsAreBounded(t *testing.T) {
 		"by default":     {argsvalidate.Options{}, []int{0, 1, 2, 3, 3, 3, 3, 3}},
 		"less":           {argsvalidate.Options{Limits: argsvalidate.Limits{Turns: 2*size + 20_000}}, []int{0, 1, 2, 2, 2, 2, 2, 2}},
 		"less than one":  {argsvalidate.Options{Limits: argsvalidate.Limits{Turns: 1}}, []int{0, 1, 1, 1, 1, 1, 1, 1}},
-		"only the last":  {argsvalidate.Options{LastTurnOnly: true}, []int{0, 1, 1, 1, 1, 1, 1, 1}},
+		"only the last":  {argsvalidate.Options{Advanced: argsvalidate.Advanced{LastTurnOnly: true}}, []int{0, 1, 1, 1, 1, 1, 1, 1}},
 		"all that there": {argsvalidate.Options{Limits: argsvalidate.Limits{Turns: 1 << 30}}, []int{0, 1, 2, 3, 4, 5, 6, 7}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,7 +90,7 @@ func TestStripModes(t *testing.T) {
 	require.Equal(t, `{"l": [1, null, 3]}`, verdictOf(t, argsvalidate.Options{}, list, `{"l": [1, null, 3]}`).Call.Arguments, "positions do not shift")
 
 	place := tool("t", `{"properties": {"o": {"type": "string"}, "e": {"enum": ["none", "all"]}}}`)
-	o := argsvalidate.Options{Placeholders: []string{"NONE"}}
+	o := argsvalidate.Options{Advanced: argsvalidate.Advanced{Placeholders: []string{"NONE"}}}
 	require.Equal(t, `{"e": "none"}`, verdictOf(t, o, place, `{"o": " None ", "e": "none"}`).Call.Arguments, "an allowed value stays")
 }
 
@@ -220,7 +220,7 @@ func TestFormats(t *testing.T) {
 	t.Parallel()
 	dated := tool("t", `{"properties": {"d": {"type": "string", "format": "date"}}}`)
 	require.True(t, verdictOf(t, argsvalidate.Options{}, dated, `{"d": "tomorrow"}`).OK())
-	require.Equal(t, []string{"format"}, codes(verdictOf(t, argsvalidate.Options{Formats: true}, dated, `{"d": "tomorrow"}`)))
+	require.Equal(t, []string{"format"}, codes(verdictOf(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{Formats: true}}, dated, `{"d": "tomorrow"}`)))
 }
 
 func TestDialects(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/gateway"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // claudeRequest is a request as Claude Code sends it, with members that no
@@ -193,7 +194,7 @@ func TestEagerStreaming(t *testing.T) {
 				_, _ = io.WriteString(w, call([]string{c.first, ` \"a.txt\"}`}[len(got)-1]))
 			}))
 			t.Cleanup(s.Close)
-			url := serve(t, gateway.Config{Settings: gateway.Settings{Attempts: 2, OnExhausted: argsvalidate.Raise}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
+			url := serve(t, gateway.Config{Settings: gateway.Settings{Attempts: 2, OnExhausted: middleware.Raise}, Upstreams: []gateway.Upstream{{URL: s.URL}}})
 			resp, body := send(t, http.MethodPost, url+"/v1/messages", claudeRequest, "Content-Type", "application/json", "Anthropic-Beta", beta)
 			require.Equal(t, 200, resp.StatusCode)
 			require.Equal(t, 1, strings.Count(body, "input_json_delta"), "the arguments come in one piece")

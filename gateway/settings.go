@@ -70,13 +70,13 @@ func (s Settings) validate() error {
 // one tool each.
 func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 	o := argsvalidate.Options{
-		MaxAttempts:     s.Attempts,
-		OnExhausted:     cmp.Or(s.OnExhausted, middleware.Pass),
-		UnknownTools:    s.UnknownTools,
-		UnusableSchemas: s.UnusableSchemas,
-		Strip:           s.Strip,
-		Batch:           s.Batch,
-		Limits:          argsvalidate.Limits(s.Limits),
+		MaxAttempts:  s.Attempts,
+		OnExhausted:  cmp.Or(s.OnExhausted, middleware.Pass),
+		UnknownTools: s.UnknownTools,
+		Advanced:     argsvalidate.Advanced{UnusableSchemas: s.UnusableSchemas},
+		Strip:        s.Strip,
+		Batch:        s.Batch,
+		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
 	if s.Mode != Enforce && s.Mode != "" {

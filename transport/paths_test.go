@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 )
 
 // TestPathsOfFormats: the calls of every path that clients use for a format are validated.
 func TestPathsOfFormats(t *testing.T) {
 	t.Parallel()
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Raise})
 	for path, s := range map[string]speech{
 		"/messages": anthropic(), "/v2/messages": anthropic(), "/v1/agents/completions": chat(), "/chat/completions": chat(), "/responses": responses(), "/v1/responses/compact": responses(),
 	} {
@@ -149,7 +150,7 @@ func TestToolsOnUnknownPaths(t *testing.T) {
 // message says so.
 func TestCustomCallOfAFunction(t *testing.T) {
 	t.Parallel()
-	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: argsvalidate.Raise})
+	raise := argsvalidate.New(argsvalidate.Options{MaxAttempts: 1, OnExhausted: middleware.Raise})
 	for name, c := range map[string]struct {
 		s    speech
 		path string
