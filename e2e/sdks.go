@@ -51,7 +51,7 @@ var sdks = []client{
 	framework("langchain", "LangChain, `create_agent`", langChain, strict.Chat, false),
 	framework("langchain-responses", "LangChain, `create_agent`", langChain, strict.Responses, true),
 	framework("langchain-messages", "LangChain, `create_agent`", langChain, strict.Anthropic, true),
-	node("langgraph-chat", "LangGraph.js", langGraph, strict.Chat),
+	whole(node("langgraph-chat", "LangGraph.js", langGraph, strict.Chat)),
 	node("langgraph-responses", "LangGraph.js", langGraph, strict.Responses),
 	node("langgraph-messages", "LangGraph.js", langGraph, strict.Anthropic),
 	node("ai-sdk", "Vercel AI SDK, `streamText`", aiSDK, strict.Chat),
@@ -113,6 +113,12 @@ func node(name, title string, of pkg, f strict.Format) client {
 	return reader(name, title, of, f, true, func(p place) command {
 		return command{args: []string{"node", "--input-type=module", "--eval", scriptNode, name, p.url, prompt, p.folder()}}
 	})
+}
+
+// whole is a client that asks for no stream.
+func whole(c client) client {
+	c.streamed = false
+	return c
 }
 
 // program is a Go program.

@@ -80,7 +80,7 @@ const ways = {
       });
     } else {
       const { ChatOpenAI } = await load("@langchain/openai");
-      model = new ChatOpenAI({ model: "m", apiKey: "k", streaming: true, useResponsesApi: of === "responses", configuration: { baseURL: api } });
+      model = new ChatOpenAI({ model: "m", apiKey: "k", streaming: of === "responses", useResponsesApi: of === "responses", configuration: { baseURL: api } });
     }
     const agent = createReactAgent({ llm: model, tools: [new DynamicStructuredTool({ name, description, schema, func: read })] });
     const { messages } = await agent.invoke({ messages: [{ role: "user", content: prompt }] }, { recursionLimit: 200 });

@@ -159,7 +159,7 @@ def agno():
     elif WAY.endswith("responses"):
         from agno.models.openai import OpenAIResponses
 
-        model = OpenAIResponses(id="m", api_key="k", base_url=API)
+        model = OpenAIResponses(id="gpt-5", api_key="k", base_url=API)
     else:
         from agno.models.openai import OpenAIChat
 
