@@ -7,7 +7,7 @@
 
 # How long: FUZZ_SMOKE and FUZZ for each fuzz target, SOAK steps for each
 # property. AGENTS is the folder that `make agents` and `make mcp` install programs
-# into.
+# into, and CLIENTS names the clients that `make agents` runs, with commas between (all of them).
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
 # `make release` packs. LIVE is the URL of a llama-server. BASE is the path of another
 # build of the command, which `make load` measures beside this one. RACE is empty where there
@@ -68,7 +68,7 @@ bench: ## all benchmarks, no tests
 heavy: ## vet lint test examples tidy for what .ci/heavy lists
 	@$(STEP) heavy
 
-agents: ## install coding agents into AGENTS, run them, write docs/clients.md
+agents: ## install CLIENTS (all) into AGENTS, run them, write docs/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
 mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // client is a program of others, and how it is run for one task.
@@ -12,20 +14,23 @@ type client struct {
 	name     string
 	title    string // in the table
 	pkg      pkg
-	format   format
+	format   strict.Format
 	streamed bool
 	tool     string // the tool that reads a file
 	good     string // its arguments; FILE stands for the path
 	bad      string // arguments with a key that the tool does not have
+	mcp      string // what the client calls tool_1 of the MCP server big; "" for a client that is given no servers
 	command  func(p place) command
 }
 
 // place is where one run happens.
 type place struct {
 	root string // where the clients are installed
+	pkg  pkg    // of the client
 	home string // empty
-	dir  string // the working directory, with the file in it
+	dir  string // the working directory, with the files in it
 	url  string // of the front, without a path
+	mcp  string // the script of an MCP server that the client has to start; "" for none
 }
 
 // command is a program with its environment, and files that it finds in its
@@ -39,42 +44,38 @@ type command struct {
 // clients are in the order of the table's rows.
 func clients() []client { return slices.Concat(agents, sdks) }
 
-// packages are what has to be installed.
-func packages() []pkg {
-	var out []pkg
-	for _, c := range clients() {
-		out = append(out, c.pkg)
-	}
-	out = append(out, pkg{pip, "langchain-openai"})
-	for _, d := range decoders {
-		out = append(out, d.pkgs...)
-	}
-	return out
+// chosen are the clients that CLIENTS names, all of them if it names none. A name also
+// chooses the clients whose names it begins, before a hyphen.
+func chosen() []client {
+	names := strings.FieldsFunc(os.Getenv("CLIENTS"), func(r rune) bool { return r == ',' || r == ' ' })
+	return slices.DeleteFunc(clients(), func(c client) bool {
+		return len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool {
+			return c.name == n || strings.HasPrefix(c.name, n+"-")
+		})
+	})
 }
 
-// task returns the calls of the client's tool.
+// task is what the upstream asks this client to do.
 func (c client) task(p place) task {
-	good := p.fill(c.good)
-	return task{call{c.tool, good}, call{c.tool, p.fill(c.bad)}, call{c.tool, good[:len(good)-2]}}
-}
-
-// fill puts the path of the file into arguments.
-func (p place) fill(args string) string {
-	return strings.ReplaceAll(args, "FILE", filepath.Join(p.dir, file))
+	return task{
+		tool: c.tool, good: c.good, bad: c.bad, dir: p.dir,
+		mcp: strict.Call{Name: c.mcp, Arguments: `{"ids":[1]}`},
+	}
 }
 
 // set makes the folders and files of a run.
 func (p place) set(c command) error {
-	for _, dir := range []string{p.home, p.dir} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := os.WriteFile(filepath.Join(p.dir, file), []byte("The bird is "+secret+".\n"), 0o644); err != nil {
-		return err
+	files := map[string]string{}
+	for n := range turnsOfASession + 1 {
+		files[filepath.Join(p.dir, fileName(n))] = "The bird is " + secret + ".\n"
 	}
 	for name, content := range c.files {
-		path := filepath.Join(p.home, name)
+		files[filepath.Join(p.home, name)] = content
+	}
+	if err := os.MkdirAll(p.home, 0o755); err != nil {
+		return err
+	}
+	for path, content := range files {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			return err
 		}

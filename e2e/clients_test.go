@@ -1,65 +1,74 @@
 package e2e
 
 import (
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-// TestClients runs every client in every scenario through every front. It
-// writes the table, unless -run left clients or scenarios out. AGENTS is the
-// folder that the clients are installed into; AGENTS_OUTPUT=1 shows what they
-// write.
+// TestClients runs the clients in every scenario through every front, and writes their
+// rows of the table, unless -run left scenarios out. AGENTS is the folder that the clients
+// are installed into; CLIENTS are the names of the clients, with commas between (all of
+// them if it is empty); AGENTS_OUTPUT=1 shows what they write; AGENTS_OFFLINE=1 installs
+// nothing.
 func TestClients(t *testing.T) {
 	root := os.Getenv("AGENTS")
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
 	}
-	versions := installed(t, root)
+	deadline := time.Now().Add(runLimit)
+	require.NotEmpty(t, chosen(), "CLIENTS names no client")
 	var mu sync.Mutex
-	results := make(map[string]result)
+	rows := make(map[string]string)
 	t.Run("run", func(t *testing.T) {
-		for _, c := range clients() {
+		for _, c := range chosen() {
+			v, err := installed(t, root, c.pkg)
+			if err != nil {
+				t.Logf("%s: %v", c.name, err)
+				rows[c.name] = failure(err)
+				continue
+			}
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
+				results := make(map[string]result)
 				for _, s := range scenarios {
 					t.Run(s.name, func(t *testing.T) {
-						t.Parallel()
+						if time.Now().After(deadline) {
+							t.Skipf("the run has taken %s", runLimit)
+						}
 						for _, r := range runAll(t, root, c, s) {
-							mu.Lock()
 							results[key(c, s, r.front)] = r
-							mu.Unlock()
 						}
 					})
+				}
+				if r := row(c, v, results); r != "" {
+					mu.Lock()
+					rows[c.name] = r
+					mu.Unlock()
 				}
 			})
 		}
 	})
-	cells := 0
-	for _, c := range clients() {
-		for _, s := range scenarios {
-			for _, f := range fronts {
-				if s.runs(c, f) {
-					cells++
-				}
-			}
-		}
-	}
-	if len(results) < cells {
-		t.Log("clients or scenarios were left out: the table is not written")
-		return
+	if len(rows) == 0 {
+		return // -run left scenarios out
 	}
 	page := filepath.Join("..", "docs", "clients.md")
 	b, err := os.ReadFile(page)
 	require.NoError(t, err)
-	text, err := replaceTable(string(b), table(results, versions))
+	before, old, after, err := tableIn(string(b))
 	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(page, []byte(text), 0o644))
+	require.NoError(t, os.WriteFile(page, []byte(before+table(old, rows)+after), 0o644))
 }
+
+// runLimit is the time after which no scenario is begun.
+const runLimit = 42 * time.Minute
 
 // runAll runs a client in a scenario through each front, and compares the
 // results with that of the first.
@@ -71,7 +80,7 @@ func runAll(t *testing.T, root string, c client, s scenario) []result {
 		}
 		r, err := run(t.Context(), root, t.TempDir(), c, s, f)
 		require.NoError(t, err)
-		t.Logf("%s: %s; longest silence %s, exit code %d", f.name, r.cell(), r.silence, r.output.code)
+		t.Logf("%s: %s; %d breaks, longest silence %s, exit code %d", f.name, r.cell(), r.breaks, r.silence, r.output.code)
 		results = append(results, r)
 		var problems []string
 		if i > 0 {
@@ -90,29 +99,27 @@ func runAll(t *testing.T, root string, c client, s scenario) []result {
 	return results
 }
 
-// installed brings the newest versions, and returns the version of each
-// package. Where that fails, as it does offline, what is there already is used.
-func installed(t *testing.T, root string) map[string]string {
-	var pkgs []pkg
-	seen := make(map[pkg]bool)
-	for _, p := range packages() {
-		if !seen[p] {
-			seen[p] = true
-			pkgs = append(pkgs, p)
+// installed brings the newest version of a package, once a run, and returns it. Where that
+// fails, as it does offline, what is there already is used.
+func installed(t *testing.T, root string, p pkg) (string, error) {
+	once, _ := installs.LoadOrStore(p, sync.OnceValue(func() error {
+		if os.Getenv("AGENTS_OFFLINE") != "" {
+			return nil
 		}
+		return install(context.Background(), root, p)
+	}))
+	installErr := once.(func() error)()
+	v, err := version(t.Context(), root, p)
+	if err != nil {
+		return "", errors.Join(err, installErr)
 	}
-	installErr := install(t.Context(), root, pkgs)
 	if installErr != nil {
 		t.Log(installErr)
 	}
-	versions := make(map[string]string)
-	for _, p := range pkgs {
-		v, err := version(t.Context(), root, p)
-		require.NoError(t, err, "%s is not installed: %v", p.name, installErr)
-		versions[p.name] = v
-	}
-	return versions
+	return v, nil
 }
+
+var installs sync.Map // by package: installs it once
 
 // TestCodexWebSockets: with its own provider Codex begins with a WebSocket. The
 // gateway refuses that, since its calls could not be validated, and Codex falls
@@ -122,8 +129,9 @@ func TestCodexWebSockets(t *testing.T) {
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
 	}
-	installed(t, root)
 	c := agents[slices.IndexFunc(agents, func(c client) bool { return c.name == "codex" })]
+	_, err := installed(t, root, c.pkg)
+	require.NoError(t, err)
 	c.command = func(p place) command {
 		return command{
 			args: []string{

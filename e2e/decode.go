@@ -1,9 +1,6 @@
 package e2e
 
-import (
-	_ "embed"
-	"path/filepath"
-)
+import _ "embed"
 
 //go:embed python/decode.py
 var decodePython string
@@ -14,15 +11,15 @@ var decodeNode string
 // decoder is a program that reads answers with SDKs.
 type decoder struct {
 	name    string
-	pkgs    []pkg
+	pkg     pkg
 	command func(p place, tools string) []string
 }
 
 var decoders = []decoder{
-	{"python", []pkg{{pip, "openai"}, {pip, "anthropic"}}, func(p place, tools string) []string {
+	{"python", openAI, func(p place, tools string) []string {
 		return []string{p.python(), "-W", "ignore", "-c", decodePython, p.url, tools}
 	}},
-	{"ai-sdk", []pkg{{npm, "ai"}, {npm, "@ai-sdk/openai-compatible"}, {npm, "@ai-sdk/openai"}, {npm, "@ai-sdk/anthropic"}}, func(p place, tools string) []string {
-		return []string{"node", "--input-type=module", "--eval", decodeNode, p.url, tools, filepath.Dir(p.npm())}
+	{"ai-sdk", aiSDK, func(p place, tools string) []string {
+		return []string{"node", "--input-type=module", "--eval", decodeNode, p.url, tools, p.folder()}
 	}},
 }

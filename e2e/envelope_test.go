@@ -44,9 +44,10 @@ func TestEnvelopes(t *testing.T) {
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the SDKs and runs them")
 	}
-	installed(t, root)
 	for _, d := range decoders {
 		t.Run(d.name, func(t *testing.T) {
+			_, err := installed(t, root, d.pkg)
+			require.NoError(t, err)
 			t.Parallel()
 			decodeAll(t, root, d)
 		})
@@ -73,7 +74,7 @@ func decodeAll(t *testing.T, root string, d decoder) {
 	defer front.Close()
 
 	tools := fmt.Sprintf(`[{"name":"pay","schema":%s},{"name":"ping","schema":%s}]`, envelope.Schema, envelope.Empty)
-	p := place{root: root, home: t.TempDir(), dir: t.TempDir(), url: front.URL}
+	p := place{root: root, pkg: d.pkg, home: t.TempDir(), dir: t.TempDir(), url: front.URL}
 	args := d.command(p, tools)
 	cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 	cmd.Dir, cmd.Env, cmd.Stderr = p.dir, p.environment(command{}), os.Stderr

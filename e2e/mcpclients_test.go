@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // agentCases are calls of the filesystem server.
@@ -28,8 +30,8 @@ var agentCases = []mcpCase{
 
 // mcpModel is a model that makes a call of a tool in each answer, and then ends.
 type mcpModel struct {
-	format format
-	calls  []call
+	format strict.Format
+	calls  []strict.Call
 
 	mu      sync.Mutex
 	made    int
@@ -44,24 +46,24 @@ func (s *mcpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		Tools           []json.RawMessage
 		Messages, Input json.RawMessage
 	}
-	if !strings.HasSuffix(r.URL.Path, s.format.path) || json.Unmarshal(body, &req) != nil {
+	if !s.format.Serves(r.URL.Path) || json.Unmarshal(body, &req) != nil {
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := answer{text: "done"}
+	a := strict.Answer{N: s.made, Text: "done"}
 	if len(req.Tools) > 0 {
 		s.results = slices.Concat(resultsIn(req.Messages), resultsIn(req.Input))
 		if s.made < len(s.calls) && len(s.results) == s.made {
-			a.calls = s.calls[s.made : s.made+1]
+			a.Calls = s.calls[s.made : s.made+1]
 			s.made++
 		}
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, f := range s.format.frames(a, fmt.Sprint(s.made)) {
+	for _, f := range s.format.Frames(a) {
 		// Codex names the server of a tool in a member of its own.
-		_, _ = io.WriteString(w, strings.ReplaceAll(f.text, `"name":"mcp__files/`, `"namespace":"mcp__files","name":"`))
+		_, _ = io.WriteString(w, strings.ReplaceAll(f.Text, `"name":"mcp__files/`, `"namespace":"mcp__files","name":"`))
 	}
 }
 
@@ -119,7 +121,7 @@ func (m mcpTools) agentCells(t *testing.T, c client, behind bool) []string {
 		if c.name == "codex" {
 			tool = "mcp__files/" + k.tool
 		}
-		s.calls = append(s.calls, call{tool, strings.ReplaceAll(k.args, "FILE", filepath.Join(p.dir, file))})
+		s.calls = append(s.calls, strict.Call{Name: tool, Arguments: strings.ReplaceAll(k.args, "FILE", filepath.Join(p.dir, file))})
 	}
 	provider := httptest.NewServer(s)
 	defer provider.Close()

@@ -2,13 +2,18 @@ package e2e
 
 import (
 	"context"
+	_ "embed"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"time"
 	"unicode"
 )
+
+//go:embed python/server.py
+var scriptServer string
 
 // ending is how a run ended for the user.
 type ending string
@@ -28,6 +33,9 @@ type result struct {
 	ended    ending
 	attempts int           // the client's model calls
 	calls    int           // those of the upstream
+	breaks   int           // requests of the client that change turns of the one before
+	refused  []string      // why the provider refused requests
+	changed  int           // requests that reached the provider otherwise than the client sent them
 	silence  time.Duration // the longest that the client heard nothing
 	message  string        // of the error that the front sent last
 	output   output
@@ -38,19 +46,24 @@ func (r result) done() bool { return r.ended == endedDone }
 // run lets a client do its task in a scenario, through a front. Root is where
 // the clients are installed, temp an empty folder.
 func run(ctx context.Context, root, temp string, c client, s scenario, f front) (result, error) {
-	p := place{root: root, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
-	up := &upstream{format: c.format, task: c.task(p), say: s.say}
+	p := place{root: root, pkg: c.pkg, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
+	if s.mcp {
+		p.mcp = filepath.Join(temp, "server.py")
+		if err := os.WriteFile(p.mcp, []byte(scriptServer), 0o644); err != nil {
+			return result{}, err
+		}
+	}
+	seen := &meter{format: c.format, tool: c.tool}
+	up := &upstream{format: c.format, task: c.task(p), say: s.say, sent: seen.request}
 	provider := httptest.NewServer(up)
 	defer provider.Close()
 	at, err := url.Parse(provider.URL)
 	if err != nil {
 		return result{}, err
 	}
-	next, err := f.open(at)
-	if err != nil {
+	if seen.next, err = f.open(at); err != nil {
 		return result{}, err
 	}
-	seen := &meter{next: next, format: c.format, tool: c.tool}
 	server := httptest.NewServer(seen)
 	defer server.Close()
 	defer server.CloseClientConnections() // a client that was killed in an answer
@@ -71,7 +84,7 @@ func run(ctx context.Context, root, temp string, c client, s scenario, f front) 
 	defer seen.mu.Unlock()
 	return result{
 		client: c, scenario: s, front: f, ended: end(out), attempts: seen.attempts, calls: up.calls,
-		silence: seen.silence, message: message, output: out,
+		breaks: seen.breaks, refused: up.refused, changed: up.changed, silence: seen.silence, message: message, output: out,
 	}, nil
 }
 
@@ -116,6 +129,9 @@ func (r result) problems(holds bool, want string) []string {
 func (r result) worse(direct result) []string {
 	p := r.problems(r.done() || !direct.done(), "directly the client ends with the answer")
 	p = append(p, r.problems(r.ended != endedHung || direct.ended == endedHung, "directly the client does not hang")...)
-	return append(p, r.problems(r.attempts <= direct.attempts || r.done() && !direct.done(),
+	p = append(p, r.problems(r.attempts <= direct.attempts || r.done() && !direct.done(),
 		"directly the client makes fewer model calls")...)
+	p = append(p, r.problems(len(r.refused) <= len(direct.refused), "directly the provider refuses fewer histories: "+strings.Join(r.refused, "\n"))...)
+	p = append(p, r.problems(r.breaks <= direct.breaks || !direct.done(), "directly the client changes fewer turns that it has sent")...)
+	return append(p, r.problems(r.changed == 0, "a request must reach the provider as the client sent it")...)
 }

@@ -13,28 +13,57 @@ const (
 	tableEnd   = "<!-- end of what make agents writes -->"
 )
 
-// table renders the results: a table for each scenario, with a row for each
-// client and a column for each front.
-func table(results map[string]result, versions map[string]string) string {
+// table renders a row for each client and a column for each scenario. A client that did
+// not run keeps the row that it has in old, the table of an earlier run.
+func table(old string, rows map[string]string) string {
 	var b strings.Builder
+	b.WriteString("\n| client | format | version |")
 	for _, s := range scenarios {
-		fmt.Fprintf(&b, "\n### %s\n\n%s\n\n| client | version |", s.title, s.about)
-		columns := slices.DeleteFunc(slices.Clone(fronts), func(f front) bool { return f.raises && !s.raises })
-		for _, f := range columns {
-			fmt.Fprintf(&b, " %s |", f.title)
-		}
-		b.WriteString("\n|---|---|" + strings.Repeat("---|", len(columns)) + "\n")
-		for _, c := range clients() {
-			fmt.Fprintf(&b, "| %s | %s |", c.title, versions[c.pkg.name])
-			for _, f := range columns {
-				cell := "n/a"
-				if r, ok := results[key(c, s, f)]; ok {
-					cell = r.cell()
-				}
-				fmt.Fprintf(&b, " %s |", cell)
+		fmt.Fprintf(&b, " %s |", s.title)
+	}
+	b.WriteString("\n|---|---|---|" + strings.Repeat("---|", len(scenarios)) + "\n")
+	lines := strings.Split(old, "\n")
+	for _, c := range clients() {
+		head := fmt.Sprintf("| %s | %s |", c.title, c.format.Name)
+		row, ok := rows[c.name]
+		if !ok {
+			row = " – | not run |"
+			at := slices.IndexFunc(lines, func(l string) bool {
+				return strings.HasPrefix(l, head) && strings.Count(l, "|") == len(scenarios)+4
+			})
+			if at >= 0 {
+				row = strings.TrimPrefix(lines[at], head)
 			}
-			b.WriteString("\n")
 		}
+		b.WriteString(head + row + "\n")
+	}
+	b.WriteString("\n")
+	for _, s := range scenarios {
+		fmt.Fprintf(&b, "- **%s**: %s\n", s.title, s.about)
+	}
+	return b.String()
+}
+
+// row renders what a client did, "" if a result is missing.
+func row(c client, version string, results map[string]result) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, " %s |", version)
+	for _, s := range scenarios {
+		var cells []string
+		for _, f := range fronts {
+			if f.passes || !s.runs(c, f) {
+				continue
+			}
+			r, ok := results[key(c, s, f)]
+			if !ok {
+				return ""
+			}
+			cells = append(cells, r.cell())
+		}
+		if cells == nil {
+			cells = []string{"n/a"}
+		}
+		fmt.Fprintf(&b, " %s |", strings.Join(cells, " → "))
 	}
 	return b.String()
 }
@@ -44,54 +73,46 @@ func key(c client, s scenario, f front) string { return c.name + "/" + s.name + 
 // cell says what the user sees, how many model calls the client made, and how
 // many reached the upstream.
 func (r result) cell() string {
-	var seen string
-	switch r.ended {
-	case endedDone:
-		seen = "the answer"
-	case endedError:
-		seen = "an error" + r.quoted()
-	case endedOther:
-		seen = "no answer: the model gave up"
-	case endedHung:
-		seen = fmt.Sprintf("nothing: killed after %s", limit)
+	seen := map[ending]string{endedDone: "ok", endedError: "error", endedOther: "gave up", endedHung: "hangs"}[r.ended]
+	cell := fmt.Sprintf("%s %d/%d", seen, r.attempts, r.calls)
+	if len(r.refused) > 0 {
+		cell += fmt.Sprintf(", %d refused", len(r.refused))
 	}
-	return fmt.Sprintf("%s; %d, %d", seen, r.attempts, r.calls)
+	return cell
+}
+
+// failure renders the row of a client that could not be installed or run.
+func failure(err error) string {
+	lines := strings.Split(strings.TrimSpace(err.Error()), "\n")
+	return " – | could not be installed: " + quoted(lines) + " |"
 }
 
 // exception is the beginning of the line in which Python and Node name what ended a
-// program. Notes with random ids may follow it.
-var exception = regexp.MustCompile(`^\w[\w.]*(Error|Exception)\b`)
+// program, or npm and pip what they lack. Notes with random ids may follow it.
+var exception = regexp.MustCompile(`^(\w[\w.]*(Error|Exception)\b|npm error|ERROR:|go: )`)
 
-// quoted is the message of the front if the client showed it, else the last
-// exception of a program that died, else its last line.
-func (r result) quoted() string {
-	line := r.message
-	if !r.messageShown() {
-		lines := strings.Split(strings.TrimSpace(r.output.text), "\n")
-		line = lines[len(lines)-1]
-		for _, l := range slices.Backward(lines) {
-			if exception.MatchString(l) {
-				line = l
-				break
-			}
-		}
-		if strings.HasPrefix(line, "{") { // one of an agent's events
-			return ""
+// quoted is the last exception among lines, else the last of them.
+func quoted(lines []string) string {
+	line := lines[len(lines)-1]
+	for _, l := range slices.Backward(lines) {
+		if exception.MatchString(l) {
+			line = l
+			break
 		}
 	}
 	line = strings.NewReplacer("|", "/", "`", "'", "\x1b", "").Replace(strings.TrimSpace(line))
 	if runes := []rune(line); len(runes) > 120 {
 		line = string(runes[:120]) + "…"
 	}
-	return ": `" + line + "`"
+	return "`" + line + "`"
 }
 
-// replaceTable puts the table between the marks of a page.
-func replaceTable(page, table string) (string, error) {
+// tableIn returns what stands between the marks of a page.
+func tableIn(page string) (before, table, after string, err error) {
 	before, rest, ok := strings.Cut(page, tableBegin)
-	_, after, ok2 := strings.Cut(rest, tableEnd)
+	table, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {
-		return "", fmt.Errorf("the page has no lines %q and %q", tableBegin, tableEnd)
+		return "", "", "", fmt.Errorf("the page has no lines %q and %q", tableBegin, tableEnd)
 	}
-	return before + tableBegin + "\n" + table + "\n" + tableEnd + after, nil
+	return before + tableBegin + "\n", table, "\n" + tableEnd + after, nil
 }

@@ -24,19 +24,18 @@ func TestRun(t *testing.T) {
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
 	}
-	for _, c := range agents {
-		if _, err := version(t.Context(), root, c.pkg); err != nil {
-			installed(t, root)
-			break
-		}
-	}
 	bin := t.TempDir()
 	toolmend := filepath.Join(bin, "toolmend")
 	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "cmd", "toolmend"), "-o", toolmend, ".")
 	text, err := build.CombinedOutput()
 	require.NoError(t, err, string(text))
-	for _, c := range agents {
+	for _, c := range chosen() {
+		if runNames[c.name] == "" {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
+			_, err := installed(t, root, c.pkg)
+			require.NoError(t, err)
 			direct, temp := c.command, t.TempDir()
 			var files map[string]string
 			c.command = func(p place) command {

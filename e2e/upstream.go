@@ -7,95 +7,59 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
-// answer is what the upstream says to one model call: a sentence, and then
-// perhaps tool calls.
+// answer is what the upstream says to one model call, behind its reasoning: perhaps a
+// sentence, and perhaps tool calls.
 type answer struct {
 	text    string
-	calls   []call
+	calls   []strict.Call
 	slow    time.Duration // the arguments of each call are streamed over this time
 	broke   bool          // the connection ends in the middle of the first call
 	limited bool          // status 429 instead of an answer
+	refused string        // status 400 with this message instead of an answer
 }
 
-// call is a tool call.
-type call struct {
-	name string
-	args string
-}
-
-// task holds the calls of one client's tool that a scenario chooses from.
+// task makes the calls of one client that a scenario chooses from.
 type task struct {
-	good call
-	bad  call // valid JSON, with a key that the tool does not have
-	cut  call // the good one without its end
+	tool      string
+	good, bad string // the arguments; FILE stands for the path
+	dir       string
+	mcp       strict.Call // of the MCP server's tool
 }
 
-// callID is the id of the i-th call of the answer with this id.
-func callID(prefix, id string, i int) string { return fmt.Sprintf("%s_%s%d", prefix, id, i) }
+// read is the right call for the file with that number.
+func (t task) read(n int) strict.Call { return strict.Call{Name: t.tool, Arguments: t.fill(t.good, n)} }
 
-// frame is a piece of a streamed answer.
-type frame struct {
-	text string
-	args bool // part of a call's arguments
+// misnamed is the same call with a key that the tool does not have.
+func (t task) misnamed(n int) strict.Call {
+	return strict.Call{Name: t.tool, Arguments: t.fill(t.bad, n)}
 }
 
-// format is one of the providers' wire formats.
-type format struct {
-	name   string
-	path   string // how the path of a model call ends
-	frames func(a answer, id string) []frame
-	whole  func(a answer, id string) string
+// fill puts the path of a file into arguments.
+func (t task) fill(args string, n int) string {
+	return strings.ReplaceAll(args, "FILE", filepath.Join(t.dir, fileName(n)))
 }
 
-// pieces is how many deltas the arguments of a call are streamed in.
-const pieces = 20
-
-// split cuts s into that many pieces.
-func split(s string) []string {
-	parts := make([]string, pieces)
-	for i := range parts {
-		parts[i] = s[i*len(s)/pieces : (i+1)*len(s)/pieces]
-	}
-	return parts
-}
-
-// sse renders a server-sent event with data as its JSON. The event's name is
-// left out if it is empty.
-func sse(event string, data any) frame {
-	var b strings.Builder
-	if event != "" {
-		b.WriteString("event: " + event + "\n")
-	}
-	b.WriteString("data: " + text(data) + "\n\n")
-	return frame{text: b.String()}
-}
-
-// text renders data as JSON.
-func text(data any) string {
-	b, err := json.Marshal(data)
-	if err != nil {
-		panic(err) // data is built of maps and strings
-	}
-	return string(b)
-}
-
-// m is a JSON object.
-type m = map[string]any
-
-// upstream plays a scenario to one run of a client.
+// upstream plays a scenario to one run of a client, as a strict provider.
 type upstream struct {
-	format format
+	format strict.Format
 	task   task
-	say    func(t task, n int) answer
+	say    func(t task, n int, solved bool) answer
+	sent   func(request string) []byte // what the client sent, by the header that the meter sets
 
-	mu    sync.Mutex
-	calls int      // model calls that offered the client's tool
-	other []string // every other request
+	mu      sync.Mutex
+	answers int      // model calls that were not refused
+	calls   int      // model calls that offered the client's tool
+	refused []string // why requests were refused
+	changed int      // requests in which the client's own bytes are not as it sent them
+	other   []string // every other request
 }
 
 // ServeHTTP answers a model call that offers the client's tool from the
@@ -106,66 +70,62 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, u.format.path) {
+	if r.Method != http.MethodPost || !u.format.Serves(r.URL.Path) {
 		u.note(r)
 		w.WriteHeader(http.StatusNotFound)
 		return
 	}
-	req, err := readRequest(body)
-	if err != nil {
-		u.note(r)
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	a, id := u.answer(r, req, body)
-	if a.limited {
+	a, n := u.answer(r, body)
+	fail := func(status int, message string) {
 		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, u.format.Fail(status, message))
+	}
+	said := strict.Answer{N: n, Text: a.text, Calls: a.calls}
+	switch {
+	case a.limited:
 		w.Header().Set("Retry-After", "1")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = io.WriteString(w, `{"type":"error","error":{"type":"rate_limit_error","code":"rate_limit_exceeded","message":"Slow down."}}`)
-		return
+		fail(http.StatusTooManyRequests, "Slow down.")
+	case a.refused != "":
+		fail(http.StatusBadRequest, a.refused)
+	case u.format.Streams(r.URL.Path, body):
+		u.stream(w, r, a, said)
+	default:
+		u.whole(w, r, a, said)
 	}
-	if !req.Stream {
-		u.whole(w, r, a, id)
-		return
-	}
-	u.stream(w, r, a, id)
 }
 
-// request is what the upstream needs to know of a model call.
-type request struct {
-	Stream bool
-	Tools  json.RawMessage
-}
-
-func readRequest(body []byte) (request, error) {
-	var r request
-	err := json.Unmarshal(body, &r)
-	return r, err
-}
-
-// offers reports whether the request declares a tool of this name.
-func (r request) offers(tool string) bool {
+// offers reports whether a request declares a tool of this name.
+func offers(body []byte, tool string) bool {
+	var r struct{ Tools json.RawMessage }
 	var b bytes.Buffer
-	return json.Compact(&b, r.Tools) == nil && bytes.Contains(b.Bytes(), []byte(`"name":"`+tool+`"`))
+	return json.Unmarshal(body, &r) == nil && json.Compact(&b, r.Tools) == nil && bytes.Contains(b.Bytes(), []byte(`"name":"`+tool+`"`))
 }
 
-// answer chooses what is said. A request that holds the content of the file has
-// the result of the right call in it.
-func (u *upstream) answer(r *http.Request, req request, body []byte) (answer, string) {
-	if !req.offers(u.task.good.name) {
-		u.note(r)
-		return answer{text: "Reading a note"}, "side"
-	}
+// answer chooses what is said, and its number. A request that holds the content of a
+// file has the result of a right call in it.
+func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	u.mu.Lock()
-	n := u.calls
-	u.calls++
-	u.mu.Unlock()
-	id := string(rune('a'+n%26)) + "1"
-	if bytes.Contains(body, []byte(secret)) {
-		return answer{text: done}, id
+	defer u.mu.Unlock()
+	if client := u.sent(r.Header.Get(requestHeader)); client != nil && !u.format.Extends(client, body) {
+		u.changed++
 	}
-	return u.say(u.task, n), id
+	if why := u.format.Refuse(body, strict.Rules{Answers: u.answers}); why != "" {
+		u.refused = append(u.refused, why)
+		return answer{refused: why}, 0
+	}
+	n := u.answers
+	if !offers(body, u.task.tool) {
+		u.other = append(u.other, r.Method+" "+r.URL.Path)
+		u.answers++
+		return answer{text: "Reading a note"}, n
+	}
+	a := u.say(u.task, u.calls, bytes.Contains(body, []byte(secret)))
+	u.calls++
+	if !a.limited && a.refused == "" {
+		u.answers++
+	}
+	return a, n
 }
 
 func (u *upstream) note(r *http.Request) {
@@ -175,8 +135,8 @@ func (u *upstream) note(r *http.Request) {
 }
 
 // whole writes an answer that is not streamed.
-func (u *upstream) whole(w http.ResponseWriter, r *http.Request, a answer, id string) {
-	body := u.format.whole(a, id)
+func (u *upstream) whole(w http.ResponseWriter, r *http.Request, a answer, said strict.Answer) {
+	body := u.format.Whole(said)
 	if !wait(r.Context(), a.slow) {
 		return
 	}
@@ -191,21 +151,26 @@ func (u *upstream) whole(w http.ResponseWriter, r *http.Request, a answer, id st
 }
 
 // stream writes the frames of an answer, slowly if that is asked for.
-func (u *upstream) stream(w http.ResponseWriter, r *http.Request, a answer, id string) {
-	w.Header().Set("Content-Type", "text/event-stream")
+func (u *upstream) stream(w http.ResponseWriter, r *http.Request, a answer, said strict.Answer) {
+	w.Header().Set("Content-Type", u.format.Kind)
 	w.WriteHeader(http.StatusOK)
-	seen := 0
-	for _, f := range u.format.frames(a, id) {
-		if f.args {
+	frames, deltas, seen := u.format.Frames(said), 0, 0
+	for _, f := range frames {
+		if f.Args {
+			deltas++
+		}
+	}
+	for _, f := range frames {
+		if f.Args {
 			seen++
-			if a.broke && seen > pieces/2 {
+			if a.broke && seen > deltas/2 {
 				panic(http.ErrAbortHandler)
 			}
-			if !wait(r.Context(), a.slow/pieces) {
+			if !wait(r.Context(), a.slow/time.Duration(deltas)) {
 				return
 			}
 		}
-		if _, err := io.WriteString(w, f.text); err != nil {
+		if _, err := io.WriteString(w, f.Text); err != nil {
 			return
 		}
 		flush(w)
@@ -223,3 +188,26 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }
+
+// text renders data as JSON.
+func text(data any) string {
+	b, err := json.Marshal(data)
+	if err != nil {
+		panic(err) // data is built of maps and strings
+	}
+	return string(b)
+}
+
+// raw is JSON text as a value.
+func raw(s string) json.RawMessage { return json.RawMessage(s) }
+
+// m is a JSON object.
+type m = map[string]any
+
+// fileName is the name of the file with that number.
+func fileName(n int) string {
+	if n == 0 {
+		return file
+	}
+	return fmt.Sprintf("note-%d.txt", n)
+}

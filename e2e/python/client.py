@@ -95,7 +95,7 @@ def messages(client, history):
     calls = [b for b in message.content if b.type == "tool_use"]
     history.append({
         "role": "assistant",
-        "content": [b.model_dump(include={"type", "text", "id", "name", "input"}) for b in message.content],
+        "content": [b.model_dump(include={"type", "text", "id", "name", "input", "thinking", "signature"}) for b in message.content],
     })
     history.append({
         "role": "user",

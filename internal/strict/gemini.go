@@ -3,6 +3,7 @@ package strict
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -95,25 +96,33 @@ func geminiRefuse(body []byte, r Rules) string {
 	if len(req.Contents) == 0 {
 		return "* GenerateContentRequest.contents: contents is not specified"
 	}
+	var turns []geminiContent // contents of one role in a row are one turn: Google's SDKs keep one for each chunk
+	for i, c := range req.Contents {
+		if len(c.Parts) == 0 {
+			return fmt.Sprintf("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.", i)
+		}
+		if last := len(turns) - 1; last >= 0 && turns[last].Role == c.Role {
+			turns[last].Parts = slices.Concat(turns[last].Parts, c.Parts)
+			continue
+		}
+		turns = append(turns, c)
+	}
 	const unequal = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."
 	turn := 0 // the current turn begins behind the last content of the user's own
-	for i, c := range req.Contents {
+	for i, c := range turns {
 		if c.Role != "model" && len(c.responses()) == 0 {
 			turn = i
 		}
 	}
 	var open []geminiCall
-	for i, c := range req.Contents {
-		if len(c.Parts) == 0 {
-			return fmt.Sprintf("* GenerateContentRequest.contents[%d].parts: contents.parts must not be empty.", i)
-		}
+	for i, c := range turns {
 		calls, results := c.calls(), c.responses()
 		switch {
 		case len(results) > 0 && len(open) == 0:
 			return "Please ensure that function response turn comes immediately after a function call turn."
 		case len(results) != len(open):
 			return unequal
-		case len(calls) > 0 && (i == 0 || req.Contents[i-1].Role == "model"):
+		case len(calls) > 0 && i == 0:
 			return "Please ensure that function call turn comes immediately after a user turn or after a function response turn."
 		}
 		for j, result := range results {

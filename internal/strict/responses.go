@@ -134,8 +134,9 @@ func (i responsesItem) answer() int {
 
 func responsesRefuse(body []byte, r Rules) string {
 	var req struct {
-		Store *bool
-		Input json.RawMessage
+		Store    *bool
+		Input    json.RawMessage
+		Previous string `json:"previous_response_id"` // whose items stand in front of the input
 	}
 	if err := json.Unmarshal(body, &req); err != nil {
 		return err.Error()
@@ -145,6 +146,9 @@ func responsesRefuse(body []byte, r Rules) string {
 		return "Invalid type for 'input': expected one of an array of objects or string."
 	}
 	stored := req.Store == nil || *req.Store
+	if from(req.Previous) >= r.Answers {
+		return fmt.Sprintf("Previous response with id '%s' not found.", req.Previous)
+	}
 	ids := map[string]bool{}
 	var open []string
 	thought := -1 // the answer whose items go on
@@ -189,6 +193,8 @@ func responsesRefuse(body []byte, r Rules) string {
 		case "function_call_output":
 			at := slices.Index(open, it.CallID)
 			switch {
+			case at < 0 && from(it.CallID) >= 0 && from(it.CallID) == from(req.Previous):
+				continue
 			case at < 0:
 				return fmt.Sprintf("No tool call found for function call output with call_id %s.", it.CallID)
 			case r.Strictest && (at > 0 || isEmpty(it.Output)):

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -29,14 +30,102 @@ var ErrRefused = errors.New("middlewaretest: request refused")
 // Strict returns a model call that refuses the requests that p would refuse,
 // with the error of [Check], and calls next for all others. It is safe for
 // concurrent use if next is. It panics if p is unknown.
+//
+// Strict also refuses changed reasoning, with an error of the same kind. Of the
+// reasoning parts of next's responses, those with a Native are signed. A later
+// request must have them as they were given, or not at all: with the same text,
+// not beside signed reasoning of another response, and not directly in front of
+// the calls of another response. Signed reasoning that next has not given is
+// refused.
+//
+// Sources: "`thinking` blocks cannot be modified" (anthropics/claude-code#63203);
+// two responses in one message (Yeachan-Heo/gajae-code#4416); reasoning "without
+// its required following item" (openai/codex#1498).
 func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
-	p.rules()
+	r := p.rules()
+	given := reasoning{thoughts: map[string]thought{}, calls: map[string]int{}}
 	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
-		if err := Check(p, req); err != nil {
+		err := Check(p, req)
+		if err == nil {
+			err = r.refused(given.changed(req.Messages))
+		}
+		if err != nil {
 			return nil, err
 		}
-		return next(ctx, req)
+		resp, err := next(ctx, req)
+		if resp != nil {
+			given.keep(resp.Message)
+		}
+		return resp, err
 	}
+}
+
+// reasoning is the signed reasoning that a model has given.
+type reasoning struct {
+	mu        sync.Mutex
+	responses int
+	thoughts  map[string]thought // by their Native
+	calls     map[string]int     // by id: the last response with such a call
+}
+
+type thought struct {
+	text     string
+	response int
+}
+
+// signature returns what marks a part as signed reasoning, "" for another part.
+func signature(p middleware.Part) string {
+	if p.Kind != middleware.PartReasoning || p.Native == nil {
+		return ""
+	}
+	return p.Native.Dialect + " " + p.Native.Raw
+}
+
+func (r *reasoning) keep(m middleware.Message) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.responses++
+	for _, p := range m.Parts {
+		if s := signature(p); s != "" {
+			r.thoughts[s] = thought{p.Text, r.responses}
+		}
+	}
+	for _, c := range m.ToolCalls {
+		r.calls[c.ID] = r.responses
+	}
+}
+
+// changed returns the index of the first message with reasoning that is not as it was
+// given, and the reason, "" for none.
+func (r *reasoning) changed(ms []middleware.Message) (int, string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, m := range ms {
+		of, direct := 0, false // the response of the reasoning; nothing stands behind it but calls
+		for _, p := range m.Parts {
+			s := signature(p)
+			if s == "" {
+				direct = false
+				continue
+			}
+			t, known := r.thoughts[s]
+			switch {
+			case !known:
+				return i, "this signed reasoning was not given by the model"
+			case t.text != p.Text:
+				return i, "signed reasoning cannot be modified"
+			case of != 0 && of != t.response:
+				return i, "signed reasoning of two responses stands in one message"
+			}
+			of, direct = t.response, true
+		}
+		if len(m.ToolCalls) > 0 && direct {
+			if call, known := r.calls[m.ToolCalls[0].ID]; known && call != of {
+				return i, "signed reasoning stands in front of a call of another response"
+			}
+		}
+	}
+	return 0, ""
 }
 
 // Check returns the error with which p would refuse req, or nil. The error
@@ -71,16 +160,20 @@ func Strict(p Provider, next middleware.ModelCall) middleware.ModelCall {
 // charmbracelet/crush#2720 and #3408; Bedrock's "A conversation must start
 // with a user message".
 func Check(p Provider, req *middleware.Request) error {
-	rules := p.rules()
-	at, why := rules.refuse(req.Messages)
+	r := p.rules()
+	return r.refused(r.refuse(req.Messages))
+}
+
+// refused returns the error for a request whose message at is bad, nil if why is "".
+func (r rules) refused(at int, why string) error {
 	if why == "" {
 		return nil
 	}
 	where := ""
 	if at >= 0 {
-		where = fmt.Sprintf(rules.place, at) + ": "
+		where = fmt.Sprintf(r.place, at) + ": "
 	}
-	return &middleware.ModelError{StatusCode: 400, Code: rules.code, Err: fmt.Errorf("%w: %s%s", ErrRefused, where, why)}
+	return &middleware.ModelError{StatusCode: 400, Code: r.code, Err: fmt.Errorf("%w: %s%s", ErrRefused, where, why)}
 }
 
 // rules are the rules of one provider beyond those of all, and the words of its

@@ -138,3 +138,58 @@ func TestUnknownProviderPanics(t *testing.T) {
 	require.PanicsWithValue(t, want, func() { middlewaretest.Strict("acme", nil) })
 	require.PanicsWithValue(t, want, func() { _ = middlewaretest.Check("acme", &middleware.Request{}) })
 }
+
+// Signed reasoning goes back as it was given: unchanged, in front of the calls of its
+// response, and not beside that of another response.
+func TestStrictReasoning(t *testing.T) {
+	t.Parallel()
+	signed := func(text, signature string) middleware.Part {
+		return middleware.Part{Kind: middleware.PartReasoning, Text: text, Native: &middleware.Native{Dialect: "d", Raw: signature}}
+	}
+	message := func(id string, parts ...middleware.Part) middleware.Message {
+		m := middleware.Assistant("", ok(id))
+		m.Parts = parts
+		return m
+	}
+	one, two, text := signed("A", "1"), signed("B", "2"), middleware.Part{Text: "t"}
+	for name, c := range map[string]struct {
+		message middleware.Message
+		says    string
+	}{
+		"as it was given":             {message("a", one), ""},
+		"left out":                    {message("a"), ""},
+		"not signed":                  {message("a", middleware.Part{Kind: middleware.PartReasoning, Text: "x"}), ""},
+		"text behind it":              {message("b", one, text), ""},
+		"text changed":                {message("a", signed("x", "1")), "signed reasoning cannot be modified"},
+		"never given":                 {message("a", signed("A", "3")), "this signed reasoning was not given by the model"},
+		"two responses":               {message("b", one, two), "signed reasoning of two responses stands in one message"},
+		"two responses, text between": {message("b", one, text, two), "signed reasoning of two responses"},
+		"a call of another response":  {message("b", one), "signed reasoning stands in front of a call of another response"},
+		"a call that nobody knows":    {message("z", one), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range everyProvider {
+				answers := []middleware.Message{message("a", one), message("b", two), middleware.Assistant("done")}
+				call := middlewaretest.Strict(p, func(context.Context, *middleware.Request) (*middleware.Response, error) {
+					m := answers[0]
+					answers = answers[1:]
+					return &middleware.Response{Message: m}, nil
+				})
+				ask := func(ms ...middleware.Message) error {
+					_, err := call(t.Context(), &middleware.Request{Messages: append([]middleware.Message{middleware.User("hi")}, ms...)})
+					return err
+				}
+				require.NoError(t, ask())
+				require.NoError(t, ask())
+				err := ask(c.message, middleware.ToolReply(c.message.ToolCalls[0], "r"))
+				if c.says == "" {
+					require.NoError(t, err)
+					continue
+				}
+				require.ErrorIs(t, err, middlewaretest.ErrRefused)
+				require.ErrorContains(t, err, c.says)
+			}
+		})
+	}
+}

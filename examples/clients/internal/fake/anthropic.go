@@ -2,10 +2,11 @@ package fake
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Anthropic is Anthropic Messages, with signed thinking.
@@ -16,7 +17,7 @@ var Anthropic = &Wire{
 		return j(object{"type": "error", "error": object{"type": "invalid_request_error", "message": message}})
 	},
 	write: writeAnthropic,
-	check: checkAnthropic,
+	Mark:  strict.Mark, rules: strict.Anthropic,
 }
 
 func finishAnthropic(a Answer) string {
@@ -39,7 +40,7 @@ func writeAnthropic(n int, a Answer, stream bool) reply {
 	if stream {
 		return streamAnthropic(n, a)
 	}
-	content := array{object{"type": "thinking", "thinking": "Hm.", "signature": Mark(n)}}
+	content := array{object{"type": "thinking", "thinking": strict.Thought(n), "signature": strict.Mark(n)}}
 	if a.Text != "" {
 		content = append(content, object{"type": "text", "text": a.Text})
 	}
@@ -71,7 +72,7 @@ func streamAnthropic(n int, a Answer) reply {
 		index++
 	}
 	block(&head, object{"type": "thinking", "thinking": "", "signature": ""},
-		object{"type": "thinking_delta", "thinking": "Hm."}, object{"type": "signature_delta", "signature": Mark(n)})
+		object{"type": "thinking_delta", "thinking": strict.Thought(n)}, object{"type": "signature_delta", "signature": strict.Mark(n)})
 	head.WriteString(event("ping", object{"type": "ping"}))
 	if a.Text != "" {
 		var deltas []object
@@ -93,65 +94,4 @@ func streamAnthropic(n int, a Answer) reply {
 	}))
 	tail.WriteString(event("message_stop", object{"type": "message_stop"}))
 	return reply{http.StatusOK, "text/event-stream", head.String(), tail.String()}
-}
-
-type anthropicBlock struct {
-	Type, Text, ID, Signature string
-	ToolUseID                 string `json:"tool_use_id"`
-	Input, Content            json.RawMessage
-}
-
-func checkAnthropic(body []byte) error {
-	var r struct {
-		Messages []struct {
-			Role    string
-			Content json.RawMessage
-		}
-	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		return err
-	}
-	var open pending
-	role := ""
-	for _, m := range r.Messages {
-		var blocks []anthropicBlock
-		if m.Content[0] != '"' {
-			if err := json.Unmarshal(m.Content, &blocks); err != nil {
-				return err
-			}
-		}
-		// A user may follow a user: the service joins them.
-		if m.Role == "assistant" && role != "user" {
-			return errors.New("an assistant message out of turn")
-		}
-		role = m.Role
-		for _, b := range blocks {
-			if err := checkBlock(&open, role, b); err != nil {
-				return err
-			}
-		}
-		if role == "user" {
-			if err := open.none(); err != nil {
-				return err
-			}
-		}
-	}
-	return open.none()
-}
-
-func checkBlock(open *pending, role string, b anthropicBlock) error {
-	switch {
-	case b.Type == "tool_use" && role == "assistant":
-		return errors.Join(open.call(b.ID), isObject(string(b.Input)))
-	case b.Type == "tool_result" && role == "user" && len(b.Content) > len(`""`):
-		return open.answer(b.ToolUseID)
-	case b.Type == "text" && b.Text != "":
-		if role == "user" {
-			return open.none() // results come first
-		}
-		return nil
-	case b.Type == "thinking" && b.Signature != "":
-		return nil
-	}
-	return fmt.Errorf("a block of type %q that cannot stand there", b.Type)
 }

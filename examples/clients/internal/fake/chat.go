@@ -1,11 +1,11 @@
 package fake
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Chat is OpenAI Chat Completions, with reasoning_content as DeepSeek sends it
@@ -17,7 +17,7 @@ var Chat = &Wire{
 		return j(object{"error": object{"message": message, "type": "invalid_request_error", "code": nil, "param": nil}})
 	},
 	write: writeChat,
-	check: checkChat,
+	Mark:  strict.Thought, rules: strict.Chat,
 }
 
 func writeChat(n int, a Answer, stream bool) reply {
@@ -27,7 +27,7 @@ func writeChat(n int, a Answer, stream bool) reply {
 	if a.Refusal != None {
 		return reply{status: http.StatusBadRequest, kind: "application/json", head: j(refuseChat)}
 	}
-	message := object{"role": "assistant", "content": nil, "refusal": nil, "reasoning_content": Mark(n)}
+	message := object{"role": "assistant", "content": nil, "refusal": nil, "reasoning_content": strict.Thought(n)}
 	if a.Text != "" {
 		message["content"] = a.Text
 	}
@@ -85,7 +85,7 @@ func streamChat(n int, a Answer) reply {
 	}
 	var head, tail strings.Builder
 	head.WriteString(chunk(object{"role": "assistant", "content": ""}, nil))
-	head.WriteString(chunk(object{"reasoning_content": Mark(n)}, nil))
+	head.WriteString(chunk(object{"reasoning_content": strict.Thought(n)}, nil))
 	for _, p := range pieces(a.Text) {
 		head.WriteString(chunk(object{"content": p}, nil))
 	}
@@ -107,49 +107,4 @@ func streamChat(n int, a Answer) reply {
 	}))
 	tail.WriteString("data: [DONE]\n\n")
 	return reply{http.StatusOK, "text/event-stream", head.String(), tail.String()}
-}
-
-func checkChat(body []byte) error {
-	var r struct {
-		Model    string
-		Messages []struct {
-			Role       string
-			Content    json.RawMessage
-			ToolCallID string `json:"tool_call_id"`
-			ToolCalls  []struct {
-				ID, Type string
-				Function struct{ Name, Arguments string }
-			} `json:"tool_calls"`
-		}
-	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		return err
-	}
-	if r.Model == "" || len(r.Messages) == 0 {
-		return errors.New("no model or no messages")
-	}
-	var open pending
-	for _, m := range r.Messages {
-		if m.Role == "tool" {
-			if err := open.answer(m.ToolCallID); err != nil {
-				return err
-			}
-			if string(m.Content) == `""` || len(m.Content) == 0 {
-				return errors.New("an empty result")
-			}
-			continue
-		}
-		if err := open.none(); err != nil {
-			return err
-		}
-		for _, c := range m.ToolCalls {
-			if err := errors.Join(open.call(c.ID), isObject(c.Function.Arguments)); err != nil {
-				return err
-			}
-			if m.Role != "assistant" || c.Type != "function" || c.Function.Name == "" {
-				return errors.New("a call that is none")
-			}
-		}
-	}
-	return open.none()
 }

@@ -1,15 +1,18 @@
 // Package fake is a model service on loopback that plays a script: bad tool
 // calls first, good ones later. It speaks the formats of five providers, and
-// refuses a request that the provider would refuse.
+// refuses a request that the provider would refuse, by the rules of package strict.
 package fake
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Answer is what the model answers once. The zero Answer says nothing.
@@ -41,12 +44,15 @@ type Wire struct {
 	Name    string
 	History string // member of a request that holds the conversation
 	Header  string // that the key comes in; "": no key
+	// Mark returns what the n-th answer, from 1, has in a place that a client may not look
+	// at but must send back: a signature, encrypted reasoning, the reasoning itself.
+	Mark func(n int) string
 
 	base     string // what clients have in their base URL after the server
 	streamed func(path string, body []byte) bool
 	write    func(n int, a Answer, stream bool) reply
 	fail     func(status int, message string) string
-	check    func(body []byte) error
+	rules    strict.Format
 }
 
 // reply is an answer as bytes. What stands in head is sent before the gate.
@@ -55,10 +61,6 @@ type reply struct {
 	kind       string // content type
 	head, tail string
 }
-
-// Mark returns what the n-th answer, from 1, has in a place that a client may
-// not look at but must send back: a signature, encrypted reasoning.
-func Mark(n int) string { return fmt.Sprintf("mark%04d", n) }
 
 // Request is one that the server got.
 type Request struct {
@@ -162,12 +164,15 @@ func (s *Server) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 
 // take records a request and returns its number, from 1.
 func (s *Server) take(r *http.Request, body []byte) (int, error) {
-	err := s.wire.check(body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var err error
+	if why := s.wire.rules.Refuse(body, strict.Rules{Answers: len(s.requests) + 1, Strictest: true}); why != "" {
+		err = errors.New(why)
+	}
 	if h := s.wire.Header; h != "" && r.Header.Get(h) == "" {
 		err = fmt.Errorf("no key in %s", h)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.requests = append(s.requests, Request{r.URL.Path, r.Header.Clone(), body})
 	if err != nil {
 		s.refused = append(s.refused, err)

@@ -2,10 +2,11 @@ package fake
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Gemini is Gemini generateContent, with signed thoughts. A call without an id
@@ -21,7 +22,7 @@ var Gemini = &Wire{
 		return j(object{"error": object{"code": status, "message": message, "status": word}})
 	},
 	write: writeGemini,
-	check: checkGemini,
+	Mark:  strict.Mark, rules: strict.Gemini,
 }
 
 // chunkGemini returns a body with one candidate. finish "" means that it follows later.
@@ -66,7 +67,7 @@ func geminiCalls(n int, a Answer) array {
 		}
 		part := object{"functionCall": call}
 		if i == 0 {
-			part["thoughtSignature"] = Mark(n)
+			part["thoughtSignature"] = strict.Mark(n)
 		}
 		parts = append(parts, part)
 	}
@@ -96,59 +97,4 @@ func writeGemini(n int, a Answer, stream bool) reply {
 	}
 	tail.WriteString(event("", chunkGemini(n, finishGemini(a), end)))
 	return reply{http.StatusOK, "text/event-stream", head.String(), tail.String()}
-}
-
-type geminiCall struct {
-	ID, Name       string
-	Args, Response json.RawMessage
-}
-
-func checkGemini(body []byte) error {
-	var r struct {
-		Contents []struct {
-			Role  string
-			Parts []struct {
-				FunctionCall, FunctionResponse *geminiCall
-			}
-		}
-	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		return err
-	}
-	var open []geminiCall
-	for _, c := range r.Contents {
-		var calls, results []geminiCall
-		for _, p := range c.Parts {
-			if p.FunctionCall != nil {
-				calls = append(calls, *p.FunctionCall)
-			}
-			if p.FunctionResponse != nil {
-				results = append(results, *p.FunctionResponse)
-			}
-		}
-		if len(results) != len(open) {
-			return fmt.Errorf("%d results for %d calls", len(results), len(open))
-		}
-		for i, result := range results {
-			if result.ID != open[i].ID || result.Name != open[i].Name {
-				return fmt.Errorf("result of %s %q for the call %s %q", result.Name, result.ID, open[i].Name, open[i].ID)
-			}
-			if err := isObject(string(result.Response)); err != nil {
-				return err
-			}
-		}
-		if len(c.Parts) == 0 || len(calls) > 0 && c.Role != "model" || len(results) > 0 && c.Role != "user" {
-			return fmt.Errorf("a content of role %q that cannot stand there", c.Role)
-		}
-		for _, call := range calls {
-			if err := isObject(string(call.Args)); call.Args != nil && err != nil {
-				return err
-			}
-		}
-		open = calls
-	}
-	if len(open) > 0 {
-		return errors.New("calls without results")
-	}
-	return nil
 }

@@ -2,9 +2,10 @@ package fake
 
 import (
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Ollama is Ollama's own chat format. Its server reads the model's text itself,
@@ -17,7 +18,7 @@ var Ollama = &Wire{
 	},
 	fail:  func(_ int, message string) string { return j(object{"error": message}) },
 	write: writeOllama,
-	check: checkOllama,
+	Mark:  strict.Thought, rules: strict.Ollama,
 }
 
 const refuseOllama = `error parsing tool call: raw='{"name":"get_weather","arguments":{"town":"Oslo"', err=unexpected end of JSON input`
@@ -37,14 +38,14 @@ func writeOllama(n int, a Answer, stream bool) reply {
 		return j(chunk) + "\n"
 	}
 	if !stream {
-		message := object{"content": a.Text, "thinking": Mark(n)}
+		message := object{"content": a.Text, "thinking": strict.Thought(n)}
 		if calls != nil {
 			message["tool_calls"] = calls
 		}
 		return reply{status: http.StatusOK, kind: "application/json; charset=utf-8", head: line(message, true)}
 	}
 	var head, tail strings.Builder
-	head.WriteString(line(object{"content": "", "thinking": Mark(n)}, false))
+	head.WriteString(line(object{"content": "", "thinking": strict.Thought(n)}, false))
 	for _, p := range pieces(a.Text) {
 		head.WriteString(line(object{"content": p}, false))
 	}
@@ -79,48 +80,4 @@ func ollamaCalls(a Answer) array {
 		calls = append(calls, call)
 	}
 	return calls
-}
-
-func checkOllama(body []byte) error {
-	var r struct {
-		Messages []struct {
-			Role, Content string
-			ToolName      string `json:"tool_name"`
-			ToolCallID    string `json:"tool_call_id"`
-			ToolCalls     []struct {
-				ID       string
-				Function struct {
-					Name      string
-					Arguments json.RawMessage
-				}
-			} `json:"tool_calls"`
-		}
-	}
-	if err := json.Unmarshal(body, &r); err != nil {
-		return err
-	}
-	type waiting struct{ id, name string }
-	var open []waiting
-	for _, m := range r.Messages {
-		if m.Role == "tool" {
-			if len(open) == 0 || m.ToolName != open[0].name || m.ToolCallID != open[0].id || m.Content == "" {
-				return fmt.Errorf("result of %q %q, waiting for %q", m.ToolName, m.ToolCallID, open)
-			}
-			open = open[1:]
-			continue
-		}
-		if len(open) > 0 {
-			return fmt.Errorf("no result for %q", open)
-		}
-		for _, c := range m.ToolCalls {
-			if err := isObject(string(c.Function.Arguments)); err != nil {
-				return err
-			}
-			open = append(open, waiting{c.ID, c.Function.Name})
-		}
-	}
-	if len(open) > 0 {
-		return fmt.Errorf("no result for %q", open)
-	}
-	return nil
 }

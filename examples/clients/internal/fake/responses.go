@@ -1,10 +1,10 @@
 package fake
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
+
+	"github.com/toolmend/toolmend/internal/strict"
 )
 
 // Responses is OpenAI Responses, unary, with encrypted reasoning.
@@ -13,22 +13,22 @@ var Responses = &Wire{
 	streamed: func(string, []byte) bool { return false },
 	fail:     Chat.fail,
 	write:    writeResponses,
-	check:    checkResponses,
+	Mark:     strict.Mark, rules: strict.Responses,
 }
 
 func writeResponses(n int, a Answer, _ bool) reply {
 	output := array{object{
-		"id": fmt.Sprint("rs_", n), "type": "reasoning", "summary": array{}, "encrypted_content": Mark(n),
+		"id": strict.ID("rs", n, 0), "type": "reasoning", "summary": array{}, "encrypted_content": strict.Mark(n),
 	}}
 	if a.Text != "" {
 		output = append(output, object{
-			"id": fmt.Sprint("msg_", n), "type": "message", "status": "completed", "role": "assistant",
+			"id": strict.ID("msg", n, 0), "type": "message", "status": "completed", "role": "assistant",
 			"content": array{object{"type": "output_text", "annotations": array{}, "logprobs": array{}, "text": a.Text}},
 		})
 	}
 	for i, c := range a.Calls {
 		item := object{
-			"id": fmt.Sprintf("fc_%d_%d", n, i), "type": "function_call", "status": "completed",
+			"id": strict.ID("fc", n, i), "type": "function_call", "status": "completed",
 			"name": c.Name, "arguments": c.Arguments,
 		}
 		if c.ID != "" {
@@ -48,44 +48,4 @@ func writeResponses(n int, a Answer, _ bool) reply {
 		body["status"], body["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
 	}
 	return reply{status: http.StatusOK, kind: "application/json", head: j(body)}
-}
-
-func checkResponses(body []byte) error {
-	var r struct{ Input json.RawMessage }
-	if err := json.Unmarshal(body, &r); err != nil {
-		return err
-	}
-	items, err := turns(r.Input)
-	if err != nil {
-		return err
-	}
-	var open pending
-	reasoned := false // the item before is reasoning, which must not stand alone
-	for _, raw := range items {
-		var item struct {
-			Type, Role, Name, Arguments string
-			CallID                      string `json:"call_id"`
-			Output                      json.RawMessage
-		}
-		if err := json.Unmarshal(raw, &item); err != nil {
-			return err
-		}
-		switch {
-		case item.Type == "function_call":
-			err = errors.Join(open.call(item.CallID), isObject(item.Arguments))
-		case item.Type == "function_call_output" && (reasoned || len(item.Output) == 0):
-			err = errors.New("reasoning without its item, or an empty result")
-		case item.Type == "function_call_output":
-			err = open.answer(item.CallID)
-		case item.Type == "reasoning" || item.Role != "":
-			err = open.none()
-		default:
-			err = fmt.Errorf("item of type %q", item.Type)
-		}
-		if err != nil {
-			return err
-		}
-		reasoned = item.Type == "reasoning"
-	}
-	return open.none()
 }

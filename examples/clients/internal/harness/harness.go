@@ -115,7 +115,7 @@ func requests(t *testing.T, p Path, server *fake.Server, silent int) []fake.Requ
 			require.JSONEq(t, string(first[j]), string(history[j]), "request %d", i+1)
 		}
 		for n := silent + 1; n <= i; n++ {
-			require.Contains(t, string(r.Body), fake.Mark(n), "request %d lost what answer %d has to get back", i+1, n)
+			require.Contains(t, string(r.Body), p.Wire.Mark(n), "request %d lost what answer %d has to get back", i+1, n)
 		}
 	}
 	return all

@@ -16,7 +16,10 @@ import (
 
 // exhausted: a model that never learns, and a stack that passes the last message on.
 func exhausted(t *testing.T, p Path) {
-	script := []fake.Answer{args(`{"days":1}`), args(`{"days":2}`), args(`{"days":3}`)}
+	var script []fake.Answer
+	for _, id := range []string{"call_1", "call_2", "call_3"} { // Anthropic wants ids that differ in all of a request
+		script = append(script, say(fake.Call{ID: id, Name: tool, Arguments: `{"days":1}`}))
+	}
 	server := fake.New(p.Wire, script...)
 	defer server.Close()
 	got := askWith(t, p, server, argsvalidate.Options{OnExhausted: middleware.Pass})
