@@ -37,7 +37,7 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport()
-	o.Hold, o.KeepAlive, o.Decoders = true, transport.NoKeepAlive, decoders
+	o.Hold, o.KeepAlive, o.Decoders = true, transport.Off, decoders
 	o.CleanHistory = transport.CleanNever // what the provider refused is not sent again
 	return transport.New(o, append([]middleware.Middleware{captured}, stack...)...)
 }

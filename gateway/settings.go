@@ -99,7 +99,7 @@ func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 		o.MaxAttempts = 1
 	}
 	if t.Mode == Observe {
-		o.Mend, o.Strip, o.OnExhausted = mend.None(), strip.Off, middleware.Pass
+		o.Mend, o.Strip, o.OnExhausted = mend.Off(), strip.Off, middleware.Pass
 	}
 	return o
 }
@@ -124,7 +124,7 @@ func (s Settings) transport() transport.Options {
 		PassUnreadable: s.Unreadable == PassOn,
 	}
 	if s.KeepAlive == Off {
-		o.KeepAlive = transport.NoKeepAlive
+		o.KeepAlive = transport.Off
 	}
 	if s.Mode == Repair {
 		o.MaxModelCalls = 1
@@ -175,7 +175,7 @@ func rules(names []string) ([]mend.Rule, error) {
 	if names == nil {
 		return nil, nil
 	}
-	out := mend.None()
+	out := mend.Off()
 	for _, name := range names {
 		switch name {
 		case "default":
