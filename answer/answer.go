@@ -78,7 +78,7 @@ type Options struct {
 	CheckTimeout time.Duration          // for each call of Check and of Feedback; 0 means 10 s
 	MaxAttempts  int                    // model calls of a step, the first one included; 0 means 3, 1 turns re-asks off
 	OnExhausted  middleware.OnExhausted // 0 returns an *Error; middleware.Pass the invalid answer, with Report.Status middleware.Invalid
-	Mend         []mend.Rule            // local repairs of JSON; nil means mend.Default(), mend.None() turns them off
+	Mend         []mend.Rule            // local repairs of JSON; nil means mend.Default(), mend.Off() turns them off
 	Formats      bool                   // validate "format", which JSON Schema leaves optional
 	Instruct     bool                   // add a system message with Schema to each request
 	// Feedback returns the text that the model gets about an invalid answer.

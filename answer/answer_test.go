@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 		"two of a key":       {sent: middlewaretest.Text(`{"n": 1, "n": 2}`), code: "duplicate_key", told: "[n] duplicate key"},
 		"empty":              {sent: middlewaretest.Text(" "), code: "empty", told: "there is no text"},
 		"cut off":            {sent: cutOff, code: "truncated", told: "Send a shorter answer."},
-		"no repairs":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```"), o: answer.Options{Mend: mend.None()}, code: "syntax", told: "no code fences"},
+		"no repairs":         {sent: middlewaretest.Text("```\n{\"n\": 1}\n```"), o: answer.Options{Mend: mend.Off()}, code: "syntax", told: "no code fences"},
 		"a check": {sent: middlewaretest.Text("one two"), code: "check", told: "• too long\n",
 			o: answer.Options{Check: func(_ context.Context, text string) ([]middleware.Issue, error) {
 				if strings.Contains(text, " two") {

@@ -75,7 +75,7 @@ type Options struct {
 	UnknownTools UnknownTools
 	Properties   Properties // undeclared properties that the schema does not forbid
 	Strip        strip.Mode
-	Mend         []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.None() turns them off
+	Mend         []mend.Rule // local repairs of invalid arguments; nil means mend.Default(), mend.Off() turns them off
 	Fixers       []Fixer     // your own repairs, tried in order if the built-in ones fail; a panic or a timeout counts as no repair
 	Batch        batch.Policy
 	Rules        []Rule

@@ -54,7 +54,7 @@ func TestToolsInheritWhatTheyDoNotSet(t *testing.T) {
 	}{
 		"nothing":     {ToolOptions{}, func(*ToolOptions) {}},
 		"Strip":       {ToolOptions{Strip: strip.Off}, func(o *ToolOptions) { o.Strip = strip.Off }},
-		"Mend":        {ToolOptions{Mend: mend.None()}, func(o *ToolOptions) { o.Mend = mend.None() }},
+		"Mend":        {ToolOptions{Mend: mend.Off()}, func(o *ToolOptions) { o.Mend = mend.Off() }},
 		"OnExhausted": {ToolOptions{OnExhausted: middleware.Pass}, func(o *ToolOptions) { o.OnExhausted = middleware.Pass }},
 		"Properties":  {ToolOptions{Properties: BySchema}, func(o *ToolOptions) { o.Properties = BySchema }},
 		"MaxAttempts": {ToolOptions{MaxAttempts: 1}, func(o *ToolOptions) { o.MaxAttempts = 1 }},

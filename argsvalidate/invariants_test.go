@@ -102,7 +102,7 @@ func newConversation(t *rapid.T, provider middlewaretest.Provider, policy batch.
 		UnknownTools: rapid.SampledFrom([]argsvalidate.UnknownTools{argsvalidate.RejectUnknown, argsvalidate.PassUnknown}).Draw(t, "unknown"),
 		Strip:        rapid.SampledFrom([]strip.Mode{strip.Optional, strip.WhenInvalid, strip.All, strip.Off}).Draw(t, "strip"),
 		Batch:        policy,
-		Mend:         rapid.SampledFrom([][]mend.Rule{mend.Default(), mend.All(), mend.None()}).Draw(t, "mend"),
+		Mend:         rapid.SampledFrom([][]mend.Rule{mend.Default(), mend.All(), mend.Off()}).Draw(t, "mend"),
 		Rules:        []argsvalidate.Rule{c.rule()},
 	}
 	model := middlewaretest.NewFaulty(rapid.Uint64().Draw(t, "seed"), middlewaretest.FaultOptions{})

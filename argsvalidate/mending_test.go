@@ -28,8 +28,8 @@ func TestMendSavesACall(t *testing.T) {
 func TestMendOff(t *testing.T) {
 	t.Parallel()
 	const args = `{"city": "Oslo", "days": "2"}`
-	require.False(t, verdictOf(t, argsvalidate.Options{Mend: mend.None()}, weather, args).OK())
-	o := argsvalidate.Options{Mend: []mend.Rule{mend.Coerce}, PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: mend.None()}}}
+	require.False(t, verdictOf(t, argsvalidate.Options{Mend: mend.Off()}, weather, args).OK())
+	o := argsvalidate.Options{Mend: []mend.Rule{mend.Coerce}, PerTool: map[string]argsvalidate.ToolOptions{"weather": {Mend: mend.Off()}}}
 	require.False(t, verdictOf(t, o, weather, args).OK())
 	other := weather
 	other.Name = "other"

@@ -9,7 +9,7 @@ import (
 // about what comes after them.
 func unmended(o argsvalidate.Options) argsvalidate.Options {
 	if o.Mend == nil {
-		o.Mend = mend.None()
+		o.Mend = mend.Off()
 	}
 	return o
 }

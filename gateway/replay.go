@@ -39,8 +39,8 @@ var errSecondCall = errors.New("gateway: the replay of an exchange makes no seco
 func newReplayer(s Settings, decoders map[string]transport.Decoder, stack ...middleware.Middleware) *transport.Transport {
 	s.Mode = Enforce
 	o := s.transport(nil)
-	o.Hold, o.KeepAlive, o.Decoders = true, transport.NoKeepAlive, decoders
-	o.Heal.Rules = heal.None() // what the provider refused is not sent again
+	o.Hold, o.KeepAlive, o.Decoders = true, transport.Off, decoders
+	o.Heal.Rules = heal.Off() // what the provider refused is not sent again
 	return transport.New(o, append([]middleware.Middleware{captured}, stack...)...)
 }
 

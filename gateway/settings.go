@@ -104,7 +104,7 @@ func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 		o.MaxAttempts = 1
 	}
 	if t.Mode == Observe {
-		o.Mend, o.Strip, o.OnExhausted = mend.None(), strip.Off, middleware.Pass
+		o.Mend, o.Strip, o.OnExhausted = mend.Off(), strip.Off, middleware.Pass
 	}
 	return o
 }
@@ -124,7 +124,7 @@ func heals(names []string) (out []heal.Rule, err error) {
 	case len(names) == 0 || len(names) == 1 && names[0] == "default":
 		return nil, nil
 	case len(names) == 1 && names[0] == "none":
-		return heal.None(), nil
+		return heal.Off(), nil
 	}
 	for _, name := range names {
 		i := slices.IndexFunc(heal.Default(), func(r heal.Rule) bool { return r.String() == name })
@@ -148,13 +148,13 @@ func (s Settings) transport(tools []ToolRule) transport.Options {
 		RejectUnknownPaths: s.UnusableSchemas == argsvalidate.RejectUnusable,
 	}
 	if s.KeepAlive == Off {
-		o.KeepAlive = transport.NoKeepAlive
+		o.KeepAlive = transport.Off
 	}
 	o.Heal.Rules, _ = heals(s.Heal)
 	o.Heal.Destructive = destructive(tools)
 	if s.Mode == Repair {
 		o.MaxModelCalls = 1
-		o.Heal.Rules = heal.None() // it would make a second model call
+		o.Heal.Rules = heal.Off() // it would make a second model call
 		if s.Retries != nil {
 			o.MaxModelCalls += *s.Retries
 		}
@@ -205,7 +205,7 @@ func rules(names []string) ([]mend.Rule, error) {
 	if names == nil {
 		return nil, nil
 	}
-	out := mend.None()
+	out := mend.Off()
 	for _, name := range names {
 		switch name {
 		case "default":

@@ -34,7 +34,7 @@ import (
 
 // Options configure New. The zero value works.
 type Options struct {
-	// Rules are the rules that are used. nil means Default; None turns all off.
+	// Rules are the rules that are used. nil means Default; Off() turns all off.
 	Rules []Rule
 	// Destructive are the names of tools whose effects cannot be undone, besides those that
 	// are marked Tool.Destructive. OrphanCalls and OrphanResults leave a history with a

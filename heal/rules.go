@@ -83,8 +83,8 @@ func Default() []Rule {
 	return rules
 }
 
-// None returns an empty list, which turns all rules off. In options, nil means Default.
-func None() []Rule { return []Rule{} }
+// Off returns an empty list, which turns all rules off. In options, nil means Default.
+func Off() []Rule { return []Rule{} }
 
 // row is what a rule knows.
 type row struct {

@@ -74,7 +74,7 @@ type Options struct {
 	MaxDescription int           // bytes of a tool's description; 0 means 4,096; a longer one is cut
 	MaxSchema      int           // bytes of a tool's schema; 0 means 64 KiB; a longer one is not used
 	MaxResult      int           // bytes of a result's text; 0 means 64 KiB; a longer one is cut, with a notice
-	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, NoValue keeps none
+	MaxValue       int           // bytes of a result that is kept as the side value; 0 means 1 MiB, Off keeps none
 	// RefuseUnvalidated excludes tools whose schema cannot be used.
 	RefuseUnvalidated bool
 	// Admit decides on each tool whenever the list changes. It may set
@@ -86,8 +86,8 @@ type Options struct {
 	Implementation *sdk.Implementation // the client's name in Connect; nil means toolmend
 }
 
-// NoValue turns Options.MaxValue off: results are not kept.
-const NoValue = -1
+// Off turns Options.MaxValue off: results are not kept.
+const Off = -1
 
 // Fixed limits.
 const (
@@ -124,8 +124,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("mcp: Options.ListTimeout: must not be negative, got %v", o.ListTimeout)
 	case o.Timeout < 0 && o.Timeout != middleware.Unlimited:
 		return fmt.Errorf("mcp: Options.Timeout: must not be negative, unless it is middleware.Unlimited, got %v", o.Timeout)
-	case o.MaxValue < 0 && o.MaxValue != NoValue:
-		return fmt.Errorf("mcp: Options.MaxValue: must not be negative, unless it is NoValue, got %d", o.MaxValue)
+	case o.MaxValue < 0 && o.MaxValue != Off:
+		return fmt.Errorf("mcp: Options.MaxValue: must not be negative, unless it is Off, got %d", o.MaxValue)
 	}
 	return nil
 }

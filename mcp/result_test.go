@@ -80,7 +80,7 @@ func TestSideValueIsBounded(t *testing.T) {
 		_, _, _, value = convert(t, Options{MaxValue: 5000}, result)
 		require.NotNil(t, value)
 	}
-	_, _, _, value := convert(t, Options{MaxValue: NoValue}, `{}`)
+	_, _, _, value := convert(t, Options{MaxValue: Off}, `{}`)
 	require.Nil(t, value)
 }
 

@@ -14,7 +14,7 @@ import (
 func ExampleArguments() {
 	tool := middleware.Tool{Name: "book", Parameters: []byte(`{"type": "object", "required": ["city"],
 		"properties": {"city": {"type": "string"}, "nights": {"type": "integer"}}}`)}
-	v := argsvalidate.NewValidator(argsvalidate.Options{Mend: mend.None()})
+	v := argsvalidate.NewValidator(argsvalidate.Options{Mend: mend.Off()})
 	validate := func(arguments string) []middleware.Issue {
 		_, err := v.Validate(context.Background(), []middleware.Tool{tool}, middleware.ToolCall{Name: "book", Arguments: arguments})
 		var invalid *argsvalidate.Error

@@ -186,7 +186,7 @@ func (w sloppy) str(s string) string {
 
 // ofBits returns the rules whose bits are set.
 func ofBits(bits uint32) []mend.Rule {
-	rules := mend.None()
+	rules := mend.Off()
 	for _, r := range mend.All() {
 		if bits&(1<<r) != 0 {
 			rules = append(rules, r)

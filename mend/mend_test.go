@@ -306,7 +306,7 @@ func TestNotMended(t *testing.T) {
 	_, _, ok = mend.Arguments(in)
 	require.False(t, ok, "cut off")
 
-	for _, rules := range [][]mend.Rule{mend.None(), only(mend.Wrap), {mend.Rule(200)}} {
+	for _, rules := range [][]mend.Rule{mend.Off(), only(mend.Wrap), {mend.Rule(200)}} {
 		_, _, ok = mend.Arguments(input(t, params, `{"n": "5"}`, rules))
 		require.False(t, ok, rules)
 	}
@@ -369,8 +369,8 @@ func TestRules(t *testing.T) {
 	require.False(t, mend.Rule(0).Known())
 	require.Equal(t, "[coerce unwrap rename syntax tool_name enum close omit duplicates echo]", fmt.Sprint(mend.Default()))
 	require.Len(t, mend.All(), 17)
-	require.Subset(t, mend.All(), mend.Certain())
-	require.NotNil(t, mend.None(), "nil means Default")
+	require.Subset(t, mend.All(), mend.Extended())
+	require.NotNil(t, mend.Off(), "nil means Default")
 	page, err := os.ReadFile("../docs/mending.md")
 	require.NoError(t, err)
 	for _, r := range mend.All() {

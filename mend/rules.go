@@ -76,13 +76,13 @@ func Default() []Rule {
 	return []Rule{Coerce, Unwrap, Rename, Syntax, ToolName, Enum, Close, Omit, Duplicates, Echo}
 }
 
-// None returns an empty list, which turns all repairs off. In options, nil means
+// Off returns an empty list, which turns all repairs off. In options, nil means
 // Default.
-func None() []Rule { return []Rule{} }
+func Off() []Rule { return []Rule{} }
 
-// Certain returns Default and four more rules. No recorded call shows one of the
+// Extended returns Default and four more rules. No recorded call shows one of the
 // four wrong, but fewer than 20 recorded faults show it right.
-func Certain() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
+func Extended() []Rule { return append(Default(), DropUnknown, RenameClose, Split, EnumWords) }
 
 // All returns every rule.
 func All() []Rule {

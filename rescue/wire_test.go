@@ -127,7 +127,7 @@ func TestLiveStreamInTime(t *testing.T) {
 			_, _ = io.WriteString(w, strings.Replace(strings.Replace(first, "A <tool_call>{\\\"na", "x", 1), "}}]", "},\"finish_reason\":\"stop\"}]", 1)+"data: [DONE]\n\n")
 			_ = w.Close()
 		}()
-		client := http.Client{Transport: transport.New(transport.Options{KeepAlive: transport.NoKeepAlive}, rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})).RoundTripper(upstream)}
+		client := http.Client{Transport: transport.New(transport.Options{KeepAlive: transport.Off}, rescue.New(rescue.Options{MaxAttempts: 1, OnExhausted: middleware.Pass})).RoundTripper(upstream)}
 		began := time.Now()
 		req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, "http://server.invalid"+path, bytes.NewReader(body))
 		require.NoError(t, err)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// NoKeepAlive turns Options.KeepAlive off.
-const NoKeepAlive time.Duration = -1
+// Off turns Options.KeepAlive off.
+const Off time.Duration = -1
 
 // keepAlive is the default of Options.KeepAlive. The shortest idle timeouts of
 // clients and proxies are ten seconds.
@@ -22,7 +22,7 @@ const lateKeepAlive = time.Second
 // good status. The first such response with a body is the one that the client
 // gets.
 func (s *step) hears(a *attempt) {
-	if s.ready == nil || s.t.options.KeepAlive == NoKeepAlive {
+	if s.ready == nil || s.t.options.KeepAlive == Off {
 		return
 	}
 	s.mu.Lock()

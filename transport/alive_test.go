@@ -122,7 +122,7 @@ func TestKeepAliveForms(t *testing.T) {
 	}
 }
 
-func TestNoKeepAlive(t *testing.T) {
+func TestKeepAliveOff(t *testing.T) {
 	t.Parallel()
 	for name, s := range speeches() {
 		sent := s.stream("two", `{"n":2}`)
@@ -137,8 +137,8 @@ func TestNoKeepAlive(t *testing.T) {
 			body    string
 			took    time.Duration // at least
 		}{
-			{"turned off", transport.Options{KeepAlive: transport.NoKeepAlive}, slow(), 200, sent, 30 * time.Second},
-			{"turned off, held", transport.Options{KeepAlive: transport.NoKeepAlive, Hold: true}, slow(), 200, sent, 30 * time.Second},
+			{"turned off", transport.Options{KeepAlive: transport.Off}, slow(), 200, sent, 30 * time.Second},
+			{"turned off, held", transport.Options{KeepAlive: transport.Off, Hold: true}, slow(), 200, sent, 30 * time.Second},
 			{"fast", transport.Options{}, played{kind: s.kind, pieces: eventsOf(sent), pauses: []time.Duration{0, time.Second / 4}}, 200, sent, 0},
 			{"before the headers", transport.Options{}, played{kind: s.kind, before: time.Minute, pieces: eventsOf(sent)}, 200, sent, time.Minute},
 			{"an error after a minute", transport.Options{}, played{kind: "application/json", before: time.Minute, status: 429, pieces: []string{`{"error":{"message":"slow down"}}`}}, 429, `{"error":{"message":"slow down"}}`, time.Minute},
@@ -261,7 +261,7 @@ func TestKeepAliveClients(t *testing.T) {
 
 func TestOptionsValidate(t *testing.T) {
 	t.Parallel()
-	for k, ok := range map[time.Duration]bool{0: true, time.Second: true, transport.NoKeepAlive: true, -time.Second: false, -2: false} {
+	for k, ok := range map[time.Duration]bool{0: true, time.Second: true, transport.Off: true, -time.Second: false, -2: false} {
 		o := transport.Options{KeepAlive: k}
 		if ok {
 			require.NoError(t, o.Validate(), k)

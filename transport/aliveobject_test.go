@@ -54,9 +54,9 @@ func TestKeepAliveBeforeAnObject(t *testing.T) {
 	}
 }
 
-// TestNoKeepAliveInWhiteSpace: some servers pad one object with white space
+// TestKeepAliveOffInWhiteSpace: some servers pad one object with white space
 // while they work, to a client that asked for a stream too.
-func TestNoKeepAliveInWhiteSpace(t *testing.T) {
+func TestKeepAliveOffInWhiteSpace(t *testing.T) {
 	t.Parallel()
 	for name, s := range speeches() {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func TestHealArguments(t *testing.T) {
 		}{
 			"cut":             {nil, cutArguments, 2, true},
 			"empty":           {nil, "", 2, true},
-			"off":             {heal.None(), cutArguments, 1, false},
+			"off":             {heal.Off(), cutArguments, 1, false},
 			"nothing to heal": {nil, `{"city": "Bergen"}`, 1, false},
 		} {
 			t.Run(fmt.Sprintf("%s, status %d", name, status), func(t *testing.T) {

@@ -58,7 +58,7 @@
 // responses and sends the id of the accepted response instead. Other processes
 // do not share this memory. In another process the provider continues from the
 // rejected response; OpenAI then returns an error 400, because the rejected
-// call has no output. Options.Hold together with NoKeepAlive avoids this.
+// call has no output. Options.Hold together with KeepAlive: Off avoids this.
 //
 // # Unreadable answers
 //
@@ -144,7 +144,7 @@ type Options struct {
 	// KeepAlive is the longest silence for a client that asked for a stream.
 	// After each such silence the format's keep-alive is sent, from the
 	// provider's first good headers until the response ends. A keep-alive
-	// commits the status 200. 0 means 8 s; NoKeepAlive turns keep-alives off;
+	// commits the status 200. 0 means 8 s; Off turns keep-alives off;
 	// other negative values are an error.
 	KeepAlive time.Duration
 	// MaxModelCalls limits the model calls for one request of the client. A retry
@@ -162,7 +162,7 @@ type Options struct {
 	// Heal selects what happens to a request that the provider refuses because of its
 	// history or of its tools' schemas: see package heal. The zero value sends it once more with
 	// the smallest change, which counts as one more of MaxModelCalls; Rules:
-	// heal.None() turns that off. Clients are also told apart by their credentials and by the
+	// heal.Off() turns that off. Clients are also told apart by their credentials and by the
 	// host of the provider.
 	Heal heal.Options
 	// Figures adds headers to the responses that the chain returned:
@@ -205,8 +205,8 @@ const maxBody = 64 << 20
 // with the same error.
 func (o Options) Validate() error {
 	switch {
-	case o.KeepAlive < 0 && o.KeepAlive != NoKeepAlive:
-		return fmt.Errorf("transport: Options.KeepAlive: must not be negative, unless it is NoKeepAlive, got %s", o.KeepAlive)
+	case o.KeepAlive < 0 && o.KeepAlive != Off:
+		return fmt.Errorf("transport: Options.KeepAlive: must not be negative, unless it is Off, got %s", o.KeepAlive)
 	case o.MaxModelCalls < 0 && o.MaxModelCalls != middleware.Unlimited:
 		return fmt.Errorf("transport: Options.MaxModelCalls: must not be negative, unless it is middleware.Unlimited, got %d", o.MaxModelCalls)
 	case o.MaxBody < 0 || o.MaxBody > maxBody:

@@ -93,7 +93,7 @@ func TestOptions(t *testing.T) {
 			}
 		})
 	}
-	require.NoError(t, transport.Options{KeepAlive: transport.NoKeepAlive, MaxModelCalls: middleware.Unlimited}.Validate())
+	require.NoError(t, transport.Options{KeepAlive: transport.Off, MaxModelCalls: middleware.Unlimited}.Validate())
 	require.NoError(t, report.Options{Findings: report.AllFindings}.Validate())
 	require.NoError(t, wire.Endpoint{Silence: middleware.Unlimited}.Validate())
 	require.NoError(t, middlewaretest.FaultOptions{AnswerAfter: middlewaretest.NeverAnswer}.Validate())

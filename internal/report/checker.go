@@ -25,7 +25,7 @@ type Checker struct {
 // o.Validate fails.
 func NewChecker(o argsvalidate.Options) *Checker {
 	final := argsvalidate.NewValidator(o)
-	o.Strip, o.Mend, o.Fixers, o.Placeholders = strip.Off, mend.None(), nil, nil
+	o.Strip, o.Mend, o.Fixers, o.Placeholders = strip.Off, mend.Off(), nil, nil
 	return &Checker{sent: argsvalidate.NewValidator(o), final: final}
 }
 

@@ -36,7 +36,7 @@ func (s setup) verdict(tools []middleware.Tool, call middleware.ToolCall) middle
 // checker validates calls as they are, without stripping and repairs.
 type checker struct{ plain setup }
 
-func newChecker() checker { return checker{newSetup("", strip.Off, mend.None())} }
+func newChecker() checker { return checker{newSetup("", strip.Off, mend.Off())} }
 
 func (j checker) issues(s sample, call middleware.ToolCall) []middleware.Issue {
 	return j.plain.verdict(s.tools, call).Issues

@@ -14,7 +14,7 @@ import (
 // setups are the rows of the table: strip, each rule alone, sets of rules.
 // Encode is in no set: it was never right, and would hide what the others do.
 func setups() []setup {
-	all := []setup{newSetup("strip", strip.Optional, mend.None())}
+	all := []setup{newSetup("strip", strip.Optional, mend.Off())}
 	for _, r := range mend.All() {
 		all = append(all, newSetup(r.String(), strip.Off, []mend.Rule{r}))
 	}
@@ -23,8 +23,8 @@ func setups() []setup {
 		rules []mend.Rule
 	}{
 		{"default", mend.Default()},
-		{"certain", mend.Certain()},
-		{"certain, fill_defaults", append(mend.Certain(), mend.FillDefaults)},
+		{"certain", mend.Extended()},
+		{"certain, fill_defaults", append(mend.Extended(), mend.FillDefaults)},
 		{"all but encode", slices.DeleteFunc(mend.All(), func(r mend.Rule) bool { return r == mend.Encode })},
 	} {
 		all = append(all, newSetup(set.name, strip.Off, set.rules), newSetup("strip, "+set.name, strip.Optional, set.rules))

@@ -132,7 +132,7 @@ func TestRecorded(t *testing.T) {
 	for i, how := range st.setups {
 		row := total.bySetups[i]
 		share[how.name] = float64(row.invalid) / float64(max(1, total.invalid))
-		risky := func(r mend.Rule) bool { return r != mend.FillDefaults && !slices.Contains(mend.Certain(), r) }
+		risky := func(r mend.Rule) bool { return r != mend.FillDefaults && !slices.Contains(mend.Extended(), r) }
 		if !slices.ContainsFunc(how.rules, risky) {
 			require.Zero(t, row.outcomes[wrong], "%s: see -wrong", how.name)
 		}

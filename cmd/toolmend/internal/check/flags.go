@@ -46,7 +46,7 @@ type settings struct {
 }
 
 // mendRules are the values of -mend.
-var mendRules = map[string][]mend.Rule{"off": mend.None(), "default": mend.Default(), "all": mend.All()}
+var mendRules = map[string][]mend.Rule{"off": mend.Off(), "default": mend.Default(), "all": mend.All()}
 
 // parse reads the command line. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {

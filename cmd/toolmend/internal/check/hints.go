@@ -60,7 +60,7 @@ func newHinter(s settings) *hinter {
 		change(&o)
 		h.trials = append(h.trials, trial{option, setting, risky, argsvalidate.NewValidator(o)})
 	}
-	sure := append(mend.Certain(), mend.FillDefaults)
+	sure := append(mend.Extended(), mend.FillDefaults)
 	skip, before := s.mend, `"default", `
 	if s.mendName == "off" {
 		skip, before = mend.Default(), ""
