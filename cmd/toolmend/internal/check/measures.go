@@ -126,11 +126,7 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 	case !usable:
 		return bucketValid, false
 	}
-	s := m.draft7.Get(t.Parameters)
-	if surelyValid(s, c.Arguments) {
-		return bucketValid, true
-	}
-	valid, known := satisfies(s, c.Arguments)
+	valid, known := satisfies(m.draft7.Get(t.Parameters), c.Arguments)
 	if known && !valid {
 		return bucketSchemaMismatch, true
 	}
@@ -147,11 +143,7 @@ func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool 
 	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
 		return false // of {}, "not schema" is true
 	}
-	s := m.k2.Get(t.Parameters)
-	if surelyValid(s, c.Arguments) {
-		return true
-	}
-	valid, _ := satisfies(s, c.Arguments)
+	valid, _ := satisfies(m.k2.Get(t.Parameters), c.Arguments)
 	return valid
 }
 
@@ -165,17 +157,14 @@ func toolOf(tools []middleware.Tool, c middleware.ToolCall) (middleware.Tool, bo
 	return middleware.Tool{}, false
 }
 
-// surelyValid reports whether arguments certainly satisfy a schema. It is fast, and
-// true for most calls.
-func surelyValid(s *schema.Schema, arguments string) bool {
-	return s != nil && s.SurelyValid(arguments, measureLimits, schema.AllowEmpty)
-}
-
 // satisfies reports whether arguments satisfy a schema. known is false if that
 // cannot be said.
 func satisfies(s *schema.Schema, arguments string) (valid, known bool) {
 	if s == nil {
 		return false, false
+	}
+	if s.SurelyValid(arguments, measureLimits, schema.AllowEmpty) { // fast, and true for most calls
+		return true, true
 	}
 	doc, err := rawjson.Parse(arguments, measureLimits)
 	if err != nil {
