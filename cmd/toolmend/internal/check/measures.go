@@ -68,22 +68,8 @@ func newMeasurer(c *report.Checker) *measurer {
 
 // asDraft7 returns a schema that is read as Draft 7, whatever its $schema says.
 func asDraft7(raw []byte) []byte {
-	doc, err := rawjson.Parse(string(raw), schema.Limits)
-	if err != nil || doc.Root().Kind() != rawjson.Object {
-		return raw
-	}
-	edits := doc.Root().Cut(func(member rawjson.Value) bool { return member.Key() == "$schema" })
-	text, err := rawjson.Apply(doc.Text(), edits)
-	if err != nil {
-		return raw
-	}
 	uri, _ := schema.Dialect("draft-07")
-	if doc, err = rawjson.Parse(text, schema.Limits); err != nil || doc.Root().Len() == 0 {
-		return fmt.Appendf(nil, `{"$schema":%q}`, uri)
-	}
-	start, _ := doc.Root().Span()
-	open := start + 1
-	return fmt.Appendf(nil, `%s"$schema":%q,%s`, text[:open], uri, text[open:])
+	return schema.InDialect(raw, uri, true)
 }
 
 // notPlain matches a schema that drafts read differently, or of which one measure asserts
