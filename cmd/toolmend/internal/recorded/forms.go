@@ -12,6 +12,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // form is a form of a record: where its request and its answer are. A place is the names
@@ -250,9 +251,8 @@ func conversation(list rawjson.Value) (turns []Turn, err error) {
 	if !holds {
 		return turns, nil
 	}
-	body := fmt.Appendf(nil, `{"messages":%s,"input":%[1]s,"contents":%[1]s}`, raw)
 	for _, c := range codecs {
-		req, failed := c.DecodeRequest(body)
+		req, failed := c.DecodeRequest(fmt.Appendf(nil, `{%q:%s}`, cmp.Or(historyKeys[c.Dialect()], "messages"), raw))
 		if failed != nil {
 			err = cmp.Or(err, failed)
 			continue
@@ -268,6 +268,10 @@ func conversation(list rawjson.Value) (turns []Turn, err error) {
 	}
 	return nil, err
 }
+
+// historyKeys are the members of requests that hold the conversation, by dialect, where it
+// is not "messages".
+var historyKeys = map[string]string{wire.OpenAIResponses().Dialect(): "input", wire.Gemini().Dialect(): "contents"}
 
 // holdsCall reports whether a message has a call in the form of a provider.
 func holdsCall(m rawjson.Value) bool {
