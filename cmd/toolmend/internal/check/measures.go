@@ -73,8 +73,9 @@ func asDraft7(raw []byte) []byte {
 }
 
 // notPlain matches a schema that drafts read differently, or of which one measure asserts
-// more than the other: $ref and its kind, format, and keywords that some drafts lack.
-var notPlain = regexp.MustCompile(`"(\$|format"|depend|definitions"|prefixItems"|unevaluated|additionalItems"|contains"|(min|max)Contains"|items"\s*:\s*\[|id"\s*:\s*")|\\`)
+// more than the other: $ref and its kind, format, and keywords that Draft 7 or 2020-12
+// lacks. An escape may hide one of them.
+var notPlain = regexp.MustCompile(`"(\$|format"|depend|prefixItems"|unevaluated|(min|max)Contains")|\\`)
 
 // isPlain reports whether a schema means the same in every draft. {} is not plain: K2
 // Vendor Verifier refuses it.

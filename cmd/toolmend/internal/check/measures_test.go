@@ -172,7 +172,8 @@ func TestMeasuresOfValidCalls(t *testing.T) {
 		`{"properties":{"l":{"prefixItems":[{"type":"string"}]}}}`, `{"dependentRequired":{"d":["q"]}}`, `{"dependencies":{"d":["q"]}}`,
 		`{"$defs":{"a":{"type":"integer"}},"properties":{"d":{"$ref":"#/$defs/a"}}}`, `{"properties":{"l":{"contains":{"type":"integer"},"minContains":3}}}`,
 		`{"type":"object","properties":{"d":{"type":"string"}},"required":["d"],"additionalProperties":false}`,
-		`{"unevaluatedProperties":false}`, `{"required":"d"}`, `{"type":"object","properties":{"d":{"type":"str"}}}`, `{"properties":{"d":{"pattern":"["}}}`,
+		`{"properties":{"l":{"contains":{"type":"string"}}}}`, `{"properties":{"l":{"items":{},"additionalItems":false}}}`,
+		`{"definitions":{"a":{"type":"str"}}}`, `{"id":"x","items":[true]}`, `{"unevaluatedProperties":false}`, `{"required":"d"}`, `{"type":"object","properties":{"d":{"type":"str"}}}`, `{"properties":{"d":{"pattern":"["}}}`,
 	} {
 		for _, arguments := range []string{`{"d":"no date","l":[1,2]}`, `{"d":"2026-11-22"}`, `{}`, ``, `null`, ` {}`, `{"d":1,"d":2}`} {
 			same(&recorded.Turn{Tools: []middleware.Tool{{Name: "f", Parameters: []byte(schema)}}, Calls: []middleware.ToolCall{{Name: "f", Arguments: arguments}}})
