@@ -203,6 +203,9 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		if asked, err = request(c, bodyOf(req)); err != nil {
 			return nil, fmt.Errorf("request: %w", err)
 		}
+		for i := range asked.Tools {
+			asked.Tools[i].Native = nil
+		}
 	} else {
 		asked = &middleware.Request{Tools: sets.known(req, v, text(v.Get(f.id)))}
 	}
@@ -211,9 +214,6 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		return nil, err
 	}
 	var turns []Turn
-	for i := range asked.Tools {
-		asked.Tools[i].Native = nil
-	}
 	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		if len(m.ToolCalls) == 0 {
 			continue
