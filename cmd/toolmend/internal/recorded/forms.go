@@ -154,6 +154,9 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	case !answer.Exists():
 		return nil, SkippedFailure
 	}
+	if f.whole {
+		sets = nil
+	}
 	var turns []Turn
 	err := errFormat
 	if !f.history {
@@ -175,11 +178,11 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	}
 	for i := range turns {
 		t := &turns[i]
-		if t.Tools == nil && !f.whole {
+		if t.Tools == nil {
 			t.Tools = sets.known(req, v, text(v.Get(f.id)))
-			if t.Tools == nil {
-				return nil, errNoTools
-			}
+		}
+		if t.Tools == nil && !f.whole {
+			return nil, errNoTools
 		}
 		t.Source = text(v.Get("source"))
 		t.Model = cmp.Or(firstText(v, "model", "gen_ai.request.model", "providedModelName", "provided_model_name"), t.Model, text(req.Get("model")))

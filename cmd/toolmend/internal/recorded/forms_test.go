@@ -178,5 +178,7 @@ func TestToolsOfAFile(t *testing.T) {
 	const calls = `"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x"}}]}]`
 	require.Equal(t, []string{`x{"type":"object"}`, "y{}"}, of(`{`+calls+`}`))
 	require.Equal(t, []string{`x{"type":"object"}`, "y{}"}, of(`{"tool_calls":[{"name":"x"}]}`))
+	require.Equal(t, []string{"z{}"}, of(`{"request":{"tools":[{"name":"z","parameters":{}}]},"response":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x"}}]}}`))
+	require.Empty(t, of(`{"request":{"messages":[]},"response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"x"}}]}}]}}`), "a request without tools had none")
 	require.Equal(t, []string{"z{}"}, of(`{`+calls+`,"tools":[{"name":"z","parameters":{}}]}`))
 }
