@@ -7,7 +7,6 @@ import (
 	"sync"
 
 	"github.com/toolmend/toolmend/internal/empties"
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/repair"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
@@ -56,7 +55,9 @@ func footprint(raw []byte, s *schema.Schema) int {
 // made on first use, because most tools need only one mode. A text that does not
 // compile can still be read for repairs and hints.
 func (v *Validator) compile(raw []byte) (*compiled, int) {
-	raw = v.inDialect(raw)
+	if uri, ok := schema.Dialect(v.o.Dialect); ok {
+		raw = schema.InDialect(raw, uri, false)
+	}
 	c := &compiled{view: sync.OnceValue(func() *view.View { return repair.ReadSchema(raw) })}
 	for mode := range c.strip {
 		c.strip[mode] = sync.OnceValue(func() *empties.Stripper {
@@ -76,21 +77,6 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 	}
 	c.schema, c.notes, c.view = s, s.Notes(), s.View
 	return c, footprint(raw, s)
-}
-
-// inDialect returns a schema that names the dialect of the options, unless it
-// already names one.
-func (v *Validator) inDialect(raw []byte) []byte {
-	uri, ok := schema.Dialect(v.o.Dialect)
-	doc, err := rawjson.Parse(string(raw), schema.Limits)
-	if !ok || err != nil || doc.Root().Kind() != rawjson.Object || doc.Root().Get("$schema").Exists() {
-		return raw
-	}
-	comma := ","
-	if doc.Root().Len() == 0 {
-		comma = ""
-	}
-	return fmt.Appendf(nil, `{"$schema":%s%s%s`, rawjson.Quote(uri), comma, bytes.TrimSpace(raw)[1:])
 }
 
 // toolbox holds the tools of one step: the Validator's own and the request's.

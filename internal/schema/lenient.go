@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -82,6 +83,25 @@ func Dialect(name string) (uri string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// InDialect returns a schema that names a dialect. One that names another already is changed
+// only if replace is set. What is not an object of JSON is returned as it is.
+func InDialect(raw []byte, uri string, replace bool) []byte {
+	doc, err := rawjson.Parse(string(raw), Limits)
+	if err != nil || doc.Root().Kind() != rawjson.Object {
+		return raw
+	}
+	named := doc.Root().Get("$schema")
+	switch start, end := named.Span(); {
+	case !named.Exists() && doc.Root().Len() == 0:
+		return fmt.Appendf(nil, `{"$schema":%s}`, rawjson.Quote(uri))
+	case !named.Exists():
+		return fmt.Appendf(nil, `{"$schema":%s,%s`, rawjson.Quote(uri), bytes.TrimSpace(raw)[1:])
+	case replace:
+		return fmt.Appendf(nil, "%s%s%s", raw[:start], rawjson.Quote(uri), raw[end:])
+	}
+	return raw
 }
 
 // dialect returns the document's, "" if it names none. An empty name counts as none; a short

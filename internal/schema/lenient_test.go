@@ -79,3 +79,19 @@ func TestValidSchemasAreReadAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "type", first(t, s, `{"a":null}`), "it says that it is JSON Schema")
 }
+
+// TestInDialect: what a schema names is kept unless it is to be replaced.
+func TestInDialect(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ raw, kept, replaced string }{
+		{`{}`, `{"$schema":"u"}`, `{"$schema":"u"}`},
+		{` {"a":1}`, `{"$schema":"u","a":1}`, `{"$schema":"u","a":1}`},
+		{`{"a":1, "$schema": "x"}`, `{"a":1, "$schema": "x"}`, `{"a":1, "$schema": "u"}`},
+		{`{"$schema":null}`, `{"$schema":null}`, `{"$schema":"u"}`},
+		{`true`, `true`, `true`},
+		{`{`, `{`, `{`},
+	} {
+		require.Equal(t, c.kept, string(InDialect([]byte(c.raw), "u", false)))
+		require.Equal(t, c.replaced, string(InDialect([]byte(c.raw), "u", true)))
+	}
+}

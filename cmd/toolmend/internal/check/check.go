@@ -117,7 +117,7 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 		defer f.Close()
 		in, label = f, name
 	}
-	sets, err := c.toolsets(name)
+	sets, err := recorded.ToolsetsFor(name, c.tools)
 	if err != nil {
 		return err
 	}
@@ -129,20 +129,6 @@ func (c *check) file(ctx context.Context, name string, stdin io.Reader) error {
 		c.say(fmt.Errorf("%s: and %d more lines that could not be read", label, more))
 	}
 	return nil
-}
-
-// toolsets returns the toolsets for a file, or nil if there are none. Only turns
-// with a tools_ref need them, so that a file without any is not an error here: it is one
-// where a turn refers to it. Standard input has no file beside it.
-func (c *check) toolsets(name string) (*recorded.Toolsets, error) {
-	path := c.tools
-	if path == "" && name != "-" {
-		path = recorded.ToolsetsBeside(name)
-	}
-	if path == "" {
-		return nil, nil
-	}
-	return recorded.OpenToolsets(path)
 }
 
 // lineResult is the result of one line.

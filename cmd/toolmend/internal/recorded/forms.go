@@ -12,6 +12,7 @@ import (
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/middleware"
+	"github.com/toolmend/toolmend/wire"
 )
 
 // form is a form of a record: where its request and its answer are. A place is the names
@@ -153,6 +154,9 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	case !answer.Exists():
 		return nil, SkippedFailure
 	}
+	if f.whole {
+		sets = nil
+	}
 	var turns []Turn
 	err := errFormat
 	if !f.history {
@@ -174,11 +178,11 @@ func (f *form) turns(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 	}
 	for i := range turns {
 		t := &turns[i]
-		if t.Tools == nil && !f.whole {
+		if t.Tools == nil {
 			t.Tools = sets.known(req, v, text(v.Get(f.id)))
-			if t.Tools == nil {
-				return nil, errNoTools
-			}
+		}
+		if t.Tools == nil && !f.whole {
+			return nil, errNoTools
 		}
 		t.Source = text(v.Get("source"))
 		t.Model = cmp.Or(firstText(v, "model", "gen_ai.request.model", "providedModelName", "provided_model_name"), t.Model, text(req.Get("model")))
@@ -202,6 +206,9 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		if asked, err = request(c, bodyOf(req)); err != nil {
 			return nil, fmt.Errorf("request: %w", err)
 		}
+		for i := range asked.Tools {
+			asked.Tools[i].Native = nil
+		}
 	} else {
 		asked = &middleware.Request{Tools: sets.known(req, v, text(v.Get(f.id)))}
 	}
@@ -210,9 +217,6 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 		return nil, err
 	}
 	var turns []Turn
-	for i := range asked.Tools {
-		asked.Tools[i].Native = nil
-	}
 	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
 		if len(m.ToolCalls) == 0 {
 			continue
@@ -250,9 +254,8 @@ func conversation(list rawjson.Value) (turns []Turn, err error) {
 	if !holds {
 		return turns, nil
 	}
-	body := fmt.Appendf(nil, `{"messages":%s,"input":%[1]s,"contents":%[1]s}`, raw)
 	for _, c := range codecs {
-		req, failed := c.DecodeRequest(body)
+		req, failed := c.DecodeRequest(fmt.Appendf(nil, `{%q:%s}`, cmp.Or(historyKeys[c.Dialect()], "messages"), raw))
 		if failed != nil {
 			err = cmp.Or(err, failed)
 			continue
@@ -268,6 +271,10 @@ func conversation(list rawjson.Value) (turns []Turn, err error) {
 	}
 	return nil, err
 }
+
+// historyKeys are the members of requests that hold the conversation, by dialect, where it
+// is not "messages".
+var historyKeys = map[string]string{wire.OpenAIResponses().Dialect(): "input", wire.Gemini().Dialect(): "contents"}
 
 // holdsCall reports whether a message has a call in the form of a provider.
 func holdsCall(m rawjson.Value) bool {

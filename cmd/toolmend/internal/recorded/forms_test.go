@@ -154,6 +154,14 @@ func TestRecordsBesideABrokenOne(t *testing.T) {
 	require.Equal(t, "2", got[1].ID)
 }
 
+// A conversation with images in it makes a long line.
+func TestLongConversation(t *testing.T) {
+	t.Parallel()
+	image := `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 30<<20) + `"}}]}`
+	got := one(t, `{"messages":[`+image+`,{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x","arguments":"{}"}}]}],"functions":[{"name":"x"}]}`)
+	require.Equal(t, []middleware.ToolCall{{ID: "c", Name: "x", Arguments: "{}"}}, got.Calls)
+}
+
 // The tools of a record come before those of the file.
 func TestToolsOfAFile(t *testing.T) {
 	t.Parallel()
@@ -170,5 +178,7 @@ func TestToolsOfAFile(t *testing.T) {
 	const calls = `"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x"}}]}]`
 	require.Equal(t, []string{`x{"type":"object"}`, "y{}"}, of(`{`+calls+`}`))
 	require.Equal(t, []string{`x{"type":"object"}`, "y{}"}, of(`{"tool_calls":[{"name":"x"}]}`))
+	require.Equal(t, []string{"z{}"}, of(`{"request":{"tools":[{"name":"z","parameters":{}}]},"response":{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"x"}}]}}`))
+	require.Empty(t, of(`{"request":{"messages":[]},"response":{"choices":[{"message":{"tool_calls":[{"id":"c","function":{"name":"x"}}]}}]}}`), "a request without tools had none")
 	require.Equal(t, []string{"z{}"}, of(`{`+calls+`,"tools":[{"name":"z","parameters":{}}]}`))
 }

@@ -76,12 +76,9 @@ func tools(v rawjson.Value) []middleware.Tool {
 // recordedTurn returns the turn of a record with calls at its top. Its tools are in the
 // record itself, or in the toolset that tools_ref names.
 func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
-	list := v.Get("tool_calls")
-	t := turnOf(v)
-	for call := range list.Each() {
-		if call.Kind() != rawjson.Object {
-			return nil, errors.New("tool_calls has " + article(call.Kind()) + ", which is not expected there")
-		}
+	t := Turn{
+		Source: text(v.Get("source")), Model: text(v.Get("model")), ID: text(v.Get("id")), Tools: tools(v.Get("tools")),
+		Finish: middleware.FinishReason(text(v.Get("finish_reason"))), Served: served(v),
 	}
 	if ref := text(v.Get("tools_ref")); ref != "" {
 		found, err := sets.find(t.Source, ref)
@@ -94,26 +91,16 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 			return nil, fmt.Errorf("neither tools nor tools_ref: %w", errNoTools)
 		}
 	}
-	i := 0
-	for call := range list.Each() {
-		if call.Get("no_schema").Raw() == "true" {
-			t.Tools = withoutSchema(t.Tools, t.Calls[i].Name)
+	for call := range v.Get("tool_calls").Each() {
+		if call.Kind() != rawjson.Object {
+			return nil, errors.New("tool_calls has " + article(call.Kind()) + ", which is not expected there")
 		}
-		i++
+		c := toolCall(call)
+		if t.Calls = append(t.Calls, c); call.Get("no_schema").Raw() == "true" {
+			t.Tools = withoutSchema(t.Tools, c.Name)
+		}
 	}
 	return []Turn{t}, nil
-}
-
-// turnOf returns the turn of a record, with the tools that are in it.
-func turnOf(v rawjson.Value) Turn {
-	t := Turn{
-		Source: text(v.Get("source")), Model: text(v.Get("model")), ID: text(v.Get("id")), Tools: tools(v.Get("tools")),
-		Finish: middleware.FinishReason(text(v.Get("finish_reason"))), Served: served(v),
-	}
-	for call := range v.Get("tool_calls").Each() {
-		t.Calls = append(t.Calls, toolCall(call))
-	}
-	return t
 }
 
 // withoutSchema returns tools with one more, of which only the name is known.

@@ -97,21 +97,6 @@ const (
 	SkippedUnknown Skipped = "in no form that is read"
 )
 
-// Attempts returns what Turns does, and of a line that `toolmend serve --record` wrote
-// a turn even if it has no call: an answer of text, or an attempt that failed.
-func (l Line) Attempts(sets *Toolsets) ([]Turn, error) {
-	turns, err := l.Turns(sets)
-	var skipped Skipped
-	if !errors.As(err, &skipped) {
-		return turns, err
-	}
-	v, failed := parse(l.Text)
-	if t := turnOf(v); failed == nil && t.Served != nil && t.Tools != nil {
-		return []Turn{t}, nil
-	}
-	return turns, err
-}
-
 // Turns returns the turns of a line, in whichever form it is. The error is a Skipped where
 // there is no tool call, and else an *Error about the first record that could not be read;
 // the turns of the others come beside it. A nil sets means that there are no toolsets.

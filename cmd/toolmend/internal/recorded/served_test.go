@@ -43,28 +43,3 @@ func TestServedByOthers(t *testing.T) {
 	odd := one(t, `{"attempt":1,"attempts":1,"time":"yesterday","final":"yes","error":{"no":1},"duration_ms":-1e300,"usage":[],"replies":{},"answer":3,"tools":[],"tool_calls":[{"name":"x"}]}`)
 	require.Equal(t, &recorded.Served{Attempt: 1, Attempts: 1}, odd.Served)
 }
-
-// Attempts has the answers without a call too, of the gateway's lines only.
-func TestLineAttempts(t *testing.T) {
-	t.Parallel()
-	attempts := func(text string) ([]recorded.Turn, error) {
-		return recorded.Line{File: "f", N: 7, Text: []byte(text)}.Attempts(sets(t))
-	}
-	got, err := attempts(servedLine)
-	require.NoError(t, err)
-	require.Len(t, got[0].Calls, 1)
-	failed := `{"id":"17-1/1","model":"m","attempt":1,"attempts":2,"error":"503","tool_calls":[],"tools":[{"name":"add"}]}`
-	got, err = attempts(failed)
-	require.NoError(t, err)
-	require.Empty(t, got[0].Calls)
-	require.Equal(t, "503", got[0].Served.Error)
-	require.Equal(t, "add", got[0].Tools[0].Name)
-	_, err = turns(t, failed)
-	require.ErrorIs(t, err, recorded.SkippedNoCalls)
-	for _, text := range []string{`{"id":"x","tool_calls":[],"tools":[]}`, `{"attempt":1,"attempts":1,"tool_calls":[]}`} {
-		_, err = attempts(text)
-		require.ErrorIs(t, err, recorded.SkippedNoCalls, text)
-	}
-	_, err = attempts(`{`)
-	require.Error(t, err)
-}

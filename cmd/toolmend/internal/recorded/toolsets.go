@@ -121,6 +121,19 @@ func OpenToolsets(file string) (*Toolsets, error) {
 	return ReadToolsets(file, f)
 }
 
+// ToolsetsFor reads the toolsets in a file or, if file is "", in the one beside a log. It
+// returns nil if there is none: a turn that refers to it is an error then. Standard input,
+// "-", has no file beside it.
+func ToolsetsFor(log, file string) (*Toolsets, error) {
+	if file == "" && log != "-" {
+		file = ToolsetsBeside(log)
+	}
+	if file == "" {
+		return nil, nil
+	}
+	return OpenToolsets(file)
+}
+
 // ToolsetsBeside returns the toolsets file in the directory of a file of
 // recorded turns, "" if there is none.
 func ToolsetsBeside(file string) string {
