@@ -32,7 +32,7 @@ type mcpModel struct {
 	calls  []call
 
 	mu      sync.Mutex
-	made    int
+	asked   int
 	results []string // of the calls, in JSON
 }
 
@@ -52,14 +52,18 @@ func (s *mcpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.mu.Unlock()
 	a := answer{text: "done"}
 	if len(req.Tools) > 0 {
-		s.results = slices.Concat(resultsIn(req.Messages), resultsIn(req.Input))
-		if s.made < len(s.calls) && len(s.results) == s.made {
-			a.calls = s.calls[s.made : s.made+1]
-			s.made++
+		// The agents may begin before they have connected to the server. Such a call is made again.
+		early := func(result string) bool {
+			return strings.Contains(result, "No such tool available") || strings.Contains(result, "unsupported call")
+		}
+		s.results = slices.DeleteFunc(slices.Concat(resultsIn(req.Messages), resultsIn(req.Input)), early)
+		if n := len(s.results); n < len(s.calls) {
+			a.calls = s.calls[n : n+1]
 		}
 	}
+	s.asked++
 	w.Header().Set("Content-Type", "text/event-stream")
-	for _, f := range s.format.frames(a, fmt.Sprint(s.made)) {
+	for _, f := range s.format.frames(a, fmt.Sprint(s.asked)) {
 		// Codex names the server of a tool in a member of its own.
 		_, _ = io.WriteString(w, strings.ReplaceAll(f.text, `"name":"mcp__files/`, `"namespace":"mcp__files","name":"`))
 	}
