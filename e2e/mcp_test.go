@@ -235,6 +235,9 @@ func (m mcpTools) cells(t *testing.T, s mcpServer, sdk string, behind bool, url 
 	out, err := run.Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
 	require.Len(t, lines, len(s.cases), "%s by %s: %v\n%s\n%s", s.name, sdk, err, out, errs.String())
+	if version := regexp.MustCompile(`version \S+`).FindString(errs.String()); version != "" {
+		t.Logf("%s %s behind=%v: %s", s.name, sdk, behind, version)
+	}
 	var cells []string
 	for i, line := range lines {
 		var a mcpAnswer

@@ -34,7 +34,7 @@ type mcpModel struct {
 	calls  []strict.Call
 
 	mu      sync.Mutex
-	made    int
+	asked   int
 	results []string // of the calls, in JSON
 }
 
@@ -52,14 +52,18 @@ func (s *mcpModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := strict.Answer{N: s.made, Text: "done"}
+	a := strict.Answer{N: s.asked, Text: "done"}
 	if len(req.Tools) > 0 {
-		s.results = slices.Concat(resultsIn(req.Messages), resultsIn(req.Input))
-		if s.made < len(s.calls) && len(s.results) == s.made {
-			a.Calls = s.calls[s.made : s.made+1]
-			s.made++
+		// The agents may begin before they have connected to the server. Such a call is made again.
+		early := func(result string) bool {
+			return strings.Contains(result, "No such tool available") || strings.Contains(result, "unsupported call")
+		}
+		s.results = slices.DeleteFunc(slices.Concat(resultsIn(req.Messages), resultsIn(req.Input)), early)
+		if n := len(s.results); n < len(s.calls) {
+			a.Calls = s.calls[n : n+1]
 		}
 	}
+	s.asked++
 	w.Header().Set("Content-Type", "text/event-stream")
 	for _, f := range s.format.Frames(a) {
 		// Codex names the server of a tool in a member of its own.

@@ -58,6 +58,7 @@ func TestPrint(t *testing.T) {
 }
 `, printed(t, "--print", "vscode", "--name", "x", "--upstream", "https://example.com/a/mcp?k=1"))
 	require.Equal(t, "[mcp_servers.\"git\"]\ncommand = \"/bin/toolmend\"\nargs = [\"mcp\", \"--\", \"git\"]\n", printed(t, "--print", "codex", "--", "git"))
+	require.Equal(t, "[mcp_servers.\"x\"]\nurl = \"http://127.0.0.1:7778/mcp\"\n", printed(t, "--print", "codex", "--name", "x", "--upstream", "https://example.com/mcp"))
 	code, _, errs := runWith(t, "", "--print", "claude-desktop", "--upstream", "https://example.com/mcp")
 	require.Equal(t, cli.ExitFailed, code)
 	require.Contains(t, errs, "npx -y mcp-remote https://example.com/mcp")

@@ -138,11 +138,11 @@ func (e *endpoint) ask(ctx context.Context, r *http.Request, t *tools, id, reque
 	return result
 }
 
-// session returns what is known of the tools of a session.
+// session returns what is known of the tools of a session and a user.
 func (e *endpoint) session(r *http.Request) *tools {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	k := key(r)
+	k := strings.Join(append([]string{r.URL.Path, r.Header.Get(sessionHeader)}, r.Header["Authorization"]...), "\n")
 	t := e.sessions[k]
 	if t == nil {
 		if len(e.sessions) >= maxSessions {
@@ -152,11 +152,6 @@ func (e *endpoint) session(r *http.Request) *tools {
 		e.sessions[k] = t
 	}
 	return t
-}
-
-// key tells sessions and users apart.
-func key(r *http.Request) string {
-	return strings.Join(append([]string{r.URL.Path, r.Header.Get(sessionHeader)}, r.Header["Authorization"]...), "\n")
 }
 
 // relocate makes a redirect to another path of the server one to the proxy. A
