@@ -17,10 +17,7 @@ import (
 func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	policy := Pass
 	for v := range s.open() {
-		p := s.v.o.OnExhausted
-		if plan := s.known.find(v.Call.Name); plan.declared() {
-			p = plan.o.OnExhausted
-		}
+		p := s.v.o.forTool(v.Call.Name).OnExhausted
 		if p == Raise || policy == Pass {
 			policy = p
 		}
@@ -82,11 +79,7 @@ func (s *step) unusable(resp *middleware.Response) (*middleware.Response, error)
 func (s *step) outOfAttempts() []error {
 	limit := 0
 	for v := range s.open() {
-		allowed := s.v.o.MaxAttempts
-		if p := s.known.find(v.Call.Name); p.declared() {
-			allowed = p.o.MaxAttempts
-		}
-		limit = max(limit, allowed)
+		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
 	if s.repeated(repeat.Calls(s.verdicts(), s.whole().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}
