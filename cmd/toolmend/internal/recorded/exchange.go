@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -56,6 +57,11 @@ func (v line) exchange() ([]Turn, error) {
 		t := Turn{
 			Source: string(v.Source), Model: cmp.Or(string(v.Model), req.Model, resp.Model), ID: string(v.ID),
 			Tools: req.Tools, Calls: asLogged(m.ToolCalls),
+		}
+		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
+			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
+		}) {
+			t.Messages = req.Messages
 		}
 		if i == 0 {
 			t.Finish = resp.FinishReason // a further choice has none

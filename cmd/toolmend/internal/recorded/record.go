@@ -15,6 +15,7 @@ type call struct {
 	Name      text   `json:"name"`
 	Arguments text   `json:"arguments"`
 	NoSchema  bool   `json:"no_schema"` // the recording lacks the tool's schema
+	Announced bool   `json:"announced"` // the request announced the tool: the gateway writes that
 	Type      string `json:"type"`
 	Function  *struct {
 		Name      text `json:"name"`
@@ -110,6 +111,9 @@ func (v line) recorded(sets *Toolsets) ([]Turn, error) {
 		return nil, fmt.Errorf("neither tools nor tools_ref: the tools that the model had are not known")
 	}
 	for i, c := range v.ToolCalls {
+		if c.Announced {
+			t.Messages = append(t.Messages, middleware.System("`"+t.Calls[i].Name+"`"))
+		}
 		if c.NoSchema {
 			t.Tools = withoutSchema(t.Tools, t.Calls[i].Name)
 		}
