@@ -19,12 +19,14 @@ import (
 //	mcp__mail__* (42)
 //	</system-reminder>
 //
-// The last row stands for all tools of a server. The client runs a call to such a
+// The last row stands for all tools of a server. After a compaction the sentence is "The
+// following tools were loaded earlier in this conversation, … use ToolSearch …". The client runs a call to such a
 // tool even if the model has not loaded its schema with the client's tool ToolSearch.
 const (
 	searchTool    = "ToolSearch"
 	placeholder   = "DeferredToolPlaceholder" // a tool that Claude Code lists, and that must not be called
-	announcement  = "The following deferred tools are"
+	deferred      = "The following deferred tools are"
+	loadedBefore  = "The following tools were loaded earlier in this conversation"
 	viaSearch     = " available via " + searchTool
 	reminderBegin = "<system-reminder>\n"
 	reminderEnd   = "\n</system-reminder>"
@@ -82,7 +84,7 @@ func (t *toolbox) announcing() []string {
 			if user {
 				text, ok = reminder(text)
 				user = ok
-				ok = ok && strings.HasPrefix(text, announcement) && strings.Contains(firstLine(text), viaSearch)
+				ok = ok && (strings.HasPrefix(text, deferred) || strings.HasPrefix(text, loadedBefore)) && strings.Contains(firstLine(text), searchTool)
 			}
 			if ok && p.Kind == middleware.PartText {
 				t.texts = append(t.texts, text)

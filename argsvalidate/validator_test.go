@@ -155,6 +155,11 @@ func TestNamespaces(t *testing.T) {
 			require.Equal(t, c.want == middleware.Invalid, err != nil)
 		})
 	}
+	other := call("1", "Pay", `{}`)
+	other.Namespace = "b"
+	verdicts, err := argsvalidate.NewValidator(argsvalidate.Options{}).Validate(t.Context(), []middleware.Tool{in("a", loose), in("b", weather)}, other)
+	require.Error(t, err, "a name is not repaired to that of another namespace")
+	require.Equal(t, other, verdicts[0].Call)
 	missing := call("1", "pay", `{}`)
 	missing.Namespace = "b"
 	out := run(t, argsvalidate.Options{}, request(in("a", loose), in("b", weather)), answer(missing), middlewaretest.Text("no"))
