@@ -121,7 +121,20 @@ type ToolOptions struct {
 // arguments are validated too. A panic or a timeout counts as false.
 type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolCall, issues []middleware.Issue) (arguments string, ok bool)
 
-// UnknownTools selects the status of a call to an undeclared tool.
+// UnknownTools selects the status of a call to an undeclared tool. It does not
+// apply to a tool that the request announces in another way than by listing it:
+//
+//   - A system message names it as a whole word. A name that is an English word, such
+//     as search, must have no other word directly beside it in its line.
+//   - Claude Code names it in a reminder: a text part of a user message that is one
+//     <system-reminder> with its sentence about deferred tools. In front of it are only
+//     reminders, it is not all that the user sends, and the request lists ToolSearch.
+//   - The request lists a toolset that the provider runs (Tool.Loads).
+//
+// A call to such a tool is unchecked, Verdict.Announced is set, and the report has a
+// note. Names in results of tools, in other texts of the user and in texts of the
+// model announce nothing. If the request lists a tool that loads further tools, the
+// reply to a call of any other undeclared tool says that the tool is not loaded.
 type UnknownTools uint8
 
 // The settings.

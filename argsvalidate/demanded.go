@@ -32,7 +32,7 @@ func (s *step) lacksCall(resp *middleware.Response) bool {
 // to one tool and none of the calls, the held ones included, is to that one.
 func (j *validation) obeyChoice() {
 	only := j.req.ToolChoice.Name
-	if only == "" || !j.known.find(only).declared() ||
+	if only == "" || !j.known.find(only, "").declared() ||
 		slices.ContainsFunc(j.held, func(c middleware.ToolCall) bool { return c.Name == only }) ||
 		slices.ContainsFunc(j.verdicts, func(v middleware.Verdict) bool { return v.Call.Name == only || !validated(v.Call.Kind) }) {
 		return
@@ -49,7 +49,7 @@ func (j *validation) obeyChoice() {
 // done is true, the step returns the response or the held batch, or err.
 func (s *step) demand(ctx context.Context) (done bool, err error) {
 	limit, policy := s.v.o.MaxAttempts, s.v.o.OnExhausted
-	if p := s.known.find(s.req.ToolChoice.Name); p.declared() {
+	if p := s.known.find(s.req.ToolChoice.Name, ""); p.declared() {
 		limit, policy = p.o.MaxAttempts, p.o.OnExhausted
 	}
 	inside := slices.ContainsFunc(s.last.Report.Attempts, func(a middleware.Attempt) bool { return len(a.Replies) > 0 })

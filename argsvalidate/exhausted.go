@@ -17,10 +17,7 @@ import (
 func (s *step) exhausted(ctx context.Context, reasons []error) (*middleware.Response, error) {
 	drop, raise := false, false
 	for v := range s.open() {
-		p := s.v.o.OnExhausted
-		if plan := s.known.find(v.Call.Name); plan.declared() {
-			p = plan.o.OnExhausted
-		}
+		p := s.v.o.forTool(v.Call.Name).OnExhausted
 		drop = drop || p == middleware.DropInvalid
 		raise = raise || p != middleware.DropInvalid && p.Raises(ctx)
 	}
@@ -81,11 +78,7 @@ func (s *step) unusable(ctx context.Context, resp *middleware.Response) (*middle
 func (s *step) outOfAttempts() []error {
 	limit := 0
 	for v := range s.open() {
-		allowed := s.v.o.MaxAttempts
-		if p := s.known.find(v.Call.Name); p.declared() {
-			allowed = p.o.MaxAttempts
-		}
-		limit = max(limit, allowed)
+		limit = max(limit, s.v.o.forTool(v.Call.Name).MaxAttempts)
 	}
 	if s.repeated(repeat.Calls(s.verdicts(), s.whole().docs...), limit) {
 		return []error{ErrExhausted, ErrInvalid, ErrRepeated}

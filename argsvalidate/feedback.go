@@ -23,10 +23,11 @@ type FeedbackInput struct {
 	Attempt   int      // the failed one, from 1
 	Repeated  bool     // the attempt before failed in exactly the same way
 
-	known *compiled    // of Tool; nil: read from its Parameters
-	doc   *rawjson.Doc // the arguments, if they were read
-	hints *hints       // of the step; nil: this text is the only one
-	alone bool         // the request does not hold the call
+	search string       // the tool that loads further tools, or ""
+	known  *compiled    // of Tool; nil: read from its Parameters
+	doc    *rawjson.Doc // the arguments, if they were read
+	hints  *hints       // of the step; nil: this text is the only one
+	alone  bool         // the request does not hold the call
 }
 
 // Bounds of the built-in text.
@@ -217,12 +218,19 @@ func parent(pointer string) string {
 	return above
 }
 
-// unknownTool names the tools that there are. An answer without a tool is
+// unknownTool names the tools that there are, and the one that loads further tools. An answer without a tool is
 // offered from the second failure on: before, models take the offer instead of
 // correcting the name.
 func (f *feedback) unknownTool() {
 	name := f.in.Verdict.Call.Name
-	fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
+	switch space := f.in.Verdict.Call.Namespace; {
+	case f.in.search != "":
+		fmt.Fprintf(&f.b, "Tool '%s' is not loaded. Use %s to load tools, or call one that is loaded.", schema.Clip(name), schema.Clip(f.in.search))
+	case space != "":
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist in the namespace '%s'.", schema.Clip(name), schema.Clip(space))
+	default:
+		fmt.Fprintf(&f.b, "Tool '%s' does not exist.", schema.Clip(name))
+	}
 	if meant := f.in.hints.tool(name, f.in.Available); meant != "" {
 		fmt.Fprintf(&f.b, " Did you mean '%s'?", meant)
 	}

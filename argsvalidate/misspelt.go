@@ -24,9 +24,9 @@ const maxScopeTools = 100
 // Reports repeat the remarks on names and paths in every step.
 func (v *Validator) InspectTools(tools []middleware.Tool) []string {
 	var notes []string
-	known := v.newToolbox(tools)
+	known := v.newToolbox(&middleware.Request{Tools: tools})
 	for _, name := range known.available() {
-		notes = append(notes, known.find(name).notes()...)
+		notes = append(notes, known.find(name, "").notes()...)
 	}
 	return append(notes, known.misspelt()...)
 }
@@ -53,7 +53,7 @@ func (t *toolbox) misspelt() []string {
 		notes = append(notes, note)
 	}
 	for _, name := range t.v.perTool {
-		if !t.has(name) {
+		if !t.has(name) && !t.announced(name) {
 			unknown("Options.PerTool", name)
 		}
 	}
@@ -65,8 +65,10 @@ func (t *toolbox) misspelt() []string {
 		tools, path := s.scope()
 		for _, name := range tools {
 			if !t.has(name) {
-				unknown(t.v.ruleName(n), name)
-			} else if p := t.find(name); !p.compiled.declares(path) {
+				if !t.announced(name) {
+					unknown(t.v.ruleName(n), name)
+				}
+			} else if p := t.find(name, ""); !p.compiled.declares(path) {
 				notes = append(notes, undeclaredPath(t.v.ruleName(n), path, "the schema of tool "+name))
 			}
 		}
@@ -97,7 +99,7 @@ func (t *toolbox) anyDeclares(path string) bool {
 	if path == "" || len(names) == 0 || len(names) > maxScopeTools {
 		return true
 	}
-	return slices.ContainsFunc(names, func(name string) bool { return t.find(name).compiled.declares(path) })
+	return slices.ContainsFunc(names, func(name string) bool { return t.find(name, "").compiled.declares(path) })
 }
 
 // undeclaredPaths notes the rules for a tool whose path its schema does not

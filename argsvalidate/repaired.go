@@ -17,9 +17,12 @@ import (
 func (j *validation) meant(v *middleware.Verdict) plan {
 	if slices.Contains(j.v.o.Mend, mend.ToolName) {
 		if name, ok := j.known.meant(v.Call.Name); ok {
+			p := j.known.find(name, v.Call.Namespace)
+			if !p.declared() { // in another namespace
+				return p
+			}
 			v.Changes = append(v.Changes, middleware.Change{By: "mend.tool_name", Before: rawjson.Quote(v.Call.Name), After: rawjson.Quote(name)})
 			v.Call.Name = name
-			p := j.known.find(name)
 			j.notes = append(j.notes, p.notes()...)
 			return p
 		}

@@ -218,7 +218,7 @@ func (j *validation) rules(ctx context.Context) error {
 			continue
 		}
 		if v.Call.Name != j.calls[i].Name { // the name was repaired, and the model must know
-			v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), v.Issues...)
+			v.Issues = append(j.unknownTool(), v.Issues...)
 		}
 		v.Call, v.Changes = j.calls[i], nil // an invalid call stays as it was sent
 	}

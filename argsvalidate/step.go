@@ -41,7 +41,7 @@ type step struct {
 // watched sees every event that the caller gets, and withoutCalls keeps the
 // model's tool calls away from it until they are validated.
 func newStep(ctx context.Context, v *Validator, next middleware.ModelCall, req *middleware.Request) *step {
-	s := &step{v: v, next: next, known: v.newToolbox(req.Tools), failures: repeat.From(ctx)}
+	s := &step{v: v, next: next, known: v.newToolbox(req), failures: repeat.From(ctx)}
 	if req.Sink != nil {
 		guarded := *req
 		guarded.Sink = s.watched(run.Sink("argsvalidate", req.Sink))

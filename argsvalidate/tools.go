@@ -18,9 +18,10 @@ import (
 // undeclared tool.
 type plan struct {
 	tool     *middleware.Tool
+	space    string // the namespace that the calls name
 	o        ToolOptions
 	compiled *compiled
-	twice    bool // declared more than once
+	twice    bool // declared more than once, and not in the same way
 }
 
 // compiled holds everything that is derived from one schema text.
@@ -82,28 +83,27 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 // toolbox holds the tools of one step: the Validator's own and the request's.
 // Each tool is looked up once, not for each call.
 type toolbox struct {
-	v         *Validator
-	requested []middleware.Tool
-	plans     []plan        // of the declared tools that were looked up
-	names     []string      // the names of the tools that a model may call; see available
-	variants  *repair.Names // the same names; see meant
-	hints     hints         // of the feedback texts
-	checked   bool          // misspelt has run
+	v        *Validator
+	req      *middleware.Request
+	plans    []plan        // of the declared tools that were looked up
+	texts    []string      // see announcing
+	names    []string      // the names of the tools that a model may call; see available
+	variants *repair.Names // the same names; see meant
+	hints    hints         // of the feedback texts
+	checked  bool          // misspelt has run
 }
 
-func (v *Validator) newToolbox(requested []middleware.Tool) toolbox {
-	return toolbox{v: v, requested: requested}
-}
+func (v *Validator) newToolbox(req *middleware.Request) toolbox { return toolbox{v: v, req: req} }
 
-// find returns the plan for the tool of that name. The Validator's own tools
-// come first, then the request's.
-func (t *toolbox) find(name string) plan {
+// find returns the plan for the tool of that name in the namespace of a call. The
+// Validator's own tools come first, then the request's.
+func (t *toolbox) find(name, space string) plan {
 	for _, p := range t.plans {
-		if p.tool.Name == name {
+		if p.tool.Name == name && p.space == space {
 			return p
 		}
 	}
-	p := t.v.find(t.requested, name)
+	p := t.v.find(t.req.Tools, name, space)
 	if p.declared() {
 		t.plans = append(t.plans, p)
 	}
@@ -113,7 +113,7 @@ func (t *toolbox) find(name string) plan {
 // available returns the names of the tools that a model may call, in order.
 func (t *toolbox) available() []string {
 	if t.names == nil {
-		t.names = t.v.available(t.requested)
+		t.names = t.v.available(t.req.Tools)
 	}
 	return t.names
 }
@@ -127,29 +127,48 @@ func (t *toolbox) meant(name string) (string, bool) {
 }
 
 // find returns the plan for a name. Hosted tools do not count, because the
-// provider runs them. If a list declares the name twice, the first one counts
-// and the plan says so.
-func (v *Validator) find(requested []middleware.Tool, name string) plan {
+// provider runs them. A call without a namespace is to a tool without one or, if
+// there is none, to a tool of any namespace; a call with a namespace of which no tool
+// is declared is to a tool without one. If several tools are left, and differ, no
+// schema is known to be the one that the provider shows to the model.
+func (v *Validator) find(requested []middleware.Tool, name, space string) plan {
 	if name == "" {
 		return plan{}
 	}
-	for _, tools := range [...][]middleware.Tool{v.o.Tools, requested} {
-		var p plan
-		for i := range tools {
-			if tools[i].Name != name || tools[i].Kind == middleware.KindHosted {
-				continue
-			}
-			if p.tool != nil {
-				p.twice = true
-				break
-			}
-			p = v.plan(&tools[i])
-		}
-		if p.tool != nil {
+	for i := range v.o.Tools {
+		if t := &v.o.Tools[i]; t.Name == name && t.Kind != middleware.KindHosted {
+			p := v.plan(t)
+			p.space = space
 			return p
 		}
 	}
-	return plan{}
+	var found *middleware.Tool
+	exact, twice, own := false, false, space
+	if !slices.ContainsFunc(requested, func(t middleware.Tool) bool { return t.Namespace == space }) {
+		own = ""
+	}
+	for i := range requested {
+		t := &requested[i]
+		if t.Name != name || t.Kind == middleware.KindHosted || t.Namespace != own && (space != "" || exact) {
+			continue
+		}
+		if t.Namespace == own && !exact {
+			found, exact, twice = nil, true, false
+		}
+		if found == nil {
+			found = t
+		}
+		twice = twice || t.Kind != found.Kind || !bytes.Equal(t.Parameters, found.Parameters)
+	}
+	if found == nil {
+		return plan{}
+	}
+	if twice {
+		found = &middleware.Tool{Name: name, Namespace: found.Namespace}
+	}
+	p := v.plan(found)
+	p.space, p.twice = space, twice
+	return p
 }
 
 // plan returns the plan for t. Only function tools have a schema to satisfy: the
@@ -164,8 +183,9 @@ func (v *Validator) plan(t *middleware.Tool) plan {
 
 func (p plan) declared() bool { return p.tool != nil }
 
-// unusable reports whether the tool has a schema and it cannot be used.
-func (p plan) unusable() bool { return p.declared() && p.compiled.unusable }
+// unusable reports whether the tool has a schema and it cannot be used, or is not
+// known.
+func (p plan) unusable() bool { return p.declared() && (p.compiled.unusable || p.twice) }
 
 // stripper returns the stripper for the strip mode of the tool; nil if there is
 // nothing to strip.
@@ -181,7 +201,7 @@ func (p plan) notes() []string {
 		notes = append(notes, fmt.Sprintf("tool %s: %s", p.tool.Name, n))
 	}
 	if p.twice {
-		notes = append(notes, fmt.Sprintf("tool %s: declared more than once; the first one counts", p.tool.Name))
+		notes = append(notes, fmt.Sprintf("tool %s: declared more than once with different schemas, so its calls are not validated", p.tool.Name))
 	}
 	return notes
 }
@@ -208,7 +228,7 @@ func (v *Validator) surelyValid(p plan, arguments string) bool {
 // available returns the names of all tools that a model may call, each once.
 func (v *Validator) available(requested []middleware.Tool) []string {
 	names := []string{}
-	seen := map[string]bool{"": true}
+	seen := map[string]bool{"": true, placeholder: true}
 	for _, t := range slices.Concat(v.o.Tools, requested) {
 		if t.Kind != middleware.KindHosted && !seen[t.Name] {
 			seen[t.Name] = true

@@ -35,7 +35,7 @@ func (v *Validator) ValidateTurn(ctx context.Context, t Turn) ([]middleware.Verd
 	if req == nil {
 		req = &middleware.Request{}
 	}
-	known := v.newToolbox(req.Tools)
+	known := v.newToolbox(req)
 	j := v.newValidation(req, &known, t.Calls)
 	j.held = t.Beside
 	err := j.validate(ctx, t.Truncated)

@@ -13,6 +13,7 @@ import (
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/strip"
 )
@@ -135,7 +136,7 @@ func (j *validation) validate(ctx context.Context, truncated bool) error {
 			j.markUndecided(i)
 			return run.ContextError(ctx)
 		}
-		j.tools[i] = j.known.find(c.Name)
+		j.tools[i] = j.known.find(c.Name, c.Namespace)
 		j.notes = append(j.notes, j.tools[i].notes()...)
 		if !cutOff {
 			j.check(ctx, i)
@@ -171,10 +172,14 @@ func (j *validation) start() {
 // check fills in the verdict on one function call, without the rules.
 func (j *validation) check(ctx context.Context, i int) {
 	v, p := &j.verdicts[i], j.tools[i]
-	unknown := !p.declared() && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
+	if !p.declared() && v.Call.Name != "" && j.known.announced(v.Call.Name) {
+		v.Announced = true
+		j.note("tool %s: not in the request's tools, and announced there: its calls are not validated", text.Label(v.Call.Name))
+	}
+	unknown := !p.declared() && !v.Announced && (j.v.o.UnknownTools == RejectUnknown || v.Call.Name == "")
 	if unknown {
 		if p = j.meant(v); !p.declared() {
-			v.Issues = issue(codeUnknownTool, "", "there is no tool of this name")
+			v.Issues = j.unknownTool()
 			return
 		}
 		j.tools[i] = p
@@ -197,9 +202,18 @@ func (j *validation) check(ctx context.Context, i int) {
 	v.Issues = seen.issues
 	j.keep(i, seen.sent)
 	if unknown {
-		v.Issues = append(issue(codeUnknownTool, "", "there is no tool of this name"), seen.issues...)
+		v.Issues = append(j.unknownTool(), seen.issues...)
 	}
 	v.Call, v.Changes = j.calls[i], nil // an invalid call is returned as it was sent
+}
+
+// unknownTool returns the issue of a call whose tool is not declared.
+func (j *validation) unknownTool() []middleware.Issue {
+	message := "there is no tool of this name"
+	if search := j.known.search(); search != "" {
+		message = "no tool of this name is loaded; use " + text.Label(search)
+	}
+	return issue(codeUnknownTool, "", message)
 }
 
 // keep stores the parsed arguments of the i-th call.
@@ -342,7 +356,7 @@ func (v *Validator) render(ctx context.Context, j *validation, attempt int, repe
 			p := j.tools[i]
 			in.Tool, in.Declared, in.known, in.doc = *p.tool, true, p.compiled, j.doc(i)
 		}
-		in.Available = j.known.available()
+		in.Available, in.search = j.known.available(), j.known.search()
 		if v.o.Feedback == nil {
 			return DefaultFeedback(in)
 		}

@@ -101,12 +101,69 @@ func TestSchemasThatCannotBeUsedAreNoted(t *testing.T) {
 	out = run(t, argsvalidate.Options{}, req, middlewaretest.Calls("weather", goodWeather))
 	require.Empty(t, out.report.Notes, "nobody called it")
 
-	out = run(t, argsvalidate.Options{}, request(note, weather, note), middlewaretest.Calls("note", goodNote))
-	require.Equal(t, []string{"tool note: declared more than once; the first one counts"}, out.report.Notes)
-	other := note
-	other.Parameters = nil
-	out = run(t, argsvalidate.Options{}, request(note, other), middlewaretest.Calls("note", badNote), middlewaretest.Text("no"))
-	require.Equal(t, []string{"type"}, codes(out.report.Attempts[0].Verdicts[0]))
+}
+
+// Two tools of one name: no schema is known to be the one that the model has seen.
+func TestToolsOfOneName(t *testing.T) {
+	t.Parallel()
+	loose := note
+	loose.Parameters = nil
+	for name, tools := range map[string][]middleware.Tool{"loose first": {loose, note}, "strict first": {note, loose}} {
+		out := run(t, argsvalidate.Options{}, request(tools...), middlewaretest.Calls("note", badNote))
+		require.Equal(t, middleware.Unchecked, out.report.Status, name)
+		require.False(t, out.report.Attempts[0].Verdicts[0].Announced)
+		require.Equal(t, []string{"tool note: declared more than once with different schemas, so its calls are not validated"}, out.report.Notes)
+		out = run(t, argsvalidate.Options{Advanced: argsvalidate.Advanced{UnusableSchemas: argsvalidate.RejectUnusable}, MaxAttempts: 1}, request(tools...), middlewaretest.Calls("note", goodNote))
+		require.Equal(t, []string{"unusable_schema"}, codes(out.report.Attempts[0].Verdicts[0]), name)
+	}
+	out := run(t, argsvalidate.Options{}, request(note, weather, note), middlewaretest.Calls("note", badNote), middlewaretest.Calls("note", goodNote))
+	require.Equal(t, middleware.Valid, out.report.Status, "declared twice in the same way")
+	require.Empty(t, out.report.Notes)
+}
+
+// A call is validated against the tool of its own namespace.
+func TestNamespaces(t *testing.T) {
+	t.Parallel()
+	in := func(space string, t middleware.Tool) middleware.Tool { t.Namespace = space; return t }
+	strict, loose := tool("pay", `{"properties": {"amount": {"maximum": 100}}, "additionalProperties": false}`), tool("pay", `{}`)
+	const bad = `{"amount": 99999}`
+	for name, c := range map[string]struct {
+		tools []middleware.Tool
+		space string
+		want  middleware.Status
+	}{
+		"strict a, loose b, a":       {[]middleware.Tool{in("a", strict), in("b", loose)}, "a", middleware.Invalid},
+		"strict a, loose b, b":       {[]middleware.Tool{in("a", strict), in("b", loose)}, "b", middleware.Valid},
+		"strict a, loose b, none":    {[]middleware.Tool{in("a", strict), in("b", loose)}, "", middleware.Unchecked},
+		"strict a and b, none":       {[]middleware.Tool{in("a", strict), in("b", strict)}, "", middleware.Invalid},
+		"loose top, strict a, a":     {[]middleware.Tool{loose, in("a", strict)}, "a", middleware.Invalid},
+		"strict top, loose a, none":  {[]middleware.Tool{strict, in("a", loose)}, "", middleware.Invalid},
+		"loose a, strict top, none":  {[]middleware.Tool{in("a", loose), strict}, "", middleware.Invalid},
+		"strict a, none":             {[]middleware.Tool{in("a", strict)}, "", middleware.Invalid},
+		"strict top, unknown":        {[]middleware.Tool{strict}, "functions", middleware.Invalid},
+		"loose a, unknown":           {[]middleware.Tool{in("a", loose)}, "b", middleware.Invalid},
+		"loose a, other in b, b":     {[]middleware.Tool{in("a", loose), in("b", weather)}, "b", middleware.Invalid},
+		"strict and loose in a, a":   {[]middleware.Tool{in("a", strict), in("a", loose)}, "a", middleware.Unchecked},
+		"a hosted tool of that name": {[]middleware.Tool{{Name: "pay", Kind: middleware.KindHosted}, in("a", strict)}, "a", middleware.Invalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c1 := call("1", "pay", bad)
+			c1.Namespace = c.space
+			verdicts, err := argsvalidate.NewValidator(argsvalidate.Options{}).Validate(t.Context(), c.tools, c1)
+			require.Equal(t, c.want, middleware.StatusOf(verdicts))
+			require.Equal(t, c.want == middleware.Invalid, err != nil)
+		})
+	}
+	other := call("1", "Pay", `{}`)
+	other.Namespace = "b"
+	verdicts, err := argsvalidate.NewValidator(argsvalidate.Options{}).Validate(t.Context(), []middleware.Tool{in("a", loose), in("b", weather)}, other)
+	require.Error(t, err, "a name is not repaired to that of another namespace")
+	require.Equal(t, other, verdicts[0].Call)
+	missing := call("1", "pay", `{}`)
+	missing.Namespace = "b"
+	out := run(t, argsvalidate.Options{}, request(in("a", loose), in("b", weather)), answer(missing), middlewaretest.Text("no"))
+	require.Contains(t, out.told(2)[1].Text(), "Tool 'pay' does not exist in the namespace 'b'.")
 }
 
 // A tool whose schema changes under the same name is never validated with the old

@@ -79,6 +79,19 @@ func (x *exchange) issues() (n map[string]int) {
 	return n
 }
 
+// announced returns the number of calls, of all attempts, to tools that the request
+// announces and does not list.
+func (x *exchange) announced() (n int) {
+	for _, a := range x.report.Attempts {
+		for _, v := range a.Verdicts {
+			if v.Announced && v.OK() {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // count adds one to n[key], and makes the map for it.
 func count(n map[string]int, key string) map[string]int {
 	if n == nil {

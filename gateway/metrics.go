@@ -29,6 +29,7 @@ type metrics struct {
 	outcomes metric.Int64Counter // of the mode Observe, by what would have happened
 	healed   metric.Int64Counter // requests, by the rule of package heal
 	texts    metric.Int64Counter // answers with calls in their text, by what became of them
+	unlisted metric.Int64Counter // calls of tools that requests announce and do not list
 
 	mu   sync.RWMutex
 	sets map[labels]*labelSet
@@ -54,7 +55,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	}
 	meter := p.Meter("github.com/toolmend/toolmend/gateway")
 	m := metrics{sets: map[labels]*labelSet{}}
-	var errs [10]error
+	var errs [11]error
 	m.requests, errs[0] = meter.Int64Counter("toolmend.gateway.requests", metric.WithDescription("Requests on the path of a model call"))
 	m.duration, errs[1] = meter.Float64Histogram("toolmend.gateway.duration", metric.WithUnit("s"),
 		metric.WithDescription("Time until the last byte of the response"), metric.WithExplicitBucketBoundaries(.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600))
@@ -67,6 +68,7 @@ func newMetrics(p metric.MeterProvider) (*metrics, error) {
 	m.outcomes, errs[7] = meter.Int64Counter("toolmend.gateway.observed", metric.WithDescription("Exchanges that were observed, by what the mode enforce would have done"))
 	m.texts, errs[8] = meter.Int64Counter("toolmend.gateway.calls_in_text", metric.WithDescription("Steps with calls that a model wrote as text: rescued, or in markup that was not read"))
 	m.healed, errs[9] = meter.Int64Counter("toolmend.gateway.healed", metric.WithDescription("Requests that an upstream refused, or had refused before, and that were sent with a change, by rule"))
+	m.unlisted, errs[10] = meter.Int64Counter("toolmend.gateway.announced_calls", metric.WithDescription("Calls of tools that requests announce and do not list; they are not validated"))
 	return &m, errors.Join(errs[:]...)
 }
 
@@ -115,6 +117,7 @@ func (m *metrics) begin(upstream string, s Settings) {
 		x := &exchange{upstream: upstream, mode: s.Mode, dialect: c.Dialect(), code: http.StatusOK}
 		m.requests.Add(ctx, 0, m.setOf(x).request...)
 		m.panics.Add(ctx, 0, x.where())
+		m.unlisted.Add(ctx, 0, x.where())
 		for _, r := range repairs {
 			m.repairs.Add(ctx, 0, x.where(attribute.String("rule", "mend."+r.String())))
 		}
@@ -140,6 +143,9 @@ func (m *metrics) observed(x *exchange) {
 	}
 	for _, rule := range heal.Rules(x.report) {
 		m.healed.Add(ctx, 1, x.where(attribute.String("rule", rule.String())))
+	}
+	if n := x.announced(); n > 0 {
+		m.unlisted.Add(ctx, int64(n), x.where())
 	}
 	if rescue.Calls(x.report) > 0 {
 		m.texts.Add(ctx, 1, x.where(attribute.String("outcome", "rescued")))

@@ -135,6 +135,7 @@ type recordedCall struct {
 	Issues    []recordedIssue `json:"issues,omitempty"`
 	Repairs   []recordedIssue `json:"repairs,omitempty"` // Code is the name of the rule
 	Unchecked bool            `json:"unchecked,omitempty"`
+	Announced bool            `json:"announced,omitempty"`
 }
 
 type recordedCustom struct {
@@ -173,7 +174,7 @@ func (x *exchange) line(i int, id string, c Record) recordedLine {
 			rec = recordedCall{ID: call.ID, Type: "custom", Custom: &recordedCustom{call.Name, call.Arguments}}
 		}
 		if j < len(a.Verdicts) {
-			rec.Unchecked = a.Verdicts[j].Unchecked
+			rec.Unchecked, rec.Announced = a.Verdicts[j].Unchecked, a.Verdicts[j].Announced
 			for _, issue := range a.Verdicts[j].Issues {
 				rec.Issues = append(rec.Issues, recordedIssue{issue.Code, issue.Pointer})
 			}

@@ -57,6 +57,10 @@ type Verdict struct {
 	// unusable schema or is not declared, or the arguments of its kind are not
 	// JSON. Issues is then empty, unless a rule found some.
 	Unchecked bool `json:"unchecked,omitzero"`
+	// Announced means that the call is Unchecked because the request does not
+	// list its tool, and says in another way that it exists; see
+	// argsvalidate.UnknownTools.
+	Announced bool `json:"announced,omitzero"`
 	// Notes are remarks of rules that did not reject the call. They are for
 	// the person who approves the call. The model does not see them.
 	Notes []string `json:"notes,omitzero"`

@@ -11,6 +11,13 @@ type Tool struct {
 	Parameters json.RawMessage `json:"parameters,omitzero"`
 	Strict     bool            `json:"strict,omitzero"` // the provider enforces Parameters
 	Kind       Kind            `json:"kind,omitzero"`
+	// Namespace is the namespace of OpenAI Responses that declares the tool; ""
+	// means none. Tools of different namespaces may have the same name. A codec
+	// sets it, and does not write a change of it.
+	Namespace string `json:"namespace,omitzero"`
+	// Loads says which tools that the request does not list come with this one.
+	// A codec sets it, and does not write a change of it.
+	Loads Loads `json:"loads,omitzero"`
 	// Destructive marks a tool whose effects cannot be undone. The repairs
 	// that add content, mend.Close and mend.FillDefaults, are off for it.
 	Destructive bool `json:"destructive,omitzero"`
@@ -34,10 +41,21 @@ const (
 	KindHosted   Kind = "hosted"  // the provider executes the tool; its calls are opaque parts, never in ToolCalls
 )
 
+// Loads says which tools that a request does not list come with one that it lists.
+type Loads string
+
+// The values of Loads.
+const (
+	LoadsNothing Loads = ""        // the default
+	LoadsFound   Loads = "found"   // a tool search of the format's own: the model finds further tools with it
+	LoadsToolset Loads = "toolset" // the tools of a server, which the provider runs: any name may be one of theirs
+)
+
 // ToolCall is a request by the model to run a tool.
 type ToolCall struct {
-	ID   string
-	Name string
+	ID        string
+	Name      string
+	Namespace string // the namespace of the tool (OpenAI Responses); "" if the call names none
 	// Arguments is the text that the model wrote; in a stream, the joined
 	// deltas. It may be invalid JSON.
 	Arguments string
@@ -69,6 +87,7 @@ func (n *Native) Decoded() any { return n.decoded }
 type toolCallJSON struct {
 	ID        text    `json:"id,omitzero"`
 	Name      text    `json:"name,omitzero"`
+	Namespace text    `json:"namespace,omitzero"`
 	Arguments text    `json:"arguments"`
 	Kind      Kind    `json:"kind,omitzero"`
 	Native    *Native `json:"native,omitzero"`
@@ -76,7 +95,7 @@ type toolCallJSON struct {
 
 // MarshalJSON keeps arguments that are not UTF-8.
 func (c ToolCall) MarshalJSON() ([]byte, error) {
-	return json.Marshal(toolCallJSON{text(c.ID), text(c.Name), text(c.Arguments), c.Kind, c.Native})
+	return json.Marshal(toolCallJSON{text(c.ID), text(c.Name), text(c.Namespace), text(c.Arguments), c.Kind, c.Native})
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
@@ -85,7 +104,7 @@ func (c *ToolCall) UnmarshalJSON(b []byte) error {
 	if err := json.Unmarshal(b, &v); err != nil {
 		return err
 	}
-	*c = ToolCall{string(v.ID), string(v.Name), string(v.Arguments), v.Kind, v.Native}
+	*c = ToolCall{string(v.ID), string(v.Name), string(v.Namespace), string(v.Arguments), v.Kind, v.Native}
 	return nil
 }
 

@@ -258,6 +258,47 @@ func TestDisguisedRequests(t *testing.T) {
 	}
 }
 
+// TestNoTools: a request that cannot be read and offers no tools gets the provider's own
+// answer.
+func TestNoTools(t *testing.T) {
+	t.Parallel()
+	const tool = `[{"type":"function","function":{"name":"pay"}}]`
+	for name, c := range map[string]struct {
+		members string
+		pass    bool
+	}{
+		"null":         {`"tools":null`, true},
+		"both null":    {`"tools": null, "functions":null`, true},
+		"empty":        {`"tools":[]`, true},
+		"tools":        {`"tools":` + tool, false},
+		"the second":   {`"tools":null,"tools":` + tool, false},
+		"the first":    {`"tools":` + tool + `,"tools":null`, false},
+		"other case":   {`"tools":null,"Tools":` + tool, false},
+		"escaped":      {`"tools":null,"t\u006fols":` + tool, false},
+		"functions":    {`"tools":null,"functions":` + tool, false},
+		"further down": {`"tools":null,"x":{"tools":` + tool + `}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1/responses", "/v1beta/models/m:generateContent", "/api/chat"} {
+				key := map[string]string{"/v1/responses": "input", "/v1beta/models/m:generateContent": "contents"}[path]
+				if key == "" {
+					key = "messages"
+				}
+				body := `{"model":"m","` + key + `":[5],` + c.members + `}`
+				p := &provider{status: http.StatusBadRequest, body: `{"error":{"message":"missing required parameter"}}`}
+				req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://127.0.0.1:1"+path, strings.NewReader(body))
+				require.NoError(t, err)
+				resp, err := transport.New(transport.Options{}).Hook(req, p.do)
+				require.NoError(t, err)
+				require.Equal(t, http.StatusBadRequest, resp.StatusCode)
+				require.Equal(t, c.pass, strings.Contains(read(t, resp), "missing required parameter"), path)
+				require.Equal(t, c.pass, p.calls == 1)
+			}
+		})
+	}
+}
+
 // TestGzipBomb: what is kept of one is bounded by MaxBody. Not parallel: it
 // counts allocations.
 func TestGzipBomb(t *testing.T) {

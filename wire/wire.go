@@ -319,9 +319,9 @@ func (f format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 }
 
 // MayOfferTools looks for the members that hold tools; they have the same names
-// in every format.
+// in every format. At the top, one that is null or empty holds none.
 func (f format) MayOfferTools(body []byte) bool {
-	return codec.MayHold(body, `"tools"`, `"functions"`)
+	return codec.MayHold(codec.WithoutEmpty(body, "tools", "functions"), `"tools"`, `"functions"`)
 }
 
 // EncodeResponse writes bytes that are not UTF-8 as clients read them, unless the answer

@@ -68,6 +68,12 @@ func (o outcome) Class() string {
 	return string(o)
 }
 
+// wasUnchecked reports whether a call was not validated. A call of a tool without a
+// schema was: any object is valid.
+func wasUnchecked(c report.Call) bool {
+	return c.Final.Unchecked() && (c.Final != report.NoSchema || c.Sent.Kind != middleware.KindFunction)
+}
+
 // outcomeOf returns the outcome of a step.
 func outcomeOf(s *report.Step) outcome {
 	worst, again := s.Result()
@@ -80,7 +86,7 @@ func outcomeOf(s *report.Step) outcome {
 		return failed
 	case worst.Failed(), s.Status == middleware.Invalid:
 		return invalid
-	case worst.Unchecked(), s.Status == middleware.Unchecked:
+	case s.Status == middleware.Unchecked, slices.ContainsFunc(calls, wasUnchecked):
 		return unchecked
 	case again:
 		return reasked

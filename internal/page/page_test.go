@@ -275,6 +275,12 @@ func TestOutcomes(t *testing.T) {
 		require.Contains(t, guide, "| "+want.Sign()+" "+string(want)+" | "+want.Says()+" |")
 	}
 	require.Equal(t, failed, outcomeOf(&report.Step{Code: 400, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
+	require.Equal(t, valid, outcomeOf(&report.Step{Status: middleware.Valid, Attempts: []report.Attempt{attempt(report.NoSchema, report.NoSchema)}}), "as the step says")
+	custom := attempt(report.NoSchema, report.NoSchema)
+	custom.Calls[0].Sent.Kind = middleware.KindCustom
+	for _, a := range []report.Attempt{custom, attempt(report.Announced, report.Announced)} {
+		require.Equal(t, unchecked, outcomeOf(&report.Step{Attempts: []report.Attempt{a}}))
+	}
 	require.Equal(t, unchecked, outcomeOf(&report.Step{Status: middleware.Unchecked, Attempts: []report.Attempt{attempt(report.OK, report.OK)}}))
 }
 

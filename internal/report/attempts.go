@@ -43,7 +43,7 @@ func (j *Checker) ran(ctx context.Context, tools []middleware.Tool, n int, c mid
 	}
 	sent := middleware.Verdict{Call: c, Issues: final.Issues}
 	if len(final.Changes) > 0 {
-		if got, err := validate(ctx, j.sent, tools, "", []middleware.ToolCall{c}); err == nil {
+		if got, err := validate(ctx, j.sent, &middleware.Request{Tools: tools}, "", []middleware.ToolCall{c}); err == nil {
 			sent = got[0]
 		}
 	}

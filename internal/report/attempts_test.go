@@ -126,7 +126,7 @@ func TestVerdicts(t *testing.T) {
 	for v, want := range map[report.Verdict][3]bool{ // good, unchecked, failed
 		report.OK: {true, false, false}, report.NoSchema: {true, true, false}, report.BadSchema: {false, true, false},
 		report.Invalid: {false, false, true}, report.BadJSON: {false, false, true}, report.NotObject: {false, false, true},
-		report.UnknownTool: {false, false, true}, report.Truncated: {false, false, true},
+		report.Announced: {true, true, false}, report.UnknownTool: {false, false, true}, report.Truncated: {false, false, true},
 	} {
 		require.Equal(t, want, [3]bool{v.Good(), v.Unchecked(), v.Failed()}, v)
 	}

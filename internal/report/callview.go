@@ -24,8 +24,11 @@ type CallView struct {
 	Hidden  bool                `json:"hidden,omitzero"` // values are hidden
 }
 
-// noSchema is the note of a call with the verdict NoSchema.
-const noSchema = "Not validated: the request declares the tool without a schema."
+// uncheckedNotes are the notes of calls by their verdict.
+var uncheckedNotes = map[Verdict]string{
+	NoSchema:  "The request declares the tool without a schema, so any object is valid.",
+	Announced: "Not validated: the request announces the tool, and does not list it.",
+}
 
 // maxValue is how many bytes of a value in a list of changes are shown.
 const maxValue = 200
@@ -36,8 +39,8 @@ func viewOf(c *Call, faults []Fault) CallView {
 		Tool: name(c.Ran.Name), Kind: visible(string(c.Sent.Kind), false), AsSent: c.AsSent, Final: c.Final, Bytes: len(c.Sent.Arguments),
 		Note: visible(text.Clip(c.Note, maxNote), true), More: len(c.Issues) - len(faults),
 	}
-	if v.Note == "" && c.AsSent == NoSchema {
-		v.Note = noSchema
+	if v.Note == "" {
+		v.Note = uncheckedNotes[c.AsSent]
 	}
 	if c.Ran.Name != c.Sent.Name {
 		v.SentTool = name(c.Sent.Name)

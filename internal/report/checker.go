@@ -29,27 +29,31 @@ func NewChecker(o argsvalidate.Options) *Checker {
 	return &Checker{sent: argsvalidate.NewValidator(o), final: final}
 }
 
-// Check validates the calls of one assistant message with the tools that the
-// model had. finish is the message's finish reason: a message that was cut off
-// has a truncated last call. The error is that of a rule that could not decide,
-// or of ctx.
+// Check is CheckTurn for calls of which only the tools that the model had are known.
 func (j *Checker) Check(ctx context.Context, tools []middleware.Tool, finish middleware.FinishReason, calls ...middleware.ToolCall) ([]Call, error) {
+	return j.CheckTurn(ctx, &middleware.Request{Tools: tools}, finish, calls...)
+}
+
+// CheckTurn validates the calls of one assistant message, the answer to req. finish is
+// the message's finish reason: a message that was cut off has a truncated last call.
+// The error is that of a rule that could not decide, or of ctx.
+func (j *Checker) CheckTurn(ctx context.Context, req *middleware.Request, finish middleware.FinishReason, calls ...middleware.ToolCall) ([]Call, error) {
 	if len(calls) == 0 {
 		return nil, nil
 	}
-	final, err := validate(ctx, j.final, tools, finish, calls)
+	final, err := validate(ctx, j.final, req, finish, calls)
 	if err != nil {
 		return nil, err
 	}
 	sent := final
 	if slices.ContainsFunc(final, func(v middleware.Verdict) bool { return !v.OK() || len(v.Changes) > 0 }) {
-		if sent, err = validate(ctx, j.sent, tools, finish, calls); err != nil {
+		if sent, err = validate(ctx, j.sent, req, finish, calls); err != nil {
 			return nil, err
 		}
 	}
 	out := make([]Call, len(calls))
 	for i, c := range calls {
-		out[i] = j.call(tools, i, c, sent[i], final[i])
+		out[i] = j.call(req.Tools, i, c, sent[i], final[i])
 	}
 	return out, nil
 }
@@ -60,6 +64,12 @@ func (j *Checker) call(tools []middleware.Tool, i int, c middleware.ToolCall, se
 	finalReason, ran := reason, final.Call
 	if ran.Name != c.Name || ran.Kind != c.Kind { // a repaired name has a tool
 		finalReason, _ = j.unchecked(tools, ran)
+	}
+	switch {
+	case final.Announced:
+		reason, finalReason = Announced, Announced
+	case final.Unchecked && reason == "" && several(tools, c.Name):
+		reason, finalReason, note = BadSchema, BadSchema, "several tools have this name, with different schemas"
 	}
 	c.Native, ran.Native = nil, nil
 	return Call{
@@ -73,8 +83,8 @@ func (j *Checker) call(tools []middleware.Tool, i int, c middleware.ToolCall, se
 // response was cut off, validate marks its last call as truncated. That call may be
 // valid JSON by chance, but it is not known to be what the model wanted to write. A call
 // in a form of its own is text, and cannot be told from a whole one.
-func validate(ctx context.Context, v *argsvalidate.Validator, tools []middleware.Tool, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
-	got, err := v.ValidateTurn(ctx, argsvalidate.Turn{Request: &middleware.Request{Tools: tools}, Calls: calls, NoReplies: true})
+func validate(ctx context.Context, v *argsvalidate.Validator, req *middleware.Request, finish middleware.FinishReason, calls []middleware.ToolCall) ([]middleware.Verdict, error) {
+	got, err := v.ValidateTurn(ctx, argsvalidate.Turn{Request: req, Calls: calls, NoReplies: true})
 	if err != nil && !errors.Is(err, argsvalidate.ErrInvalid) {
 		return nil, err
 	}
@@ -90,7 +100,7 @@ func validate(ctx context.Context, v *argsvalidate.Validator, tools []middleware
 // and a note. It returns "" if they are.
 func (j *Checker) unchecked(tools []middleware.Tool, c middleware.ToolCall) (Verdict, string) {
 	for _, t := range tools {
-		if t.Name != c.Name || t.Kind == middleware.KindHosted {
+		if t.Name != c.Name || t.Kind == middleware.KindHosted || c.Namespace != "" && t.Namespace != "" && t.Namespace != c.Namespace {
 			continue
 		}
 		if len(t.Parameters) == 0 || c.Kind != middleware.KindFunction {
@@ -109,4 +119,15 @@ func (j *Checker) unchecked(tools []middleware.Tool, c middleware.ToolCall) (Ver
 func (j *Checker) Exact(tool middleware.Tool) bool {
 	validated, notes := j.final.Inspect(tool)
 	return validated && len(notes) == 0
+}
+
+// several reports whether the model had more than one tool of that name.
+func several(tools []middleware.Tool, name string) bool {
+	n := 0
+	for _, t := range tools {
+		if t.Name == name && t.Kind != middleware.KindHosted {
+			n++
+		}
+	}
+	return n > 1
 }

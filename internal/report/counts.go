@@ -11,8 +11,9 @@ type Counts struct {
 	Unparseable int `json:"unparseable"` // not JSON, or not an object
 	Unknown     int `json:"unknown"`     // calls of an unknown tool
 	Truncated   int `json:"truncated"`
-	Unchecked   int `json:"unchecked"` // no usable schema; not part of the rates
-	Unusable    int `json:"unusable"`  // the part of Unchecked whose schema cannot be used
+	Unchecked   int `json:"unchecked"`          // no usable schema; not part of the rates
+	Unusable    int `json:"unusable"`           // the part of Unchecked whose schema cannot be used
+	Announced   int `json:"announced,omitzero"` // the part of Unchecked whose tool the request announces, and does not list
 
 	// Changes.
 	Stripped int `json:"stripped"` // empty values were removed
@@ -50,10 +51,13 @@ func (c *Counts) add(call *Call, first, reasked bool) {
 		c.Unknown++
 	case Truncated:
 		c.Truncated++
-	case NoSchema, BadSchema:
+	case NoSchema, BadSchema, Announced:
 		c.Unchecked++
-		if call.AsSent == BadSchema {
+		switch call.AsSent {
+		case BadSchema:
 			c.Unusable++
+		case Announced:
+			c.Announced++
 		}
 	}
 	stripped, mended := changed(call.Changes)

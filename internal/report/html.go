@@ -69,7 +69,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 			d.Examples = append(d.Examples, x)
 		}
 	}
-	for _, v := range []Verdict{OK, Invalid, BadJSON, NotObject, UnknownTool, Truncated, NoSchema, BadSchema} {
+	for _, v := range []Verdict{OK, Invalid, BadJSON, NotObject, UnknownTool, Truncated, NoSchema, BadSchema, Announced} {
 		if s.AsSent[v]+s.Final[v] > 0 {
 			d.Verdicts = append(d.Verdicts, verdictRow{v, s.AsSent[v], s.Final[v]})
 		}

@@ -126,7 +126,11 @@ func junitCaseOf(r Row, faults []FaultRow, calls []*Finding, final bool) junitCa
 			c.Failure.Type = name(faults[0].Code)
 		}
 	case r.Unchecked == r.Calls:
-		c.Skipped = &junitSkipped{Message: "no call was validated: the tool has no schema"}
+		why := "the tool has no schema"
+		if r.Announced > 0 {
+			why = "requests announce the tool, and do not list it"
+		}
+		c.Skipped = &junitSkipped{Message: "no call was validated: " + why}
 	}
 	return c
 }

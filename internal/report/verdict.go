@@ -13,16 +13,19 @@ const (
 	NotObject   Verdict = "not_object"   // the arguments are JSON, but not an object
 	UnknownTool Verdict = "unknown_tool" // the tool is not declared
 	Truncated   Verdict = "truncated"    // the answer was cut off in this call
-	NoSchema    Verdict = "no_schema"    // not validated: there is no schema
+	NoSchema    Verdict = "no_schema"    // valid, because there is no schema; of a custom or built-in call: not validated
 	BadSchema   Verdict = "bad_schema"   // not validated: the tool's schema cannot be used
+	Announced   Verdict = "announced"    // not validated: the request announces the tool, and does not list it
 )
 
-// Good reports whether the call is valid or has no schema to satisfy. A call
-// whose schema cannot be used is not good, because it was not validated.
-func (v Verdict) Good() bool { return v == OK || v == NoSchema }
+// Good reports whether the call is valid or has no schema to satisfy, or the client
+// has the schema. A call whose schema cannot be used is not good, because it was not
+// validated.
+func (v Verdict) Good() bool { return v == OK || v == NoSchema || v == Announced }
 
-// Unchecked reports whether the call was not validated.
-func (v Verdict) Unchecked() bool { return v == NoSchema || v == BadSchema }
+// Unchecked reports whether the call was not held to a schema. Such calls are not
+// part of the rates.
+func (v Verdict) Unchecked() bool { return v == NoSchema || v == BadSchema || v == Announced }
 
 // Failed reports whether the call was validated, and is not valid.
 func (v Verdict) Failed() bool { return !v.Good() && !v.Unchecked() }
@@ -32,7 +35,7 @@ func (v Verdict) rank() int {
 	switch {
 	case v == OK || v == "":
 		return 0
-	case v == NoSchema:
+	case v == NoSchema || v == Announced:
 		return 1
 	case v == BadSchema:
 		return 2

@@ -18,8 +18,9 @@ import (
 // is rare, reads the body again. The zero request is that behind a fresh one.
 type request struct {
 	is     middleware.Request
-	groups []int    // the element that each message is of, -1: a block of the system prompt
-	prompt []string // the texts of the blocks of the system prompt
+	tools  []middleware.Tool // the elements of tools; see changedTools
+	groups []int             // the element that each message is of, -1: a block of the system prompt
+	prompt []string          // the texts of the blocks of the system prompt
 
 	// for an edit
 	doc      *rawjson.Doc
@@ -65,9 +66,10 @@ func (h *request) read(root rawjson.Value) (err error) {
 		h.add(n, ms...)
 		n++
 	}
-	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
+	if h.tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
 		return err
 	}
+	h.is.Tools = changedTools(h.tools, root.Get("messages"))
 	return readSettings(root, &h.is)
 }
 
@@ -119,7 +121,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	tools, err := on.Tools(h.is.Tools, req.Tools, toolText)
+	tools, err := h.toolTexts(req.Tools)
 	if err != nil {
 		return nil, err
 	}

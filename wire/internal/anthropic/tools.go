@@ -41,7 +41,108 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 		t.Parameters = []byte(schema.Raw())
 	}
 	t.Strict, t.Kind, t.Native = v.Get("strict").Raw() == "true", toolKind(v), on.Native(v.Raw())
+	switch typ := v.Get("type").Str(); {
+	case strings.HasPrefix(typ, "tool_search_tool_"):
+		t.Loads = middleware.LoadsFound
+	case typ == "mcp_toolset":
+		t.Loads = middleware.LoadsToolset
+	}
 	return t, nil
+}
+
+// changedTools returns the tools that the model has at the end of the conversation:
+// those of the request, with the changes in it. They stand in blocks of system
+// messages, and in the block of the assistant that a compaction leaves:
+//
+//	{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool}}
+//	{"type": "tool_addition", "tool": {"type": "tool_reference", "name": …}}
+//	{"type": "tool_removal", "tool": {"type": "tool_reference", "name": …}}
+//	{"type": "compaction", …, "tool_changes": [those above]}
+//
+// The last definition of a name counts. A reference adds a tool again as it was.
+// Source: the tool runner of @anthropic-ai/sdk, as it is in Claude Code 2.1.330.
+func changedTools(tools []middleware.Tool, messages rawjson.Value) []middleware.Tool {
+	type state struct {
+		tools []middleware.Tool
+		in    bool
+	}
+	var order []string // the names that were changed
+	states := map[string]*state{}
+	change := func(v rawjson.Value) {
+		kind, tool := v.Get("type").Str(), v.Get("tool")
+		if kind != "tool_addition" && kind != "tool_removal" {
+			return
+		}
+		name, defined := tool.Get("name").Str(), middleware.Tool{}
+		if tool.Get("type").Str() == "tool_definition" {
+			var err error
+			if defined, err = readTool(tool.Get("definition")); err != nil {
+				return
+			}
+			name = defined.Name
+		}
+		if len(order) == 0 {
+			for _, t := range tools {
+				if states[t.Name] == nil {
+					states[t.Name] = &state{in: true}
+				}
+				states[t.Name].tools = append(states[t.Name].tools, t)
+			}
+		}
+		s := states[name]
+		if s == nil {
+			s = &state{}
+			states[name] = s
+		}
+		order, s.in = append(order, name), kind == "tool_addition"
+		if s.in && defined.Native != nil {
+			s.tools = []middleware.Tool{defined}
+		}
+	}
+	for m := range messages.Each() {
+		role := m.Get("role").Str()
+		for v := range m.Get("content").Each() {
+			switch {
+			case role == "system":
+				change(v)
+			case role == "assistant" && v.Get("type").Str() == "compaction":
+				for c := range v.Get("tool_changes").Each() {
+					change(c)
+				}
+			}
+		}
+	}
+	if len(order) == 0 {
+		return tools
+	}
+	var now []middleware.Tool
+	for _, name := range slices.Concat(names(tools), order) {
+		if s := states[name]; s.in {
+			now, s.in = append(now, s.tools...), false
+		}
+	}
+	return now
+}
+
+func names(tools []middleware.Tool) []string {
+	out := make([]string, len(tools))
+	for i, t := range tools {
+		out[i] = t.Name
+	}
+	return out
+}
+
+// toolTexts returns the elements of tools for now. Tools that the conversation
+// changes can be kept, and others be added behind them.
+func (h *request) toolTexts(now []middleware.Tool) ([]string, error) {
+	n := len(h.is.Tools)
+	switch {
+	case codec.SameTools(h.tools, h.is.Tools):
+		return on.Tools(h.tools, now, toolText)
+	case len(now) < n || !codec.SameTools(h.is.Tools, now[:n]):
+		return nil, codec.Unencodablef("a change of tools that the conversation changes")
+	}
+	return on.Tools(h.tools, slices.Concat(h.tools, now[n:]), toolText)
 }
 
 // toolKind says who runs a tool. The zero value is that of a fresh one.

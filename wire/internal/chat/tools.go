@@ -81,6 +81,9 @@ func readTool(v rawjson.Value, old bool) (t middleware.Tool, err error) {
 		t.Kind = middleware.KindCustom
 	default:
 		t.Kind = middleware.KindHosted
+		if word == "mcp" {
+			t.Loads = middleware.LoadsToolset
+		}
 		if t.Name == "" {
 			t.Name = word
 		}

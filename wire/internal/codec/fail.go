@@ -3,7 +3,10 @@ package codec
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // Frame returns data, one JSON text, as an event that follows the first taken
@@ -66,6 +69,22 @@ func FailureType(status int) string {
 		return "server_error"
 	}
 	return "invalid_request_error"
+}
+
+// WithoutEmpty returns body without its members of these names that are null or an empty
+// list, if it is a JSON object.
+func WithoutEmpty(body []byte, names ...string) []byte {
+	doc, err := Parse(string(body))
+	if err != nil || doc.Root().Kind() != rawjson.Object {
+		return body
+	}
+	text, err := Within(doc.Root(), doc.Root().Cut(func(m rawjson.Value) bool {
+		return slices.Contains(names, m.Key()) && (m.Kind() == rawjson.Null || m.Kind() == rawjson.Array && m.Len() == 0)
+	}))
+	if err != nil {
+		return body
+	}
+	return []byte(text)
 }
 
 // MayHold reports whether one of words, in lower case and ASCII, occurs in body

@@ -14,10 +14,10 @@ import (
 // comparison sees would silently not be written.
 func TestEveryFieldIsCompared(t *testing.T) {
 	t.Parallel()
-	compare(t, codec.SameCall, "Native")
+	compare(t, codec.SameCall, "Native", "Namespace")
 	compare(t, codec.SamePart, "Native")
 	compare(t, codec.SameMessage, "Native")
-	compare(t, codec.SameTool, "Native", "Decode", "Destructive")
+	compare(t, codec.SameTool, "Native", "Decode", "Destructive", "Namespace", "Loads")
 	byValue(t, codec.SameRequest, "Native", "Params", "Header", "Sink") // Params are for fresh requests, Header and Sink are in no body
 	byValue(t, codec.SameResponse, "Native", "Report", "ID")
 }

@@ -61,6 +61,9 @@ func readHosted(m rawjson.Value) middleware.Tool {
 	if isName(m.Key(), "computerUse") {
 		t.Kind = middleware.KindBuiltin
 	}
+	if isName(m.Key(), "mcpServers") {
+		t.Loads = middleware.LoadsToolset
+	}
 	return t
 }
 

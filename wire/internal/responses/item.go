@@ -165,6 +165,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 			return c, err
 		}
 	}
+	c.Namespace = v.Get("namespace").Str()
 	args, key := arguments(v, f)
 	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array && f.kind == middleware.KindBuiltin {
 		c.Arguments = args.Raw()
@@ -212,7 +213,7 @@ func callMembers(v rawjson.Value, f form, c middleware.ToolCall) []lens.Member {
 	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array {
 		raw = c.Arguments
 	}
-	return []lens.Member{lens.Text(f.id, c.ID), lens.Text("name", c.Name), lens.Raw(key, raw)}
+	return []lens.Member{lens.Text(f.id, c.ID), lens.Text("name", c.Name), lens.Word("namespace", c.Namespace), lens.Raw(key, raw)}
 }
 
 // callText returns c as an item: its own text with what has changed in it, or

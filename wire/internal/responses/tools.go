@@ -17,7 +17,6 @@ import (
 type tool struct {
 	middleware.Tool
 	inside string // the text of the namespace or of the message; "": in tools itself
-	space  string // the namespace's name
 }
 
 // readTools reads the tools of the request. Those that a namespace or an item
@@ -25,7 +24,7 @@ type tool struct {
 // that is added at the end comes last in the body as well. A tool that is
 // listed again, as a search for tools does, is read once.
 func (h *request) readTools(root rawjson.Value) error {
-	d := declared{at: map[string]int{}}
+	d := declared{have: map[[2]string]bool{}}
 	if err := d.add(root, ""); err != nil {
 		return err
 	}
@@ -45,7 +44,7 @@ func (h *request) readTools(root rawjson.Value) error {
 		}
 		tools, err := on.Kind(s.val, "tools", rawjson.Array)
 		for v := range tools.Each() {
-			err = cmp.Or(err, d.tool(v, s.val.Get("name").Str(), in))
+			err = cmp.Or(err, d.tool(v, s.val.Get("name").Str(), in, s.inside != ""))
 		}
 		if err != nil && s.inside == "" {
 			return err
@@ -64,12 +63,12 @@ func (h *request) readTools(root rawjson.Value) error {
 // declared collects the tools of a request from all the places that declare some.
 type declared struct {
 	tools  []tool
-	at     map[string]int // where in tools the callable one of a name is
+	have   map[[2]string]bool // the callable ones, by namespace and name
 	spaces []space
 }
 
 // space is a namespace, {"type": "namespace", "name": …, "tools": […]}. It is read
-// after what stands beside it, because a call names a tool without its namespace.
+// after what stands beside it.
 type space struct {
 	val    rawjson.Value
 	inside string
@@ -85,7 +84,7 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 			d.spaces = append(d.spaces, space{v, inside})
 		}
 		if inside == "" || kind == "function" || kind == "custom" {
-			err = cmp.Or(err, d.tool(v, "", inside))
+			err = cmp.Or(err, d.tool(v, "", inside, inside != ""))
 		}
 	}
 	if inside != "" {
@@ -94,26 +93,22 @@ func (d *declared) add(v rawjson.Value, inside string) error {
 	return err
 }
 
-// tool adds one tool. What a namespace or an item declares under a name that was
-// there is the same tool, listed again.
-func (d *declared) tool(v rawjson.Value, namespace, inside string) error {
+// tool adds one tool. What an item lists under a name that was there is the same
+// tool, listed again.
+func (d *declared) tool(v rawjson.Value, namespace, inside string, listed bool) error {
 	t, err := readTool(v)
 	if err != nil {
 		return err
 	}
+	t.Namespace = namespace
+	key := [2]string{namespace, t.Name}
 	if t.Kind != middleware.KindHosted {
-		i, ok := d.at[t.Name]
-		switch {
-		case ok && (inside != "" || namespace != ""):
-			if d.tools[i].space != namespace && namespace != "" {
-				d.tools[i].Parameters = nil // a call names the one or the other: neither validates it
-			}
+		if listed && d.have[key] {
 			return nil
-		case !ok:
-			d.at[t.Name] = len(d.tools)
 		}
+		d.have[key] = true
 	}
-	d.tools = append(d.tools, tool{t, inside, namespace})
+	d.tools = append(d.tools, tool{t, inside})
 	return nil
 }
 
@@ -140,6 +135,12 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 		return t, err
 	}
 	t.Kind, t.Native = toolKind(v, typ), on.Native(v.Raw())
+	switch typ {
+	case "tool_search":
+		t.Loads = middleware.LoadsFound
+	case "mcp":
+		t.Loads = middleware.LoadsToolset
+	}
 	switch {
 	case t.Kind == middleware.KindFunction:
 		if p := on.Get(v, "parameters"); p.Exists() {

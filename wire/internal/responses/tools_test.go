@@ -47,13 +47,18 @@ func TestNestedTools(t *testing.T) {
 	}
 }
 
-func TestAmbiguousToolsAreNotValidated(t *testing.T) {
+func TestToolsOfNamespaces(t *testing.T) {
 	t.Parallel()
 	body := `{"input":"x","tools":[{"type":"namespace","name":"a","tools":[{"type":"function","name":"find","parameters":{"a":1}}]},` +
 		`{"type":"namespace","name":"b","tools":[{"type":"function","name":"find","parameters":{"b":1}}]}]}`
 	req := decodeRequest(t, body)
-	require.Equal(t, []string{" find", "hosted a", "hosted b"}, toolNames(req))
-	require.Nil(t, req.Tools[0].Parameters, "a call of find means the one or the other")
+	require.Equal(t, []string{" find", " find", "hosted a", "hosted b"}, toolNames(req))
+	require.Equal(t, "a", req.Tools[0].Namespace)
+	require.Equal(t, "b", req.Tools[1].Namespace)
+	require.JSONEq(t, `{"b":1}`, string(req.Tools[1].Parameters))
+	resp, err := format.DecodeResponse(req, []byte(`{"object":"response","status":"completed","output":[{"type":"function_call","id":"fc","call_id":"c","name":"find","namespace":"b","arguments":"{}"}]}`))
+	require.NoError(t, err)
+	require.Equal(t, "b", resp.Message.ToolCalls[0].Namespace)
 	out, err := editRequest(t, body, func(*middleware.Request) {})
 	require.NoError(t, err)
 	require.Equal(t, body, out)

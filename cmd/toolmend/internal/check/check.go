@@ -16,6 +16,7 @@ import (
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // Limits on the messages about unreadable input.
@@ -150,7 +151,7 @@ func (c *check) look(ctx context.Context, l recorded.Line, sets *recorded.Toolse
 		if !strings.Contains(strings.ToLower(t.Model), c.model) {
 			continue
 		}
-		calls, err := c.checker.Check(ctx, t.Tools, t.Finish, t.Calls...)
+		calls, err := c.checker.CheckTurn(ctx, &middleware.Request{Messages: t.Messages, Tools: t.Tools}, t.Finish, t.Calls...)
 		if err != nil {
 			f.err = &recorded.Error{File: l.File, Line: l.N, Err: err}
 			return f

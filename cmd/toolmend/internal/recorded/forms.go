@@ -222,6 +222,11 @@ func (f *form) response(v, req, answer rawjson.Value, sets *Toolsets) ([]Turn, e
 			continue
 		}
 		t := Turn{Model: cmp.Or(asked.Model, resp.Model), Tools: asked.Tools, Calls: asLogged(m.ToolCalls)}
+		if slices.ContainsFunc(t.Calls, func(c middleware.ToolCall) bool {
+			return !slices.ContainsFunc(t.Tools, func(tool middleware.Tool) bool { return tool.Name == c.Name })
+		}) {
+			t.Messages = asked.Messages
+		}
 		if i == 0 {
 			t.Finish = resp.FinishReason // a further choice has none
 		}

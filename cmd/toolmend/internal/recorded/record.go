@@ -96,6 +96,9 @@ func recordedTurn(v rawjson.Value, sets *Toolsets) ([]Turn, error) {
 			return nil, errors.New("tool_calls has " + article(call.Kind()) + ", which is not expected there")
 		}
 		c := toolCall(call)
+		if call.Get("announced").Raw() == "true" { // the request announced the tool: the gateway writes that
+			t.Messages = append(t.Messages, middleware.System("`"+c.Name+"`"))
+		}
 		if t.Calls = append(t.Calls, c); call.Get("no_schema").Raw() == "true" {
 			t.Tools = withoutSchema(t.Tools, c.Name)
 		}

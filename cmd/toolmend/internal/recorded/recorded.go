@@ -33,10 +33,13 @@ type Turn struct {
 	Model  string // as it was asked for, or as it answered where the request has no name
 	ID     string // of the record
 	// Tools is shared between turns: do not change it.
-	Tools  []middleware.Tool
-	Calls  []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
-	Finish middleware.FinishReason // "" where it was not recorded, and of a second choice
-	Served *Served                 // nil of a line that no gateway wrote
+	Tools []middleware.Tool
+	// Messages are those of the request, which may announce tools. They are nil if no
+	// call needs them, or if they were not recorded. They are shared too.
+	Messages []middleware.Message
+	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one
+	Finish   middleware.FinishReason // "" where it was not recorded, and of a second choice
+	Served   *Served                 // nil of a line that no gateway wrote
 }
 
 // Served is what `toolmend serve --record` writes beside the calls of an attempt.
