@@ -127,8 +127,9 @@ type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolC
 //   - A system message names it as a whole word. A name that is an English word, such
 //     as search, must have no other word directly beside it in its line.
 //   - Claude Code names it in a reminder: a text part of a user message that is one
-//     <system-reminder> with its sentence about deferred tools. In front of it are only
-//     reminders, it is not all that the user sends, and the request lists ToolSearch.
+//     <system-reminder> with its sentence about deferred tools, or about tools that were
+//     loaded before a compaction. In front of it are only reminders, it is not all that
+//     the user sends, and the request lists ToolSearch.
 //   - The request lists a toolset that the provider runs (Tool.Loads).
 //
 // A call to such a tool is unchecked, Verdict.Announced is set, and the report has a
