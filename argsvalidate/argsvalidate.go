@@ -100,7 +100,12 @@ type Advanced struct {
 	// failed turns stay.
 	FreshOnRepeat bool
 	LastTurnOnly  bool // a re-ask has only the last failed turn, which saves tokens
-	Formats       bool // validate "format", which JSON Schema leaves optional
+	// Escalate is the model of the last attempt of a step, if that is a re-ask: a larger one of the
+	// same provider and format. Usage is reported by the model that answered. "" escalates
+	// nothing. It has no effect on a request without a model, such as one of Gemini's, whose model is
+	// in the path. A larger model takes longer: do not set it if the client waits.
+	Escalate string
+	Formats  bool // validate "format", which JSON Schema leaves optional
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string

@@ -22,8 +22,9 @@ type Call struct {
 	middleware.ToolCall                       // as it would run
 	Tool                middleware.Tool       // the zero Tool if the tool is not declared
 	Siblings            []middleware.ToolCall // the other calls of the message, as sent: those after this one, then those before it
-	Request             *middleware.Request   // the request that the model received; never nil. In Validator.Validate it holds only the tools
+	Request             *middleware.Request   // the request of the step, without its failed turns; never nil. In Validator.Validate it holds only the tools
 
+	again bool // in a re-ask
 	notes *noteList
 	read  func() (*rawjson.Doc, error) // the arguments that the validator accepted, parsed once for all rules
 }
@@ -237,7 +238,7 @@ func (j *validation) callOf(i int, siblings []middleware.ToolCall) *Call {
 		}
 		return accepted(call.Arguments)
 	})
-	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req}
+	c := &Call{ToolCall: call, read: read, Siblings: siblings, Request: j.req, again: j.again}
 	if p := j.tools[i]; p.declared() {
 		c.Tool = *p.tool
 	}

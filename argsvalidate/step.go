@@ -63,7 +63,12 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 	inner := middleware.MarkInvalid(ctx)
 	for {
 		s.attempt++
-		resp, err := s.tally.Call(inner, s.next, s.asked)
+		asked := s.asked
+		if model := s.v.o.Escalate; model != "" && asked.Model != "" && s.attempt > 1 && s.attempt == s.v.o.MaxAttempts {
+			escalated := *asked
+			escalated.Model, asked = model, &escalated
+		}
+		resp, err := s.tally.Call(inner, s.next, asked)
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()
@@ -154,6 +159,7 @@ func (s *step) wrong() *Error {
 func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool, _ *middleware.Response, _ error) {
 	s.last, s.answered, s.refusal = s.sound(resp), s.attempt, nil
 	s.checked = s.v.newValidation(s.req, &s.known, s.last.Message.ToolCalls)
+	s.checked.again = s.attempt > 1
 	ruleErr := s.checked.validate(ctx, resp.FinishReason == middleware.FinishLength)
 	if ruleErr == nil {
 		s.checked.held, s.checked.repeated = s.heldSiblings()

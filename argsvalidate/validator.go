@@ -78,6 +78,7 @@ type validation struct {
 	repeated []bool                // for each call, whether it repeats a held call, which runs instead; nil means that none does
 	failures []error               // of functions of the program
 	timedOut map[string]bool       // functions of the user that timed out
+	again    bool                  // the message is of a re-ask
 	work     schema.Budget         // left for validating the calls
 	repairs  schema.Budget         // left for validating repairs of them
 }

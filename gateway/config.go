@@ -85,7 +85,11 @@ type Settings struct {
 	// Rescue are the markups of package rescue in which calls are read from
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
-	Rescue []string `toml:"rescue,omitempty"`
+	Rescue   []string `toml:"rescue,omitempty"`
+	Escalate string   `toml:"escalate,omitempty"` // the model of the last attempt of a step; see argsvalidate.Advanced. "" escalates nothing
+	// LoopAfter is the number of equal failing calls after which the same call is
+	// re-asked: see argsvalidate.NoLoops. 0 turns that off.
+	LoopAfter int `toml:"loop_after,omitempty"`
 	// Heal are the rules of package heal, by which a request that the upstream refused is
 	// changed and sent once more: names of rules, or "default" for all, or "none". Only mode Enforce heals.
 	Heal            []string                     `toml:"heal,omitempty"`
@@ -134,6 +138,7 @@ type ToolRule struct {
 	// a call to it as text, Settings.Rescue re-asks instead of making the call; and
 	// Settings.Heal does not make up a result of such a call.
 	Destructive bool `toml:"destructive,omitempty"`
+	Polling     bool `toml:"polling,omitempty"` // the tool is meant to be called again: Settings.LoopAfter leaves it alone
 }
 
 // HeaderRules change the headers of requests to an upstream. In a value,

@@ -44,6 +44,8 @@ func (s Settings) validate() error {
 	switch {
 	case isTooShort(s.KeepAlive):
 		return invalid("keep_alive", "must be a duration of at least 1 ms, such as \"8s\"; a number without a unit is in nanoseconds")
+	case s.LoopAfter < 0:
+		return invalid("loop_after", "must not be negative, got %d", s.LoopAfter)
 	case s.Attempts < 0:
 		return invalid("attempts", "must not be negative, got %d", s.Attempts)
 	case s.Retries != nil && *s.Retries < 0:
@@ -79,8 +81,17 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
+	o.Escalate = s.Escalate
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
+	} else if s.LoopAfter > 0 {
+		var polling []string
+		for _, t := range tools {
+			if t.Polling {
+				polling = append(polling, t.Name)
+			}
+		}
+		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(s.LoopAfter, polling...)}
 	}
 	for _, t := range tools {
 		if o.PerTool == nil {
