@@ -158,6 +158,15 @@ func Unencodablef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
 }
 
+// Unencodable returns err as an error that wraps ErrUnencodable: what was stored, or was
+// given to a client, does not read as what it was any more.
+func Unencodable(err error) error {
+	if errors.Is(err, ErrUnencodable) {
+		return err
+	}
+	return Unencodablef("%v", err)
+}
+
 // Below returns the address of path below base. The query of base, where Azure
 // has its version, stays at the end.
 func Below(base, path string) string {

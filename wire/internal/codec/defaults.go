@@ -23,3 +23,6 @@ func (Defaults) Authorize(h http.Header, key string) {
 		h.Set("Authorization", "Bearer "+key)
 	}
 }
+
+// MayHoldCall reports whether a word for calls of any format occurs in a body.
+func (Defaults) MayHoldCall(body []byte) bool { return MayHoldCall(body) }

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -35,6 +36,15 @@ func Object(members ...Member) string {
 	}
 	b.WriteByte('}')
 	return b.String()
+}
+
+// With returns members with m, in the place of one whose key differs in case at most.
+func With(members []Member, m Member) []Member {
+	if i := slices.IndexFunc(members, func(have Member) bool { return strings.EqualFold(have.Key, m.Key) }); i >= 0 {
+		members[i] = m
+		return members
+	}
+	return append(members, m)
 }
 
 // Array returns the JSON texts as a JSON array.

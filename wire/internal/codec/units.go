@@ -119,6 +119,23 @@ func (r *Units) Plain() bool { return r.plain }
 // get, and what of the text stands behind it.
 func (r *Units) Shown() (out string, safe int, behind string) { return r.Buf.Shown() }
 
+// Given returns the stream of a format that has read what the client has after the first
+// sent bytes, and no more: s, if those are what it noted last, else fresh, a new stream that
+// reads them.
+func Given[S interface {
+	Stream
+	UnitReader
+	Marked() bool
+}](s, fresh S, sent int) (S, error) {
+	out, safe, _ := s.Shown()
+	if sent == safe && s.Marked() {
+		return s, nil
+	}
+	_, err := fresh.Write([]byte(out[:sent]))
+	fresh.Mark()
+	return fresh, err
+}
+
 // Safe returns how many bytes the client may get.
 func (r *Units) Safe() int { return r.Buf.Safe() }
 
@@ -221,7 +238,7 @@ func (b *Buffer) framed(u *Unit) bool {
 		}
 		return true
 	case lines:
-		return len(u.Bytes) == len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
+		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
 	case array: // what separates it from the element before
 		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
 	}

@@ -57,12 +57,6 @@ func (s *stream) Fail(sent, _ int, _, message string) []byte {
 	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }
 
-// Comment returns text as a comment of the stream. The format is JSON lines, and has none.
-func (s *stream) Comment(string) []byte { return nil }
-
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
-
 // EncodeError writes an error as the provider does. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {
 	return []byte(codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))

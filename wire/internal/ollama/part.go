@@ -134,7 +134,8 @@ func hasID(n *middleware.Native) bool {
 }
 
 // callTexts returns calls as elements of tool_calls. Arguments that are not an
-// object become {} in a request, and are ErrUnencodable in an answer.
+// object become {} in a request, and are ErrUnencodable in an answer. An index in an
+// answer is the place of the call: clients put the calls of a stream together by it.
 func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
 	members := func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
 		return callMembers(v, c, answer)
@@ -146,6 +147,13 @@ func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
 		}
 		var err error
 		if out[i], err = lens.Rewrite(on, c.Native, c, readCall, members); err != nil {
+			return nil, err
+		}
+		v, err := codec.ParseObject(out[i])
+		if err == nil && answer && v.Get("function").Get("index").Exists() {
+			out[i], err = on.Set(v, lens.Raw("function/index", codec.Count(int64(i))))
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

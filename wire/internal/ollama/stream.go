@@ -21,15 +21,10 @@ type stream struct {
 	before int // calls in the conversation so far
 
 	model         string
-	created       string // as JSON; of the last line
-	role          string
 	text, thought strings.Builder
-	images, calls []string      // elements
-	further       []lens.Member // of messages, that this package does not know
-	message       string        // the last one
-	messages      int
-	odd           bool   // a member of a message is of a kind that has no place in history
-	end           string // the last line, as it is written
+	images, calls []string       // elements
+	further       []codec.Member // of messages, that this package does not know
+	end           string         // the last line, as it is written
 	reason        string
 	usage         middleware.Usage
 	done          bool
@@ -117,7 +112,6 @@ func (s *stream) Read(u *codec.Unit) error {
 	if model := v.Get("model").Str(); model != "" {
 		s.model = model
 	}
-	s.created = v.Get("created_at").Raw()
 	if message.Exists() {
 		if err := s.add(message); err != nil {
 			return err
@@ -150,24 +144,17 @@ func isDone(root rawjson.Value) bool {
 // add adds a piece of the message. A value that is not a list of calls, and not empty,
 // may hold a call that this package cannot read.
 func (s *stream) add(message rawjson.Value) error {
-	s.message, s.messages = messageTree.Write(message), s.messages+1
 	calls := message.Get("tool_calls")
 	if k := calls.Kind(); k == rawjson.Object && !calls.Empty() || calls.Str() != "" {
 		return codec.Shapef("tool_calls is of kind %s, where a list should be", k)
-	}
-	s.odd = s.odd || !allOf(message, rawjson.String, "role", "content", "thinking") || !allOf(message, rawjson.Array, "images", "tool_calls")
-	if role := message.Get("role").Str(); role != "" {
-		s.role = role
 	}
 	s.text.WriteString(message.Get("content").Str())
 	s.thought.WriteString(message.Get("thinking").Str())
 	s.images = appendElements(s.images, message.Get("images"), nil)
 	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
-		switch key := m.Key(); {
-		case messageTree.Knows(key), !codec.FreeMember(m):
-		default:
-			s.further = withMember(s.further, lens.Raw(key, codec.Plain(m)))
+		if !messageTree.Knows(m.Key()) && codec.FreeMember(m) {
+			s.further = codec.With(s.further, lens.Raw(m.Key(), codec.Plain(m)))
 		}
 	}
 	return nil
@@ -175,7 +162,6 @@ func (s *stream) add(message rawjson.Value) error {
 
 // say adds a piece of text.
 func (s *stream) say(text string) error {
-	s.messages++
 	s.text.WriteString(text)
 	return codec.Tell(s.sink, middleware.PartText, text)
 }
@@ -188,16 +174,6 @@ func (s *stream) tell(message rawjson.Value) error {
 	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
-// allOf reports whether the members of those names are of that kind, or absent.
-func allOf(message rawjson.Value, kind rawjson.Kind, names ...string) bool {
-	for _, name := range names {
-		if v := on.Get(message, name); v.Exists() && v.Kind() != kind {
-			return false
-		}
-	}
-	return true
-}
-
 // appendElements appends the elements of list, as they are written.
 func appendElements(to []string, list rawjson.Value, known codec.Tree) []string {
 	if list.Kind() == rawjson.Array {
@@ -208,22 +184,8 @@ func appendElements(to []string, list rawjson.Value, known codec.Tree) []string 
 	return to
 }
 
-// withMember puts m into members, in the place of one with the same key.
-func withMember(members []lens.Member, m lens.Member) []lens.Member {
-	for i := range members {
-		if strings.EqualFold(members[i].Key, m.Key) {
-			members[i] = m
-			return members
-		}
-	}
-	return append(members, m)
-}
-
-// folded returns the message of all lines: as it was written, if it came in one piece.
-func (s *stream) folded() string {
-	if s.messages == 1 && !s.odd && strings.EqualFold(s.role, string(middleware.RoleAssistant)) {
-		return s.message
-	}
+// message returns the message of all lines.
+func (s *stream) message() string {
 	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
 	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
 	return codec.Object(append(members, s.further...)...)
@@ -232,42 +194,10 @@ func (s *stream) folded() string {
 // Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
 // shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	out, safe, _ := s.Shown()
-	if !s.Closed() || sent < 0 || sent > len(out) {
-		return nil, codec.Unencodablef("the rest of a stream that has no such part")
-	}
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	own := resp.Native.Raw == s.Text()
-	if own && a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(s.Text()[sent:]), nil
-	}
-	if sent == 0 {
-		return Format{}.EncodeResponse(resp)
-	}
-	object, err := a.write(resp)
-	if err != nil {
-		return nil, err
-	}
-	shown := s.shown
-	if sent != safe || !s.Marked() {
-		given := newStream(false)
-		if _, err := given.Write([]byte(out[:sent])); err != nil {
-			return nil, err
-		}
-		given.Mark()
-		shown = given.shown
-	}
-	if !own {
-		shown.text = ""
-	}
-	body, err := asLines(object, shown, own)
-	if err == nil && !strings.HasSuffix(out[:sent], "\n") {
-		body = "\n" + body
-	}
-	return []byte(body), err
+	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (content, error) {
+		given, err := codec.Given(s, newStream(false), sent)
+		return given.shown, err
+	})
 }
 
 // asLines writes an answer that is one object as lines behind what is shown, of this
@@ -279,11 +209,12 @@ func asLines(object string, shown content, own bool) (string, error) {
 		return "", err
 	}
 	message := v.Get("message")
-	text, ok := strings.CutPrefix(message.Get("content").Str(), shown.text)
-	thinking, ok2 := message.Get("thinking").Str(), true
-	if own {
+	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
+	switch {
+	case own:
+		text, ok = strings.CutPrefix(text, shown.text)
 		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
-	} else if shown.thinking != "" {
+	case shown.thinking != "":
 		thinking = ""
 	}
 	if !ok || !ok2 {
@@ -307,9 +238,6 @@ func asLines(object string, shown content, own bool) (string, error) {
 	if calls := message.Get("tool_calls"); calls.Len() > 0 {
 		line("", lens.Raw("tool_calls", calls.Raw()))
 	}
-	end := object
-	if message.Exists() {
-		end, err = on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
-	}
+	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
 	return out.String() + codec.OneLine(end) + "\n", err
 }

@@ -30,12 +30,6 @@ func figures(u middleware.Usage) []lens.Member {
 	return []lens.Member{lens.Raw(inputKey, codec.Count(u.Input)), lens.Raw(outputKey, codec.Count(u.Output))}
 }
 
-// hasFigures reports whether a line has any. One figure is written beside the
-// other, but into a line that has none usage is not invented.
-func hasFigures(root rawjson.Value) bool {
-	return root.Get(inputKey).Exists() || root.Get(outputKey).Exists()
-}
-
 // finishReason is the neutral word for a done_reason. This format says stop
 // after calls too.
 func finishReason(reason string, calls int) middleware.FinishReason {

@@ -95,9 +95,6 @@ func failedResponse(begun rawjson.Value, code, message string) string {
 		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
 }
 
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
-
 // isFailure reports whether an event is an error: by its name or type, without a type, or
 // as a text with no field before it.
 func isFailure(u *codec.Unit) bool {
