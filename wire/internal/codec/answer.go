@@ -108,7 +108,10 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 	} else {
 		out, err = w.stream(resp, whole)
 	}
-	return []byte(out), form.ContentType(), err
+	if err != nil {
+		return nil, "", Unencodable(err)
+	}
+	return []byte(out), form.ContentType(), nil
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path

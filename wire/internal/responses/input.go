@@ -105,7 +105,7 @@ func (in *input) turn(m middleware.Message, t *turn) ([]string, error) {
 		}
 		return nil, nil
 	}
-	out, err := t.write(m, false, "")
+	out, err := t.write(m, "")
 	var raws []string
 	for _, o := range out {
 		gone := false

@@ -232,8 +232,7 @@ type written struct {
 type writing struct {
 	turn
 	m      middleware.Message
-	answer bool   // items have ids, and reasoning always stays
-	seed   string // of the ids of new messages; "" for those in an answer that has others
+	seed   string // of the ids of new messages in an answer; "": not an answer, whose items have ids, and whose reasoning always stays
 	used   map[int]bool
 	out    []written
 }
@@ -241,11 +240,9 @@ type writing struct {
 // write returns the items of m, a message of the model's that was t. What t has
 // stays in the order of its items as far as m keeps it; what is new follows the
 // part or the call that stands before it.
-func (t *turn) write(m middleware.Message, answer bool, seed string) ([]written, error) {
-	if m.Role != middleware.RoleAssistant {
-		return nil, codec.Unencodablef("a %s message where the model's should be", m.Role)
-	}
-	w := writing{m: m, answer: answer, seed: seed, used: map[int]bool{}}
+// seed is that of the ids of new messages in an answer, "" in a request.
+func (t *turn) write(m middleware.Message, seed string) ([]written, error) {
+	w := writing{m: m, seed: seed, used: map[int]bool{}}
 	if t != nil {
 		w.turn = *t
 	}
@@ -267,7 +264,7 @@ func (t *turn) write(m middleware.Message, answer bool, seed string) ([]written,
 		}
 		places = places[n:]
 	}
-	if !answer {
+	if seed == "" {
 		w.out = withoutOrphans(w.out, w.items)
 	}
 	return w.out, nil
@@ -333,20 +330,11 @@ func (w *writing) part(places []spot) (int, error) {
 	raws, err := blocks(parts, "output_text", rawjson.Value{})
 	members := []lens.Member{lens.Text("type", "message"), lens.None("id"), lens.None("status"),
 		lens.Text("role", "assistant"), lens.Raw("content", codec.Array(raws))}
-	if w.answer {
-		members[1], members[2] = lens.Text("id", w.messageID()), lens.Text("status", "completed")
+	if w.seed != "" {
+		members[1], members[2] = lens.Text("id", "msg_"+w.seed+"_"+codec.Count(int64(len(w.out)))), lens.Text("status", "completed")
 	}
 	w.out = append(w.out, written{on.Object(members...), -1, isMessage})
 	return n, err
-}
-
-// messageID returns the id of a new message in an answer.
-func (w *writing) messageID() string {
-	n := codec.Count(int64(len(w.out)))
-	if w.seed == "" {
-		return "msg_toolmend_" + n
-	}
-	return "msg_" + w.seed + "_" + n
 }
 
 // item writes a part that is an item of its own: reasoning, or what the provider
@@ -376,7 +364,7 @@ func (w *writing) call(s spot) error {
 	o := written{on.Raw(c.Native), s.from, isCall}
 	var err error
 	if s.from < 0 || w.items[s.from].call == nil || !codec.SameCall(*w.items[s.from].call, c) {
-		o.raw, err = callText(c, w.answer && s.from < 0)
+		o.raw, err = callText(c, w.seed != "" && s.from < 0)
 	}
 	w.out = append(w.out, o)
 	return err

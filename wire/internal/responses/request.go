@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -15,43 +14,28 @@ import (
 //	{"model": …, "instructions": text, "input": text or [item, …], "tools": [tool, …], "tool_choice": …,
 //	 "temperature": …, "max_output_tokens": …, "previous_response_id": …, "store": …, "stream": …, …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which
-// is rare, reads the body again. The zero request is that behind a fresh one.
+// The zero request is that behind a fresh one.
 type request struct {
-	is    middleware.Request
-	turns []turn       // of each message
-	tools []tool       // of each tool of is
-	doc   *rawjson.Doc // for an edit
+	is    *middleware.Request
+	turns []turn // of each message
+	tools []tool // of each tool of is
 }
 
-// DecodeRequest reads the body of a request.
+// DecodeRequest reads the body of a request. What is remembered of it is the neutral
+// request, and no parsed text: an edit, which is rare, reads the body again.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
-	var h request
-	if err := codec.Borrow(body, h.read); err != nil {
-		return nil, err
-	}
-	is := h.is // nothing else of h is kept
-	return &is, nil
-}
-
-// forEdit is readRequest for an edit of the body.
-func forEdit(body string) (*request, error) {
-	doc, err := codec.ParseBody(body)
-	if err != nil {
-		return nil, err
-	}
-	h := &request{doc: doc}
-	return h, h.read(doc.Root())
+	h := request{is: &middleware.Request{}}
+	return h.is, codec.Borrow(body, h.read)
 }
 
 // read reads the object that a body is.
 func (h *request) read(root rawjson.Value) error {
-	if err := readSettings(root, &h.is); err != nil {
+	if err := readSettings(root, h.is); err != nil {
 		return err
 	}
 	if err := h.readInput(root); err != nil {
@@ -134,41 +118,20 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if len(req.Stop) > 0 {
 		return nil, codec.Unencodablef("this format has no stop sequences")
 	}
-	is, edited, err := lens.Again(on, req.Native, readRequest)
-	if err != nil {
-		return nil, err
-	}
-	write := fresh
-	if edited {
-		if codec.SameRequest(is, req) {
-			return []byte(req.Native.Raw), nil
-		}
-		h, err := forEdit(req.Native.Raw)
-		if err != nil {
-			return nil, err
-		}
-		write = h.edit
-	}
-	body, err := write(req)
-	return []byte(body), unencodable(err)
-}
-
-// unencodable makes ErrUnencodable of what went wrong with a text that was
-// stored and does not read as one any more.
-func unencodable(err error) error {
-	if err != nil && !errors.Is(err, codec.ErrUnencodable) {
-		return codec.Unencodablef("%v", err)
-	}
-	return err
+	return on.EncodeRequest(req, readRequest, edit, fresh)
 }
 
 // edit returns the body with what differs in req. Members that the body does not
 // have yet come at its end, in the order in which they are put here.
-func (h *request) edit(req *middleware.Request) (string, error) {
-	root := h.doc.Root()
+func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
+	h := request{is: &middleware.Request{}}
+	if err := h.read(doc.Root()); err != nil {
+		return "", err
+	}
+	root := doc.Root()
 	edit := on.Edit(root)
-	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
-	if req.ToolChoice != h.is.ToolChoice && (req.ToolChoice != middleware.ToolChoice{} || on.Get(root, "tool_choice").Exists()) {
+	edit.Put(lens.Differ(settings(was), settings(req))...)
+	if req.ToolChoice != was.ToolChoice && (req.ToolChoice != middleware.ToolChoice{} || on.Get(root, "tool_choice").Exists()) {
 		edit.Put(choiceMember(root.Get("tool_choice"), req))
 	}
 	tools, err := h.toolTexts(req)
@@ -176,16 +139,16 @@ func (h *request) edit(req *middleware.Request) (string, error) {
 		return "", err
 	}
 	edit.Elements("tools", tools)
-	if err := h.editInput(edit, req); err != nil {
+	if err := h.editInput(edit, root, req); err != nil {
 		return "", err
 	}
-	return edit.Apply(h.doc)
+	return edit.Apply(doc)
 }
 
 // editInput edits instructions and input. The leading system message goes back
 // into instructions only if it came from there; any other one is an item.
-func (h *request) editInput(edit *lens.Edit, req *middleware.Request) error {
-	root, messages := h.doc.Root(), req.Messages
+func (h *request) editInput(edit *lens.Edit, root rawjson.Value, req *middleware.Request) error {
+	messages := req.Messages
 	entries := make([]lens.Entry, len(h.turns))
 	for i, t := range h.turns {
 		entries[i] = lens.Entry{Message: t.message, Group: i}

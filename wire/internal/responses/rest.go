@@ -27,19 +27,11 @@ type givenItem struct {
 	goesOn string        // the item that it becomes, as JSON; "": none of the answer's own
 }
 
-// nothing is what a client has at first.
-var nothing = &given{}
-
 // given returns what the client has after the first sent bytes.
 func (s *stream) given(sent int) (*given, error) {
-	out, safe, _ := s.Shown()
-	from := s
-	if sent != safe || !s.Marked() {
-		from = newStream(false)
-		if _, err := from.Write([]byte(out[:min(sent, len(out))])); err != nil {
-			return nil, err
-		}
-		from.Mark()
+	from, err := codec.Given(s, newStream(false), sent)
+	if err != nil {
+		return nil, err
 	}
 	g, final := &given{beginning: from.marked}, map[int]rawjson.Value{}
 	if s.answer != nil {
@@ -69,33 +61,17 @@ func (s *stream) given(sent int) (*given, error) {
 // what was shown, or a later answer: its items follow, numbered on, and its end, under
 // the id that the client has seen.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readBody)
-	if err != nil {
-		return nil, err
-	}
-	own := on.Raw(resp.Native) == s.Text()
-	out, _, _ := s.Shown()
-	switch {
-	case sent < 0 || sent > len(out) || sent > 0 && s.Buf.IsWhole():
-		return nil, codec.Unencodablef("a rest after bytes that were not to be shown")
-	case own && a.plain && codec.SameResponse(&a.is, resp):
-		return []byte(a.text[sent:]), nil
-	case sent == 0:
-		return Format{}.EncodeResponse(resp)
-	}
-	g, err := s.given(sent)
-	if err != nil {
-		return nil, unencodable(err)
-	}
-	rest, err := a.events(resp, own, g)
-	return []byte(rest), unencodable(err)
+	return lens.Rest(on, &s.Units, sent, resp, readBody, s.given)
 }
 
-// events writes the answer, with what differs in resp, as a stream behind what is given,
+// Stream writes the answer, with what differs in resp, as a stream behind what is given,
 // of this answer if own, else of an earlier one. Items that were begun are finished. The
 // end names the items that were shown, so that history has what the user has read, and
 // those that follow them.
-func (a *answer) events(resp *middleware.Response, own bool, g *given) (string, error) {
+func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, error) {
+	if g == nil {
+		g = &given{}
+	}
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
@@ -195,7 +171,7 @@ func (t *tape) created(a *answer, resp *middleware.Response) error {
 		head, _ = codec.ParseObject(a.head)
 		set = nil
 	}
-	if resp.Model != a.is.Model {
+	if resp.Model != a.Is.Model {
 		set = append(set, lens.Text("model", resp.Model))
 	}
 	raw, err := on.Set(head, set...)
@@ -220,15 +196,9 @@ func (t *tape) end(a *answer, resp *middleware.Response, output []string) (strin
 	if err != nil {
 		return "", err
 	}
-	if env, err = canonical(env, answerTree); err != nil {
-		return "", err
-	}
-	typ := a.ending
-	if typ == "" || status != "" {
-		typ = "response.completed"
-		if cmp.Or(status, a.env.Get("status").Str()) == "incomplete" {
-			typ = "response.incomplete"
-		}
+	typ := cmp.Or(a.ending, "response.completed")
+	if status == "completed" || status == "incomplete" {
+		typ = "response." + status
 	}
 	t.write(typ, lens.Raw("response", env))
 	if a.done {

@@ -310,7 +310,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer = a
-	resp := a.is.Clone()
+	resp := a.Is.Clone()
 	resp.Native = on.Remember(s.Text(), a)
 	return resp, nil
 }
@@ -336,7 +336,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return s.showAll(s.answer.is.Message.Parts)
+	return s.showAll(s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the

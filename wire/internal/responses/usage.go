@@ -77,36 +77,29 @@ func finish(env rawjson.Value, calls int) middleware.FinishReason {
 	}
 }
 
-// finishEdit returns the status, and the reason of an incomplete answer, that say
-// how resp ended, if these have to change: status is "" if not. Whether it ended
-// with calls stands nowhere but in the calls.
-func (a *answer) finishEdit(resp *middleware.Response) (status, reason string, err error) {
-	had, has := len(a.is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
-	now, word := resp.FinishReason, a.env.Get("status").Str()
-	switch {
-	case has && !had && now == a.is.FinishReason && now != middleware.FinishLength && word != "completed" && word != "":
-		return "completed", "", nil
-	case now == finish(a.env, len(resp.Message.ToolCalls)), now == a.is.FinishReason:
-		return "", "", nil
-	case now == middleware.FinishLength:
-		return "incomplete", "max_output_tokens", nil
-	case now == middleware.FinishFilter:
-		return "incomplete", "content_filter", nil
-	case now == middleware.FinishToolCalls && has, now == middleware.FinishStop && !has:
-		return "completed", "", nil
+// finish returns the members that say how resp ended, if these have to change. Whether it
+// ended with calls stands nowhere but in the calls.
+func (a *answer) finish(resp *middleware.Response) []lens.Member {
+	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
+	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength
+	switch f := resp.FinishReason; {
+	case came && f == a.Is.FinishReason:
+		return finishMembers(middleware.FinishToolCalls)
+	case f == a.Is.FinishReason, f == finish(a.env, calls):
+		return nil
 	}
-	return "", "", codec.Unencodablef("the finish reason %q with %d calls", now, len(resp.Message.ToolCalls))
+	return finishMembers(codec.FinishOf(resp))
 }
 
-// finishMembers projects the end of a fresh answer. A finish reason that the
-// format has no word for is the reason of an incomplete answer.
-func finishMembers(f middleware.FinishReason) (status, details lens.Member) {
+// finishMembers projects a finish reason. One that the format has no word for is the
+// reason of an incomplete answer.
+func finishMembers(f middleware.FinishReason) []lens.Member {
 	reason := string(f)
 	switch f {
 	case middleware.FinishStop, middleware.FinishToolCalls:
-		return lens.Text("status", "completed"), lens.Raw("incomplete_details", "null")
+		return []lens.Member{lens.Text("status", "completed"), lens.Raw("incomplete_details", "null")}
 	case middleware.FinishLength:
 		reason = "max_output_tokens"
 	}
-	return lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)
+	return []lens.Member{lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)}
 }
