@@ -49,8 +49,7 @@
 //
 // What cannot be expressed is refused: a changed tool, call or part of a type
 // that is not known here, a second call in the old form, media in an assistant
-// message, a finish reason or a model for a stream that names none, and a changed
-// or missing further choice.
+// message, and further choices that come or go.
 //
 // Source: the API reference of OpenAI, "Chat Completions", and recorded answers
 // of the servers that are named where they differ.

@@ -43,42 +43,25 @@ func readMessage(v rawjson.Value) (middleware.Message, error) {
 	return m, err
 }
 
-// list is a list to write, by its elements: content or tool_calls. Elements that the
-// message has already are spliced, so that they keep their bytes.
-type list struct {
-	key   string
-	items []string
-}
-
-// change is what a message has to be given: members, and lists that it may have
-// already. It is found out once, from the message as it stands in history, and
-// written to one of three places: that text itself, the message of a whole
-// answer, which differs from it in some members, or the deltas of a stream.
-type change struct {
-	members []lens.Member
-	lists   []list
-	said    bool // its parts change
-}
-
-// empty reports whether nothing has to be written.
-func (c *change) empty() bool { return len(c.members) == 0 && len(c.lists) == 0 }
-
-// changeOf returns what makes v, the text that was was read from, say what now
-// does.
-func changeOf(v rawjson.Value, was, now middleware.Message) (c change, err error) {
+// editMessage returns v, a message that says what was does, with what now says.
+func editMessage(v rawjson.Value, was, now middleware.Message) (string, error) {
 	if now.Role == "" {
-		return c, codec.Unencodablef("a message without a role")
+		return "", codec.Unencodablef("a message without a role")
 	}
 	before, _ := headMembers(v, was)
 	after, err := headMembers(v, now)
 	if err != nil {
-		return c, err
+		return "", err
 	}
-	c.members = lens.Differ(before, after)
-	if err := c.parts(v, was.Parts, now); err != nil {
-		return c, err
+	e := on.Edit(v)
+	e.Put(lens.Differ(before, after)...)
+	if err := editParts(e, v, was.Parts, now); err != nil {
+		return "", err
 	}
-	return c, c.calls(v, was.ToolCalls, now.ToolCalls)
+	if err := editCalls(e, v, was.ToolCalls, now.ToolCalls); err != nil {
+		return "", err
+	}
+	return e.Text()
 }
 
 // headMembers projects what a message has beside parts and calls. v is the text
@@ -103,47 +86,38 @@ func headMembers(v rawjson.Value, m middleware.Message) ([]lens.Member, error) {
 	return members, nil
 }
 
-// parts finds out what has to change for the parts of now. Those in members of
+// editParts puts the parts of now into an edit of v. Those in members of
 // their own and those in content do not know of each other: the order in which a
 // middleware puts one of each is not kept.
-func (c *change) parts(v rawjson.Value, was []middleware.Part, now middleware.Message) error {
+func editParts(e *lens.Edit, v rawjson.Value, was []middleware.Part, now middleware.Message) error {
 	if slices.EqualFunc(was, now.Parts, samePart) {
 		return nil
 	}
-	c.said = true
-	wasItems, wasOwn, err := sortParts(was)
+	wasItems, before, err := sortParts(was)
 	if err != nil {
 		return err
 	}
-	items, own, err := sortParts(now.Parts)
-	if err != nil {
-		return err
-	}
-	before, err := ownMembers(wasOwn)
-	if err != nil {
-		return err
-	}
-	after, err := ownMembers(own)
+	items, after, err := sortParts(now.Parts)
 	if err != nil {
 		return err
 	}
 	for _, m := range before {
 		if !slices.ContainsFunc(after, func(n lens.Member) bool { return n.Key == m.Key }) {
-			c.members = append(c.members, lens.None(m.Key))
+			e.Put(lens.None(m.Key))
 		}
 	}
-	c.members = append(c.members, lens.Differ(before, after)...)
+	e.Put(lens.Differ(before, after)...)
 	if slices.EqualFunc(wasItems, items, samePart) {
 		return nil
 	}
 	content := v.Get("content")
 	if content.Kind() != rawjson.Array || len(items) == 0 {
 		raw, err := contentText(now.Role, items)
-		c.members = append(c.members, lens.Raw("content", raw))
+		e.Put(lens.Raw("content", raw))
 		return err
 	}
 	texts, err := itemTexts(lens.Raws(slices.Collect(content.Each())), items)
-	c.lists = append(c.lists, list{"content", texts})
+	e.Elements("content", texts)
 	return err
 }
 
@@ -171,9 +145,9 @@ func samePart(was, now middleware.Part) bool {
 	return codec.SameNative(was.Native, now.Native) && codec.SamePart(was, now)
 }
 
-// calls finds out what has to change for the calls now. A message that had its
-// call in the old form keeps that form.
-func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
+// editCalls puts the calls now into an edit of v. A message that had its call in the old
+// form keeps that form.
+func editCalls(e *lens.Edit, v rawjson.Value, was, now []middleware.ToolCall) error {
 	if slices.EqualFunc(was, now, sameCall) {
 		return nil
 	}
@@ -181,16 +155,16 @@ func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
 	if len(was) == 0 {
 		old = oldCall(now)
 	}
+	if old {
+		key = "function_call"
+	}
 	switch {
 	case !old && hasFunction(v) && len(was) > 0:
 		return codec.Unencodablef("a call in both forms")
 	case old && len(now) > 1:
 		return codec.Unencodablef("a function_call has room for one call")
-	case old:
-		key = "function_call"
-	}
-	if len(now) == 0 {
-		c.members = append(c.members, lens.None(key))
+	case len(now) == 0:
+		e.Put(lens.None(key))
 		return nil
 	}
 	texts := make([]string, len(now))
@@ -201,21 +175,11 @@ func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
 		}
 	}
 	if old {
-		c.members = append(c.members, lens.Raw(key, texts[0]))
+		e.Put(lens.Raw(key, texts[0]))
 	} else {
-		c.lists = append(c.lists, list{key, texts})
+		e.Elements(key, texts)
 	}
 	return nil
-}
-
-// edit adds the change to an edit of the object that has the message at path.
-func (c *change) edit(e *lens.Edit, path string) {
-	for _, m := range c.members {
-		e.Put(lens.Raw(path+m.Key, m.Raw))
-	}
-	for _, l := range c.lists {
-		e.Elements(path+l.key, l.items)
-	}
 }
 
 // messageText writes m as it stands in a request: its own text with what differs
@@ -232,53 +196,29 @@ func messageText(m middleware.Message, before []middleware.Message) (string, err
 	if err != nil {
 		return "", codec.Unencodablef("what was stored: %v", err)
 	}
-	c, err := changeOf(v, was, m)
-	if err != nil {
-		return "", err
-	}
-	e := on.Edit(v)
-	c.edit(e, "")
-	return e.Text()
+	return editMessage(v, was, m)
 }
 
 // freshMessage writes m from its neutral fields, its parts and calls from their
-// Native where they have one of this format.
+// Native where they have one of this format: as a change of a message that says nothing.
 func freshMessage(m middleware.Message, before []middleware.Message) (string, error) {
-	if m.Role == "" {
-		return "", codec.Unencodablef("a message without a role")
-	}
-	items, own, err := sortParts(m.Parts)
-	if err != nil {
-		return "", err
-	}
-	content, err := contentText(m.Role, items)
-	if err != nil {
-		return "", err
-	}
-	if content == "null" && len(m.ToolCalls) == 0 {
-		content = `""`
-	}
 	members := []lens.Member{lens.Text("role", string(m.Role))}
 	switch {
 	case m.Role != middleware.RoleTool:
 	case answersOld(m.ToolCallID, before):
-		members = []lens.Member{lens.Text("role", functionRole), lens.Text("name", m.ToolName)}
+		members, m.ToolCallID = []lens.Member{lens.Text("role", functionRole), lens.Text("name", m.ToolName)}, ""
 	default:
-		members = append(members, lens.Text("tool_call_id", m.ToolCallID))
+		members = append(members, lens.Text("tool_call_id", ""))
 	}
-	more, err := ownMembers(own)
+	content := lens.Text("content", "")
+	if len(m.ToolCalls) > 0 {
+		content.Raw = "null"
+	}
+	v, err := codec.ParseObject(codec.Object(append(members, content)...))
 	if err != nil {
 		return "", err
 	}
-	members = append(append(members, lens.Raw("content", content)), more...)
-	var c change
-	if err := c.calls(rawjson.Value{}, nil, m.ToolCalls); err != nil {
-		return "", err
-	}
-	for _, l := range c.lists {
-		c.members = append(c.members, lens.List(l.key, l.items))
-	}
-	return codec.Object(append(members, c.members...)...), nil
+	return editMessage(v, middleware.Message{Role: m.Role}, m)
 }
 
 // answersOld reports whether the call of that id, which one of before has, came

@@ -284,31 +284,20 @@ func readParts(v rawjson.Value) ([]middleware.Part, error) {
 }
 
 // sortParts tells the parts of a message that are its content from those in
-// members of their own. Reasoning that this format did not write has no place: no
-// provider takes another's.
-func sortParts(parts []middleware.Part) (items, own []middleware.Part, err error) {
+// members of their own, of which it returns the members. Reasoning that this format did
+// not write has no place: no provider takes another's. Text of reasoning_details
+// cannot be told apart from what is signed there.
+func sortParts(parts []middleware.Part) (items []middleware.Part, own []lens.Member, err error) {
 	for _, p := range parts {
 		v, err := on.Value(p.Native)
 		switch {
 		case err != nil:
 			return nil, nil, err
-		case isOwn(v):
-			own = append(own, p)
-		case v.Exists() || p.Kind != middleware.PartReasoning:
-			items = append(items, p)
-		}
-	}
-	return items, own, nil
-}
-
-// ownMembers returns the members that parts stand in. Text of reasoning_details
-// cannot be told apart from what is signed there.
-func ownMembers(parts []middleware.Part) ([]lens.Member, error) {
-	var out []lens.Member
-	for _, p := range parts {
-		v, err := on.Value(p.Native)
-		if err != nil {
-			return nil, err
+		case !isOwn(v):
+			if v.Exists() || p.Kind != middleware.PartReasoning {
+				items = append(items, p)
+			}
+			continue
 		}
 		was := readPart(v)
 		for m := range v.Each() {
@@ -318,14 +307,14 @@ func ownMembers(parts []middleware.Part) ([]lens.Member, error) {
 				continue
 			case codec.SamePart(p, was):
 			case m.Kind() != rawjson.String || p.Kind != was.Kind:
-				return nil, codec.Unencodablef("%s holds a copy of what was changed", m.Key())
+				return nil, nil, codec.Unencodablef("%s holds a copy of what was changed", m.Key())
 			default:
 				raw = rawjson.Quote(p.Text)
 			}
-			out = append(out, lens.Raw(m.Key(), raw))
+			own = append(own, lens.Raw(m.Key(), raw))
 		}
 	}
-	return out, nil
+	return items, own, nil
 }
 
 // contentText writes parts as content: a text wherever that loses nothing, as

@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -19,39 +20,7 @@ type shown struct {
 // Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
 // what was shown, or a later answer, which follows as further chunks.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	own := on.Raw(resp.Native) == s.Text()
-	switch {
-	case own && a.plain && codec.SameResponse(a.is, resp):
-		return []byte(a.text[sent:]), nil
-	case sent == 0:
-		return Format{}.EncodeResponse(resp)
-	}
-	object, err := a.write(resp)
-	if err != nil {
-		return nil, err
-	}
-	given, err := s.given(sent)
-	if err != nil {
-		return nil, err
-	}
-	out, err := events(object, given.like, given.shown, own, true)
-	return []byte(out), err
-}
-
-// given returns a stream with what the client has after the first sent bytes.
-func (s *stream) given(sent int) (*stream, error) {
-	out, safe, _ := s.Shown()
-	if sent == safe && s.Marked() {
-		return s, nil
-	}
-	given := newStream(false)
-	_, err := given.Write([]byte(out[:sent]))
-	given.Mark()
-	return given, err
+	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
 }
 
 // events writes an answer that is one object as a stream behind what is given, of this
@@ -102,88 +71,75 @@ func events(object string, like []lens.Member, given map[int64]shown, own, usage
 // only.
 func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []string, err error) {
 	was, _ := codec.ParseObject(g.message)
-	reasoned := !own && (was.Get("reasoning_content").Exists() || was.Get("reasoning").Exists() || was.Get("reasoning_details").Exists())
+	reasoned := !own && hasReasoning(was)
 	if !own {
 		was = rawjson.Value{}
 	}
 	var left []lens.Member
 	for m := range message.Each() {
-		was := was.Get(m.Key())
 		switch key := m.Key(); {
 		case key == "tool_calls":
 			for c := range m.Each() {
-				text, err := numbered(c.Raw(), int64(len(calls)))
-				if err != nil {
-					return "", nil, err
+				members := []lens.Member{lens.Raw("index", codec.Count(int64(len(calls))))}
+				for f := range c.Each() {
+					if f.Key() != "index" {
+						members = append(members, lens.Raw(f.Key(), f.Raw()))
+					}
 				}
-				calls = append(calls, text)
+				calls = append(calls, codec.Object(members...))
 			}
-		case key == "role": // openai-python adds up the roles of a stream as if they were text
-			if !g.role {
-				left = append(left, lens.Raw("role", m.Raw()))
-			}
+		case key == "role" && g.role: // openai-python adds up the roles of a stream as if they were text
 		case m.Kind() == rawjson.Null && g.role, reasoned && strings.HasPrefix(key, "reasoning"):
-		case m.Kind() == rawjson.String && was.Kind() == rawjson.String:
-			rest, ok := strings.CutPrefix(m.Str(), was.Str())
-			if !ok {
-				return "", nil, codec.Unencodablef("a change of what was shown already")
-			}
-			left = append(left, lens.Word(key, rest))
-		case m.Kind() == rawjson.Array && was.Kind() == rawjson.Array:
-			rest, err := lacking(m, was)
+		default:
+			rest, err := behind(m, was.Get(key))
 			if err != nil {
 				return "", nil, err
 			}
-			left = append(left, lens.List(key, rest))
-		case was.Exists() && m.Kind() != rawjson.Null && was.Kind() != rawjson.Null && m.Raw() != was.Raw() && key == "content":
-			return "", nil, codec.Unencodablef("a change of what was shown already")
-		case m.Raw() != was.Raw():
-			left = append(left, lens.Raw(key, m.Raw()))
+			left = append(left, lens.Raw(key, rest))
 		}
 	}
 	return codec.Object(left...), calls, nil
 }
 
-// lacking returns what of the list is not in was, which it begins with. The text of the
-// last element of was may go on.
-func lacking(list, was rawjson.Value) ([]string, error) {
-	all, had := slices.Collect(list.Each()), slices.Collect(was.Each())
-	var out []string
-	for i, v := range all {
-		switch {
-		case i >= len(had):
-			out = append(out, v.Raw())
-		case v.Raw() == had[i].Raw():
-		default:
-			rest, ok := strings.CutPrefix(v.Get("text").Str(), had[i].Get("text").Str())
-			if !ok || i < len(had)-1 || v.Get("text").Kind() != rawjson.String {
-				return nil, codec.Unencodablef("a change of what was shown already")
-			}
-			text, err := on.Set(v, lens.Text("text", rest))
-			if err != nil {
-				return nil, err
-			}
-			out = append(out, text)
-		}
-	}
-	if len(all) < len(had) {
-		return nil, codec.Unencodablef("a change of what was shown already")
-	}
-	return out, nil
-}
+var errShown = codec.Unencodablef("a change of what was shown already")
 
-// numbered gives a call the index that a delta has, and that a call in a message
-// does not.
-func numbered(text string, i int64) (string, error) {
-	v, err := codec.ParseObject(text)
-	if err != nil {
-		return "", err
+// behind returns what of v, a member of a message, is not in was, its beginning; "" for
+// nothing. Of two lists the last element of was may go on, if it is a text.
+func behind(v, was rawjson.Value) (string, error) {
+	switch kind := v.Kind(); {
+	case v.Raw() == was.Raw():
+		return "", nil
+	case kind == rawjson.String && was.Kind() == kind:
+		rest, ok := strings.CutPrefix(v.Str(), was.Str())
+		if !ok {
+			return "", errShown
+		}
+		return lens.Word("", rest).Raw, nil
+	case kind == rawjson.Array && was.Kind() == kind && v.Len() >= was.Len():
+		had, rest := slices.Collect(was.Each()), []string(nil)
+		i := 0
+		for e := range v.Each() {
+			raw := e.Raw()
+			if i < len(had) && raw != had[i].Raw() {
+				text, err := behind(e.Get("text"), had[i].Get("text"))
+				if err != nil || i < len(had)-1 || e.Get("text").Kind() != rawjson.String {
+					return "", errShown
+				}
+				if raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`))); err != nil {
+					return "", err
+				}
+			} else if i < len(had) {
+				raw = ""
+			}
+			if i++; raw != "" {
+				rest = append(rest, raw)
+			}
+		}
+		return lens.List("", rest).Raw, nil
+	case v.Key() == "content" && kind != rawjson.Null && was.Exists() && was.Kind() != rawjson.Null:
+		return "", errShown
 	}
-	members := []lens.Member{lens.Raw("index", codec.Count(i))}
-	for m := range v.Each() {
-		members = append(members, lens.Raw(m.Key(), m.Raw()))
-	}
-	return codec.Object(members...), nil
+	return v.Raw(), nil
 }
 
 // eventText writes an event.

@@ -278,14 +278,14 @@ func (s *stream) Response() (*middleware.Response, error) {
 		err = codec.ErrIncomplete
 	}
 	if err == nil {
-		err = codec.Unasked(s.req, dialect, a.is, "n")
+		err = codec.Unasked(s.req, dialect, &a.Is, "n")
 	}
 	if err != nil {
 		return nil, err
 	}
 	s.answer = a
-	resp := a.is.Clone()
-	resp.Native = on.Remember(a.text, a)
+	resp := a.Is.Clone()
+	resp.Native = on.Remember(a.Text, a)
 	return resp, nil
 }
 

@@ -135,14 +135,6 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	return out
 }
 
-// freshUsage writes figures as a usage object, in OpenAI's places. The details are
-// left out where they are 0.
-func freshUsage(u middleware.Usage) string {
-	return on.Object(lens.Raw("prompt_tokens", codec.Count(u.Input)), lens.Raw("completion_tokens", codec.Count(u.Output)),
-		lens.Raw("total_tokens", codec.Count(u.Input+u.Output)),
-		lens.Count(cachedPaths[0], u.Cached), lens.Count(cacheWritePaths[0], u.CacheWrite), lens.Count(reasoningPaths[0], u.Reasoning))
-}
-
 // finishOf reads a finish_reason. Some servers say stop, or nothing, where the
 // message has calls.
 func finishOf(word string, calls int) middleware.FinishReason {
@@ -160,13 +152,11 @@ func finishOf(word string, calls int) middleware.FinishReason {
 	return middleware.FinishReason(word)
 }
 
-// finishWord returns the finish_reason to write; false if word, the present
+// finishWord returns the finish_reason to write for want; false if word, the present
 // one, is right. Where calls came or went, and the neutral reason was left
 // as it was, it follows them: many clients run calls only behind tool_calls, and
 // wait for calls behind it.
-func finishWord(word string, was, now *middleware.Response) (string, bool) {
-	had, has := len(was.Message.ToolCalls), len(now.Message.ToolCalls)
-	want := now.FinishReason
+func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
 	came, went := had == 0 && has > 0, had > 0 && has == 0
 	switch {
 	case went && want == middleware.FinishToolCalls:
@@ -174,10 +164,7 @@ func finishWord(word string, was, now *middleware.Response) (string, bool) {
 	case came && (want == middleware.FinishStop || want == ""):
 		want = middleware.FinishToolCalls
 	}
-	if want == finishOf(word, has) && !(came && word == "stop") {
-		return "", false
-	}
-	return string(want), true
+	return string(want), want != finishOf(word, has) || came && word == "stop"
 }
 
 // wordOf returns a finish_reason, which some server may write as anything.
