@@ -37,7 +37,7 @@ const (
 
 // Format is one wire format. A Format holds no state and is safe for
 // concurrent use; what it says of each method is in package wire. Two methods are
-// optional, with a default for a format without them: EndsWith (ending.go),
+// optional, with a default for a format without them: EndsWith (cursor.go),
 // RenamePrevious and UnavailableStatus (package wire).
 type Format interface {
 	Dialect() string
@@ -86,6 +86,8 @@ type Stream interface {
 	Shown() (out string, safe int, behind string)
 	// Text returns all bytes that were written.
 	Text() string
+	// Last returns the last event that has data.
+	Last() Event
 	// Rest returns what has to follow the first sent bytes. sent is a value that
 	// Safe had.
 	Rest(sent int, resp *middleware.Response) ([]byte, error)

@@ -1,11 +1,13 @@
 package codec
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // Member is a member of an object: its key and the JSON text of its value.
@@ -77,4 +79,46 @@ func QuoteAsSent(s string) string {
 	}
 	b.WriteByte('"')
 	return b.String()
+}
+
+// Joined is a text that comes in several JSON strings. They are joined as JSON and
+// decoded once: a letter that is escaped as a surrogate pair may be divided between two.
+type Joined struct{ raw strings.Builder }
+
+// Add adds the string v. Of any other value it adds the JSON text.
+func (j *Joined) Add(v rawjson.Value) {
+	raw := v.Raw()
+	if v.Kind() != rawjson.String {
+		raw = QuoteAsSent(raw)
+	}
+	j.raw.WriteString(raw[1 : len(raw)-1])
+}
+
+// String returns the text.
+func (j *Joined) String() string {
+	doc, err := Parse(`"` + j.raw.String() + `"`)
+	if err != nil { // longer than a body
+		return ""
+	}
+	return doc.Root().Str()
+}
+
+// DataURL returns the data of a part as a data: URL. Source: RFC 2397.
+func DataURL(p middleware.Part) string {
+	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+// FromDataURL reads a data: URL; false unless it holds base64 of a known type,
+// which DataURL writes the same.
+func FromDataURL(url string) (mediaType string, data []byte, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return "", nil, false
+	}
+	mediaType, text, ok := strings.Cut(rest, ";base64,")
+	if !ok || mediaType == "" || text == "" {
+		return "", nil, false
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	return mediaType, data, err == nil
 }

@@ -37,7 +37,7 @@ const (
 // unit that follows and is the same but for those.
 func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if !u.Free || len(u.rows) > 0 || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines || r.Buf.held {
+	if !u.Free || u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines || r.Buf.held {
 		return
 	}
 	type span struct {

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -65,6 +66,7 @@ type Units struct {
 	err     error // the first one
 	resp    *middleware.Response
 	closed  bool
+	last    Event // that has data
 }
 
 // NewUnits returns Units at the beginning of an answer. known has the members of a unit
@@ -108,6 +110,9 @@ func (r *Units) Closed() bool { return r.closed }
 
 // Text returns all bytes that were written.
 func (r *Units) Text() string { return r.Buf.Text() }
+
+// Last returns the last event that has data.
+func (r *Units) Last() Event { return r.last }
 
 // Marked reports whether what the format noted last is what the client may be shown.
 func (r *Units) Marked() bool { return r.marked }
@@ -155,6 +160,9 @@ func (r *Units) event(e Event) (bool, error) {
 	*u = Unit{Event: e, Bytes: bytes}
 	framed := r.Buf.framed(u)
 	data := strings.TrimSpace(e.Data)
+	if data != "" {
+		r.last = e
+	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = framed && Free(u.Bytes)
 		return r.unit(u)
@@ -228,7 +236,7 @@ func (b *Buffer) framed(u *Unit) bool {
 		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
 			return true
 		}
-		if n := strings.Count(u.Bytes, "\r"); len(u.rows) > 0 || n > 0 && n != strings.Count(u.Bytes, "\n") {
+		if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
 			return false
 		}
 		for line := range strings.SplitSeq(u.Bytes, "\n") {
@@ -292,40 +300,38 @@ func isName(name string) bool {
 	return true
 }
 
-// words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
-// and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
-// reads makes no difference. The quotes leave out server_tool_use, which usage names.
-var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
-
-// keys are the words as they are in JSON, where a quotation mark stands in front of a
-// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
-// Responses names.
-var keys = append([]string{`"tool_calls`}, words[1:]...)
-
-// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
-// JSON reader takes for it. text need not be JSON.
-func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
-
-// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
-// Most texts cost it one look: each word holds "call", "_u" or "_a".
-func Free(text string) bool {
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case 'c', 'C':
-			if len(text)-i >= 4 && text[i+1]|0x20 == 'a' && text[i+2]|0x20 == 'l' && text[i+3]|0x20 == 'l' {
-				return !MayHold([]byte(text), keys...)
-			}
-		case '_':
-			if i+1 < len(text) && (text[i+1]|0x20 == 'u' || text[i+1]|0x20 == 'a') {
-				return !MayHold([]byte(text), keys...)
-			}
-		case '\\': // an escape of a letter
-			if i+3 < len(text) && text[i+1] == 'u' && (text[i+2] == '0' && text[i+3] <= '1' || text[i+2] == '2' && text[i+3] == '1') {
-				return !MayHold([]byte(text), keys...)
-			}
-		case 0:
-			return !MayHold([]byte(text), keys...)
-		}
+// Tell sends to sink what a part of that kind says. sink may be nil. A part that
+// is neither text nor reasoning, and an empty text, say nothing.
+func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
+	event := middleware.EventText
+	switch {
+	case sink == nil, text == "":
+		return nil
+	case kind == middleware.PartReasoning:
+		event = middleware.EventReasoning
+	case kind != middleware.PartText:
+		return nil
 	}
-	return true
+	return sink(middleware.Event{Kind: event, Text: text})
+}
+
+// CutShort reports whether err, of a text that is not JSON, says that only the end
+// of the text is missing: then the answer is incomplete rather than of another
+// format.
+func CutShort(err error) bool {
+	var bad *rawjson.Error
+	return errors.As(err, &bad) && bad.AtEnd
+}
+
+// Unreadable returns why u, which is a whole answer, is not an object, and nil if it is.
+func (u *Unit) Unreadable() error {
+	switch {
+	case CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return Shapef("an empty answer")
+	}
+	return nil
 }

@@ -231,10 +231,10 @@ type written struct {
 // writing is a message of the model's on its way to items.
 type writing struct {
 	turn
-	m      middleware.Message
-	seed   string // of the ids of new messages in an answer; "": not an answer, whose items have ids, and whose reasoning always stays
-	used   map[int]bool
-	out    []written
+	m    middleware.Message
+	seed string // of the ids of new messages in an answer; "": not an answer, whose items have ids, and whose reasoning always stays
+	used map[int]bool
+	out  []written
 }
 
 // write returns the items of m, a message of the model's that was t. What t has

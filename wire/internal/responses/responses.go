@@ -101,28 +101,7 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 // that got n keep-alives in between, each with a number, sees those behind them n
 // higher. Events without a number stay as they are.
 func (Format) Renumber(events string, n int) (string, error) {
-	if n == 0 || events == "" {
-		return events, nil
-	}
-	var edits []rawjson.Edit
-	err := codec.Each(events, func(e codec.Event) error {
-		root, err := codec.ParseObject(e.Data)
-		number := root.Get("sequence_number")
-		if err != nil || number.Kind() != rawjson.Number {
-			return nil
-		}
-		set, err := on.Put(root, lens.Raw("sequence_number", codec.Count(codec.Int(number)+int64(n))))
-		if err != nil {
-			return err
-		}
-		set, err = e.Edits(set)
-		edits = append(edits, set...)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return codec.Apply(events, edits)
+	return codec.Renumber(events, "sequence_number", n)
 }
 
 // previous names the member of a request that goes on from an earlier answer,

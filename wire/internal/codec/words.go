@@ -1,67 +1,43 @@
 package codec
 
-import (
-	"bytes"
-	"net/http"
-	"strings"
-)
+import "bytes"
 
-// Frame returns data, one JSON text, as an event that follows the first taken
-// bytes, framed as they are: an SSE event, a line, or an element that closes
-// the array. name is that of an SSE event; "" for none. It is nil for an answer
-// that is not streamed.
-func (b *Buffer) Frame(taken int, name, data string) []byte {
-	framing := b.framing
-	if framing == unknown { // nothing of the answer has come
-		framing = sse
-		if b.byLine {
-			framing = lines
+// words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
+// and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
+// reads makes no difference. The quotes leave out server_tool_use, which usage names.
+var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+
+// keys are the words as they are in JSON, where a quotation mark stands in front of a
+// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
+// Responses names.
+var keys = append([]string{`"tool_calls`}, words[1:]...)
+
+// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
+// JSON reader takes for it. text need not be JSON.
+func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
+
+// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
+// Most texts cost it one look: each word holds "call", "_u" or "_a".
+func Free(text string) bool {
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case 'c', 'C':
+			if len(text)-i >= 4 && text[i+1]|0x20 == 'a' && text[i+2]|0x20 == 'l' && text[i+3]|0x20 == 'l' {
+				return !MayHold([]byte(text), keys...)
+			}
+		case '_':
+			if i+1 < len(text) && (text[i+1]|0x20 == 'u' || text[i+1]|0x20 == 'a') {
+				return !MayHold([]byte(text), keys...)
+			}
+		case '\\': // an escape of a letter
+			if i+3 < len(text) && text[i+1] == 'u' && (text[i+2] == '0' && text[i+3] <= '1' || text[i+2] == '2' && text[i+3] == '1') {
+				return !MayHold([]byte(text), keys...)
+			}
+		case 0:
+			return !MayHold([]byte(text), keys...)
 		}
 	}
-	switch framing {
-	case sse:
-		out := "data: " + OneLine(data) + "\n\n"
-		if name != "" {
-			out = "event: " + name + "\n" + out
-		}
-		return []byte(out)
-	case lines:
-		return []byte(OneLine(data) + "\n")
-	case array:
-		before := strings.TrimLeft(b.Text()[:taken], bom+" \t\r\n")
-		switch {
-		case before == "":
-			data = "[" + data
-		case before != "[":
-			data = "," + data
-		}
-		return []byte(data + "]")
-	}
-	return nil
-}
-
-// IsEvents reports whether the body is a stream of server-sent events.
-func (b *Buffer) IsEvents() bool { return b.framing == sse }
-
-// Comment returns text as a comment of a stream of server-sent events; nil in
-// any other framing.
-func (b *Buffer) Comment(text string) []byte {
-	if !b.IsEvents() {
-		return nil
-	}
-	return []byte(": " + OneLine(text) + "\n\n")
-}
-
-// FailureType returns OpenAI's word for an error of that status. SDKs repeat
-// none of type invalid_request_error.
-func FailureType(status int) string {
-	switch {
-	case status == http.StatusTooManyRequests:
-		return "rate_limit_error"
-	case status >= 500:
-		return "server_error"
-	}
-	return "invalid_request_error"
+	return true
 }
 
 // MayHold reports whether one of words, in lower case and ASCII, occurs in body
