@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -111,9 +110,9 @@ var (
 // others returns the members of v, each once, that no reader takes for one of known.
 func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	for m := range v.Each() {
-		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
-		if codec.FreeMember(m) && !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) {
+		if codec.FreeMember(m) && !hasKey(known, m.Key()) {
 			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
+			known = append(known, m.Key())
 		}
 	}
 	return out

@@ -100,7 +100,7 @@ func TestHistoryForm(t *testing.T) {
 		"empty sound": {`{"choices":[{"message":{"content":"x","audio":{"id":""}},"finish_reason":"stop"}]}`, `{"content":"x","role":"assistant"}`},
 		"openrouter": {streams["openrouter"], `{"role":"assistant","content":"","reasoning":"Hm.","reasoning_details":[{"type":"reasoning.text","index":0,"signature":"s","text":"Hm."}],` +
 			`"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":""}}]}`},
-		"mistral": {streams["mistral"], `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}],"closed":true},{"type":"text","text":"One."}],` +
+		"mistral": {streams["mistral"], `{"role":"assistant","content":[{"type":"thinking","closed":true,"thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"One."}],` +
 			`"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"\"}"}}]}`},
 		"custom": {streams["custom"], `{"role":"assistant","content":"late","annotations":[{"a":1}],"channel":"x","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sql","input":"select"}}]}`},
 		"what is not known": {eventStream(`{"choices":[{"delta":{"sig":"s","label":"a","list":[1],"meta":{"a":1},"tool_calls":[{"index":0,"id":"c","function":{"name":"f","thought":"t"},"extra_content":{"x":1}}]}}]}`,

@@ -188,7 +188,7 @@ func (s *stream) repeats(u *codec.Unit) {
 			if t.half != "" { // what follows is not a second half
 				t.half, text = "", "\ufffd"+text
 			}
-			return t.write(entry{key: "text"}, text, s.sinkOf(t))
+			return t.sayText(text, s.sinkOf(t))
 		}, content, u.Value.Get("obfuscation"), u.Value.Get("p"))
 	}
 }
