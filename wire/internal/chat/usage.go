@@ -1,66 +1,27 @@
 package chat
 
 import (
-	"strings"
-
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// The paths at which a count of tokens may stand in a usage object. Servers that
-// added a figure before OpenAI did have kept their own place for it beside
-// OpenAI's. All places say the same, so that a change is written to each that is
-// there; the first one is for a figure that has no place yet.
-var (
-	inputPaths  = []string{"prompt_tokens"}
-	outputPaths = []string{"completion_tokens"}
-	cachedPaths = []string{
-		"prompt_tokens_details/cached_tokens",
-		"prompt_cache_hit_tokens", // DeepSeek
-		"num_cached_tokens",       // Mistral
-		"cached_tokens",           // Moonshot
-	}
-	cacheWritePaths = []string{
-		"prompt_tokens_details/cache_write_tokens", // OpenRouter
-		"cache_creation_input_tokens",              // Vercel
-	}
-	reasoningPaths = []string{
-		"completion_tokens_details/reasoning_tokens",
-		"reasoning_tokens", // Together, Perplexity
-	}
-)
-
-// figure returns what stands at path, absent for nothing. A path has one slash at most.
-func figure(usage rawjson.Value, path string) rawjson.Value {
-	if group, key, ok := strings.Cut(path, "/"); ok {
-		return usage.Get(group).Get(key)
-	}
-	return usage.Get(path)
-}
-
-// count returns the first figure that is not 0: a server may fill one place and write 0
-// in another.
-func count(usage rawjson.Value, paths []string) int64 {
-	for _, path := range paths {
-		if n := codec.Int(figure(usage, path)); n > 0 {
-			return n
-		}
-	}
-	return 0
+// figures are the places in a usage object. Servers that added a figure before OpenAI did
+// have kept their own place for it beside OpenAI's. All places say the same, so that a
+// change is written to each that is there.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}}, // of OpenAI, DeepSeek, Mistral, Moonshot
+	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},                          // of OpenRouter, Vercel
+	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},                                    // of OpenAI, Together and Perplexity
+	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
 }
 
 // readUsage reads a usage object. Cached and CacheWrite are parts of Input, and
-// Reasoning is one of Output, as in the neutral form. A figure that is missing is 0.
+// Reasoning is one of Output, as in the neutral form.
 func readUsage(v rawjson.Value) middleware.Usage {
-	u := middleware.Usage{
-		Input:      count(v, inputPaths),
-		Cached:     count(v, cachedPaths),
-		CacheWrite: count(v, cacheWritePaths),
-		Output:     count(v, outputPaths),
-		Reasoning:  count(v, reasoningPaths),
-	}
+	u := figures.Read(v)
 	if apart(v) {
 		u.Output += u.Reasoning
 	}
@@ -70,11 +31,8 @@ func readUsage(v rawjson.Value) middleware.Usage {
 // apart reports whether reasoning is counted beside the output, as xAI does:
 // only the total tells.
 func apart(v rawjson.Value) bool {
-	reasoning, total := count(v, reasoningPaths), codec.Int(v.Get("total_tokens"))
-	if reasoning <= 0 || total <= reasoning {
-		return false
-	}
-	return total-reasoning == count(v, inputPaths)+count(v, outputPaths)
+	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
+	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.Input+u.Output
 }
 
 // usagesIn returns the usage objects of a body or a chunk; Groq has two.
@@ -100,37 +58,19 @@ func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, err
 	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
 }
 
-// usageMembers projects figures onto all places at which v has them, or the
-// first one. The total is v's own with what u has more: some servers count things in
-// it that no other figure has.
+// usageMembers projects figures. The total is v's own with what u has more: some servers
+// count things in it that no other figure has.
 func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
-	var out []lens.Member
-	put := func(paths []string, n int64) {
-		found := false
-		for _, path := range paths {
-			if figure(v, path).Exists() {
-				out, found = append(out, lens.Raw(path, codec.Count(n))), true
-			}
-		}
-		if !found {
-			out = append(out, lens.Raw(paths[0], codec.Count(n)))
-		}
-	}
-	output := u.Output
+	own, sum := readUsage(v), u.Input+u.Output
 	if apart(v) {
-		output -= u.Reasoning
+		u.Output -= u.Reasoning
 	}
-	put(inputPaths, u.Input)
-	put(cachedPaths, u.Cached)
-	put(cacheWritePaths, u.CacheWrite)
-	put(reasoningPaths, u.Reasoning)
-	put(outputPaths, output)
+	out := figures.Members(v, u)
 	if total := v.Get("total_tokens"); total.Exists() {
-		own := readUsage(v)
-		put([]string{"total_tokens"}, codec.Int(total)-own.Input-own.Output+u.Input+u.Output)
+		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.Input-own.Output+sum)))
 	}
 	if v.Get("prompt_cache_miss_tokens").Exists() {
-		put([]string{"prompt_cache_miss_tokens"}, u.Input-u.Cached)
+		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.Input-u.Cached)))
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -90,20 +91,20 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	figures := v.Get(inputKey).Exists() || v.Get(outputKey).Exists() // one is written beside the other, but none is invented
-	was, err := answerMembers(&a.Is, figures)
+	was, err := answerMembers(v, &a.Is)
 	if err != nil {
 		return "", err
 	}
-	now, err := answerMembers(resp, figures)
+	now, err := answerMembers(v, resp)
 	if err != nil {
 		return "", err
 	}
 	return on.Write(v, was, now)
 }
 
-// answerMembers projects an answer, with or without its figures.
-func answerMembers(resp *middleware.Response, withFigures bool) ([]lens.Member, error) {
+// answerMembers projects an answer onto v. One figure is written beside the other, but into
+// an answer that has none usage is not invented.
+func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
 	if err := answerOnly(resp); err != nil {
 		return nil, err
 	}
@@ -117,8 +118,8 @@ func answerMembers(resp *middleware.Response, withFigures bool) ([]lens.Member, 
 	}
 	members := []lens.Member{lens.Text("model", resp.Model), lens.Text("message/content", said.text), lens.Word("message/thinking", said.thinking),
 		lens.List("message/images", said.images), lens.List("message/tool_calls", calls), lens.Word("done_reason", doneReason(resp.FinishReason))}
-	if withFigures {
-		members = append(members, figures(resp.Usage)...)
+	if slices.ContainsFunc(figures, func(p codec.Place) bool { return v.Get(p.Keys[0]).Exists() }) {
+		members = append(members, figures.Members(v, resp.Usage)...)
 	}
 	return members, nil
 }
@@ -152,6 +153,6 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	said.FinishReason, said.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
 	begun := answer{Answered: lens.Answered{Is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}}}}
 	begun.object = on.Object(append([]lens.Member{lens.Text("model", ""), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)),
-		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures(middleware.Usage{})...)...)
+		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)
 	return begun.Whole(&said)
 }

@@ -119,7 +119,9 @@ func (s *stream) Read(u *codec.Unit) error {
 	}
 	if isDone(v) {
 		s.done, s.end, s.reason = true, lineTree.Write(v), codec.Text(v.Get("done_reason"))
-		readUsage(v, &s.usage)
+		if u := figures.Read(v); u != (middleware.Usage{}) {
+			s.usage = u
+		}
 	} else if message.Len() == 2 {
 		s.Repeats(u, s.say, message.Get("content"), v.Get("created_at"))
 	}

@@ -41,7 +41,7 @@ func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, e
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
 	}
-	a.Is = middleware.Response{Message: a.turn.message, Model: codec.Text(env.Get("model")), Usage: readUsage(env.Get("usage"))}
+	a.Is = middleware.Response{Message: a.turn.message, Model: codec.Text(env.Get("model")), Usage: figures.Read(env)}
 	a.Is.FinishReason = finish(env, len(a.Is.Message.ToolCalls))
 	return a, nil
 }
@@ -84,7 +84,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 		}
 	}
 	f, _ := readFailure(env)
-	if u := readUsage(env.Get("usage")); u != (middleware.Usage{}) {
+	if u := figures.Read(env); u != (middleware.Usage{}) {
 		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
 	return inAnswer(f), nil
@@ -134,7 +134,7 @@ func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Me
 	if resp.Model != a.Is.Model {
 		edit.Put(lens.Text("model", resp.Model))
 	}
-	edit.Put(usageEdit(a.env, a.Is.Usage, resp.Usage)...)
+	edit.Put(lens.Differ(usageMembers(a.env, a.Is.Usage), usageMembers(a.env, resp.Usage))...)
 	edit.Put(more...)
 	if old := a.env.Get("output_text"); old.Str() != "" && old.Str() == a.Is.Message.Text() && resp.Message.Text() != old.Str() {
 		edit.Put(lens.Text("output_text", resp.Message.Text()))
@@ -164,12 +164,13 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 // the provider does not know the answer: a request cannot go on from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
 	null := func(key string) lens.Member { return lens.Raw(key, "null") }
-	a, err := readBody(on.Object(slices.Concat([]lens.Member{
+	a, err := readBody(on.Object(append([]lens.Member{
 		lens.Text("id", codec.NewID("resp_")), lens.Text("object", "response"), lens.Raw("created_at", codec.Count(time.Now().Unix())),
 		lens.Text("status", "completed"), null("error"), null("incomplete_details"), null("instructions"), lens.Text("model", ""), lens.Raw("output", "[]"),
 		lens.Raw("parallel_tool_calls", "true"), null(previous), lens.Raw("store", "false"),
 		null("temperature"), lens.Text("tool_choice", "auto"), lens.Raw("tools", "[]"), null("top_p"),
-	}, usageMembers(middleware.Usage{}), []lens.Member{lens.Raw("metadata", "{}")})...))
+		lens.Raw("metadata", "{}"), lens.Raw("usage/total_tokens", "0"),
+	}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...))
 	if err != nil {
 		return "", err
 	}

@@ -9,44 +9,30 @@ import (
 	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
-// readUsage reads the figures of an answer. One that is missing or no number is 0.
+// figures are the places of the figures in a response object. Cached and CacheWrite are
+// parts of Input, Reasoning is one of Output, here as in the neutral form:
 //
 //	{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
 //	 "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 14}
-func readUsage(v rawjson.Value) middleware.Usage {
-	in, out := v.Get("input_tokens_details"), v.Get("output_tokens_details")
-	return middleware.Usage{
-		Input: codec.Int(v.Get("input_tokens")), Cached: codec.Int(in.Get("cached_tokens")), CacheWrite: codec.Int(in.Get("cache_write_tokens")),
-		Output: codec.Int(v.Get("output_tokens")), Reasoning: codec.Int(out.Get("reasoning_tokens")),
-	}
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"usage/input_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"usage/input_tokens_details/cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"usage/input_tokens_details/cache_write_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"usage/output_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"usage/output_tokens_details/reasoning_tokens"}},
 }
 
-// usageMembers projects usage onto a response object. Cached and CacheWrite are
-// parts of Input, Reasoning is one of Output, here as in the neutral form. Figures of
-// 0 are written too: the provider's SDKs demand them.
-func usageMembers(u middleware.Usage) []lens.Member {
-	figure := func(key string, n int64) lens.Member { return lens.Raw("usage/"+key, codec.Count(n)) }
-	return []lens.Member{
-		figure("input_tokens", u.Input),
-		figure("input_tokens_details/cached_tokens", u.Cached),
-		figure("input_tokens_details/cache_write_tokens", u.CacheWrite),
-		figure("output_tokens", u.Output),
-		figure("output_tokens_details/reasoning_tokens", u.Reasoning),
-		figure("total_tokens", u.Input+u.Output),
-	}
-}
-
-// usageEdit returns the figures of env that have changed. A sum that is not
-// there is not added, and neither is the usage.
-func usageEdit(env rawjson.Value, was, now middleware.Usage) []lens.Member {
+// usageMembers projects usage onto a response object, with the sum if that has it. Figures
+// of 0 are written too: the provider's SDKs demand them. Usage is not invented.
+func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
 	if env.Get("usage").Kind() != rawjson.Object {
 		return nil
 	}
-	before, after := usageMembers(was), usageMembers(now)
-	if !env.Get("usage").Get("total_tokens").Exists() {
-		after = after[:len(after)-1]
+	members := figures.Members(env, u)
+	if env.Get("usage").Get("total_tokens").Exists() {
+		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.Input+u.Output)))
 	}
-	return lens.Differ(before, after)
+	return members
 }
 
 // finish reads status and incomplete_details:
