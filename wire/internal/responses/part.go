@@ -64,7 +64,7 @@ func readBlock(v rawjson.Value) (p middleware.Part, err error) {
 		p.Text, err = on.Text(v, key)
 		return p, err
 	}
-	if p, _ = readMedia(v); p.URL != "" || p.Data != nil {
+	if p = readMedia(v); p.URL != "" || p.Data != nil {
 		p.Native = on.Native(v.Raw())
 		return p, nil
 	}
@@ -127,9 +127,9 @@ func reasoningTexts(v rawjson.Value) (all []rawjson.Value, err error) {
 	return all, nil
 }
 
-// readMedia reads an image or a file, and names the member that holds it.
-// Neither URL nor Data: it is known only to the provider.
-func readMedia(v rawjson.Value) (middleware.Part, string) {
+// readMedia reads an image or a file. Neither URL nor Data: it is known only to the
+// provider.
+func readMedia(v rawjson.Value) middleware.Part {
 	typ := v.Get("type").Str()
 	for _, key := range map[string][]string{"input_image": {"image_url"}, "input_file": {"file_data", "file_url"}}[typ] {
 		url := v.Get(key).Str()
@@ -146,17 +146,9 @@ func readMedia(v rawjson.Value) (middleware.Part, string) {
 		if media, data, ok := codec.FromDataURL(url); ok {
 			p.URL, p.MediaType, p.Data = "", media, data
 		}
-		return p, key
+		return p
 	}
-	return middleware.Part{}, ""
-}
-
-// mediaURL is the URL of a part: its own, or a data: URL that holds its data.
-func mediaURL(p middleware.Part) string {
-	if len(p.Data) == 0 {
-		return p.URL
-	}
-	return codec.DataURL(p)
+	return middleware.Part{}
 }
 
 // partText returns p as a block or, if it was one, as an item: its own text with
@@ -168,10 +160,11 @@ func partText(p middleware.Part, text string) (string, error) {
 	}
 	typ := v.Get("type").Str()
 	if other := (typ == "input_text" || typ == "output_text") && typ != text; v.Kind() != rawjson.Object || other && p.Kind == middleware.PartText {
-		return freshPart(p, text)
+		v, typ = rawjson.Value{}, ""
 	}
 	var was middleware.Part
 	switch {
+	case !v.Exists():
 	case isBlock(p):
 		was, err = readBlock(v)
 	case typ == "reasoning":
@@ -182,33 +175,65 @@ func partText(p middleware.Part, text string) (string, error) {
 	switch {
 	case err != nil:
 		return "", codec.Unencodablef("the Native of a part is none")
-	case codec.SamePart(was, p):
+	case v.Exists() && codec.SamePart(was, p):
 		return v.Raw(), nil
-	case was.Kind != p.Kind:
+	case v.Exists() && was.Kind != p.Kind:
 		return "", codec.Unencodablef("a part that became one of another kind")
-	case p.Kind == middleware.PartMedia:
-		return editMedia(p, v)
 	case typ == "reasoning":
 		return editReasoning(p, v)
-	case on.Get(v, textMember(typ)).Kind() != rawjson.String:
-		return "", codec.Unencodablef("a change of a part of kind %q that has no one text", p.Kind)
 	}
-	members := []lens.Member{lens.Text(textMember(typ), p.Text)}
-	if probs := v.Get("logprobs"); probs.Kind() == rawjson.Array && !probs.Empty() {
-		members = append(members, lens.Raw("logprobs", "[]")) // which spell the text out
+	now, err := blockMembers(v, p, text)
+	if err != nil {
+		return "", err
 	}
-	return on.Set(v, members...)
+	before, _ := blockMembers(v, was, text)
+	return on.Write(v, before, now)
 }
 
-// editMedia returns v, an image or a file, with the address or the data of p. A
-// file has another member for each of the two, and an image has one for both.
-func editMedia(p middleware.Part, v rawjson.Value) (string, error) {
-	url := mediaURL(p)
-	_, key := readMedia(v)
-	if url == "" || key != "image_url" && (key == "file_data") != (len(p.Data) > 0) || len(p.Data) > 0 && p.MediaType == "" {
-		return "", codec.Unencodablef("media that this block cannot hold")
+// blockMembers projects p onto a block of the type of v or, without v, of the type that p is
+// written as; text is the type of a text. An image has one member for an address and for
+// data, a file two. Media without a type are taken for an image. logprobs spell a text out,
+// and go when it changes.
+func blockMembers(v rawjson.Value, p middleware.Part, text string) ([]lens.Member, error) {
+	typ, url, ext, data := v.Get("type").Str(), p.URL, "", len(p.Data) > 0
+	if data {
+		url = codec.DataURL(p)
+		_, ext, _ = strings.Cut(p.MediaType, "/")
 	}
-	return on.Set(v, lens.Text(key, url))
+	switch {
+	case v.Exists():
+	case p.Kind == middleware.PartText:
+		typ = text
+	case text == "output_text": // the model writes no media
+	case p.Kind == middleware.PartMedia && (strings.HasPrefix(p.MediaType, "image/") || p.MediaType == "" && !data):
+		typ = "input_image"
+	case p.Kind == middleware.PartMedia:
+		typ = "input_file"
+	}
+	members := []lens.Member{lens.Text("type", typ)}
+	switch key := textMember(typ); {
+	case key != "" && p.Kind == middleware.PartText && (!v.Exists() || v.Get(key).Kind() == rawjson.String):
+		members = append(members, lens.Text(key, p.Text))
+		if probs := v.Get("logprobs"); probs.Kind() == rawjson.Array && !probs.Empty() && p.Text != v.Get(key).Str() {
+			members = append(members, lens.Raw("logprobs", "[]"))
+		}
+		if !v.Exists() && typ == "output_text" {
+			members = append(members, lens.Raw("annotations", "[]"))
+		}
+		return members, nil
+	case p.Kind != middleware.PartMedia, url == "", data && p.MediaType == "":
+	case typ == "input_image":
+		return append(members, lens.Text("image_url", url)), nil
+	case typ == "input_file" && !data:
+		return append(members, lens.Text("file_url", url), lens.None("file_data")), nil
+	case typ == "input_file":
+		members = append(members, lens.None("file_url"), lens.Text("file_data", url))
+		if !v.Exists() { // a file without a name is refused
+			members = append(members, lens.Text("filename", "file."+ext))
+		}
+		return members, nil
+	}
+	return nil, codec.Unencodablef("a part of kind %q for which its block, or this format, has no member", p.Kind)
 }
 
 // editReasoning returns v with the text of p. If v has several texts, it cannot be
@@ -227,31 +252,6 @@ func editReasoning(p middleware.Part, v rawjson.Value) (string, error) {
 		return "", err
 	}
 	return codec.Within(v, edits)
-}
-
-// freshPart returns p as a block; text is the type of a text. An image has one member
-// for an address and for data, a file two. Media without a type are taken for an
-// image.
-func freshPart(p middleware.Part, text string) (string, error) {
-	switch url := mediaURL(p); {
-	case p.Kind == middleware.PartText && text == "output_text":
-		return on.Object(lens.Text("type", text), lens.Text("text", p.Text), lens.Raw("annotations", "[]")), nil
-	case p.Kind == middleware.PartText:
-		return on.Object(lens.Text("type", text), lens.Text("text", p.Text)), nil
-	case p.Kind != middleware.PartMedia:
-		return "", codec.Unencodablef("a part of kind %s that is not of this format", p.Kind)
-	case text == "output_text":
-		return "", codec.Unencodablef("media in a message of the model")
-	case url == "" || len(p.Data) > 0 && p.MediaType == "":
-		return "", codec.Unencodablef("a media part without a place or a type")
-	case strings.HasPrefix(p.MediaType, "image/"), p.MediaType == "":
-		return on.Object(lens.Text("type", "input_image"), lens.Text("image_url", url)), nil
-	case len(p.Data) == 0:
-		return on.Object(lens.Text("type", "input_file"), lens.Text("file_url", url)), nil
-	default:
-		_, ext, _ := strings.Cut(p.MediaType, "/") // a file without a name is refused
-		return on.Object(lens.Text("type", "input_file"), lens.Text("filename", "file."+ext), lens.Text("file_data", url)), nil
-	}
 }
 
 // blocks returns parts as blocks of a message; text is the type of a fresh text:

@@ -124,10 +124,14 @@ func isArguments(typ string) bool {
 	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
 }
 
-// knownTypes are the beginnings of the types of the other events that are known: of
-// text, and of what the provider runs.
-var knownTypes = []string{"response.output_text.", "response.refusal.", "response.content_part.", "response.reasoning", "response.audio.",
-	"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.", "response.mcp_"}
+// isKnown reports whether events of that type are known to bring no call of the client: those
+// of a text, of what the provider runs, and those that begin the answer.
+func isKnown(typ string) bool {
+	typ, ok := strings.CutPrefix(typ, "response.")
+	begins := func(known string) bool { return strings.HasPrefix(typ, known) }
+	return ok && (slices.ContainsFunc([]string{"output_text.", "refusal.", "content_part.", "reasoning", "audio.", "mcp_"}, begins) || slices.ContainsFunc(hostedCalls, begins)) ||
+		isHead("response."+typ)
+}
 
 // Fate holds calls of the client, errors and the end, and lets reasoning wait. What the
 // provider runs is shown at once.
@@ -198,10 +202,7 @@ func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
 	if at, ok := s.find(v, v.Get("item_id").Str()); about && ok && s.items[at].sort != isMessage {
 		return s.items[at].sort == isCall, nil
 	}
-	if isHead(typ) || slices.ContainsFunc(knownTypes, func(known string) bool { return strings.HasPrefix(typ, known) }) {
-		return false, nil
-	}
-	if namesCall(v, 0) {
+	if !isKnown(typ) && namesCall(v, 0) {
 		return true, codec.Shapef("an event of an unknown type that may hold a call")
 	}
 	return false, nil
