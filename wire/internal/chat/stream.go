@@ -60,14 +60,8 @@ func newStream(tools bool) *stream {
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
 	switch {
-	case s.Buf.IsWhole(), s.Buf.IsArray(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
+	case s.Buf.IsWhole(), u.Name == "error", strings.TrimSpace(u.Data) == "[DONE]":
 		return codec.FateHold, nil
-	case u.Data == "" && strings.HasPrefix(u.Text, "{"): // an error in the middle may have no field before it
-		v, _ = codec.ParseObject(u.Text)
-		if isFailure(v) {
-			return codec.FateHold, nil
-		}
-		return codec.FatePass, nil
 	case isFailure(v), isFailure(v.Get("x_groq")), v.Get("object").Str() == "error":
 		return codec.FateHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
@@ -113,7 +107,6 @@ func (s *stream) Mark() {
 func (s *stream) Read(u *codec.Unit) error {
 	data := strings.TrimSpace(u.Data)
 	switch {
-	case s.Buf.IsArray():
 	case s.Buf.IsWhole():
 		return s.whole(u)
 	case data == "[DONE]":
@@ -122,9 +115,6 @@ func (s *stream) Read(u *codec.Unit) error {
 		return s.chunk(u)
 	case u.Name == "error":
 		s.failed = cmp.Or(s.failed, codec.ModelError(0, nil, codec.Refusal(codec.Failure{Message: cmp.Or(data, noMessage)}, rawjson.Value{})))
-	case strings.HasPrefix(u.Text, "{"):
-		v, _ := codec.ParseObject(u.Text)
-		s.fail(v)
 	}
 	return nil
 }
@@ -269,8 +259,6 @@ func (s *stream) Response() (*middleware.Response, error) {
 	var err error
 	switch {
 	case s.Buf.IsWhole():
-	case s.Buf.IsArray():
-		err = codec.Shapef("an array")
 	default:
 		a, err = s.streamed(s.Text())
 	}

@@ -37,7 +37,7 @@ func TestSafe(t *testing.T) {
 
 	s = chat.Format{}.NewStream(nil, nil)
 	_, err = s.Write([]byte(`[{"choices":[{"index":0,"delta":{"content":"A"}}]},`)) // no stream of this format
-	require.NoError(t, err)
+	require.ErrorIs(t, err, codec.ErrShape)
 	require.Zero(t, s.Safe())
 
 	s = chat.Format{}.NewStream(nil, nil)

@@ -19,7 +19,7 @@ import (
 type Unit struct {
 	Event
 	Bytes string        // as it came
-	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept.
+	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept. An error may have no field before it: its Name is "error" then.
 	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
 	Free  bool          // strictly framed, and free of the words for calls
 }
@@ -67,7 +67,13 @@ type Units struct {
 	resp    *middleware.Response
 	closed  bool
 	last    Event // that has data
+
+	// Lists says that an answer may be a JSON array of units. In a format that has none,
+	// an array is not an answer.
+	Lists bool
 }
+
+var errList = Shapef("a JSON array, where the format has an object or a stream")
 
 // NewUnits returns Units at the beginning of an answer. known has the members of a unit
 // that the format knows. byLine says that an object may be the first of several, each on
@@ -98,6 +104,9 @@ func (r *Units) Close() (*middleware.Response, error) {
 	r.closed = true
 	if r.err == nil {
 		r.err = r.Buf.End(r.event)
+	}
+	if r.err == nil && r.Buf.IsArray() && !r.Lists {
+		r.err = errList
 	}
 	if r.err == nil {
 		r.resp, r.err = r.format.Response()
@@ -149,6 +158,9 @@ func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
 
 // event reads one event of the Buffer. Whether it is held is left to the Buffer.
 func (r *Units) event(e Event) (bool, error) {
+	if r.Buf.IsArray() && !r.Lists {
+		return true, errList
+	}
 	bytes := r.Buf.Text()[e.Start:e.End]
 	if known, err := r.repeat.read(bytes); known {
 		if err == nil {
@@ -162,6 +174,11 @@ func (r *Units) event(e Event) (bool, error) {
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
+	}
+	if e.Data == "" && strings.HasPrefix(e.Text, "{") {
+		if v, err := ParseObject(e.Text); err == nil && v.Get("error").Exists() {
+			u.Name, u.Value = "error", v
+		}
 	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = framed && Free(u.Bytes)

@@ -28,6 +28,7 @@ var toyTree = codec.Tree{"do": nil, "text": nil, "type": nil, "args": codec.AsSe
 func newToy(tools bool) *toy {
 	s := &toy{}
 	s.Units = codec.NewUnits(s, toyTree, true, tools)
+	s.Lists = true
 	return s
 }
 

@@ -89,6 +89,7 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
 	s.Units = codec.NewUnits(s, chunk, false, req != nil && len(req.Tools) > 0)
+	s.Lists = true
 	return s
 }
 

@@ -63,8 +63,6 @@ func newStream(tools bool) *stream {
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
 	switch message := v.Get("message"); {
-	case s.Buf.IsArray():
-		return codec.FateHold, codec.Shapef("a JSON array, where lines with an object each should be")
 	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
 		return codec.FateHold, nil
 	case u.Err != nil && strings.ContainsAny(u.Data, "{}"):

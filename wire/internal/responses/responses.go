@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -146,16 +147,12 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	if to == id.Str() {
 		return body
 	}
-	out, err := on.Set(root, lens.Text(previous, to))
-	start, end := root.Span()
-	if err != nil {
-		return body
-	}
-	return []byte(string(body[:start]) + out + string(body[end:]))
+	start, end := id.Span()
+	return slices.Concat(body[:start], []byte(rawjson.Quote(to)), body[end:])
 }
 
 // EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
 // [DONE] follows.
 func (Format) EndsWith(name, _ string) bool {
-	return name == "response.completed" || name == "response.failed" || name == "response.incomplete"
+	return isEnd(name)
 }

@@ -106,11 +106,7 @@ func isHead(typ string) bool {
 // isEnd reports whether an event of that type ends the answer. It holds the whole
 // response object.
 func isEnd(typ string) bool {
-	switch typ {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed", "response.cancelled"}, typ)
 }
 
 // isItem reports whether events of that type hold an item: as it is announced, or
@@ -138,7 +134,7 @@ func isKnown(typ string) bool {
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v, typ := u.Value, typeOf(u)
 	switch {
-	case s.Buf.IsWhole(), s.Buf.IsArray(), isEnd(typ), isArguments(typ), isFailure(u):
+	case s.Buf.IsWhole(), isEnd(typ), isArguments(typ), isFailure(u):
 		return codec.FateHold, nil
 	case !v.Exists():
 		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
@@ -236,8 +232,6 @@ func (s *stream) Mark() {
 func (s *stream) Read(u *codec.Unit) error {
 	v, typ := u.Value, typeOf(u)
 	switch {
-	case s.Buf.IsArray():
-		return nil
 	case s.Buf.IsWhole():
 		return s.whole(u)
 	case isFailure(u):
@@ -295,8 +289,6 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case s.Buf.IsWhole() && a != nil:
 	case s.fault != nil:
 		err = s.fault
-	case s.Buf.IsArray():
-		err = codec.Shapef("a list where an answer should be")
 	case s.end == "":
 		err = codec.ErrIncomplete
 	case s.broken != nil:
