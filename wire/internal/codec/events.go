@@ -361,33 +361,38 @@ func Renumber(text, key string, n int) (string, error) {
 // the array. name is that of an SSE event; "" for none. It is nil for an answer
 // that is not streamed.
 func (b *Buffer) Frame(taken int, name, data string) []byte {
-	framing := b.framing
-	if framing == unknown { // nothing of the answer has come
-		framing = sse
+	as := b.framing
+	if as == unknown { // nothing of the answer has come
+		as = sse
 		if b.byLine {
-			framing = lines
+			as = lines
 		}
 	}
-	switch framing {
+	out := as.frame(b.Text()[:taken], name, OneLine(data))
+	if as == array {
+		out += "]"
+	}
+	return []byte(out)
+}
+
+// frame returns data as an event behind what is shown; "" for an answer that is not streamed.
+func (f framing) frame(shown, name, data string) string {
+	switch f {
 	case sse:
-		out := "data: " + OneLine(data) + "\n\n"
+		data = "data: " + data + "\n\n"
 		if name != "" {
-			out = "event: " + name + "\n" + out
+			data = "event: " + name + "\n" + data
 		}
-		return []byte(out)
+		return data
 	case lines:
-		return []byte(OneLine(data) + "\n")
+		return data + "\n"
 	case array:
-		before := strings.TrimLeft(b.Text()[:taken], bom+" \t\r\n")
-		switch {
-		case before == "":
-			data = "[" + data
-		case before != "[":
-			data = "," + data
+		if strings.Trim(shown, bom+"[ \t\r\n") == "" {
+			return "[" + data
 		}
-		return []byte(data + "]")
+		return "," + data
 	}
-	return nil
+	return ""
 }
 
 // IsEvents reports whether the body is a stream of server-sent events.

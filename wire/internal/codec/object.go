@@ -83,7 +83,7 @@ func QuoteAsSent(s string) string {
 
 // Joined is a text that comes in several JSON strings. They are joined as JSON and
 // decoded once: a letter that is escaped as a surrogate pair may be divided between two.
-type Joined struct{ raw strings.Builder }
+type Joined struct{ raw []byte }
 
 // Add adds the string v. Of any other value it adds the JSON text.
 func (j *Joined) Add(v rawjson.Value) {
@@ -91,12 +91,21 @@ func (j *Joined) Add(v rawjson.Value) {
 	if v.Kind() != rawjson.String {
 		raw = QuoteAsSent(raw)
 	}
-	j.raw.WriteString(raw[1 : len(raw)-1])
+	j.raw = append(j.raw, raw[1:len(raw)-1]...)
 }
+
+// AddLiteral adds a text that stands in JSON for itself.
+func (j *Joined) AddLiteral(text string) { j.raw = append(j.raw, text...) }
+
+// Empty reports whether nothing but empty strings was added.
+func (j *Joined) Empty() bool { return len(j.raw) == 0 }
+
+// JSON returns the text as a JSON string.
+func (j *Joined) JSON() string { return `"` + string(j.raw) + `"` }
 
 // String returns the text.
 func (j *Joined) String() string {
-	doc, err := Parse(`"` + j.raw.String() + `"`)
+	doc, err := Parse(j.JSON())
 	if err != nil { // longer than a body
 		return ""
 	}

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,32 +49,23 @@ func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Valu
 	n := 0
 	add := func(v rawjson.Value, h hole) {
 		start, end := v.Span()
-		switch {
-		case !v.Exists():
-			return
-		case v.Kind() == rawjson.String:
-			start, end = start+1, end-1
-		case v.Kind() != rawjson.Number:
-			return
+		switch v.Kind() {
+		case rawjson.String:
+			spans[n] = span{start + 1, end - 1, h}
+			n++
+		case rawjson.Number:
+			spans[n] = span{start, end, numberHole}
+			n++
 		}
-		i := n
-		for ; i > 0 && spans[i-1].start > start; i-- {
-			spans[i] = spans[i-1]
-		}
-		spans[i] = span{start, end, h}
-		n++
 	}
 	add(text, textHole)
 	for _, v := range differ {
 		if n == maxHoles {
 			return
 		}
-		h := padHole
-		if v.Kind() == rawjson.Number {
-			h = numberHole
-		}
-		add(v, h)
+		add(v, padHole)
 	}
+	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })
 	at := 0
 	offset := u.DataStart - u.Start
 	for i, s := range spans[:n] {

@@ -285,26 +285,16 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	if !u.Value.Exists() {
 		return ""
 	}
-	data := strings.ToValidUTF8(known.Write(u.Value), "\ufffd") // as clients read what is written as sent
-	switch b.framing {
-	case sse:
-		out := "data: " + data + "\n\n"
-		if u.Name != "" && isName(u.Name) && (Free(u.Name) || u.Name == u.Value.Get("type").Str()) {
-			out = "event: " + u.Name + "\n" + out
-		}
-		if strings.HasSuffix(u.Bytes, "\r\n\r\n") { // a client may look for one kind only
-			out = strings.ReplaceAll(out, "\n", "\r\n")
-		}
-		return out
-	case lines:
-		return data + "\n"
-	case array:
-		if out, _, _ := b.Shown(); strings.Trim(out, "[ \t\r\n") == "" {
-			return "[" + data
-		}
-		return "," + data
+	name := u.Name
+	if !isName(name) || !Free(name) && name != u.Value.Get("type").Str() {
+		name = ""
 	}
-	return ""
+	shown, _, _ := b.Shown()
+	out := b.framing.frame(shown, name, strings.ToValidUTF8(known.Write(u.Value), "\ufffd")) // as clients read what is written as sent
+	if b.framing == sse && strings.HasSuffix(u.Bytes, "\r\n\r\n") {                          // a client may look for one kind only
+		out = strings.ReplaceAll(out, "\n", "\r\n")
+	}
+	return out
 }
 
 // isName reports whether name is made of what names of events are made of.

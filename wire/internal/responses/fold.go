@@ -25,10 +25,10 @@ type piecemeal struct {
 	typ    string // the same
 	id     string
 	callID string
-	added  string // "": it was never announced
-	pieces []byte // the deltas of the arguments, as raw JSON strings joined
-	full   string // the arguments as their own done event has them
-	told   bool   // its text went to the sink
+	added  string       // "": it was never announced
+	pieces codec.Joined // the deltas of the arguments
+	full   string       // the arguments as their own done event has them
+	told   bool         // its text went to the sink
 
 	progress
 	epoch  int      // the mark since which it has changed
@@ -46,29 +46,8 @@ type block struct {
 	list  string
 	index int64
 	typ   string
-	raw   []byte // its text so far, as a raw JSON string
+	text  codec.Joined // so far
 	ended bool
-}
-
-// text returns the text of the block so far.
-func (b *block) text() string { return unescaped(b.raw) }
-
-// unescaped returns the text of a raw JSON string that has come in pieces. A letter whose
-// two escapes came in different pieces is whole again.
-func unescaped(raw []byte) string {
-	doc, err := codec.Parse(`"` + string(raw) + `"`)
-	if err != nil {
-		return ""
-	}
-	return doc.Root().Str()
-}
-
-// literal returns what stands between the quotes of a JSON string.
-func literal(v rawjson.Value) string {
-	if v.Kind() != rawjson.String {
-		return ""
-	}
-	return v.Raw()[1 : len(v.Raw())-1]
 }
 
 // change returns the item at that place for a change of its progress.
@@ -175,7 +154,7 @@ func (s *stream) arguments(event rawjson.Value, typ string) error {
 		if _, err := on.Text(event, "delta"); err != nil {
 			return err
 		}
-		it.pieces = append(it.pieces, literal(event.Get("delta"))...)
+		it.pieces.Add(event.Get("delta"))
 		return nil
 	}
 	_, key := arguments(event, calls[it.typ])
@@ -205,35 +184,32 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 	case !strings.HasPrefix(name, "output_text.") && !strings.HasPrefix(name, "content_part."):
 		return nil
 	}
-	b := s.change(at).block(list, codec.Int(v.Get(counter)))
-	if b > maxBlocks {
+	n := s.change(at).block(list, codec.Int(v.Get(counter)))
+	if n > maxBlocks {
 		return codec.Shapef("an item of more than %d texts", maxBlocks)
 	}
-	add := func(raw string) *piecemeal {
-		it := s.change(at)
-		it.blocks[b].raw = append(it.blocks[b].raw, raw...)
-		return it
-	}
 	it := s.items[at]
-	it.blocks[b].typ = part
-	fresh := len(it.blocks[b].raw) == 0
-	switch {
+	b := &it.blocks[n]
+	b.typ = part
+	switch first, delta := b.text.Empty(), v.Get("delta"); {
 	case strings.HasSuffix(typ, "_part.done"):
-		it.blocks[b].ended = true
-	case strings.HasSuffix(typ, ".done") && fresh:
-		add(literal(v.Get("text")) + literal(v.Get("refusal")))
-	case strings.HasSuffix(typ, ".delta"):
-		text := v.Get("delta").Str()
-		if kind == middleware.PartReasoning && it.told && fresh {
+		b.ended = true
+	case strings.HasSuffix(typ, ".done") && first:
+		b.text.Add(v.Get("text"))
+		b.text.Add(v.Get("refusal"))
+	case strings.HasSuffix(typ, ".delta") && delta.Kind() == rawjson.String:
+		text := delta.Str()
+		if kind == middleware.PartReasoning && it.told && first {
 			text = between + text
 		}
-		add(literal(v.Get("delta"))).told = true
+		b.text.Add(delta)
+		it.told = true
 		if kind == middleware.PartText {
 			s.Repeats(u, func(text string) error {
 				s.opening.next++
-				add(text)
+				s.change(at).blocks[n].text.AddLiteral(text)
 				return codec.Tell(s.sink, kind, text)
-			}, v.Get("delta"), v.Get("sequence_number"), v.Get("obfuscation"))
+			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
 		}
 		return codec.Tell(s.sink, kind, text)
 	}
@@ -270,14 +246,11 @@ func (s *stream) fold() (*answer, error) {
 			return nil, err
 		}
 	}
-	latest, order := make([]rawjson.Value, len(s.items)), make([]int, len(s.items))
-	for i, it := range s.items {
-		if latest[i], err = parse(cmp.Or(it.done, it.added), itemTree); err != nil {
-			return nil, err
-		}
+	order := make([]int, len(s.items))
+	for i := range order {
 		order[i] = i
 	}
-	copies, rest := pair(latest, ends)
+	copies, rest := s.pair(ends)
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.items[a].index, s.items[b].index) })
 	var items []rawjson.Value
 	var from []int
@@ -317,15 +290,15 @@ func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
 	}
 	set := lens.Member{}
 	switch {
-	case it.sort == isCall && (it.full != "" || len(it.pieces) > 0):
+	case it.sort == isCall && (it.full != "" || !it.pieces.Empty()):
 		args, key := arguments(v, calls[v.Get("type").Str()])
 		if args.Kind() != rawjson.Object && args.Str() == "" {
-			set = lens.Raw(key, cmp.Or(it.full, `"`+string(it.pieces)+`"`))
+			set = lens.Raw(key, cmp.Or(it.full, it.pieces.JSON()))
 		}
 	case it.sort == isMessage && it.done == "" && !end.Exists():
 		raws := make([]string, len(it.blocks))
 		for i, b := range it.blocks {
-			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), `"`+string(b.raw)+`"`))
+			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
 		}
 		set = lens.Raw("content", codec.Array(raws))
 	}
@@ -339,30 +312,28 @@ func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
 	return codec.ParseObject(raw)
 }
 
-// pair finds the copy of each of values among the items at the end: the one with its
-// call_id, else with its id, else the next of its type. It returns the copies, absent
+// pair finds the copy of each item among the items at the end: the one with its call_id,
+// else with its id, else the next of its type. It returns the copies, absent
 // where there is none, and those at the end that no event was about.
-func pair(values, ends []rawjson.Value) (copies, rest []rawjson.Value) {
-	copies = make([]rawjson.Value, len(values))
-	for _, name := range []func(v rawjson.Value) string{
-		func(v rawjson.Value) string {
-			if outputs[v.Get("type").Str()] != nil { // it repeats the call_id of a call
-				return ""
-			}
-			return v.Get("call_id").Str()
-		},
-		func(v rawjson.Value) string { return v.Get("id").Str() },
-		func(v rawjson.Value) string { return v.Get("type").Str() },
-	} {
-		left := map[string][]rawjson.Value{}
-		for _, v := range ends {
-			left[name(v)] = append(left[name(v)], v)
+func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
+	names := func(typ, id, callID string) [3]string {
+		if outputs[typ] != nil { // it repeats the call_id of a call
+			callID = ""
 		}
-		taken := map[rawjson.Value]bool{}
-		for i, v := range values {
-			if same := left[name(v)]; !copies[i].Exists() && name(v) != "" && len(same) > 0 {
-				copies[i], left[name(v)] = same[0], same[1:]
-				taken[copies[i]] = true
+		return [...]string{callID, id, typ}
+	}
+	copies = make([]rawjson.Value, len(s.items))
+	for n := range names("", "", "") {
+		left, taken := map[string][]rawjson.Value{}, map[rawjson.Value]bool{}
+		for _, v := range ends {
+			name := names(v.Get("type").Str(), v.Get("id").Str(), v.Get("call_id").Str())[n]
+			left[name] = append(left[name], v)
+		}
+		for i, it := range s.items {
+			name := names(it.typ, it.id, it.callID)[n]
+			if same := left[name]; !copies[i].Exists() && name != "" && len(same) > 0 {
+				copies[i], left[name] = same[0], same[1:]
+				taken[same[0]] = true
 			}
 		}
 		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })

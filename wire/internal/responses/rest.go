@@ -332,7 +332,7 @@ func (t *tape) block(place []lens.Member, list string, i int64, b rawjson.Value,
 	if at < 0 {
 		write(part+".added", lens.Raw("part", on.Object(lens.Text("type", typ), lens.Text(key, ""), annotations)))
 	} else {
-		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text())
+		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text.String())
 		switch {
 		case !ok || rest != "" && blocks[at].ended:
 			return codec.Unencodablef("a change of what was shown already")
