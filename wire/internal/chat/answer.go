@@ -66,12 +66,7 @@ func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range a.Is.Message.Parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
+	return a, codec.TellAll(s.sink, a.Is.Message.Parts)
 }
 
 // read reads the choice c of an answer that is one object, and reports whether it has a
@@ -97,7 +92,7 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 		calls = false
 	}
 	t.written = keys.Write(m)
-	t.finish, t.beside = wordOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 	return calls, nil
 }
 

@@ -37,9 +37,9 @@ func kindOf(v rawjson.Value) middleware.Kind {
 	return middleware.KindBuiltin
 }
 
-// argumentsOf returns the text of a call's arguments. A few servers send the
-// object itself.
-func argumentsOf(v rawjson.Value) string {
+// textOf returns the text of a value that should be one, such as arguments: a few servers
+// send the object itself.
+func textOf(v rawjson.Value) string {
 	switch v.Kind() {
 	case rawjson.String:
 		return v.Str()
@@ -47,21 +47,6 @@ func argumentsOf(v rawjson.Value) string {
 		return ""
 	}
 	return v.Raw()
-}
-
-// hasArguments reports whether argumentsOf is not "".
-func hasArguments(v rawjson.Value) bool {
-	if v.Kind() == rawjson.String {
-		return v.Raw() != `""`
-	}
-	return argumentsOf(v) != ""
-}
-
-// isText reports whether v is a string or nothing. Clients that are written in a
-// typed language fail at anything else in the place of a text.
-func isText(v rawjson.Value) bool {
-	k := v.Kind()
-	return k == rawjson.String || k == rawjson.Null || k == rawjson.Invalid
 }
 
 // checkCall returns an error if it cannot be told what a call, whole or a
@@ -83,7 +68,7 @@ func checkCall(v rawjson.Value) error {
 		if err != nil {
 			return err
 		}
-		if name != "" || hasArguments(holder.Get("arguments")) || hasArguments(holder.Get("input")) {
+		if name+textOf(holder.Get("arguments"))+textOf(holder.Get("input")) != "" {
 			filled++
 		}
 	}
@@ -103,7 +88,7 @@ func readCall(v rawjson.Value, old bool) (middleware.ToolCall, error) {
 		c.Kind, c.ID = kindOf(v), codec.Text(v.Get("id"))
 	}
 	holder, _, key := holderOf(v, c.Kind, old)
-	c.Name, c.Arguments = holder.Get("name").Str(), argumentsOf(holder.Get(key))
+	c.Name, c.Arguments = holder.Get("name").Str(), textOf(holder.Get(key))
 	if c.Kind == middleware.KindBuiltin {
 		c.Name = v.Get("type").Str()
 	}
@@ -119,12 +104,8 @@ func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
 		c, err := readCall(v.Get("function_call"), true)
 		return []middleware.ToolCall{c}, err
 	}
-	list := v.Get("tool_calls")
-	if list.Kind() != rawjson.Array || list.Empty() {
-		return nil, nil
-	}
-	calls := make([]middleware.ToolCall, 0, list.Len())
-	for e := range list.Each() {
+	var calls []middleware.ToolCall
+	for e := range v.Get("tool_calls").Each() { // checkCalls has made sure that it is a list, if it holds anything
 		c, err := readCall(e, false)
 		if err != nil {
 			return nil, err

@@ -82,7 +82,7 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 			delta = c.Get("message")
 		}
 		switch {
-		case isFailure(c), wordOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
+		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.FateHold, nil
 		case says(delta.Get("content")), says(delta.Get("refusal")):
 			fate = codec.FateShow
@@ -207,7 +207,7 @@ func (s *stream) choice(v rawjson.Value, at int64) error {
 		return err
 	}
 	s.fail(v)
-	if word := wordOf(v.Get("finish_reason")); word != "" {
+	if word := textOf(v.Get("finish_reason")); word != "" {
 		t.finish = word
 	}
 	delta := t.deltaIn(v)

@@ -106,11 +106,3 @@ func finishWord(word string, had, has int, want middleware.FinishReason) (string
 	}
 	return string(want), want != finishOf(word, has) || came && word == "stop"
 }
-
-// wordOf returns a finish_reason, which some server may write as anything.
-func wordOf(v rawjson.Value) string {
-	if isText(v) {
-		return v.Str()
-	}
-	return v.Raw()
-}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -155,16 +155,7 @@ func FirstText(vs ...rawjson.Value) string {
 	return ""
 }
 
-func clip(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clip(s string, n int) string { return text.Clip(strings.Join(strings.Fields(s), " "), n) }
 
 // WithUsage returns err with the usage of the answer that brought it, so that
 // middleware.ReportOf finds what a refused call has cost.

@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -115,12 +116,7 @@ func isPlain(path string) bool {
 // lower case.
 func PathEnds(path string, ends ...string) bool {
 	path = Path(path)
-	for _, end := range ends {
-		if strings.HasSuffix(path, end) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(path, end) })
 }
 
 // Defaults has the methods of a Format that most formats share. A format embeds

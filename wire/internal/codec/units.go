@@ -322,6 +322,16 @@ func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
 	return sink(middleware.Event{Kind: event, Text: text})
 }
 
+// TellAll sends to sink what parts say.
+func TellAll(sink middleware.Sink, parts []middleware.Part) error {
+	for _, p := range parts {
+		if err := Tell(sink, p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // CutShort reports whether err, of a text that is not JSON, says that only the end
 // of the text is missing: then the answer is incomplete rather than of another
 // format.

@@ -1,6 +1,11 @@
 package codec
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
 
 // words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
 // and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
@@ -45,81 +50,38 @@ func Free(text string) bool {
 // encoding/json folds it, or in UTF-16 or UTF-32. It may say yes too often,
 // never no where a reader would find the word.
 func MayHold(body []byte, words ...string) bool {
-	longest := 0
-	for _, w := range words {
-		longest = max(longest, len(w))
-	}
-	folded := make([]byte, 0, min(len(body), window)+longest)
+	folded := make([]byte, 0, len(body))
 	for i := 0; i < len(body); {
-		keep := min(len(folded), longest)
-		folded = append(folded[:0], folded[len(folded)-keep:]...)
-		for i < len(body) && len(folded) < window {
-			c, n := foldedAt(body[i:])
-			if i += n; c != 0 { // NUL: half of a letter in UTF-16
-				folded = append(folded, c)
-			}
-		}
-		for _, w := range words {
-			if bytes.Contains(folded, []byte(w)) {
-				return true
-			}
+		c, n := foldedAt(body[i:])
+		if i += n; c != 0 { // NUL: half of a letter in UTF-16
+			folded = append(folded, c)
 		}
 	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(folded, []byte(w)) })
 }
 
-// window is how many bytes MayHold folds at once.
-const window = 32 << 10
-
-// foldedAt returns the first letter of b in lower case, and how many bytes it
-// has. Sources: RFC 8259, section 7, for escapes; unicode.SimpleFold for the two
-// letters beyond ASCII that fold to one of it, the long s and the Kelvin sign.
+// foldedAt returns the first letter of b in lower case, 0xff for all that folds to no ASCII
+// letter, and how many bytes it has. Sources: RFC 8259, section 7, for escapes;
+// unicode.SimpleFold for the two letters beyond ASCII that fold to one of it, the long s and
+// the Kelvin sign.
 func foldedAt(b []byte) (letter byte, size int) {
-	c := b[0]
-	switch {
-	case 'A' <= c && c <= 'Z':
-		return c + 'a' - 'A', 1
-	case c == '\\' && len(b) >= 6 && b[1] == 'u':
-		if r, ok := hex4(b[2:6]); ok {
-			return foldedRune(r), 6
+	r, size := rune(b[0]), 1
+	if r >= utf8.RuneSelf {
+		r, size = utf8.DecodeRune(b)
+	} else if r == '\\' && len(b) >= 6 && b[1] == 'u' {
+		if n, err := strconv.ParseUint(string(b[2:6]), 16, 32); err == nil {
+			r, size = rune(n), 6
 		}
-	case c == 0xc5 && len(b) >= 2 && b[1] == 0xbf:
-		return 's', 2
-	case c == 0xe2 && len(b) >= 3 && b[1] == 0x84 && b[2] == 0xaa:
-		return 'k', 3
 	}
-	return c, 1
-}
-
-// foldedRune is foldedAt for an escaped letter; 0xff for all that folds to no
-// ASCII letter.
-func foldedRune(r rune) byte {
 	switch {
 	case r == 'ſ':
-		return 's'
+		return 's', size
 	case r == '\u212a':
-		return 'k'
-	case r >= 0x80:
-		return 0xff
+		return 'k', size
+	case r >= utf8.RuneSelf:
+		return 0xff, size
 	case 'A' <= r && r <= 'Z':
-		return byte(r) + 'a' - 'A'
+		return byte(r) + 'a' - 'A', size
 	}
-	return byte(r)
-}
-
-func hex4(b []byte) (r rune, ok bool) {
-	for _, c := range b {
-		switch {
-		case '0' <= c && c <= '9':
-			c -= '0'
-		case 'a' <= c && c <= 'f':
-			c -= 'a' - 10
-		case 'A' <= c && c <= 'F':
-			c -= 'A' - 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	return byte(r), size
 }

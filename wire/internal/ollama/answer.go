@@ -133,12 +133,6 @@ func answerOnly(resp *middleware.Response) error {
 	return codec.AnswerOnly(resp.Message)
 }
 
-// piece returns a line of a stream without text, of the same time as root.
-func piece(root rawjson.Value) string {
-	return codec.OneLine(on.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
-		lens.Text("message/role", "assistant"), lens.Text("message/content", ""), lens.Raw("done", "false"))) + "\n"
-}
-
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: func(whole string) (string, error) {

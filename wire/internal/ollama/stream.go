@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -62,12 +63,13 @@ func newStream(tools bool) *stream {
 // Fate returns what becomes of a unit. Calls, errors and the end are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
+	_, failed := failureOf(v)
 	switch message := v.Get("message"); {
 	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
 		return codec.FateHold, nil
 	case u.Err != nil && strings.ContainsAny(u.Data, "{}"):
 		return codec.FateHold, u.Err
-	case failureOf(v) != nil, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
+	case failed, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
 		return codec.FateHold, nil
 	case message.Get("content").Str() != "":
 		return codec.FateShow, nil
@@ -82,19 +84,23 @@ func (s *stream) Mark() { s.shown = content{text: s.text.String(), thinking: s.t
 
 // Read reads a unit. Behind an error nothing is read. A call behind an
 // error or behind the end makes the answer unreadable: some clients would run it, others
-// would not.
+// would not. A unit without an object, such as an empty line or one that was cut off, says
+// nothing.
 func (s *stream) Read(u *codec.Unit) error {
-	if !u.Value.Exists() {
-		return s.otherwise(u)
-	}
 	v := u.Value
-	if s.failure == nil {
-		s.failure = failureOf(v)
+	if !v.Exists() {
+		if s.Buf.IsWhole() && !codec.CutShort(u.Err) {
+			return u.Err
+		}
+		return nil
+	}
+	if f, ok := failureOf(v); ok && s.failure == nil {
+		s.failure = &f
 	}
 	message, err := on.Kind(v, "message", rawjson.Object)
 	called := message.Get("tool_calls").Len() > 0
 	switch {
-	case s.failure != nil && called:
+	case called && s.failure != nil:
 		return codec.Shapef("calls beside or behind an error")
 	case s.failure != nil:
 		return nil
@@ -103,17 +109,13 @@ func (s *stream) Read(u *codec.Unit) error {
 	case !message.Exists() && !v.Get("done").Exists():
 		s.unknown = true
 		return nil
-	case s.done && called:
+	case called && s.done:
 		return codec.Shapef("a call behind the end of the stream")
 	}
 	s.known = true
-	if model := v.Get("model").Str(); model != "" {
-		s.model = model
-	}
-	if message.Exists() {
-		if err := s.add(message); err != nil {
-			return err
-		}
+	s.model = cmp.Or(v.Get("model").Str(), s.model)
+	if err := s.add(message); err != nil {
+		return err
 	}
 	if isDone(v) {
 		s.done, s.end, s.reason = true, lineTree.Write(v), codec.Text(v.Get("done_reason"))
@@ -123,16 +125,10 @@ func (s *stream) Read(u *codec.Unit) error {
 	} else if message.Len() == 2 {
 		s.Repeats(u, s.say, message.Get("content"), v.Get("created_at"))
 	}
-	return s.tell(message)
-}
-
-// otherwise reads a unit without an object: an empty line, one that was cut off, and one
-// that is not JSON and says nothing.
-func (s *stream) otherwise(u *codec.Unit) error {
-	if s.Buf.IsWhole() && u.Err != nil && !codec.CutShort(u.Err) {
-		return u.Err
+	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+		return err
 	}
-	return nil
+	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // isDone reports whether a line is the last one.
@@ -164,14 +160,6 @@ func (s *stream) add(message rawjson.Value) error {
 func (s *stream) say(text string) error {
 	s.text.WriteString(text)
 	return codec.Tell(s.sink, middleware.PartText, text)
-}
-
-// tell sends the text of a line to the sink: reasoning first, which leads to the other.
-func (s *stream) tell(message rawjson.Value) error {
-	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
-		return err
-	}
-	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // appendElements appends the elements of list, as they are written.
@@ -227,17 +215,19 @@ func asLines(object string, shown content, own bool) (string, error) {
 		}
 	}
 	var out strings.Builder
-	line := func(text string, members ...lens.Member) {
-		said := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
-		out.WriteString(codec.OneLine(codec.Object(lens.Raw("model", v.Get("model").Raw()), lens.Raw("created_at", v.Get("created_at").Raw()),
-			lens.Raw("message", codec.Object(said...)), lens.Raw("done", "false"))) + "\n")
-	}
 	if text != "" || thinking != "" || len(further) > 0 {
-		line(text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...)
+		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
 	}
 	if calls := message.Get("tool_calls"); calls.Len() > 0 {
-		line("", lens.Raw("tool_calls", calls.Raw()))
+		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
 	}
 	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
 	return out.String() + codec.OneLine(end) + "\n", err
+}
+
+// line returns a line of a stream, of the same time as root, with a piece of the message.
+func line(root rawjson.Value, text string, members ...lens.Member) string {
+	said := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
+		lens.Raw("message", codec.Object(said...)), lens.Raw("done", "false"))) + "\n"
 }

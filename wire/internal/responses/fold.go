@@ -130,7 +130,7 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		return nil
 	}
 	it.told = true
-	return s.showAll(kind.parts)
+	return codec.TellAll(s.sink, kind.parts)
 }
 
 // isCopy reports whether v, an item that is announced or done, is the item.

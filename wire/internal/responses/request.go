@@ -154,13 +154,6 @@ func (h *request) editInput(edit *lens.Edit, root rawjson.Value, req *middleware
 		entries[i] = lens.Entry{Message: t.message, Group: i}
 	}
 	runs := on.History(entries, messages, nil)
-	same := len(runs) == len(h.turns)
-	for i, run := range runs {
-		same = same && run.Same && run.Group == i
-	}
-	if same {
-		return nil
-	}
 	if len(h.turns) > 0 && h.turns[0].place == asInstructions {
 		if len(runs) == 0 || runs[0].At[0] != 0 {
 			edit.Put(lens.None("instructions"))

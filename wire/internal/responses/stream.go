@@ -329,7 +329,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return s.showAll(s.answer.Is.Message.Parts)
+	return codec.TellAll(s.sink, s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the
@@ -343,14 +343,4 @@ func parse(text string, tree codec.Tree) (rawjson.Value, error) {
 		return doc.Root(), nil
 	}
 	return codec.ParseObject(tree.Write(doc.Root()))
-}
-
-// showAll tells the sink what came in one piece.
-func (s *stream) showAll(parts []middleware.Part) error {
-	for _, p := range parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
-			return err
-		}
-	}
-	return nil
 }
