@@ -56,20 +56,6 @@ type Writing struct {
 	Stream func(resp *middleware.Response, whole string) (string, error)
 }
 
-// stream writes resp as a stream.
-func (w Writing) stream(resp *middleware.Response, whole string) (string, error) {
-	if w.Stream != nil {
-		return w.Stream(resp, whole)
-	}
-	if whole == "" {
-		var err error
-		if whole, err = w.Whole(resp); err != nil {
-			return "", err
-		}
-	}
-	return w.Unfold(whole)
-}
-
 // EncodeAnswer writes resp for the client that sent a request to path with that
 // body. The model that the request names stands in for a response that names none.
 func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response, w Writing) ([]byte, string, error) {
@@ -104,10 +90,18 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 	}
 	var out string
 	var err error
-	if form == FormWhole {
+	switch {
+	case form == FormWhole:
 		out, err = w.Whole(resp)
-	} else {
-		out, err = w.stream(resp, whole)
+	case w.Stream != nil:
+		out, err = w.Stream(resp, whole)
+	default:
+		if whole == "" {
+			whole, err = w.Whole(resp)
+		}
+		if err == nil {
+			out, err = w.Unfold(whole)
+		}
 	}
 	if err != nil {
 		return nil, "", Unencodable(err)

@@ -102,6 +102,19 @@ func newItem(v rawjson.Value) (item, error) {
 	return it, nil
 }
 
+// newItems classifies the elements of list.
+func newItems(list rawjson.Value) ([]item, error) {
+	items := make([]item, 0, list.Len())
+	for v := range list.Each() {
+		it, err := newItem(v)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
 // answerItem classifies an item of an answer: what is out of shape is opaque.
 // The error wraps ErrShape: a client might read a call there.
 func answerItem(v rawjson.Value) (item, error) {

@@ -49,15 +49,16 @@ func readBareInput(v rawjson.Value) (turn, error) {
 	if err != nil {
 		return turn{}, err
 	}
-	t, err := readItem(item{val: object, sort: isMessage})
+	t, err := readItems([]item{{val: object, sort: isMessage}})
 	t.place = asInput
 	return t, err
 }
 
-// readItem reads an item that the client put in: a message of its own.
-func readItem(it item) (turn, error) {
+// readItems reads the items of one message: those of the model, or one that the client put in.
+func readItems(items []item) (turn, error) {
+	it := items[0]
 	if it.ofAssistant() {
-		return readTurn([]item{it})
+		return readTurn(items)
 	}
 	v := it.val
 	m := middleware.Message{Native: on.Native(v.Raw())}
@@ -75,7 +76,7 @@ func readItem(it item) (turn, error) {
 		}
 		m.Parts, err = readContent(v)
 	}
-	return turn{message: m, items: []item{it}}, err
+	return turn{message: m, items: items}, err
 }
 
 // readOutput reads what answers a call:
@@ -203,19 +204,14 @@ func again(m middleware.Message) (*turn, error) {
 	case v.Kind() == rawjson.Object && output.Kind() == rawjson.Array && !v.Get("type").Exists():
 		t, err = readAnswer(slices.Collect(output.Each()), v.Get("store").Raw() == "false")
 	case v.Kind() == rawjson.Array:
-		items := make([]item, 0, v.Len())
-		for e := range v.Each() {
-			it, wrong := newItem(e)
-			if wrong != nil {
-				return nil, wrong
-			}
-			items = append(items, it)
+		var items []item
+		if items, err = newItems(v); err == nil {
+			t, err = readTurn(items)
 		}
-		t, err = readTurn(items)
 	default:
 		var it item
 		if it, err = newItem(v); err == nil {
-			t, err = readItem(it)
+			t, err = readItems([]item{it})
 		}
 	}
 	return &t, err

@@ -68,34 +68,17 @@ func (h *request) readInput(root rawjson.Value) error {
 	if err != nil {
 		return err
 	}
-	var together []item
-	flush := func() error {
-		if len(together) == 0 {
-			return nil
+	items, err := newItems(input)
+	for len(items) > 0 && err == nil {
+		n := 1
+		for items[0].ofAssistant() && n < len(items) && items[n].ofAssistant() {
+			n++
 		}
-		t, err := readTurn(together)
-		h.turns, together = append(h.turns, t), nil
-		return err
+		var t turn
+		t, err = readItems(items[:n])
+		h.turns, items = append(h.turns, t), items[n:]
 	}
-	for v := range input.Each() {
-		it, err := newItem(v)
-		if err != nil {
-			return err
-		}
-		if it.ofAssistant() {
-			together = append(together, it)
-			continue
-		}
-		if err := flush(); err != nil {
-			return err
-		}
-		t, err := readItem(it)
-		if err != nil {
-			return err
-		}
-		h.turns = append(h.turns, t)
-	}
-	return flush()
+	return err
 }
 
 // nameResults gives the tool messages the name of the call that they answer,
