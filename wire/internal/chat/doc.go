@@ -18,11 +18,11 @@
 //	data: {"id": "…", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
 //	data: [DONE]
 //
-// The deltas are put together to the message as it is in history (fold.go). That
+// The deltas are put together to the message as it is in history. That
 // text is the Native of the message of the answer, so that a
 // streamed turn is echoed as one that came whole. A streamed answer with a call is
 // written from that message: what the client does not have yet follows as a chunk
-// for the message, one for its calls, the end and the figures (rest.go). Pieces of
+// for the message, one for its calls, the end and the figures. Pieces of
 // several calls may be interleaved.
 //
 // Some values have copies:
