@@ -275,23 +275,23 @@ func wantsUsage(body []byte) bool {
 // freshAnswer writes a response as one object: as a change of an answer that says nothing.
 // A response has one finish reason: that of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	said, begun := *resp, answer{}
-	said.Message, said.FinishReason, said.Usage = answerMessage(resp.Message), codec.FinishOf(resp), codec.FiguresOf(resp)
-	said.Choices = make([]middleware.Message, len(resp.Choices))
+	now, begun := *resp, answer{}
+	now.Message, now.FinishReason, now.Usage = answerMessage(resp.Message), codec.FinishOf(resp), codec.FiguresOf(resp)
+	now.Choices = make([]middleware.Message, len(resp.Choices))
 	begun.Is.Choices = make([]middleware.Message, len(resp.Choices))
 	choices := make([]string, 1+len(resp.Choices))
 	for i := range choices {
 		choices[i] = codec.Object(lens.Raw("index", codec.Count(int64(i))), lens.Raw("message", `{"role":"assistant","content":null}`),
 			lens.Raw("logprobs", "null"), lens.Text("finish_reason", "stop"))
 		if i > 0 {
-			said.Choices[i-1], begun.Is.Choices[i-1].Role = answerMessage(resp.Choices[i-1]), middleware.RoleAssistant
+			now.Choices[i-1], begun.Is.Choices[i-1].Role = answerMessage(resp.Choices[i-1]), middleware.RoleAssistant
 		}
 	}
 	begun.Is.Message.Role = middleware.RoleAssistant
 	begun.object = codec.Object(lens.Text("id", codec.NewID("chatcmpl-")), lens.Text("object", "chat.completion"),
 		lens.Raw("created", codec.Count(time.Now().Unix())), lens.Text("model", ""),
 		lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", `{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`))
-	return begun.Whole(&said)
+	return begun.Whole(&now)
 }
 
 // answerMessage returns m as an answer of this format has it: with an id for each call, and

@@ -87,9 +87,9 @@ func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 		switch {
 		case isFailure(c), textOf(c.Get("finish_reason")) != "" && n == 0, !delta.Get("tool_calls").Empty() && delta.Get("tool_calls").Exists(), hasFunction(delta):
 			return codec.FateHold, nil
-		case says(delta.Get("content")), says(delta.Get("refusal")):
+		case isFilled(delta.Get("content")), isFilled(delta.Get("refusal")):
 			fate = codec.FateShow
-		case says(delta.Get("reasoning_content")), says(delta.Get("reasoning")), says(delta.Get("reasoning_details")):
+		case isFilled(delta.Get("reasoning_content")), isFilled(delta.Get("reasoning")), isFilled(delta.Get("reasoning_details")):
 			if fate == codec.FatePass {
 				fate = codec.FateWait
 			}
@@ -181,7 +181,7 @@ func (s *stream) repeats(u *codec.Unit) {
 			if t.half != "" { // what follows is not a second half
 				t.half, text = "", "\ufffd"+text
 			}
-			return t.sayText(text, s.sinkOf(t))
+			return t.addText(text, s.sinkOf(t))
 		}, content, u.Value.Get("obfuscation"), u.Value.Get("p"))
 	}
 }
@@ -371,7 +371,7 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 	if err := codec.Tell(sink, middleware.PartReasoning, reasoningText(delta)); err != nil {
 		return false, err
 	}
-	if err := t.say(delta.Get("content"), sink); err != nil {
+	if err := t.addContent(delta.Get("content"), sink); err != nil {
 		return false, err
 	}
 	if err := codec.Tell(sink, middleware.PartText, delta.Get("refusal").Str()); err != nil {
@@ -384,13 +384,13 @@ func (t *turn) add(delta rawjson.Value, sink middleware.Sink) (calls bool, err e
 	return t.call(delta)
 }
 
-// say reads the content of a delta.
-func (t *turn) say(content rawjson.Value, sink middleware.Sink) error {
+// addContent reads the content of a delta.
+func (t *turn) addContent(content rawjson.Value, sink middleware.Sink) error {
 	switch content.Kind() {
 	case rawjson.String:
-		return t.sayText(t.decoded(content), sink)
+		return t.addText(t.decoded(content), sink)
 	case rawjson.Object: // Cloudflare sends structured output as it is
-		return t.sayText(content.Raw(), sink)
+		return t.addText(content.Raw(), sink)
 	case rawjson.Array:
 		t.listed = true
 		for v := range content.Each() {
@@ -412,8 +412,8 @@ func (t *turn) say(content rawjson.Value, sink middleware.Sink) error {
 	return nil
 }
 
-// sayText adds a text that is not an element of a list.
-func (t *turn) sayText(text string, sink middleware.Sink) error {
+// addText adds a text that is not an element of a list.
+func (t *turn) addText(text string, sink middleware.Sink) error {
 	if t.text = true; text != "" {
 		t.content.add(rawjson.Value{}, "text", text)
 	}
@@ -570,16 +570,16 @@ func (t *turn) raw() string {
 	if t.written != "" {
 		return t.written
 	}
-	said := lens.Raw("content", "null")
+	content := lens.Raw("content", "null")
 	switch {
 	case t.listed:
-		said.Raw = codec.Array(t.content.texts())
+		content.Raw = codec.Array(t.content.texts())
 	case len(t.content) > 0:
-		said.Raw = rawjson.Quote(t.content[0].text.String())
+		content.Raw = rawjson.Quote(t.content[0].text.String())
 	case t.text:
-		said.Raw = `""`
+		content.Raw = `""`
 	}
-	members := []lens.Member{lens.Text("role", cmp.Or(t.role, "assistant")), said,
+	members := []lens.Member{lens.Text("role", cmp.Or(t.role, "assistant")), content,
 		lens.Word(joinedKeys[0], t.joined[0].String()), lens.Word(joinedKeys[1], t.joined[1].String()),
 		lens.List("reasoning_details", t.details.texts()), lens.Word(joinedKeys[2], t.joined[2].String())}
 	if t.audio != "" {

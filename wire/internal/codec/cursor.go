@@ -243,8 +243,8 @@ const mostSearched = 8
 // Failure returns the event with the error of the provider. Each of the last events in which no word for calls
 // occurs is read by itself: one of them gives the error that the whole stream gave.
 func (c *Cursor) Failure() []byte {
-	var said, again *middleware.ModelError
-	if !errors.As(c.err, &said) || !c.IsStream() {
+	var failure, again *middleware.ModelError
+	if !errors.As(c.err, &failure) || !c.IsStream() {
 		return nil
 	}
 	for _, event := range slices.Backward(lastEvents(c.text)) {
@@ -255,7 +255,7 @@ func (c *Cursor) Failure() []byte {
 		if _, err := s.Write([]byte(event)); err != nil {
 			continue
 		}
-		if _, err := s.Close(); errors.As(err, &again) && again.Code == said.Code {
+		if _, err := s.Close(); errors.As(err, &again) && again.Code == failure.Code {
 			return []byte(event)
 		}
 	}

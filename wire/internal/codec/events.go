@@ -43,7 +43,7 @@ type Buffer struct {
 	feed    int // where the next line feed is, or up to where it was looked for
 	loneCR  bool
 	safe    int
-	held    bool
+	holding bool             // nothing more is shown
 	waiting bool             // what was put last is not shown yet
 	out     *strings.Builder // what was put, once that is not the text
 	placed  int              // how much of the text was put
@@ -81,7 +81,7 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 // End reads what stands after the last separator as an event of its own. It is
 // not safe: what follows it in a stream would become part of it. The error is each's.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
-	b.held = true
+	b.holding = true
 	if e, ok := b.next(true); ok {
 		return b.pass(e, each)
 	}
@@ -90,7 +90,7 @@ func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
 
 func (b *Buffer) bound(size int) error {
 	if size > MaxEvent && b.framing != whole && b.framing != unknown {
-		b.held = true
+		b.holding = true
 		return Shapef("an event of more than %d bytes", MaxEvent)
 	}
 	return nil
@@ -102,21 +102,21 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	}
 	hold, err := each(e)
 	if err != nil {
-		b.held = true
+		b.holding = true
 		return err
 	}
-	b.held = b.held || hold
+	b.holding = b.holding || hold
 	return nil
 }
 
 // shows reports whether an event of that fate can be shown when it has been read.
 func (b *Buffer) shows(fate Fate) bool {
-	return !b.held && (fate == FateShow || fate == FatePass && !b.waiting)
+	return !b.holding && (fate == FateShow || fate == FatePass && !b.waiting)
 }
 
 // put adds e, or what was written in its place, to what the client gets.
 func (b *Buffer) put(e Event, fate Fate, written *string) {
-	if b.held || fate == FateHold {
+	if b.holding || fate == FateHold {
 		return
 	}
 	if written != nil && b.out == nil {
@@ -135,7 +135,7 @@ func (b *Buffer) put(e Event, fate Fate, written *string) {
 	case b.shows(fate):
 		b.safe, b.waiting = len(out), false
 	case len(out)-safe > maxWaiting:
-		b.held = true
+		b.holding = true
 	default:
 		b.waiting = true
 	}
@@ -259,7 +259,7 @@ func (b *Buffer) element() (Event, bool) {
 			}
 		case '}', ']':
 			b.depth--
-			b.held = b.held || b.depth == 0 // what is behind the list is not an element of it
+			b.holding = b.holding || b.depth == 0 // what is behind the list is not an element of it
 			if b.depth == 1 && b.start >= 0 {
 				b.looked++
 				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked]}

@@ -14,17 +14,17 @@ import (
 // Gemini's format and on Vertex, else if the format streams by default. Like
 // the servers that are written in Go it reads the key in any case.
 func WantsStream(path string, body []byte, byDefault bool) bool {
-	if says, ok := saysStream(body); ok {
-		return says
+	if wants, ok := streamMember(body); ok {
+		return wants
 	}
 	path, _, _ = strings.Cut(path, "?")
 	last := path[strings.LastIndexAny(path, "/:")+1:]
 	return byDefault || strings.Contains(strings.ToLower(last), "stream")
 }
 
-// saysStream returns what a body says of streaming; false if it says nothing. The
+// streamMember returns the member "stream" of a body; false if it has none. The
 // last of several members counts, and a value of another kind says nothing.
-func saysStream(body []byte) (says, ok bool) {
+func streamMember(body []byte) (wants, ok bool) {
 	odd := false
 	err := Borrow(string(shallow(body)), func(object rawjson.Value) error {
 		for m := range object.Each() {
@@ -33,7 +33,7 @@ func saysStream(body []byte) (says, ok bool) {
 			}
 			switch m.Kind() {
 			case rawjson.Bool:
-				says, ok = m.Raw() == "true", true
+				wants, ok = m.Raw() == "true", true
 			case rawjson.Null:
 				ok = false
 			default:
@@ -42,7 +42,7 @@ func saysStream(body []byte) (says, ok bool) {
 		}
 		return nil
 	})
-	return says, ok && !odd && err == nil
+	return wants, ok && !odd && err == nil
 }
 
 // shallow returns a JSON object with 0 in place of the objects and arrays in it.

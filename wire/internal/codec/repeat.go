@@ -16,10 +16,10 @@ import (
 //
 // It is what stands between holes: the text, and values that differ and say nothing.
 type repeat struct {
-	fixed [maxHoles + 1]string
-	holes [maxHoles]hole
-	n     int // of the holes; 0: no unit is known
-	take  func(text string) error
+	fixed   [maxHoles + 1]string
+	holes   [maxHoles]hole
+	n       int // of the holes; 0: no unit is known
+	deliver func(text string) error
 }
 
 const maxHoles = 3
@@ -34,11 +34,11 @@ const (
 )
 
 // Repeats says that u, which is free and is shown, brings the string text and nothing
-// else, and that the values in differ say nothing. take is called with the text of each
+// else, and that the values in differ say nothing. deliver is called with the text of each
 // unit that follows and is the same but for those.
-func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if !u.Free || u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines || r.Buf.held {
+	if !u.Free || u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines || r.Buf.holding {
 		return
 	}
 	type span struct {
@@ -72,7 +72,7 @@ func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Valu
 		r.repeat.fixed[i], r.repeat.holes[i] = u.Bytes[at:offset+s.start], s.hole
 		at = offset + s.end
 	}
-	r.repeat.fixed[n], r.repeat.n, r.repeat.take = u.Bytes[at:], n, take
+	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
 }
 
 // read reads a unit that is the one before with another text; false if it is not.
@@ -107,7 +107,7 @@ func (r *repeat) read(unit string) (known bool, err error) {
 	if r.n == 0 || rest != r.fixed[r.n] || text == "" {
 		return false, nil
 	}
-	return true, r.take(text)
+	return true, r.deliver(text)
 }
 
 // isLiteral reports whether text stands in JSON for itself.

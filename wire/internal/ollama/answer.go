@@ -108,7 +108,7 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 	if err := answerOnly(resp); err != nil {
 		return nil, err
 	}
-	said, err := contentOf(resp.Message.Parts, true)
+	content, err := contentOf(resp.Message.Parts, true)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,8 @@ func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, e
 	if err != nil {
 		return nil, err
 	}
-	members := []lens.Member{lens.Text("model", resp.Model), lens.Text("message/content", said.text), lens.Word("message/thinking", said.thinking),
-		lens.List("message/images", said.images), lens.List("message/tool_calls", calls), lens.Word("done_reason", doneReason(resp.FinishReason))}
+	members := []lens.Member{lens.Text("model", resp.Model), lens.Text("message/content", content.text), lens.Word("message/thinking", content.thinking),
+		lens.List("message/images", content.images), lens.List("message/tool_calls", calls), lens.Word("done_reason", doneReason(resp.FinishReason))}
 	if slices.ContainsFunc(figures, func(p codec.Place) bool { return v.Get(p.Keys[0]).Exists() }) {
 		members = append(members, figures.Members(v, resp.Usage)...)
 	}
@@ -143,12 +143,12 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 // freshAnswer writes a response as one object, as the server does without a stream: as a
 // change of an answer that says nothing. Of usage there are input and output.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	said := *resp
-	said.FinishReason, said.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
+	now := *resp
+	now.FinishReason, now.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
 	begun := answer{Answered: lens.Answered{Is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}}}}
 	begun.object = on.Object(append([]lens.Member{lens.Text("model", ""), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)),
 		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)
-	return begun.Whole(&said)
+	return begun.Whole(&now)
 }
 
 // figures are the places of the figures in the last line. Those for cached tokens and for

@@ -155,8 +155,8 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 		return "", err
 	}
 	if !o.v.Exists() {
-		said, of := now.members(m.Role), r.members(o.v)
-		return on.Object(slices.Concat(said, []lens.Member{lens.List("images", now.images), lens.List("tool_calls", calls)}, of)...), nil
+		members, of := now.members(m.Role), r.members(o.v)
+		return on.Object(slices.Concat(members, []lens.Member{lens.List("images", now.images), lens.List("tool_calls", calls)}, of)...), nil
 	}
 	was, err := contentOf(o.was.Parts, false)
 	if err != nil {

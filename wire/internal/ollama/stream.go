@@ -123,7 +123,7 @@ func (s *stream) Read(u *codec.Unit) error {
 			s.usage = u
 		}
 	} else if message.Len() == 2 {
-		s.Repeats(u, s.say, message.Get("content"), v.Get("created_at"))
+		s.Repeats(u, s.addText, message.Get("content"), v.Get("created_at"))
 	}
 	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
 		return err
@@ -156,8 +156,8 @@ func (s *stream) add(message rawjson.Value) error {
 	return nil
 }
 
-// say adds a piece of text.
-func (s *stream) say(text string) error {
+// addText adds a piece of text.
+func (s *stream) addText(text string) error {
 	s.text.WriteString(text)
 	return codec.Tell(s.sink, middleware.PartText, text)
 }
@@ -227,7 +227,7 @@ func asLines(object string, shown content, own bool) (string, error) {
 
 // line returns a line of a stream, of the same time as root, with a piece of the message.
 func line(root rawjson.Value, text string, members ...lens.Member) string {
-	said := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
 	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
-		lens.Raw("message", codec.Object(said...)), lens.Raw("done", "false"))) + "\n"
+		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
 }

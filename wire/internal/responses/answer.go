@@ -174,9 +174,9 @@ func freshAnswer(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	said := *resp
-	said.Message, said.FinishReason, said.Usage = codec.WithCallIDs(resp.Message, "call_"), codec.FinishOf(resp), codec.FiguresOf(resp)
-	return a.Whole(&said)
+	now := *resp
+	now.Message, now.FinishReason, now.Usage = codec.WithCallIDs(resp.Message, "call_"), codec.FinishOf(resp), codec.FiguresOf(resp)
+	return a.Whole(&now)
 }
 
 // figures are the places of the figures in a response object. Cached and CacheWrite are

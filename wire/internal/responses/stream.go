@@ -177,7 +177,7 @@ func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
 	case isReasoning:
 		return codec.FateWait, nil
 	case isMessage:
-		if typ == "response.output_item.done" && !it.odd && it.read() == nil && saysText(it.parts) {
+		if typ == "response.output_item.done" && !it.odd && it.read() == nil && hasText(it.parts) {
 			return codec.FateShow, nil
 		}
 		return codec.FatePass, nil
@@ -185,7 +185,7 @@ func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
 	return codec.FateShow, nil
 }
 
-func saysText(parts []middleware.Part) bool {
+func hasText(parts []middleware.Part) bool {
 	return slices.ContainsFunc(parts, func(p middleware.Part) bool { return p.Text != "" })
 }
 
@@ -364,7 +364,7 @@ type piecemeal struct {
 	added  string       // "": it was never announced
 	pieces codec.Joined // the deltas of the arguments
 	full   string       // the arguments as their own done event has them
-	told   bool         // its text went to the sink
+	inSink bool         // its text went to the sink
 
 	progress
 	epoch  int      // the mark since which it has changed
@@ -462,10 +462,10 @@ func (s *stream) item(event rawjson.Value, done bool) error {
 		return nil
 	}
 	it.done = v.Raw()
-	if it.told || kind.sort != isMessage && kind.sort != isReasoning || kind.odd || kind.read() != nil {
+	if it.inSink || kind.sort != isMessage && kind.sort != isReasoning || kind.odd || kind.read() != nil {
 		return nil
 	}
-	it.told = true
+	it.inSink = true
 	return codec.TellAll(s.sink, kind.parts)
 }
 
@@ -535,11 +535,11 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 		b.text.Add(v.Get("refusal"))
 	case strings.HasSuffix(typ, ".delta") && delta.Kind() == rawjson.String:
 		text := delta.Str()
-		if kind == middleware.PartReasoning && it.told && first {
+		if kind == middleware.PartReasoning && it.inSink && first {
 			text = between + text
 		}
 		b.text.Add(delta)
-		it.told = true
+		it.inSink = true
 		if kind == middleware.PartText {
 			s.Repeats(u, func(text string) error {
 				s.opening.next++
