@@ -176,7 +176,8 @@ func (r *Units) event(e Event) (bool, error) {
 		r.last = e
 	}
 	if e.Data == "" && strings.HasPrefix(e.Text, "{") {
-		if v, err := ParseObject(e.Text); err == nil && v.Get("error").Exists() {
+		v, _ := ParseObject(e.Text)
+		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
 			u.Name, u.Value = "error", v
 		}
 	}
