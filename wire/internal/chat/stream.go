@@ -833,8 +833,6 @@ func (g shown) lacks(message rawjson.Value, own bool) (delta string, calls []str
 	return codec.Object(left...), calls, nil
 }
 
-var errShown = codec.Unencodablef("a change of what was shown already")
-
 // behind returns what of v, a member of a message, is not in was, its beginning; "" for
 // nothing. Of two lists the last element of was may go on, if it is a text.
 func behind(v, was rawjson.Value) (string, error) {
@@ -844,7 +842,7 @@ func behind(v, was rawjson.Value) (string, error) {
 	case kind == rawjson.String && was.Kind() == kind:
 		rest, ok := strings.CutPrefix(v.Str(), was.Str())
 		if !ok {
-			return "", errShown
+			return "", codec.ErrShown
 		}
 		return lens.Word("", rest).Raw, nil
 	case kind == rawjson.Array && was.Kind() == kind && v.Len() >= was.Len():
@@ -855,7 +853,7 @@ func behind(v, was rawjson.Value) (string, error) {
 			if i < len(had) && raw != had[i].Raw() {
 				text, err := behind(e.Get("text"), had[i].Get("text"))
 				if err != nil || i < len(had)-1 || e.Get("text").Kind() != rawjson.String {
-					return "", errShown
+					return "", codec.ErrShown
 				}
 				if raw, err = on.Set(e, lens.Raw("text", cmp.Or(text, `""`))); err != nil {
 					return "", err
@@ -869,7 +867,7 @@ func behind(v, was rawjson.Value) (string, error) {
 		}
 		return lens.List("", rest).Raw, nil
 	case v.Key() == "content" && kind != rawjson.Null && was.Exists() && was.Kind() != rawjson.Null:
-		return "", errShown
+		return "", codec.ErrShown
 	}
 	return v.Raw(), nil
 }

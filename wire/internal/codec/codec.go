@@ -28,6 +28,9 @@ var ErrUnencodable = errors.New("wire: change has no place in this format")
 // io.ErrUnexpectedEOF.
 var ErrIncomplete = fmt.Errorf("wire: the answer ended before it was whole: %w", io.ErrUnexpectedEOF)
 
+// ErrShown is the ErrUnencodable of a change of what a client has got already.
+var ErrShown = fmt.Errorf("%w: the client has got already what was changed; hold the whole answer to change it", ErrUnencodable)
+
 // Bounds of what is read.
 const (
 	MaxBody   = 64 << 20 // bytes of a request or an answer, a whole stream included

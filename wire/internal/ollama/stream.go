@@ -206,7 +206,7 @@ func asLines(object string, shown content, own bool) (string, error) {
 		thinking = ""
 	}
 	if !ok || !ok2 {
-		return "", codec.Unencodablef("a change of what was shown already")
+		return "", codec.ErrShown
 	}
 	var further []lens.Member
 	for m := range message.Each() {

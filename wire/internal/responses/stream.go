@@ -878,7 +878,7 @@ func (t *tape) end(a *answer, resp *middleware.Response, output []string) (strin
 // has it then.
 func (t *tape) item(raw string, has givenItem) (string, error) {
 	if raw == "" {
-		return "", codec.Unencodablef("an item that was shown and never finished, or was taken out")
+		return "", codec.ErrShown
 	}
 	raw, err := canonical(raw, itemTree)
 	if err != nil {
@@ -892,7 +892,7 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 	if has.done != "" {
 		done, err := canonical(has.done, itemTree)
 		if err == nil && done != raw {
-			err = codec.Unencodablef("a change of what was shown already")
+			err = codec.ErrShown
 		}
 		t.ids[v.Get("id").Str()] = true
 		return raw, err
@@ -1001,7 +1001,7 @@ func (t *tape) block(place []lens.Member, list string, i int64, b rawjson.Value,
 		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text.String())
 		switch {
 		case !ok || rest != "" && blocks[at].ended:
-			return codec.Unencodablef("a change of what was shown already")
+			return codec.ErrShown
 		case blocks[at].ended:
 			return nil
 		}
