@@ -76,10 +76,9 @@ func newStream(tools bool) *stream {
 	return s
 }
 
-// kindOf returns the type of an event, and its object. Errors of clouds have no type, and
-// may stand in the stream without a field.
+// kindOf returns the type of an event, and its object. Errors of clouds have no type.
 func kindOf(u *codec.Unit) (kind string, v rawjson.Value) {
-	v = u.Object(isFailure)
+	v = u.Value
 	switch {
 	case v.Exists() && isFailure(v), u.Name == "error":
 		return "error", v

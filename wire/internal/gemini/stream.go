@@ -74,12 +74,13 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
 	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
+	s.Lists = true
 	return s
 }
 
 // Fate returns what becomes of a unit. Calls, errors and ends are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
-	v := u.Object(hasFailure)
+	v := u.Value
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
 		return codec.FateHold, nil
@@ -143,7 +144,7 @@ const (
 // skipped as clients do it. A candidate without an index has that of its place: the
 // server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
-	v := u.Object(hasFailure)
+	v := u.Value
 	if !v.Exists() {
 		s.cut = u.Err != nil && codec.CutShort(u.Err)
 		return nil
