@@ -109,22 +109,19 @@ type element struct {
 	hosted    map[string]bool // the keys that stay
 }
 
-// tools returns the elements of tools. A function that is new goes to the list of
+// tools returns the elements of tools of a request that is root now. A function that is new goes to the list of
 // the function before it: a server may take one list only. A function with no list
 // to go to, and a tool of the provider from elsewhere, get an element of their own.
-func (h *request) tools(now []middleware.Tool) ([]string, error) {
-	var elements []element
-	last := -1 // the element of the function before
-	if h.doc != nil {
-		list, err := on.List(h.doc.Root(), "tools", rawjson.Object)
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range list {
-			elements = append(elements, element{v: v, hosted: map[string]bool{}})
-			if last < 0 && on.Get(v, listKey).Exists() {
-				last = i
-			}
+func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, error) {
+	list, err := on.List(root, "tools", rawjson.Object)
+	if err != nil {
+		return nil, err
+	}
+	elements, last := make([]element, len(list)), -1 // last: the element of the function before
+	for i, v := range list {
+		elements[i] = element{v: v, hosted: map[string]bool{}}
+		if last < 0 && on.Get(v, listKey).Exists() {
+			last = i
 		}
 	}
 	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))
