@@ -646,27 +646,18 @@ func checkCall(v rawjson.Value) error {
 	if v.Kind() != rawjson.Object {
 		return codec.Shapef("a tool call is of kind %s", v.Kind())
 	}
-	if _, err := on.Text(v, "name"); err != nil {
-		return err
-	}
-	filled := 0
+	in, filled := on.Reader(), 0
+	in.Text(v, "name")
 	for _, key := range []string{"function", "custom"} {
-		holder, err := on.Kind(v, key, rawjson.Object)
-		if err != nil {
-			return err
-		}
-		name, err := on.Text(holder, "name")
-		if err != nil {
-			return err
-		}
-		if name+textOf(holder.Get("arguments"))+textOf(holder.Get("input")) != "" {
+		holder := in.Kind(v, key, rawjson.Object)
+		if in.Text(holder, "name")+textOf(holder.Get("arguments"))+textOf(holder.Get("input")) != "" {
 			filled++
 		}
 	}
 	if filled > 1 {
 		return codec.Shapef("a tool call that is a function's and a custom tool's")
 	}
-	return nil
+	return in.Err
 }
 
 // readCall reads an element of tool_calls or, if old, a function_call.

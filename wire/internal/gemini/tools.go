@@ -67,20 +67,15 @@ func readHosted(m rawjson.Value) middleware.Tool {
 // readTool reads a function. Its schema stands under one of two keys. A schema in
 // the provider's own form is translated; the text in the request stays as it is.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
-	t.Native = on.Native(v.Raw())
-	if t.Name, err = on.Text(v, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(v, "description"); err != nil {
-		return t, err
-	}
+	in := on.Reader()
+	t.Name, t.Description, t.Native = in.Text(v, "name"), in.Text(v, "description"), on.Native(v.Raw())
 	if schema := on.Get(v, schemaKey); schema.Exists() {
 		t.Parameters = []byte(schema.Raw())
-		return t, nil
+		return t, in.Err
 	}
-	own, err := on.Kind(v, ownKey, rawjson.Object)
-	if err != nil || !own.Exists() {
-		return t, err
+	own := in.Kind(v, ownKey, rawjson.Object)
+	if in.Err != nil || !own.Exists() {
+		return t, in.Err
 	}
 	text, err := jsonSchema(own)
 	t.Parameters = []byte(text)

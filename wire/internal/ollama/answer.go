@@ -39,11 +39,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := codec.ParseObject(s.end)
-	if err != nil {
-		return nil, err
-	}
-	object, err := on.Set(end, lens.Word("model", s.model), lens.Raw("message", message))
+	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
 	if err != nil {
 		return nil, err
 	}

@@ -31,19 +31,10 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	if v.Kind() != rawjson.Object {
 		return m, r, codec.Shapef("a message of kind %s", v.Kind())
 	}
-	role, err := on.Text(v, "role")
-	if err != nil {
-		return m, r, err
-	}
-	m.Role = middleware.Role(strings.ToLower(role)) // as the server does
-	if m.Parts, err = readParts(v); err != nil {
-		return m, r, err
-	}
-	calls, err := on.List(v, "tool_calls", rawjson.Object)
-	if err != nil {
-		return m, r, err
-	}
-	for _, v := range calls {
+	in := on.Reader()
+	m.Role = middleware.Role(strings.ToLower(in.Text(v, "role"))) // as the server does
+	m.Parts, m.Native = readParts(in, v), on.Native(v.Raw())
+	for _, v := range in.Objects(v, "tool_calls") {
 		c.calls++
 		call, err := readCall(v)
 		if err != nil {
@@ -56,26 +47,21 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	}
 	c.begin(m.ToolCalls)
 	if m.Role == middleware.RoleTool {
-		if r, err = readResult(v); err != nil {
-			return m, r, err
-		}
+		r = readResult(in, v)
 		whole := c.complete(r, c.pairing.Result(r.id, r.name))
 		m.ToolCallID, m.ToolName = whole.id, whole.name
 	}
-	m.Native = on.Native(v.Raw())
-	return m, r, nil
+	return m, r, in.Err
 }
 
 // readResult reads what a tool message says of its call. Some clients write the
 // name as other providers have it.
-func readResult(v rawjson.Value) (r result, err error) {
-	if r.id, err = on.Text(v, "tool_call_id"); err != nil {
-		return r, err
+func readResult(in *lens.Reader, v rawjson.Value) result {
+	r := result{in.Text(v, "tool_call_id"), in.Text(v, "tool_name")}
+	if r.name == "" {
+		r.name = in.Text(v, "name")
 	}
-	if r.name, err = on.Text(v, "tool_name"); err == nil && r.name == "" {
-		r.name, err = on.Text(v, "name")
-	}
-	return r, err
+	return r
 }
 
 // begin starts the turn of an assistant message.
@@ -215,24 +201,20 @@ func (w *writer) wireID(id string) string {
 // readParts reads the parts of a message: its reasoning, its text and its images,
 // in this order, which is the one in which models write them. An empty text is no
 // part.
-func readParts(v rawjson.Value) (parts []middleware.Part, err error) {
+func readParts(in *lens.Reader, v rawjson.Value) (parts []middleware.Part) {
 	for _, p := range []struct {
 		key  string
 		kind middleware.PartKind
 	}{{"thinking", middleware.PartReasoning}, {"content", middleware.PartText}} {
-		s, err := on.Kind(v, p.key, rawjson.String)
-		if err != nil {
-			return nil, err
-		}
+		s := in.Kind(v, p.key, rawjson.String)
 		if s.Str() != "" {
 			parts = append(parts, middleware.Part{Kind: p.kind, Text: s.Str(), Native: on.Native(s.Raw())})
 		}
 	}
-	images, err := on.Kind(v, "images", rawjson.Array)
-	for e := range images.Each() {
+	for e := range in.Kind(v, "images", rawjson.Array).Each() {
 		parts = append(parts, readImage(e))
 	}
-	return parts, err
+	return parts
 }
 
 // readImage reads an element of images. What is not base64, or no image, the
@@ -303,18 +285,13 @@ func imageText(p middleware.Part) string {
 //
 // Its id is "" if it has none: the caller knows its place.
 func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
-	function, err := on.Kind(v, "function", rawjson.Object)
-	if err != nil {
-		return c, err
-	}
+	in := on.Reader()
+	function := in.Kind(v, "function", rawjson.Object)
+	c = middleware.ToolCall{ID: codec.Text(v.Get("id")), Name: in.Text(function, "name"), Arguments: argumentsOf(v), Native: on.Native(v.Raw())}
 	if !function.Exists() {
 		return c, codec.Shapef("a call without a function")
 	}
-	c.ID = codec.Text(v.Get("id"))
-	c.Arguments = argumentsOf(v)
-	c.Native = on.Native(v.Raw())
-	c.Name, err = on.Text(function, "name")
-	return c, err
+	return c, in.Err
 }
 
 // argumentsOf returns the arguments of a call: an object or, as servers write it

@@ -139,23 +139,14 @@ func fresh(req *middleware.Request) (string, error) {
 //	"model": "llama3.1", "options": {"temperature": 0.5, "num_predict": 64, "stop": ["END"]}
 //
 // A tool choice has no place in this format.
-func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
-	if r.Model, err = on.Text(root, "model"); err != nil {
-		return err
-	}
-	options, err := on.Kind(root, "options", rawjson.Object)
-	if err != nil {
-		return err
-	}
-	for _, name := range []string{"temperature", "num_predict"} {
-		if _, err := on.Kind(options, name, rawjson.Number); err != nil {
-			return err
-		}
-	}
-	r.Temperature = codec.Float(on.Get(options, "temperature"))
-	r.MaxTokens = int(max(0, codec.Int(on.Get(options, "num_predict")))) // -1 and -2 are no bound
-	r.Stop, err = on.Texts(options, "stop")
-	return err
+func readSettings(root rawjson.Value, r *middleware.Request) error {
+	in := on.Reader()
+	r.Model = in.Text(root, "model")
+	options := in.Kind(root, "options", rawjson.Object)
+	r.Temperature = codec.Float(in.Kind(options, "temperature", rawjson.Number))
+	r.MaxTokens = int(max(0, codec.Int(in.Kind(options, "num_predict", rawjson.Number)))) // -1 and -2 are no bound
+	r.Stop = in.Texts(options, "stop")
+	return in.Err
 }
 
 // settings projects the model, which comes first, and the options. EncodeRequest
