@@ -18,10 +18,10 @@ import (
 // No field of it changes after reading.
 type answer struct {
 	lens.Answered
-	message string  // the answer in one spelling, of a stream the message of message_start
-	blocks  []block // in the order in which clients list them
-	figures figures
-	stop    string // the provider's word for the finish reason
+	message string           // the answer in one spelling, of a stream the message of message_start
+	blocks  []block          // in the order in which clients list them
+	figures middleware.Usage // what its usage counts
+	stop    string           // the provider's word for the finish reason
 
 	// what comes at the end of a stream beside the finish reason
 	usage   string        // the last figures, "" for none
@@ -63,7 +63,7 @@ func (s *stream) readObject(root rawjson.Value) error {
 		return codec.Shapef("an answer without a list of content")
 	}
 	a.Is.ID, a.Is.Model, a.stop = codec.Text(root.Get("id")), codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
-	a.figures, a.usage = a.figures.over(root.Get("usage")), root.Get("usage").Raw()
+	a.figures, a.usage = figures.Read(root.Get("usage")), root.Get("usage").Raw()
 	for _, key := range []string{"stop_sequence", "stop_details", "container"} {
 		if m := root.Get(key); m.Exists() {
 			a.inDelta.Put(key, m.Raw())
@@ -153,7 +153,7 @@ func (a *answer) response() *middleware.Response {
 		}
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
-	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, finishOf(a.stop), a.figures.usage()
+	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, finishOf(a.stop), withCache(a.figures)
 	resp := a.Is.Clone()
 	resp.Native = on.Remember(a.Text, a)
 	return resp
@@ -186,7 +186,7 @@ func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	usage, err := usageText(a.usage, figures{}, resp.Usage)
+	usage, err := usageText(a.usage, middleware.Usage{}, resp.Usage)
 	if err != nil {
 		return "", err
 	}
@@ -285,7 +285,7 @@ func writeAny(resp *middleware.Response, streamed bool) (string, error) {
 // request.
 func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, error) {
 	u := codec.FiguresOf(resp)
-	usage := figuresOf(u).members()
+	usage := figures.Members(rawjson.Value{}, withoutCache(u))
 	if u.Reasoning == 0 {
 		usage = usage[:len(usage)-1]
 	}
@@ -489,77 +489,54 @@ func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
 	return out.out.String(), nil
 }
 
-// figures are what a usage object counts:
+// figures are the places at which a usage object counts:
 //
 //	{"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000, "output_tokens": 40,
 //	 "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 0},
 //	 "output_tokens_details": {"thinking_tokens": 12}}
 //
 // input_tokens are those that are neither read from the cache nor written to it, so
-// that the three add up to the neutral Input. The zero figures are those of an
-// answer that says nothing.
-type figures struct {
-	input, write, cached, output, thinking int64
+// that the three add up to the neutral Input.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"input_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"cache_creation_input_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"cache_read_input_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"output_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"output_tokens_details/thinking_tokens"}},
 }
 
-// over returns f with the figures that usage has: the later ones of a stream
-// are of the whole message.
-func (f figures) over(usage rawjson.Value) figures {
-	read := func(v rawjson.Value, into *int64) {
-		if v.Kind() == rawjson.Number {
-			*into = max(0, codec.Int(v))
-		}
-	}
-	read(usage.Get("input_tokens"), &f.input)
-	read(usage.Get("cache_creation_input_tokens"), &f.write)
-	read(usage.Get("cache_read_input_tokens"), &f.cached)
-	read(usage.Get("output_tokens"), &f.output)
-	read(usage.Get("output_tokens_details").Get("thinking_tokens"), &f.thinking)
-	return f
+// withCache returns what a usage object counts in neutral form. Add keeps the sums from
+// overflowing.
+func withCache(u middleware.Usage) middleware.Usage {
+	return u.Add(middleware.Usage{Input: u.Cached}).Add(middleware.Usage{Input: u.CacheWrite})
 }
 
-// usage returns f in neutral form. Add keeps the sums from overflowing.
-func (f figures) usage() middleware.Usage {
-	u := middleware.Usage{Input: f.input, Cached: f.cached, CacheWrite: f.write, Output: f.output, Reasoning: f.thinking}
-	return u.Add(middleware.Usage{Input: f.cached}).Add(middleware.Usage{Input: f.write})
-}
-
-// figuresOf is the reverse of usage. input is negative where u has more tokens in
-// the cache than tokens.
-func figuresOf(u middleware.Usage) figures {
-	return figures{u.Input - u.Cached - u.CacheWrite, u.CacheWrite, u.Cached, u.Output, u.Reasoning}
-}
-
-// members projects figures, those of reasoning last.
-func (f figures) members() []lens.Member {
-	return []lens.Member{
-		lens.Raw("input_tokens", codec.Count(f.input)),
-		lens.Raw("cache_creation_input_tokens", codec.Count(f.write)),
-		lens.Raw("cache_read_input_tokens", codec.Count(f.cached)),
-		lens.Raw("output_tokens", codec.Count(f.output)),
-		lens.Raw("output_tokens_details/thinking_tokens", codec.Count(f.thinking)),
-	}
+// withoutCache is the reverse of withCache. Input is negative where u has more tokens in the
+// cache than tokens.
+func withoutCache(u middleware.Usage) middleware.Usage {
+	u.Input -= u.Cached + u.CacheWrite
+	return u
 }
 
 // usageText returns a usage object, with which a client that has figures has those of want.
 // It is "" without figures: none are invented. There may be a second account of the tokens
 // written to the cache, by how long they stay: five minutes is the provider's default.
-func usageText(usage string, has figures, want middleware.Usage) (string, error) {
+func usageText(usage string, has, want middleware.Usage) (string, error) {
 	v, err := codec.ParseObject(usage)
 	if err != nil {
 		return "", nil
 	}
-	was, now := has.over(v), figuresOf(want)
+	was, now := figures.Over(has, v), withoutCache(want)
 	switch {
-	case was.usage() == want:
+	case withCache(was) == want:
 		return usage, nil
-	case now.input < 0:
+	case now.Input < 0:
 		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
 	}
-	members := lens.Differ(was.members(), now.members())
-	if account := v.Get("cache_creation"); now.write != was.write && account.Kind() == rawjson.Object {
+	members := lens.Differ(figures.Members(v, was), figures.Members(v, now))
+	if account := v.Get("cache_creation"); now.CacheWrite != was.CacheWrite && account.Kind() == rawjson.Object {
 		const short = "ephemeral_5m_input_tokens"
-		n := codec.Int(account.Get(short)) + now.write - was.write
+		n := codec.Int(account.Get(short)) + now.CacheWrite - was.CacheWrite
 		if n < 0 {
 			return "", codec.Unencodablef("Usage.CacheWrite is less than what the answer says of tokens that stay for an hour")
 		}

@@ -46,7 +46,7 @@ type stream struct {
 type mark struct {
 	begun   bool
 	blocks  int // how many have started
-	figures figures
+	figures middleware.Usage
 }
 
 // known has the members that are written though a word for calls stands in them: text
@@ -250,7 +250,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 // count takes in the figures of a usage object: a later one counts, and a figure that is
 // left out is as it was.
 func (s *stream) count(usage rawjson.Value) {
-	s.a.figures = s.a.figures.over(usage)
+	s.a.figures = figures.Over(s.a.figures, usage)
 	collect(&s.usage, usage)
 }
 
@@ -533,8 +533,8 @@ func (b *building) block() (block, error) {
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.a
 	switch {
-	case s.failed != nil && a.figures != figures{}:
-		return nil, codec.WithUsage(s.failed, a.Is.Model, a.figures.usage())
+	case s.failed != nil && a.figures != middleware.Usage{}:
+		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
 	case s.failed != nil:
 		return nil, s.failed
 	case s.misplaced != nil:

@@ -199,11 +199,17 @@ var (
 
 // Read returns what the usage object v counts. A figure that is missing is 0; of several
 // places the first that is not 0 counts, as servers fill one and write 0 into another.
-func (f Figures) Read(v rawjson.Value) (u middleware.Usage) {
+func (f Figures) Read(v rawjson.Value) middleware.Usage { return f.Over(middleware.Usage{}, v) }
+
+// Over returns u with the figures that v has: those that are missing in v stay.
+func (f Figures) Over(u middleware.Usage, v rawjson.Value) middleware.Usage {
 	for _, p := range f {
 		for _, key := range p.Keys {
-			if n := Int(at(v, key)); n > 0 {
-				*p.Of(&u) = n
+			n := at(v, key)
+			if n.Kind() == rawjson.Number {
+				*p.Of(&u) = max(0, Int(n))
+			}
+			if Int(n) > 0 {
 				break
 			}
 		}
