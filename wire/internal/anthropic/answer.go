@@ -17,14 +17,11 @@ import (
 // response, and what a response is written with, in either form. It holds no parsed text.
 // No field of it changes after reading.
 type answer struct {
-	is       middleware.Response // without Native
-	text     string              // the body, of a stream all of its bytes
-	plain    bool                // no reader finds a call in text: unchanged, it passes as it is
-	streamed bool
-	message  string  // the answer in one spelling, of a stream the message of message_start
-	blocks   []block // in the order in which clients list them
-	figures  figures
-	stop     string // the provider's word for the finish reason
+	lens.Answered
+	message string           // the answer in one spelling, of a stream the message of message_start
+	blocks  []block          // in the order in which clients list them
+	figures middleware.Usage // what its usage counts
+	stop    string           // the provider's word for the finish reason
 
 	// what comes at the end of a stream beside the finish reason
 	usage   string        // the last figures, "" for none
@@ -45,9 +42,9 @@ func (s *stream) readWhole(u *codec.Unit) error {
 		return errMayBeCall
 	}
 	s.stopped = true
-	s.a.text, s.a.plain = s.Text(), s.Plain()
-	if s.a.plain {
-		s.a.message = s.a.text
+	s.a.Text, s.a.Plain = s.Text(), s.Plain()
+	if s.a.Plain {
+		s.a.message = s.a.Text
 		return s.readObject(u.Value)
 	}
 	s.a.message = ofMessage.Write(u.Value)
@@ -65,8 +62,8 @@ func (s *stream) readObject(root rawjson.Value) error {
 	case content.Kind() != rawjson.Array:
 		return codec.Shapef("an answer without a list of content")
 	}
-	a.is.ID, a.is.Model, a.stop = codec.Text(root.Get("id")), codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
-	a.figures, a.usage = a.figures.over(root.Get("usage")), root.Get("usage").Raw()
+	a.Is.ID, a.Is.Model, a.stop = codec.Text(root.Get("id")), codec.Text(root.Get("model")), codec.Text(root.Get("stop_reason"))
+	a.figures, a.usage = figures.Read(root.Get("usage")), root.Get("usage").Raw()
 	for _, key := range []string{"stop_sequence", "stop_details", "container"} {
 		if m := root.Get(key); m.Exists() {
 			a.inDelta.Put(key, m.Raw())
@@ -156,9 +153,9 @@ func (a *answer) response() *middleware.Response {
 		}
 	}
 	m.Native = on.Native(on.Object(lens.Text("role", "assistant"), lens.Raw("content", codec.Array(contents))))
-	a.is.Message, a.is.FinishReason, a.is.Usage = m, finishOf(a.stop), a.figures.usage()
-	resp := a.is.Clone()
-	resp.Native = on.Remember(a.text, a)
+	a.Is.Message, a.Is.FinishReason, a.Is.Usage = m, finishOf(a.stop), withCache(a.figures)
+	resp := a.Is.Clone()
+	resp.Native = on.Remember(a.Text, a)
 	return resp
 }
 
@@ -177,40 +174,24 @@ func readAnswer(body string) (*answer, error) {
 // EncodeResponse writes a response that was read. Without a call in it, it is what came,
 // where nothing changed.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	out := a.text
-	if !a.plain || !codec.SameResponse(&a.is, resp) {
-		out, err = a.write(resp, a.streamed)
-	}
-	return []byte(out), err
+	return lens.EncodeResponse(on, resp, readAnswer)
 }
 
-// write returns resp as one object, or as a stream.
-func (a *answer) write(resp *middleware.Response, streamed bool) (string, error) {
-	if streamed {
-		return a.events(resp, newStream(false), true)
-	}
-	return a.whole(resp)
-}
-
-// whole returns resp as one object.
-func (a *answer) whole(resp *middleware.Response) (string, error) {
-	if !a.streamed && codec.SameResponse(&a.is, resp) {
+// Whole returns resp as one object.
+func (a *answer) Whole(resp *middleware.Response) (string, error) {
+	if !a.Streamed && codec.SameResponse(&a.Is, resp) {
 		return a.message, nil
 	}
 	contents, err := a.contents(resp, false)
 	if err != nil {
 		return "", err
 	}
-	usage, err := usageText(a.usage, figures{}, resp.Usage)
+	usage, err := usageText(a.usage, middleware.Usage{}, resp.Usage)
 	if err != nil {
 		return "", err
 	}
 	members := append(a.model(resp), lens.Raw("content", codec.Array(contents)))
-	if stop := a.stopNow(resp); a.streamed || stop != a.stop {
+	if stop := a.stopNow(resp); a.Streamed || stop != a.stop {
 		members = append(members, lens.Raw("stop_reason", stopText(stop)))
 	}
 	return on.SetIn(a.message, slices.Concat(members, a.inDelta.List, a.beside.List, []lens.Member{lens.Raw("usage", usage)})...)
@@ -218,7 +199,7 @@ func (a *answer) whole(resp *middleware.Response) (string, error) {
 
 // model projects the model of resp, if it has changed.
 func (a *answer) model(resp *middleware.Response) []lens.Member {
-	return lens.Differ([]lens.Member{lens.Word("model", a.is.Model)}, []lens.Member{lens.Word("model", resp.Model)})
+	return lens.Differ([]lens.Member{lens.Word("model", a.Is.Model)}, []lens.Member{lens.Word("model", resp.Model)})
 }
 
 // contents returns the blocks of resp as elements of a list of content. One that did not
@@ -265,9 +246,9 @@ func (a *answer) contents(resp *middleware.Response, streamed bool) ([]string, e
 // many clients run calls only if stop_reason says tool_use. A message that was cut off
 // stays cut off, whatever calls it has.
 func (a *answer) stopNow(resp *middleware.Response) string {
-	was, now := len(a.is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
+	was, now := len(a.Is.Message.ToolCalls) > 0, len(resp.Message.ToolCalls) > 0
 	switch {
-	case resp.FinishReason != a.is.FinishReason:
+	case resp.FinishReason != a.Is.FinishReason:
 		return stopOf(resp.FinishReason)
 	case was && !now && resp.FinishReason == middleware.FinishToolCalls:
 		return stopOf(middleware.FinishStop)
@@ -293,7 +274,10 @@ func writeAny(resp *middleware.Response, streamed bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return a.write(resp, streamed)
+	if streamed {
+		return a.Stream(resp, nil, true)
+	}
+	return a.Whole(resp)
 }
 
 // freshAnswer returns an answer without content and resp as a change of it. Reasoning of
@@ -301,7 +285,7 @@ func writeAny(resp *middleware.Response, streamed bool) (string, error) {
 // request.
 func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, error) {
 	u := codec.FiguresOf(resp)
-	usage := figuresOf(u).members()
+	usage := figures.Members(rawjson.Value{}, withoutCache(u))
 	if u.Reasoning == 0 {
 		usage = usage[:len(usage)-1]
 	}
@@ -325,30 +309,17 @@ func freshAnswer(resp *middleware.Response) (*answer, *middleware.Response, erro
 // of s, perhaps with changes behind what was shown, or a later answer, which follows as
 // further blocks of the message that was begun.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	own := on.Raw(resp.Native) == s.Text()
-	switch {
-	case sent == 0:
-		return Format{}.EncodeResponse(resp)
-	case own && a.plain && codec.SameResponse(&a.is, resp):
-		return []byte(a.text[sent:]), nil
-	}
-	given, err := codec.Given(s, newStream(false), sent)
-	if err != nil {
-		return nil, err
-	}
-	out, err := a.events(resp, given, own)
-	return []byte(out), err
+	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(false), sent) })
 }
 
-// events writes resp, which a is the answer behind, as what follows the Mark of given in a
+// Stream writes resp, which a is the answer behind, as what follows the Mark of given in a
 // stream: of this answer if own, else of an earlier one. A later answer brings no reasoning
 // behind blocks of the earlier one, because the provider refuses a history in which
 // reasoning of two answers meets. In what was given, the index of a block is its place.
-func (a *answer) events(resp *middleware.Response, given *stream, own bool) (string, error) {
+func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
+	if given == nil {
+		given = newStream(false)
+	}
 	contents, err := a.contents(resp, true)
 	if err != nil {
 		return "", err
@@ -394,7 +365,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 			case lacks == "":
 				continue
 			case kind != "text" || i < len(blocks)-1:
-				return "", errShown
+				return "", codec.ErrShown
 			}
 		case !own && len(blocks) > 0 && isReasoning(kind):
 			continue
@@ -405,7 +376,7 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 		next++
 	}
 	if own && len(contents) < len(blocks) {
-		return "", errShown
+		return "", codec.ErrShown
 	}
 	usage, err := usageText(a.usage, mark.figures, resp.Usage)
 	if err != nil {
@@ -416,8 +387,6 @@ func (a *answer) events(resp *middleware.Response, given *stream, own bool) (str
 	w.event("message_stop", a.atStop.List...)
 	return w.out.String(), nil
 }
-
-var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
 
 // writer writes events.
 type writer struct {
@@ -475,7 +444,7 @@ func (b *building) given(v rawjson.Value) (rawjson.Value, error) {
 	}
 	had, err := codec.ParseObject(text)
 	if err != nil || v.Get("type").Str() != b.kind || deltasOf[b.kind] == nil && v.Raw() != had.Raw() {
-		return v, errShown
+		return v, codec.ErrShown
 	}
 	return had, nil
 }
@@ -507,7 +476,7 @@ func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
 				rest = rawjson.Quote(rest)
 			}
 			if !ok {
-				return "", errShown
+				return "", codec.ErrShown
 			}
 			lacks = []string{rest}
 		}
@@ -520,77 +489,54 @@ func (w *writer) deltas(index int, v, had rawjson.Value) (string, error) {
 	return out.out.String(), nil
 }
 
-// figures are what a usage object counts:
+// figures are the places at which a usage object counts:
 //
 //	{"input_tokens": 10, "cache_creation_input_tokens": 200, "cache_read_input_tokens": 3000, "output_tokens": 40,
 //	 "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 0},
 //	 "output_tokens_details": {"thinking_tokens": 12}}
 //
 // input_tokens are those that are neither read from the cache nor written to it, so
-// that the three add up to the neutral Input. The zero figures are those of an
-// answer that says nothing.
-type figures struct {
-	input, write, cached, output, thinking int64
+// that the three add up to the neutral Input.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"input_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"cache_creation_input_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"cache_read_input_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"output_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"output_tokens_details/thinking_tokens"}},
 }
 
-// over returns f with the figures that usage has: the later ones of a stream
-// are of the whole message.
-func (f figures) over(usage rawjson.Value) figures {
-	read := func(v rawjson.Value, into *int64) {
-		if v.Kind() == rawjson.Number {
-			*into = max(0, codec.Int(v))
-		}
-	}
-	read(usage.Get("input_tokens"), &f.input)
-	read(usage.Get("cache_creation_input_tokens"), &f.write)
-	read(usage.Get("cache_read_input_tokens"), &f.cached)
-	read(usage.Get("output_tokens"), &f.output)
-	read(usage.Get("output_tokens_details").Get("thinking_tokens"), &f.thinking)
-	return f
+// withCache returns what a usage object counts in neutral form. Add keeps the sums from
+// overflowing.
+func withCache(u middleware.Usage) middleware.Usage {
+	return u.Add(middleware.Usage{Input: u.Cached}).Add(middleware.Usage{Input: u.CacheWrite})
 }
 
-// usage returns f in neutral form. Add keeps the sums from overflowing.
-func (f figures) usage() middleware.Usage {
-	u := middleware.Usage{Input: f.input, Cached: f.cached, CacheWrite: f.write, Output: f.output, Reasoning: f.thinking}
-	return u.Add(middleware.Usage{Input: f.cached}).Add(middleware.Usage{Input: f.write})
-}
-
-// figuresOf is the reverse of usage. input is negative where u has more tokens in
-// the cache than tokens.
-func figuresOf(u middleware.Usage) figures {
-	return figures{u.Input - u.Cached - u.CacheWrite, u.CacheWrite, u.Cached, u.Output, u.Reasoning}
-}
-
-// members projects figures, those of reasoning last.
-func (f figures) members() []lens.Member {
-	return []lens.Member{
-		lens.Raw("input_tokens", codec.Count(f.input)),
-		lens.Raw("cache_creation_input_tokens", codec.Count(f.write)),
-		lens.Raw("cache_read_input_tokens", codec.Count(f.cached)),
-		lens.Raw("output_tokens", codec.Count(f.output)),
-		lens.Raw("output_tokens_details/thinking_tokens", codec.Count(f.thinking)),
-	}
+// withoutCache is the reverse of withCache. Input is negative where u has more tokens in the
+// cache than tokens.
+func withoutCache(u middleware.Usage) middleware.Usage {
+	u.Input -= u.Cached + u.CacheWrite
+	return u
 }
 
 // usageText returns a usage object, with which a client that has figures has those of want.
 // It is "" without figures: none are invented. There may be a second account of the tokens
 // written to the cache, by how long they stay: five minutes is the provider's default.
-func usageText(usage string, has figures, want middleware.Usage) (string, error) {
+func usageText(usage string, has, want middleware.Usage) (string, error) {
 	v, err := codec.ParseObject(usage)
 	if err != nil {
 		return "", nil
 	}
-	was, now := has.over(v), figuresOf(want)
+	was, now := figures.Over(has, v), withoutCache(want)
 	switch {
-	case was.usage() == want:
+	case withCache(was) == want:
 		return usage, nil
-	case now.input < 0:
+	case now.Input < 0:
 		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
 	}
-	members := lens.Differ(was.members(), now.members())
-	if account := v.Get("cache_creation"); now.write != was.write && account.Kind() == rawjson.Object {
+	members := lens.Differ(figures.Members(v, was), figures.Members(v, now))
+	if account := v.Get("cache_creation"); now.CacheWrite != was.CacheWrite && account.Kind() == rawjson.Object {
 		const short = "ephemeral_5m_input_tokens"
-		n := codec.Int(account.Get(short)) + now.write - was.write
+		n := codec.Int(account.Get(short)) + now.CacheWrite - was.CacheWrite
 		if n < 0 {
 			return "", codec.Unencodablef("Usage.CacheWrite is less than what the answer says of tokens that stay for an hour")
 		}

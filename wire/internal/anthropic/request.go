@@ -22,9 +22,7 @@ type request struct {
 	groups []int             // the element that each message is of, -1: a block of the system prompt
 	prompt []string          // the texts of the blocks of the system prompt
 
-	// for an edit
-	doc      *rawjson.Doc
-	elements []rawjson.Value // of messages
+	elements []rawjson.Value // of messages, for an edit
 }
 
 // DecodeRequest reads the body of a request.
@@ -37,16 +35,6 @@ func readRequest(body string) (*middleware.Request, error) {
 	var h request
 	err := codec.Borrow(body, h.read)
 	return new(h.is), err // nothing else of h is kept
-}
-
-// forEdit is readRequest for an edit of the body.
-func forEdit(body string) (*request, error) {
-	doc, err := codec.ParseBody(body)
-	if err != nil {
-		return nil, err
-	}
-	h := &request{doc: doc, elements: slices.Collect(doc.Root().Get("messages").Each())}
-	return h, h.read(doc.Root())
 }
 
 // read reads the object that a body is.
@@ -104,36 +92,25 @@ func (h *request) readSystem(root rawjson.Value) error {
 // EncodeRequest writes a request. A fresh request without MaxTokens
 // allows 4,096: the wire demands a number.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	is, edited, err := lens.Again(on, req.Native, readRequest)
+	return on.EncodeRequest(req, readRequest, edit, fresh)
+}
+
+// edit returns the text of doc, which was read as was, with what differs in req.
+func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
+	root := doc.Root()
+	if req.Model != was.Model && !root.Get("model").Exists() && root.Get("anthropic_version").Exists() {
+		return "", codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
+	}
+	h := &request{elements: slices.Collect(root.Get("messages").Each())}
+	if err := h.read(root); err != nil {
+		return "", err
+	}
+	prompt, messages, tools, err := h.lists(req)
 	if err != nil {
-		return nil, err
-	}
-	h := &request{}
-	if edited {
-		if codec.SameRequest(is, req) {
-			return []byte(req.Native.Raw), nil
-		}
-		if h, err = forEdit(req.Native.Raw); err != nil {
-			return nil, err
-		}
-	}
-	prompt, messages, err := h.messages(req.Messages)
-	if err != nil {
-		return nil, err
-	}
-	tools, err := h.toolTexts(req.Tools)
-	if err != nil {
-		return nil, err
-	}
-	if !edited {
-		return fresh(req, prompt, messages, tools)
-	}
-	root := h.doc.Root()
-	if req.Model != h.is.Model && !root.Get("model").Exists() && root.Get("anthropic_version").Exists() {
-		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
+		return "", err
 	}
 	e := on.Edit(root)
-	e.Put(lens.Differ(settings(&h.is), settings(req))...)
+	e.Put(lens.Differ(settings(was), settings(req))...)
 	switch {
 	case slices.Equal(prompt, h.prompt):
 	case len(prompt) == 0:
@@ -143,11 +120,18 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	}
 	e.Elements("messages", messages)
 	e.Elements("tools", tools)
-	if req.ToolChoice != h.is.ToolChoice {
+	if req.ToolChoice != was.ToolChoice {
 		e.Put(choice(req.ToolChoice)...)
 	}
-	body, err := e.Apply(h.doc)
-	return []byte(body), err
+	return e.Apply(doc)
+}
+
+// lists returns what req has of lists: the blocks of the system prompt, the messages and the tools.
+func (h *request) lists(req *middleware.Request) (prompt, messages, tools []string, err error) {
+	if prompt, messages, err = h.messages(req.Messages); err == nil {
+		tools, err = h.toolTexts(req.Tools)
+	}
+	return prompt, messages, tools, err
 }
 
 // messages returns the blocks of the system prompt, and the elements of
@@ -208,7 +192,11 @@ func joins(begun []middleware.Message, m middleware.Message) bool {
 }
 
 // fresh writes a request that is not of this format. Params win.
-func fresh(req *middleware.Request, prompt, messages, tools []string) ([]byte, error) {
+func fresh(req *middleware.Request) (string, error) {
+	prompt, messages, tools, err := new(request).lists(req)
+	if err != nil {
+		return "", err
+	}
 	system := lens.None("system")
 	if len(prompt) > 0 {
 		system.Raw = freshContent(prompt)
@@ -217,8 +205,7 @@ func fresh(req *middleware.Request, prompt, messages, tools []string) ([]byte, e
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		members = append(members, choice(req.ToolChoice)...)
 	}
-	body, err := on.WithParams(members, req.Params)
-	return []byte(body), err
+	return on.WithParams(members, req.Params)
 }
 
 // maxTokens is what a request allows for the answer where it does not say: the

@@ -46,7 +46,7 @@ type stream struct {
 type mark struct {
 	begun   bool
 	blocks  int // how many have started
-	figures figures
+	figures middleware.Usage
 }
 
 // known has the members that are written though a word for calls stands in them: text
@@ -76,10 +76,9 @@ func newStream(tools bool) *stream {
 	return s
 }
 
-// kindOf returns the type of an event, and its object. Errors of clouds have no type, and
-// may stand in the stream without a field.
+// kindOf returns the type of an event, and its object. Errors of clouds have no type.
 func kindOf(u *codec.Unit) (kind string, v rawjson.Value) {
-	v = u.Object(isFailure)
+	v = u.Value
 	switch {
 	case v.Exists() && isFailure(v), u.Name == "error":
 		return "error", v
@@ -98,7 +97,7 @@ func bringsBlocks(kind string) bool {
 // is an event that clients would count in different ways.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	switch {
-	case s.Buf.IsWhole(), s.Buf.IsArray():
+	case s.Buf.IsWhole():
 		return codec.FateHold, nil
 	case u.Err != nil && strings.HasPrefix(strings.TrimSpace(u.Data), "{"):
 		if s.Closed() && codec.CutShort(u.Err) {
@@ -173,10 +172,7 @@ func (s *stream) Mark() {
 
 // Read reads an event. It keeps no value of u. What is not free is read as it is written.
 func (s *stream) Read(u *codec.Unit) (err error) {
-	switch {
-	case s.Buf.IsArray():
-		return codec.Shapef("a JSON array, where this API sends an object or events")
-	case s.Buf.IsWhole():
+	if s.Buf.IsWhole() {
 		return s.readWhole(u)
 	}
 	kind, v := kindOf(u)
@@ -241,7 +237,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 	}
 	s.begun, s.named = true, u.Name == "message_start"
 	s.a.message = ofMessage.Write(m) // a key that a reader takes for a known one goes
-	s.a.is.ID, s.a.is.Model = codec.Text(m.Get("id")), codec.Text(m.Get("model"))
+	s.a.Is.ID, s.a.Is.Model = codec.Text(m.Get("id")), codec.Text(m.Get("model"))
 	s.count(m.Get("usage"))
 	for b := range m.Get("content").Each() {
 		if err := s.block(len(s.blocks), b, true); err != nil {
@@ -254,7 +250,7 @@ func (s *stream) start(u *codec.Unit, v rawjson.Value) error {
 // count takes in the figures of a usage object: a later one counts, and a figure that is
 // left out is as it was.
 func (s *stream) count(usage rawjson.Value) {
-	s.a.figures = s.a.figures.over(usage)
+	s.a.figures = figures.Over(s.a.figures, usage)
 	collect(&s.usage, usage)
 }
 
@@ -537,10 +533,8 @@ func (b *building) block() (block, error) {
 func (s *stream) Response() (*middleware.Response, error) {
 	a := s.a
 	switch {
-	case s.Buf.IsArray():
-		return nil, codec.Shapef("a JSON array, where this API sends an object or events")
-	case s.failed != nil && a.figures != figures{}:
-		return nil, codec.WithUsage(s.failed, a.is.Model, a.figures.usage())
+	case s.failed != nil && a.figures != middleware.Usage{}:
+		return nil, codec.WithUsage(s.failed, a.Is.Model, withCache(a.figures))
 	case s.failed != nil:
 		return nil, s.failed
 	case s.misplaced != nil:
@@ -548,7 +542,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case !s.stopped:
 		return nil, codec.ErrIncomplete
 	case !s.Buf.IsWhole():
-		a.streamed, a.text, a.plain = true, s.Text(), s.Plain()
+		a.Streamed, a.Text, a.Plain = true, s.Text(), s.Plain()
 		if s.usage.List != nil {
 			a.usage = codec.Object(s.usage.List...)
 		}

@@ -27,17 +27,9 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())
 	}
-	if t.Name, err = on.Text(v, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(v, "description"); err != nil {
-		return t, err
-	}
-	schema, err := on.Kind(v, "input_schema", rawjson.Object)
-	if err != nil {
-		return t, err
-	}
-	if schema.Exists() {
+	in := on.Reader()
+	t.Name, t.Description = in.Text(v, "name"), in.Text(v, "description")
+	if schema := in.Kind(v, "input_schema", rawjson.Object); schema.Exists() {
 		t.Parameters = []byte(schema.Raw())
 	}
 	t.Strict, t.Kind, t.Native = v.Get("strict").Raw() == "true", toolKind(v), on.Native(v.Raw())
@@ -47,7 +39,7 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	case typ == "mcp_toolset":
 		t.Loads = middleware.LoadsToolset
 	}
-	return t, nil
+	return t, in.Err
 }
 
 // changedTools returns the tools that the model has at the end of the conversation:

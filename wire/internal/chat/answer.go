@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -21,12 +20,8 @@ import (
 //	 "choices": [{"index": 0, "message": {…}, "logprobs": null, "finish_reason": "stop"}],
 //	 "usage": {"prompt_tokens": 10, "completion_tokens": 4, "total_tokens": 14}}
 type answer struct {
-	text     string // as it came
-	streamed bool
-	plain    bool   // no reader finds a call in text: unchanged, it passes as it is
-	object   string // the answer as one object, in one spelling; this is what an edit changes
-	is       *middleware.Response
-	word     string // finish_reason of the message
+	lens.Answered
+	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
 // whole reads an answer that is one JSON object. One with an error in it, at its
@@ -71,12 +66,7 @@ func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range a.is.Message.Parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
-			return nil, err
-		}
-	}
-	return a, nil
+	return a, codec.TellAll(s.sink, a.Is.Message.Parts)
 }
 
 // read reads the choice c of an answer that is one object, and reports whether it has a
@@ -102,7 +92,7 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 		calls = false
 	}
 	t.written = keys.Write(m)
-	t.finish, t.beside = wordOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
+	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 	return calls, nil
 }
 
@@ -118,9 +108,9 @@ var (
 // others returns the members of v, each once, that no reader takes for one of known.
 func others(v rawjson.Value, known ...string) (out []lens.Member) {
 	for m := range v.Each() {
-		same := func(key string) bool { return strings.EqualFold(key, m.Key()) }
-		if !slices.ContainsFunc(known, same) && !slices.ContainsFunc(out, func(o lens.Member) bool { return same(o.Key) }) && codec.FreeMember(m) {
+		if !hasKey(known, m.Key()) && codec.FreeMember(m) {
 			out = append(out, lens.Raw(m.Key(), codec.Plain(m)))
+			known = append(known, m.Key())
 		}
 	}
 	return out
@@ -131,14 +121,11 @@ func others(v rawjson.Value, known ...string) (out []lens.Member) {
 // of its message, and takes the next place of the conversation.
 func (s *stream) put(text string, streamed bool) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	a := &answer{text: text, streamed: streamed, plain: s.Plain(), word: turns[0].finish, is: &middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}
+	a := &answer{Answered: lens.Answered{Text: text, Plain: s.Plain(), Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
 	choices := make([]string, len(turns))
 	for i, t := range turns {
 		raw := t.raw()
-		v, err := codec.ParseObject(raw)
-		if err == nil {
-			v, err = inHistory(v)
-		}
+		v, err := inHistory(raw)
 		if err != nil {
 			return nil, err
 		}
@@ -151,9 +138,9 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 			m.ToolCalls[0].ID = codec.PlaceID(s.before + 1)
 		}
 		if i == 0 {
-			a.is.Message = m
+			a.Is.Message = m
 		} else {
-			a.is.Choices = append(a.is.Choices, m)
+			a.Is.Choices = append(a.Is.Choices, m)
 		}
 		finish := lens.Word("finish_reason", t.finish)
 		if finish.Raw == "" {
@@ -161,14 +148,18 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		}
 		choices[i] = codec.Object(append(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw)}, t.beside...), finish)...)
 	}
-	a.is.FinishReason = finishOf(a.word, len(a.is.Message.ToolCalls))
+	a.Is.FinishReason = finishOf(turns[0].finish, len(a.Is.Message.ToolCalls))
 	a.object = codec.Object(append(s.like, lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", s.figures))...)
 	return a, nil
 }
 
-// inHistory returns the message v of an answer as it is in history: with a role, with
+// inHistory returns the message of an answer as it is in history: with a role, with
 // content that a provider takes, and with sound by its id alone.
-func inHistory(v rawjson.Value) (rawjson.Value, error) {
+func inHistory(message string) (rawjson.Value, error) {
+	v, err := codec.ParseObject(message)
+	if err != nil {
+		return v, err
+	}
 	var members []lens.Member
 	if v.Get("role").Str() == "" {
 		members = append(members, lens.Text("role", "assistant"))
@@ -183,11 +174,8 @@ func inHistory(v rawjson.Value) (rawjson.Value, error) {
 		}
 		members = append(members, m)
 	}
-	if len(members) == 0 {
-		return v, nil
-	}
 	text, err := on.Set(v, members...)
-	if err != nil {
+	if err != nil || len(members) == 0 {
 		return v, err
 	}
 	return codec.ParseObject(text)
@@ -203,89 +191,74 @@ func readAnswer(raw string) (*answer, error) {
 
 // EncodeResponse writes an answer in the framing in which it came.
 func (f Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
+	return lens.EncodeResponse(on, resp, readAnswer)
+}
+
+// Stream writes what of the answer, with what differs in resp, follows what is given.
+func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
+	object, err := a.Whole(resp)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if a.plain && codec.SameResponse(a.is, resp) {
-		return []byte(a.text), nil
+	if given == nil {
+		given = &stream{}
 	}
-	out, err := a.write(resp)
-	if err == nil && a.streamed {
-		out, err = events(out, nil, nil, true, true)
-	}
-	return []byte(out), err
+	return events(object, given.like, given.shown, own, true)
 }
 
-// changed returns how the message of an answer has changed, compared with the text
-// that it has in history.
-func changed(was, now middleware.Message) (change, error) {
-	if err := codec.AnswerOnly(now); err != nil {
-		return change{}, err
-	}
-	v, err := on.Value(was.Native)
-	if err != nil {
-		return change{}, err
-	}
-	return changeOf(v, was, now)
-}
-
-// spelled reports whether a choice has logprobs, which spell out what it says and
-// go when that changes.
-func spelled(choice rawjson.Value) bool {
-	v := choice.Get("logprobs")
-	return v.Exists() && !v.Empty()
-}
-
-// write returns the answer as one object with what differs set in it. Further choices
-// cannot change: a middleware sees them, but nothing says which of them a client takes.
-func (a *answer) write(resp *middleware.Response) (string, error) {
-	if codec.SameResponse(a.is, resp) {
+// Whole returns the answer as one object with what differs in resp.
+func (a *answer) Whole(resp *middleware.Response) (string, error) {
+	if codec.SameResponse(&a.Is, resp) {
 		return a.object, nil
 	}
-	if len(a.is.Choices) != len(resp.Choices) {
+	if len(a.Is.Choices) != len(resp.Choices) {
 		return "", codec.Unencodablef("further choices that came or went")
 	}
-	for i, m := range resp.Choices {
-		if c, err := changed(a.is.Choices[i], m); err != nil || !c.empty() {
-			return "", codec.Unencodablef("a changed further choice")
-		}
-	}
-	c, err := changed(a.is.Message, resp.Message)
+	v, err := codec.ParseObject(a.object)
 	if err != nil {
 		return "", err
 	}
-	doc, err := codec.ParseBody(a.object)
-	if err != nil {
-		return "", err
-	}
-	root := on.Edit(doc.Root())
-	for v := range doc.Root().Get("choices").Each() {
-		e := on.Edit(v)
-		c.edit(e, "message/")
-		if c.said && spelled(v) {
-			e.Put(lens.Raw("logprobs", "null"))
+	was, now := append([]middleware.Message{a.Is.Message}, a.Is.Choices...), append([]middleware.Message{resp.Message}, resp.Choices...)
+	choices := slices.Collect(v.Get("choices").Each())
+	texts := make([]string, len(choices))
+	for i, c := range choices {
+		finish := finishOf(c.Get("finish_reason").Str(), len(was[i].ToolCalls))
+		if i == 0 {
+			finish = resp.FinishReason
 		}
-		if word, ok := finishWord(a.word, a.is, resp); ok {
-			e.Put(lens.Text("finish_reason", word))
+		if texts[i], err = editChoice(c, was[i], now[i], finish); err != nil {
+			return "", err
 		}
-		root.Add(e.Edits())
-		break
 	}
-	if resp.Model != a.is.Model {
+	root := on.Edit(v)
+	root.Elements("choices", texts)
+	if resp.Model != a.Is.Model {
 		root.Put(lens.Text("model", resp.Model))
 	}
-	for _, u := range usagesIn(doc.Root()) {
-		root.Add(usageEdits(u, a.is.Usage, resp.Usage))
+	for _, u := range usagesIn(v) {
+		root.Add(usageEdits(u, a.Is.Usage, resp.Usage))
 	}
-	edits, err := root.Edits()
-	if err == nil {
-		err = lens.Clear(doc, edits)
+	return root.Text()
+}
+
+// editChoice returns a choice with another message and finish reason. Its logprobs, which
+// spell out what it says, go when that changes.
+func editChoice(v rawjson.Value, was, now middleware.Message, finish middleware.FinishReason) (string, error) {
+	if err := codec.AnswerOnly(now); err != nil {
+		return "", err
 	}
+	message, err := editMessage(v.Get("message"), was, now)
 	if err != nil {
 		return "", err
 	}
-	return codec.Apply(a.object, edits)
+	members := []lens.Member{lens.Raw("message", message)}
+	if probs := v.Get("logprobs"); probs.Exists() && !probs.Empty() && !slices.EqualFunc(was.Parts, now.Parts, samePart) {
+		members = append(members, lens.Raw("logprobs", "null"))
+	}
+	if word, ok := finishWord(v.Get("finish_reason").Str(), len(was.ToolCalls), len(now.ToolCalls), finish); ok {
+		members = append(members, lens.Text("finish_reason", word))
+	}
+	return on.Set(v, members...)
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request.
@@ -302,46 +275,142 @@ func wantsUsage(body []byte) bool {
 	return err == nil && v.Get("stream_options").Get("include_usage").Raw() == "true"
 }
 
-// freshAnswer writes a response as one object. A response has one finish reason: that
-// of a further choice follows its calls.
+// freshAnswer writes a response as one object: as a change of an answer that says nothing.
+// A response has one finish reason: that of a further choice follows its calls.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	choices := make([]string, 0, 1+len(resp.Choices))
-	for i, m := range append([]middleware.Message{resp.Message}, resp.Choices...) {
-		text, err := answerText(codec.WithCallIDs(m, "call_"))
-		if err != nil {
-			return "", err
+	now, begun := *resp, answer{}
+	now.Message, now.FinishReason, now.Usage = answerMessage(resp.Message), codec.FinishOf(resp), codec.FiguresOf(resp)
+	now.Choices = make([]middleware.Message, len(resp.Choices))
+	begun.Is.Choices = make([]middleware.Message, len(resp.Choices))
+	choices := make([]string, 1+len(resp.Choices))
+	for i := range choices {
+		choices[i] = codec.Object(lens.Raw("index", codec.Count(int64(i))), lens.Raw("message", `{"role":"assistant","content":null}`),
+			lens.Raw("logprobs", "null"), lens.Text("finish_reason", "stop"))
+		if i > 0 {
+			now.Choices[i-1], begun.Is.Choices[i-1].Role = answerMessage(resp.Choices[i-1]), middleware.RoleAssistant
 		}
-		like := &middleware.Response{Message: m}
-		if i == 0 {
-			like.FinishReason = resp.FinishReason
-		}
-		choices = append(choices, codec.Object(lens.Raw("index", codec.Count(int64(i))), lens.Raw("message", text),
-			lens.Raw("logprobs", "null"), lens.Text("finish_reason", string(codec.FinishOf(like)))))
 	}
-	return codec.Object(lens.Text("id", codec.NewID("chatcmpl-")), lens.Text("object", "chat.completion"),
-		lens.Raw("created", codec.Count(time.Now().Unix())), lens.Text("model", resp.Model),
-		lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", freshUsage(codec.FiguresOf(resp)))), nil
+	begun.Is.Message.Role = middleware.RoleAssistant
+	begun.object = codec.Object(lens.Text("id", codec.NewID("chatcmpl-")), lens.Text("object", "chat.completion"),
+		lens.Raw("created", codec.Count(time.Now().Unix())), lens.Text("model", ""),
+		lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", `{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`))
+	return begun.Whole(&now)
 }
 
-// answerText writes the message of an answer. Reasoning of another provider
-// stands in reasoning_content, as servers of open models have it.
-func answerText(m middleware.Message) (string, error) {
-	if err := codec.AnswerOnly(m); err != nil {
-		return "", err
-	}
+// answerMessage returns m as an answer of this format has it: with an id for each call, and
+// with reasoning of another provider in reasoning_content, as servers of open models have it.
+func answerMessage(m middleware.Message) middleware.Message {
+	m = codec.WithCallIDs(m, "call_")
 	reasoning := ""
-	for _, p := range m.Parts {
-		if p.Kind == middleware.PartReasoning && on.Raw(p.Native) == "" {
+	m.Parts = slices.DeleteFunc(slices.Clone(m.Parts), func(p middleware.Part) bool {
+		foreign := p.Kind == middleware.PartReasoning && on.Raw(p.Native) == ""
+		if foreign {
 			reasoning += p.Text
 		}
+		return foreign
+	})
+	if reasoning != "" {
+		m.Parts = append(m.Parts, ownPart(middleware.PartReasoning, reasoning, lens.Text("reasoning_content", reasoning)))
 	}
-	text, err := messageText(m, nil)
-	if err != nil || reasoning == "" {
-		return text, err
+	return m
+}
+
+// figures are the places in a usage object. Servers that added a figure before OpenAI did
+// have kept their own place for it beside OpenAI's. All places say the same, so that a
+// change is written to each that is there.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"prompt_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"prompt_tokens_details/cached_tokens", "prompt_cache_hit_tokens", "num_cached_tokens", "cached_tokens"}}, // of OpenAI, DeepSeek, Mistral, Moonshot
+	{Of: codec.CacheWriteOf, Keys: []string{"prompt_tokens_details/cache_write_tokens", "cache_creation_input_tokens"}},                          // of OpenRouter, Vercel
+	{Of: codec.ReasoningOf, Keys: []string{"completion_tokens_details/reasoning_tokens", "reasoning_tokens"}},                                    // of OpenAI, Together and Perplexity
+	{Of: codec.OutputOf, Keys: []string{"completion_tokens"}},
+}
+
+// readUsage reads a usage object. Cached and CacheWrite are parts of Input, and
+// Reasoning is one of Output, as in the neutral form.
+func readUsage(v rawjson.Value) middleware.Usage {
+	u := figures.Read(v)
+	if apart(v) {
+		u.Output += u.Reasoning
 	}
-	v, err := codec.ParseObject(text)
-	if err != nil {
-		return "", err
+	return u
+}
+
+// apart reports whether reasoning is counted beside the output, as xAI does:
+// only the total tells.
+func apart(v rawjson.Value) bool {
+	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
+	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.Input+u.Output
+}
+
+// usagesIn returns the usage objects of a body or a chunk; Groq has two.
+func usagesIn(v rawjson.Value) []rawjson.Value {
+	var out []rawjson.Value
+	for _, u := range []rawjson.Value{v.Get("usage"), v.Get("x_groq").Get("usage")} {
+		if u.Kind() == rawjson.Object && !u.Empty() {
+			out = append(out, u)
+		}
 	}
-	return on.Set(v, lens.Text("reasoning_content", reasoning))
+	return out
+}
+
+// usageEdits returns the edits that make the usage object v, which says was, say
+// now. What did not change is not touched.
+func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, error) {
+	if was == now {
+		return nil, nil
+	}
+	if apart(v) && now.Output < now.Reasoning {
+		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
+	}
+	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
+}
+
+// usageMembers projects figures. The total is v's own with what u has more: some servers
+// count things in it that no other figure has.
+func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
+	own, sum := readUsage(v), u.Input+u.Output
+	if apart(v) {
+		u.Output -= u.Reasoning
+	}
+	out := figures.Members(v, u)
+	if total := v.Get("total_tokens"); total.Exists() {
+		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.Input-own.Output+sum)))
+	}
+	if v.Get("prompt_cache_miss_tokens").Exists() {
+		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.Input-u.Cached)))
+	}
+	return out
+}
+
+// finishOf reads a finish_reason. Some servers say stop, or nothing, where the
+// message has calls.
+func finishOf(word string, calls int) middleware.FinishReason {
+	switch word {
+	case "stop", "eos", "eos_token", "stop_sequence", "end_turn":
+		word = "stop"
+	case "tool_calls", "function_call":
+		return middleware.FinishToolCalls
+	case "length", "model_length", "max_tokens":
+		return middleware.FinishLength
+	}
+	if calls > 0 && (word == "stop" || word == "") {
+		return middleware.FinishToolCalls
+	}
+	return middleware.FinishReason(word)
+}
+
+// finishWord returns the finish_reason to write for want; false if word, the present
+// one, is right. Where calls came or went, and the neutral reason was left
+// as it was, it follows them: many clients run calls only behind tool_calls, and
+// wait for calls behind it.
+func finishWord(word string, had, has int, want middleware.FinishReason) (string, bool) {
+	came, went := had == 0 && has > 0, had > 0 && has == 0
+	switch {
+	case went && want == middleware.FinishToolCalls:
+		want = middleware.FinishStop
+	case came && (want == middleware.FinishStop || want == ""):
+		want = middleware.FinishToolCalls
+	}
+	return string(want), want != finishOf(word, has) || came && word == "stop"
 }

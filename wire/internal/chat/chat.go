@@ -56,7 +56,7 @@ func (Format) Opening(text string) int {
 	e, chunk := opening(text)
 	for c := range chunk.Get("choices").Each() {
 		for v := range c.Get("delta").Each() {
-			if v.Key() != "role" && says(v) {
+			if v.Key() != "role" && isFilled(v) {
 				return 0
 			}
 		}
@@ -64,9 +64,9 @@ func (Format) Opening(text string) int {
 	return e.End
 }
 
-// says reports whether a member of a delta says anything: many servers send null or
+// isFilled reports whether a member of a delta brings anything: many servers send null or
 // an empty text in each delta for what it does not bring.
-func says(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
+func isFilled(v rawjson.Value) bool { return v.Exists() && !v.Empty() && v.Raw() != `""` }
 
 // opening returns the first chunk with a choice. Azure begins with one that has
 // none, about its filter.

@@ -18,11 +18,11 @@
 //	data: {"id": "…", "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}
 //	data: [DONE]
 //
-// The deltas are put together to the message as it is in history (fold.go,
-// piecemeal.go). That text is the Native of the message of the answer, so that a
+// The deltas are put together to the message as it is in history. That
+// text is the Native of the message of the answer, so that a
 // streamed turn is echoed as one that came whole. A streamed answer with a call is
 // written from that message: what the client does not have yet follows as a chunk
-// for the message, one for its calls, the end and the figures (rest.go). Pieces of
+// for the message, one for its calls, the end and the figures. Pieces of
 // several calls may be interleaved.
 //
 // Some values have copies:
@@ -49,8 +49,7 @@
 //
 // What cannot be expressed is refused: a changed tool, call or part of a type
 // that is not known here, a second call in the old form, media in an assistant
-// message, a finish reason or a model for a stream that names none, and a changed
-// or missing further choice.
+// message, and further choices that come or go.
 //
 // Source: the API reference of OpenAI, "Chat Completions", and recorded answers
 // of the servers that are named where they differ.

@@ -136,11 +136,6 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	return out
 }
 
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool {
-	return codec.MayHoldCall(body)
-}
-
 // EncodeError writes an error as the provider does.
 func (Format) EncodeError(status int, code, message string) []byte {
 	return codec.OpenAIError(status, code, message)

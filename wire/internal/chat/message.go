@@ -1,7 +1,9 @@
 package chat
 
 import (
+	"encoding/base64"
 	"slices"
+	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
@@ -43,42 +45,25 @@ func readMessage(v rawjson.Value) (middleware.Message, error) {
 	return m, err
 }
 
-// list is a list to write, by its elements: content or tool_calls. Elements that the
-// message has already are spliced, so that they keep their bytes.
-type list struct {
-	key   string
-	items []string
-}
-
-// change is what a message has to be given: members, and lists that it may have
-// already. It is found out once, from the message as it stands in history, and
-// written to one of three places: that text itself, the message of a whole
-// answer, which differs from it in some members, or the deltas of a stream.
-type change struct {
-	members []lens.Member
-	lists   []list
-	said    bool // its parts change
-}
-
-// empty reports whether nothing has to be written.
-func (c *change) empty() bool { return len(c.members) == 0 && len(c.lists) == 0 }
-
-// changeOf returns what makes v, the text that was was read from, say what now
-// does.
-func changeOf(v rawjson.Value, was, now middleware.Message) (c change, err error) {
+// editMessage returns v, a message that says what was does, with what now says.
+func editMessage(v rawjson.Value, was, now middleware.Message) (string, error) {
 	if now.Role == "" {
-		return c, codec.Unencodablef("a message without a role")
+		return "", codec.Unencodablef("a message without a role")
 	}
 	before, _ := headMembers(v, was)
 	after, err := headMembers(v, now)
 	if err != nil {
-		return c, err
+		return "", err
 	}
-	c.members = lens.Differ(before, after)
-	if err := c.parts(v, was.Parts, now); err != nil {
-		return c, err
+	e := on.Edit(v)
+	e.Put(lens.Differ(before, after)...)
+	if err := editParts(e, v, was.Parts, now); err != nil {
+		return "", err
 	}
-	return c, c.calls(v, was.ToolCalls, now.ToolCalls)
+	if err := editCalls(e, v, was.ToolCalls, now.ToolCalls); err != nil {
+		return "", err
+	}
+	return e.Text()
 }
 
 // headMembers projects what a message has beside parts and calls. v is the text
@@ -103,47 +88,38 @@ func headMembers(v rawjson.Value, m middleware.Message) ([]lens.Member, error) {
 	return members, nil
 }
 
-// parts finds out what has to change for the parts of now. Those in members of
+// editParts puts the parts of now into an edit of v. Those in members of
 // their own and those in content do not know of each other: the order in which a
 // middleware puts one of each is not kept.
-func (c *change) parts(v rawjson.Value, was []middleware.Part, now middleware.Message) error {
+func editParts(e *lens.Edit, v rawjson.Value, was []middleware.Part, now middleware.Message) error {
 	if slices.EqualFunc(was, now.Parts, samePart) {
 		return nil
 	}
-	c.said = true
-	wasItems, wasOwn, err := sortParts(was)
+	wasItems, before, err := sortParts(was)
 	if err != nil {
 		return err
 	}
-	items, own, err := sortParts(now.Parts)
-	if err != nil {
-		return err
-	}
-	before, err := ownMembers(wasOwn)
-	if err != nil {
-		return err
-	}
-	after, err := ownMembers(own)
+	items, after, err := sortParts(now.Parts)
 	if err != nil {
 		return err
 	}
 	for _, m := range before {
 		if !slices.ContainsFunc(after, func(n lens.Member) bool { return n.Key == m.Key }) {
-			c.members = append(c.members, lens.None(m.Key))
+			e.Put(lens.None(m.Key))
 		}
 	}
-	c.members = append(c.members, lens.Differ(before, after)...)
+	e.Put(lens.Differ(before, after)...)
 	if slices.EqualFunc(wasItems, items, samePart) {
 		return nil
 	}
 	content := v.Get("content")
 	if content.Kind() != rawjson.Array || len(items) == 0 {
 		raw, err := contentText(now.Role, items)
-		c.members = append(c.members, lens.Raw("content", raw))
+		e.Put(lens.Raw("content", raw))
 		return err
 	}
 	texts, err := itemTexts(lens.Raws(slices.Collect(content.Each())), items)
-	c.lists = append(c.lists, list{"content", texts})
+	e.Elements("content", texts)
 	return err
 }
 
@@ -171,9 +147,9 @@ func samePart(was, now middleware.Part) bool {
 	return codec.SameNative(was.Native, now.Native) && codec.SamePart(was, now)
 }
 
-// calls finds out what has to change for the calls now. A message that had its
-// call in the old form keeps that form.
-func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
+// editCalls puts the calls now into an edit of v. A message that had its call in the old
+// form keeps that form.
+func editCalls(e *lens.Edit, v rawjson.Value, was, now []middleware.ToolCall) error {
 	if slices.EqualFunc(was, now, sameCall) {
 		return nil
 	}
@@ -181,16 +157,16 @@ func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
 	if len(was) == 0 {
 		old = oldCall(now)
 	}
+	if old {
+		key = "function_call"
+	}
 	switch {
 	case !old && hasFunction(v) && len(was) > 0:
 		return codec.Unencodablef("a call in both forms")
 	case old && len(now) > 1:
 		return codec.Unencodablef("a function_call has room for one call")
-	case old:
-		key = "function_call"
-	}
-	if len(now) == 0 {
-		c.members = append(c.members, lens.None(key))
+	case len(now) == 0:
+		e.Put(lens.None(key))
 		return nil
 	}
 	texts := make([]string, len(now))
@@ -201,21 +177,11 @@ func (c *change) calls(v rawjson.Value, was, now []middleware.ToolCall) error {
 		}
 	}
 	if old {
-		c.members = append(c.members, lens.Raw(key, texts[0]))
+		e.Put(lens.Raw(key, texts[0]))
 	} else {
-		c.lists = append(c.lists, list{key, texts})
+		e.Elements(key, texts)
 	}
 	return nil
-}
-
-// edit adds the change to an edit of the object that has the message at path.
-func (c *change) edit(e *lens.Edit, path string) {
-	for _, m := range c.members {
-		e.Put(lens.Raw(path+m.Key, m.Raw))
-	}
-	for _, l := range c.lists {
-		e.Elements(path+l.key, l.items)
-	}
 }
 
 // messageText writes m as it stands in a request: its own text with what differs
@@ -232,53 +198,29 @@ func messageText(m middleware.Message, before []middleware.Message) (string, err
 	if err != nil {
 		return "", codec.Unencodablef("what was stored: %v", err)
 	}
-	c, err := changeOf(v, was, m)
-	if err != nil {
-		return "", err
-	}
-	e := on.Edit(v)
-	c.edit(e, "")
-	return e.Text()
+	return editMessage(v, was, m)
 }
 
 // freshMessage writes m from its neutral fields, its parts and calls from their
-// Native where they have one of this format.
+// Native where they have one of this format: as a change of a message that says nothing.
 func freshMessage(m middleware.Message, before []middleware.Message) (string, error) {
-	if m.Role == "" {
-		return "", codec.Unencodablef("a message without a role")
-	}
-	items, own, err := sortParts(m.Parts)
-	if err != nil {
-		return "", err
-	}
-	content, err := contentText(m.Role, items)
-	if err != nil {
-		return "", err
-	}
-	if content == "null" && len(m.ToolCalls) == 0 {
-		content = `""`
-	}
 	members := []lens.Member{lens.Text("role", string(m.Role))}
 	switch {
 	case m.Role != middleware.RoleTool:
 	case answersOld(m.ToolCallID, before):
-		members = []lens.Member{lens.Text("role", functionRole), lens.Text("name", m.ToolName)}
+		members, m.ToolCallID = []lens.Member{lens.Text("role", functionRole), lens.Text("name", m.ToolName)}, ""
 	default:
-		members = append(members, lens.Text("tool_call_id", m.ToolCallID))
+		members = append(members, lens.Text("tool_call_id", ""))
 	}
-	more, err := ownMembers(own)
+	content := lens.Text("content", "")
+	if len(m.ToolCalls) > 0 {
+		content.Raw = "null"
+	}
+	v, err := codec.ParseObject(codec.Object(append(members, content)...))
 	if err != nil {
 		return "", err
 	}
-	members = append(append(members, lens.Raw("content", content)), more...)
-	var c change
-	if err := c.calls(rawjson.Value{}, nil, m.ToolCalls); err != nil {
-		return "", err
-	}
-	for _, l := range c.lists {
-		c.members = append(c.members, lens.List(l.key, l.items))
-	}
-	return codec.Object(append(members, c.members...)...), nil
+	return editMessage(v, middleware.Message{Role: m.Role}, m)
 }
 
 // answersOld reports whether the call of that id, which one of before has, came
@@ -319,4 +261,534 @@ func rewrite[T any](n *middleware.Native, now T, same func(was, now T) bool, f f
 		}
 	}
 	return lens.Rewrite(on, n, now, f.read, f.members)
+}
+
+// readPart reads a part from its text, which is one of three things:
+//
+//	"Hello"                                            the whole content
+//	{"type": "text", "text": "Hello"}                  an element of a content list
+//	{"role": "assistant", "reasoning_content": "Hm."}  members of the message
+//
+// The third one stands nowhere in one piece. It is a message with nothing but a
+// role and what the part stands in, so that storage keeps all of it.
+func readPart(v rawjson.Value) middleware.Part {
+	p := middleware.Part{Kind: middleware.PartOpaque}
+	switch {
+	case v.Kind() == rawjson.String:
+		p = middleware.Part{Text: v.Str()}
+	case isOwn(v) && hasReasoning(v):
+		p = middleware.Part{Kind: middleware.PartReasoning, Text: reasoningText(v)}
+	case isOwn(v) && v.Get("refusal").Kind() == rawjson.String:
+		p = middleware.Part{Text: v.Get("refusal").Str()}
+	case v.Kind() == rawjson.Object && !isOwn(v):
+		p = readItem(v)
+	}
+	p.Native = on.Native(v.Raw())
+	return p
+}
+
+// isOwn tells the members of a message from an element of a list, which has no
+// role. An element with a role would be taken for a message: readParts refuses it.
+func isOwn(v rawjson.Value) bool { return v.Get("role").Exists() && !v.Get("type").Exists() }
+
+// ownPart returns a part that stands in members of the message. The role in its
+// Native is what tells it from an element of a list.
+func ownPart(kind middleware.PartKind, text string, members ...lens.Member) middleware.Part {
+	raw := codec.Object(append([]lens.Member{lens.Text("role", "assistant")}, members...)...)
+	return middleware.Part{Kind: kind, Text: text, Native: on.Native(raw)}
+}
+
+// itemKind returns the type of an element of a content list. All that have a
+// text are the same to a reader.
+func itemKind(v rawjson.Value) string {
+	kind := v.Get("type")
+	word := kind.Str()
+	if kind.Kind() == rawjson.String && word != "text" && word != "input_text" && word != "output_text" {
+		return word
+	}
+	if v.Get("text").Kind() == rawjson.String {
+		return "text"
+	}
+	return ""
+}
+
+// urlKinds are the types of elements that hold an address.
+var urlKinds = []string{"image_url", "video_url", "audio_url", "document_url", "file_url"}
+
+// readItem reads an element of a content list, such as
+//
+//	{"type": "text", "text": …}
+//	{"type": "thinking", "thinking": [{"type": "text", "text": …}]}           Mistral
+//	{"type": "image_url", "image_url": {"url": address or data}}
+//	{"type": "input_audio", "input_audio": {"data": base64, "format": "wav"}}
+//	{"type": "file", "file": {"filename": …, "file_data": data}}
+//
+// What cannot be told for sure is opaque: a file by its id, an address whose type is
+// not known.
+func readItem(v rawjson.Value) middleware.Part {
+	kind := itemKind(v)
+	switch {
+	case kind == "text" || kind == "refusal":
+		return middleware.Part{Text: v.Get(kind).Str()}
+	case kind == "thinking":
+		return middleware.Part{Kind: middleware.PartReasoning, Text: thinking(v.Get(kind))}
+	case slices.Contains(urlKinds, kind):
+		url := v.Get(kind).Str()
+		if url == "" {
+			url = v.Get(kind).Get("url").Str()
+		}
+		if mediaType, data, ok := codec.FromDataURL(url); ok {
+			return middleware.Part{Kind: middleware.PartMedia, MediaType: mediaType, Data: data}
+		}
+		if kind == "image_url" && url != "" && !strings.HasPrefix(url, "data:") {
+			return middleware.Part{Kind: middleware.PartMedia, URL: url}
+		}
+	case kind == "input_audio":
+		data, err := base64.StdEncoding.DecodeString(v.Get(kind).Get("data").Str())
+		if format := v.Get(kind).Get("format").Str(); err == nil && len(data) > 0 && format != "" {
+			return middleware.Part{Kind: middleware.PartMedia, MediaType: audioType(format), Data: data}
+		}
+	case kind == "file":
+		if mediaType, data, ok := codec.FromDataURL(v.Get(kind).Get("file_data").Str()); ok {
+			return middleware.Part{Kind: middleware.PartMedia, MediaType: mediaType, Data: data}
+		}
+	}
+	return middleware.Part{Kind: middleware.PartOpaque}
+}
+
+// thinking returns the text of a thinking item, which is a text or a list of
+// texts.
+func thinking(v rawjson.Value) string {
+	if v.Kind() == rawjson.String {
+		return v.Str()
+	}
+	var b strings.Builder
+	for t := range v.Each() {
+		b.WriteString(t.Get("text").Str())
+	}
+	return b.String()
+}
+
+// itemText returns p as an element of a content list.
+func itemText(p middleware.Part) (string, error) {
+	return rewrite(p.Native, p, codec.SamePart, form[middleware.Part]{
+		read: func(v rawjson.Value) (middleware.Part, error) { return readPart(v), nil },
+		fits: func(v rawjson.Value, was middleware.Part) bool {
+			return v.Kind() != rawjson.String && !isOwn(v) && was.Kind == p.Kind
+		},
+		members: itemMembers,
+	})
+}
+
+// itemMembers projects p onto an element of the same type as v or, without v, of
+// the type that p is written as. What an element of that type has no member for
+// is refused.
+func itemMembers(v rawjson.Value, p middleware.Part) ([]lens.Member, error) {
+	fresh, kind, url := !v.Exists(), itemKind(v), p.URL
+	if len(p.Data) > 0 {
+		url = codec.DataURL(p)
+	}
+	if fresh {
+		kind = freshKind(p)
+	}
+	var members []lens.Member
+	if fresh {
+		members = append(members, lens.Text("type", kind))
+	}
+	switch {
+	case kind == "text" || kind == "refusal":
+		return append(members, lens.Text(kind, p.Text)), nil
+	case kind == "thinking" && v.Get(kind).Kind() == rawjson.Array:
+		return []lens.Member{lens.Raw(kind, thinkingList(p.Text))}, nil
+	case kind == "thinking":
+		return []lens.Member{lens.Text(kind, p.Text)}, nil
+	case slices.Contains(urlKinds, kind) && v.Get(kind).Kind() == rawjson.String && url != "":
+		return []lens.Member{lens.Text(kind, url)}, nil
+	case slices.Contains(urlKinds, kind) && url != "":
+		return append(members, lens.Text(kind+"/url", url)), nil
+	case kind == "input_audio" && len(p.Data) > 0 && strings.HasPrefix(p.MediaType, "audio/"):
+		return append(members, lens.Text("input_audio/data", base64.StdEncoding.EncodeToString(p.Data)),
+			lens.Text("input_audio/format", audioFormat(p.MediaType))), nil
+	case kind == "file" && len(p.Data) > 0:
+		if fresh {
+			members = append(members, lens.Text("file/filename", fileName(p.MediaType)))
+		}
+		return append(members, lens.Text("file/file_data", url)), nil
+	}
+	return nil, codec.Unencodablef("a part of kind %q without a place in its item", p.Kind)
+}
+
+// thinkingList is the content of a thinking item as Mistral writes it.
+func thinkingList(text string) string {
+	return codec.Array([]string{codec.Object(lens.Text("type", "text"), lens.Text("text", text))})
+}
+
+// freshKind returns the type of element that p is written as: images by address
+// or data, sound as data, videos as most compatible servers want them, and any
+// other data as a file. It is "" if there is none.
+func freshKind(p middleware.Part) string {
+	family, _, _ := strings.Cut(p.MediaType, "/")
+	switch data := len(p.Data) > 0; {
+	case p.Kind == middleware.PartText:
+		return "text"
+	case p.Kind != middleware.PartMedia, data && p.MediaType == "":
+		return ""
+	case family == "image" || family == "":
+		return "image_url"
+	case family == "video":
+		return "video_url"
+	case family == "audio" && data:
+		return "input_audio"
+	case data:
+		return "file"
+	}
+	return ""
+}
+
+// fileName is for OpenAI, which wants a name beside the data of a file.
+func fileName(mediaType string) string {
+	_, sub, _ := strings.Cut(mediaType, "/")
+	if sub == "" || strings.ContainsAny(sub, ".+;") {
+		return "file"
+	}
+	return "file." + sub
+}
+
+// audioType returns the media type of what OpenAI calls a format of sound.
+func audioType(format string) string {
+	if format == "mp3" {
+		return "audio/mpeg"
+	}
+	return "audio/" + format
+}
+
+// audioFormat returns what OpenAI calls a type of sound.
+func audioFormat(mediaType string) string {
+	switch _, sub, _ := strings.Cut(mediaType, "/"); sub {
+	case "mpeg":
+		return "mp3"
+	case "x-wav", "wave", "vnd.wave":
+		return "wav"
+	default:
+		return sub
+	}
+}
+
+// reasoningKeys are the members that servers put reasoning in. One that fills
+// several says the same in each.
+var reasoningKeys = []string{"reasoning_content", "reasoning", "reasoning_details"}
+
+// hasReasoning reports whether a message has reasoning in any of its members.
+func hasReasoning(v rawjson.Value) bool {
+	return v.Get("reasoning_content").Str() != "" || v.Get("reasoning").Str() != "" ||
+		v.Get("reasoning_details").Kind() == rawjson.Array && !v.Get("reasoning_details").Empty()
+}
+
+// reasoningText returns the reasoning of a message once.
+func reasoningText(v rawjson.Value) string {
+	for _, key := range reasoningKeys[:2] {
+		if s := v.Get(key).Str(); s != "" {
+			return s
+		}
+	}
+	var b strings.Builder
+	for d := range v.Get("reasoning_details").Each() {
+		b.WriteString(d.Get("text").Str() + d.Get("summary").Str())
+	}
+	return b.String()
+}
+
+// readParts reads what a message says: reasoning first, then its content.
+func readParts(v rawjson.Value) ([]middleware.Part, error) {
+	var parts []middleware.Part
+	if hasReasoning(v) {
+		var members []lens.Member
+		for _, key := range reasoningKeys {
+			if m := v.Get(key); m.Kind() == rawjson.String || m.Kind() == rawjson.Array {
+				members = append(members, lens.Raw(key, m.Raw()))
+			}
+		}
+		parts = append(parts, ownPart(middleware.PartReasoning, reasoningText(v), members...))
+	}
+	switch content := v.Get("content"); content.Kind() {
+	case rawjson.String:
+		if content.Str() != "" {
+			parts = append(parts, readPart(content))
+		}
+	case rawjson.Array:
+		for item := range content.Each() {
+			if isOwn(item) {
+				return nil, codec.Shapef("a message in a content list")
+			}
+			parts = append(parts, readPart(item))
+		}
+	case rawjson.Object: // Cloudflare sends structured output as it is
+		parts = append(parts, middleware.Part{Text: content.Raw(), Native: on.Native(rawjson.Quote(content.Raw()))})
+	}
+	if refusal := v.Get("refusal"); refusal.Str() != "" {
+		parts = append(parts, ownPart(middleware.PartText, refusal.Str(), lens.Raw("refusal", refusal.Raw())))
+	}
+	if id := v.Get("audio").Get("id"); id.Str() != "" {
+		audio := codec.Object(lens.Raw("id", id.Raw()))
+		parts = append(parts, ownPart(middleware.PartOpaque, "", lens.Raw("audio", audio)))
+	}
+	return parts, nil
+}
+
+// sortParts tells the parts of a message that are its content from those in
+// members of their own, of which it returns the members. Reasoning that this format did
+// not write has no place: no provider takes another's. Text of reasoning_details
+// cannot be told apart from what is signed there.
+func sortParts(parts []middleware.Part) (items []middleware.Part, own []lens.Member, err error) {
+	for _, p := range parts {
+		v, err := on.Value(p.Native)
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case !isOwn(v):
+			if v.Exists() || p.Kind != middleware.PartReasoning {
+				items = append(items, p)
+			}
+			continue
+		}
+		was := readPart(v)
+		for m := range v.Each() {
+			raw := m.Raw()
+			switch {
+			case m.Key() == "role":
+				continue
+			case codec.SamePart(p, was):
+			case m.Kind() != rawjson.String || p.Kind != was.Kind:
+				return nil, nil, codec.Unencodablef("%s holds a copy of what was changed", m.Key())
+			default:
+				raw = rawjson.Quote(p.Text)
+			}
+			own = append(own, lens.Raw(m.Key(), raw))
+		}
+	}
+	return items, own, nil
+}
+
+// contentText writes parts as content: a text wherever that loses nothing, as
+// not every server takes a list.
+func contentText(role middleware.Role, parts []middleware.Part) (string, error) {
+	assistant := role == middleware.RoleAssistant
+	if len(parts) == 0 && assistant {
+		return "null", nil
+	}
+	plain := len(parts) < 2 || assistant
+	items, text := make([]string, len(parts)), ""
+	for i, p := range parts {
+		v, err := on.Value(p.Native)
+		if err == nil {
+			items[i], err = itemText(p)
+		}
+		if err != nil {
+			return "", err
+		}
+		if p.Kind == middleware.PartMedia && assistant && !v.Exists() {
+			return "", codec.Unencodablef("media in an assistant message")
+		}
+		plain = plain && p.Kind == middleware.PartText && (!v.Exists() || v.Kind() == rawjson.String)
+		text += p.Text
+	}
+	if plain {
+		return rawjson.Quote(text), nil
+	}
+	return codec.Array(items), nil
+}
+
+// holderOf returns what holds the name and the arguments of a call, and under
+// which keys. at is "" for the call itself.
+func holderOf(v rawjson.Value, kind middleware.Kind, old bool) (holder rawjson.Value, at, key string) {
+	switch {
+	case old:
+		return v, "", "arguments"
+	case kind == middleware.KindCustom:
+		return v.Get("custom"), "custom", "input"
+	}
+	return v.Get("function"), "function", "arguments"
+}
+
+// kindOf tells the kind of a call, whole or a delta's. Mistral leaves the type
+// out, and some servers fill both members:
+//
+//	{"id": …, "type": "function", "function": {"name": …, "arguments": text}}
+//	{"id": …, "type": "custom", "custom": {"name": …, "input": text}}
+//
+// A call of any other type is one that the client answers in a form of its own.
+func kindOf(v rawjson.Value) middleware.Kind {
+	function, custom := v.Get("function").Kind() == rawjson.Object, v.Get("custom").Kind() == rawjson.Object
+	switch kind := v.Get("type").Str(); {
+	case kind == "custom" && custom, !function && custom:
+		return middleware.KindCustom
+	case function || kind == "function" || kind == "":
+		return middleware.KindFunction
+	}
+	return middleware.KindBuiltin
+}
+
+// textOf returns the text of a value that should be one, such as arguments: a few servers
+// send the object itself.
+func textOf(v rawjson.Value) string {
+	switch v.Kind() {
+	case rawjson.String:
+		return v.Str()
+	case rawjson.Null, rawjson.Invalid:
+		return ""
+	}
+	return v.Raw()
+}
+
+// checkCall returns an error if it cannot be told what a call, whole or a
+// delta's, calls.
+func checkCall(v rawjson.Value) error {
+	if v.Kind() != rawjson.Object {
+		return codec.Shapef("a tool call is of kind %s", v.Kind())
+	}
+	in, filled := on.Reader(), 0
+	in.Text(v, "name")
+	for _, key := range []string{"function", "custom"} {
+		holder := in.Kind(v, key, rawjson.Object)
+		if in.Text(holder, "name")+textOf(holder.Get("arguments"))+textOf(holder.Get("input")) != "" {
+			filled++
+		}
+	}
+	if filled > 1 {
+		return codec.Shapef("a tool call that is a function's and a custom tool's")
+	}
+	return in.Err
+}
+
+// readCall reads an element of tool_calls or, if old, a function_call.
+func readCall(v rawjson.Value, old bool) (middleware.ToolCall, error) {
+	c := middleware.ToolCall{Native: on.Native(v.Raw())}
+	if err := checkCall(v); err != nil {
+		return c, err
+	}
+	if !old {
+		c.Kind, c.ID = kindOf(v), codec.Text(v.Get("id"))
+	}
+	holder, _, key := holderOf(v, c.Kind, old)
+	c.Name, c.Arguments = holder.Get("name").Str(), textOf(holder.Get(key))
+	if c.Kind == middleware.KindBuiltin {
+		c.Name = v.Get("type").Str()
+	}
+	return c, nil
+}
+
+// readCalls reads the calls of a message, in whichever form it has them.
+func readCalls(v rawjson.Value) ([]middleware.ToolCall, error) {
+	if err := checkCalls(v); err != nil {
+		return nil, err
+	}
+	if isOldTurn(v) {
+		c, err := readCall(v.Get("function_call"), true)
+		return []middleware.ToolCall{c}, err
+	}
+	var calls []middleware.ToolCall
+	for e := range v.Get("tool_calls").Each() { // checkCalls has made sure that it is a list, if it holds anything
+		c, err := readCall(e, false)
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, c)
+	}
+	return calls, nil
+}
+
+// checkCalls returns an error if a member that holds calls is of a kind that
+// hides them.
+func checkCalls(v rawjson.Value) error {
+	if m := v.Get("tool_calls"); m.Kind() != rawjson.Array && !holdsNothing(m) {
+		return codec.Shapef("tool_calls is of kind %s", m.Kind())
+	}
+	if m := v.Get("function_call"); m.Kind() != rawjson.Object && !holdsNothing(m) {
+		return codec.Shapef("function_call is of kind %s", m.Kind())
+	}
+	return nil
+}
+
+// holdsNothing reports whether v is of a kind that holds no calls: servers write
+// "", false or {} for none.
+func holdsNothing(v rawjson.Value) bool {
+	switch v.Kind() {
+	case rawjson.String:
+		return v.Str() == ""
+	case rawjson.Array, rawjson.Object:
+		return v.Empty()
+	}
+	return true
+}
+
+// hasFunction reports whether a message has a call in the old form: some servers
+// send an empty one always.
+func hasFunction(v rawjson.Value) bool {
+	f := v.Get("function_call")
+	return f.Get("name").Str() != "" || f.Get("arguments").Str() != ""
+}
+
+// isOldTurn reports whether the call of a message stands in the old form only. A
+// message with calls in both forms is read by its tool_calls.
+func isOldTurn(v rawjson.Value) bool {
+	list := v.Get("tool_calls")
+	return (list.Kind() != rawjson.Array || list.Empty()) && hasFunction(v)
+}
+
+// isOldCall reports whether v, the text of a call, has the old form: the name is its
+// own member. It is for a text without its place, such as one that was stored.
+func isOldCall(v rawjson.Value) bool {
+	return v.Get("name").Exists() && !v.Get("function").Exists() && !v.Get("custom").Exists()
+}
+
+// oldCall reports whether the only call of calls came in the old form.
+func oldCall(calls []middleware.ToolCall) bool {
+	if len(calls) != 1 {
+		return false
+	}
+	v, err := on.Value(calls[0].Native)
+	return err == nil && isOldCall(v)
+}
+
+// sameCall reports whether a call is what was decoded. A function_call has no
+// place for an id, so that one that comes from the place is not compared.
+func sameCall(was, now middleware.ToolCall) bool {
+	if codec.IsPlaceID(now.ID) && (was.ID == "" || codec.IsPlaceID(was.ID)) && oldCall([]middleware.ToolCall{was}) {
+		now.ID = was.ID
+	}
+	return codec.SameNative(was.Native, now.Native) && codec.SameCall(was, now)
+}
+
+// callText writes c as an element of tool_calls or, if old, as a function_call:
+// from its own text where that has the same form and kind. A call of another form,
+// or of another kind, is written afresh.
+func callText(c middleware.ToolCall, old bool) (string, error) {
+	return rewrite(c.Native, c, codec.SameCall, form[middleware.ToolCall]{
+		read:    func(v rawjson.Value) (middleware.ToolCall, error) { return readCall(v, isOldCall(v)) },
+		fits:    func(v rawjson.Value, was middleware.ToolCall) bool { return isOldCall(v) == old && was.Kind == c.Kind },
+		members: func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) { return callMembers(v, c, old) },
+	})
+}
+
+// callMembers projects a call. v is the text that is edited, absent for a fresh one.
+// If v has the arguments as an object, as a few servers send them, they stay one.
+func callMembers(v rawjson.Value, c middleware.ToolCall, old bool) ([]lens.Member, error) {
+	holder, at, key := holderOf(v, c.Kind, old)
+	arguments := rawjson.Quote(c.Arguments)
+	if holder.Get(key).Kind() == rawjson.Object && codec.IsObject(c.Arguments) {
+		arguments = c.Arguments
+	}
+	switch {
+	case c.Kind == middleware.KindBuiltin, old && c.Kind != middleware.KindFunction:
+		return nil, codec.Unencodablef("a call of kind %q that is not of this format", c.Kind)
+	case old && v.Exists() && c.ID != "" && !codec.IsPlaceID(c.ID):
+		return nil, codec.Unencodablef("an id for a function_call")
+	case old:
+		return []lens.Member{lens.Text("name", c.Name), lens.Raw(key, arguments)}, nil
+	}
+	members := []lens.Member{lens.Text("id", c.ID)}
+	if !v.Exists() {
+		members = append(members, lens.Text("type", at))
+	}
+	return append(members, lens.Text(at+"/name", c.Name), lens.Raw(at+"/"+key, arguments)), nil
 }

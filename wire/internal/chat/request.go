@@ -69,36 +69,26 @@ func readMessages(list rawjson.Value) ([]middleware.Message, error) {
 	return messages, nil
 }
 
-// EncodeRequest writes the body of a request. A request of which nothing differs is its
-// own text, without anything being written.
+// EncodeRequest writes the body of a request.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	is, ok, err := lens.Again(on, req.Native, readRequest)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return freshRequest(req)
-	case codec.SameRequest(is, req):
-		return []byte(req.Native.Raw), nil
+	return on.EncodeRequest(req, readRequest, editRequest, freshRequest)
+}
+
+func editRequest(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
+	v := doc.Root()
+	e := on.Edit(v)
+	if err := editSettings(e, v, was, req); err != nil {
+		return "", err
 	}
-	doc, err := codec.ParseBody(req.Native.Raw)
+	if err := editTools(e, v, was, req); err != nil {
+		return "", err
+	}
+	messages, err := messageTexts(was.Messages, req.Messages)
 	if err != nil {
-		return nil, err
-	}
-	e, v := on.Edit(doc.Root()), doc.Root()
-	if err := editSettings(e, v, is, req); err != nil {
-		return nil, err
-	}
-	if err := editTools(e, v, is, req); err != nil {
-		return nil, err
-	}
-	messages, err := messageTexts(is.Messages, req.Messages)
-	if err != nil {
-		return nil, err
+		return "", err
 	}
 	e.Elements("messages", messages)
-	out, err := e.Apply(doc)
-	return []byte(out), err
+	return e.Apply(doc)
 }
 
 // messageTexts writes messages as they stand in a request that had old.
@@ -124,14 +114,14 @@ func messageTexts(old, messages []middleware.Message) ([]string, error) {
 // freshRequest writes a request that was not decoded from this format. Params win.
 // max_tokens in them keeps max_completion_tokens out: OpenAI refuses a request that
 // has both.
-func freshRequest(req *middleware.Request) ([]byte, error) {
+func freshRequest(req *middleware.Request) (string, error) {
 	messages, err := messageTexts(nil, req.Messages)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	tools, err := on.Tools(nil, req.Tools, func(t middleware.Tool) (string, error) { return toolText(t, false) })
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	members := []lens.Member{lens.Word("model", req.Model), lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
 	if len(tools) > 0 {
@@ -145,6 +135,5 @@ func freshRequest(req *middleware.Request) ([]byte, error) {
 	if req.Sink != nil {
 		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
 	}
-	out, err := on.WithParams(members, req.Params)
-	return []byte(out), err
+	return on.WithParams(members, req.Params)
 }

@@ -100,7 +100,7 @@ func TestHistoryForm(t *testing.T) {
 		"empty sound": {`{"choices":[{"message":{"content":"x","audio":{"id":""}},"finish_reason":"stop"}]}`, `{"content":"x","role":"assistant"}`},
 		"openrouter": {streams["openrouter"], `{"role":"assistant","content":"","reasoning":"Hm.","reasoning_details":[{"type":"reasoning.text","index":0,"signature":"s","text":"Hm."}],` +
 			`"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":""}}]}`},
-		"mistral": {streams["mistral"], `{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"Hm."}],"closed":true},{"type":"text","text":"One."}],` +
+		"mistral": {streams["mistral"], `{"role":"assistant","content":[{"type":"thinking","closed":true,"thinking":[{"type":"text","text":"Hm."}]},{"type":"text","text":"One."}],` +
 			`"tool_calls":[{"id":"c1","type":"function","function":{"name":"weather","arguments":"{\"city\": \"\"}"}}]}`},
 		"custom": {streams["custom"], `{"role":"assistant","content":"late","annotations":[{"a":1}],"channel":"x","tool_calls":[{"id":"c1","type":"custom","custom":{"name":"sql","input":"select"}}]}`},
 		"what is not known": {eventStream(`{"choices":[{"delta":{"sig":"s","label":"a","list":[1],"meta":{"a":1},"tool_calls":[{"index":0,"id":"c","function":{"name":"f","thought":"t"},"extra_content":{"x":1}}]}}]}`,
@@ -203,7 +203,6 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 	}{
 		"no native":      {answers["text"], func(r *middleware.Response) { r.Native = nil }},
 		"foreign native": {answers["text"], func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "other"} }},
-		"others":         {answers["two"], func(r *middleware.Response) { r.Choices[0].Parts[0].Text = "x" }},
 		"others gone":    {streams["two"], func(r *middleware.Response) { r.Choices = nil }},
 		"media":          {answers["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
 		"old form, two": {answers["old"], func(r *middleware.Response) {
@@ -222,6 +221,21 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 			_, err := chat.Format{}.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable)
 		})
+	}
+}
+
+// A further choice is edited as the first one is, and keeps its own finish reason.
+func TestEditOfAFurtherChoice(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{answers["two"], streams["two"]} {
+		resp := decodeResponse(t, body)
+		resp.Choices[0].Parts[0].Text = "x"
+		out, err := chat.Format{}.EncodeResponse(resp)
+		require.NoError(t, err)
+		again := decodeResponse(t, string(out))
+		require.Equal(t, "x", again.Choices[0].Text())
+		require.Equal(t, resp.Message.Text(), again.Message.Text())
+		require.Equal(t, resp.FinishReason, again.FinishReason)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestSafe(t *testing.T) {
 
 	s = chat.Format{}.NewStream(nil, nil)
 	_, err = s.Write([]byte(`[{"choices":[{"index":0,"delta":{"content":"A"}}]},`)) // no stream of this format
-	require.NoError(t, err)
+	require.ErrorIs(t, err, codec.ErrShape)
 	require.Zero(t, s.Safe())
 
 	s = chat.Format{}.NewStream(nil, nil)
@@ -277,5 +277,22 @@ func TestDividedLettersOfText(t *testing.T) {
 			require.Equal(t, c.want, resp.Message.Text())
 			require.Equal(t, c.want, told.String())
 		})
+	}
+}
+
+// A server may put an error into a stream without a field in front of it. An object there
+// without an error says nothing.
+func TestErrorWithoutAField(t *testing.T) {
+	t.Parallel()
+	begin := eventStream(`{"id":"one","choices":[{"index":0,"delta":{"content":"Hm."}}]}`)
+	end := eventStream(`{"id":"one","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`, "[DONE]")
+	for _, line := range []string{`{"error":null}`, `{"error":{}}`, `{"x":1}`} {
+		require.Equal(t, "Hm.", decodeResponse(t, begin+line+"\n\n"+end).Message.Text(), line)
+	}
+	var failed *middleware.ModelError
+	for _, line := range []string{`{"error":"busy"}`, `{"error":{"message":"busy","code":"c"}}`} {
+		_, err := chat.Format{}.DecodeResponse(nil, []byte(begin+line+"\n\n"+end))
+		require.ErrorAs(t, err, &failed, line)
+		require.ErrorContains(t, failed, "busy")
 	}
 }

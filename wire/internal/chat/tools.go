@@ -57,20 +57,11 @@ func parametersOf(holder rawjson.Value) (schema rawjson.Value, key string) {
 
 // readTool reads a tool. One of a type that is not known is the provider's own.
 func readTool(v rawjson.Value, old bool) (t middleware.Tool, err error) {
-	t.Native = on.Native(v.Raw())
-	word := ""
+	in, word, holder := on.Reader(), "", holderOfTool(v, old)
 	if !old {
-		if word, err = on.Text(v, "type"); err != nil {
-			return t, err
-		}
+		word = in.Text(v, "type")
 	}
-	holder := holderOfTool(v, old)
-	if t.Name, err = on.Text(holder, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(holder, "description"); err != nil {
-		return t, err
-	}
+	t.Name, t.Description, t.Native = in.Text(holder, "name"), in.Text(holder, "description"), on.Native(v.Raw())
 	t.Strict = holder.Get("strict").Raw() == "true"
 	switch {
 	case old, word == "function", word == "" && holder.Kind() == rawjson.Object:
@@ -88,7 +79,7 @@ func readTool(v rawjson.Value, old bool) (t middleware.Tool, err error) {
 			t.Name = word
 		}
 	}
-	return t, nil
+	return t, in.Err
 }
 
 // isOldTool reports whether v, the text of a tool, has the old form.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -55,20 +56,6 @@ type Writing struct {
 	Stream func(resp *middleware.Response, whole string) (string, error)
 }
 
-// stream writes resp as a stream.
-func (w Writing) stream(resp *middleware.Response, whole string) (string, error) {
-	if w.Stream != nil {
-		return w.Stream(resp, whole)
-	}
-	if whole == "" {
-		var err error
-		if whole, err = w.Whole(resp); err != nil {
-			return "", err
-		}
-	}
-	return w.Unfold(whole)
-}
-
 // EncodeAnswer writes resp for the client that sent a request to path with that
 // body. The model that the request names stands in for a response that names none.
 func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response, w Writing) ([]byte, string, error) {
@@ -103,12 +90,23 @@ func EncodeAnswer(f Format, path string, body []byte, resp *middleware.Response,
 	}
 	var out string
 	var err error
-	if form == FormWhole {
+	switch {
+	case form == FormWhole:
 		out, err = w.Whole(resp)
-	} else {
-		out, err = w.stream(resp, whole)
+	case w.Stream != nil:
+		out, err = w.Stream(resp, whole)
+	default:
+		if whole == "" {
+			whole, err = w.Whole(resp)
+		}
+		if err == nil {
+			out, err = w.Unfold(whole)
+		}
 	}
-	return []byte(out), form.ContentType(), err
+	if err != nil {
+		return nil, "", Unencodable(err)
+	}
+	return []byte(out), form.ContentType(), nil
 }
 
 // ModelOf returns the model that a request names: in its body, or in its path
@@ -178,6 +176,67 @@ func FiguresOf(resp *middleware.Response) middleware.Usage {
 	u.CacheWrite = min(u.CacheWrite, u.Input-u.Cached)
 	u.Reasoning = min(u.Reasoning, u.Output)
 	return u
+}
+
+// Figures are the places at which a format counts tokens.
+type Figures []Place
+
+// Place has the keys under which a usage object may have one figure of a Usage, in order
+// of preference. A slash leads into an object.
+type Place struct {
+	Of   func(u *middleware.Usage) *int64
+	Keys []string
+}
+
+// The figures of a Usage.
+var (
+	InputOf      = func(u *middleware.Usage) *int64 { return &u.Input }
+	OutputOf     = func(u *middleware.Usage) *int64 { return &u.Output }
+	CachedOf     = func(u *middleware.Usage) *int64 { return &u.Cached }
+	CacheWriteOf = func(u *middleware.Usage) *int64 { return &u.CacheWrite }
+	ReasoningOf  = func(u *middleware.Usage) *int64 { return &u.Reasoning }
+)
+
+// Read returns what the usage object v counts. A figure that is missing is 0; of several
+// places the first that is not 0 counts, as servers fill one and write 0 into another.
+func (f Figures) Read(v rawjson.Value) middleware.Usage { return f.Over(middleware.Usage{}, v) }
+
+// Over returns u with the figures that v has: those that are missing in v stay.
+func (f Figures) Over(u middleware.Usage, v rawjson.Value) middleware.Usage {
+	for _, p := range f {
+		for _, key := range p.Keys {
+			n := at(v, key)
+			if n.Kind() == rawjson.Number {
+				*p.Of(&u) = max(0, Int(n))
+			}
+			if Int(n) > 0 {
+				break
+			}
+		}
+	}
+	return u
+}
+
+// Members projects u onto all places at which v has its figures, else onto the first one.
+func (f Figures) Members(v rawjson.Value, u middleware.Usage) (out []Member) {
+	for _, p := range f {
+		keys := slices.DeleteFunc(slices.Clone(p.Keys), func(key string) bool { return !at(v, key).Exists() })
+		if len(keys) == 0 {
+			keys = p.Keys[:1]
+		}
+		for _, key := range keys {
+			out = append(out, Member{key, Count(*p.Of(&u))})
+		}
+	}
+	return out
+}
+
+// at returns the value at path, absent for nothing.
+func at(v rawjson.Value, path string) rawjson.Value {
+	for key := range strings.SplitSeq(path, "/") {
+		v = v.Get(key)
+	}
+	return v
 }
 
 // Figure is a member with a count of tokens, none for 0.

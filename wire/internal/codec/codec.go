@@ -28,6 +28,9 @@ var ErrUnencodable = errors.New("wire: change has no place in this format")
 // io.ErrUnexpectedEOF.
 var ErrIncomplete = fmt.Errorf("wire: the answer ended before it was whole: %w", io.ErrUnexpectedEOF)
 
+// ErrShown is the ErrUnencodable of a change of what a client has got already.
+var ErrShown = fmt.Errorf("%w: the client has got already what was changed; hold the whole answer to change it", ErrUnencodable)
+
 // Bounds of what is read.
 const (
 	MaxBody   = 64 << 20 // bytes of a request or an answer, a whole stream included
@@ -37,7 +40,7 @@ const (
 
 // Format is one wire format. A Format holds no state and is safe for
 // concurrent use; what it says of each method is in package wire. Two methods are
-// optional, with a default for a format without them: EndsWith (ending.go),
+// optional, with a default for a format without them: EndsWith (cursor.go),
 // RenamePrevious and UnavailableStatus (package wire).
 type Format interface {
 	Dialect() string
@@ -86,6 +89,8 @@ type Stream interface {
 	Shown() (out string, safe int, behind string)
 	// Text returns all bytes that were written.
 	Text() string
+	// Last returns the last event that has data.
+	Last() Event
 	// Rest returns what has to follow the first sent bytes. sent is a value that
 	// Safe had.
 	Rest(sent int, resp *middleware.Response) ([]byte, error)
@@ -156,6 +161,15 @@ func Shapef(format string, args ...any) error {
 // no content.
 func Unencodablef(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrUnencodable, fmt.Sprintf(format, args...))
+}
+
+// Unencodable returns err as an error that wraps ErrUnencodable: what was stored, or was
+// given to a client, does not read as what it was any more.
+func Unencodable(err error) error {
+	if errors.Is(err, ErrUnencodable) {
+		return err
+	}
+	return Unencodablef("%v", err)
 }
 
 // Below returns the address of path below base. The query of base, where Azure

@@ -77,8 +77,8 @@ func TestModelErrorClips(t *testing.T) {
 			}
 			cut, ok := strings.CutSuffix(got, "…")
 			require.True(t, ok)
-			require.LessOrEqual(t, len(cut), n)
-			require.Greater(t, len(cut), n-utf8.UTFMax)
+			require.LessOrEqual(t, len(got), n)
+			require.Greater(t, len(got), n-utf8.UTFMax)
 			require.True(t, strings.HasPrefix(joined, cut))
 		}
 		check(e.Code, 100)

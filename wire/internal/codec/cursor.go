@@ -2,6 +2,8 @@ package codec
 
 import (
 	"bytes"
+	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -19,6 +21,7 @@ type Cursor struct {
 	out    string     // what the client gets of it, or will get with what follows
 	safe   int        // bytes of out that may be taken
 	behind string     // what of the text stands behind out
+	last   Event      // the last one with data
 	sent   int        // bytes of out that were taken
 	n      int        // numbered keep-alives that were taken
 
@@ -43,6 +46,7 @@ func (c *Cursor) Write(p []byte) (int, error) {
 func (c *Cursor) look() {
 	c.text = c.stream.Text()
 	c.out, c.safe, c.behind = c.stream.Shown()
+	c.last = c.stream.Last()
 }
 
 // Given returns what the client has got.
@@ -200,4 +204,87 @@ func (c *Cursor) Fail(status int, code, message string) []byte {
 // Comment returns text as a comment of the stream.
 func (c *Cursor) Comment(text string) []byte {
 	return c.stream.Comment(text)
+}
+
+// IsStream reports whether the answer is a stream.
+func (c *Cursor) IsStream() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return framingOf(c.text) == sse || manyLines(c.text)
+}
+
+// manyLines reports whether text has a JSON object on its first line, and more
+// behind it.
+func manyLines(text string) bool {
+	first, rest, _ := strings.Cut(strings.TrimLeft(text, bom+" \t\r\n"), "\n")
+	if rest == "" {
+		return false
+	}
+	_, err := ParseObject(first)
+	return err == nil
+}
+
+// Ended reports whether the answer ends with the mark at which clients stop reading. A format whose streams end with another mark
+// than OpenAI's has a method EndsWith. It is given the name and the data of the
+// last event, or the last line as data. The end of a stream is never safe.
+func (c *Cursor) Ended() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.behind == "" {
+		return false
+	}
+	f, ok := c.format.(interface{ EndsWith(name, data string) bool })
+	return c.last.Data == "[DONE]" || ok && f.EndsWith(c.last.Name, c.last.Data)
+}
+
+// mostSearched is how many of the last events may hold the provider's error.
+const mostSearched = 8
+
+// Failure returns the event with the error of the provider. Each of the last events in which no word for calls
+// occurs is read by itself: one of them gives the error that the whole stream gave.
+func (c *Cursor) Failure() []byte {
+	var failure, again *middleware.ModelError
+	if !errors.As(c.err, &failure) || !c.IsStream() {
+		return nil
+	}
+	for _, event := range slices.Backward(lastEvents(c.text)) {
+		if !Free(event) {
+			continue
+		}
+		s := c.format.NewStream(nil, nil)
+		if _, err := s.Write([]byte(event)); err != nil {
+			continue
+		}
+		if _, err := s.Close(); errors.As(err, &again) && again.Code == failure.Code {
+			return []byte(event)
+		}
+	}
+	return nil
+}
+
+// lastEvents returns the last few events of a stream. The last one gets its
+// separator if the stream ended without.
+func lastEvents(text string) []string {
+	b, end := NewBuffer(true), "\n\n"
+	switch {
+	case framingOf(text) != sse:
+		end = "\n"
+	case !strings.Contains(text, "\n"):
+		end = "\r\r"
+	}
+	var events []string
+	keep := func(e Event) (bool, error) {
+		events = append(events, text[e.Start:e.End])
+		events = events[max(0, len(events)-mostSearched):]
+		return false, nil
+	}
+	if b.Feed([]byte(text), keep) != nil {
+		return nil
+	}
+	whole := b.at
+	if b.End(keep) == nil && b.at > whole {
+		last := &events[len(events)-1]
+		*last = strings.TrimRight(*last, "\r\n") + end
+	}
+	return events
 }

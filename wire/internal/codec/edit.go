@@ -15,21 +15,6 @@ func Replace(v rawjson.Value, raw string) rawjson.Edit {
 	return rawjson.Edit{Start: start, End: end, Text: raw}
 }
 
-// Set returns the edit that gives object a member key with the value raw:
-// the old value is replaced, or a member is added at the end. It is
-// ErrUnencodable if the key appears twice. Several at one object go
-// through a Patch.
-func Set(object rawjson.Value, key, raw string) (rawjson.Edit, error) {
-	found, err := Only(object, key)
-	if err != nil {
-		return rawjson.Edit{}, err
-	}
-	if found.Exists() {
-		return Replace(found, raw), nil
-	}
-	return Append(object, rawjson.Quote(key)+":"+raw), nil
-}
-
 // Only returns the member of that key, absent if there is none. It is
 // ErrUnencodable if the key appears twice, or object is none: then an edit
 // of the member would be one of many readings.
@@ -201,3 +186,84 @@ func Number(f float64) string {
 
 // Count returns n as JSON.
 func Count(n int64) string { return strconv.FormatInt(n, 10) }
+
+// Patch collects the changes of one object, so that members that come find
+// their commas whatever goes.
+type Patch struct {
+	object rawjson.Value
+	edits  []rawjson.Edit
+	added  []string
+	gone   map[string]bool
+	err    error
+}
+
+// NewPatch returns a patch of object that changes nothing.
+func NewPatch(object rawjson.Value) *Patch { return &Patch{object: object, gone: map[string]bool{}} }
+
+// Put sets members, each key once, and unsets those that are none.
+// The old value of a key is replaced, or a member is added at the end.
+func (p *Patch) Put(members ...Member) {
+	for _, m := range members {
+		if m.Raw == "" {
+			p.gone[m.Key] = true
+			continue
+		}
+		old, err := Only(p.object, m.Key)
+		switch {
+		case err != nil:
+			p.err = err
+		case old.Exists():
+			p.edits = append(p.edits, Replace(old, m.Raw))
+		default:
+			p.added = append(p.added, rawjson.Quote(m.Key)+":"+m.Raw)
+		}
+	}
+}
+
+// Add adds edits that were made inside of the object's members. It takes what
+// their maker returned.
+func (p *Patch) Add(edits []rawjson.Edit, err error) {
+	if err != nil {
+		p.err = err
+	}
+	p.edits = append(p.edits, edits...)
+}
+
+// Edits returns what was collected, as edits of the text that the object
+// stands in. The error wraps ErrUnencodable.
+func (p *Patch) Edits() ([]rawjson.Edit, error) {
+	if p.err != nil {
+		return nil, p.err
+	}
+	edits, stays := p.edits, false
+	if len(p.gone) > 0 {
+		edits = append(edits, p.object.Cut(func(m rawjson.Value) bool { return p.gone[m.Key()] })...)
+	}
+	if len(p.added) == 0 {
+		return edits, nil
+	}
+	for m := range p.object.Each() {
+		stays = stays || !p.gone[m.Key()]
+	}
+	last := Append(p.object, strings.Join(p.added, ","))
+	if !stays {
+		last.Text = strings.Join(p.added, ",")
+	}
+	return append(edits, last), nil
+}
+
+// WithoutEmpty returns body without its members of these names that are null or an empty
+// list, if it is a JSON object.
+func WithoutEmpty(body []byte, names ...string) []byte {
+	doc, err := Parse(string(body))
+	if err != nil || doc.Root().Kind() != rawjson.Object {
+		return body
+	}
+	text, err := Within(doc.Root(), doc.Root().Cut(func(m rawjson.Value) bool {
+		return slices.Contains(names, m.Key()) && (m.Kind() == rawjson.Null || m.Kind() == rawjson.Array && m.Len() == 0)
+	}))
+	if err != nil {
+		return body
+	}
+	return []byte(text)
+}

@@ -46,16 +46,16 @@ func TestSet(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e, err := codec.Set(parse(t, c.text), c.key, c.raw)
+			edits, err := put(parse(t, c.text), codec.Member{Key: c.key, Raw: c.raw})
 			if c.want == "" {
 				require.ErrorIs(t, err, codec.ErrUnencodable)
 				return
 			}
 			require.NoError(t, err)
-			require.Equal(t, c.want, apply(t, c.text, e))
+			require.Equal(t, c.want, apply(t, c.text, edits...))
 		})
 	}
-	_, err := codec.Set(rawjson.Value{}, "a", "1")
+	_, err := put(rawjson.Value{}, codec.Member{Key: "a", Raw: "1"})
 	require.ErrorIs(t, err, codec.ErrUnencodable, "what is absent holds nothing")
 }
 
@@ -84,9 +84,7 @@ func TestUnset(t *testing.T) {
 		{`{"b":2}`, `{"b":2}`},
 		{`[1]`, `[1]`},
 	} {
-		p := codec.NewPatch(parse(t, c.text))
-		p.Unset("a")
-		edits, err := p.Edits()
+		edits, err := put(parse(t, c.text), codec.Member{Key: "a"})
 		require.NoError(t, err, c.text)
 		require.Equal(t, c.want, apply(t, c.text, edits...))
 	}
@@ -136,15 +134,10 @@ func TestEditsBesideEachOther(t *testing.T) {
 	const text = `{"list":[{"a":1}, {"a":2}],"model":"m"}`
 	root := parse(t, text)
 	list := root.Get("list")
-	model, err := codec.Set(root, "model", `"n"`)
-	require.NoError(t, err)
-	more, err := codec.Set(root, "more", `true`)
-	require.NoError(t, err)
-	edits := []rawjson.Edit{more, codec.Append(list, `{"a":3}`), model}
+	model := codec.Replace(root.Get("model"), `"n"`)
+	edits := []rawjson.Edit{codec.Append(root, `"more":true`), codec.Append(list, `{"a":3}`), model}
 	for e := range list.Each() {
-		edit, err := codec.Set(e, "b", "0")
-		require.NoError(t, err)
-		edits = append(edits, edit)
+		edits = append(edits, codec.Append(e, `"b":0`))
 	}
 	require.Equal(t, `{"list":[{"a":1,"b":0}, {"a":2,"b":0},{"a":3}],"model":"n","more":true}`, apply(t, text, edits...))
 

@@ -24,38 +24,7 @@ type Event struct {
 	Data       string // "" for a comment or an empty line
 	DataStart  int    // where Data stands in the stream
 	Text       string // all of an SSE event that has no data; a server may put an error there
-	free       bool   // data may have line breaks
-	rows       []span // of data that is folded: its lines, the first one without its end
-}
-
-// span is a piece of the stream.
-type span struct{ start, end int }
-
-// Edits returns edits of e's data as edits of the stream. Folded data has no
-// place of its own there: its first line gets all, the others go.
-func (e Event) Edits(edits []rawjson.Edit) ([]rawjson.Edit, error) {
-	if len(edits) == 0 {
-		return nil, nil
-	}
-	if len(e.rows) == 0 {
-		edits = Shift(edits, e.DataStart)
-		for i := range edits {
-			if !e.free {
-				edits[i].Text = OneLine(edits[i].Text)
-			}
-		}
-		return edits, nil
-	}
-	data, err := Apply(e.Data, edits)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]rawjson.Edit, len(e.rows))
-	for i, row := range e.rows {
-		out[i] = rawjson.Edit{Start: row.start, End: row.end}
-	}
-	out[0].Text = "data: " + OneLine(data)
-	return out, nil
+	folded     bool   // Data had several lines, and does not stand in the stream in one piece
 }
 
 // Buffer collects an answer, in pieces of any size, and cuts it into events.
@@ -74,12 +43,10 @@ type Buffer struct {
 	feed    int // where the next line feed is, or up to where it was looked for
 	loneCR  bool
 	safe    int
-	held    bool
+	holding bool             // nothing more is shown
 	waiting bool             // what was put last is not shown yet
 	out     *strings.Builder // what was put, once that is not the text
 	placed  int              // how much of the text was put
-	ended   bool
-	fault   error // of End
 
 	// of an array
 	depth          int
@@ -112,29 +79,18 @@ func (b *Buffer) Feed(p []byte, each func(Event) (hold bool, err error)) error {
 }
 
 // End reads what stands after the last separator as an event of its own. It is
-// not safe: what follows it in a stream would become part of it. The error is
-// each's, or wraps ErrShape where readers differ on the lines of the stream. A
-// second End returns the same error.
+// not safe: what follows it in a stream would become part of it. The error is each's.
 func (b *Buffer) End(each func(Event) (hold bool, err error)) error {
-	if !b.ended {
-		b.ended, b.fault = true, b.end(each)
-	}
-	return b.fault
-}
-
-func (b *Buffer) end(each func(Event) (hold bool, err error)) error {
-	b.held = true
+	b.holding = true
 	if e, ok := b.next(true); ok {
-		if err := b.pass(e, each); err != nil {
-			return err
-		}
+		return b.pass(e, each)
 	}
 	return nil
 }
 
 func (b *Buffer) bound(size int) error {
 	if size > MaxEvent && b.framing != whole && b.framing != unknown {
-		b.held = true
+		b.holding = true
 		return Shapef("an event of more than %d bytes", MaxEvent)
 	}
 	return nil
@@ -146,21 +102,21 @@ func (b *Buffer) pass(e Event, each func(Event) (hold bool, err error)) error {
 	}
 	hold, err := each(e)
 	if err != nil {
-		b.held = true
+		b.holding = true
 		return err
 	}
-	b.held = b.held || hold
+	b.holding = b.holding || hold
 	return nil
 }
 
 // shows reports whether an event of that fate can be shown when it has been read.
 func (b *Buffer) shows(fate Fate) bool {
-	return !b.held && (fate == FateShow || fate == FatePass && !b.waiting)
+	return !b.holding && (fate == FateShow || fate == FatePass && !b.waiting)
 }
 
 // put adds e, or what was written in its place, to what the client gets.
 func (b *Buffer) put(e Event, fate Fate, written *string) {
-	if b.held || fate == FateHold {
+	if b.holding || fate == FateHold {
 		return
 	}
 	if written != nil && b.out == nil {
@@ -179,7 +135,7 @@ func (b *Buffer) put(e Event, fate Fate, written *string) {
 	case b.shows(fate):
 		b.safe, b.waiting = len(out), false
 	case len(out)-safe > maxWaiting:
-		b.held = true
+		b.holding = true
 	default:
 		b.waiting = true
 	}
@@ -275,7 +231,7 @@ func (b *Buffer) all(end bool) (Event, bool) {
 	}
 	b.at = b.text.Len()
 	from, to := b.trimmed(0, b.at)
-	return Event{End: b.at, Data: b.Text()[from:to], DataStart: from, free: true}, true
+	return Event{End: b.at, Data: b.Text()[from:to], DataStart: from}, true
 }
 
 // element looks for the end of the array's next element, keeping nothing but
@@ -303,10 +259,10 @@ func (b *Buffer) element() (Event, bool) {
 			}
 		case '}', ']':
 			b.depth--
-			b.held = b.held || b.depth == 0 // what is behind the list is not an element of it
+			b.holding = b.holding || b.depth == 0 // what is behind the list is not an element of it
 			if b.depth == 1 && b.start >= 0 {
 				b.looked++
-				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked], free: true}
+				e := Event{Start: b.at, End: b.looked, DataStart: b.start, Data: text[b.start:b.looked]}
 				b.at, b.start = b.looked, -1
 				return e, true
 			}
@@ -331,3 +287,127 @@ func (b *Buffer) trimmed(from, to int) (int, int) {
 }
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
+
+// Comment is a comment of server-sent events. The clients of OpenAI and
+// Anthropic skip it, in Python, TypeScript and Go.
+const Comment = ": keep-alive\n\n"
+
+// sniffed is how many bytes tell the framing of a stream.
+const sniffed = 4 << 10
+
+func framingOf(text string) framing {
+	return NewBuffer(false).sniff(text[:min(len(text), sniffed)], false)
+}
+
+// MayBeEvents reports whether text is the beginning of server-sent events, or
+// empty.
+func MayBeEvents(text string) bool {
+	return strings.TrimSpace(text) == "" || framingOf(text) == sse
+}
+
+// IsList reports whether text is the beginning of a JSON array.
+func IsList(text string) bool { return framingOf(text) == array }
+
+// First returns the first of the server-sent events in text whose data is an object
+// that is accepts, and that object; both are zero if there is none. It reads no further
+// than to that event, which mostly is one of the first.
+func First(text string, is func(root rawjson.Value) bool) (found Event, object rawjson.Value) {
+	b := NewBuffer(false)
+	for text != "" && !object.Exists() {
+		n := min(len(text), sniffed)
+		_ = b.Feed([]byte(text[:n]), func(e Event) (bool, error) {
+			if root, err := ParseObject(e.Data); !object.Exists() && err == nil && is(root) {
+				found, object = e, root
+			}
+			return false, nil
+		})
+		text = text[n:]
+	}
+	return found, object
+}
+
+// Each calls f for each of the server-sent events in text.
+func Each(text string, f func(Event) error) error {
+	b := NewBuffer(false)
+	each := func(e Event) (bool, error) { return false, f(e) }
+	if err := b.Feed([]byte(text), each); err != nil {
+		return err
+	}
+	return b.End(each)
+}
+
+// Renumber adds n to the number that the server-sent events in text have under key. An
+// event that has none, or whose data is divided over several lines, stays as it is.
+func Renumber(text, key string, n int) (string, error) {
+	if n == 0 || text == "" {
+		return text, nil
+	}
+	var edits []rawjson.Edit
+	err := Each(text, func(e Event) error {
+		root, err := ParseObject(e.Data)
+		if number := root.Get(key); err == nil && !e.folded && number.Kind() == rawjson.Number {
+			edits = append(edits, Shift([]rawjson.Edit{Replace(number, Count(Int(number)+int64(n)))}, e.DataStart)...)
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	return Apply(text, edits)
+}
+
+// Frame returns data, one JSON text, as an event that follows the first taken
+// bytes, framed as they are: an SSE event, a line, or an element that closes
+// the array. name is that of an SSE event; "" for none. It is nil for an answer
+// that is not streamed.
+func (b *Buffer) Frame(taken int, name, data string) []byte {
+	as := b.framing
+	if as == unknown { // nothing of the answer has come
+		as = sse
+		if b.byLine {
+			as = lines
+		}
+	}
+	shown, _, _ := b.Shown()
+	out := as.frame(shown[:taken], name, OneLine(data), strings.Contains(b.Text(), "\r\n"))
+	if as == array {
+		out += "\n]"
+	}
+	return []byte(out)
+}
+
+// frame returns data as an event behind what is shown; "" for an answer that is not streamed.
+// crlf is how the lines of the stream end: a client may look for one kind only.
+func (f framing) frame(shown, name, data string, crlf bool) string {
+	switch f {
+	case sse:
+		data = "data: " + data + "\n\n"
+		if name != "" {
+			data = "event: " + name + "\n" + data
+		}
+		if crlf {
+			data = strings.ReplaceAll(data, "\n", "\r\n")
+		}
+		return data
+	case lines:
+		return data + "\n"
+	case array:
+		if strings.Trim(shown, bom+"[ \t\r\n") == "" {
+			return "[" + data
+		}
+		return ",\r\n" + data
+	}
+	return ""
+}
+
+// IsEvents reports whether the body is a stream of server-sent events.
+func (b *Buffer) IsEvents() bool { return b.framing == sse }
+
+// Comment returns text as a comment of a stream of server-sent events; nil in
+// any other framing.
+func (b *Buffer) Comment(text string) []byte {
+	if !b.IsEvents() {
+		return nil
+	}
+	return []byte(": " + OneLine(text) + "\n\n")
+}

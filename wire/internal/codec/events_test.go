@@ -7,7 +7,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
@@ -242,51 +241,23 @@ func TestBufferBounds(t *testing.T) {
 
 // Edits of an event's data are edits of the stream: read again, the event has
 // the new data, and every other byte is where it was.
-func TestEventEdits(t *testing.T) {
+func TestRenumber(t *testing.T) {
 	t.Parallel()
-	const multi = "{\n  \"new\": 1\n}"
-	for _, c := range []struct{ name, body, put, want string }{
-		{"sse", "event: e\ndata: {\"a\": 1 }\n\ndata: 2\n\n", "[2]", "event: e\ndata: {\"a\": [2] }\n\ndata: 2\n\n"},
-		{"sse, on one line", "data: {\"a\": 1 }\n\n", multi, "data: {\"a\": {   \"new\": 1 } }\n\n"},
-		{"sse, CRLF on one line", "data: {\"a\": 1 }\r\n\r\n", "[\r\n]", "data: {\"a\": [  ] }\r\n\r\n"},
-		{"sse, folded", "id: 3\ndata: {\ndata: \"a\": 1 }\nretry: 1\n\ndata: 2\n\n", "2", "id: 3\ndata: { \"a\": 2 }\nretry: 1\n\ndata: 2\n\n"},
-		{"sse, folded with CRLF and more between", ": c\r\ndata:{\r\nid: 3\r\ndata:\"a\": 1\r\ndata:}\r\n\r\n", multi,
-			": c\r\ndata: { \"a\": {   \"new\": 1 } }\r\nid: 3\r\n\r\n"},
-		{"sse, folded and unterminated", "data: {\ndata: \"a\": 1 }", "2", "data: { \"a\": 2 }\n"},
-		{"sse, folded behind a byte order mark", bom + "data: {\ndata: \"a\": 1 }\n\n", "2", bom + "data: { \"a\": 2 }\n\n"},
-		{"lines", "{\"a\":1}\n{}\n", multi, "{\"a\":{   \"new\": 1 }}\n{}\n"},
-		{"whole", "{\n\"a\":1}\n", multi, "{\n\"a\":" + multi + "}\n"},
-		{"array", "[\n{\"a\":1}]", multi, "[\n{\"a\":" + multi + "}]"},
+	for _, c := range []struct{ name, text, want string }{
+		{"each event", "event: e\ndata: {\"n\": 1 }\n\n: c\ndata: {\"n\":2}\r\n\r\n", "event: e\ndata: {\"n\": 4 }\n\n: c\ndata: {\"n\":5}\r\n\r\n"},
+		{"unterminated", "data: {\"n\":9}", "data: {\"n\":12}"},
+		{"no number", "data: {\"n\":\"1\"}\n\ndata: {}\n\ndata: [DONE]\n\n: 1\n\n", "data: {\"n\":\"1\"}\n\ndata: {}\n\ndata: [DONE]\n\n: 1\n\n"},
+		{"data of several lines", "data: {\ndata: \"n\": 1 }\n\ndata: {\"n\":2}\n\n", "data: {\ndata: \"n\": 1 }\n\ndata: {\"n\":5}\n\n"},
+		{"behind a byte order mark", bom + "data: {\"n\":1}\n\n", bom + "data: {\"n\":4}\n\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			var edits []rawjson.Edit
-			for _, e := range read(t, true, c.body).Events {
-				root, err := codec.ParseObject(e.Data)
-				if err != nil {
-					continue
-				}
-				none, err := e.Edits(nil)
-				require.NoError(t, err)
-				require.Empty(t, none, "no edit is none of the stream either")
-				if a := root.Get("a"); a.Exists() {
-					of := []rawjson.Edit{codec.Replace(a, c.put)}
-					more, err := e.Edits(of)
-					require.NoError(t, err)
-					require.Equal(t, c.put, of[0].Text, "what was given stays")
-					edits = append(edits, more...)
-				}
-			}
-			got, err := codec.Apply(c.body, edits)
+			got, err := codec.Renumber(c.text, "n", 3)
 			require.NoError(t, err)
 			require.Equal(t, c.want, got)
+			same, err := codec.Renumber(c.text, "n", 0)
+			require.NoError(t, err)
+			require.Equal(t, c.text, same)
 		})
 	}
-}
-
-func TestEventEditsThatOverlap(t *testing.T) {
-	t.Parallel()
-	e := read(t, false, "data: {\ndata: }\n\n").Events[0]
-	_, err := e.Edits([]rawjson.Edit{{Start: 0, End: 3}, {Start: 1, End: 2}})
-	require.ErrorIs(t, err, codec.ErrUnencodable)
 }

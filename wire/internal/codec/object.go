@@ -1,10 +1,13 @@
 package codec
 
 import (
+	"encoding/base64"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/middleware"
 )
 
 // Member is a member of an object: its key and the JSON text of its value.
@@ -35,6 +38,15 @@ func Object(members ...Member) string {
 	}
 	b.WriteByte('}')
 	return b.String()
+}
+
+// With returns members with m, in the place of one whose key differs in case at most.
+func With(members []Member, m Member) []Member {
+	if i := slices.IndexFunc(members, func(have Member) bool { return strings.EqualFold(have.Key, m.Key) }); i >= 0 {
+		members[i] = m
+		return members
+	}
+	return append(members, m)
 }
 
 // Array returns the JSON texts as a JSON array.
@@ -91,4 +103,58 @@ func (s *Members) Put(key, raw string) {
 	case s.List[i].Key != folded && key == folded, s.List[i].Key == key && raw != "null":
 		s.List[i] = Member{key, raw}
 	}
+}
+
+// Joined is a text that comes in several JSON strings. They are joined as JSON and
+// decoded once: a letter that is escaped as a surrogate pair may be divided between two.
+type Joined struct{ raw []byte }
+
+// Add adds the string v. Of any other value it adds the JSON text.
+func (j *Joined) Add(v rawjson.Value) {
+	raw := v.Raw()
+	if v.Kind() != rawjson.String {
+		raw = QuoteAsSent(raw)
+	}
+	_ = j.AddRaw(raw[1 : len(raw)-1])
+}
+
+// AddRaw adds a JSON string without its quotes. It always returns nil.
+func (j *Joined) AddRaw(raw string) error {
+	j.raw = append(j.raw, raw...)
+	return nil
+}
+
+// Empty reports whether nothing but empty strings was added.
+func (j *Joined) Empty() bool { return len(j.raw) == 0 }
+
+// JSON returns the text as a JSON string.
+func (j *Joined) JSON() string { return `"` + string(j.raw) + `"` }
+
+// String returns the text.
+func (j *Joined) String() string {
+	doc, err := Parse(j.JSON())
+	if err != nil { // longer than a body
+		return ""
+	}
+	return doc.Root().Str()
+}
+
+// DataURL returns the data of a part as a data: URL. Source: RFC 2397.
+func DataURL(p middleware.Part) string {
+	return "data:" + p.MediaType + ";base64," + base64.StdEncoding.EncodeToString(p.Data)
+}
+
+// FromDataURL reads a data: URL; false unless it holds base64 of a known type,
+// which DataURL writes the same.
+func FromDataURL(url string) (mediaType string, data []byte, ok bool) {
+	rest, ok := strings.CutPrefix(url, "data:")
+	if !ok {
+		return "", nil, false
+	}
+	mediaType, text, ok := strings.Cut(rest, ";base64,")
+	if !ok || mediaType == "" || text == "" {
+		return "", nil, false
+	}
+	data, err := base64.StdEncoding.DecodeString(text)
+	return mediaType, data, err == nil
 }

@@ -24,17 +24,27 @@ func TestPatch(t *testing.T) {
 		want  string // "" for ErrUnencodable
 	}{
 		{"nothing", func(*codec.Patch, rawjson.Value) {}, text},
-		{"two new members", func(p *codec.Patch, _ rawjson.Value) { p.Set("c", "3"); p.Set("d", "4") }, `{ "a":{"x":1} , "b":2,"c":3,"d":4 }`},
-		{"one goes, one comes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("b"); p.Set("c", "3") }, `{ "a":{"x":1},"c":3 }`},
-		{"all go, one comes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("a"); p.Set("c", "3"); p.Unset("b") }, `{ "c":3 }`},
-		{"what is not there goes", func(p *codec.Patch, _ rawjson.Value) { p.Unset("c") }, text},
+		{"two new members", func(p *codec.Patch, _ rawjson.Value) {
+			p.Put(codec.Member{Key: "c", Raw: "3"})
+			p.Put(codec.Member{Key: "d", Raw: "4"})
+		}, `{ "a":{"x":1} , "b":2,"c":3,"d":4 }`},
+		{"one goes, one comes", func(p *codec.Patch, _ rawjson.Value) {
+			p.Put(codec.Member{Key: "b"})
+			p.Put(codec.Member{Key: "c", Raw: "3"})
+		}, `{ "a":{"x":1},"c":3 }`},
+		{"all go, one comes", func(p *codec.Patch, _ rawjson.Value) {
+			p.Put(codec.Member{Key: "a"})
+			p.Put(codec.Member{Key: "c", Raw: "3"})
+			p.Put(codec.Member{Key: "b"})
+		}, `{ "c":3 }`},
+		{"what is not there goes", func(p *codec.Patch, _ rawjson.Value) { p.Put(codec.Member{Key: "c"}) }, text},
 		{"edits inside", func(p *codec.Patch, o rawjson.Value) {
 			p.Add(put(o.Get("a"), codec.Member{Key: "x"}, codec.Member{Key: "y", Raw: "2"}))
-			p.Set("b", "3")
+			p.Put(codec.Member{Key: "b", Raw: "3"})
 		}, `{ "a":{"y":2} , "b":3 }`},
 		{"edits inside of what goes", func(p *codec.Patch, o rawjson.Value) {
 			p.Add(put(o.Get("a"), codec.Member{Key: "x", Raw: "2"}))
-			p.Unset("a")
+			p.Put(codec.Member{Key: "a"})
 		}, ""},
 		{"an error inside", func(p *codec.Patch, o rawjson.Value) {
 			p.Add(put(o.Get("b"), codec.Member{Key: "x", Raw: "2"}))

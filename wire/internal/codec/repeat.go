@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -14,10 +15,10 @@ import (
 //
 // It is what stands between holes: the text, and values that differ and say nothing.
 type repeat struct {
-	fixed [maxHoles + 1]string
-	holes [maxHoles]hole
-	n     int // of the holes; 0: no unit is known
-	take  func(text string) error
+	fixed   [maxHoles + 1]string
+	holes   [maxHoles]hole
+	n       int // of the holes; 0: no unit is known
+	deliver func(text string) error
 }
 
 const maxHoles = 3
@@ -33,26 +34,26 @@ const (
 )
 
 // Repeats says that u, which is free and is shown, brings the string text and nothing
-// else, and that the values in differ say nothing. take is called with the text of each
+// else, and that the values in differ say nothing. deliver is called with the text of each
 // unit that follows and is the same but for those.
-func (r *Units) Repeats(u *Unit, take func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
+func (r *Units) Repeats(u *Unit, deliver func(text string) error, text rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if u.Free && !r.Buf.held {
-		r.learn(u, take, textHole, text, differ)
+	if u.Free && !r.Buf.holding {
+		r.learn(u, deliver, textHole, text, differ)
 	}
 }
 
-// RepeatsPiece is Repeats for a held unit that brings the string piece of a call. take is
+// RepeatsPiece is Repeats for a held unit that brings the string piece of a call. deliver is
 // called with the JSON string without its quotes.
-func (r *Units) RepeatsPiece(u *Unit, take func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
+func (r *Units) RepeatsPiece(u *Unit, deliver func(raw string) error, piece rawjson.Value, differ ...rawjson.Value) {
 	r.repeat.n = 0
-	if r.Buf.held && !r.plain {
-		r.learn(u, take, pieceHole, piece, differ)
+	if r.Buf.holding && !r.plain {
+		r.learn(u, deliver, pieceHole, piece, differ)
 	}
 }
 
-func (r *Units) learn(u *Unit, take func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
-	if len(u.rows) > 0 || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
+func (r *Units) learn(u *Unit, deliver func(string) error, kind hole, text rawjson.Value, differ []rawjson.Value) {
+	if u.folded || text.Kind() != rawjson.String || r.Buf.framing != sse && r.Buf.framing != lines {
 		return
 	}
 	type span struct {
@@ -63,39 +64,30 @@ func (r *Units) learn(u *Unit, take func(string) error, kind hole, text rawjson.
 	n := 0
 	add := func(v rawjson.Value, h hole) {
 		start, end := v.Span()
-		switch {
-		case !v.Exists():
-			return
-		case v.Kind() == rawjson.String:
-			start, end = start+1, end-1
-		case v.Kind() != rawjson.Number:
-			return
+		switch v.Kind() {
+		case rawjson.String:
+			spans[n] = span{start + 1, end - 1, h}
+			n++
+		case rawjson.Number:
+			spans[n] = span{start, end, numberHole}
+			n++
 		}
-		i := n
-		for ; i > 0 && spans[i-1].start > start; i-- {
-			spans[i] = spans[i-1]
-		}
-		spans[i] = span{start, end, h}
-		n++
 	}
 	add(text, kind)
 	for _, v := range differ {
 		if n == maxHoles {
 			return
 		}
-		h := padHole
-		if v.Kind() == rawjson.Number {
-			h = numberHole
-		}
-		add(v, h)
+		add(v, padHole)
 	}
+	slices.SortFunc(spans[:n], func(a, b span) int { return a.start - b.start })
 	at := 0
 	offset := u.DataStart - u.Start
 	for i, s := range spans[:n] {
 		r.repeat.fixed[i], r.repeat.holes[i] = u.Bytes[at:offset+s.start], s.hole
 		at = offset + s.end
 	}
-	r.repeat.fixed[n], r.repeat.n, r.repeat.take = u.Bytes[at:], n, take
+	r.repeat.fixed[n], r.repeat.n, r.repeat.deliver = u.Bytes[at:], n, deliver
 }
 
 // read reads a unit that is the one before with another text; false if it is not.
@@ -128,5 +120,5 @@ func (r *repeat) read(unit string) (known bool, err error) {
 	if r.n == 0 || unit[at:] != r.fixed[r.n] || text == "" {
 		return false, nil
 	}
-	return true, r.take(text)
+	return true, r.deliver(text)
 }

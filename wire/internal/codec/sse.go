@@ -145,34 +145,31 @@ func (b *Buffer) cut(end int) Event {
 		pos = len(bom)
 	}
 	var folded strings.Builder
-	var first span // the row of the first data
+	lines := 0 // of data
 	for pos < len(text) {
 		line, size := b.cutLine(text[pos:])
 		field, value, _ := strings.Cut(line, ":")
 		value = strings.TrimPrefix(value, " ")
-		row := span{e.Start + pos, e.Start + pos + size}
 		switch {
 		case field == "event":
 			e.Name = value
 		case field != "data":
-		case first.end == 0:
-			row.end = row.start + len(line)
-			e.Data, e.DataStart = value, row.end-len(value)
-			first = row
-		case e.rows == nil:
-			folded.Grow(len(text))
-			folded.WriteString(e.Data + "\n" + value)
-			e.rows = []span{first, row}
+		case lines == 0:
+			e.Data, e.DataStart = value, e.Start+pos+len(line)-len(value)
+			lines++
 		default:
+			if lines++; lines == 2 {
+				folded.Grow(len(text))
+				folded.WriteString(e.Data)
+			}
 			folded.WriteString("\n" + value)
-			e.rows = append(e.rows, row)
 		}
 		pos += size
 	}
-	switch {
-	case first.end == 0:
+	if lines == 0 {
 		e.Text = text
-	case e.rows != nil:
+	}
+	if e.folded = lines > 1; e.folded {
 		e.Data = folded.String()
 	}
 	return e

@@ -1,6 +1,7 @@
 package codec
 
 import (
+	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -18,7 +19,7 @@ import (
 type Unit struct {
 	Event
 	Bytes string        // as it came
-	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept.
+	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept. An error may have no field before it: its Name is "error" then.
 	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
 	Free  bool          // strictly framed, and free of the words for calls; not known of what follows a held call
 }
@@ -65,7 +66,14 @@ type Units struct {
 	err     error // the first one
 	resp    *middleware.Response
 	closed  bool
+	last    Event // that has data
+
+	// Lists says that an answer may be a JSON array of units. In a format that has none,
+	// an array is not an answer.
+	Lists bool
 }
+
+var errList = Shapef("a JSON array, where the format has an object or a stream")
 
 // NewUnits returns Units at the beginning of an answer. known has the members of a unit
 // that the format knows. byLine says that an object may be the first of several, each on
@@ -97,6 +105,9 @@ func (r *Units) Close() (*middleware.Response, error) {
 	if r.err == nil {
 		r.err = r.Buf.End(r.event)
 	}
+	if r.err == nil && r.Buf.IsArray() && !r.Lists {
+		r.err = errList
+	}
 	if r.err == nil {
 		r.resp, r.err = r.format.Response()
 	}
@@ -109,6 +120,9 @@ func (r *Units) Closed() bool { return r.closed }
 // Text returns all bytes that were written.
 func (r *Units) Text() string { return r.Buf.Text() }
 
+// Last returns the last event that has data.
+func (r *Units) Last() Event { return r.last }
+
 // Marked reports whether what the format noted last is what the client may be shown.
 func (r *Units) Marked() bool { return r.marked }
 
@@ -120,11 +134,8 @@ func Given[S interface {
 	Marked() bool
 }](s, fresh S, sent int) (S, error) {
 	out, safe, _ := s.Shown()
-	switch {
-	case sent == safe && s.Marked():
+	if sent == safe && s.Marked() {
 		return s, nil
-	case sent < 0 || sent > len(out):
-		return s, Unencodablef("more was sent than was received")
 	}
 	_, err := fresh.Write([]byte(out[:sent]))
 	fresh.Mark()
@@ -146,6 +157,9 @@ func (r *Units) Comment(text string) []byte { return r.Buf.Comment(text) }
 
 // event reads one event of the Buffer. Whether it is held is left to the Buffer.
 func (r *Units) event(e Event) (bool, error) {
+	if r.Buf.IsArray() && !r.Lists {
+		return true, errList
+	}
 	bytes := r.Buf.Text()[e.Start:e.End]
 	if known, err := r.repeat.read(bytes); known {
 		if err == nil {
@@ -157,6 +171,15 @@ func (r *Units) event(e Event) (bool, error) {
 	*u = Unit{Event: e, Bytes: bytes}
 	framed := r.Buf.framed(u)
 	data := strings.TrimSpace(e.Data)
+	if data != "" {
+		r.last = e
+	}
+	if e.Data == "" && strings.HasPrefix(strings.TrimSpace(e.Text), "{") {
+		v, _ := ParseObject(e.Text)
+		if failure := v.Get("error"); failure.Str() != "" || failure.Kind() == rawjson.Object && !failure.Empty() {
+			u.Name, u.Value = "error", v
+		}
+	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
 		u.Free = framed && Free(u.Bytes)
 		return r.unit(u)
@@ -167,7 +190,7 @@ func (r *Units) event(e Event) (bool, error) {
 		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
 			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
 		}
-		u.Free = framed && (r.plain || !r.Buf.held) && Free(u.Bytes) && doc.PlainKeys()
+		u.Free = framed && (r.plain || !r.Buf.holding) && Free(u.Bytes) && doc.PlainKeys()
 		hold, err = r.unit(u)
 		return err
 	})
@@ -199,7 +222,7 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	if err := r.format.Read(u); err != nil {
 		return true, err
 	}
-	if fate != FateShow && !r.Buf.held {
+	if fate != FateShow && !r.Buf.holding {
 		r.repeat.n = 0
 	}
 	var written *string
@@ -230,7 +253,7 @@ func (b *Buffer) framed(u *Unit) bool {
 		if u.Data != "" && len(u.Bytes) == len("data: \n\n")+len(u.Data) && strings.HasPrefix(u.Bytes, "data: ") {
 			return true
 		}
-		if n := strings.Count(u.Bytes, "\r"); len(u.rows) > 0 || n > 0 && n != strings.Count(u.Bytes, "\n") {
+		if n := strings.Count(u.Bytes, "\r"); u.folded || n > 0 && n != strings.Count(u.Bytes, "\n") {
 			return false
 		}
 		for line := range strings.SplitSeq(u.Bytes, "\n") {
@@ -240,7 +263,7 @@ func (b *Buffer) framed(u *Unit) bool {
 		}
 		return true
 	case lines:
-		return len(u.Bytes) == len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
+		return len(u.Bytes) <= len(u.Data)+1 || len(u.Bytes) == len(u.Data)+2 && strings.HasSuffix(u.Bytes, "\r\n")
 	case array: // what separates it from the element before
 		return strings.Trim(u.Bytes[:len(u.Bytes)-len(u.Data)], "[, \t\r\n") == ""
 	}
@@ -262,26 +285,13 @@ func (b *Buffer) event(u *Unit, known Tree) string {
 	if !u.Value.Exists() {
 		return ""
 	}
-	data := strings.ToValidUTF8(known.Write(u.Value), "\ufffd") // as clients read what is written as sent
-	switch b.framing {
-	case sse:
-		out := "data: " + data + "\n\n"
-		if u.Name != "" && isName(u.Name) && (Free(u.Name) || u.Name == u.Value.Get("type").Str()) {
-			out = "event: " + u.Name + "\n" + out
-		}
-		if strings.HasSuffix(u.Bytes, "\r\n\r\n") { // a client may look for one kind only
-			out = strings.ReplaceAll(out, "\n", "\r\n")
-		}
-		return out
-	case lines:
-		return data + "\n"
-	case array:
-		if out, _, _ := b.Shown(); strings.Trim(out, "[ \t\r\n") == "" {
-			return "[" + data
-		}
-		return "," + data
+	name := u.Name
+	if !isName(name) || !Free(name) && name != u.Value.Get("type").Str() {
+		name = ""
 	}
-	return ""
+	shown, _, _ := b.Shown()
+	data := strings.ToValidUTF8(known.Write(u.Value), "\ufffd") // as clients read what is written as sent
+	return b.framing.frame(shown, name, data, strings.HasSuffix(u.Bytes, "\r\n\r\n"))
 }
 
 // isName reports whether name is made of what names of events are made of.
@@ -294,51 +304,48 @@ func isName(name string) bool {
 	return true
 }
 
-// words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
-// and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
-// reads makes no difference. The quotes leave out server_tool_use, which usage names.
-var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
-
-// keys are the words as they are in JSON, where a quotation mark stands in front of a
-// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
-// Responses names.
-var keys = append([]string{`"tool_calls`}, words[1:]...)
-
-// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
-// JSON reader takes for it. text need not be JSON.
-func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
-
-// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
-// Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
-// one of these is, MayHold reads what is around it.
-func Free(text string) bool {
-	for i := 0; i < len(text); i++ {
-		rest := text[i:]
-		switch text[i] {
-		case 'c', 'C':
-			if len(rest) < 4 || rest[1]|0x20 != 'a' || rest[2]|0x20 != 'l' || rest[3]|0x20 != 'l' {
-				continue
-			}
-		case '_':
-			if len(rest) < 2 || rest[1]|0x20 != 'u' && rest[1]|0x20 != 'a' {
-				continue
-			}
-		case '\\': // an escape of a letter
-			if len(rest) < 4 || rest[1] != 'u' || !(rest[2] == '0' && rest[3] <= '1' || rest[2] == '2' && rest[3] == '1') {
-				continue
-			}
-		case 0: // any number of them may stand in a word
-			return !MayHold([]byte(text), keys...)
-		default:
-			continue
-		}
-		if MayHold([]byte(text[max(0, i-longestWord):min(len(text), i+3*longestWord)]), keys...) {
-			return false
-		}
-		i += 2*longestWord - 1
+// Tell sends to sink what a part of that kind says. sink may be nil. A part that
+// is neither text nor reasoning, and an empty text, say nothing.
+func Tell(sink middleware.Sink, kind middleware.PartKind, text string) error {
+	event := middleware.EventText
+	switch {
+	case sink == nil, text == "":
+		return nil
+	case kind == middleware.PartReasoning:
+		event = middleware.EventReasoning
+	case kind != middleware.PartText:
+		return nil
 	}
-	return true
+	return sink(middleware.Event{Kind: event, Text: text})
 }
 
-// longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
-const longestWord = 128
+// TellAll sends to sink what parts say.
+func TellAll(sink middleware.Sink, parts []middleware.Part) error {
+	for _, p := range parts {
+		if err := Tell(sink, p.Kind, p.Text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CutShort reports whether err, of a text that is not JSON, says that only the end
+// of the text is missing: then the answer is incomplete rather than of another
+// format.
+func CutShort(err error) bool {
+	var bad *rawjson.Error
+	return errors.As(err, &bad) && bad.AtEnd
+}
+
+// Unreadable returns why u, which is a whole answer, is not an object, and nil if it is.
+func (u *Unit) Unreadable() error {
+	switch {
+	case CutShort(u.Err) && strings.HasPrefix(u.Data, "{"):
+		return ErrIncomplete
+	case u.Err != nil:
+		return u.Err
+	case !u.Value.Exists():
+		return Shapef("an empty answer")
+	}
+	return nil
+}

@@ -28,6 +28,7 @@ var toyTree = codec.Tree{"do": nil, "text": nil, "type": nil, "args": codec.AsSe
 func newToy(tools bool) *toy {
 	s := &toy{}
 	s.Units = codec.NewUnits(s, toyTree, true, tools)
+	s.Lists = true
 	return s
 }
 
@@ -236,7 +237,7 @@ func TestUnitsOfAList(t *testing.T) {
 	_, err := s.Write([]byte("[{\"x\": 1}\n,\n{\"x\":2,\"tool_calls\":[]},\r\n{\"do\":\"hold\"}]"))
 	require.NoError(t, err)
 	out, safe, behind := s.Shown()
-	require.Equal(t, "[{\"x\": 1},{\"x\":2}", out[:safe])
+	require.Equal(t, "[{\"x\": 1},\r\n{\"x\":2}", out[:safe])
 	require.Equal(t, ",\r\n{\"do\":\"hold\"}]", behind)
 }
 

@@ -18,9 +18,7 @@ import (
 //	{"candidates": [{"content": {"role": "model", "parts": [part, …]}, "finishReason": "STOP", "index": 0}],
 //	 "usageMetadata": {"promptTokenCount": 10, …}, "modelVersion": "gemini-x", "responseId": "r-1"}
 type answer struct {
-	is         middleware.Response // without Native
-	text       string              // as it came
-	plain      bool                // no reader finds a call in text: unchanged, it passes as it came
+	lens.Answered
 	form       codec.Form
 	candidates []*candidate  // in order of their index
 	beside     codec.Members // what else stands beside the candidates, and in JSON, "" for none:
@@ -83,18 +81,34 @@ func readAnswer(body string) (*answer, error) {
 
 // EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	if a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(a.text), nil
-	}
+	return lens.EncodeResponse(on, resp, readAnswer)
+}
+
+// Whole writes resp as one object.
+func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	now, err := a.with(resp)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return []byte(framed(now.object(), a.form, a.text)), nil
+	return now.object(), nil
+}
+
+// Stream writes resp as one chunk, under the responseId of given, with what the client lacks.
+func (a *answer) Stream(resp *middleware.Response, given *stream, own bool) (string, error) {
+	now, err := a.with(resp)
+	switch {
+	case err != nil:
+		return "", err
+	case given == nil:
+		return framed(now.object(), a.form, a.Text), nil
+	}
+	now.id = cmp.Or(given.a.id, now.id)
+	for _, c := range now.candidates {
+		if c.parts, err = behind(c, given.shown[c.index], own); err != nil {
+			return "", err
+		}
+	}
+	return string(given.Buf.Frame(given.Safe(), "", now.object())), nil
 }
 
 // framed returns an object as an answer of that form, whose events have the line ends of
@@ -115,7 +129,7 @@ func framed(object string, form codec.Form, like string) string {
 func (a *answer) with(resp *middleware.Response) (*answer, error) {
 	now := *a
 	now.candidates = slices.Clone(a.candidates)
-	was, messages := append([]middleware.Message{a.is.Message}, a.is.Choices...), append([]middleware.Message{resp.Message}, resp.Choices...)
+	was, messages := append([]middleware.Message{a.Is.Message}, a.Is.Choices...), append([]middleware.Message{resp.Message}, resp.Choices...)
 	if len(messages) != len(was) {
 		return nil, codec.Unencodablef("more or fewer choices than the answer has: keep as many in Response.Choices")
 	}
@@ -136,7 +150,7 @@ func (a *answer) with(resp *middleware.Response) (*answer, error) {
 	if err := now.finish(resp, a); err != nil {
 		return nil, err
 	}
-	if resp.Model != a.is.Model {
+	if resp.Model != a.Is.Model {
 		now.model = lens.Word("", resp.Model).Raw
 	}
 	return &now, now.count(resp.Usage)
@@ -165,7 +179,7 @@ func (a *answer) finish(resp *middleware.Response, before *answer) error {
 		replaced = slices.Contains(refusalWords, was) && resp.FinishReason == middleware.FinishToolCalls && !slices.Equal(a.candidates[0].parts, before.candidates[0].parts)
 	}
 	switch {
-	case !replaced && (resp.FinishReason == a.is.FinishReason || word == was):
+	case !replaced && (resp.FinishReason == a.Is.FinishReason || word == was):
 		return nil
 	case was == "":
 		return codec.Unencodablef("a finish reason in an answer whose prompt was blocked: keep the one that was read")
@@ -187,7 +201,7 @@ func (a *answer) finish(resp *middleware.Response, before *answer) error {
 // count writes the figures. A body without figures gets none.
 func (a *answer) count(u middleware.Usage) error {
 	switch {
-	case u == a.is.Usage || a.usage == "":
+	case u == a.Is.Usage || a.usage == "":
 		return nil
 	case u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0:
 		return codec.Unencodablef("figures without a place: CacheWrite has to be 0, Reasoning at most Output, and none below 0")
@@ -220,8 +234,8 @@ func writeWhole(resp *middleware.Response) (string, error) {
 		fresh := *resp
 		fresh.FinishReason, fresh.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
 		fresh.Usage.CacheWrite = 0
-		a = &answer{is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))},
-			usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
+		a = &answer{usage: `{"promptTokenCount":0,"candidatesTokenCount":0,"totalTokenCount":0}`, id: rawjson.Quote(codec.NewID(""))}
+		a.Is = middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}, FinishReason: middleware.FinishStop, Choices: make([]middleware.Message, len(resp.Choices))}
 		for i := range 1 + len(resp.Choices) {
 			a.candidates = append(a.candidates, &candidate{index: int64(i), contents: 1, finish: rawjson.Quote(stopWord), word: stopWord})
 		}
@@ -230,11 +244,7 @@ func writeWhole(resp *middleware.Response) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	now, err := a.with(resp)
-	if err != nil {
-		return "", err
-	}
-	return now.object(), nil
+	return a.Whole(resp)
 }
 
 // The words of the wire that this package writes, and the first numbers, which

@@ -23,9 +23,8 @@ type request struct {
 	toolsAt   []int // the element of tools that each tool stands in
 	lead      int   // how many system messages there are
 	contents  []content
-	groups    []int        // the content that each other message stands in
-	replyRole string       // the role of contents that hold results: user or, of some clients, function
-	doc       *rawjson.Doc // for an edit
+	groups    []int  // the content that each other message stands in
+	replyRole string // the role of contents that hold results: user or, of some clients, function
 }
 
 // DecodeRequest reads the body of a request. Tools that the server runs lead the tools,
@@ -39,16 +38,6 @@ func readRequest(body string) (*middleware.Request, error) {
 	var h request
 	err := codec.Borrow(body, h.read)
 	return new(h.is), err // nothing else of h is kept
-}
-
-// forEdit is readRequest for an edit of the body.
-func forEdit(body string) (*request, error) {
-	doc, err := codec.ParseBody(body)
-	if err != nil {
-		return nil, err
-	}
-	h := &request{doc: doc}
-	return h, h.read(doc.Root())
 }
 
 // read reads the object that a body is. The tools come first: they say which calls are
@@ -120,26 +109,23 @@ func (h *request) readContents(root rawjson.Value) error {
 // messages, the tools and the settings are compared one after the other, and each
 // keeps its bytes.
 func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
-	is, edited, err := lens.Again(on, req.Native, readRequest)
-	switch {
-	case err != nil:
-		return nil, err
-	case !edited:
-		return fresh(req)
-	case codec.SameRequest(is, req):
-		return []byte(req.Native.Raw), nil
-	case req.Model != "":
-		return nil, codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
+	return on.EncodeRequest(req, readRequest, edit, fresh)
+}
+
+// edit returns the text of doc with what differs in req.
+func edit(doc *rawjson.Doc, _, req *middleware.Request) (string, error) {
+	var h request
+	if err := h.read(doc.Root()); err != nil {
+		return "", err
 	}
-	h, err := forEdit(req.Native.Raw)
-	if err != nil {
-		return nil, err
+	if req.Model != "" {
+		return "", codec.Unencodablef("the model is in the path of the request: leave Request.Model empty")
 	}
-	edit := on.Edit(h.doc.Root())
+	edit := on.Edit(doc.Root())
 	if !codec.SameMessages(req.Messages, h.is.Messages) {
 		system, contents, err := h.messages(req.Messages)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		edit.Elements("contents", contents)
 		if len(system) > 0 {
@@ -149,9 +135,9 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		}
 	}
 	if !codec.SameTools(req.Tools, h.is.Tools) {
-		tools, err := h.tools(req.Tools)
+		tools, err := h.tools(doc.Root(), req.Tools)
 		if err != nil {
-			return nil, err
+			return "", err
 		}
 		if len(tools) > 0 {
 			edit.Elements("tools", tools)
@@ -163,8 +149,7 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 		edit.Put(choice(req.ToolChoice)...)
 	}
 	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
-	body, err := edit.Apply(h.doc)
-	return []byte(body), err
+	return edit.Apply(doc)
 }
 
 // messages returns the parts of the system instruction, and the contents. System
@@ -201,23 +186,22 @@ func (h *request) messages(now []middleware.Message) (system, contents []string,
 // fresh writes a request that is not of this format. Params win, beside the
 // settings too, with which they share two objects: generationConfig and toolConfig.
 // The model and the wish for a stream go into the path, which URL writes.
-func fresh(req *middleware.Request) ([]byte, error) {
+func fresh(req *middleware.Request) (string, error) {
 	h := &request{replyRole: "user"}
 	system, contents, err := h.messages(req.Messages)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	tools, err := h.tools(req.Tools)
+	tools, err := h.tools(rawjson.Value{}, req.Tools)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	members := []lens.Member{lens.List("systemInstruction/parts", system), lens.Raw("contents", codec.Array(contents)), lens.List("tools", tools)}
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		members = append(members, choice(req.ToolChoice)...)
 	}
 	members = append(members, settings(req)...)
-	body, err := on.WithParams(members, req.Params)
-	return []byte(body), err
+	return on.WithParams(members, req.Params)
 }
 
 // modes are the modes of a tool choice by their number: a client may ask for

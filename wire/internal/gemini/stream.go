@@ -74,12 +74,13 @@ func newStream(req *middleware.Request, sink middleware.Sink) *stream {
 		s.calls, s.builtin = codec.Calls(req.Messages), builtinsOf(req.Tools)
 	}
 	s.Units = codec.NewUnits(s, chunkTree, false, req != nil && len(req.Tools) > 0)
+	s.Lists = true
 	return s
 }
 
 // Fate returns what becomes of a unit. Calls, errors and ends are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
-	v := u.Object(hasFailure)
+	v := u.Value
 	switch {
 	case u.Err != nil && s.Closed() && codec.CutShort(u.Err):
 		return codec.FateHold, nil
@@ -143,7 +144,7 @@ const (
 // skipped as clients do it. A candidate without an index has that of its place: the
 // server leaves out 0.
 func (s *stream) Read(u *codec.Unit) error {
-	v := u.Object(hasFailure)
+	v := u.Value
 	if !v.Exists() {
 		s.cut = u.Err != nil && codec.CutShort(u.Err)
 		return nil
@@ -169,12 +170,12 @@ func (s *stream) Read(u *codec.Unit) error {
 		case m.Kind() == rawjson.Null, isName(key, "candidates"), isName(key, "error"):
 		case isName(key, "usageMetadata"):
 			if u := usageOf(m); m.Kind() == rawjson.Object && (u != middleware.Usage{} || s.a.usage == "") { // a later one without figures says nothing
-				s.a.usage, s.a.is.Usage = codec.Plain(m), u
+				s.a.usage, s.a.Is.Usage = codec.Plain(m), u
 			}
 		case isName(key, "modelVersion"):
-			s.a.model, s.a.is.Model = codec.Plain(m), m.Str()
+			s.a.model, s.a.Is.Model = codec.Plain(m), m.Str()
 		case isName(key, "responseId"):
-			s.a.id, s.a.is.ID = cmp.Or(s.a.id, codec.Plain(m)), cmp.Or(s.a.is.ID, m.Str())
+			s.a.id, s.a.Is.ID = cmp.Or(s.a.id, codec.Plain(m)), cmp.Or(s.a.Is.ID, m.Str())
 		case chunkTree.Keeps(m):
 			s.a.beside.Put(camel(key), codec.Plain(m))
 		}
@@ -272,14 +273,14 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	a := s.a
-	a.text, a.plain = s.Text(), s.Plain()
+	a.Text, a.Plain = s.Text(), s.Plain()
 	switch {
 	case s.Buf.IsEvents():
-		a.form = codec.FormEvents
+		a.form, a.Streamed = codec.FormEvents, true
 	case s.Buf.IsArray():
-		a.form = codec.FormArray
+		a.form, a.Streamed = codec.FormArray, true
 	}
-	a.is.Message, a.is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
+	a.Is.Message, a.Is.FinishReason = middleware.Message{Role: middleware.RoleAssistant}, middleware.FinishFilter
 	for i, c := range a.candidates {
 		if n := len(c.parts) - 1; n > 0 && c.contents > 1 && c.parts[n] == emptyPart {
 			c.parts = c.parts[:n]
@@ -295,21 +296,21 @@ func (s *stream) Response() (*middleware.Response, error) {
 		m.Native = on.Native(freshContent("model", c.parts))
 		switch {
 		case i > 0:
-			a.is.Choices = append(a.is.Choices, m)
+			a.Is.Choices = append(a.Is.Choices, m)
 			continue
 		case slices.Contains(refusalWords, c.word) && len(m.ToolCalls) == 0:
 			refused := codec.ModelError(0, nil, codec.Failure{Code: c.word, Refused: true, Output: cmp.Or(c.message, m.Text())})
-			return nil, codec.WithUsage(refused, a.is.Model, a.is.Usage)
+			return nil, codec.WithUsage(refused, a.Is.Model, a.Is.Usage)
 		case c.word != "":
-			a.is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
+			a.Is.FinishReason = finishReason(c.word, len(m.ToolCalls) > 0)
 		}
-		a.is.Message = m
+		a.Is.Message = m
 	}
-	if err := codec.Unasked(s.req, dialect, &a.is, "generationConfig", "candidateCount"); err != nil {
+	if err := codec.Unasked(s.req, dialect, &a.Is, "generationConfig", "candidateCount"); err != nil {
 		return nil, err
 	}
-	resp := a.is.Clone()
-	resp.Native = on.Remember(a.text, a)
+	resp := a.Is.Clone()
+	resp.Native = on.Remember(a.Text, a)
 	return resp, nil
 }
 
@@ -349,32 +350,7 @@ func (s *stream) whole() error {
 // Rest returns what completes a stream of which the client has a part. Each chunk stands for itself, so what the client lacks of
 // the answer, or a later one, follows as one more chunk, under the first one's responseId.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	own := on.Raw(resp.Native) == s.Text()
-	switch {
-	case sent == 0:
-		return Format{}.EncodeResponse(resp)
-	case own && a.plain && codec.SameResponse(&a.is, resp):
-		return []byte(s.Text()[sent:]), nil
-	}
-	given, err := codec.Given(s, newStream(nil, nil), sent)
-	if err != nil {
-		return nil, err
-	}
-	now, err := a.with(resp)
-	if err != nil {
-		return nil, err
-	}
-	now.id = cmp.Or(s.a.id, now.id)
-	for _, c := range now.candidates {
-		if c.parts, err = behind(c, given.shown[c.index], own); err != nil {
-			return nil, err
-		}
-	}
-	return s.Buf.Frame(sent, "", now.object()), nil
+	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (*stream, error) { return codec.Given(s, newStream(nil, nil), sent) })
 }
 
 // behind returns the parts of c that a client lacks which was shown those of the same
@@ -401,7 +377,7 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 	given := map[middleware.PartKind]string{}
 	for _, p := range before {
 		if p.part.Kind != middleware.PartText && p.part.Kind != middleware.PartReasoning {
-			return nil, errShown
+			return nil, codec.ErrShown
 		}
 		given[p.part.Kind] += p.part.Text
 	}
@@ -410,7 +386,7 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 		has := given[p.part.Kind]
 		n := min(len(has), len(p.part.Text))
 		if has[:n] != p.part.Text[:n] {
-			return nil, errShown
+			return nil, codec.ErrShown
 		}
 		text := p.v.Raw()
 		switch given[p.part.Kind] = has[n:]; {
@@ -424,12 +400,10 @@ func behind(c *candidate, shown []string, own bool) ([]string, error) {
 		out = append(out, text)
 	}
 	if given[middleware.PartText]+given[middleware.PartReasoning] != "" {
-		return nil, errShown
+		return nil, codec.ErrShown
 	}
 	return out, nil
 }
-
-var errShown = codec.Unencodablef("a change of what the client was shown already: change only what follows it")
 
 // partial is a call whose arguments come in several parts, each with values and
 // the paths that they belong to:

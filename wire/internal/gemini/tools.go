@@ -70,20 +70,15 @@ func readHosted(m rawjson.Value) middleware.Tool {
 // readTool reads a function. Its schema stands under one of two keys. A schema in
 // the provider's own form is translated; the text in the request stays as it is.
 func readTool(v rawjson.Value) (t middleware.Tool, err error) {
-	t.Native = on.Native(v.Raw())
-	if t.Name, err = on.Text(v, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(v, "description"); err != nil {
-		return t, err
-	}
+	in := on.Reader()
+	t.Name, t.Description, t.Native = in.Text(v, "name"), in.Text(v, "description"), on.Native(v.Raw())
 	if schema := on.Get(v, schemaKey); schema.Exists() {
 		t.Parameters = []byte(schema.Raw())
-		return t, nil
+		return t, in.Err
 	}
-	own, err := on.Kind(v, ownKey, rawjson.Object)
-	if err != nil || !own.Exists() {
-		return t, err
+	own := in.Kind(v, ownKey, rawjson.Object)
+	if in.Err != nil || !own.Exists() {
+		return t, in.Err
 	}
 	text, err := jsonSchema(own)
 	t.Parameters = []byte(text)
@@ -112,22 +107,19 @@ type element struct {
 	hosted    map[string]bool // the keys that stay
 }
 
-// tools returns the elements of tools. A function that is new goes to the list of
+// tools returns the elements of tools of a request that is root now. A function that is new goes to the list of
 // the function before it: a server may take one list only. A function with no list
 // to go to, and a tool of the provider from elsewhere, get an element of their own.
-func (h *request) tools(now []middleware.Tool) ([]string, error) {
-	var elements []element
-	last := -1 // the element of the function before
-	if h.doc != nil {
-		list, err := on.List(h.doc.Root(), "tools", rawjson.Object)
-		if err != nil {
-			return nil, err
-		}
-		for i, v := range list {
-			elements = append(elements, element{v: v, hosted: map[string]bool{}})
-			if last < 0 && on.Get(v, listKey).Exists() {
-				last = i
-			}
+func (h *request) tools(root rawjson.Value, now []middleware.Tool) ([]string, error) {
+	list, err := on.List(root, "tools", rawjson.Object)
+	if err != nil {
+		return nil, err
+	}
+	elements, last := make([]element, len(list)), -1 // last: the element of the function before
+	for i, v := range list {
+		elements[i] = element{v: v, hosted: map[string]bool{}}
+		if last < 0 && on.Get(v, listKey).Exists() {
+			last = i
 		}
 	}
 	have, want := make([]string, len(h.is.Tools)), make([]string, len(now))

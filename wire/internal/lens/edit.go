@@ -229,7 +229,7 @@ func (l Lens) Put(object rawjson.Value, members ...Member) ([]rawjson.Edit, erro
 			return nil, codec.Unencodablef("%s is not an object", head)
 		default:
 			if text := l.Object(in...); text != "{}" {
-				p.Set(key, text)
+				p.Put(Member{Key: key, Raw: text})
 			}
 		}
 	}

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,9 +13,7 @@ import (
 
 // answer is an answer as it was read.
 type answer struct {
-	is     middleware.Response
-	plain  bool   // no word for calls is in it: unchanged, it passes as it came
-	lines  bool   // it was streamed
+	lens.Answered
 	object string // the answer as one object, in one spelling; this is what an edit changes
 }
 
@@ -30,7 +29,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case !s.done:
 		return nil, codec.ErrIncomplete
 	}
-	message := s.folded()
+	message := s.message()
 	turn, err := codec.ParseObject(message)
 	if err != nil {
 		return nil, err
@@ -40,32 +39,16 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	end, err := codec.ParseObject(s.end)
-	if err != nil {
-		return nil, err
-	}
-	var members []lens.Member
-	if end.Get("model").Str() != s.model {
-		members = append(members, lens.Text("model", s.model))
-	}
-	if s.messages == 1 {
-		message = s.message
-	}
-	if s.messages > 0 {
-		members = append(members, lens.Raw("message", message))
-	}
-	object, err := on.Set(end, members...)
+	object, err := on.SetIn(s.end, lens.Word("model", s.model), lens.Raw("message", message))
 	if err != nil {
 		return nil, err
 	}
 	resp := &middleware.Response{Message: m, FinishReason: finishReason(s.reason, len(m.ToolCalls)), Model: s.model, Usage: s.usage}
-	a := &answer{is: *resp.Clone(), plain: s.Plain(), lines: !s.Buf.IsWhole() && s.count() > 1, object: object}
+	streamed := !s.Buf.IsWhole() && strings.Contains(strings.TrimSpace(s.Text()), "\n")
+	a := &answer{lens.Answered{Text: s.Text(), Plain: s.Plain(), Streamed: streamed, Is: *resp.Clone()}, object}
 	resp.Native = on.Remember(s.Text(), a)
 	return resp, nil
 }
-
-// count returns the number of lines that say something.
-func (s *stream) count() int { return strings.Count(strings.TrimSpace(s.Text()), "\n") + 1 }
 
 // DecodeResponse reads a whole answer.
 func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middleware.Response, error) {
@@ -83,89 +66,58 @@ func readAnswer(body string) (*answer, error) {
 
 // EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readAnswer)
+	return lens.EncodeResponse(on, resp, readAnswer)
+}
+
+// Stream writes resp as the lines that follow what is shown.
+func (a *answer) Stream(resp *middleware.Response, shown content, own bool) (string, error) {
+	object, err := a.Whole(resp)
+	if err != nil {
+		return "", err
+	}
+	return asLines(object, shown, own)
+}
+
+// Whole writes resp as one object.
+func (a *answer) Whole(resp *middleware.Response) (string, error) {
+	if codec.SameResponse(&a.Is, resp) {
+		return a.object, nil
+	}
+	v, err := codec.ParseObject(a.object)
+	if err != nil {
+		return "", err
+	}
+	was, err := answerMembers(v, &a.Is)
+	if err != nil {
+		return "", err
+	}
+	now, err := answerMembers(v, resp)
+	if err != nil {
+		return "", err
+	}
+	return on.Write(v, was, now)
+}
+
+// answerMembers projects an answer onto v. One figure is written beside the other, but into
+// an answer that has none usage is not invented.
+func answerMembers(v rawjson.Value, resp *middleware.Response) ([]lens.Member, error) {
+	if err := answerOnly(resp); err != nil {
+		return nil, err
+	}
+	content, err := contentOf(resp.Message.Parts, true)
 	if err != nil {
 		return nil, err
 	}
-	if a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(resp.Native.Raw), nil
-	}
-	out, err := a.write(resp)
-	if err == nil && a.lines {
-		out, err = asLines(out, content{}, true)
-	}
-	return []byte(out), err
-}
-
-// write returns the answer as one object with what differs set in it.
-func (a *answer) write(resp *middleware.Response) (string, error) {
-	if err := answerOnly(resp); err != nil {
-		return "", err
-	}
-	if codec.SameResponse(&a.is, resp) {
-		return a.object, nil
-	}
-	doc, err := codec.ParseBody(a.object)
+	calls, err := callTexts(resp.Message.ToolCalls, true)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	root := doc.Root()
-	edit := on.Edit(root)
-	if resp.Model != a.is.Model {
-		edit.Put(lens.Text("model", resp.Model))
+	members := []lens.Member{lens.Text("model", resp.Model), lens.Text("message/content", content.text), lens.Word("message/thinking", content.thinking),
+		lens.List("message/images", content.images), lens.List("message/tool_calls", calls), lens.Word("done_reason", doneReason(resp.FinishReason))}
+	if slices.ContainsFunc(figures, func(p codec.Place) bool { return v.Get(p.Keys[0]).Exists() }) {
+		members = append(members, figures.Members(v, resp.Usage)...)
 	}
-	if resp.FinishReason != a.is.FinishReason {
-		edit.Put(lens.Text("done_reason", doneReason(resp.FinishReason)))
-	}
-	if hasFigures(root) {
-		edit.Put(lens.Differ(figures(a.is.Usage), figures(resp.Usage))...)
-	}
-	if err := a.writeMessage(edit, root.Get("message"), resp.Message); err != nil {
-		return "", err
-	}
-	edits, err := edit.Edits()
-	if err != nil {
-		return "", err
-	}
-	return codec.Apply(a.object, edits)
-}
-
-// writeMessage sets text, reasoning and calls. Images stay as they are: a model does not
-// write them, and this format has them in answers only where a client put them.
-func (a *answer) writeMessage(edit *lens.Edit, message rawjson.Value, m middleware.Message) error {
-	was, err := contentOf(a.is.Message.Parts, true)
-	if err != nil {
-		return err
-	}
-	now, err := contentOf(m.Parts, true)
-	if err != nil {
-		return err
-	}
-	if strings.Join(was.images, ",") != strings.Join(now.images, ",") {
-		return codec.Unencodablef("an image in an answer")
-	}
-	if was.text != now.text {
-		edit.Put(lens.Text("message/content", now.text))
-	}
-	if was.thinking != now.thinking {
-		edit.Put(lens.Text("message/thinking", now.thinking))
-	}
-	calls, err := callTexts(m.ToolCalls, true)
-	if err != nil {
-		return err
-	}
-	if calls, err = renumbered(calls); err != nil {
-		return err
-	}
-	switch {
-	case len(calls) == 0 && message.Get("tool_calls").Exists():
-		edit.Put(lens.None("message/tool_calls"))
-	case len(calls) > 0 && message.Get("tool_calls").Kind() == rawjson.Array:
-		edit.Elements("message/tool_calls", calls)
-	case len(calls) > 0:
-		edit.Put(lens.List("message/tool_calls", calls))
-	}
-	return nil
+	return members, nil
 }
 
 // answerOnly returns an error if resp is more, or something else, than one message
@@ -177,29 +129,6 @@ func answerOnly(resp *middleware.Response) error {
 	return codec.AnswerOnly(resp.Message)
 }
 
-// piece returns a line of a stream without text, of the same time as root.
-func piece(root rawjson.Value) string {
-	return codec.OneLine(on.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
-		lens.Text("message/role", "assistant"), lens.Text("message/content", ""), lens.Raw("done", "false"))) + "\n"
-}
-
-// renumbered gives the calls that have an index the one of their place: clients
-// put calls of a stream together by it.
-func renumbered(calls []string) ([]string, error) {
-	for i, raw := range calls {
-		v, err := codec.ParseObject(raw)
-		if err != nil {
-			return nil, err
-		}
-		if index := v.Get("function").Get("index"); index.Exists() && index.Raw() != codec.Count(int64(i)) {
-			if calls[i], err = on.Set(v, lens.Raw("function/index", codec.Count(int64(i)))); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return calls, nil
-}
-
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
 	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormLines, Objects: true, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
@@ -207,24 +136,39 @@ func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response
 	}})
 }
 
-// freshAnswer writes a response as one object, as the server does without a
-// stream. Its message is that of the history. Of usage there are input and output.
+// freshAnswer writes a response as one object, as the server does without a stream: as a
+// change of an answer that says nothing. Of usage there are input and output.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	if err := answerOnly(resp); err != nil {
-		return "", err
+	now := *resp
+	now.FinishReason, now.Usage = codec.FinishOf(resp), codec.FiguresOf(resp)
+	begun := answer{Answered: lens.Answered{Is: middleware.Response{Message: middleware.Message{Role: middleware.RoleAssistant}}}}
+	begun.object = on.Object(append([]lens.Member{lens.Text("model", ""), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)),
+		lens.Raw("message", `{"role":"assistant","content":""}`), lens.Raw("done", "true")}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...)
+	return begun.Whole(&now)
+}
+
+// figures are the places of the figures in the last line. Those for cached tokens and for
+// reasoning have no place in this format.
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"prompt_eval_count"}},
+	{Of: codec.OutputOf, Keys: []string{"eval_count"}},
+}
+
+// finishReason is the neutral word for a done_reason. This format says stop
+// after calls too.
+func finishReason(reason string, calls int) middleware.FinishReason {
+	f := middleware.FinishReason(reason)
+	if calls > 0 && (f == middleware.FinishStop || f == "") {
+		return middleware.FinishToolCalls
 	}
-	said, err := contentOf(resp.Message.Parts, true)
-	if err != nil {
-		return "", err
+	return f
+}
+
+// doneReason is the wire's word for a neutral one. Others than stop stay as they
+// are: length is the same word, and the server has some of its own, such as load.
+func doneReason(f middleware.FinishReason) string {
+	if f == middleware.FinishToolCalls {
+		f = middleware.FinishStop
 	}
-	calls, err := callTexts(resp.Message.ToolCalls, true)
-	if err != nil {
-		return "", err
-	}
-	message := append(said.members(middleware.RoleAssistant), lens.List("images", said.images), lens.List("tool_calls", calls))
-	members := []lens.Member{
-		lens.Text("model", resp.Model), lens.Text("created_at", time.Now().UTC().Format(time.RFC3339Nano)), lens.Raw("message", on.Object(message...)),
-		lens.Raw("done", "true"), lens.Word("done_reason", doneReason(codec.FinishOf(resp))),
-	}
-	return on.Object(append(members, figures(codec.FiguresOf(resp))...)...), nil
+	return string(f)
 }

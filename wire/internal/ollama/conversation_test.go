@@ -67,7 +67,7 @@ func TestReaskIsOneInsertion(t *testing.T) {
 			require.NoError(t, err)
 			verdicts := []middleware.Verdict{{Call: resp.Message.ToolCalls[0], Issues: []middleware.Issue{{Code: "type"}}}}
 			turn := batch.Turn(batch.FixIDs(req.Messages, resp.Message), req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "no" })
-			want := before + `,{"role":"assistant","content":"","new":[1],"tool_calls":[` + c.echo + `]},{"role":"tool","content":"no",` + c.reply + `}` + after
+			want := before + `,{"role":"assistant","content":"","tool_calls":[` + c.echo + `],"new":[1]},{"role":"tool","content":"no",` + c.reply + `}` + after
 			require.Equal(t, want, encodeRequest(t, req.With(turn...)))
 
 			kept := middleware.Request{Messages: turn}
@@ -88,7 +88,7 @@ func TestDuplicateIDsAreMended(t *testing.T) {
 	m := batch.FixIDs(nil, resp.Message)
 	require.Equal(t, codec.PlaceID(2), m.ToolCalls[1].ID)
 	req = req.With(m, middleware.ToolReply(m.ToolCalls[0], "1"), middleware.ToolReply(m.ToolCalls[1], "2"))
-	require.Equal(t, `{"messages":[{"role":"assistant","tool_calls":[`+call+`,{"id":"toolmend_2","function":{"name":"f","arguments":{}}}]},`+
+	require.Equal(t, `{"messages":[{"role":"assistant","content":"","tool_calls":[`+call+`,{"id":"toolmend_2","function":{"name":"f","arguments":{}}}]},`+
 		`{"role":"tool","content":"1","tool_name":"f","tool_call_id":"same"},{"role":"tool","content":"2","tool_name":"f","tool_call_id":"toolmend_2"}]}`, encodeRequest(t, req))
 }
 

@@ -17,38 +17,28 @@ const (
 	unparsedX = "XML syntax error" // of the models whose calls are XML
 )
 
-// failureOf reads the error in an answer or in a line of a stream; nil if
-// there is none.
-func failureOf(root rawjson.Value) *codec.Failure {
+// failureOf reads the error in an answer or in a line of a stream; false if there is none.
+func failureOf(root rawjson.Value) (f codec.Failure, ok bool) {
 	if root.Get(unparsed).Exists() {
-		return &codec.Failure{Refused: true}
+		return codec.Failure{Refused: true}, true
 	}
-	e := root.Get("error")
-	f := &codec.Failure{Message: codec.Text(e)}
-	switch e.Kind() {
+	switch e := root.Get("error"); e.Kind() {
 	case rawjson.Invalid, rawjson.Null:
-		return nil
+		return f, false
 	case rawjson.Object: // as gateways have it
-		f = &codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
+		f = codec.Failure{Code: codec.FirstText(e.Get("code"), e.Get("type")), Message: e.Get("message").Str()}
+	default:
+		f.Message = codec.Text(e)
 	}
-	if f.Output, f.Refused = codec.Unparsed(f.Message); f.Refused {
-		return f
+	if f.Output, f.Refused = codec.Unparsed(f.Message); !f.Refused {
+		f.Refused = strings.Contains(f.Message, unparsedX)
 	}
-	if strings.Contains(f.Message, unparsedX) {
-		f.Refused = true
-	}
-	return f
+	return f, true
 }
 
 // DecodeError reads the body of an answer with an error status. The body of an error is {"error": text}.
 func (Format) DecodeError(status int, header http.Header, body []byte) *middleware.ModelError {
-	return codec.DecodeError(status, header, body, func(root rawjson.Value) (codec.Failure, bool) {
-		f := failureOf(root)
-		if f == nil {
-			return codec.Failure{}, false
-		}
-		return *f, true
-	})
+	return codec.DecodeError(status, header, body, failureOf)
 }
 
 // Fail returns the events that end a stream as a failure. Source: ollama/ollama v0.17.4, api/client.go: a
@@ -56,12 +46,6 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 func (s *stream) Fail(sent, _ int, _, message string) []byte {
 	return s.Buf.Frame(sent, "", codec.Object(codec.Member{Key: "error", Raw: rawjson.Quote(message)}))
 }
-
-// Comment returns text as a comment of the stream. The format is JSON lines, and has none.
-func (s *stream) Comment(string) []byte { return nil }
-
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
 
 // EncodeError writes an error as the provider does. This format has no codes.
 func (Format) EncodeError(_ int, _, message string) []byte {

@@ -1,6 +1,9 @@
 package ollama
 
 import (
+	"bytes"
+	"encoding/base64"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -28,19 +31,10 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	if v.Kind() != rawjson.Object {
 		return m, r, codec.Shapef("a message of kind %s", v.Kind())
 	}
-	role, err := on.Text(v, "role")
-	if err != nil {
-		return m, r, err
-	}
-	m.Role = middleware.Role(strings.ToLower(role)) // as the server does
-	if m.Parts, err = readParts(v); err != nil {
-		return m, r, err
-	}
-	calls, err := on.List(v, "tool_calls", rawjson.Object)
-	if err != nil {
-		return m, r, err
-	}
-	for _, v := range calls {
+	in := on.Reader()
+	m.Role = middleware.Role(strings.ToLower(in.Text(v, "role"))) // as the server does
+	m.Parts, m.Native = readParts(in, v), on.Native(v.Raw())
+	for _, v := range in.Objects(v, "tool_calls") {
 		c.calls++
 		call, err := readCall(v)
 		if err != nil {
@@ -53,26 +47,21 @@ func (c *conversation) read(v rawjson.Value) (m middleware.Message, r result, er
 	}
 	c.begin(m.ToolCalls)
 	if m.Role == middleware.RoleTool {
-		if r, err = readResult(v); err != nil {
-			return m, r, err
-		}
+		r = readResult(in, v)
 		whole := c.complete(r, c.pairing.Result(r.id, r.name))
 		m.ToolCallID, m.ToolName = whole.id, whole.name
 	}
-	m.Native = on.Native(v.Raw())
-	return m, r, nil
+	return m, r, in.Err
 }
 
 // readResult reads what a tool message says of its call. Some clients write the
 // name as other providers have it.
-func readResult(v rawjson.Value) (r result, err error) {
-	if r.id, err = on.Text(v, "tool_call_id"); err != nil {
-		return r, err
+func readResult(in *lens.Reader, v rawjson.Value) result {
+	r := result{in.Text(v, "tool_call_id"), in.Text(v, "tool_name")}
+	if r.name == "" {
+		r.name = in.Text(v, "name")
 	}
-	if r.name, err = on.Text(v, "tool_name"); err == nil && r.name == "" {
-		r.name, err = on.Text(v, "name")
-	}
-	return r, err
+	return r
 }
 
 // begin starts the turn of an assistant message.
@@ -152,8 +141,8 @@ func (w *writer) text(m middleware.Message, o origin) (string, error) {
 		return "", err
 	}
 	if !o.v.Exists() {
-		said, of := now.members(m.Role), r.members(o.v)
-		return on.Object(slices.Concat(said, []lens.Member{lens.List("images", now.images), lens.List("tool_calls", calls)}, of)...), nil
+		members, of := now.members(m.Role), r.members(o.v)
+		return on.Object(slices.Concat(members, []lens.Member{lens.List("images", now.images), lens.List("tool_calls", calls)}, of)...), nil
 	}
 	was, err := contentOf(o.was.Parts, false)
 	if err != nil {
@@ -207,4 +196,167 @@ func (w *writer) wireID(id string) string {
 		return ""
 	}
 	return id
+}
+
+// readParts reads the parts of a message: its reasoning, its text and its images,
+// in this order, which is the one in which models write them. An empty text is no
+// part.
+func readParts(in *lens.Reader, v rawjson.Value) (parts []middleware.Part) {
+	for _, p := range []struct {
+		key  string
+		kind middleware.PartKind
+	}{{"thinking", middleware.PartReasoning}, {"content", middleware.PartText}} {
+		s := in.Kind(v, p.key, rawjson.String)
+		if s.Str() != "" {
+			parts = append(parts, middleware.Part{Kind: p.kind, Text: s.Str(), Native: on.Native(s.Raw())})
+		}
+	}
+	for e := range in.Kind(v, "images", rawjson.Array).Each() {
+		parts = append(parts, readImage(e))
+	}
+	return parts
+}
+
+// readImage reads an element of images. What is not base64, or no image, the
+// server will refuse; it is not this package's to say so.
+func readImage(v rawjson.Value) middleware.Part {
+	data, err := base64.StdEncoding.DecodeString(v.Str())
+	if err != nil || len(data) == 0 {
+		return middleware.Part{Kind: middleware.PartOpaque, Native: on.Native(v.Raw())}
+	}
+	p := middleware.Part{Kind: middleware.PartMedia, Data: data, Native: on.Native(v.Raw())}
+	if t := http.DetectContentType(data); strings.HasPrefix(t, "image/") {
+		p.MediaType = t
+	}
+	return p
+}
+
+// content is what parts are on the wire. It does not tell where one text ended and
+// the next began.
+type content struct {
+	text, thinking string
+	images         []string
+}
+
+// members projects a message of that role, but for its lists.
+func (c content) members(role middleware.Role) []lens.Member {
+	return []lens.Member{lens.Text("role", string(role)), lens.Text("content", c.text), lens.Word("thinking", c.thinking)}
+}
+
+// contentOf joins parts. Reasoning that another provider wrote is left out,
+// unless others is set.
+func contentOf(parts []middleware.Part, others bool) (content, error) {
+	var c content
+	var text, thinking strings.Builder
+	for _, p := range parts {
+		own := on.Raw(p.Native) != ""
+		switch {
+		case p.Kind == middleware.PartText:
+			text.WriteString(p.Text)
+		case p.Kind == middleware.PartReasoning && (others || own):
+			thinking.WriteString(p.Text)
+		case p.Kind == middleware.PartReasoning:
+		case p.Kind == middleware.PartOpaque && own:
+			c.images = append(c.images, p.Native.Raw)
+		case p.Kind == middleware.PartMedia && len(p.Data) > 0:
+			c.images = append(c.images, imageText(p))
+		case p.Kind == middleware.PartMedia:
+			return c, codec.Unencodablef("an image that is only an address")
+		default:
+			return c, codec.Unencodablef("a part of another format")
+		}
+	}
+	c.text, c.thinking = text.String(), thinking.String()
+	return c, nil
+}
+
+// imageText returns p as an element of images: as it was written, if it is still
+// the same.
+func imageText(p middleware.Part) string {
+	if v, err := on.Value(p.Native); err == nil && v.Exists() && bytes.Equal(readImage(v).Data, p.Data) {
+		return v.Raw()
+	}
+	return `"` + base64.StdEncoding.EncodeToString(p.Data) + `"`
+}
+
+// readCall reads an element of tool_calls:
+//
+//	{"id": "call_1", "function": {"index": 0, "name": "weather", "arguments": {"city": "Oslo"}}}
+//
+// Its id is "" if it has none: the caller knows its place.
+func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
+	in := on.Reader()
+	function := in.Kind(v, "function", rawjson.Object)
+	c = middleware.ToolCall{ID: codec.Text(v.Get("id")), Name: in.Text(function, "name"), Arguments: argumentsOf(v), Native: on.Native(v.Raw())}
+	if !function.Exists() {
+		return c, codec.Shapef("a call without a function")
+	}
+	return c, in.Err
+}
+
+// argumentsOf returns the arguments of a call: an object or, as servers write it
+// that are made like this one, a string that holds one.
+func argumentsOf(call rawjson.Value) string {
+	arguments := on.Get(on.Get(call, "function"), "arguments")
+	if arguments.Kind() == rawjson.String {
+		return arguments.Str()
+	}
+	return arguments.Raw()
+}
+
+// hasID reports whether the call behind n has an id on the wire.
+func hasID(n *middleware.Native) bool {
+	v, err := on.Value(n)
+	return err == nil && codec.Text(v.Get("id")) != ""
+}
+
+// callTexts returns calls as elements of tool_calls. Arguments that are not an
+// object become {} in a request, and are ErrUnencodable in an answer. An index in an
+// answer is the place of the call: clients put the calls of a stream together by it.
+func callTexts(calls []middleware.ToolCall, answer bool) ([]string, error) {
+	members := func(v rawjson.Value, c middleware.ToolCall) ([]lens.Member, error) {
+		return callMembers(v, c, answer)
+	}
+	out := make([]string, len(calls))
+	for i, c := range calls {
+		if c.Kind != middleware.KindFunction {
+			return nil, codec.Unencodablef("a call of kind %q", c.Kind)
+		}
+		var err error
+		if out[i], err = lens.Rewrite(on, c.Native, c, readCall, members); err != nil {
+			return nil, err
+		}
+		v, err := codec.ParseObject(out[i])
+		if err == nil && answer && v.Get("function").Get("index").Exists() {
+			out[i], err = on.Set(v, lens.Raw("function/index", codec.Count(int64(i))))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// callMembers projects a call. v is the text that is edited: it says how the
+// arguments are written, and whether there is an id. An id that is only the call's
+// place is not written where there was none.
+func callMembers(v rawjson.Value, c middleware.ToolCall, answer bool) ([]lens.Member, error) {
+	if codec.IsPlaceID(c.ID) && codec.Text(v.Get("id")) == "" {
+		c.ID = ""
+	}
+	was := v.Get("function").Get("arguments")
+	arguments := was.Raw()
+	if !v.Exists() || c.Arguments != argumentsOf(v) {
+		arguments = strings.TrimSpace(c.Arguments)
+		switch object := codec.IsObject(arguments); {
+		case !object && answer:
+			return nil, codec.Unencodablef("arguments that are no JSON object")
+		case !object:
+			arguments = "{}"
+		}
+		if was.Kind() == rawjson.String {
+			arguments = rawjson.Quote(arguments)
+		}
+	}
+	return []lens.Member{lens.Word("id", c.ID), lens.Text("function/name", c.Name), lens.Raw("function/arguments", arguments)}, nil
 }

@@ -60,7 +60,7 @@ func (Format) KeepAlive(text string, _, _ int) (string, bool) {
 	if !whole || err != nil || v.Get("done").Raw() == "true" {
 		return "", false
 	}
-	return piece(v), false
+	return line(v, ""), false
 }
 
 // EndsWith reports whether an event ends the stream for clients.

@@ -1,7 +1,6 @@
 package ollama
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -14,46 +13,29 @@ import (
 //
 //	{"model": …, "messages": [message, …], "tools": [tool, …], "options": {…}, "stream": false, …}
 //
-// What is remembered of it is the neutral request, and no parsed text: an edit, which
-// is rare, reads the body again. The zero request is that behind a fresh one.
+// The zero request is that behind a fresh one.
 type request struct {
-	is      middleware.Request
-	results []result // what each message says of its call
-
-	// for an edit
-	doc    *rawjson.Doc
-	values []rawjson.Value // the messages
+	is      *middleware.Request
+	values  []rawjson.Value // the messages
+	results []result        // what each of them says of its call
 }
 
-// DecodeRequest reads the body of a request.
+// DecodeRequest reads the body of a request. What is remembered of it is the neutral
+// request, and no parsed text: an edit, which is rare, reads the body again.
 func (Format) DecodeRequest(body []byte) (*middleware.Request, error) {
 	return on.Request(body, readRequest)
 }
 
 // readRequest reads a body. The error wraps ErrShape.
 func readRequest(body string) (*middleware.Request, error) {
-	var h request
-	if err := codec.Borrow(body, h.read); err != nil {
-		return nil, err
-	}
-	is := h.is // nothing else of h is kept
-	return &is, nil
-}
-
-// forEdit is readRequest for an edit of the body.
-func forEdit(body string) (*request, error) {
-	doc, err := codec.ParseBody(body)
-	if err != nil {
-		return nil, err
-	}
-	h := &request{doc: doc, values: slices.Collect(doc.Root().Get("messages").Each())}
-	return h, h.read(doc.Root())
+	h := request{is: &middleware.Request{}}
+	return h.is, codec.Borrow(body, h.read)
 }
 
 // read reads the object that a body is. Settings and tools come first, because they
 // are small: a body that is not of this format is refused early.
 func (h *request) read(root rawjson.Value) (err error) {
-	if err := readSettings(root, &h.is); err != nil {
+	if err := readSettings(root, h.is); err != nil {
 		return err
 	}
 	if h.is.Tools, err = lens.ReadList(on, root, "tools", readTool); err != nil {
@@ -64,14 +46,14 @@ func (h *request) read(root rawjson.Value) (err error) {
 		return err
 	}
 	n := messages.Len()
-	h.is.Messages, h.results = make([]middleware.Message, 0, n), make([]result, 0, n)
+	h.is.Messages, h.values, h.results = make([]middleware.Message, 0, n), make([]rawjson.Value, 0, n), make([]result, 0, n)
 	var c conversation
 	for v := range messages.Each() {
 		m, r, err := c.read(v)
 		if err != nil {
 			return err
 		}
-		h.is.Messages, h.results = append(h.is.Messages, m), append(h.results, r)
+		h.is.Messages, h.values, h.results = append(h.is.Messages, m), append(h.values, v), append(h.results, r)
 	}
 	return nil
 }
@@ -83,36 +65,27 @@ func (Format) EncodeRequest(req *middleware.Request) ([]byte, error) {
 	if req.ToolChoice != (middleware.ToolChoice{}) {
 		return nil, codec.Unencodablef("a tool choice")
 	}
-	is, edited, err := lens.Again(on, req.Native, readRequest)
-	if err != nil {
-		return nil, err
-	}
-	h := &request{}
-	if edited {
-		if codec.SameRequest(is, req) {
-			return []byte(req.Native.Raw), nil
-		}
-		if h, err = forEdit(req.Native.Raw); err != nil {
-			return nil, err
-		}
+	return on.EncodeRequest(req, readRequest, edit, fresh)
+}
+
+func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
+	h := request{is: &middleware.Request{}}
+	if err := h.read(doc.Root()); err != nil {
+		return "", err
 	}
 	messages, err := h.messages(req.Messages)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	tools, err := on.Tools(h.is.Tools, req.Tools, toolText)
+	tools, err := on.Tools(was.Tools, req.Tools, toolText)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	if !edited {
-		return fresh(req, messages, tools)
-	}
-	edit := on.Edit(h.doc.Root())
-	edit.Put(lens.Differ(settings(&h.is), settings(req))...)
-	edit.Elements("messages", messages)
-	edit.Elements("tools", tools)
-	body, err := edit.Apply(h.doc)
-	return []byte(body), err
+	e := on.Edit(doc.Root())
+	e.Put(lens.Differ(settings(was), settings(req))...)
+	e.Elements("messages", messages)
+	e.Elements("tools", tools)
+	return e.Apply(doc)
 }
 
 // messages returns the texts of now. The messages of the body are found again by
@@ -147,10 +120,43 @@ func (h *request) messages(now []middleware.Message) ([]string, error) {
 
 // fresh writes a request that is not of this format. Params win, in options
 // too, which they share with the neutral fields.
-func fresh(req *middleware.Request, messages, tools []string) ([]byte, error) {
+func fresh(req *middleware.Request) (string, error) {
+	messages, err := (&request{is: &middleware.Request{}}).messages(req.Messages)
+	if err != nil {
+		return "", err
+	}
+	tools, err := on.Tools(nil, req.Tools, toolText)
+	if err != nil {
+		return "", err
+	}
 	all := settings(req)
 	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
-	members = append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil)))
-	body, err := on.WithParams(members, req.Params)
-	return []byte(body), err
+	return on.WithParams(append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil))), req.Params)
+}
+
+// readSettings reads the model and the options into r:
+//
+//	"model": "llama3.1", "options": {"temperature": 0.5, "num_predict": 64, "stop": ["END"]}
+//
+// A tool choice has no place in this format.
+func readSettings(root rawjson.Value, r *middleware.Request) error {
+	in := on.Reader()
+	r.Model = in.Text(root, "model")
+	options := in.Kind(root, "options", rawjson.Object)
+	r.Temperature = codec.Float(in.Kind(options, "temperature", rawjson.Number))
+	r.MaxTokens = int(max(0, codec.Int(in.Kind(options, "num_predict", rawjson.Number)))) // -1 and -2 are no bound
+	r.Stop = in.Texts(options, "stop")
+	return in.Err
+}
+
+// settings projects the model, which comes first, and the options. EncodeRequest
+// sets those in which the projection of the request differs from that of what was
+// read, so that 0.50 stays 0.50, and no bound of -1 becomes 0.
+func settings(r *middleware.Request) []lens.Member {
+	return []lens.Member{
+		lens.Text("model", r.Model),
+		lens.Float("options/temperature", r.Temperature),
+		lens.Count("options/num_predict", int64(r.MaxTokens)),
+		lens.Words("options/stop", r.Stop),
+	}
 }

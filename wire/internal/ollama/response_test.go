@@ -79,8 +79,8 @@ func TestDecodeResponseFinish(t *testing.T) {
 		want               middleware.FinishReason
 	}{
 		{"stop", `{"role":"assistant","content":"x"}`, `,"done_reason":"stop"`, middleware.FinishStop},
-		{"calls, and no word", `{"role":"assistant","tool_calls":[` + call0 + `]}`, ``, middleware.FinishToolCalls},
-		{"cut off", `{"role":"assistant","tool_calls":[` + call0 + `]}`, `,"done_reason":"length"`, middleware.FinishLength},
+		{"calls, and no word", `{"role":"assistant","content":"","tool_calls":[` + call0 + `]}`, ``, middleware.FinishToolCalls},
+		{"cut off", `{"role":"assistant","content":"","tool_calls":[` + call0 + `]}`, `,"done_reason":"length"`, middleware.FinishLength},
 		{"another word", `{"role":"assistant","content":""}`, `,"done_reason":"load"`, "load"},
 		{"no word", `{"content":"x"}`, ``, ""},
 		{"no message", `null`, `,"done_reason":null`, ""},
@@ -258,10 +258,11 @@ func TestEncodeResponseAddsALineOfTheModel(t *testing.T) {
 // and invented nowhere.
 func TestEncodeResponseUsage(t *testing.T) {
 	t.Parallel()
+	const said = `{"message":{"role":"assistant","content":""},`
 	for body, want := range map[string]string{
-		`{"done":true}`:                       `{"done":true}`,
-		`{"done":true,"eval_count":4}`:        `{"done":true,"eval_count":5,"prompt_eval_count":9}`,
-		`{"done":true,"prompt_eval_count":0}`: `{"done":true,"prompt_eval_count":9,"eval_count":5}`,
+		said + `"done":true}`:                       said + `"done":true}`,
+		said + `"done":true,"eval_count":4}`:        said + `"done":true,"eval_count":5,"prompt_eval_count":9}`,
+		said + `"done":true,"prompt_eval_count":0}`: said + `"done":true,"prompt_eval_count":9,"eval_count":5}`,
 	} {
 		resp := decodeResponse(t, body)
 		resp.Usage = middleware.Usage{Input: 9, Output: 5}
@@ -280,8 +281,8 @@ func TestEncodeResponseRefuses(t *testing.T) {
 		"a failure":      func(r *middleware.Response) { r.Message.IsError = true },
 		"rubbish":        func(r *middleware.Response) { r.Message.ToolCalls[0].Arguments = `{"a":` },
 		"a custom call":  func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
-		"an image": func(r *middleware.Response) {
-			r.Message.Parts = append(r.Message.Parts, middleware.Part{Kind: middleware.PartMedia, Data: []byte("x")})
+		"an image's address": func(r *middleware.Response) {
+			r.Message.Parts = append(r.Message.Parts, middleware.Part{Kind: middleware.PartMedia, URL: "https://x/y.png"})
 		},
 		"an opaque part": func(r *middleware.Response) {
 			r.Message.Parts = append(r.Message.Parts, middleware.Part{Kind: middleware.PartOpaque})

@@ -1,6 +1,7 @@
 package ollama
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -21,15 +22,10 @@ type stream struct {
 	before int // calls in the conversation so far
 
 	model         string
-	created       string // as JSON; of the last line
-	role          string
 	text, thought strings.Builder
-	images, calls []string      // elements
-	further       []lens.Member // of messages, that this package does not know
-	message       string        // the last one
-	messages      int
-	odd           bool   // a member of a message is of a kind that has no place in history
-	end           string // the last line, as it is written
+	images, calls []string       // elements
+	further       []codec.Member // of messages, that this package does not know
+	end           string         // the last line, as it is written
 	reason        string
 	usage         middleware.Usage
 	done          bool
@@ -67,14 +63,13 @@ func newStream(tools bool) *stream {
 // Fate returns what becomes of a unit. Calls, errors and the end are held.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v := u.Value
+	_, failed := failureOf(v)
 	switch message := v.Get("message"); {
-	case s.Buf.IsArray():
-		return codec.FateHold, codec.Shapef("a JSON array, where lines with an object each should be")
 	case s.Buf.IsWhole(), u.Err != nil && codec.CutShort(u.Err):
 		return codec.FateHold, nil
 	case u.Err != nil && strings.ContainsAny(u.Data, "{}"):
 		return codec.FateHold, u.Err
-	case failureOf(v) != nil, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
+	case failed, isDone(v), !message.Get("tool_calls").Empty() && message.Get("tool_calls").Exists():
 		return codec.FateHold, nil
 	case message.Get("content").Str() != "":
 		return codec.FateShow, nil
@@ -89,19 +84,23 @@ func (s *stream) Mark() { s.shown = content{text: s.text.String(), thinking: s.t
 
 // Read reads a unit. Behind an error nothing is read. A call behind an
 // error or behind the end makes the answer unreadable: some clients would run it, others
-// would not.
+// would not. A unit without an object, such as an empty line or one that was cut off, says
+// nothing.
 func (s *stream) Read(u *codec.Unit) error {
-	if !u.Value.Exists() {
-		return s.otherwise(u)
-	}
 	v := u.Value
-	if s.failure == nil {
-		s.failure = failureOf(v)
+	if !v.Exists() {
+		if s.Buf.IsWhole() && !codec.CutShort(u.Err) {
+			return u.Err
+		}
+		return nil
+	}
+	if f, ok := failureOf(v); ok && s.failure == nil {
+		s.failure = &f
 	}
 	message, err := on.Kind(v, "message", rawjson.Object)
 	called := message.Get("tool_calls").Len() > 0
 	switch {
-	case s.failure != nil && called:
+	case called && s.failure != nil:
 		return codec.Shapef("calls beside or behind an error")
 	case s.failure != nil:
 		return nil
@@ -110,35 +109,26 @@ func (s *stream) Read(u *codec.Unit) error {
 	case !message.Exists() && !v.Get("done").Exists():
 		s.unknown = true
 		return nil
-	case s.done && called:
+	case called && s.done:
 		return codec.Shapef("a call behind the end of the stream")
 	}
 	s.known = true
-	if model := v.Get("model").Str(); model != "" {
-		s.model = model
-	}
-	s.created = v.Get("created_at").Raw()
-	if message.Exists() {
-		if err := s.add(message); err != nil {
-			return err
-		}
+	s.model = cmp.Or(v.Get("model").Str(), s.model)
+	if err := s.add(message); err != nil {
+		return err
 	}
 	if isDone(v) {
 		s.done, s.end, s.reason = true, lineTree.Write(v), codec.Text(v.Get("done_reason"))
-		readUsage(v, &s.usage)
+		if u := figures.Read(v); u != (middleware.Usage{}) {
+			s.usage = u
+		}
 	} else if message.Len() == 2 {
-		s.Repeats(u, s.say, message.Get("content"), v.Get("created_at"))
+		s.Repeats(u, s.addText, message.Get("content"), v.Get("created_at"))
 	}
-	return s.tell(message)
-}
-
-// otherwise reads a unit without an object: an empty line, one that was cut off, and one
-// that is not JSON and says nothing.
-func (s *stream) otherwise(u *codec.Unit) error {
-	if s.Buf.IsWhole() && u.Err != nil && !codec.CutShort(u.Err) {
-		return u.Err
+	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
+		return err
 	}
-	return nil
+	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
 }
 
 // isDone reports whether a line is the last one.
@@ -150,52 +140,26 @@ func isDone(root rawjson.Value) bool {
 // add adds a piece of the message. A value that is not a list of calls, and not empty,
 // may hold a call that this package cannot read.
 func (s *stream) add(message rawjson.Value) error {
-	s.message, s.messages = messageTree.Write(message), s.messages+1
 	calls := message.Get("tool_calls")
 	if k := calls.Kind(); k == rawjson.Object && !calls.Empty() || calls.Str() != "" {
 		return codec.Shapef("tool_calls is of kind %s, where a list should be", k)
-	}
-	s.odd = s.odd || !allOf(message, rawjson.String, "role", "content", "thinking") || !allOf(message, rawjson.Array, "images", "tool_calls")
-	if role := message.Get("role").Str(); role != "" {
-		s.role = role
 	}
 	s.text.WriteString(message.Get("content").Str())
 	s.thought.WriteString(message.Get("thinking").Str())
 	s.images = appendElements(s.images, message.Get("images"), nil)
 	s.calls = appendElements(s.calls, calls, messageTree["tool_calls"])
 	for m := range message.Each() {
-		switch key := m.Key(); {
-		case messageTree.Knows(key), !codec.FreeMember(m):
-		default:
-			s.further = withMember(s.further, lens.Raw(key, codec.Plain(m)))
+		if !messageTree.Knows(m.Key()) && codec.FreeMember(m) {
+			s.further = codec.With(s.further, lens.Raw(m.Key(), codec.Plain(m)))
 		}
 	}
 	return nil
 }
 
-// say adds a piece of text.
-func (s *stream) say(text string) error {
-	s.messages++
+// addText adds a piece of text.
+func (s *stream) addText(text string) error {
 	s.text.WriteString(text)
 	return codec.Tell(s.sink, middleware.PartText, text)
-}
-
-// tell sends the text of a line to the sink: reasoning first, which leads to the other.
-func (s *stream) tell(message rawjson.Value) error {
-	if err := codec.Tell(s.sink, middleware.PartReasoning, message.Get("thinking").Str()); err != nil {
-		return err
-	}
-	return codec.Tell(s.sink, middleware.PartText, message.Get("content").Str())
-}
-
-// allOf reports whether the members of those names are of that kind, or absent.
-func allOf(message rawjson.Value, kind rawjson.Kind, names ...string) bool {
-	for _, name := range names {
-		if v := on.Get(message, name); v.Exists() && v.Kind() != kind {
-			return false
-		}
-	}
-	return true
 }
 
 // appendElements appends the elements of list, as they are written.
@@ -208,22 +172,8 @@ func appendElements(to []string, list rawjson.Value, known codec.Tree) []string 
 	return to
 }
 
-// withMember puts m into members, in the place of one with the same key.
-func withMember(members []lens.Member, m lens.Member) []lens.Member {
-	for i := range members {
-		if strings.EqualFold(members[i].Key, m.Key) {
-			members[i] = m
-			return members
-		}
-	}
-	return append(members, m)
-}
-
-// folded returns the message of all lines: as it was written, if it came in one piece.
-func (s *stream) folded() string {
-	if s.messages == 1 && !s.odd && strings.EqualFold(s.role, string(middleware.RoleAssistant)) {
-		return s.message
-	}
+// message returns the message of all lines.
+func (s *stream) message() string {
 	members := content{text: s.text.String(), thinking: s.thought.String()}.members(middleware.RoleAssistant)
 	members = append(members, lens.List("images", s.images), lens.List("tool_calls", s.calls))
 	return codec.Object(append(members, s.further...)...)
@@ -232,42 +182,10 @@ func (s *stream) folded() string {
 // Rest returns what completes a stream of which the client has a part. The lines of a later answer follow those that were
 // shown: a client joins them as it does any others.
 func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
-	out, safe, _ := s.Shown()
-	if !s.Closed() || sent < 0 || sent > len(out) {
-		return nil, codec.Unencodablef("the rest of a stream that has no such part")
-	}
-	a, err := lens.Answer(on, resp, readAnswer)
-	if err != nil {
-		return nil, err
-	}
-	own := resp.Native.Raw == s.Text()
-	if own && a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(s.Text()[sent:]), nil
-	}
-	if sent == 0 {
-		return Format{}.EncodeResponse(resp)
-	}
-	object, err := a.write(resp)
-	if err != nil {
-		return nil, err
-	}
-	shown := s.shown
-	if sent != safe || !s.Marked() {
-		given := newStream(false)
-		if _, err := given.Write([]byte(out[:sent])); err != nil {
-			return nil, err
-		}
-		given.Mark()
-		shown = given.shown
-	}
-	if !own {
-		shown.text = ""
-	}
-	body, err := asLines(object, shown, own)
-	if err == nil && !strings.HasSuffix(out[:sent], "\n") {
-		body = "\n" + body
-	}
-	return []byte(body), err
+	return lens.Rest(on, &s.Units, sent, resp, readAnswer, func(sent int) (content, error) {
+		given, err := codec.Given(s, newStream(false), sent)
+		return given.shown, err
+	})
 }
 
 // asLines writes an answer that is one object as lines behind what is shown, of this
@@ -279,15 +197,16 @@ func asLines(object string, shown content, own bool) (string, error) {
 		return "", err
 	}
 	message := v.Get("message")
-	text, ok := strings.CutPrefix(message.Get("content").Str(), shown.text)
-	thinking, ok2 := message.Get("thinking").Str(), true
-	if own {
+	text, thinking, ok, ok2 := message.Get("content").Str(), message.Get("thinking").Str(), true, true
+	switch {
+	case own:
+		text, ok = strings.CutPrefix(text, shown.text)
 		thinking, ok2 = strings.CutPrefix(thinking, shown.thinking)
-	} else if shown.thinking != "" {
+	case shown.thinking != "":
 		thinking = ""
 	}
 	if !ok || !ok2 {
-		return "", codec.Unencodablef("a change of what was shown already")
+		return "", codec.ErrShown
 	}
 	var further []lens.Member
 	for m := range message.Each() {
@@ -296,20 +215,19 @@ func asLines(object string, shown content, own bool) (string, error) {
 		}
 	}
 	var out strings.Builder
-	line := func(text string, members ...lens.Member) {
-		said := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
-		out.WriteString(codec.OneLine(codec.Object(lens.Raw("model", v.Get("model").Raw()), lens.Raw("created_at", v.Get("created_at").Raw()),
-			lens.Raw("message", codec.Object(said...)), lens.Raw("done", "false"))) + "\n")
-	}
 	if text != "" || thinking != "" || len(further) > 0 {
-		line(text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...)
+		out.WriteString(line(v, text, append([]lens.Member{lens.Word("thinking", thinking)}, further...)...))
 	}
 	if calls := message.Get("tool_calls"); calls.Len() > 0 {
-		line("", lens.Raw("tool_calls", calls.Raw()))
+		out.WriteString(line(v, "", lens.Raw("tool_calls", calls.Raw())))
 	}
-	end := object
-	if message.Exists() {
-		end, err = on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
-	}
+	end, err := on.Set(v, lens.Raw("message", `{"role":"assistant","content":""}`))
 	return out.String() + codec.OneLine(end) + "\n", err
+}
+
+// line returns a line of a stream, of the same time as root, with a piece of the message.
+func line(root rawjson.Value, text string, members ...lens.Member) string {
+	message := append([]lens.Member{lens.Text("role", string(middleware.RoleAssistant)), lens.Text("content", text)}, members...)
+	return codec.OneLine(codec.Object(lens.Raw("model", root.Get("model").Raw()), lens.Raw("created_at", root.Get("created_at").Raw()),
+		lens.Raw("message", codec.Object(message...)), lens.Raw("done", "false"))) + "\n"
 }

@@ -137,8 +137,6 @@ func TestRestOfItsOwn(t *testing.T) {
 	}
 	_, err = s.Rest(0, &middleware.Response{})
 	require.ErrorIs(t, err, codec.ErrUnencodable)
-	_, err = format.NewStream(nil, nil).Rest(0, resp)
-	require.ErrorIs(t, err, codec.ErrUnencodable, "Close comes first")
 }
 
 // After a re-ask the later answer follows what was shown, with the usage of

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -15,16 +16,13 @@ import (
 // It is what lens remembers behind the Native of a response, and what an edit starts
 // from. No field of it changes after reading.
 type answer struct {
-	text     string // as it came
-	plain    bool   // no reader finds a call in text: unchanged, it passes as it is
-	streamed bool
-	head     string        // the response object of the event that opened a stream
-	ending   string        // the type of the event that ended it
-	done     bool          // [DONE] came behind it
-	env      rawjson.Value // the response object; of a stream, the object of the last event
-	is       middleware.Response
-	turn     turn  // the message of is, and its items
-	from     []int // of the items of a stream: their places in it; -1: only the end has it
+	lens.Answered
+	head   string        // the response object of the event that opened a stream
+	ending string        // the type of the event that ended it
+	done   bool          // [DONE] came behind it
+	env    rawjson.Value // the response object; of a stream, the object of the last event
+	turn   turn          // the message, and its items
+	from   []int         // of the items of a stream: their places in it; -1: only the end has it
 }
 
 // DecodeResponse reads a whole answer.
@@ -38,13 +36,13 @@ func (f Format) DecodeResponse(req *middleware.Request, body []byte) (*middlewar
 //
 // values are the items, of a stream those that its events made.
 func newAnswer(s *stream, env rawjson.Value, values []rawjson.Value) (*answer, error) {
-	a := &answer{text: s.Text(), plain: s.Plain(), streamed: s.end != "", head: s.opening.head, ending: s.ending, done: s.done, env: env}
+	a := &answer{Answered: lens.Answered{Text: s.Text(), Plain: s.Plain(), Streamed: s.end != ""}, head: s.opening.head, ending: s.ending, done: s.done, env: env}
 	var err error
 	if a.turn, err = readAnswer(values, env.Get("store").Raw() == "false"); err != nil {
 		return nil, err
 	}
-	a.is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: readUsage(env.Get("usage"))}
-	a.is.FinishReason = finish(env, len(a.is.Message.ToolCalls))
+	a.Is = middleware.Response{Message: a.turn.message, ID: codec.Text(env.Get("id")), Model: codec.Text(env.Get("model")), Usage: figures.Read(env)}
+	a.Is.FinishReason = finish(env, len(a.Is.Message.ToolCalls))
 	return a, nil
 }
 
@@ -86,7 +84,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 		}
 	}
 	f, _ := readFailure(env)
-	if u := readUsage(env.Get("usage")); u != (middleware.Usage{}) {
+	if u := figures.Read(env); u != (middleware.Usage{}) {
 		return codec.WithUsage(inAnswer(f), codec.Text(env.Get("model")), u), nil
 	}
 	return inAnswer(f), nil
@@ -94,20 +92,7 @@ func failed(env rawjson.Value, event bool) (failure, err error) {
 
 // EncodeResponse writes an answer in the framing in which it came.
 func (Format) EncodeResponse(resp *middleware.Response) ([]byte, error) {
-	a, err := lens.Answer(on, resp, readBody)
-	if err != nil {
-		return nil, err
-	}
-	if a.plain && codec.SameResponse(&a.is, resp) {
-		return []byte(a.text), nil
-	}
-	out := ""
-	if a.streamed {
-		out, err = a.events(resp, true, nothing)
-	} else {
-		out, err = a.object(resp)
-	}
-	return []byte(out), unencodable(err)
+	return lens.EncodeResponse(on, resp, readBody)
 }
 
 // items returns the items of resp, which is the answer with changes.
@@ -115,11 +100,14 @@ func (a *answer) items(resp *middleware.Response) ([]written, error) {
 	if len(resp.Choices) > 0 {
 		return nil, codec.Unencodablef("further choices")
 	}
-	return a.turn.write(resp.Message, true, "")
+	if err := codec.AnswerOnly(resp.Message); err != nil {
+		return nil, err
+	}
+	return a.turn.write(resp.Message, cmp.Or(strings.TrimPrefix(a.env.Get("id").Str(), "resp_"), "toolmend"))
 }
 
-// object returns the answer, which came as one object, with what differs in resp.
-func (a *answer) object(resp *middleware.Response) (string, error) {
+// Whole returns resp as one object.
+func (a *answer) Whole(resp *middleware.Response) (string, error) {
 	items, err := a.items(resp)
 	if err != nil {
 		return "", err
@@ -129,15 +117,7 @@ func (a *answer) object(resp *middleware.Response) (string, error) {
 		raws[i] = o.raw
 	}
 	env, _, err := a.edit(resp, raws)
-	start, end := a.env.Span()
-	switch root := a.env.Raw(); {
-	case err != nil:
-		return "", err
-	case a.plain: // nothing but what changed is another
-		at := strings.Index(a.text, root)
-		return a.text[:at] + env + a.text[at+end-start:], nil
-	}
-	return canonical(env, answerTree)
+	return env, err
 }
 
 // canonical returns the object text in the one spelling.
@@ -147,77 +127,135 @@ func canonical(text string, tree codec.Tree) (string, error) {
 }
 
 // edit makes of the response object that of resp, with items for its output. more are
-// members to set besides. status says how the answer ends now; "": as before.
+// members to set besides. status says how the answer ends.
 func (a *answer) edit(resp *middleware.Response, items []string, more ...lens.Member) (env, status string, err error) {
-	status, reason, err := a.finishEdit(resp)
-	if err != nil {
-		return "", "", err
-	}
 	edit := on.Edit(a.env)
-	if status != "" {
-		edit.Put(lens.Text("status", status))
-		if reason != "" {
-			edit.Put(lens.Raw("incomplete_details", on.Object(lens.Text("reason", reason))))
-		} else if a.env.Get("incomplete_details").Exists() {
-			edit.Put(lens.Raw("incomplete_details", "null"))
-		}
-	}
-	if resp.Model != a.is.Model {
+	edit.Put(a.finish(resp)...)
+	if resp.Model != a.Is.Model {
 		edit.Put(lens.Text("model", resp.Model))
 	}
-	edit.Put(usageEdit(a.env, a.is.Usage, resp.Usage)...)
+	edit.Put(lens.Differ(usageMembers(a.env, a.Is.Usage), usageMembers(a.env, resp.Usage))...)
 	edit.Put(more...)
-	if old := a.env.Get("output_text"); old.Str() != "" && old.Str() == a.is.Message.Text() && resp.Message.Text() != old.Str() {
+	if old := a.env.Get("output_text"); old.Str() != "" && old.Str() == a.Is.Message.Text() && resp.Message.Text() != old.Str() {
 		edit.Put(lens.Text("output_text", resp.Message.Text()))
 	}
 	edit.Elements("output", items)
-	env, err = edit.Text()
-	return env, status, err
+	if env, err = edit.Text(); err != nil {
+		return "", "", err
+	}
+	v, err := codec.ParseObject(env)
+	return answerTree.Write(v), v.Get("status").Str(), err
 }
 
 // EncodeAnswer writes an answer that the provider did not send to this request.
 func (f Format) EncodeAnswer(path string, body []byte, resp *middleware.Response) ([]byte, string, error) {
-	out, kind, err := codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: asEvents})
-	return out, kind, unencodable(err)
+	return codec.EncodeAnswer(f, path, body, resp, codec.Writing{Streamed: codec.FormEvents, Whole: freshAnswer, Unfold: func(whole string) (string, error) {
+		a, err := readBody(whole)
+		if err != nil {
+			return "", err
+		}
+		return a.Stream(&a.Is, nil, true)
+	}})
 }
 
-// asEvents writes an answer that is one object as a stream.
-func asEvents(whole string) (string, error) {
-	a, err := readBody(whole)
-	if err != nil {
-		return "", err
-	}
-	return a.events(&a.is, true, nothing)
-}
-
-// freshAnswer writes a response as one object, with the members that the
-// provider's SDKs demand. Reasoning of another provider is left out: the
-// provider would refuse it in the next request. "store" is false, because the
-// provider does not know the answer: a request cannot go on from its id.
+// freshAnswer writes a response as one object, with the members that the provider's SDKs
+// demand: as a change of an answer that says nothing. Reasoning of another provider is
+// left out: the provider would refuse it in the next request. "store" is false, because
+// the provider does not know the answer: a request cannot go on from its id.
 func freshAnswer(resp *middleware.Response) (string, error) {
-	if err := codec.AnswerOnly(resp.Message); err != nil {
-		return "", err
-	}
-	if len(resp.Choices) > 0 {
-		return "", codec.Unencodablef("further choices")
-	}
-	id := codec.NewID("")
-	var t *turn
-	items, err := t.write(codec.WithCallIDs(resp.Message, "call_"), true, id)
-	if err != nil {
-		return "", err
-	}
-	output := make([]string, len(items))
-	for i, o := range items {
-		output[i] = o.raw
-	}
-	status, details := finishMembers(codec.FinishOf(resp))
 	null := func(key string) lens.Member { return lens.Raw(key, "null") }
-	return on.Object(slices.Concat([]lens.Member{
-		lens.Text("id", "resp_"+id), lens.Text("object", "response"), lens.Raw("created_at", codec.Count(time.Now().Unix())),
-		status, null("error"), details, null("instructions"),
-		lens.Text("model", resp.Model), lens.Raw("output", codec.Array(output)),
+	a, err := readBody(on.Object(append([]lens.Member{
+		lens.Text("id", codec.NewID("resp_")), lens.Text("object", "response"), lens.Raw("created_at", codec.Count(time.Now().Unix())),
+		lens.Text("status", "completed"), null("error"), null("incomplete_details"), null("instructions"), lens.Text("model", ""), lens.Raw("output", "[]"),
 		lens.Raw("parallel_tool_calls", "true"), null(previous), lens.Raw("store", "false"),
 		null("temperature"), lens.Text("tool_choice", "auto"), lens.Raw("tools", "[]"), null("top_p"),
-	}, usageMembers(codec.FiguresOf(resp)), []lens.Member{lens.Raw("metadata", "{}")})...), nil
+		lens.Raw("metadata", "{}"), lens.Raw("usage/total_tokens", "0"),
+	}, figures.Members(rawjson.Value{}, middleware.Usage{})...)...))
+	if err != nil {
+		return "", err
+	}
+	now := *resp
+	now.Message, now.FinishReason, now.Usage = codec.WithCallIDs(resp.Message, "call_"), codec.FinishOf(resp), codec.FiguresOf(resp)
+	return a.Whole(&now)
+}
+
+// figures are the places of the figures in a response object. Cached and CacheWrite are
+// parts of Input, Reasoning is one of Output, here as in the neutral form:
+//
+//	{"input_tokens": 10, "input_tokens_details": {"cached_tokens": 8, "cache_write_tokens": 0},
+//	 "output_tokens": 4, "output_tokens_details": {"reasoning_tokens": 2}, "total_tokens": 14}
+var figures = codec.Figures{
+	{Of: codec.InputOf, Keys: []string{"usage/input_tokens"}},
+	{Of: codec.CachedOf, Keys: []string{"usage/input_tokens_details/cached_tokens"}},
+	{Of: codec.CacheWriteOf, Keys: []string{"usage/input_tokens_details/cache_write_tokens"}},
+	{Of: codec.OutputOf, Keys: []string{"usage/output_tokens"}},
+	{Of: codec.ReasoningOf, Keys: []string{"usage/output_tokens_details/reasoning_tokens"}},
+}
+
+// usageMembers projects usage onto a response object, with the sum if that has it. Figures
+// of 0 are written too: the provider's SDKs demand them. Usage is not invented.
+func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
+	if env.Get("usage").Kind() != rawjson.Object {
+		return nil
+	}
+	members := figures.Members(env, u)
+	if env.Get("usage").Get("total_tokens").Exists() {
+		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.Input+u.Output)))
+	}
+	return members
+}
+
+// finish reads status and incomplete_details:
+//
+//	{"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
+//
+// No status says that the answer ended with calls, so that their number decides. A
+// status without a neutral word, such as that of an answer in the background, is
+// passed on.
+func finish(env rawjson.Value, calls int) middleware.FinishReason {
+	switch status := codec.Text(env.Get("status")); status {
+	case "completed", "":
+		if calls > 0 {
+			return middleware.FinishToolCalls
+		}
+		return middleware.FinishStop
+	case "incomplete":
+		switch reason := env.Get("incomplete_details").Get("reason").Str(); reason {
+		case "max_output_tokens":
+			return middleware.FinishLength
+		case "content_filter":
+			return middleware.FinishFilter
+		default:
+			return middleware.FinishReason(cmp.Or(reason, status))
+		}
+	default:
+		return middleware.FinishReason(status)
+	}
+}
+
+// finish returns the members that say how resp ended, if these have to change. Whether it
+// ended with calls stands nowhere but in the calls.
+func (a *answer) finish(resp *middleware.Response) []lens.Member {
+	calls, word := len(resp.Message.ToolCalls), a.env.Get("status").Str()
+	came := calls > 0 && len(a.Is.Message.ToolCalls) == 0 && word != "completed" && word != "" && resp.FinishReason != middleware.FinishLength
+	switch f := resp.FinishReason; {
+	case came && f == a.Is.FinishReason:
+		return finishMembers(middleware.FinishToolCalls)
+	case f == a.Is.FinishReason, f == finish(a.env, calls):
+		return nil
+	}
+	return finishMembers(codec.FinishOf(resp))
+}
+
+// finishMembers projects a finish reason. One that the format has no word for is the
+// reason of an incomplete answer.
+func finishMembers(f middleware.FinishReason) []lens.Member {
+	reason := string(f)
+	switch f {
+	case middleware.FinishStop, middleware.FinishToolCalls:
+		return []lens.Member{lens.Text("status", "completed"), lens.Raw("incomplete_details", "null")}
+	case middleware.FinishLength:
+		reason = "max_output_tokens"
+	}
+	return []lens.Member{lens.Text("status", "incomplete"), lens.Text("incomplete_details/reason", reason)}
 }

@@ -124,8 +124,6 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 		"a foreign call": func(r *middleware.Response) {
 			r.Message.ToolCalls[0] = middleware.ToolCall{Kind: middleware.KindBuiltin}
 		},
-		"stopped with calls":   func(r *middleware.Response) { r.FinishReason = middleware.FinishStop },
-		"an unknown reason":    func(r *middleware.Response) { r.FinishReason = "new" },
 		"another role":         func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
 		"not from this format": func(r *middleware.Response) { r.Native = &middleware.Native{Dialect: "d"} },
 		"from nowhere":         func(r *middleware.Response) { r.Native = nil },
@@ -138,6 +136,21 @@ func TestAnswerEditsWithoutAPlace(t *testing.T) {
 			edit(resp)
 			_, err := format.EncodeResponse(resp)
 			require.ErrorIs(t, err, codec.ErrUnencodable, name)
+		}
+	}
+}
+
+// A finish reason without a word of the format is the reason of an incomplete answer. One
+// that the calls contradict follows them, because no status says that there are calls.
+func TestFinishReasonsWithoutAWord(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{answerBody("", plainReasoning, plainCall), talkative} {
+		for finish, want := range map[middleware.FinishReason]middleware.FinishReason{"new": "new", middleware.FinishStop: middleware.FinishToolCalls} {
+			resp := decodeResponse(t, body)
+			resp.FinishReason = finish
+			out, err := format.EncodeResponse(resp)
+			require.NoError(t, err)
+			require.Equal(t, want, decodeResponse(t, string(out)).FinishReason)
 		}
 	}
 }

@@ -37,9 +37,8 @@
 //
 // The files besides those that every format has: item.go has what is one item,
 // and the calls among them; message.go joins items to messages and takes them
-// apart again; input.go does so for a request, where the provider may have some
-// of them already. stream.go says what becomes of an event and reads it, fold.go makes
-// items of events, and rest.go makes events of items. All of them work on texts: an
+// apart again. stream.go says what becomes of an event and reads it, makes items of
+// events, and events of items. All of them work on texts: an
 // item that did not change is found again by its text, in memory as after storage.
 //
 // Source: the API reference of OpenAI, "Responses" and "Streaming events".

@@ -65,7 +65,7 @@ func (s *stream) Fail(sent, status int, code, message string) []byte {
 	case code == "":
 		code = codec.FailureType(status)
 	}
-	if s.Buf.IsWhole() || s.Buf.IsArray() {
+	if s.Buf.IsWhole() {
 		return nil
 	}
 	t := tape{}
@@ -95,34 +95,18 @@ func failedResponse(begun rawjson.Value, code, message string) string {
 		lens.Text("status", "failed"), e, lens.Raw("output", "[]"))
 }
 
-// MayHoldCall reports whether a word for calls occurs in a body.
-func (Format) MayHoldCall(body []byte) bool { return codec.MayHoldCall(body) }
-
-// isFailure reports whether an event is an error: by its name or type, without a type, or
-// as a text with no field before it.
+// isFailure reports whether an event is an error: by its name or type, or without a type.
 func isFailure(u *codec.Unit) bool {
-	switch typ := typeOf(u); {
-	case typ == "error":
-		return true
-	case u.Value.Exists():
-		return typ == "" && u.Value.Get("error").Exists()
-	case u.Data == "" && strings.HasPrefix(u.Text, "{"):
-		v, err := codec.ParseObject(u.Text)
-		return err == nil && v.Get("error").Exists()
-	}
-	return false
+	typ := typeOf(u)
+	return typ == "error" || typ == "" && u.Value.Get("error").Exists()
 }
 
 // fail notes the error that an event is, which ends the answer. The last one counts: an
 // event of type error may be followed by response.failed, which says more.
 func (s *stream) fail(u *codec.Unit) {
-	v := u.Value
-	if !v.Exists() && u.Data == "" {
-		v, _ = codec.ParseObject(u.Text)
-	}
-	f, _ := readFailure(v)
-	if !v.Exists() {
-		f = codec.Refusal(codec.Failure{Message: strings.TrimSpace(u.Data)}, v)
+	f, _ := readFailure(u.Value)
+	if !u.Value.Exists() {
+		f = codec.Refusal(codec.Failure{Message: strings.TrimSpace(u.Data)}, u.Value)
 	}
 	s.fault = inAnswer(f)
 }

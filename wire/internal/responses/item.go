@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -42,6 +43,13 @@ var calls = map[string]form{
 	"tool_search_call":     {middleware.KindBuiltin, "tool_search", "call_id", []string{"arguments"}},
 	"mcp_approval_request": {middleware.KindBuiltin, "mcp_approval_request", "id", []string{"arguments"}},
 }
+
+// hostedCalls are the types of the calls that the provider runs itself, and by which the
+// events about them begin: those of OpenAI (API reference, "Responses", the output), of xAI
+// (guide "Advanced usage" of tools) and of Alibaba Model Studio (API reference of its
+// Responses). A call of any other type may be one that some client runs.
+var hostedCalls = []string{"web_search_call", "file_search_call", "code_interpreter_call", "image_generation_call", "mcp_call", "mcp_list_tools", "tool_search_call",
+	"x_search_call", "web_extractor_call"}
 
 // outputs are the items that answer a call, by their type. Each names the members
 // that may hold the id of the call, the usual one first.
@@ -94,6 +102,19 @@ func newItem(v rawjson.Value) (item, error) {
 	return it, nil
 }
 
+// newItems classifies the elements of list.
+func newItems(list rawjson.Value) ([]item, error) {
+	items := make([]item, 0, list.Len())
+	for v := range list.Each() {
+		it, err := newItem(v)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, it)
+	}
+	return items, nil
+}
+
 // answerItem classifies an item of an answer: what is out of shape is opaque.
 // The error wraps ErrShape: a client might read a call there.
 func answerItem(v rawjson.Value) (item, error) {
@@ -102,10 +123,8 @@ func answerItem(v rawjson.Value) (item, error) {
 		return it, nil
 	}
 	typ := v.Get("type")
-	for name := range calls {
-		if t := typ.Str(); t != name && strings.EqualFold(t, name) {
-			return item{}, codec.Shapef("the type of a call in another spelling")
-		}
+	if outputs[typ.Str()] == nil && !slices.Contains(hostedCalls, typ.Str()) && !codec.Free(v.Raw()) && namesCall(v, 0) {
+		return item{}, codec.Shapef("an item of an unknown type that may be a call")
 	}
 	if typ.Kind() != rawjson.String {
 		for m := range v.Each() {

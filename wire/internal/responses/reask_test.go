@@ -123,7 +123,7 @@ func TestFreshRequest(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `{"model":"m","instructions":"Be kind.","input":[{"role":"system","content":"Be brief."},`+
 		`{"role":"user","content":[{"type":"input_text","text":"Look:"},{"type":"input_image","image_url":"data:image/png;base64,AQ=="},`+
-		`{"type":"input_file","filename":"file.pdf","file_data":"data:application/pdf;base64,AQ=="},{"type":"input_file","file_url":"https://x.test/a.pdf"}]},`+
+		`{"type":"input_file","file_data":"data:application/pdf;base64,AQ==","filename":"file.pdf"},{"type":"input_file","file_url":"https://x.test/a.pdf"}]},`+
 		`{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Well.","annotations":[]}]},`+
 		`{"type":"function_call","call_id":"c1","name":"f","arguments":"rubbish"},{"type":"custom_tool_call","call_id":"c2","name":"h","input":"x"},`+
 		`{"type":"function_call_output","call_id":"c1","output":"1"},{"type":"custom_tool_call_output","call_id":"c2","output":"2"}],`+

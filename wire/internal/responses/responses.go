@@ -2,6 +2,7 @@ package responses
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -104,28 +105,7 @@ func (Format) KeepAlive(text string, sent, n int) (string, bool) {
 // that got n keep-alives in between, each with a number, sees those behind them n
 // higher. Events without a number stay as they are.
 func (Format) Renumber(events string, n int) (string, error) {
-	if n == 0 || events == "" {
-		return events, nil
-	}
-	var edits []rawjson.Edit
-	err := codec.Each(events, func(e codec.Event) error {
-		root, err := codec.ParseObject(e.Data)
-		number := root.Get("sequence_number")
-		if err != nil || number.Kind() != rawjson.Number {
-			return nil
-		}
-		set, err := on.Put(root, lens.Raw("sequence_number", codec.Count(codec.Int(number)+int64(n))))
-		if err != nil {
-			return err
-		}
-		set, err = e.Edits(set)
-		edits = append(edits, set...)
-		return err
-	})
-	if err != nil {
-		return "", err
-	}
-	return codec.Apply(events, edits)
+	return codec.Renumber(events, "sequence_number", n)
 }
 
 // previous names the member of a request that goes on from an earlier answer,
@@ -170,16 +150,12 @@ func (Format) RenamePrevious(body []byte, rename func(id string) string) []byte 
 	if to == id.Str() {
 		return body
 	}
-	out, err := on.Set(root, lens.Text(previous, to))
-	start, end := root.Span()
-	if err != nil {
-		return body
-	}
-	return []byte(string(body[:start]) + out + string(body[end:]))
+	start, end := id.Span()
+	return slices.Concat(body[:start], []byte(rawjson.Quote(to)), body[end:])
 }
 
 // EndsWith reports whether an event ends the stream for clients: the events that end an answer, which no
 // [DONE] follows.
 func (Format) EndsWith(name, _ string) bool {
-	return name == "response.completed" || name == "response.failed" || name == "response.incomplete"
+	return isEnd(name)
 }

@@ -1,6 +1,7 @@
 package responses
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -11,22 +12,15 @@ import (
 
 // readSettings reads the model, the figures and the tool choice into r.
 func readSettings(root rawjson.Value, r *middleware.Request) (err error) {
-	if r.Model, err = on.Text(root, "model"); err != nil {
-		return err
-	}
-	for _, name := range []string{"temperature", "max_output_tokens"} {
-		if _, err := on.Kind(root, name, rawjson.Number); err != nil {
-			return err
-		}
-	}
-	r.Temperature, r.MaxTokens = codec.Float(on.Get(root, "temperature")), int(codec.Int(on.Get(root, "max_output_tokens")))
-	if c := on.Get(root, "conversation"); c.Exists() && c.Kind() != rawjson.String {
-		if _, err := on.Kind(root, "conversation", rawjson.Object); err != nil {
-			return err
-		}
+	in := on.Reader()
+	r.Model = in.Text(root, "model")
+	r.Temperature = codec.Float(in.Kind(root, "temperature", rawjson.Number))
+	r.MaxTokens = int(codec.Int(in.Kind(root, "max_output_tokens", rawjson.Number)))
+	if on.Get(root, "conversation").Kind() != rawjson.String {
+		in.Kind(root, "conversation", rawjson.Object)
 	}
 	r.ToolChoice, err = readChoice(on.Get(root, "tool_choice"))
-	return err
+	return cmp.Or(in.Err, err)
 }
 
 // settings projects the model, which comes first, and the figures. A request

@@ -1,12 +1,15 @@
 package responses
 
 import (
+	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
+	"github.com/toolmend/toolmend/wire/internal/lens"
 )
 
 // stream reads one answer: one object, or events in this order:
@@ -97,11 +100,7 @@ func isHead(typ string) bool {
 // isEnd reports whether an event of that type ends the answer. It holds the whole
 // response object.
 func isEnd(typ string) bool {
-	switch typ {
-	case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"response.completed", "response.incomplete", "response.failed", "response.cancelled"}, typ)
 }
 
 // isItem reports whether events of that type hold an item: as it is announced, or
@@ -115,17 +114,21 @@ func isArguments(typ string) bool {
 	return strings.HasPrefix(typ, "response.function_call_arguments.") || strings.HasPrefix(typ, "response.custom_tool_call_input.")
 }
 
-// knownTypes are the beginnings of the types of the other events that are known: of
-// text, and of what the provider runs.
-var knownTypes = []string{"response.output_text.", "response.refusal.", "response.content_part.", "response.reasoning", "response.audio.",
-	"response.web_search_call.", "response.file_search_call.", "response.code_interpreter_call", "response.image_generation_call.", "response.mcp_"}
+// isKnown reports whether events of that type are known to bring no call of the client: those
+// of a text, of what the provider runs, and those that begin the answer.
+func isKnown(typ string) bool {
+	typ, ok := strings.CutPrefix(typ, "response.")
+	begins := func(known string) bool { return strings.HasPrefix(typ, known) }
+	return ok && (slices.ContainsFunc([]string{"output_text.", "refusal.", "content_part.", "reasoning", "audio.", "mcp_"}, begins) || slices.ContainsFunc(hostedCalls, begins)) ||
+		isHead("response."+typ)
+}
 
 // Fate holds calls of the client, errors and the end, and lets reasoning wait. What the
 // provider runs is shown at once.
 func (s *stream) Fate(u *codec.Unit) (codec.Fate, error) {
 	v, typ := u.Value, typeOf(u)
 	switch {
-	case s.Buf.IsWhole(), s.Buf.IsArray(), isEnd(typ), isArguments(typ), isFailure(u):
+	case s.Buf.IsWhole(), isEnd(typ), isArguments(typ), isFailure(u):
 		return codec.FateHold, nil
 	case !v.Exists():
 		if strings.HasPrefix(strings.TrimSpace(u.Data), "{") {
@@ -165,7 +168,7 @@ func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
 	case isReasoning:
 		return codec.FateWait, nil
 	case isMessage:
-		if typ == "response.output_item.done" && !it.odd && it.read() == nil && saysText(it.parts) {
+		if typ == "response.output_item.done" && !it.odd && it.read() == nil && hasText(it.parts) {
 			return codec.FateShow, nil
 		}
 		return codec.FatePass, nil
@@ -173,7 +176,7 @@ func itemFate(v rawjson.Value, typ string) (codec.Fate, error) {
 	return codec.FateShow, nil
 }
 
-func saysText(parts []middleware.Part) bool {
+func hasText(parts []middleware.Part) bool {
 	return slices.ContainsFunc(parts, func(p middleware.Part) bool { return p.Text != "" })
 }
 
@@ -189,10 +192,7 @@ func (s *stream) stray(v rawjson.Value, typ string) (hold bool, err error) {
 	if at, ok := s.find(v, v.Get("item_id").Str()); about && ok && s.items[at].sort != isMessage {
 		return s.items[at].sort == isCall, nil
 	}
-	if isHead(typ) || slices.ContainsFunc(knownTypes, func(known string) bool { return strings.HasPrefix(typ, known) }) {
-		return false, nil
-	}
-	if namesCall(v, 0) {
+	if !isKnown(typ) && namesCall(v, 0) {
 		return true, codec.Shapef("an event of an unknown type that may hold a call")
 	}
 	return false, nil
@@ -226,8 +226,6 @@ func (s *stream) Mark() {
 func (s *stream) Read(u *codec.Unit) error {
 	v, typ := u.Value, typeOf(u)
 	switch {
-	case s.Buf.IsArray():
-		return nil
 	case s.Buf.IsWhole():
 		return s.whole(u)
 	case isFailure(u):
@@ -285,8 +283,6 @@ func (s *stream) Response() (*middleware.Response, error) {
 	case s.Buf.IsWhole() && a != nil:
 	case s.fault != nil:
 		err = s.fault
-	case s.Buf.IsArray():
-		err = codec.Shapef("a list where an answer should be")
 	case s.end == "":
 		err = codec.ErrIncomplete
 	case s.broken != nil:
@@ -301,7 +297,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 		return nil, err
 	}
 	s.answer = a
-	resp := a.is.Clone()
+	resp := a.Is.Clone()
 	resp.Native = on.Remember(s.Text(), a)
 	return resp, nil
 }
@@ -327,7 +323,7 @@ func (s *stream) whole(u *codec.Unit) error {
 	if s.answer, err = newAnswer(s, env, slices.Collect(env.Get("output").Each())); err != nil {
 		return err
 	}
-	return s.showAll(s.answer.is.Message.Parts)
+	return codec.TellAll(s.sink, s.answer.Is.Message.Parts)
 }
 
 // parse returns the object text. One with members that not every reader takes for the
@@ -343,12 +339,671 @@ func parse(text string, tree codec.Tree) (rawjson.Value, error) {
 	return codec.ParseObject(tree.Write(doc.Root()))
 }
 
-// showAll tells the sink what came in one piece.
-func (s *stream) showAll(parts []middleware.Part) error {
-	for _, p := range parts {
-		if err := codec.Tell(s.sink, p.Kind, p.Text); err != nil {
+// A stream holds a call up to five times: in output_item.added and output_item.done, in
+// the deltas and the done event of its arguments, and at the end. Clients differ in the
+// copy that they take. What counts here is the last output_item.done of the item, else
+// the end, else what was announced with its arguments; what leaves has all copies anew,
+// from that one value.
+
+// piecemeal is one item as it comes in.
+type piecemeal struct {
+	index  int64
+	sort   sort   // as it was added, or done
+	typ    string // the same
+	id     string
+	callID string
+	added  string       // "": it was never announced
+	pieces codec.Joined // the deltas of the arguments
+	full   string       // the arguments as their own done event has them
+	inSink bool         // its text went to the sink
+
+	progress
+	epoch  int      // the mark since which it has changed
+	before progress // at that mark
+}
+
+// progress is how far an item has come for a client.
+type progress struct {
+	done   string // the item as it was done last; "": it is not
+	blocks []block
+}
+
+// block is one text of a message or of reasoning: an element of content or summary.
+type block struct {
+	list  string
+	index int64
+	typ   string
+	text  codec.Joined // so far
+	ended bool
+}
+
+// change returns the item at that place for a change of its progress.
+func (s *stream) change(at int) *piecemeal {
+	it := s.items[at]
+	if it.epoch != s.epoch {
+		it.epoch, it.before = s.epoch, progress{it.done, slices.Clone(it.blocks)}
+	}
+	return it
+}
+
+// outputIndex returns the output_index of an event. Some servers send none
+// (llama-server): their items are known by their id.
+func outputIndex(event rawjson.Value) (index int64, ok bool) {
+	n := event.Get("output_index")
+	if n.Kind() != rawjson.Number {
+		return 0, false
+	}
+	index, err := strconv.ParseInt(n.Raw(), 10, 64)
+	return index, err == nil
+}
+
+// find returns the place of the item that an event is about: by its output_index, as
+// servers exist that give an item another id in each event, else by its id, else the
+// last one.
+func (s *stream) find(event rawjson.Value, id string) (at int, ok bool) {
+	if index, indexed := outputIndex(event); indexed {
+		if at, ok = s.open[index]; ok {
+			return at, true
+		}
+		at, ok = s.byID[id]
+		return at, ok && id != ""
+	}
+	if id != "" {
+		at, ok = s.byID[id]
+		return at, ok
+	}
+	return len(s.items) - 1, len(s.items) > 0
+}
+
+// item reads output_item.added and output_item.done:
+//
+//	{"type": "response.output_item.added", "output_index": 1, "item": {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": …, "arguments": ""}}
+//	{"type": "response.function_call_arguments.delta", "output_index": 1, "item_id": "fc_1", "delta": "{\"city\":"}
+//	{"type": "response.output_item.done", "output_index": 1, "item": {…, "arguments": "{\"city\":\"Oslo\"}"}}
+//
+// An item that is done frees its place: some servers give the next item the same
+// output_index. Another event with the same ids is a copy.
+func (s *stream) item(event rawjson.Value, done bool) error {
+	v := event.Get("item")
+	if v.Kind() != rawjson.Object {
+		return nil // no client reads an item there
+	}
+	kind, err := answerItem(v)
+	if err != nil {
+		return err
+	}
+	id := v.Get("id").Str()
+	at, ok := s.find(event, id)
+	if !ok || !s.items[at].isCopy(v, kind.sort, done) {
+		index, indexed := outputIndex(event)
+		at = len(s.items)
+		if !indexed {
+			index = int64(at)
+		}
+		s.open[index] = at
+		s.items = append(s.items, &piecemeal{index: index, epoch: s.epoch})
+	}
+	if id != "" {
+		s.byID[id] = at
+	}
+	it := s.change(at)
+	it.sort, it.typ, it.id, it.callID = kind.sort, v.Get("type").Str(), id, v.Get("call_id").Str()
+	if !done {
+		it.added = v.Raw()
+		return nil
+	}
+	it.done = v.Raw()
+	if it.inSink || kind.sort != isMessage && kind.sort != isReasoning || kind.odd || kind.read() != nil {
+		return nil
+	}
+	it.inSink = true
+	return codec.TellAll(s.sink, kind.parts)
+}
+
+// isCopy reports whether v, an item that is announced or done, is the item.
+func (it *piecemeal) isCopy(v rawjson.Value, kind sort, done bool) bool {
+	if (it.sort == isCall) != (kind == isCall) || (it.sort == isMessage) != (kind == isMessage) {
+		return false
+	}
+	return done && it.done == "" || it.id != "" && it.id == v.Get("id").Str() && it.callID == v.Get("call_id").Str()
+}
+
+// arguments reads the arguments of a call as they come in: in pieces, in events of
+// type …delta, and whole, in the one of type …done. Those of a call that is done have
+// come before.
+func (s *stream) arguments(u *codec.Unit, typ string) error {
+	event := u.Value
+	at, ok := s.find(event, event.Get("item_id").Str())
+	if !ok || s.items[at].sort != isCall {
+		return codec.Shapef("arguments without a call that they belong to")
+	}
+	it := s.items[at]
+	if strings.HasSuffix(typ, ".delta") {
+		if _, err := on.Text(event, "delta"); err != nil {
 			return err
 		}
+		it.pieces.Add(event.Get("delta"))
+		s.RepeatsPiece(u, it.pieces.AddRaw, event.Get("delta"), event.Get("sequence_number"), event.Get("obfuscation"))
+		return nil
 	}
+	_, key := arguments(event, calls[it.typ])
+	if _, err := on.Text(event, key); err != nil {
+		return err
+	}
+	it.full = event.Get(key).Raw()
+	return nil
+}
+
+// block reads an event about a text, and tells the sink. Where another piece of
+// reasoning begins, the space between the two comes first.
+func (s *stream) block(u *codec.Unit, typ string) error {
+	v := u.Value
+	at, ok := s.find(v, v.Get("item_id").Str())
+	if !ok {
+		return nil
+	}
+	list, counter, kind, part := "content", "content_index", middleware.PartText, "output_text"
+	switch name := strings.TrimPrefix(typ, "response."); {
+	case strings.HasPrefix(name, "reasoning_summary_"):
+		list, counter, kind = "summary", "summary_index", middleware.PartReasoning
+	case strings.HasPrefix(name, "reasoning_text."):
+		kind = middleware.PartReasoning
+	case strings.HasPrefix(name, "refusal."):
+		part = "refusal"
+	case !strings.HasPrefix(name, "output_text.") && !strings.HasPrefix(name, "content_part."):
+		return nil
+	}
+	n := s.change(at).block(list, codec.Int(v.Get(counter)))
+	if n > maxBlocks {
+		return codec.Shapef("an item of more than %d texts", maxBlocks)
+	}
+	it := s.items[at]
+	b := &it.blocks[n]
+	b.typ = part
+	switch first, delta := b.text.Empty(), v.Get("delta"); {
+	case strings.HasSuffix(typ, "_part.done"):
+		b.ended = true
+	case strings.HasSuffix(typ, ".done") && first:
+		b.text.Add(v.Get("text"))
+		b.text.Add(v.Get("refusal"))
+	case strings.HasSuffix(typ, ".delta") && delta.Kind() == rawjson.String:
+		text := delta.Str()
+		if kind == middleware.PartReasoning && it.inSink && first {
+			text = between + text
+		}
+		b.text.Add(delta)
+		it.inSink = true
+		if kind == middleware.PartText {
+			s.Repeats(u, func(text string) error {
+				s.opening.next++
+				_ = s.change(at).blocks[n].text.AddRaw(text)
+				return codec.Tell(s.sink, kind, text)
+			}, delta, v.Get("sequence_number"), v.Get("obfuscation"))
+		}
+		return codec.Tell(s.sink, kind, text)
+	}
+	return nil
+}
+
+// maxBlocks bounds the texts of an item: they are searched for each delta.
+const maxBlocks = 1 << 10
+
+// block returns the place of a block, which may be new.
+func (it *piecemeal) block(list string, index int64) int {
+	for i, b := range slices.Backward(it.blocks) {
+		if b.list == list && b.index == index {
+			return i
+		}
+	}
+	it.blocks = append(it.blocks, block{list: list, index: index})
+	return len(it.blocks) - 1
+}
+
+// fold makes the answer of the items.
+func (s *stream) fold() (*answer, error) {
+	env, err := parse(s.end, answerTree)
+	if err != nil {
+		return nil, err
+	}
+	output, err := on.Kind(env, "output", rawjson.Array)
+	if err != nil {
+		return nil, err
+	}
+	ends := slices.Collect(output.Each())
+	for _, v := range ends {
+		if _, err := answerItem(v); err != nil {
+			return nil, err
+		}
+	}
+	order := make([]int, len(s.items))
+	for i := range order {
+		order[i] = i
+	}
+	copies, rest := s.pair(ends)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(s.items[a].index, s.items[b].index) })
+	var items []rawjson.Value
+	var from []int
+	for _, i := range order {
+		v, err := s.items[i].value(copies[i])
+		if err != nil {
+			return nil, err
+		}
+		if v.Exists() {
+			items, from = append(items, v), append(from, i)
+		}
+	}
+	for _, v := range rest {
+		items, from = append(items, v), append(from, -1)
+	}
+	a, err := newAnswer(s, env, items)
+	if err == nil {
+		a.from = from
+	}
+	return a, err
+}
+
+// value returns the item: as it was done or, of one that was not, as the end has it. A
+// call or a message that has neither is what was announced, with the arguments or the
+// texts that came.
+func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
+	text := cmp.Or(it.done, end.Raw())
+	if text == "" && (it.sort == isCall || it.sort == isMessage) {
+		text = it.added
+	}
+	if text == "" {
+		return rawjson.Value{}, nil
+	}
+	v, err := parse(text, itemTree)
+	if err != nil {
+		return v, err
+	}
+	set := lens.Member{}
+	switch {
+	case it.sort == isCall && (it.full != "" || !it.pieces.Empty()):
+		args, key := arguments(v, calls[v.Get("type").Str()])
+		if args.Kind() != rawjson.Object && args.Str() == "" {
+			set = lens.Raw(key, cmp.Or(it.full, it.pieces.JSON()))
+		}
+	case it.sort == isMessage && it.done == "" && !end.Exists():
+		raws := make([]string, len(it.blocks))
+		for i, b := range it.blocks {
+			raws[i] = on.Object(lens.Text("type", b.typ), lens.Raw(textMember(b.typ), b.text.JSON()))
+		}
+		set = lens.Raw("content", codec.Array(raws))
+	}
+	if set.Key == "" {
+		return v, nil
+	}
+	raw, err := on.Set(v, set)
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(raw)
+}
+
+// pair finds the copy of each item among the items at the end: the one with its call_id,
+// else with its id, else the next of its type. It returns the copies, absent
+// where there is none, and those at the end that no event was about.
+func (s *stream) pair(ends []rawjson.Value) (copies, rest []rawjson.Value) {
+	names := func(typ, id, callID string) [3]string {
+		if outputs[typ] != nil { // it repeats the call_id of a call
+			callID = ""
+		}
+		return [...]string{callID, id, typ}
+	}
+	copies = make([]rawjson.Value, len(s.items))
+	for n := range names("", "", "") {
+		left, taken := map[string][]rawjson.Value{}, map[rawjson.Value]bool{}
+		for _, v := range ends {
+			name := names(v.Get("type").Str(), v.Get("id").Str(), v.Get("call_id").Str())[n]
+			left[name] = append(left[name], v)
+		}
+		for i, it := range s.items {
+			name := names(it.typ, it.id, it.callID)[n]
+			if same := left[name]; !copies[i].Exists() && name != "" && len(same) > 0 {
+				copies[i], left[name] = same[0], same[1:]
+				taken[same[0]] = true
+			}
+		}
+		ends = slices.DeleteFunc(ends, func(v rawjson.Value) bool { return taken[v] })
+	}
+	return copies, ends
+}
+
+// given is what a client has of a stream, and how that stream read on.
+type given struct {
+	beginning
+	items []givenItem
+}
+
+// givenItem is an item that the client has at least the beginning of.
+type givenItem struct {
+	at    int // its place in the stream
+	index int64
+	sort  sort
+	progress
+	final  rawjson.Value // the item, as the stream read on; absent if it never ended
+	goesOn string        // the item that it becomes, as JSON; "": none of the answer's own
+}
+
+// given returns what the client has after the first sent bytes.
+func (s *stream) given(sent int) (*given, error) {
+	from, err := codec.Given(s, newStream(false), sent)
+	if err != nil {
+		return nil, err
+	}
+	g, final := &given{beginning: from.marked}, map[int]rawjson.Value{}
+	if s.answer != nil {
+		for i, at := range s.answer.from {
+			final[at] = s.answer.turn.items[i].val
+		}
+	}
+	for i, it := range from.items[:from.marked.itemCount] {
+		has := givenItem{at: i, index: it.index, sort: it.sort, progress: it.progress, final: final[i]}
+		if it.epoch == from.epoch {
+			has.progress = it.before
+		}
+		if !has.final.Exists() {
+			v, err := s.items[i].value(rawjson.Value{})
+			if err != nil {
+				return nil, err
+			}
+			has.final = v
+		}
+		g.items = append(g.items, has)
+	}
+	slices.SortStableFunc(g.items, func(a, b givenItem) int { return cmp.Compare(a.index, b.index) })
+	return g, nil
+}
+
+// Rest returns what completes a stream of which the client has a part. resp is the answer of s, perhaps with changes behind
+// what was shown, or a later answer: its items follow, numbered on, and its end, under
+// the id that the client has seen.
+func (s *stream) Rest(sent int, resp *middleware.Response) ([]byte, error) {
+	return lens.Rest(on, &s.Units, sent, resp, readBody, s.given)
+}
+
+// Stream writes the answer, with what differs in resp, as a stream behind what is given,
+// of this answer if own, else of an earlier one. Items that were begun are finished. The
+// end names the items that were shown, so that history has what the user has read, and
+// those that follow them.
+func (a *answer) Stream(resp *middleware.Response, g *given, own bool) (string, error) {
+	if g == nil {
+		g = &given{}
+	}
+	items, err := a.items(resp)
+	if err != nil {
+		return "", err
+	}
+	t := tape{beginning: g.beginning, ids: map[string]bool{}}
+	if !t.begun {
+		t.named, t.numbered = true, true
+	}
+	if t.head == "" {
+		if err := t.created(a, resp); err != nil {
+			return "", err
+		}
+	}
+	var output []string
+	if own {
+		items = a.begun(g, items)
+	}
+	for _, has := range g.items {
+		raw := has.goesOn
+		if raw == "" && (!own || has.sort == isReasoning) && has.final.Exists() {
+			raw = has.final.Raw()
+		}
+		if raw, err = t.item(raw, has); err != nil {
+			return "", err
+		}
+		output = append(output, raw)
+	}
+	for _, o := range items {
+		if !strings.HasPrefix(o.raw, "{") {
+			continue // no item, and no event could bring it
+		}
+		raw, err := t.item(o.raw, givenItem{at: -1, index: t.index})
+		if err != nil {
+			return "", err
+		}
+		output = append(output, raw)
+	}
+	return t.end(a, resp, output)
+}
+
+// begun notes which of items, the items of the stream itself, go on with what is given, and
+// returns the others. A text that was written anew goes on with the text that was begun.
+func (a *answer) begun(g *given, items []written) (others []written) {
+	at := map[int]*givenItem{}
+	for i := range g.items {
+		at[g.items[i].at] = &g.items[i]
+	}
+	for _, o := range items {
+		if o.from >= 0 && o.from < len(a.from) && at[a.from[o.from]] != nil {
+			at[a.from[o.from]].goesOn = o.raw
+		} else {
+			others = append(others, o)
+		}
+	}
+	i := 0
+	return slices.DeleteFunc(others, func(o written) bool {
+		for ; i < len(g.items); i++ {
+			if has := &g.items[i]; has.goesOn == "" && has.sort == isMessage && has.done == "" {
+				break
+			}
+		}
+		if o.from >= 0 || o.sort != isMessage || i == len(g.items) {
+			return false
+		}
+		v, _ := codec.ParseObject(o.raw)
+		raw, err := on.Set(v, lens.Raw("id", cmp.Or(g.items[i].final.Get("id").Raw(), v.Get("id").Raw())))
+		g.items[i].goesOn = raw
+		return err == nil
+	})
+}
+
+// tape is a stream on its way out, behind what a client has.
+type tape struct {
+	beginning
+	out   strings.Builder
+	index int64           // the output_index of the next item
+	ids   map[string]bool // of the items so far
+}
+
+// write writes an event, with a name and the next number if events have them.
+func (t *tape) write(typ string, members ...lens.Member) {
+	all := []lens.Member{lens.Text("type", typ)}
+	if t.numbered {
+		all = append(all, lens.Raw("sequence_number", codec.Count(t.next)))
+		t.next++
+	}
+	if t.named {
+		t.out.WriteString("event: " + typ + "\n")
+	}
+	t.out.WriteString("data: " + codec.OneLine(on.Object(append(all, members...)...)) + "\n\n")
+}
+
+// created writes the event that opens the stream.
+func (t *tape) created(a *answer, resp *middleware.Response) error {
+	head, set := a.env, []lens.Member{lens.Text("status", "in_progress"), lens.Raw("output", "[]")}
+	if a.head != "" {
+		head, _ = codec.ParseObject(a.head)
+		set = nil
+	}
+	if resp.Model != a.Is.Model {
+		set = append(set, lens.Text("model", resp.Model))
+	}
+	raw, err := on.Set(head, set...)
+	if err == nil {
+		t.head, err = canonical(raw, headTree)
+	}
+	t.write("response.created", lens.Raw("response", t.head))
+	return err
+}
+
+// end writes the event that ends the answer, under the identity of its beginning:
+// clients refuse the end of another answer.
+func (t *tape) end(a *answer, resp *middleware.Response, output []string) (string, error) {
+	var identity []lens.Member
+	head, _ := codec.ParseObject(t.head)
+	for _, key := range []string{"id", "created_at"} {
+		if first := head.Get(key); first.Exists() && first.Raw() != a.env.Get(key).Raw() {
+			identity = append(identity, lens.Raw(key, first.Raw()))
+		}
+	}
+	env, status, err := a.edit(resp, output, identity...)
+	if err != nil {
+		return "", err
+	}
+	typ := cmp.Or(a.ending, "response.completed")
+	if status == "completed" || status == "incomplete" {
+		typ = "response." + status
+	}
+	t.write(typ, lens.Raw("response", env))
+	if a.done {
+		t.out.WriteString("data: [DONE]\n\n")
+	}
+	return t.out.String(), nil
+}
+
+// item writes what the client lacks of an item: announced without what follows, then
+// piece by piece, then whole, as the provider does. It returns the item as the client
+// has it then.
+func (t *tape) item(raw string, has givenItem) (string, error) {
+	if raw == "" {
+		return "", codec.ErrShown
+	}
+	raw, err := canonical(raw, itemTree)
+	if err != nil {
+		return "", err
+	}
+	v, err := codec.ParseObject(raw)
+	if err != nil {
+		return "", err
+	}
+	t.index = max(t.index, has.index+1)
+	if has.done != "" {
+		done, err := canonical(has.done, itemTree)
+		if err == nil && done != raw {
+			err = codec.ErrShown
+		}
+		t.ids[v.Get("id").Str()] = true
+		return raw, err
+	}
+	if has.at < 0 {
+		if v, err = t.ownID(v); err != nil {
+			return "", err
+		}
+	}
+	t.ids[v.Get("id").Str()] = true
+	index := lens.Raw("output_index", codec.Count(has.index))
+	place := []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}
+	if has.at < 0 {
+		bare, err := announced(v)
+		if err != nil {
+			return "", err
+		}
+		t.write("response.output_item.added", index, lens.Raw("item", bare))
+	}
+	typ := v.Get("type").Str()
+	switch f, isACall := calls[typ]; {
+	case typ == "message" || typ == "reasoning":
+		for _, list := range []string{"summary", "content"} {
+			i := int64(0)
+			for b := range v.Get(list).Each() {
+				if err := t.block(place, list, i, b, has.blocks); err != nil {
+					return "", err
+				}
+				i++
+			}
+		}
+	case isACall && f.kind != middleware.KindBuiltin:
+		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
+		if f.kind == middleware.KindCustom {
+			event = "response.custom_tool_call_input"
+		}
+		t.write(event+".delta", slices.Concat(place, []lens.Member{lens.Raw("delta", args)})...)
+		t.write(event+".done", slices.Concat(place, []lens.Member{lens.Raw(f.args[0], args)})...)
+	}
+	t.write("response.output_item.done", index, lens.Raw("item", v.Raw()))
+	return v.Raw(), nil
+}
+
+// ownID returns an item with an id that no other item of the stream has: clients join
+// what has one id, or none.
+func (t *tape) ownID(v rawjson.Value) (rawjson.Value, error) {
+	was := v.Get("id").Str()
+	switch {
+	case was != "" && !t.ids[was]:
+		return v, nil
+	case was == "":
+		was = "item"
+	case v.Get("type").Str() == "mcp_approval_request":
+		return v, codec.Unencodablef("two items of one id, of which one is answered by it")
+	}
+	id := was
+	for n := int64(2); t.ids[id]; n++ {
+		id = was + "_" + codec.Count(n)
+	}
+	raw, err := on.Set(v, lens.Text("id", id))
+	if err != nil {
+		return v, err
+	}
+	return codec.ParseObject(raw)
+}
+
+// textOr returns the JSON text of v, if v is a string, else other, a JSON text as
+// well.
+func textOr(v rawjson.Value, other string) string {
+	if v.Kind() == rawjson.String {
+		return v.Raw()
+	}
+	return other
+}
+
+// block writes what the client lacks of a block of a message or of reasoning: the part
+// without its text, the text in one delta, the text again, the part with its text. What
+// has no text comes as a part alone. place says of which item the block is, list in
+// which member of it, and i at which index; blocks are those that the client has.
+func (t *tape) block(place []lens.Member, list string, i int64, b rawjson.Value, blocks []block) error {
+	typ := b.Get("type").Str()
+	key, event, part, counter := textMember(typ), "response."+typ, "response.content_part", "content_index"
+	if list == "summary" {
+		event, part, counter = "response.reasoning_summary_text", "response.reasoning_summary_part", "summary_index"
+	}
+	write := func(typ string, members ...lens.Member) {
+		t.write(typ, slices.Concat(place, []lens.Member{lens.Raw(counter, codec.Count(i))}, members)...)
+	}
+	whole, text := lens.Raw("part", b.Raw()), textOr(b.Get(key), `""`)
+	at := slices.IndexFunc(blocks, func(b block) bool { return b.list == list && b.index == i })
+	if key == "" || event == "response.text" {
+		if at < 0 {
+			write(part+".added", whole)
+			write(part+".done", whole)
+		}
+		return nil
+	}
+	annotations, probs := lens.None("annotations"), lens.None("logprobs")
+	if typ == "output_text" {
+		annotations.Raw, probs.Raw = "[]", "[]"
+	}
+	delta := text
+	if at < 0 {
+		write(part+".added", lens.Raw("part", on.Object(lens.Text("type", typ), lens.Text(key, ""), annotations)))
+	} else {
+		rest, ok := strings.CutPrefix(b.Get(key).Str(), blocks[at].text.String())
+		switch {
+		case !ok || rest != "" && blocks[at].ended:
+			return codec.ErrShown
+		case blocks[at].ended:
+			return nil
+		}
+		delta = rawjson.Quote(rest)
+	}
+	if at < 0 || delta != `""` {
+		write(event+".delta", lens.Raw("delta", delta), probs)
+	}
+	write(event+".done", lens.Raw(key, text), probs)
+	write(part+".done", whole)
 	return nil
 }

@@ -124,16 +124,9 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	if v.Kind() != rawjson.Object {
 		return t, codec.Shapef("%s where a tool should be", v.Kind())
 	}
-	if t.Name, err = on.Text(v, "name"); err != nil {
-		return t, err
-	}
-	if t.Description, err = on.Text(v, "description"); err != nil {
-		return t, err
-	}
-	typ, err := on.Text(v, "type")
-	if err != nil {
-		return t, err
-	}
+	in := on.Reader()
+	t.Name, t.Description = in.Text(v, "name"), in.Text(v, "description")
+	typ := in.Text(v, "type")
 	t.Kind, t.Native = toolKind(v, typ), on.Native(v.Raw())
 	switch typ {
 	case "tool_search":
@@ -152,7 +145,7 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 	case t.Name == "":
 		t.Name = codec.FirstText(v.Get("server_label"), v.Get("type"))
 	}
-	return t, nil
+	return t, in.Err
 }
 
 // toolKind says who runs a tool of that type. Some types are run by the provider

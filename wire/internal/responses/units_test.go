@@ -185,6 +185,33 @@ func TestReasoningWaitsWithKeepAlives(t *testing.T) {
 	require.Contains(t, string(s.Fail(500, "", "m")), `"sequence_number":3`)
 }
 
+// A call passes as one of the provider only if its type is known: some client may run any
+// other. An item of an unknown type without a word for calls in a key or a type passes.
+func TestItemsOfUnknownTypes(t *testing.T) {
+	t.Parallel()
+	for item, known := range map[string]bool{
+		`{"type":"web_search_call","id":"i"}`:                                true,
+		`{"type":"x_search_call","id":"i","name":"x"}`:                       true,
+		`{"type":"compaction","encrypted_content":"function_call"}`:          true,
+		`{"type":"run_it_call","id":"i","name":"pay","arguments":"{}"}`:      false,
+		`{"type":"later","function_call":{"name":"pay","arguments":"{}"}}`:   false,
+		`{"type":"later","steps":[{"type":"tool_use","name":"pay"}]}`:        false,
+		`{"type":"Function_Call","call_id":"c","name":"p","arguments":"{}"}`: false,
+	} {
+		whole := answerBody("", item)
+		stream := eventStream(`{"type":"response.created","response":{"id":"resp_1"}}`, `{"type":"response.output_item.done","output_index":0,"item":`+item+`}`,
+			`{"type":"response.completed","response":{"id":"resp_1","status":"completed","output":[]}}`)
+		for _, body := range []string{whole, stream} {
+			_, err := format.DecodeResponse(nil, []byte(body))
+			if known {
+				require.NoError(t, err, item)
+			} else {
+				require.ErrorIs(t, err, codec.ErrShape, item)
+			}
+		}
+	}
+}
+
 // What the provider runs is shown at once, with the reasoning that led to it. A text
 // that speaks of calls is text.
 func TestHostedCallsAreLive(t *testing.T) {

@@ -17,15 +17,7 @@ func PlaceID(n int) string { return placePrefix + strconv.Itoa(n) }
 // wire that has none.
 func IsPlaceID(id string) bool {
 	n, ok := strings.CutPrefix(id, placePrefix)
-	if !ok || n == "" {
-		return false
-	}
-	for _, c := range []byte(n) {
-		if c < '0' || c > '9' {
-			return false
-		}
-	}
-	return true
+	return ok && n != "" && strings.Trim(n, "0123456789") == ""
 }
 
 // Pairing finds the calls that results without an id belong to. The zero

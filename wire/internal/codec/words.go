@@ -1,0 +1,98 @@
+package codec
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// words are the words for calls of all formats, in lower case and ASCII: of OpenAI chat
+// and Ollama, of Gemini, of Anthropic, and of OpenAI Responses. Which format a client
+// reads makes no difference. The quotes leave out server_tool_use, which usage names.
+var words = []string{"tool_calls", "function_call", "functioncall", `"tool_use`, `_call"`, "_call_", "mcp_approval_request"}
+
+// keys are the words as they are in JSON, where a quotation mark stands in front of a
+// key. It leaves out parallel_tool_calls and max_tool_calls, which each answer of OpenAI
+// Responses names.
+var keys = append([]string{`"tool_calls`}, words[1:]...)
+
+// MayHoldCall reports whether a word for calls occurs in text, in a spelling that some
+// JSON reader takes for it. text need not be JSON.
+func MayHoldCall(text []byte) bool { return MayHold(text, words...) }
+
+// Free reports whether no word for calls occurs in text, a piece of JSON, in any spelling.
+// Most texts cost it one look: each word holds "call", "_u" or "_a", or an escape. Where
+// one of these is, MayHold reads what is around it.
+func Free(text string) bool {
+	for i := 0; i < len(text); i++ {
+		rest := text[i:]
+		switch text[i] {
+		case 'c', 'C':
+			if len(rest) < 4 || rest[1]|0x20 != 'a' || rest[2]|0x20 != 'l' || rest[3]|0x20 != 'l' {
+				continue
+			}
+		case '_':
+			if len(rest) < 2 || rest[1]|0x20 != 'u' && rest[1]|0x20 != 'a' {
+				continue
+			}
+		case '\\': // an escape of a letter
+			if len(rest) < 4 || rest[1] != 'u' || !(rest[2] == '0' && rest[3] <= '1' || rest[2] == '2' && rest[3] == '1') {
+				continue
+			}
+		case 0: // any number of them may stand in a word
+			return !MayHold([]byte(text), keys...)
+		default:
+			continue
+		}
+		if MayHold([]byte(text[max(0, i-longestWord):min(len(text), i+3*longestWord)]), keys...) {
+			return false
+		}
+		i += 2*longestWord - 1
+	}
+	return true
+}
+
+// longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
+const longestWord = 128
+
+// MayHold reports whether one of words, in lower case and ASCII, occurs in body
+// in a spelling that some JSON reader takes for it: with escapes, in any case as
+// encoding/json folds it, or in UTF-16 or UTF-32. It may say yes too often,
+// never no where a reader would find the word.
+func MayHold(body []byte, words ...string) bool {
+	folded := make([]byte, 0, len(body))
+	for i := 0; i < len(body); {
+		c, n := foldedAt(body[i:])
+		if i += n; c != 0 { // NUL: half of a letter in UTF-16
+			folded = append(folded, c)
+		}
+	}
+	return slices.ContainsFunc(words, func(w string) bool { return bytes.Contains(folded, []byte(w)) })
+}
+
+// foldedAt returns the first letter of b in lower case, 0xff for all that folds to no ASCII
+// letter, and how many bytes it has. Sources: RFC 8259, section 7, for escapes;
+// unicode.SimpleFold for the two letters beyond ASCII that fold to one of it, the long s and
+// the Kelvin sign.
+func foldedAt(b []byte) (letter byte, size int) {
+	r, size := rune(b[0]), 1
+	if r >= utf8.RuneSelf {
+		r, size = utf8.DecodeRune(b)
+	} else if r == '\\' && len(b) >= 6 && b[1] == 'u' {
+		if n, err := strconv.ParseUint(string(b[2:6]), 16, 32); err == nil {
+			r, size = rune(n), 6
+		}
+	}
+	switch {
+	case r == 'ſ':
+		return 's', size
+	case r == '\u212a':
+		return 'k', size
+	case r >= utf8.RuneSelf:
+		return 0xff, size
+	case 'A' <= r && r <= 'Z':
+		return byte(r) + 'a' - 'A', size
+	}
+	return byte(r), size
+}
