@@ -482,8 +482,8 @@ func (b *building) mark() {
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it: then its
-// input is a string of the pieces.
+// text returns the block as it would stand in a request, or what was shown of it: then the
+// input of a kind with deltas is a string of the pieces.
 func (b *building) text(shown bool) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
@@ -500,7 +500,7 @@ func (b *building) text(shown bool) (string, error) {
 		case j.key == "citations":
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
-		case j.key == "input" && !shown:
+		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
 			if m.Raw = unquoted(raw); !codec.IsObject(m.Raw) {
 				m.Raw = "{}"
 			}
