@@ -895,6 +895,17 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 			return "", err
 		}
 	}
+	typ := v.Get("type").Str()
+	f, isACall := calls[typ]
+	isACall = isACall && f.kind != middleware.KindBuiltin
+	if isACall && v.Get(f.args[0]).Kind() == rawjson.Object { // clients join the deltas, which are strings
+		if raw, err = on.Set(v, lens.Text(f.args[0], v.Get(f.args[0]).Raw())); err == nil {
+			v, err = codec.ParseObject(raw)
+		}
+		if err != nil {
+			return "", err
+		}
+	}
 	t.ids[v.Get("id").Str()] = true
 	index := lens.Raw("output_index", codec.Count(has.index))
 	place := []lens.Member{lens.Raw("item_id", v.Get("id").Raw()), index}
@@ -905,8 +916,7 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 		}
 		t.write("response.output_item.added", index, lens.Raw("item", bare))
 	}
-	typ := v.Get("type").Str()
-	switch f, isACall := calls[typ]; {
+	switch {
 	case typ == "message" || typ == "reasoning":
 		for _, list := range []string{"summary", "content"} {
 			i := int64(0)
@@ -917,7 +927,7 @@ func (t *tape) item(raw string, has givenItem) (string, error) {
 				i++
 			}
 		}
-	case isACall && f.kind != middleware.KindBuiltin:
+	case isACall:
 		event, args := "response.function_call_arguments", textOr(v.Get(f.args[0]), `""`)
 		if f.kind == middleware.KindCustom {
 			event = "response.custom_tool_call_input"

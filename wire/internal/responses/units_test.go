@@ -241,3 +241,22 @@ func TestHostedCallsAreLive(t *testing.T) {
 	}
 	require.Contains(t, string(rest), `"sequence_number":7`)
 }
+
+// Arguments that the server sends as an object are a string in a written stream: clients
+// join the deltas, and some read no other copy.
+func TestObjectArgumentsInAStream(t *testing.T) {
+	t.Parallel()
+	const item = `{"type":"function_call","id":"fc1","call_id":"c1","name":"pay","arguments":`
+	event := func(typ, rest string) string { return "event: " + typ + "\ndata: {\"type\":\"" + typ + "\"," + rest + "}\n\n" }
+	s := format.NewStream(nil, nil)
+	_, err := s.Write([]byte(event("response.created", `"response":{"id":"x","status":"in_progress","output":[]}`) +
+		event("response.output_item.done", `"output_index":0,"item":`+item+`{"amount":5}}`) +
+		event("response.completed", `"response":{"id":"x","status":"completed","output":[`+item+`{"amount":5}}]}`)))
+	require.NoError(t, err)
+	resp, err := s.Close()
+	require.NoError(t, err)
+	out, err := s.Rest(0, resp)
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"delta":"{\"amount\":5}"`)
+	require.NotContains(t, string(out), `"arguments":{`)
+}
