@@ -379,13 +379,12 @@ type building struct {
 	endShown bool // at the last Mark
 }
 
-// joined is what deltas bring of one member: pieces of JSON strings, without the quotes,
-// because a letter may be divided over two of them; of citations whole ones, with a comma
-// in front of each.
+// joined is what deltas bring of one member: of citations whole ones, with a comma in front
+// of each.
 type joined struct {
+	codec.Joined
 	key   string
-	raw   strings.Builder
-	shown int // bytes of raw, at the last Mark
+	shown int // its Len at the last Mark
 }
 
 // deltas has the member of a block that deltas of a type bring a piece of, the member of the
@@ -447,17 +446,7 @@ func content(v rawjson.Value) string {
 	return raw[1 : len(raw)-1]
 }
 
-// unquoted returns what the text of a JSON string stands for.
-func unquoted(content string) string {
-	doc, err := codec.Parse(`"` + content + `"`)
-	if err != nil {
-		return ""
-	}
-	return doc.Root().Str()
-}
-
-// join adds a piece to the member key. It copies no text that has come before, so that a
-// long answer in short pieces takes linear time.
+// join adds a piece to the member key.
 func (b *building) join(key, raw string) {
 	if raw == "" {
 		return
@@ -471,14 +460,14 @@ func (b *building) join(key, raw string) {
 		b.byKey[key] = j
 		b.joined = append(b.joined, j)
 	}
-	j.raw.WriteString(raw)
+	_ = j.AddRaw(raw)
 }
 
 // mark notes what was read so far as shown.
 func (b *building) mark() {
 	b.changed, b.endShown = false, b.ended
 	for _, j := range b.joined {
-		j.shown = j.raw.Len()
+		j.shown = j.Len()
 	}
 }
 
@@ -491,7 +480,7 @@ func (b *building) text(shown bool) (string, error) {
 	}
 	var members []lens.Member
 	for _, j := range b.joined {
-		raw := j.raw.String()
+		raw := j.JSON()[1 : 1+j.Len()]
 		if shown {
 			raw = raw[:j.shown]
 		}
@@ -501,7 +490,7 @@ func (b *building) text(shown bool) (string, error) {
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
 		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
-			if m.Raw = unquoted(raw); !codec.IsObject(m.Raw) {
+			if m.Raw = j.String(); !codec.IsObject(m.Raw) {
 				m.Raw = "{}"
 			}
 		}
@@ -523,7 +512,7 @@ func (b *building) block() (block, error) {
 	}
 	out, err := readAnswered(doc.Root())
 	if input := b.byKey["input"]; input != nil {
-		out.call.Arguments = unquoted(input.raw.String())
+		out.call.Arguments = input.String()
 	}
 	return out, err
 }

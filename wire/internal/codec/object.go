@@ -124,8 +124,8 @@ func (j *Joined) AddRaw(raw string) error {
 	return nil
 }
 
-// Empty reports whether nothing but empty strings was added.
-func (j *Joined) Empty() bool { return len(j.raw) == 0 }
+// Len returns the number of bytes of the JSON string without its quotes.
+func (j *Joined) Len() int { return len(j.raw) }
 
 // JSON returns the text as a JSON string.
 func (j *Joined) JSON() string { return `"` + string(j.raw) + `"` }

@@ -187,7 +187,7 @@ func readCall(v rawjson.Value) (c middleware.ToolCall, err error) {
 	c.Namespace = v.Get("namespace").Str()
 	args, key := arguments(v, f)
 	if k := args.Kind(); k == rawjson.Object || k == rawjson.Array && f.kind == middleware.KindBuiltin {
-		c.Arguments = args.Raw()
+		c.Arguments = codec.OneLine(args.Raw()) // as it is written
 		return c, nil
 	}
 	c.Arguments, err = on.Text(v, key)

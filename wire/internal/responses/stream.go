@@ -520,7 +520,7 @@ func (s *stream) block(u *codec.Unit, typ string) error {
 	it := s.items[at]
 	b := &it.blocks[n]
 	b.typ = part
-	switch first, delta := b.text.Empty(), v.Get("delta"); {
+	switch first, delta := b.text.Len() == 0, v.Get("delta"); {
 	case strings.HasSuffix(typ, "_part.done"):
 		b.ended = true
 	case strings.HasSuffix(typ, ".done") && first:
@@ -619,7 +619,7 @@ func (it *piecemeal) value(end rawjson.Value) (rawjson.Value, error) {
 	}
 	set := lens.Member{}
 	switch {
-	case it.sort == isCall && (it.full != "" || !it.pieces.Empty()):
+	case it.sort == isCall && (it.full != "" || it.pieces.Len() > 0):
 		args, key := arguments(v, calls[v.Get("type").Str()])
 		if args.Kind() != rawjson.Object && args.Str() == "" {
 			set = lens.Raw(key, cmp.Or(it.full, it.pieces.JSON()))

@@ -260,3 +260,13 @@ func TestObjectArgumentsInAStream(t *testing.T) {
 	require.Contains(t, string(out), `"delta":"{\"amount\":5}"`)
 	require.NotContains(t, string(out), `"arguments":{`)
 }
+
+// Arguments that are an object over several lines are read as they are written: on one line.
+func TestArgumentsOverSeveralLines(t *testing.T) {
+	t.Parallel()
+	resp := decodeResponse(t, `{"status":"completed","output":[{"type":"function_call","id":"fc_1","call_id":"c1","name":"pay","arguments":{`+"\n"+`"n": 1`+"\r\n"+`}}]}`)
+	require.Equal(t, `{ "n": 1  }`, resp.Message.ToolCalls[0].Arguments)
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.Equal(t, resp.Message.ToolCalls[0].Arguments, decodeResponse(t, string(out)).Message.ToolCalls[0].Arguments)
+}
