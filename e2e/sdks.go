@@ -73,7 +73,7 @@ var sdks = []client{
 	framework("pydantic-ai", "pydantic-ai", pydantic, strict.Responses, true),
 	framework("pydantic-ai-messages", "pydantic-ai", pydantic, strict.Anthropic, true),
 	// Its newest version cannot be fetched.
-	program("adk-go", "Google ADK, Go", pkg{golang, "google.golang.org/adk", "google.golang.org/adk@v1.5.0"}, strict.Gemini, true),
+	deaf(program("adk-go", "Google ADK, Go", pkg{golang, "google.golang.org/adk", "google.golang.org/adk@v1.5.0"}, strict.Gemini, true)),
 	// Eino asks for a version of sonic that Go 1.26 does not build.
 	program("eino", "Eino", pkg{golang, "github.com/cloudwego/eino", "github.com/cloudwego/eino-ext/components/model/openai@latest github.com/bytedance/sonic@latest"}, strict.Chat, true),
 	program("genkit-go", "Genkit, Go", pkg{golang, "github.com/firebase/genkit/go", ""}, strict.Chat, true),
@@ -118,6 +118,12 @@ func node(name, title string, of pkg, f strict.Format) client {
 // whole is a client that asks for no stream.
 func whole(c client) client {
 	c.streamed = false
+	return c
+}
+
+// deaf is a client that does not read an error in a stream that has begun.
+func deaf(c client) client {
+	c.deaf = true
 	return c
 }
 
