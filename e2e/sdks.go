@@ -52,7 +52,7 @@ var sdks = []client{
 	framework("langchain-responses", "LangChain, `create_agent`", langChain, strict.Responses, true),
 	framework("langchain-messages", "LangChain, `create_agent`", langChain, strict.Anthropic, true),
 	whole(node("langgraph-chat", "LangGraph.js", langGraph, strict.Chat)),
-	node("langgraph-responses", "LangGraph.js", langGraph, strict.Responses),
+	deaf(node("langgraph-responses", "LangGraph.js", langGraph, strict.Responses)),
 	node("langgraph-messages", "LangGraph.js", langGraph, strict.Anthropic),
 	node("ai-sdk", "Vercel AI SDK, `streamText`", aiSDK, strict.Chat),
 	node("ai-sdk-responses", "Vercel AI SDK, `streamText`", aiSDK, strict.Responses),
