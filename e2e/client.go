@@ -16,7 +16,7 @@ type client struct {
 	pkg      pkg
 	format   strict.Format
 	streamed bool
-	deaf     bool   // it does not read an error in a stream that has begun
+	deaf     bool   // it does not read the message of an error in a stream that has begun
 	tool     string // the tool that reads a file
 	good     string // its arguments; FILE stands for the path
 	bad      string // arguments with a key that the tool does not have

@@ -61,7 +61,7 @@ var sdks = []client{
 	claudeAgentSDK(),
 	framework("openai-agents", "openai-agents, Python", agentsPy, strict.Responses, true),
 	framework("openai-agents-chat", "openai-agents, Python", agentsPy, strict.Chat, true),
-	node("openai-agents-js", "openai-agents, JavaScript", agentsJS, strict.Responses),
+	deaf(node("openai-agents-js", "openai-agents, JavaScript", agentsJS, strict.Responses)),
 	node("openai-agents-js-chat", "openai-agents, JavaScript", agentsJS, strict.Chat),
 	framework("google-adk", "Google ADK, Python", pkg{pip, "google-adk", ""}, strict.Gemini, true),
 	framework("strands", "Strands", strands, strict.Chat, true),
@@ -121,7 +121,8 @@ func whole(c client) client {
 	return c
 }
 
-// deaf is a client that does not read an error in a stream that has begun.
+// deaf is a client that does not read an error in a stream that has begun, or not its
+// message.
 func deaf(c client) client {
 	c.deaf = true
 	return c
