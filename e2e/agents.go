@@ -71,7 +71,7 @@ stream_idle_timeout_ms = ` + idle + `
 	},
 	{
 		name: "gemini-cli", title: "Gemini CLI", pkg: pkg{npm, "@google/gemini-cli", ""},
-		format: strict.Gemini, streamed: true,
+		format: strict.Gemini, streamed: true, deaf: true,
 		tool: "read_file", good: `{"file_path":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "mcp_big_tool_1",
 		command: func(p place) command {
 			settings := m{
@@ -164,7 +164,7 @@ stream_idle_timeout_ms = ` + idle + `
 	pi("pi", strict.Anthropic, "anthropic-messages", ""),
 	pi("pi-responses", strict.Responses, "openai-responses", "/v1"),
 	pi("pi-chat", strict.Chat, "openai-completions", "/v1"),
-	pi("pi-gemini", strict.Gemini, "google-generative-ai", "/v1beta"),
+	deaf(pi("pi-gemini", strict.Gemini, "google-generative-ai", "/v1beta")),
 }
 
 // servers is the MCP server in the members that most clients have for servers.

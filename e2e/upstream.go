@@ -126,6 +126,9 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	if !offers(body, u.task.tool) {
 		u.other = append(u.other, r.Method+" "+r.URL.Path)
 		u.answers++
+		if bytes.Contains(body, []byte("application/json")) { // Gemini CLI asks so whether it goes round in circles
+			return answer{text: "{}"}, n
+		}
 		return answer{text: "Reading a note"}, n
 	}
 	a := u.say(u.task, u.calls, bytes.Contains(body, []byte(secret)))
