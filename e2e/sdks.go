@@ -67,7 +67,7 @@ var sdks = []client{
 	framework("strands", "Strands", strands, strict.Chat, true),
 	framework("strands-messages", "Strands", strands, strict.Anthropic, true),
 	framework("agno", "Agno", agno, strict.Chat, true),
-	framework("agno-responses", "Agno", agno, strict.Responses, true),
+	deaf(framework("agno-responses", "Agno", agno, strict.Responses, true)),
 	framework("agno-messages", "Agno", agno, strict.Anthropic, true),
 	framework("haystack", "Haystack", pkg{pip, "haystack-ai", ""}, strict.Chat, true),
 	framework("pydantic-ai", "pydantic-ai", pydantic, strict.Responses, true),
