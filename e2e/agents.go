@@ -43,7 +43,7 @@ var agents = []client{
 	{
 		name: "codex", title: "Codex", pkg: pkg{npm, "@openai/codex", ""},
 		format: strict.Responses, streamed: true,
-		tool: "exec_command", good: `{"cmd":"cat FILE"}`, bad: `{"wrong":"cat FILE"}`,
+		tool: "exec_command", good: `{"cmd":"cat FILE"}`, bad: `{"wrong":"cat FILE"}`, mcp: "mcp__big.tool_1",
 		command: func(p place) command {
 			config := `model = "scripted"
 model_provider = "scripted"
@@ -56,6 +56,9 @@ env_key = "SCRIPTED_KEY"
 supports_websockets = false
 stream_idle_timeout_ms = ` + idle + `
 `
+			if p.mcp != "" {
+				config += "[mcp_servers.big]\ncommand = \"python3\"\nargs = [" + text(p.mcp) + "]\n"
+			}
 			return command{
 				args: []string{
 					p.npm(".bin", "codex"), "exec", "--json", "--skip-git-repo-check",
@@ -68,7 +71,7 @@ stream_idle_timeout_ms = ` + idle + `
 	},
 	{
 		name: "gemini-cli", title: "Gemini CLI", pkg: pkg{npm, "@google/gemini-cli", ""},
-		format: strict.Gemini, streamed: true,
+		format: strict.Gemini, streamed: true, deaf: true,
 		tool: "read_file", good: `{"file_path":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "mcp_big_tool_1",
 		command: func(p place) command {
 			settings := m{
@@ -100,10 +103,11 @@ stream_idle_timeout_ms = ` + idle + `
 	{
 		name: "qwen-code", title: "qwen-code", pkg: pkg{npm, "@qwen-code/qwen-code", ""},
 		format: strict.Chat, streamed: true,
-		tool: "read_file", good: `{"file_path":"FILE"}`, bad: `{"wrong":"FILE"}`,
+		tool: "read_file", good: `{"file_path":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "mcp__big__tool_1",
 		command: func(p place) command {
 			return command{
-				args: []string{p.npm(".bin", "qwen"), "--auth-type", "openai", "-y", "-p", prompt},
+				args:  []string{p.npm(".bin", "qwen"), "--auth-type", "openai", "-y", "-p", prompt},
+				files: map[string]string{filepath.Join(".qwen", "settings.json"): text(m{"mcpServers": p.servers("command", "args")})},
 				env: []string{
 					"OPENAI_BASE_URL=" + p.url + "/v1", "OPENAI_API_KEY=k", "OPENAI_MODEL=scripted",
 					"QWEN_STREAM_IDLE_TIMEOUT_MS=" + idle,
@@ -142,10 +146,25 @@ stream_idle_timeout_ms = ` + idle + `
 			}
 		},
 	},
+	{
+		name: "kilo", title: "Kilo", pkg: pkg{npm, "@kilocode/cli", "@kilocode/cli-" + platform()},
+		format: strict.Chat, streamed: true,
+		tool: "read", good: `{"filePath":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "big_tool_1",
+		command: func(p place) command {
+			return command{
+				args: []string{p.npm("@kilocode", "cli-"+platform(), "bin", "kilo"), "run", "--auto", "-m", "scripted/m", prompt},
+				env: []string{
+					"KILO_TELEMETRY_LEVEL=off", "KILO_DISABLE_MODELS_FETCH=1", "KILO_DISABLE_AUTOUPDATE=1", "KILO_DISABLE_PRESENCE=1",
+					"KILO_DISABLE_SESSION_INGEST=1", "KILO_DISABLE_DEFAULT_PLUGINS=1", "KILO_DISABLE_CODEBASE_INDEXING=1",
+				},
+				files: map[string]string{filepath.Join(".config", "kilo", "kilo.json"): opencode(p)},
+			}
+		},
+	},
 	pi("pi", strict.Anthropic, "anthropic-messages", ""),
 	pi("pi-responses", strict.Responses, "openai-responses", "/v1"),
 	pi("pi-chat", strict.Chat, "openai-completions", "/v1"),
-	pi("pi-gemini", strict.Gemini, "google-generative-ai", "/v1beta"),
+	deaf(pi("pi-gemini", strict.Gemini, "google-generative-ai", "/v1beta")),
 }
 
 // servers is the MCP server in the members that most clients have for servers.

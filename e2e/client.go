@@ -16,10 +16,11 @@ type client struct {
 	pkg      pkg
 	format   strict.Format
 	streamed bool
+	deaf     bool   // it does not read the message of an error in a stream that has begun
 	tool     string // the tool that reads a file
 	good     string // its arguments; FILE stands for the path
 	bad      string // arguments with a key that the tool does not have
-	mcp      string // what the client calls tool_1 of the MCP server big; "" for a client that is given no servers
+	mcp      string // what the client calls tool_1 of the MCP server big, behind its namespace and a dot; "" for a client that is given no servers
 	command  func(p place) command
 }
 
@@ -57,9 +58,13 @@ func chosen() []client {
 
 // task is what the upstream asks this client to do.
 func (c client) task(p place) task {
+	namespace, name, ok := strings.Cut(c.mcp, ".")
+	if !ok {
+		namespace, name = "", c.mcp
+	}
 	return task{
 		tool: c.tool, good: c.good, bad: c.bad, dir: p.dir,
-		mcp: strict.Call{Name: c.mcp, Arguments: `{"ids":[1]}`},
+		mcp: strict.Call{Name: name, Arguments: `{"ids":[1]}`, Namespace: namespace},
 	}
 }
 

@@ -3,10 +3,10 @@
 // directly and through Toolmend. `make agents` runs it and writes the table of
 // docs/clients.md.
 //
-// There are three tables: clients (agents.go, python.go), scenarios
-// (scenario.go) and fronts (front.go). A new client, scenario or front is one
-// more entry. The upstream speaks three formats (anthropic.go, responses.go,
-// chat.go), streamed and whole.
+// There are three tables: clients (agents.go, sdks.go), scenarios (scenario.go) and fronts
+// (front.go). A new client, scenario or front is one more entry. The upstream speaks five
+// formats, streamed and whole, and refuses histories as the real providers do (package
+// internal/strict).
 //
 // A client runs in an empty home directory, with no environment but what its
 // entry sets, with a proxy that leads nowhere for all but loopback, and with a

@@ -128,10 +128,10 @@ func (w *metered) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-var message = regexp.MustCompile(`"message":\s*("(?:[^"\\]|\\.)*")`)
+var message = regexp.MustCompile(`"(?:message|error)":\s*("(?:[^"\\]|\\.)*")`)
 
-// message returns the error message in the last answer, and "" if there is
-// none.
+// message returns the error message in the last answer, and "" if there is none. Ollama
+// has it as the value of error.
 func (t *meter) message() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -154,6 +154,9 @@ var scenarios = []scenario{
 			if !r.front.raises {
 				return nil
 			}
+			if r.client.deaf {
+				return r.problems(!r.done(), "the turn must not end with the answer")
+			}
 			p := r.problems(!r.done() && r.ended == endedError && r.attempts == 1, "the turn must end with an error after one attempt")
 			p = append(p, r.problems(strings.Contains(r.message, r.client.tool), "the message must name the tool")...)
 			return append(p, r.problems(r.messageShown(), "the user must see the message")...)

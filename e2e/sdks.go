@@ -44,15 +44,15 @@ var sdks = []client{
 	node("anthropic-js", "anthropic-node, `messages.stream()`", pkg{npm, "@anthropic-ai/sdk", ""}, strict.Anthropic),
 	framework("google-genai", "google-genai, Python", pkg{pip, "google-genai", ""}, strict.Gemini, true),
 	node("genai-js", "google-genai, JavaScript", pkg{npm, "@google/genai", ""}, strict.Gemini),
-	framework("mistral", "mistralai, Python", pkg{pip, "mistralai", ""}, strict.Chat, true),
-	node("mistral-js", "mistralai, JavaScript", pkg{npm, "@mistralai/mistralai", ""}, strict.Chat),
+	deaf(framework("mistral", "mistralai, Python", pkg{pip, "mistralai", ""}, strict.Mistral, true)),
+	deaf(node("mistral-js", "mistralai, JavaScript", pkg{npm, "@mistralai/mistralai", ""}, strict.Mistral)),
 	framework("ollama", "ollama, Python", pkg{pip, "ollama", ""}, strict.Ollama, true),
 	node("ollama-js", "ollama, JavaScript", pkg{npm, "ollama", ""}, strict.Ollama),
 	framework("langchain", "LangChain, `create_agent`", langChain, strict.Chat, false),
 	framework("langchain-responses", "LangChain, `create_agent`", langChain, strict.Responses, true),
 	framework("langchain-messages", "LangChain, `create_agent`", langChain, strict.Anthropic, true),
 	whole(node("langgraph-chat", "LangGraph.js", langGraph, strict.Chat)),
-	node("langgraph-responses", "LangGraph.js", langGraph, strict.Responses),
+	deaf(node("langgraph-responses", "LangGraph.js", langGraph, strict.Responses)),
 	node("langgraph-messages", "LangGraph.js", langGraph, strict.Anthropic),
 	node("ai-sdk", "Vercel AI SDK, `streamText`", aiSDK, strict.Chat),
 	node("ai-sdk-responses", "Vercel AI SDK, `streamText`", aiSDK, strict.Responses),
@@ -61,19 +61,19 @@ var sdks = []client{
 	claudeAgentSDK(),
 	framework("openai-agents", "openai-agents, Python", agentsPy, strict.Responses, true),
 	framework("openai-agents-chat", "openai-agents, Python", agentsPy, strict.Chat, true),
-	node("openai-agents-js", "openai-agents, JavaScript", agentsJS, strict.Responses),
+	deaf(node("openai-agents-js", "openai-agents, JavaScript", agentsJS, strict.Responses)),
 	node("openai-agents-js-chat", "openai-agents, JavaScript", agentsJS, strict.Chat),
 	framework("google-adk", "Google ADK, Python", pkg{pip, "google-adk", ""}, strict.Gemini, true),
 	framework("strands", "Strands", strands, strict.Chat, true),
 	framework("strands-messages", "Strands", strands, strict.Anthropic, true),
 	framework("agno", "Agno", agno, strict.Chat, true),
-	framework("agno-responses", "Agno", agno, strict.Responses, true),
+	deaf(framework("agno-responses", "Agno", agno, strict.Responses, true)),
 	framework("agno-messages", "Agno", agno, strict.Anthropic, true),
 	framework("haystack", "Haystack", pkg{pip, "haystack-ai", ""}, strict.Chat, true),
 	framework("pydantic-ai", "pydantic-ai", pydantic, strict.Responses, true),
 	framework("pydantic-ai-messages", "pydantic-ai", pydantic, strict.Anthropic, true),
 	// Its newest version cannot be fetched.
-	program("adk-go", "Google ADK, Go", pkg{golang, "google.golang.org/adk", "google.golang.org/adk@v1.5.0"}, strict.Gemini, true),
+	deaf(program("adk-go", "Google ADK, Go", pkg{golang, "google.golang.org/adk", "google.golang.org/adk@v1.5.0"}, strict.Gemini, true)),
 	// Eino asks for a version of sonic that Go 1.26 does not build.
 	program("eino", "Eino", pkg{golang, "github.com/cloudwego/eino", "github.com/cloudwego/eino-ext/components/model/openai@latest github.com/bytedance/sonic@latest"}, strict.Chat, true),
 	program("genkit-go", "Genkit, Go", pkg{golang, "github.com/firebase/genkit/go", ""}, strict.Chat, true),
@@ -118,6 +118,13 @@ func node(name, title string, of pkg, f strict.Format) client {
 // whole is a client that asks for no stream.
 func whole(c client) client {
 	c.streamed = false
+	return c
+}
+
+// deaf is a client that does not read an error in a stream that has begun, or not its
+// message.
+func deaf(c client) client {
+	c.deaf = true
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -95,6 +96,11 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+var (
+	previous    = regexp.MustCompile(`"previous_response_id": ?"[^"]*"`)
+	anyResponse = []byte(`"previous_response_id":""`)
+)
+
 // offers reports whether a request declares a tool of this name.
 func offers(body []byte, tool string) bool {
 	var r struct{ Tools json.RawMessage }
@@ -107,7 +113,9 @@ func offers(body []byte, tool string) bool {
 func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if client := u.sent(r.Header.Get(requestHeader)); client != nil && !u.format.Extends(client, body) {
+	// A response that came behind a re-ask has two ids: the one that the client was shown,
+	// and the provider's.
+	if client := u.sent(r.Header.Get(requestHeader)); client != nil && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
 		u.changed++
 	}
 	if why := u.format.Refuse(body, strict.Rules{Answers: u.answers}); why != "" {
@@ -118,6 +126,9 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	if !offers(body, u.task.tool) {
 		u.other = append(u.other, r.Method+" "+r.URL.Path)
 		u.answers++
+		if bytes.Contains(body, []byte("application/json")) { // Gemini CLI asks so whether it goes round in circles
+			return answer{text: "{}"}, n
+		}
 		return answer{text: "Reading a note"}, n
 	}
 	a := u.say(u.task, u.calls, bytes.Contains(body, []byte(secret)))

@@ -142,6 +142,7 @@ const ways = {
         model: "m", store: false, include: ["reasoning.encrypted_content"], input,
         tools: [{ type: "function", name, description, parameters: schema, strict: false }],
       }).finalResponse();
+      if (response.error) throw new Error(response.error.message);
       input.push(...response.output);
       const calls = response.output.filter((i) => i.type === "function_call");
       if (!calls.length) return response.output_text;

@@ -202,9 +202,12 @@ def pydantic_ai():
         provider = OpenAIProvider(api_key="k", base_url=API)
     agent = Agent(Model("m", provider=provider), tools=[read_file])
 
+    async def stream(_, events):
+        async for _ in events:
+            pass
+
     async def run():
-        async with agent.run_stream(PROMPT, usage_limits=UsageLimits(request_limit=None)) as result:
-            return await result.get_output()
+        return (await agent.run(PROMPT, usage_limits=UsageLimits(request_limit=None), event_stream_handler=stream)).output
 
     return asyncio.run(run())
 

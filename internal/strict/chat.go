@@ -12,8 +12,15 @@ import (
 var Chat = Format{
 	Name: "Chat", Kind: "text/event-stream", History: "messages",
 	Serves: ends("/chat/completions"), Streams: wants,
-	Whole: chatWhole, Frames: chatFrames, refuse: chatRefuse, Fail: openAIFail,
+	Whole: chatWhole, Frames: func(a Answer) []Frame { return chatFrames(a, true) }, refuse: chatRefuse, Fail: openAIFail,
 }
+
+// Mistral is Chat as Mistral streams it: each call in one piece. Its SDKs read no other.
+var Mistral = func() Format {
+	f := Chat
+	f.Frames = func(a Answer) []Frame { return chatFrames(a, false) }
+	return f
+}()
 
 func openAIFail(status int, message string) string {
 	kind, code := "invalid_request_error", any(nil)
@@ -61,7 +68,8 @@ func chatWhole(a Answer) string {
 	return text(with(chatEnvelope(a, "chat.completion", m{"index": 0, "message": message, "finish_reason": chatStop(a)}), m{"usage": chatUsage}))
 }
 
-func chatFrames(a Answer) []Frame {
+// chatFrames streams the arguments of a call in deltas of their own, or the call in one.
+func chatFrames(a Answer, deltas bool) []Frame {
 	chunk := func(delta m, finish any) Frame {
 		return sse("", chatEnvelope(a, "chat.completion.chunk", m{"index": 0, "delta": delta, "finish_reason": finish}))
 	}
@@ -70,6 +78,12 @@ func chatFrames(a Answer) []Frame {
 		frames = append(frames, chunk(m{"content": a.Text}, nil))
 	}
 	for i, c := range a.Calls {
+		if !deltas {
+			f := chunk(m{"tool_calls": []any{with(chatCall(a, i, c.Arguments), m{"index": i})}}, nil)
+			f.Args = true
+			frames = append(frames, f)
+			continue
+		}
 		frames = append(frames, chunk(m{"tool_calls": []any{with(chatCall(a, i, ""), m{"index": i})}}, nil))
 		for _, part := range split(c.Arguments) {
 			f := chunk(m{"tool_calls": []any{m{"index": i, "function": m{"arguments": part}}}}, nil)

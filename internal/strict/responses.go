@@ -51,10 +51,14 @@ func responsesMessage(a Answer, status string, content ...any) m {
 }
 
 func responsesCall(a Answer, i int, status, arguments string) m {
-	return m{
+	call := m{
 		"id": ID("fc", a.N, i), "type": "function_call", "status": status, "call_id": ID("call", a.N, i),
 		"name": a.Calls[i].Name, "arguments": arguments,
 	}
+	if n := a.Calls[i].Namespace; n != "" {
+		call["namespace"] = n
+	}
+	return call
 }
 
 func responsesOutput(a Answer) []any {

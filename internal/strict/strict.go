@@ -52,8 +52,12 @@ type Answer struct {
 	Calls []Call
 }
 
-// Call is a tool call. Arguments is JSON text, or what the model took for it.
-type Call struct{ Name, Arguments string }
+// Call is a tool call.
+type Call struct {
+	Name      string
+	Arguments string // JSON text, or what the model took for it
+	Namespace string // of the tool, in Responses; "" for none
+}
 
 // Frame is a piece of a streamed answer.
 type Frame struct {

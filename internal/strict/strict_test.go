@@ -136,8 +136,8 @@ func TestRefuse(t *testing.T) {
 func TestAnswers(t *testing.T) {
 	t.Parallel()
 	a := strict.Answer{N: 0, Text: "Let me see.", Calls: []strict.Call{{Name: "read", Arguments: `{"path":"a \"quoted\" file"}`}, {Name: "read", Arguments: `{"path":"b"}`}}}
-	for _, f := range strict.Formats() {
-		t.Run(f.Name, func(t *testing.T) {
+	for i, f := range append(strict.Formats(), strict.Mistral) {
+		t.Run(fmt.Sprint(f.Name, i), func(t *testing.T) {
 			t.Parallel()
 			require.Empty(t, f.Refuse([]byte(history(f.Name, "", "", "", "")), strict.Rules{Answers: 1, Strictest: true}))
 			codec := codecs[f.Name]
