@@ -247,7 +247,9 @@ func TestHostedCallsAreLive(t *testing.T) {
 func TestObjectArgumentsInAStream(t *testing.T) {
 	t.Parallel()
 	const item = `{"type":"function_call","id":"fc1","call_id":"c1","name":"pay","arguments":`
-	event := func(typ, rest string) string { return "event: " + typ + "\ndata: {\"type\":\"" + typ + "\"," + rest + "}\n\n" }
+	event := func(typ, rest string) string {
+		return "event: " + typ + "\ndata: {\"type\":\"" + typ + "\"," + rest + "}\n\n"
+	}
 	s := format.NewStream(nil, nil)
 	_, err := s.Write([]byte(event("response.created", `"response":{"id":"x","status":"in_progress","output":[]}`) +
 		event("response.output_item.done", `"output_index":0,"item":`+item+`{"amount":5}}`) +
