@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/heal"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/transport"
 	"github.com/toolmend/toolmend/wire"
@@ -96,7 +97,7 @@ func TestRecordedExchanges(t *testing.T) {
 				ran++
 				return next(ctx, req)
 			}))
-			again, refused := 0, 0
+			again, refused, healed := 0, 0, 0
 			all := recordings(t, dialect)
 			for _, x := range all {
 				calls := 0
@@ -123,9 +124,13 @@ func TestRecordedExchanges(t *testing.T) {
 					require.ErrorIs(t, err, io.ErrUnexpectedEOF, x.ID)
 					t.Logf("%s: the recording breaks off", x.ID)
 				}
-				require.Equal(t, 1, calls, x.ID)
+				if x.Status == http.StatusBadRequest && calls == 2 { // package heal knows the refusal, and this provider gives it again
+					healed++
+				} else {
+					require.Equal(t, 1, calls, x.ID)
+				}
 				calls = 0
-				resp, got, err = send(transport.New(transport.Options{}, refuseOnce()))
+				resp, got, err = send(transport.New(transport.Options{Heal: heal.Options{Rules: heal.Off()}}, refuseOnce()))
 				if calls != 2 {
 					continue
 				}
@@ -149,7 +154,7 @@ func TestRecordedExchanges(t *testing.T) {
 				}
 				require.NoError(t, err, "%s\n%s", x.ID, got)
 			}
-			t.Logf("%d exchanges, %d through the chain, %d asked again, %d of these refused", len(all), ran, again, refused)
+			t.Logf("%d exchanges, %d through the chain, %d asked again, %d of these refused; %d refusals of the provider that a change may heal", len(all), ran, again, refused, healed)
 		})
 	}
 }
@@ -179,7 +184,7 @@ func requireSameAnswer(t *testing.T, x exchange, got string) {
 			}
 			require.NoError(t, err, "%s\n%s", x.ID, body)
 			read[i].Message = bare(read[i].Message)
-			read[i].Native = nil
+			read[i].Native, read[i].ID = nil, "" // a server may leave the id out: then a written answer has one
 			for j := range read[i].Choices {
 				read[i].Choices[j] = bare(read[i].Choices[j])
 			}
