@@ -471,8 +471,8 @@ func (b *building) mark() {
 	}
 }
 
-// text returns the block as it would stand in a request, or what was shown of it: then its
-// input is a string of the pieces.
+// text returns the block as it would stand in a request, or what was shown of it: then the
+// input of a block of a known type is a string of the pieces.
 func (b *building) text(shown bool) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
@@ -489,8 +489,10 @@ func (b *building) text(shown bool) (string, error) {
 		case j.key == "citations":
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
-		case j.key == "input" && !shown:
-			if m.Raw = j.String(); !codec.IsObject(m.Raw) {
+		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
+			var input codec.Joined
+			_ = input.AddRaw(raw)
+			if m.Raw = input.String(); !codec.IsObject(m.Raw) {
 				m.Raw = "{}"
 			}
 		}
