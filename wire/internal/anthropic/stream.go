@@ -472,7 +472,7 @@ func (b *building) mark() {
 }
 
 // text returns the block as it would stand in a request, or what was shown of it: then the
-// input of a kind with deltas is a string of the pieces.
+// input of a block of a known type is a string of the pieces.
 func (b *building) text(shown bool) (string, error) {
 	start, err := codec.ParseObject(b.start)
 	if err != nil {
@@ -490,7 +490,9 @@ func (b *building) text(shown bool) (string, error) {
 			all := strings.Join(lens.Raws(slices.Collect(start.Get(j.key).Each())), ",") + raw
 			m.Raw = "[" + strings.TrimPrefix(all, ",") + "]"
 		case j.key == "input" && (!shown || deltasOf[b.kind] == nil):
-			if m.Raw = j.String(); !codec.IsObject(m.Raw) {
+			var input codec.Joined
+			_ = input.AddRaw(raw)
+			if m.Raw = input.String(); !codec.IsObject(m.Raw) {
 				m.Raw = "{}"
 			}
 		}
