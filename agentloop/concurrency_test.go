@@ -23,7 +23,7 @@ func scripted(n int) middleware.ModelCall {
 				turns++
 			}
 		}
-		resp := &middleware.Response{Message: middleware.Assistant("answer to " + question), Usage: middleware.Usage{Input: 1}}
+		resp := &middleware.Response{Message: middleware.Assistant("answer to " + question), Usage: middleware.Usage{InputTokens: 1}}
 		if turns < n {
 			args := fmt.Sprintf(`{"city":%q}`, question)
 			resp.Message = middleware.Assistant("", call(fmt.Sprintf("a%d", turns), "weather", args), call(fmt.Sprintf("b%d", turns), "weather", args))

@@ -16,7 +16,7 @@ func TestExtract(t *testing.T) {
 	got, s, err := agentloop.Extract[trip](t.Context(), model.Call, middleware.User("Two days in Oslo."))
 	require.NoError(t, err)
 	require.Equal(t, trip{"Oslo", 2}, got, "the first valid arguments")
-	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, s.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, s.Usage)
 	require.Equal(t, "answer", model.Requests()[0].ToolChoice.Name)
 	require.Contains(t, replies(s)[0], "argument validation failed", "asked again by the same rules")
 }
@@ -35,12 +35,12 @@ func TestExtractFails(t *testing.T) {
 	_, s, err := agentloop.Extract[trip](t.Context(), modelOf(t, text("I cannot.")), middleware.User("hi"))
 	require.ErrorIs(t, err, agentloop.ErrNoAnswer)
 	require.Equal(t, "I cannot.", s.Answer())
-	require.Equal(t, middleware.Usage{Input: 10, Output: 5}, s.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 5}, s.Usage)
 
 	wrong := calls("answer", bad)
 	_, s, err = agentloop.Extract[trip](t.Context(), modelOf(t, wrong, wrong, wrong), middleware.User("hi"))
 	require.ErrorIs(t, err, agentloop.ErrFailures)
-	require.Equal(t, middleware.Usage{Input: 30, Output: 15}, s.Usage, "usage, on failure too")
+	require.Equal(t, middleware.Usage{InputTokens: 30, OutputTokens: 15}, s.Usage, "usage, on failure too")
 
 	_, s, err = agentloop.Extract[trip](t.Context(), nil, middleware.User("hi"))
 	require.Error(t, err)

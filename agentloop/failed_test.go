@@ -47,7 +47,7 @@ func TestFailedTurn(t *testing.T) {
 			require.True(t, s.Messages[3].IsError)
 			require.Len(t, s.Results, 1)
 			require.Equal(t, 0, s.Failures)
-			require.Equal(t, middleware.Usage{Input: 30, Output: 15}, s.Usage)
+			require.Equal(t, middleware.Usage{InputTokens: 30, OutputTokens: 15}, s.Usage)
 		})
 	}
 }
@@ -156,7 +156,7 @@ func TestModelError(t *testing.T) {
 	s := goState()
 	a := newAgent(t, chain(modelOf(t, calls("weather", bad), middlewaretest.Fail(errBoom))), tools(weather()))
 	require.ErrorIs(t, a.Run(t.Context(), s), errBoom)
-	require.Equal(t, middleware.Usage{Input: 10, Output: 5}, s.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 5}, s.Usage)
 	require.Len(t, s.Messages, 1)
 	_, err := run(t, agentloop.Options{}, middlewaretest.Reply(nil))
 	require.ErrorIs(t, err, middleware.ErrNoResponse)

@@ -129,7 +129,7 @@ func TestSaveFileAfterAnyChange(t *testing.T) {
 				s.Results, s.Steps = s.Results[:len(s.Results)/2], s.Steps[:len(s.Steps)/2]
 			case 9:
 				s.Failures++
-				s.Usage.Input++
+				s.Usage.InputTokens++
 			case 10:
 				c := agentloop.TurnCall{Call: call(id, "t", ""), Status: agentloop.CallReady}
 				s.SetTurn(append(slices.Clone(s.Turn()), c)[rapid.IntRange(0, len(s.Turn())).Draw(t, "gone"):]...)

@@ -22,7 +22,7 @@ func TestUntilAnswer(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "It is sunny.", s.Answer())
 	require.Equal(t, []string{"sunny in Oslo"}, replies(s))
-	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, s.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, s.Usage)
 	require.Len(t, s.Steps, 2)
 	require.Len(t, s.Messages, 4)
 }

@@ -127,7 +127,7 @@ func (j *journey) model(ctx context.Context, req *middleware.Request) (*middlewa
 		j.cancel()
 		return nil, context.Cause(ctx)
 	}
-	resp := &middleware.Response{Message: middleware.Assistant("done"), Usage: middleware.Usage{Input: 1}}
+	resp := &middleware.Response{Message: middleware.Assistant("done"), Usage: middleware.Usage{InputTokens: 1}}
 	if n < len(j.turns) {
 		resp.Message = middleware.Assistant("", j.turns[n]...)
 	}

@@ -171,7 +171,7 @@ func TestToolCallInsteadOfACorrection(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, resp.Message.ToolCalls, 1)
 	require.Len(t, resp.Report.Attempts, 2)
-	require.Equal(t, int64(30), resp.Usage.Input+resp.Usage.Output)
+	require.Equal(t, int64(30), resp.Usage.InputTokens+resp.Usage.OutputTokens)
 }
 
 func TestExhausted(t *testing.T) {
@@ -181,7 +181,7 @@ func TestExhausted(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "c", resp.Message.Text())
 	require.Equal(t, middleware.Invalid, resp.Report.Status)
-	require.Equal(t, int64(30), resp.Usage.Input)
+	require.Equal(t, int64(30), resp.Usage.InputTokens)
 	require.Nil(t, resp.Report.Attempts[2].Replies)
 	require.NotEmpty(t, resp.Report.Attempts[2].Issues)
 	_, err = answer.Value[struct{ N int }](resp)

@@ -78,11 +78,11 @@ func TestUsageIsTheSumOverAttempts(t *testing.T) {
 	t.Parallel()
 	bad, good := middlewaretest.Calls("weather", badWeather), middlewaretest.Calls("weather", goodWeather)
 	out := run(t, argsvalidate.Options{}, request(), bad, good)
-	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, out.resp.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, out.resp.Usage)
 	require.EqualValues(t, 15, out.resp.ContextTokens(), "of the answer alone")
 
 	out = run(t, argsvalidate.Options{MaxAttempts: 2}, request(), bad, bad)
-	require.Equal(t, middleware.Usage{Input: 20, Output: 10}, out.report.Usage())
+	require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, out.report.Usage())
 }
 
 // Only the messages of the next request differ, and they accumulate.

@@ -15,7 +15,7 @@ func played(answers ...middleware.Message) middleware.ModelCall {
 	return func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		m := answers[0]
 		answers = answers[1:]
-		return &middleware.Response{Model: "small-1", Message: m, Usage: middleware.Usage{Input: 100, Output: 20}}, nil
+		return &middleware.Response{Model: "small-1", Message: m, Usage: middleware.Usage{InputTokens: 100, OutputTokens: 20}}, nil
 	}
 }
 
@@ -102,9 +102,9 @@ func ExampleValidator_Middleware_cost() {
 		middleware.Assistant("", click("1", `{"css": "#ok"}`)), middleware.Assistant("", click("2", `{"selector": "#ok"}`))))
 	resp, err := call(context.Background(), &middleware.Request{Tools: clickTool})
 	for i, a := range middleware.ReportOf(resp, err).Attempts {
-		fmt.Println("attempt", i+1, a.Model, a.Usage.Input+a.Usage.Output, "tokens, valid:", a.Verdicts[0].OK())
+		fmt.Println("attempt", i+1, a.Model, a.Usage.InputTokens+a.Usage.OutputTokens, "tokens, valid:", a.Verdicts[0].OK())
 	}
-	fmt.Println("sum", resp.Usage.Input+resp.Usage.Output)
+	fmt.Println("sum", resp.Usage.InputTokens+resp.Usage.OutputTokens)
 	// Output:
 	// attempt 1 small-1 120 tokens, valid: false
 	// attempt 2 small-1 120 tokens, valid: true

@@ -31,7 +31,7 @@ func TestModelErrorInAReaskKeepsTheLedger(t *testing.T) {
 	require.NotEmpty(t, first.Verdicts[0].Issues)
 	require.NotEmpty(t, first.Replies)
 	require.ErrorIs(t, out.report.Attempts[1].Err, error(down))
-	require.EqualValues(t, 10, out.report.Usage().Input)
+	require.EqualValues(t, 10, out.report.Usage().InputTokens)
 }
 
 func TestModelErrorAtFirst(t *testing.T) {

@@ -29,11 +29,11 @@ func answering(failures int) (middleware.ModelCall, *atomic.Int64) {
 		if calls.Add(1) <= int64(failures) {
 			return nil, errDown
 		}
-		return &middleware.Response{Model: "m", Usage: middleware.Usage{Input: 7, Output: 3}}, nil
+		return &middleware.Response{Model: "m", Usage: middleware.Usage{InputTokens: 7, OutputTokens: 3}}, nil
 	}, &calls
 }
 
-func perToken(_ string, u middleware.Usage) float64 { return float64(u.Input+u.Output) / 8 }
+func perToken(_ string, u middleware.Usage) float64 { return float64(u.InputTokens+u.OutputTokens) / 8 }
 
 func TestLimits(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ func TestLimits(t *testing.T) {
 			s := b.Spent()
 			n, u, cost := s.ModelCalls, s.Usage, s.Cost
 			require.Equal(t, int(c.calls), n)
-			require.Equal(t, middleware.Usage{Input: 7 * c.calls, Output: 3 * c.calls}, u)
+			require.Equal(t, middleware.Usage{InputTokens: 7 * c.calls, OutputTokens: 3 * c.calls}, u)
 			if c.l.Price != nil {
 				require.InDelta(t, 1.25*float64(c.calls), cost, 1e-9)
 			} else {
@@ -172,13 +172,13 @@ func TestBrokenContract(t *testing.T) {
 	require.Nil(t, resp)
 	require.ErrorIs(t, err, middleware.ErrNoResponse)
 	resp, err = budget.New()(func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		return &middleware.Response{Usage: middleware.Usage{Input: 5}}, errDown
+		return &middleware.Response{Usage: middleware.Usage{InputTokens: 5}}, errDown
 	})(ctx, request)
 	require.Nil(t, resp)
 	require.ErrorIs(t, err, errDown)
 	n, u := b.Spent().ModelCalls, b.Spent().Usage
 	require.Equal(t, 2, n)
-	require.EqualValues(t, 5, u.Input)
+	require.EqualValues(t, 5, u.InputTokens)
 }
 
 func TestPanicGivesTheReservationBack(t *testing.T) {
@@ -226,7 +226,7 @@ func TestNoUsablePrice(t *testing.T) {
 			s := b.Spent()
 			n, u, cost := s.ModelCalls, s.Usage, s.Cost
 			require.Equal(t, 2, n)
-			require.EqualValues(t, 7, u.Input)
+			require.EqualValues(t, 7, u.InputTokens)
 			require.Zero(t, cost)
 
 			model, _ = answering(0)
@@ -250,16 +250,16 @@ func TestPriceInput(t *testing.T) {
 	ctx, b := budget.With(t.Context(), budget.Limits{Cost: 1, Price: func(model string, u middleware.Usage) float64 {
 		b.Spent()
 		models = append(models, model)
-		require.Equal(t, middleware.Usage{Output: math.MaxInt64}, u)
+		require.Equal(t, middleware.Usage{OutputTokens: math.MaxInt64}, u)
 		return 0
 	}})
 	for _, name := range []string{"", "answered"} {
 		_, err := budget.New()(func(context.Context, *middleware.Request) (*middleware.Response, error) {
-			return &middleware.Response{Model: name, Usage: middleware.Usage{Input: -5, Output: math.MaxInt64}}, nil
+			return &middleware.Response{Model: name, Usage: middleware.Usage{InputTokens: -5, OutputTokens: math.MaxInt64}}, nil
 		})(ctx, request)
 		require.NoError(t, err)
 	}
 	require.Equal(t, []string{"asked", "answered"}, models)
 	u := b.Spent().Usage
-	require.Equal(t, middleware.Usage{Output: math.MaxInt64}, u)
+	require.Equal(t, middleware.Usage{OutputTokens: math.MaxInt64}, u)
 }

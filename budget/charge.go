@@ -95,8 +95,8 @@ func (b bill) less(paid bill) bill {
 		return bill{}
 	}
 	u, p := b.usage, paid.usage
-	return bill{b.calls - paid.calls, middleware.Usage{Input: max(0, u.Input-p.Input), Cached: max(0, u.Cached-p.Cached), CacheWrite: max(0, u.CacheWrite-p.CacheWrite),
-		Output: max(0, u.Output-p.Output), Reasoning: max(0, u.Reasoning-p.Reasoning)}, max(0, b.cost-paid.cost), max(0, b.unpriced-paid.unpriced)}
+	return bill{b.calls - paid.calls, middleware.Usage{InputTokens: max(0, u.InputTokens-p.InputTokens), Cached: max(0, u.Cached-p.Cached), CacheWrite: max(0, u.CacheWrite-p.CacheWrite),
+		OutputTokens: max(0, u.OutputTokens-p.OutputTokens), Reasoning: max(0, u.Reasoning-p.Reasoning)}, max(0, b.cost-paid.cost), max(0, b.unpriced-paid.unpriced)}
 }
 
 // admit reserves a model call, or refuses it if a limit is reached.
@@ -170,5 +170,5 @@ func (b *Budget) price(model string, u middleware.Usage) (p float64, ok bool) {
 // sum returns the tokens of u, whose counts are not negative, or the largest
 // int64 if they are more.
 func sum(u middleware.Usage) int64 {
-	return u.Input + min(u.Output, math.MaxInt64-u.Input)
+	return u.InputTokens + min(u.OutputTokens, math.MaxInt64-u.InputTokens)
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func model(context.Context, *middleware.Request) (*middleware.Response, error) {
-	return &middleware.Response{Model: "small", Usage: middleware.Usage{Input: 900, Output: 100}}, nil
+	return &middleware.Response{Model: "small", Usage: middleware.Usage{InputTokens: 900, OutputTokens: 100}}, nil
 }
 
 func ExampleNew() {
@@ -29,8 +29,10 @@ func ExampleNew() {
 func ExampleWith() {
 	call := budget.New()(model)
 	day, total := budget.With(context.Background(), budget.Limits{
-		Cost:  0.005,
-		Price: func(_ string, u middleware.Usage) float64 { return float64(u.Input)*1e-6 + float64(u.Output)*5e-6 },
+		Cost: 0.005,
+		Price: func(_ string, u middleware.Usage) float64 {
+			return float64(u.InputTokens)*1e-6 + float64(u.OutputTokens)*5e-6
+		},
 	})
 	for user := range 3 {
 		ctx, _ := budget.With(day, budget.Limits{Tokens: 1500})
@@ -45,7 +47,7 @@ func ExampleWith() {
 		}
 	}
 	s := total.Spent()
-	fmt.Printf("%d model calls, %d tokens, $%.4f\n", s.ModelCalls, s.Usage.Input+s.Usage.Output, s.Cost)
+	fmt.Printf("%d model calls, %d tokens, $%.4f\n", s.ModelCalls, s.Usage.InputTokens+s.Usage.OutputTokens, s.Cost)
 	// Output:
 	// user 0, 2 answers: budget: exceeded: tokens: 2000 spent, 1500 allowed
 	// user 1, 2 answers: budget: exceeded: tokens: 2000 spent, 1500 allowed

@@ -68,7 +68,7 @@ func TestNestedBudgets(t *testing.T) {
 	for want, b := range map[int]*budget.Budget{5: total, 2: a, 3: b} {
 		n, u := b.Spent().ModelCalls, b.Spent().Usage
 		require.Equal(t, want, n)
-		require.EqualValues(t, 7*want, u.Input)
+		require.EqualValues(t, 7*want, u.InputTokens)
 	}
 	require.EqualValues(t, 5, calls.Load())
 
@@ -153,7 +153,7 @@ func TestEveryModelCallIsChargedOnce(t *testing.T) {
 		var calls int
 		var used middleware.Usage
 		model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
-			u := middleware.Usage{Input: rapid.Int64Range(0, 2).Draw(rt, "input"), Output: rapid.Int64Range(0, 2).Draw(rt, "output")}
+			u := middleware.Usage{InputTokens: rapid.Int64Range(0, 2).Draw(rt, "input"), OutputTokens: rapid.Int64Range(0, 2).Draw(rt, "output")}
 			calls++
 			used = used.Add(u)
 			resp := &middleware.Response{Usage: u, Model: rapid.SampledFrom([]string{"", "a", "b"}).Draw(rt, "model")}

@@ -36,7 +36,7 @@ func (l logger) observed(x *exchange) {
 		slog.String("model", x.model()), slog.String("client", x.client), slog.Int("http_status", x.code),
 		slog.String("status", x.status), slog.Int("attempts", len(x.report.Attempts)), slog.Int("calls", len(final.Message.ToolCalls)),
 		slog.Float64("duration_ms", ms(x.duration)), slog.Float64("upstream_ms", ms(x.upstreamTime)), slog.Float64("overhead_ms", ms(x.overhead())),
-		slog.Int64("input_tokens", usage.Input), slog.Int64("output_tokens", usage.Output))
+		slog.Int64("input_tokens", usage.InputTokens), slog.Int64("output_tokens", usage.OutputTokens))
 	if x.dialect == otherFormat {
 		attrs = append(attrs, slog.String("path", text.Clip(x.path, 256)))
 	}

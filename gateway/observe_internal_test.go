@@ -92,7 +92,7 @@ func TestObservedReport(t *testing.T) {
 	require.Equal(t, validCall, sent.Verdicts[0].Call.Arguments)
 	require.Equal(t, map[string]int{"mend.coerce": 1}, x.repairs())
 	require.Equal(t, map[string]int{"additionalProperties": 1}, x.issues())
-	require.EqualValues(t, 7, x.report.Usage().Input)
+	require.EqualValues(t, 7, x.report.Usage().InputTokens)
 }
 
 // A request that the gateway does not send, one that the upstream refuses, and

@@ -41,7 +41,7 @@ func (p *provider) call(_ context.Context, req *middleware.Request) (*middleware
 		says = "No tool output found for function call a."
 	}
 	if says == "" {
-		return &middleware.Response{Message: p.answer, Usage: middleware.Usage{Output: 1}}, nil
+		return &middleware.Response{Message: p.answer, Usage: middleware.Usage{OutputTokens: 1}}, nil
 	}
 	if p.says != "" {
 		says = fmt.Sprintf(p.says, says)
@@ -94,7 +94,7 @@ func TestMemory(t *testing.T) {
 			resp, err := model(context.WithValue(t.Context(), clientKey{}, client), req)
 			require.NoError(t, err)
 			require.Equal(t, []heal.Rule{heal.SchemaSize}, heal.Rules(resp.Report))
-			require.Equal(t, int64(1), resp.Usage.Output)
+			require.Equal(t, int64(1), resp.Usage.OutputTokens)
 			return len(p.asked) - before
 		}
 		require.Equal(t, 2, calls("one", withTool("f")))
@@ -209,7 +209,9 @@ func TestOptions(t *testing.T) {
 // BenchmarkAccepted is a model call that is not refused, with the middleware and without.
 func BenchmarkAccepted(b *testing.B) {
 	req := &middleware.Request{Model: "m", Messages: []middleware.Message{middleware.User("?")}}
-	bare := func(context.Context, *middleware.Request) (*middleware.Response, error) { return &middleware.Response{}, nil }
+	bare := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		return &middleware.Response{}, nil
+	}
 	for name, call := range map[string]middleware.ModelCall{"bare": bare, "heal": heal.New(heal.Options{})(bare)} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

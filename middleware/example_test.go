@@ -22,7 +22,7 @@ func ExampleTally() {
 		}
 	}
 	model := func(_ context.Context, req *middleware.Request) (*middleware.Response, error) {
-		usage := middleware.Usage{Input: 100 * int64(len(req.Messages)), Output: 1}
+		usage := middleware.Usage{InputTokens: 100 * int64(len(req.Messages)), OutputTokens: 1}
 		if len(req.Messages) == 1 {
 			return &middleware.Response{Message: middleware.Assistant(""), Usage: usage}, nil
 		}
@@ -31,7 +31,7 @@ func ExampleTally() {
 
 	resp, err := again(model)(context.Background(), &middleware.Request{Messages: []middleware.Message{middleware.User("Hi")}})
 	fmt.Println(resp.Message.Text(), err)
-	fmt.Println("spent:", resp.Usage.Input, "context:", resp.ContextTokens(), "attempts:", len(resp.Report.Attempts))
+	fmt.Println("spent:", resp.Usage.InputTokens, "context:", resp.ContextTokens(), "attempts:", len(resp.Report.Attempts))
 	// Output:
 	// Hello. <nil>
 	// spent: 300 context: 201 attempts: 2
@@ -40,7 +40,7 @@ func ExampleTally() {
 // The ledger of a failed step is in its error, through any wrapping.
 func ExampleReportOf() {
 	var tally middleware.Tally
-	tally.Add(&middleware.Response{Message: middleware.Assistant("no"), Usage: middleware.Usage{Input: 10, Output: 5}}, nil)
+	tally.Add(&middleware.Response{Message: middleware.Assistant("no"), Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5}}, nil)
 	_, err := tally.Finish(nil, errors.New("gave up"))
 
 	err = fmt.Errorf("step 3: %w", err)

@@ -111,7 +111,7 @@ func drawRequest(t *rapid.T) middleware.Request {
 
 func drawUsage(t *rapid.T) middleware.Usage {
 	n := func(label string) int64 { return rapid.Int64().Draw(t, label) }
-	return middleware.Usage{Input: n("input"), Cached: n("cached"), CacheWrite: n("cache write"), Output: n("output"), Reasoning: n("reasoning")}
+	return middleware.Usage{InputTokens: n("input"), Cached: n("cached"), CacheWrite: n("cache write"), OutputTokens: n("output"), Reasoning: n("reasoning")}
 }
 
 func drawIssue(t *rapid.T) middleware.Issue {

@@ -124,7 +124,7 @@ func TestJSONGolden(t *testing.T) {
 		`{"role":"user","parts":[{"text":"hi"}]}`:                middleware.User("hi"),
 		`{"final":0}`:            middleware.Report{},
 		`{"error":"boom"}`:       middleware.Attempt{Err: errors.New("boom")},
-		`{"input":1,"output":2}`: middleware.Usage{Input: 1, Output: 2},
+		`{"input":1,"output":2}`: middleware.Usage{InputTokens: 1, OutputTokens: 2},
 		`{"name":"f","parameters":{"type":"object"},"strict":true}`:                                             middleware.Tool{Name: "f", Parameters: json.RawMessage(`{"type":"object"}`), Strict: true},
 		`{"kind":"tool_call","step":1,"call":{"id":"c1","name":"f","arguments":"{\"a\":1}"}}`:                   middleware.Event{Kind: middleware.EventToolCall, Step: 1, Call: &call},
 		`{"role":"tool","parts":[{"text":"ok"}],"tool_call_id":"c1","tool_name":"f"}`:                           middleware.ToolReply(call, "ok"),

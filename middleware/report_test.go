@@ -48,7 +48,7 @@ func TestReportOf(t *testing.T) {
 
 func TestContextTokens(t *testing.T) {
 	t.Parallel()
-	attempts := []middleware.Attempt{{Usage: tokens(100, 50)}, {Usage: middleware.Usage{Input: 200, Cached: 150, Output: 20, Reasoning: 5}}}
+	attempts := []middleware.Attempt{{Usage: tokens(100, 50)}, {Usage: middleware.Usage{InputTokens: 200, Cached: 150, OutputTokens: 20, Reasoning: 5}}}
 	for name, tc := range map[string]struct {
 		resp middleware.Response
 		want int64
@@ -69,8 +69,8 @@ func TestContextTokens(t *testing.T) {
 
 func TestUsageAdd(t *testing.T) {
 	t.Parallel()
-	u := middleware.Usage{Input: 1, Cached: 2, CacheWrite: 3, Output: 4, Reasoning: 5}
-	require.Equal(t, middleware.Usage{Input: 2, Cached: 4, CacheWrite: 6, Output: 8, Reasoning: 10}, u.Add(u))
+	u := middleware.Usage{InputTokens: 1, Cached: 2, CacheWrite: 3, OutputTokens: 4, Reasoning: 5}
+	require.Equal(t, middleware.Usage{InputTokens: 2, Cached: 4, CacheWrite: 6, OutputTokens: 8, Reasoning: 10}, u.Add(u))
 	require.Equal(t, u, u.Add(middleware.Usage{}))
 }
 
@@ -101,7 +101,7 @@ func TestUsageOfHostileFigures(t *testing.T) {
 	t.Parallel()
 	const most = math.MaxInt64
 	all := func(n int64) middleware.Usage {
-		return middleware.Usage{Input: n, Cached: n, CacheWrite: n, Output: n, Reasoning: n}
+		return middleware.Usage{InputTokens: n, Cached: n, CacheWrite: n, OutputTokens: n, Reasoning: n}
 	}
 	for _, c := range []struct{ a, b, want int64 }{
 		{1, 2, 3}, {most, 1, most}, {1, most, most}, {most, most, most}, {most - 1, 1, most},

@@ -86,28 +86,28 @@ func (r *Response) ContextTokens() int64 {
 	if i := r.Report.Final; i >= 0 && i < len(r.Report.Attempts) {
 		u = r.Report.Attempts[i].Usage
 	}
-	return plus(u.Input, u.Output)
+	return plus(u.InputTokens, u.OutputTokens)
 }
 
 // Usage counts tokens. Cached and CacheWrite are parts of Input, and Reasoning
 // is part of Output, for every provider.
 type Usage struct {
-	Input      int64 `json:"input,omitzero"`
-	Cached     int64 `json:"cached,omitzero"`
-	CacheWrite int64 `json:"cache_write,omitzero"`
-	Output     int64 `json:"output,omitzero"`
-	Reasoning  int64 `json:"reasoning,omitzero"`
+	InputTokens  int64 `json:"input,omitzero"`
+	Cached       int64 `json:"cached,omitzero"`
+	CacheWrite   int64 `json:"cache_write,omitzero"`
+	OutputTokens int64 `json:"output,omitzero"`
+	Reasoning    int64 `json:"reasoning,omitzero"`
 }
 
 // Add returns the sum. A negative count is taken as 0, because the counts come
 // from a provider. A sum stops at math.MaxInt64.
 func (u Usage) Add(v Usage) Usage {
 	return Usage{
-		Input:      plus(u.Input, v.Input),
-		Cached:     plus(u.Cached, v.Cached),
-		CacheWrite: plus(u.CacheWrite, v.CacheWrite),
-		Output:     plus(u.Output, v.Output),
-		Reasoning:  plus(u.Reasoning, v.Reasoning),
+		InputTokens:  plus(u.InputTokens, v.InputTokens),
+		Cached:       plus(u.Cached, v.Cached),
+		CacheWrite:   plus(u.CacheWrite, v.CacheWrite),
+		OutputTokens: plus(u.OutputTokens, v.OutputTokens),
+		Reasoning:    plus(u.Reasoning, v.Reasoning),
 	}
 }
 

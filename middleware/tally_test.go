@@ -17,7 +17,9 @@ import (
 
 var errBoom = errors.New("boom")
 
-func tokens(in, out int64) middleware.Usage { return middleware.Usage{Input: in, Output: out} }
+func tokens(in, out int64) middleware.Usage {
+	return middleware.Usage{InputTokens: in, OutputTokens: out}
+}
 
 // scripted returns a model that gives the outcomes in order.
 func scripted(outcomes ...func() (*middleware.Response, error)) middleware.ModelCall {
@@ -138,7 +140,7 @@ func TestUsageIsNeverLost(t *testing.T) {
 			require.Equal(t, sum, resp.Usage)
 			require.Equal(t, len(spent)-1, ledger.Final)
 			last := spent[len(spent)-1]
-			require.Equal(t, last.Input+last.Output, resp.ContextTokens())
+			require.Equal(t, last.InputTokens+last.OutputTokens, resp.ContextTokens())
 		} else {
 			require.Equal(t, -1, ledger.Final)
 		}

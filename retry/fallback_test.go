@@ -43,7 +43,7 @@ func TestFallback(t *testing.T) {
 					if err != nil {
 						return nil, err
 					}
-					return &middleware.Response{Usage: middleware.Usage{Input: 1}}, nil
+					return &middleware.Response{Usage: middleware.Usage{InputTokens: 1}}, nil
 				})
 			}
 			call := retry.Fallback(c.when, models...)

@@ -29,7 +29,7 @@ func (s *script) call(_ context.Context, req *middleware.Request) (*middleware.R
 	if n := len(s.at); n <= len(s.errs) {
 		return nil, s.errs[n-1]
 	}
-	return &middleware.Response{Message: middleware.Assistant("hello"), Model: req.Model, Usage: middleware.Usage{Input: 3, Output: 2}}, nil
+	return &middleware.Response{Message: middleware.Assistant("hello"), Model: req.Model, Usage: middleware.Usage{InputTokens: 3, OutputTokens: 2}}, nil
 }
 
 func (s *script) waits() []time.Duration {
@@ -125,7 +125,7 @@ func TestLedger(t *testing.T) {
 		}
 		resp, err := retry.New(retry.Options{})(slow)(t.Context(), request)
 		require.NoError(t, err)
-		require.Equal(t, middleware.Usage{Input: 3, Output: 2}, resp.Usage)
+		require.Equal(t, middleware.Usage{InputTokens: 3, OutputTokens: 2}, resp.Usage)
 		for i, a := range resp.Report.Attempts {
 			require.Equal(t, 3*time.Second, a.Duration)
 			require.Equal(t, m.at[i].Add(-3*time.Second), a.Start)

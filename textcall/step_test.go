@@ -47,7 +47,7 @@ func TestFaultsGoBack(t *testing.T) {
 			resp, err := textcall.New(textcall.Options{Format: tc.format})(model.Call)(t.Context(), request(all...))
 			require.NoError(t, err)
 			require.Len(t, resp.Message.ToolCalls, 1)
-			require.Equal(t, middleware.Usage{Input: 30, Output: 15}, resp.Usage)
+			require.Equal(t, middleware.Usage{InputTokens: 30, OutputTokens: 15}, resp.Usage)
 			require.Empty(t, resp.Report.Notes)
 			require.Len(t, resp.Report.Attempts, 3)
 			require.Equal(t, 2, resp.Report.Final)
@@ -253,7 +253,7 @@ func TestSinkFails(t *testing.T) {
 		resp, err := textcall.New(textcall.Options{})(model.Call)(t.Context(), req)
 		require.ErrorIs(t, err, gone)
 		require.Nil(t, resp)
-		require.Equal(t, middleware.Usage{Input: 10, Output: 5}, middleware.ReportOf(nil, err).Usage())
+		require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 5}, middleware.ReportOf(nil, err).Usage())
 	}
 }
 
@@ -265,12 +265,12 @@ func TestContextEnds(t *testing.T) {
 	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
 		asked++
 		cancel(why)
-		return &middleware.Response{Message: middleware.Assistant(twoActions), Usage: middleware.Usage{Input: 1}}, nil
+		return &middleware.Response{Message: middleware.Assistant(twoActions), Usage: middleware.Usage{InputTokens: 1}}, nil
 	}
 	_, err := textcall.New(textcall.Options{})(model)(ctx, request(all...))
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, why)
 	require.ErrorContains(t, err, "textcall: ended before attempt 2")
 	require.Equal(t, 1, asked)
-	require.Equal(t, middleware.Usage{Input: 1}, middleware.ReportOf(nil, err).Usage())
+	require.Equal(t, middleware.Usage{InputTokens: 1}, middleware.ReportOf(nil, err).Usage())
 }

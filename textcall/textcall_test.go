@@ -85,7 +85,7 @@ func TestStack(t *testing.T) {
 			require.Len(t, resp.Message.ToolCalls, 1)
 			require.Equal(t, `{"expression": "1"}`, resp.Message.ToolCalls[0].Arguments)
 			require.Equal(t, []middleware.Event{{Kind: middleware.EventToolCall, Call: &resp.Message.ToolCalls[0]}}, shown)
-			require.Equal(t, middleware.Usage{Input: 20, Output: 10}, resp.Usage)
+			require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, resp.Usage)
 			require.Equal(t, tc.bad, resp.Report.Attempts[0].Message.Text(), "the report has what the model wrote")
 
 			again := model.Requests()[1].Messages

@@ -105,8 +105,8 @@ func (c *attemptCall) responseAttributes(resp *middleware.Response) []attribute.
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(resp.FinishReason), maxLabel)}))
 	}
 	u := resp.Usage
-	kvs = appendCount(kvs, usageInput, u.Input)
-	kvs = appendCount(kvs, usageOutput, u.Output)
+	kvs = appendCount(kvs, usageInput, u.InputTokens)
+	kvs = appendCount(kvs, usageOutput, u.OutputTokens)
 	kvs = appendCount(kvs, usageCached, u.Cached)
 	kvs = appendCount(kvs, usageCacheWrite, u.CacheWrite)
 	kvs = appendCount(kvs, usageReasoning, u.Reasoning)
@@ -134,8 +134,8 @@ func (c *attemptCall) log(requested string, u middleware.Usage, took time.Durati
 	attrs := append(make([]slog.Attr, 0, 8),
 		slog.String(logModel, bounded(requested, maxLabel)),
 		slog.Int64(logAttempt, c.number),
-		slog.Int64(logInput, u.Input),
-		slog.Int64(logOutput, u.Output),
+		slog.Int64(logInput, u.InputTokens),
+		slog.Int64(logOutput, u.OutputTokens),
 		slog.Duration(logDuration, took))
 	c.logger.LogAttrs(c.ctx, slog.LevelDebug, "model call", c.appendError(attrs, o)...)
 }

@@ -25,7 +25,7 @@ func TestAttributes(t *testing.T) {
 		Attributes: []attribute.KeyValue{own},
 	}
 	call := middleware.Chain(tracing.New(o), tracing.NewAttempt(o))(func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		return &middleware.Response{Message: middleware.Assistant("done"), Usage: middleware.Usage{Input: 3, Output: 1}}, nil
+		return &middleware.Response{Message: middleware.Assistant("done"), Usage: middleware.Usage{InputTokens: 3, OutputTokens: 1}}, nil
 	})
 	_, err := call(t.Context(), &middleware.Request{Model: "m"})
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ func exampleModel(context.Context, *middleware.Request) (*middleware.Response, e
 	return &middleware.Response{
 		Message:      middleware.Assistant("It is sunny."),
 		FinishReason: middleware.FinishStop,
-		Usage:        middleware.Usage{Input: 12, Output: 4},
+		Usage:        middleware.Usage{InputTokens: 12, OutputTokens: 4},
 	}, nil
 }
 

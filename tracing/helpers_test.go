@@ -137,7 +137,7 @@ func answer(calls ...middleware.ToolCall) turn {
 		Model:        "m-2026",
 		FinishReason: middleware.FinishStop,
 		Message:      middleware.Assistant("the answer"),
-		Usage:        middleware.Usage{Input: 100, Cached: 40, CacheWrite: 5, Output: 20, Reasoning: 7},
+		Usage:        middleware.Usage{InputTokens: 100, Cached: 40, CacheWrite: 5, OutputTokens: 20, Reasoning: 7},
 	}
 	if len(calls) > 0 {
 		r.Message, r.FinishReason = middleware.Assistant("", calls...), middleware.FinishToolCalls

@@ -111,8 +111,8 @@ func (c *stepCall) logStep(requested string, s *summary, took time.Duration) {
 		slog.Int(logFinal, s.final()),
 		slog.Int(logInvalid, s.invalid),
 		slog.String(logFinish, bounded(string(s.finish), maxLabel)),
-		slog.Int64(logInput, s.usage.Input),
-		slog.Int64(logOutput, s.usage.Output),
+		slog.Int64(logInput, s.usage.InputTokens),
+		slog.Int64(logOutput, s.usage.OutputTokens),
 		slog.Duration(logDuration, took),
 		slog.Int(logNotes, len(s.report.Notes)))
 	if n := len(s.report.Notes); n > 0 && c.content.on {

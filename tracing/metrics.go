@@ -80,11 +80,11 @@ func (m *meters) operation(ctx context.Context, request, response, kind string, 
 	if took >= 0 {
 		m.duration.Record(ctx, took.Seconds(), sets.duration...)
 	}
-	if u.Input > 0 {
-		m.tokens.Record(ctx, u.Input, sets.input...)
+	if u.InputTokens > 0 {
+		m.tokens.Record(ctx, u.InputTokens, sets.input...)
 	}
-	if u.Output > 0 {
-		m.tokens.Record(ctx, u.Output, sets.output...)
+	if u.OutputTokens > 0 {
+		m.tokens.Record(ctx, u.OutputTokens, sets.output...)
 	}
 }
 

@@ -58,7 +58,7 @@ func TestNewMeasuresACallThatNobodyRecorded(t *testing.T) {
 func TestAnAttemptThatNobodyTimedHasTokensButNoDuration(t *testing.T) {
 	t.Parallel()
 	l := listen(t)
-	u := middleware.Usage{Input: 3}
+	u := middleware.Usage{InputTokens: 3}
 	call := tracing.New(l.options())(reported(middleware.Report{Attempts: []middleware.Attempt{
 		{Model: "m-2026", Usage: u}, {Model: "m-2026", Usage: u, Start: time.Now()},
 	}}))

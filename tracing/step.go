@@ -172,8 +172,8 @@ func (s *summary) attributes() []attribute.KeyValue {
 	if s.finish != "" {
 		kvs = append(kvs, attribute.StringSlice(responseFinish, []string{bounded(string(s.finish), maxLabel)}))
 	}
-	kvs = appendCount(kvs, stepInput, s.usage.Input)
-	kvs = appendCount(kvs, stepOutput, s.usage.Output)
+	kvs = appendCount(kvs, stepInput, s.usage.InputTokens)
+	kvs = appendCount(kvs, stepOutput, s.usage.OutputTokens)
 	kvs = appendCount(kvs, stepCached, s.usage.Cached)
 	kvs = appendCount(kvs, stepCacheWrite, s.usage.CacheWrite)
 	return appendCount(kvs, stepReasoning, s.usage.Reasoning)

@@ -125,5 +125,5 @@ func TestStreamIsWatched(t *testing.T) {
 	resp, err := hooked(t, toys())(post(t, c, u.URL, ask(true)))
 	require.NoError(t, err)
 	read(t, resp)
-	require.Equal(t, middleware.Usage{Input: 1, Output: 2}, call.Report().Usage())
+	require.Equal(t, middleware.Usage{InputTokens: 1, OutputTokens: 2}, call.Report().Usage())
 }

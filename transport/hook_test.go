@@ -132,7 +132,7 @@ func TestRaise(t *testing.T) {
 		require.ErrorIs(t, transport.Cause(resp), argsvalidate.ErrExhausted)
 		require.ErrorIs(t, call.Err(), argsvalidate.ErrExhausted)
 		require.Len(t, call.Report().Attempts, 2)
-		require.EqualValues(t, 20, call.Report().Usage().Input)
+		require.EqualValues(t, 20, call.Report().Usage().InputTokens)
 	})
 }
 

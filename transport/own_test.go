@@ -36,7 +36,7 @@ func TestAnswersOfTheChainsOwn(t *testing.T) {
 				})
 				t.Run("calls", func(t *testing.T) {
 					m := middleware.Assistant("Both.", middleware.ToolCall{ID: "a", Name: "add", Arguments: `{"n":1}`}, middleware.ToolCall{ID: "b", Name: "add", Arguments: `{"n":2}`})
-					resp := &middleware.Response{Message: m, Model: "other", Usage: middleware.Usage{Input: 7, Output: 3}}
+					resp := &middleware.Response{Message: m, Model: "other", Usage: middleware.Usage{InputTokens: 7, OutputTokens: 3}}
 					got, body := s.talk(t, transport.New(transport.Options{}, validate(), instead(resp)), stream)
 					require.Equal(t, []string{`{"n":1}`, `{"n":2}`}, arguments(got), body)
 					require.Equal(t, middleware.FinishToolCalls, got.FinishReason)

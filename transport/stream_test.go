@@ -26,7 +26,7 @@ func call(id, arguments string) toyAnswer {
 }
 
 func usage(in, out int64) toyAnswer {
-	return toyAnswer{End: true, Usage: middleware.Usage{Input: in, Output: out}}
+	return toyAnswer{End: true, Usage: middleware.Usage{InputTokens: in, OutputTokens: out}}
 }
 
 // next reads one event from a body that is open.

@@ -86,7 +86,7 @@ func (a asker) expect(s said) said {
 		s.usage.CacheWrite = 0
 	}
 	if a.codec == wire.Ollama() {
-		s.usage = middleware.Usage{Input: s.usage.Input, Output: s.usage.Output}
+		s.usage = middleware.Usage{InputTokens: s.usage.InputTokens, OutputTokens: s.usage.OutputTokens}
 	}
 	return s
 }
@@ -122,7 +122,7 @@ func generated(t *rapid.T) *middleware.Response {
 	}
 	figures := rapid.Int64Range(0, 9)
 	u := middleware.Usage{Cached: figures.Draw(t, "cached"), CacheWrite: figures.Draw(t, "written"), Reasoning: figures.Draw(t, "thought")}
-	u.Input, u.Output = u.Cached+u.CacheWrite+figures.Draw(t, "input"), u.Reasoning+figures.Draw(t, "output")
+	u.InputTokens, u.OutputTokens = u.Cached+u.CacheWrite+figures.Draw(t, "input"), u.Reasoning+figures.Draw(t, "output")
 	finish := []middleware.FinishReason{"", middleware.FinishLength, middleware.FinishFilter, "something_else"}
 	return &middleware.Response{Message: m, Usage: u, Model: rapid.SampledFrom([]string{"", "other"}).Draw(t, "model"),
 		FinishReason: rapid.SampledFrom(finish).Draw(t, "finish")}
@@ -162,7 +162,7 @@ func TestAnswersOfAMiddlewareAreRead(t *testing.T) {
 func TestAnswersOfOtherFormatsAreRead(t *testing.T) {
 	t.Parallel()
 	from := &middleware.Response{Message: middleware.Assistant("Here.", middleware.ToolCall{ID: "call_1", Name: "add", Arguments: `{"n":1}`},
-		middleware.ToolCall{ID: "call_2", Name: "add", Arguments: `{"n":2}`}), Model: "other", Usage: middleware.Usage{Input: 3, Output: 2}}
+		middleware.ToolCall{ID: "call_2", Name: "add", Arguments: `{"n":2}`}), Model: "other", Usage: middleware.Usage{InputTokens: 3, OutputTokens: 2}}
 	for source, b := range askers() {
 		body, _, err := b.codec.EncodeAnswer(b.path, []byte(b.body), from)
 		require.NoError(t, err)

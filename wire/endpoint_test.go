@@ -131,7 +131,7 @@ func TestModelAsksAndReads(t *testing.T) {
 		require.Equal(t, "get_weather", resp.Message.ToolCalls[0].Name)
 		require.JSONEq(t, `{"city":"Oslo"}`, resp.Message.ToolCalls[0].Arguments)
 		require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-		require.Equal(t, middleware.Usage{Input: 10, Output: 5}, resp.Usage)
+		require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 5}, resp.Usage)
 		require.Equal(t, "m-1", resp.Model)
 	})
 }
@@ -339,6 +339,6 @@ func TestModelInAStack(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 3, asked)
 		require.Equal(t, middleware.Valid, resp.Report.Status)
-		require.Equal(t, middleware.Usage{Input: 20, Output: 10}, resp.Usage)
+		require.Equal(t, middleware.Usage{InputTokens: 20, OutputTokens: 10}, resp.Usage)
 	})
 }

@@ -55,7 +55,7 @@ func ExampleEndpoint() {
 	for _, c := range resp.Message.ToolCalls {
 		fmt.Println(c.Name, c.Arguments)
 	}
-	fmt.Println(resp.Report.Status, resp.Usage.Input, resp.Usage.Output)
+	fmt.Println(resp.Report.Status, resp.Usage.InputTokens, resp.Usage.OutputTokens)
 	// Output:
 	// get_weather {"city":"Oslo","days":3}
 	// valid 60 9

@@ -105,7 +105,7 @@ func (c *Case) model(p *Process) middleware.ModelCall {
 		var err error
 		lost := c.ledger.effect(p, entry{step: 2 * turn, name: fmt.Sprintf("model %d.%d", turn+1, attempt+1)}, func() {
 			if resp, err = nil, answer.err; err == nil {
-				resp = &middleware.Response{Message: answer.message.Clone(), Usage: middleware.Usage{Input: 10, Output: 1}, FinishReason: middleware.FinishStop}
+				resp = &middleware.Response{Message: answer.message.Clone(), Usage: middleware.Usage{InputTokens: 10, OutputTokens: 1}, FinishReason: middleware.FinishStop}
 			}
 		})
 		if lost {

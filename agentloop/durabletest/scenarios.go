@@ -96,7 +96,7 @@ func scenarios() []scenario {
 		expect: func(t *testing.T, s *agentloop.State, err error) {
 			t.Helper()
 			ends("done", "look "+at)(t, s, err)
-			if s.Usage.Input != 30 || s.Steps[0].Attempts != 2 {
+			if s.Usage.InputTokens != 30 || s.Steps[0].Attempts != 2 {
 				t.Errorf("the usage is %+v, the first step has %d attempts", s.Usage, s.Steps[0].Attempts)
 			}
 		},

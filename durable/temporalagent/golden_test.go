@@ -208,7 +208,7 @@ func goldenAgent(t *testing.T) *agentloop.Agent {
 		if said >= len(script) {
 			return nil, &middleware.ModelError{StatusCode: 400, Err: fmt.Errorf("refused")}
 		}
-		return &middleware.Response{Message: script[said].Clone(), Usage: middleware.Usage{Input: 10, Output: 1}}, nil
+		return &middleware.Response{Message: script[said].Clone(), Usage: middleware.Usage{InputTokens: 10, OutputTokens: 1}}, nil
 	}
 	tool := func(name string, mark func(*agentloop.Tool)) agentloop.Tool {
 		tool := agentloop.RawTool(name, "", json.RawMessage(`{"type":"object","properties":{"at":{"type":"string"}},"required":["at"]}`),

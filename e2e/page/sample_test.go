@@ -76,7 +76,7 @@ func sampleStep(checker *report.Checker, answers [][]string, model string) repor
 		return s
 	}
 	for i, pairs := range answers {
-		a := report.Attempt{Model: model, N: i + 1, FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{Input: 9120 + int64(i)*340, Output: 88}, Duration: 870 * time.Millisecond}
+		a := report.Attempt{Model: model, N: i + 1, FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{InputTokens: 9120 + int64(i)*340, OutputTokens: 88}, Duration: 870 * time.Millisecond}
 		var calls []middleware.ToolCall
 		for j := 0; j+1 < len(pairs); j += 2 {
 			calls = append(calls, middleware.ToolCall{ID: fmt.Sprintf("call_%d%d", i, j), Name: pairs[j], Arguments: pairs[j+1]})

@@ -29,7 +29,7 @@ func (s scenario) model() middleware.ModelCall {
 		resp := s.answers[next]
 		next++
 		resp.Model = req.Model
-		resp.Usage = middleware.Usage{Input: int64(120 * next), Output: 30}
+		resp.Usage = middleware.Usage{InputTokens: int64(120 * next), OutputTokens: 30}
 		return &resp, nil
 	}
 }

@@ -37,7 +37,7 @@ func writeTree(w io.Writer, r *middleware.Response) error {
 func summary(r middleware.Report) string {
 	var tokens int64
 	for _, a := range r.Attempts {
-		tokens += a.Usage.Input + a.Usage.Output
+		tokens += a.Usage.InputTokens + a.Usage.OutputTokens
 	}
 	status := string(r.Status)
 	if r.Status == middleware.NoCalls {

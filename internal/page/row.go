@@ -56,7 +56,7 @@ func rowOf(s *report.Step) row {
 	usage := s.Usage()
 	r := row{
 		Time: s.Time, Model: text.Label(s.Model), Outcome: outcomeOf(s), Attempts: len(s.Attempts),
-		Input: usage.Input, Output: usage.Output, Millis: float64(s.Duration.Microseconds()) / 1000,
+		Input: usage.InputTokens, Output: usage.OutputTokens, Millis: float64(s.Duration.Microseconds()) / 1000,
 		Client: text.Label(s.Client), Source: text.Label(s.Source), Tools: []string{},
 	}
 	counts := map[string]int{}

@@ -103,7 +103,7 @@ func facts(e *entry, r row) []fact {
 	if s.Overhead > 0 {
 		add("Added by Toolmend", span(s.Overhead))
 	}
-	if usage.Input+usage.Output > 0 {
+	if usage.InputTokens+usage.OutputTokens > 0 {
 		add("Tokens in / out", r.Cells["tokens"])
 	}
 	if s.Code != 0 {

@@ -112,7 +112,7 @@ func TestEmptyColumns(t *testing.T) {
 	require.Contains(t, get(h, "/x/").Body.String(), `class="c-time">Step</th>`)
 	require.Contains(t, get(newPage(steps), "/x/").Body.String(), `class="steps"`, "more may come")
 	require.Contains(t, get(h, "/x/steps/1").Body.String(), "<bdi>"+s.ID+"</bdi>")
-	s.Attempts[0].Usage = middleware.Usage{Input: 1}
+	s.Attempts[0].Usage = middleware.Usage{InputTokens: 1}
 	steps.Add(s)
 	require.Contains(t, get(h, "/x/").Body.String(), `class="steps no-duration"`)
 }

@@ -23,7 +23,7 @@ func TestAttempts(t *testing.T) {
 		answers = answers[1:]
 		return &middleware.Response{
 			Message:      middleware.Assistant("text", middleware.ToolCall{ID: "c1", Name: "get_weather", Arguments: arguments}),
-			FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{Input: 7, Output: 2},
+			FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{InputTokens: 7, OutputTokens: 2},
 		}, nil
 	}
 	req := &middleware.Request{Model: "m", Tools: tools, Messages: []middleware.Message{middleware.User("?")}}
@@ -45,7 +45,7 @@ func TestAttempts(t *testing.T) {
 	worst, reasked := s.Result()
 	require.Equal(t, report.OK, worst)
 	require.True(t, reasked)
-	require.Equal(t, middleware.Usage{Input: 14, Output: 4}, s.Usage())
+	require.Equal(t, middleware.Usage{InputTokens: 14, OutputTokens: 4}, s.Usage())
 	view := report.ViewStep(&s)
 	require.Equal(t, "7 tokens in, 2 out", view[0].Usage)
 	require.Equal(t, first.Replies, view[0].Replies)

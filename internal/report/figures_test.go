@@ -26,7 +26,7 @@ func TestFigures(t *testing.T) {
 	require.Equal(t, 6, s.Total.Failed())
 	require.Equal(t, 9, s.Steps)
 	require.Equal(t, 10, s.Turns)
-	require.Equal(t, report.Retries{Steps: 1, Attempts: 1, Usage: middleware.Usage{Input: 130, Output: 25}, Duration: 500 * time.Millisecond}, s.Retries)
+	require.Equal(t, report.Retries{Steps: 1, Attempts: 1, Usage: middleware.Usage{InputTokens: 130, OutputTokens: 25}, Duration: 500 * time.Millisecond}, s.Retries)
 	require.Equal(t, 10, s.Bad)
 	require.Equal(t, 8, s.BadEnd)
 	require.Len(t, s.Findings, 10)

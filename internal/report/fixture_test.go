@@ -73,11 +73,11 @@ func steps(t testing.TB) []*report.Step {
 		turn(8, "model-c", call(t, ok, "plan", `{"steps":[{"name":"a"},{"nam":"b"},{}]}`)),
 	}
 	two := turn(9, "model-a", call(t, ok, "get_weather", `{}`))
-	two.Attempts[0].Usage, two.Attempts[0].Duration = middleware.Usage{Input: 100, Output: 20}, 300*time.Millisecond
+	two.Attempts[0].Usage, two.Attempts[0].Duration = middleware.Usage{InputTokens: 100, OutputTokens: 20}, 300*time.Millisecond
 	two.Attempts[0].Replies = []report.Reply{{Role: middleware.RoleTool, CallID: "c0", Tool: "get_weather", Text: "city is missing"}}
 	two.Attempts = append(two.Attempts, report.Attempt{
 		Model: "model-a", Calls: call(t, ok, "get_weather", `{"city":"Oslo"}`), Line: 10,
-		Usage: middleware.Usage{Input: 130, Output: 25}, Duration: 500 * time.Millisecond,
+		Usage: middleware.Usage{InputTokens: 130, OutputTokens: 25}, Duration: 500 * time.Millisecond,
 	})
 	two.Final = 1
 	out = append(out, two)

@@ -37,8 +37,8 @@ func ViewStep(s *Step) []AttemptView {
 		if a.Duration > 0 {
 			w.Duration = seconds(a.Duration)
 		}
-		if u := a.Usage; u.Input > 0 || u.Output > 0 {
-			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.Input), text.Number(u.Output))
+		if u := a.Usage; u.InputTokens > 0 || u.OutputTokens > 0 {
+			w.Usage = fmt.Sprintf("%s tokens in, %s out", text.Number(u.InputTokens), text.Number(u.OutputTokens))
 		}
 		for n := range a.Calls {
 			c := &a.Calls[n]

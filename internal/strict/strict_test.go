@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 			for _, r := range []*middleware.Response{streamed, whole} {
 				require.Equal(t, a.Text, r.Message.Text())
 				require.Equal(t, middleware.PartReasoning, r.Message.Parts[0].Kind)
-				require.NotZero(t, r.Usage.Input)
+				require.NotZero(t, r.Usage.InputTokens)
 				require.Len(t, r.Message.ToolCalls, len(a.Calls))
 				for i, c := range a.Calls {
 					require.Equal(t, c.Name, r.Message.ToolCalls[i].Name)

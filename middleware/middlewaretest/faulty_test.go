@@ -96,7 +96,7 @@ func TestFaultyWithoutFaults(t *testing.T) {
 			require.Less(t, turns, 7)
 			resp, err := call(t.Context(), req)
 			require.NoError(t, err)
-			require.Equal(t, middleware.Usage{Input: 10, Output: 5}, resp.Usage)
+			require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 5}, resp.Usage)
 			require.Equal(t, "m", resp.Model)
 			done = len(resp.Message.ToolCalls) == 0
 			require.Equal(t, done, resp.FinishReason == middleware.FinishStop)

@@ -10,7 +10,7 @@ import (
 )
 
 // scriptedUsage is what a turn made by Text or Calls costs.
-var scriptedUsage = middleware.Usage{Input: 10, Output: 5}
+var scriptedUsage = middleware.Usage{InputTokens: 10, OutputTokens: 5}
 
 // Model is a scripted model. It is safe for concurrent use. The order in
 // which concurrent calls get its turns is not defined.

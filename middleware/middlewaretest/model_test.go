@@ -42,7 +42,7 @@ func ask(text string) *middleware.Request {
 func TestModelPlaysItsTurns(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
-	whole := &middleware.Response{Message: middleware.Assistant("whole", ok("mine")), Model: "other", FinishReason: "odd", Usage: middleware.Usage{Input: 1}}
+	whole := &middleware.Response{Message: middleware.Assistant("whole", ok("mine")), Model: "other", FinishReason: "odd", Usage: middleware.Usage{InputTokens: 1}}
 	model := middlewaretest.NewModel(t,
 		middlewaretest.Calls("f", `{}`, "g", `{"a":`),
 		middlewaretest.Text("hi"),
@@ -56,13 +56,13 @@ func TestModelPlaysItsTurns(t *testing.T) {
 	require.Equal(t, &middleware.Response{
 		Message: middleware.Assistant("",
 			middleware.ToolCall{ID: "call_1", Name: "f", Arguments: `{}`}, middleware.ToolCall{ID: "call_2", Name: "g", Arguments: `{"a":`}),
-		FinishReason: middleware.FinishToolCalls, Model: "m", Usage: middleware.Usage{Input: 10, Output: 5},
+		FinishReason: middleware.FinishToolCalls, Model: "m", Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5},
 	}, resp)
 
 	resp, err = model.Call(t.Context(), ask("2"))
 	require.NoError(t, err)
 	require.Equal(t, &middleware.Response{
-		Message: middleware.Assistant("hi"), FinishReason: middleware.FinishStop, Model: "m", Usage: middleware.Usage{Input: 10, Output: 5},
+		Message: middleware.Assistant("hi"), FinishReason: middleware.FinishStop, Model: "m", Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5},
 	}, resp)
 
 	resp, err = model.Call(t.Context(), ask("3"))

@@ -117,7 +117,7 @@ func reply(n int, m middleware.Message) *middleware.Response {
 	}
 	k := int64(n)
 	return &middleware.Response{Message: m, FinishReason: finish, Model: "sample-model", Usage: middleware.Usage{
-		Input: 100 + k, Cached: k, CacheWrite: 1, Output: 10 + k, Reasoning: 2 * k,
+		InputTokens: 100 + k, Cached: k, CacheWrite: 1, OutputTokens: 10 + k, Reasoning: 2 * k,
 	}}
 }
 

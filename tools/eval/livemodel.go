@@ -88,7 +88,7 @@ func (s *server) call(ctx context.Context, req *middleware.Request) (*middleware
 	resp := &middleware.Response{
 		Message:      middleware.Assistant("", written(answer.Content)),
 		FinishReason: middleware.FinishToolCalls,
-		Usage:        middleware.Usage{Input: answer.Read, Output: answer.Written},
+		Usage:        middleware.Usage{InputTokens: answer.Read, OutputTokens: answer.Written},
 	}
 	if answer.Written >= maxAnswer {
 		resp.FinishReason = middleware.FinishLength

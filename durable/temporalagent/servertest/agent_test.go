@@ -146,7 +146,7 @@ func answer(ctx context.Context, world string, req *middleware.Request) (*middle
 	if what == "invalid" {
 		calls[0].Arguments = `{"turn": 2}` // without the required ones
 	}
-	resp := &middleware.Response{FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{Input: 10, Output: 1}}
+	resp := &middleware.Response{FinishReason: middleware.FinishToolCalls, Usage: middleware.Usage{InputTokens: 10, OutputTokens: 1}}
 	resp.Message = middleware.Assistant("", calls...)
 	if len(calls) == 0 {
 		resp.Message, resp.FinishReason = middleware.Assistant("done: "+p.Name), middleware.FinishStop

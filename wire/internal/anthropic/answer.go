@@ -508,13 +508,13 @@ var figures = codec.Figures{
 // withCache returns what a usage object counts in neutral form. Add keeps the sums from
 // overflowing.
 func withCache(u middleware.Usage) middleware.Usage {
-	return u.Add(middleware.Usage{Input: u.Cached}).Add(middleware.Usage{Input: u.CacheWrite})
+	return u.Add(middleware.Usage{InputTokens: u.Cached}).Add(middleware.Usage{InputTokens: u.CacheWrite})
 }
 
 // withoutCache is the reverse of withCache. Input is negative where u has more tokens in the
 // cache than tokens.
 func withoutCache(u middleware.Usage) middleware.Usage {
-	u.Input -= u.Cached + u.CacheWrite
+	u.InputTokens -= u.Cached + u.CacheWrite
 	return u
 }
 
@@ -530,7 +530,7 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 	switch {
 	case withCache(was) == want:
 		return usage, nil
-	case now.Input < 0:
+	case now.InputTokens < 0:
 		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
 	}
 	members := lens.Differ(figures.Members(v, was), figures.Members(v, now))

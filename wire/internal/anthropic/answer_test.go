@@ -22,7 +22,7 @@ func TestDecodeResponse(t *testing.T) {
 	require.Equal(t, middleware.RoleAssistant, resp.Message.Role)
 	require.Equal(t, "m-2", resp.Model)
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-	require.Equal(t, middleware.Usage{Input: 15, Cached: 3, CacheWrite: 2, Output: 7, Reasoning: 4}, resp.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 15, Cached: 3, CacheWrite: 2, OutputTokens: 7, Reasoning: 4}, resp.Usage)
 	require.Equal(t, []middleware.PartKind{middleware.PartReasoning, middleware.PartText}, partKinds(resp.Message))
 	require.Len(t, resp.Message.ToolCalls, 2)
 	require.Equal(t, `{"big":12345678901234567890}`, resp.Message.ToolCalls[0].Arguments)
@@ -79,7 +79,7 @@ func TestResponseEdits(t *testing.T) {
 			r.Message.Parts = append(r.Message.Parts, middleware.Part{Text: "U"})
 		}, `{"type":"text","text":""}`, `{"type":"text","text":""},{"type":"text","text":"U"}`},
 		"usage": {func(r *middleware.Response) {
-			r.Usage = middleware.Usage{Input: 100, Cached: 30, CacheWrite: 2, Output: 8, Reasoning: 5}
+			r.Usage = middleware.Usage{InputTokens: 100, Cached: 30, CacheWrite: 2, OutputTokens: 8, Reasoning: 5}
 		}, `{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,"output_tokens":7,"output_tokens_details":{"thinking_tokens":4}}`,
 			`{"input_tokens":68,"cache_creation_input_tokens":2,"cache_read_input_tokens":30,"output_tokens":8,"output_tokens_details":{"thinking_tokens":5}}`},
 	} {
@@ -112,21 +112,21 @@ func TestUsageAccounts(t *testing.T) {
 	t.Parallel()
 	const body = `{"content":[],"usage":{"output_tokens":1,"cache_creation_input_tokens":5,"cache_creation":{"ephemeral_5m_input_tokens":2,"ephemeral_1h_input_tokens":3}}}`
 	resp := decodeResponse(t, body)
-	resp.Usage = middleware.Usage{Input: 9, CacheWrite: 7, Output: 1, Reasoning: 1}
+	resp.Usage = middleware.Usage{InputTokens: 9, CacheWrite: 7, OutputTokens: 1, Reasoning: 1}
 	require.Equal(t, `{"content":[],"usage":{"output_tokens":1,"cache_creation_input_tokens":7,"cache_creation":{"ephemeral_5m_input_tokens":4,"ephemeral_1h_input_tokens":3},"input_tokens":2,"output_tokens_details":{"thinking_tokens":1}}}`, encodeResponse(t, resp))
 	for name, u := range map[string]middleware.Usage{
-		"more cached than sent": {Input: 1, Cached: 2, Output: 1},
-		"less than the account": {Input: 9, CacheWrite: 2, Output: 1},
+		"more cached than sent": {InputTokens: 1, Cached: 2, OutputTokens: 1},
+		"less than the account": {InputTokens: 9, CacheWrite: 2, OutputTokens: 1},
 	} {
 		resp.Usage = u
 		_, err := format.EncodeResponse(resp)
 		require.ErrorIs(t, err, codec.ErrUnencodable, name)
 	}
 	none := decodeResponse(t, `{"content":[]}`)
-	none.Usage.Output = 5
+	none.Usage.OutputTokens = 5
 	require.Equal(t, `{"content":[]}`, encodeResponse(t, none), "no figures are invented")
 	empty := decodeResponse(t, `{"content":[],"usage":{}}`)
-	empty.Usage = middleware.Usage{Input: 3, Output: 4}
+	empty.Usage = middleware.Usage{InputTokens: 3, OutputTokens: 4}
 	require.Equal(t, `{"content":[],"usage":{"input_tokens":3,"output_tokens":4}}`, encodeResponse(t, empty))
 }
 

@@ -53,7 +53,7 @@ func TestErrorInAnAnswer(t *testing.T) {
 	}{
 		"whole":         {overloaded, middleware.Usage{}},
 		"at once":       {event("error", overloaded), middleware.Usage{}},
-		"after content": {messageStream(textBlockStart(0), textDelta(0, "a"), event("error", overloaded)), middleware.Usage{Input: 14, Cached: 4, Output: 1}},
+		"after content": {messageStream(textBlockStart(0), textDelta(0, "a"), event("error", overloaded)), middleware.Usage{InputTokens: 14, Cached: 4, OutputTokens: 1}},
 		"of a tail":     {textDelta(0, "a") + event("error", overloaded), middleware.Usage{}},
 	} {
 		t.Run(name, func(t *testing.T) {

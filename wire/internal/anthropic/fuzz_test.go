@@ -122,7 +122,7 @@ func requireAnswerLaws(t tester, body string, cut int) {
 	for i := range resp.Message.ToolCalls {
 		edited := resp.Clone()
 		edited.Message.ToolCalls[i].Arguments = otherArguments
-		edited.Usage.Output++
+		edited.Usage.OutputTokens++
 		requireAnswer(t, edited)
 		edited.Message.ToolCalls = edited.Message.ToolCalls[i:]
 		requireAnswer(t, edited)

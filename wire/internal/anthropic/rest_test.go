@@ -78,7 +78,7 @@ func TestSplice(t *testing.T) {
 	s, _, err := readAndClose(t, first)
 	require.NoError(t, err)
 	second := decodeResponse(t, casefile.Body(t, "later"))
-	second.Usage = second.Usage.Add(middleware.Usage{Input: 14, Cached: 4, Output: 20})
+	second.Usage = second.Usage.Add(middleware.Usage{InputTokens: 14, Cached: 4, OutputTokens: 20})
 	sent := s.Safe()
 	casefile.Expect(t, "spliced", first[:sent]+restOf(t, s, sent, second))
 	for _, n := range []int{sent, strings.Index(first, blockStop(1))} { // shown so far, or a little less

@@ -72,7 +72,7 @@ func TestDecodeStream(t *testing.T) {
 	resp := decodeResponse(t, talk)
 	require.Equal(t, "m-2", resp.Model)
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-	require.Equal(t, middleware.Usage{Input: 14, Cached: 4, Output: 20}, resp.Usage, "the last figures count")
+	require.Equal(t, middleware.Usage{InputTokens: 14, Cached: 4, OutputTokens: 20}, resp.Usage, "the last figures count")
 	require.Equal(t, "Hello", resp.Message.Text())
 	require.Equal(t, "hm", resp.Message.Parts[0].Text)
 	require.Len(t, resp.Message.ToolCalls, 2)
@@ -151,7 +151,7 @@ func TestStreamEdits(t *testing.T) {
 		"text":                    func(r resp) { r.Message.Parts[1].Text = "Bye" },
 		"finish":                  func(r resp) { r.FinishReason = middleware.FinishStop },
 		"model":                   func(r resp) { r.Model = "m-9" },
-		"usage stands at the end": func(r resp) { r.Usage = middleware.Usage{Input: 28, Cached: 8, Output: 40} },
+		"usage stands at the end": func(r resp) { r.Usage = middleware.Usage{InputTokens: 28, Cached: 8, OutputTokens: 40} },
 		"a call less":             func(r resp) { r.Message.ToolCalls = r.Message.ToolCalls[:1] },
 		"the first call less":     func(r resp) { r.Message.ToolCalls = r.Message.ToolCalls[1:] },
 		"no calls":                func(r resp) { r.Message.ToolCalls = nil },

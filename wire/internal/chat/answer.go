@@ -331,7 +331,7 @@ var figures = codec.Figures{
 func readUsage(v rawjson.Value) middleware.Usage {
 	u := figures.Read(v)
 	if apart(v) {
-		u.Output += u.Reasoning
+		u.OutputTokens += u.Reasoning
 	}
 	return u
 }
@@ -340,7 +340,7 @@ func readUsage(v rawjson.Value) middleware.Usage {
 // only the total tells.
 func apart(v rawjson.Value) bool {
 	u, total := figures.Read(v), codec.Int(v.Get("total_tokens"))
-	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.Input+u.Output
+	return u.Reasoning > 0 && total > u.Reasoning && total-u.Reasoning == u.InputTokens+u.OutputTokens
 }
 
 // usagesIn returns the usage objects of a body or a chunk; Groq has two.
@@ -360,7 +360,7 @@ func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, err
 	if was == now {
 		return nil, nil
 	}
-	if apart(v) && now.Output < now.Reasoning {
+	if apart(v) && now.OutputTokens < now.Reasoning {
 		return nil, codec.Unencodablef("reasoning of more tokens than the output has")
 	}
 	return on.Put(v, lens.Differ(usageMembers(v, was), usageMembers(v, now))...)
@@ -369,16 +369,16 @@ func usageEdits(v rawjson.Value, was, now middleware.Usage) ([]rawjson.Edit, err
 // usageMembers projects figures. The total is v's own with what u has more: some servers
 // count things in it that no other figure has.
 func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
-	own, sum := readUsage(v), u.Input+u.Output
+	own, sum := readUsage(v), u.InputTokens+u.OutputTokens
 	if apart(v) {
-		u.Output -= u.Reasoning
+		u.OutputTokens -= u.Reasoning
 	}
 	out := figures.Members(v, u)
 	if total := v.Get("total_tokens"); total.Exists() {
-		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.Input-own.Output+sum)))
+		out = append(out, lens.Raw("total_tokens", codec.Count(codec.Int(total)-own.InputTokens-own.OutputTokens+sum)))
 	}
 	if v.Get("prompt_cache_miss_tokens").Exists() {
-		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.Input-u.Cached)))
+		out = append(out, lens.Raw("prompt_cache_miss_tokens", codec.Count(u.InputTokens-u.Cached)))
 	}
 	return out
 }

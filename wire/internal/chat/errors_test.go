@@ -96,7 +96,7 @@ func TestErrorInAnswer(t *testing.T) {
 			require.Equal(t, c.code, e.Code)
 			require.Equal(t, c.output, e.Output)
 			require.Equal(t, c.output != "", e.Err == middleware.ErrInvalidToolCall)
-			require.Equal(t, c.input, middleware.ReportOf(nil, err).Usage().Input)
+			require.Equal(t, c.input, middleware.ReportOf(nil, err).Usage().InputTokens)
 		})
 	}
 }

@@ -43,10 +43,10 @@ func TestDecodeResponse(t *testing.T) {
 		finish middleware.FinishReason
 		usage  middleware.Usage
 	}{
-		"text": {answers["text"], middleware.Assistant("Hello"), middleware.FinishStop, middleware.Usage{Input: 10, Output: 2}},
+		"text": {answers["text"], middleware.Assistant("Hello"), middleware.FinishStop, middleware.Usage{InputTokens: 10, OutputTokens: 2}},
 		"calls": {answers["calls"], middleware.Message{Parts: []middleware.Part{reasoning("Hm."), {Text: "Let me see."}}, ToolCalls: []middleware.ToolCall{
 			weather, {ID: "c2", Name: "time"}, {ID: "c3", Name: "sql", Arguments: "select 1", Kind: middleware.KindCustom}}},
-			middleware.FinishToolCalls, middleware.Usage{Input: 10, Output: 2, Cached: 4}},
+			middleware.FinishToolCalls, middleware.Usage{InputTokens: 10, OutputTokens: 2, Cached: 4}},
 		"objects":  {answers["object"], middleware.Assistant(`{"a":1}`, middleware.ToolCall{ID: "c1", Name: "f", Arguments: `{"a":1}`}), middleware.FinishToolCalls, middleware.Usage{}},
 		"old":      {answers["old"], middleware.Assistant("", middleware.ToolCall{ID: "toolmend_1", Name: "weather", Arguments: "{}"}), middleware.FinishToolCalls, middleware.Usage{}},
 		"mistral":  {answers["mistral"], middleware.Message{Parts: []middleware.Part{reasoning("Hm."), {Text: "Hello"}}}, middleware.FinishStop, middleware.Usage{}},
@@ -58,12 +58,12 @@ func TestDecodeResponse(t *testing.T) {
 		"empty function_call": {`{"choices":[{"message":{"content":"x","function_call":{"name":"","arguments":""}},"finish_reason":"model_length"}]}`,
 			middleware.Assistant("x"), middleware.FinishLength, middleware.Usage{}},
 
-		"stream":            {streams["openai"], middleware.Assistant("Let me see.", weather, middleware.ToolCall{ID: "c2", Name: "time", Arguments: "{}"}), middleware.FinishToolCalls, middleware.Usage{Input: 10, Output: 2}},
-		"stream openrouter": {streams["openrouter"], middleware.Message{Parts: []middleware.Part{reasoning("Hm.")}, ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "weather"}}}, middleware.FinishToolCalls, middleware.Usage{Input: 5, Output: 3}},
-		"stream mistral":    {streams["mistral"], middleware.Message{Parts: []middleware.Part{reasoning("Hm."), {Text: "One."}}, ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city": ""}`}}}, middleware.FinishToolCalls, middleware.Usage{Input: 10, Output: 2}},
-		"stream perplexity": {streams["perplexity"], middleware.Assistant("One two"), middleware.FinishStop, middleware.Usage{Input: 8, Output: 2}},
+		"stream":            {streams["openai"], middleware.Assistant("Let me see.", weather, middleware.ToolCall{ID: "c2", Name: "time", Arguments: "{}"}), middleware.FinishToolCalls, middleware.Usage{InputTokens: 10, OutputTokens: 2}},
+		"stream openrouter": {streams["openrouter"], middleware.Message{Parts: []middleware.Part{reasoning("Hm.")}, ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "weather"}}}, middleware.FinishToolCalls, middleware.Usage{InputTokens: 5, OutputTokens: 3}},
+		"stream mistral":    {streams["mistral"], middleware.Message{Parts: []middleware.Part{reasoning("Hm."), {Text: "One."}}, ToolCalls: []middleware.ToolCall{{ID: "c1", Name: "weather", Arguments: `{"city": ""}`}}}, middleware.FinishToolCalls, middleware.Usage{InputTokens: 10, OutputTokens: 2}},
+		"stream perplexity": {streams["perplexity"], middleware.Assistant("One two"), middleware.FinishStop, middleware.Usage{InputTokens: 8, OutputTokens: 2}},
 		"stream odd": {streams["odd"], middleware.Assistant("", middleware.ToolCall{ID: "c1", Name: "weather", Arguments: `{"a":1}`}, middleware.ToolCall{ID: "c2", Name: "time", Arguments: `{"b":2}`}),
-			middleware.FinishToolCalls, middleware.Usage{Input: 8, Output: 4, Reasoning: 3}},
+			middleware.FinishToolCalls, middleware.Usage{InputTokens: 8, OutputTokens: 4, Reasoning: 3}},
 		"stream old":            {streams["old"], middleware.Assistant("", middleware.ToolCall{ID: "toolmend_1", Name: "weather", Arguments: `{"city":""}`}), middleware.FinishToolCalls, middleware.Usage{}},
 		"stream custom":         {streams["custom"], middleware.Assistant("late", middleware.ToolCall{ID: "c1", Name: "sql", Arguments: "select", Kind: middleware.KindCustom}), middleware.FinishToolCalls, middleware.Usage{}},
 		"stream of one message": {eventStream(`{"choices":[{"message":{"role":"assistant","content":"x"},"finish_reason":"weird"}]}`), middleware.Assistant("x"), "weird", middleware.Usage{}},
@@ -127,7 +127,7 @@ func TestEditResponse(t *testing.T) {
 	oneCall := func(r resp) { r.Message.ToolCalls = []middleware.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}} }
 	length := func(r resp) { r.FinishReason = middleware.FinishLength }
 	model := func(r resp) { r.Model = "x" }
-	outputTokens := func(r resp) { r.Usage.Output = 7 }
+	outputTokens := func(r resp) { r.Usage.OutputTokens = 7 }
 	edits := map[string]func(resp){
 		"nothing":             func(resp) {},
 		"arguments":           firstArguments,
@@ -140,15 +140,15 @@ func TestEditResponse(t *testing.T) {
 		"a call":              oneCall,
 		"logprobs":            firstText,
 		"stream, logprobs":    firstText,
-		"usage in two events": func(r resp) { r.Usage.Input = 9 },
+		"usage in two events": func(r resp) { r.Usage.InputTokens = 9 },
 		"usage of nothing":    func(r resp) { r.Usage = middleware.Usage{} },
 		"order":               func(r resp) { slices.Reverse(r.Message.ToolCalls[:2]) },
 		"old form":            func(r resp) { r.Message.ToolCalls[0].Arguments = "1" },
 		"an element that looks like the old form": func(r resp) { r.Message.ToolCalls[0].Arguments = "1" },
 		"finish":   length,
 		"model":    model,
-		"usage":    func(r resp) { r.Usage = middleware.Usage{Input: 20, Output: 5, Cached: 6, Reasoning: 1} },
-		"no usage": func(r resp) { r.Usage.Input = 7 },
+		"usage":    func(r resp) { r.Usage = middleware.Usage{InputTokens: 20, OutputTokens: 5, Cached: 6, Reasoning: 1} },
+		"no usage": func(r resp) { r.Usage.InputTokens = 7 },
 
 		// the calls from the first changed one on stand in the place of its first delta
 		"stream arguments":                    firstArguments,
@@ -208,7 +208,7 @@ func TestRefusedEditOfAnswer(t *testing.T) {
 		"old form, two": {answers["old"], func(r *middleware.Response) {
 			r.Message.ToolCalls = append(r.Message.ToolCalls, middleware.ToolCall{Name: "x"})
 		}},
-		"usage apart":      {streams["odd"], func(r *middleware.Response) { r.Usage.Output = 1 }},
+		"usage apart":      {streams["odd"], func(r *middleware.Response) { r.Usage.OutputTokens = 1 }},
 		"stream media":     {streams["text"], func(r *middleware.Response) { r.Message.Parts = append(r.Message.Parts, media) }},
 		"stream role":      {streams["text"], func(r *middleware.Response) { r.Message.Role = middleware.RoleUser }},
 		"stream id":        {streams["old"], func(r *middleware.Response) { r.Message.ToolCalls[0].ID = "x" }},

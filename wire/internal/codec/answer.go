@@ -172,9 +172,9 @@ func FinishOf(resp *middleware.Response) middleware.FinishReason {
 // whole.
 func FiguresOf(resp *middleware.Response) middleware.Usage {
 	u := middleware.Usage{}.Add(resp.Usage)
-	u.Cached = min(u.Cached, u.Input)
-	u.CacheWrite = min(u.CacheWrite, u.Input-u.Cached)
-	u.Reasoning = min(u.Reasoning, u.Output)
+	u.Cached = min(u.Cached, u.InputTokens)
+	u.CacheWrite = min(u.CacheWrite, u.InputTokens-u.Cached)
+	u.Reasoning = min(u.Reasoning, u.OutputTokens)
 	return u
 }
 
@@ -190,8 +190,8 @@ type Place struct {
 
 // The figures of a Usage.
 var (
-	InputOf      = func(u *middleware.Usage) *int64 { return &u.Input }
-	OutputOf     = func(u *middleware.Usage) *int64 { return &u.Output }
+	InputOf      = func(u *middleware.Usage) *int64 { return &u.InputTokens }
+	OutputOf     = func(u *middleware.Usage) *int64 { return &u.OutputTokens }
 	CachedOf     = func(u *middleware.Usage) *int64 { return &u.Cached }
 	CacheWriteOf = func(u *middleware.Usage) *int64 { return &u.CacheWrite }
 	ReasoningOf  = func(u *middleware.Usage) *int64 { return &u.Reasoning }

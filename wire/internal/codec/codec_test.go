@@ -174,13 +174,13 @@ func TestText(t *testing.T) {
 func TestWithUsage(t *testing.T) {
 	t.Parallel()
 	refused := codec.ModelError(400, nil, codec.Failure{Refused: true, Output: "x"})
-	err := codec.WithUsage(refused, "m", middleware.Usage{Input: 3, Output: 4})
+	err := codec.WithUsage(refused, "m", middleware.Usage{InputTokens: 3, OutputTokens: 4})
 	require.ErrorIs(t, err, middleware.ErrInvalidToolCall)
 	var e *middleware.ModelError
 	require.ErrorAs(t, err, &e)
 	require.Equal(t, "x", e.Output)
 	report := middleware.ReportOf(nil, err)
-	require.Equal(t, middleware.Usage{Input: 3, Output: 4}, report.Usage())
+	require.Equal(t, middleware.Usage{InputTokens: 3, OutputTokens: 4}, report.Usage())
 	require.Len(t, report.Attempts, 1)
 	require.Equal(t, "m", report.Attempts[0].Model)
 }

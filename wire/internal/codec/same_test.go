@@ -86,7 +86,7 @@ func TestSameResponse(t *testing.T) {
 	for name, edit := range map[string]func(*middleware.Response){
 		"model":   func(r *middleware.Response) { r.Model = "n" },
 		"finish":  func(r *middleware.Response) { r.FinishReason = "x" },
-		"usage":   func(r *middleware.Response) { r.Usage.Input++ },
+		"usage":   func(r *middleware.Response) { r.Usage.InputTokens++ },
 		"message": func(r *middleware.Response) { r.Message.ToolCalls = []middleware.ToolCall{{}} },
 		"choices": func(r *middleware.Response) { r.Choices = nil },
 	} {

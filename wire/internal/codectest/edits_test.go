@@ -253,7 +253,7 @@ func rest(f codec.Format, x Exchange) error {
 		}
 		changed := resp.Clone()
 		changed.Message.ToolCalls[0].Arguments = mendedArguments
-		changed.Usage.Output += 5
+		changed.Usage.OutputTokens += 5
 		if tail, err = s.Rest(sent, changed); err != nil {
 			return fmt.Errorf("mended, %d shown: %w", sent, err)
 		}

@@ -312,7 +312,7 @@ func rounded(f codec.Format, resp *middleware.Response) ([]byte, error) {
 
 func counting(resp *middleware.Response, err error) (*middleware.Response, error) {
 	if err == nil {
-		resp.Usage.Output++
+		resp.Usage.OutputTokens++
 	}
 	return resp, err
 }

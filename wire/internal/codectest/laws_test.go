@@ -334,11 +334,11 @@ func usage(f codec.Format, x Exchange) error {
 	if err != nil {
 		return err
 	}
-	if resp.Usage.Input == 0 || resp.Usage.Output == 0 {
+	if resp.Usage.InputTokens == 0 || resp.Usage.OutputTokens == 0 {
 		return errSkip
 	}
 	return change(f, req, resp, func(r *middleware.Response) {
-		r.Usage.Input += 1000
-		r.Usage.Output += 100
+		r.Usage.InputTokens += 1000
+		r.Usage.OutputTokens += 100
 	})
 }

@@ -203,7 +203,7 @@ func (a *answer) count(u middleware.Usage) error {
 	switch {
 	case u == a.Is.Usage || a.usage == "":
 		return nil
-	case u.CacheWrite != 0 || u.Reasoning > u.Output || u.Input < 0 || u.Output < 0:
+	case u.CacheWrite != 0 || u.Reasoning > u.OutputTokens || u.InputTokens < 0 || u.OutputTokens < 0:
 		return codec.Unencodablef("figures without a place: CacheWrite has to be 0, Reasoning at most Output, and none below 0")
 	}
 	v, err := codec.ParseObject(a.usage)
@@ -325,8 +325,8 @@ const (
 // usageOf reads the figures. A negative count is none.
 func usageOf(v rawjson.Value) middleware.Usage {
 	count := func(key string) int64 { return max(0, codec.Int(on.Get(v, key))) }
-	sum := middleware.Usage{Input: count(promptKey), Output: count(answerKey)}.
-		Add(middleware.Usage{Input: count(toolKey), Output: count(thoughtKey)})
+	sum := middleware.Usage{InputTokens: count(promptKey), OutputTokens: count(answerKey)}.
+		Add(middleware.Usage{InputTokens: count(toolKey), OutputTokens: count(thoughtKey)})
 	sum.Cached, sum.Reasoning = count(cachedKey), count(thoughtKey)
 	return sum
 }
@@ -336,7 +336,7 @@ func usageOf(v rawjson.Value) middleware.Usage {
 // not have it: the server leaves those out.
 func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 	tool := codec.Int(on.Get(v, toolKey))
-	if tool > u.Input {
+	if tool > u.InputTokens {
 		tool = 0
 	}
 	var out []lens.Member
@@ -345,13 +345,13 @@ func usageMembers(v rawjson.Value, u middleware.Usage) []lens.Member {
 			out = append(out, lens.Raw(key, codec.Count(n)))
 		}
 	}
-	put(promptKey, u.Input-tool)
+	put(promptKey, u.InputTokens-tool)
 	put(toolKey, tool)
 	put(cachedKey, u.Cached)
-	put(answerKey, u.Output-u.Reasoning)
+	put(answerKey, u.OutputTokens-u.Reasoning)
 	put(thoughtKey, u.Reasoning)
 	if on.Get(v, totalKey).Exists() {
-		put(totalKey, u.Input+u.Output)
+		put(totalKey, u.InputTokens+u.OutputTokens)
 	}
 	return out
 }

@@ -34,7 +34,7 @@ func TestAnswerView(t *testing.T) {
 	require.Equal(t, "Let me look.", resp.Message.Text())
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 	require.Equal(t, "gemini-x", resp.Model)
-	require.Equal(t, middleware.Usage{Input: 13, Cached: 4, Output: 12, Reasoning: 7}, resp.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 13, Cached: 4, OutputTokens: 12, Reasoning: 7}, resp.Usage)
 	require.Equal(t, "toolmend_1", resp.Message.ToolCalls[0].ID)
 	require.Equal(t, `{"city": "Bergen"}`, resp.Message.ToolCalls[0].Arguments)
 	require.NotNil(t, resp.Message.ToolCalls[0].Native)
@@ -53,7 +53,7 @@ func TestStreamView(t *testing.T) {
 		ToolCalls: []middleware.ToolCall{
 			{ID: "toolmend_1", Name: "wind", Arguments: `{"city": "Bergen"}`},
 			{ID: "toolmend_2", Name: "wind", Arguments: `{"city": "Oslo"}`}}}}, withoutNative([]middleware.Message{resp.Message}))
-	require.Equal(t, middleware.Usage{Input: 10, Output: 6}, resp.Usage, "the last figures count")
+	require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 6}, resp.Usage, "the last figures count")
 	array := decodeResponse(t, arrayStream)
 	require.Equal(t, "Let me look.", array.Message.Text())
 	require.Len(t, array.Message.ToolCalls, 1)
@@ -78,7 +78,7 @@ func TestBlockedPrompt(t *testing.T) {
 	resp := decodeResponse(t, body)
 	require.Equal(t, middleware.FinishFilter, resp.FinishReason)
 	require.Equal(t, middleware.RoleAssistant, resp.Message.Role)
-	require.Equal(t, int64(8), resp.Usage.Input)
+	require.Equal(t, int64(8), resp.Usage.InputTokens)
 	require.Equal(t, body, encodeResponse(t, resp))
 	resp.Message.Parts = []middleware.Part{{Text: "x"}}
 	_, err := format.EncodeResponse(resp)
@@ -117,7 +117,7 @@ func TestRefusedCalls(t *testing.T) {
 			require.Equal(t, "Malformed function call: wind(city=", refused.Output)
 			require.Contains(t, refused.Code, "_CALL")
 			require.NotContains(t, err.Error(), "city")
-			require.Equal(t, middleware.Usage{Input: 8, Output: 3, Reasoning: 3}, middleware.ReportOf(nil, err).Usage())
+			require.Equal(t, middleware.Usage{InputTokens: 8, OutputTokens: 3, Reasoning: 3}, middleware.ReportOf(nil, err).Usage())
 		}
 	}
 	const body = `{"candidates":[{"content":{"parts":[{"functionCall":{"name":"sea","args":{}}}]},"finishReason":"UNEXPECTED_TOOL_CALL"}]}`
@@ -202,10 +202,10 @@ func TestAnswerEdits(t *testing.T) {
 		"the end, a number": length,
 		"the same end":      func(r resp) { r.FinishReason = middleware.FinishStop },
 		"the model":         func(r resp) { r.Model = "m" },
-		"input":             func(r resp) { r.Usage.Input += 100 },
-		"output":            func(r resp) { r.Usage.Output++ },
-		"reasoning figure":  func(r resp) { r.Usage.Output += 2; r.Usage.Reasoning += 2 },
-		"no figures":        func(r resp) { r.Usage.Input = 5 },
+		"input":             func(r resp) { r.Usage.InputTokens += 100 },
+		"output":            func(r resp) { r.Usage.OutputTokens++ },
+		"reasoning figure":  func(r resp) { r.Usage.OutputTokens += 2; r.Usage.Reasoning += 2 },
+		"no figures":        func(r resp) { r.Usage.InputTokens = 5 },
 	}
 	casefile.OneForEach(t, maps.Keys(edits))
 	for name, edit := range edits {
@@ -227,7 +227,7 @@ func TestAnswerRefuses(t *testing.T) {
 		"another role":      func(r *middleware.Response) { r.Message.Role = middleware.RoleUser },
 		"a custom call":     func(r *middleware.Response) { r.Message.ToolCalls[0].Kind = middleware.KindCustom },
 		"cache writes":      func(r *middleware.Response) { r.Usage.CacheWrite = 1 },
-		"more reasoning":    func(r *middleware.Response) { r.Usage.Reasoning = r.Usage.Output + 1 },
+		"more reasoning":    func(r *middleware.Response) { r.Usage.Reasoning = r.Usage.OutputTokens + 1 },
 		"an opaque part":    func(r *middleware.Response) { r.Message.Parts[0] = middleware.Part{Kind: middleware.PartOpaque} },
 		"a call as a part":  func(r *middleware.Response) { r.Message.Parts[0].Native = r.Message.ToolCalls[0].Native },
 		"a part as a call":  func(r *middleware.Response) { r.Message.ToolCalls[0].Native = r.Message.Parts[0].Native },

@@ -108,7 +108,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 			require.NoError(t, err)
 			later := decodeResponse(t, casefile.Body(t, "later"))
 			later.Message.ToolCalls[0].Arguments = `{"n":1}`
-			later.Usage.Input, later.Usage.Output = 99, 98
+			later.Usage.InputTokens, later.Usage.OutputTokens = 99, 98
 			tail, err := s.Rest(sent, later)
 			require.NoError(t, err)
 			body := first[:sent] + string(tail)
@@ -117,8 +117,8 @@ func TestRestOfALaterAnswer(t *testing.T) {
 			require.Equal(t, "Let me look."+later.Message.Text(), got.Message.Text())
 			require.Len(t, got.Message.ToolCalls, len(later.Message.ToolCalls))
 			require.Equal(t, `{"n":1}`, got.Message.ToolCalls[0].Arguments)
-			require.Equal(t, int64(99), got.Usage.Input)
-			require.Equal(t, int64(98), got.Usage.Output)
+			require.Equal(t, int64(99), got.Usage.InputTokens)
+			require.Equal(t, int64(98), got.Usage.OutputTokens)
 			require.Equal(t, middleware.FinishToolCalls, got.FinishReason)
 			require.Contains(t, body, "r-1")
 			require.NotContains(t, body, "r-2")

@@ -53,7 +53,7 @@ func TestDecodeResponse(t *testing.T) {
 			resp := decodeResponse(t, body)
 			require.Equal(t, "m", resp.Model)
 			require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-			require.Equal(t, middleware.Usage{Input: 10, Output: 4}, resp.Usage)
+			require.Equal(t, middleware.Usage{InputTokens: 10, OutputTokens: 4}, resp.Usage)
 			m := resp.Message
 			require.Equal(t, middleware.RoleAssistant, m.Role)
 			require.Len(t, m.Parts, 2)
@@ -186,7 +186,7 @@ func TestEncodeResponseEdits(t *testing.T) {
 		},
 		"a call of another answer": func(r resp) { r.Message.ToolCalls[0] = moved },
 		"the finish reason":        func(r resp) { r.FinishReason = middleware.FinishLength },
-		"usage":                    func(r resp) { r.Usage = middleware.Usage{Input: 30, Output: 5, Cached: 1} },
+		"usage":                    func(r resp) { r.Usage = middleware.Usage{InputTokens: 30, OutputTokens: 5, Cached: 1} },
 	} {
 		edits[name+", unary"], edits[name+", stream"] = edit, edit
 	}
@@ -214,11 +214,11 @@ func TestEncodeResponseIsRead(t *testing.T) {
 			resp.Model = "n"
 			resp.Message.Parts[1].Text = "Other"
 			resp.Message.ToolCalls = []middleware.ToolCall{fresh, resp.Message.ToolCalls[0]}
-			resp.Usage.Output = 7
+			resp.Usage.OutputTokens = 7
 			got := decodeResponse(t, encodeResponse(t, resp))
 			require.Equal(t, "n", got.Model)
 			require.Equal(t, "Other", got.Message.Text())
-			require.Equal(t, int64(7), got.Usage.Output)
+			require.Equal(t, int64(7), got.Usage.OutputTokens)
 			require.Len(t, got.Message.ToolCalls, 2)
 			require.Equal(t, codec.PlaceID(1), got.Message.ToolCalls[0].ID)
 			require.JSONEq(t, fresh.Arguments, got.Message.ToolCalls[0].Arguments)
@@ -265,7 +265,7 @@ func TestEncodeResponseUsage(t *testing.T) {
 		said + `"done":true,"prompt_eval_count":0}`: said + `"done":true,"prompt_eval_count":9,"eval_count":5}`,
 	} {
 		resp := decodeResponse(t, body)
-		resp.Usage = middleware.Usage{Input: 9, Output: 5}
+		resp.Usage = middleware.Usage{InputTokens: 9, OutputTokens: 5}
 		require.Equal(t, want, encodeResponse(t, resp))
 	}
 }

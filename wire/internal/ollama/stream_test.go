@@ -116,7 +116,7 @@ func TestRestOfItsOwn(t *testing.T) {
 
 		mended := resp.Clone()
 		mended.Message.ToolCalls[0].Arguments = `{"b":2}`
-		mended.Usage.Output = 8
+		mended.Usage.OutputTokens = 8
 		rest, err = s.Rest(sent, mended)
 		require.NoError(t, err)
 		if sent > 0 {
@@ -155,7 +155,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 				s, safe, _ := readStream(t, first)
 				require.Equal(t, len(shown), safe)
 				resp := decodeResponse(t, later)
-				resp.Usage.Input += 5
+				resp.Usage.InputTokens += 5
 				rest, err := s.Rest(safe, resp)
 				require.NoError(t, err)
 				body := shown + string(rest)
@@ -166,7 +166,7 @@ func TestRestOfALaterAnswer(t *testing.T) {
 				got := decodeResponse(t, body)
 				require.Equal(t, "One. Well.", got.Message.Text())
 				require.Len(t, got.Message.ToolCalls, 2)
-				require.Equal(t, int64(15), got.Usage.Input)
+				require.Equal(t, int64(15), got.Usage.InputTokens)
 
 				rest, err = s.Rest(0, decodeResponse(t, later))
 				require.NoError(t, err)

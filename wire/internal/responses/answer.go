@@ -200,7 +200,7 @@ func usageMembers(env rawjson.Value, u middleware.Usage) []lens.Member {
 	}
 	members := figures.Members(env, u)
 	if env.Get("usage").Get("total_tokens").Exists() {
-		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.Input+u.Output)))
+		members = append(members, lens.Raw("usage/total_tokens", codec.Count(u.InputTokens+u.OutputTokens)))
 	}
 	return members
 }

@@ -25,7 +25,7 @@ func TestDecodeAnswer(t *testing.T) {
 		`{"type":"mcp_call","id":"mcp","name":"f","arguments":"{}"}`, plainCall))
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
 	require.Equal(t, "m", resp.Model)
-	require.Equal(t, middleware.Usage{Input: 10, Cached: 4, CacheWrite: 1, Output: 6, Reasoning: 2}, resp.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 10, Cached: 4, CacheWrite: 1, OutputTokens: 6, Reasoning: 2}, resp.Usage)
 	kinds := []middleware.PartKind{}
 	for _, p := range resp.Message.Parts {
 		kinds = append(kinds, p.Kind)
@@ -94,8 +94,8 @@ func TestEditedAnswers(t *testing.T) {
 		"a call of another answer": func(r resp) { r.Message.ToolCalls = other.Message.ToolCalls },
 		"a custom call":            func(r resp) { r.Message.ToolCalls[0].Arguments = "b\n" },
 		"a text, and its copies":   func(r resp) { r.Message.Parts[0].Text = "Ho." },
-		"the usage":                func(r resp) { r.Usage = middleware.Usage{Input: 20, Cached: 5, Output: 6, Reasoning: 1} },
-		"no usage to write":        func(r resp) { r.Usage.Input = 5 },
+		"the usage":                func(r resp) { r.Usage = middleware.Usage{InputTokens: 20, Cached: 5, OutputTokens: 6, Reasoning: 1} },
+		"no usage to write":        func(r resp) { r.Usage.InputTokens = 5 },
 		"the model":                func(r resp) { r.Model = "n" },
 		"the finish reason":        func(r resp) { r.FinishReason = middleware.FinishLength },
 		"filtered no more":         func(r resp) { r.FinishReason = middleware.FinishStop },
@@ -161,11 +161,11 @@ func TestMembersThatAppearTwice(t *testing.T) {
 	t.Parallel()
 	for _, more := range []int64{0, 1} {
 		resp := decodeResponse(t, `{"output":[],"usage":{"input_tokens":1},"usage":{"input_tokens":2}}`)
-		resp.Usage.Input += more
+		resp.Usage.InputTokens += more
 		out, err := format.EncodeResponse(resp)
 		require.NoError(t, err)
 		require.Equal(t, 1, strings.Count(string(out), "usage"))
-		require.Equal(t, 2+more, decodeResponse(t, string(out)).Usage.Input)
+		require.Equal(t, 2+more, decodeResponse(t, string(out)).Usage.InputTokens)
 	}
 }
 
@@ -207,7 +207,7 @@ func TestDecodeAnswerFails(t *testing.T) {
 		require.Equal(t, c.code, e.Code, name)
 		require.ErrorContains(t, err, "Oops", name)
 		if name == "at the end of one" {
-			require.Equal(t, int64(5), middleware.ReportOf(nil, err).Usage().Input, "what it cost is known")
+			require.Equal(t, int64(5), middleware.ReportOf(nil, err).Usage().InputTokens, "what it cost is known")
 		}
 	}
 	_, err := format.DecodeResponse(nil, []byte(`{"status":"failed","error":null,"output":[]}`))

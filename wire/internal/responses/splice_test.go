@@ -63,7 +63,7 @@ func TestRestAfterARejectedTurn(t *testing.T) {
 			require.NoError(t, err)
 			resp, err := f.DecodeResponse(nil, []byte(casefile.Body(t, "later")))
 			require.NoError(t, err)
-			resp.Usage = resp.Usage.Add(middleware.Usage{Input: 100})
+			resp.Usage = resp.Usage.Add(middleware.Usage{InputTokens: 100})
 			rest, err := s.Rest(len(shown), resp)
 			require.NoError(t, err)
 			casefile.Expect(t, "spliced", shown+string(rest))

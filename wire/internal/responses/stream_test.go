@@ -38,7 +38,7 @@ func TestStream(t *testing.T) {
 	require.Equal(t, reasoning, resp.Message.Parts[0].Text)
 	require.Equal(t, text, resp.Message.Text())
 	require.Equal(t, middleware.FinishToolCalls, resp.FinishReason)
-	require.Equal(t, middleware.Usage{Input: 10, Cached: 4, Output: 6, Reasoning: 2}, resp.Usage)
+	require.Equal(t, middleware.Usage{InputTokens: 10, Cached: 4, OutputTokens: 6, Reasoning: 2}, resp.Usage)
 	require.Contains(t, resp.Message.Native.Raw, `"encrypted_content":"AA=="`, "an item is what output_item.done says")
 	again, err := s.Close()
 	require.NoError(t, err)

@@ -35,7 +35,7 @@ func TestChangedStreamWhoseEndNamesSomeItems(t *testing.T) {
 func TestDoubledNumberAtTheEndOfAStream(t *testing.T) {
 	t.Parallel()
 	resp := decodeResponse(t, casefile.Body(t, "before"))
-	resp.Usage.Input = 11
+	resp.Usage.InputTokens = 11
 	out, err := format.EncodeResponse(resp)
 	require.NoError(t, err)
 	casefile.Expect(t, "after", string(out))

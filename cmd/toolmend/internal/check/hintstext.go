@@ -51,7 +51,7 @@ func retryCost(r report.Retries) string {
 		return ""
 	}
 	return fmt.Sprintf("Invalid calls cost %s in %s: %d tokens read and %d written, %.1f s.",
-		text.Plural(r.Attempts, "further model call"), text.Plural(r.Steps, "step"), r.Usage.Input, r.Usage.Output, r.Duration.Seconds())
+		text.Plural(r.Attempts, "further model call"), text.Plural(r.Steps, "step"), r.Usage.InputTokens, r.Usage.OutputTokens, r.Duration.Seconds())
 }
 
 // writeHints prints the first hints.

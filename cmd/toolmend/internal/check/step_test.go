@@ -42,7 +42,7 @@ func TestStepOfServed(t *testing.T) {
 	require.Equal(t, "x is missing", s.Attempts[0].Replies[0].Text)
 	require.Equal(t, []int{2, 3}, []int{s.Attempts[0].Line, s.Attempts[1].Line})
 	require.Equal(t, "enforce c anthropic /v1/messages", strings.Join([]string{s.Mode, s.Client, s.Format, s.Path}, " "))
-	require.Equal(t, int64(22), s.Usage().Input)
+	require.Equal(t, int64(22), s.Usage().InputTokens)
 }
 
 // The client got no answer: the step has the error of the last attempt.

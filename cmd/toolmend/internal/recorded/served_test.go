@@ -21,7 +21,7 @@ func TestServed(t *testing.T) {
 	got := one(t, servedLine)
 	require.Equal(t, &recorded.Served{
 		Time: time.Date(2026, 11, 22, 9, 0, 0, 5e8, time.UTC), Mode: "enforce", Client: "c", Format: "anthropic", Path: "/v1/messages",
-		Attempt: 2, Attempts: 3, Final: true, Status: middleware.Valid, Duration: 20500 * time.Microsecond, Usage: middleware.Usage{Input: 10, Output: 5},
+		Attempt: 2, Attempts: 3, Final: true, Status: middleware.Valid, Duration: 20500 * time.Microsecond, Usage: middleware.Usage{InputTokens: 10, OutputTokens: 5},
 		Answer:  &middleware.Message{Role: middleware.RoleAssistant, Parts: []middleware.Part{{Text: "hello"}}},
 		Replies: []middleware.Message{{Role: middleware.RoleTool, Parts: []middleware.Part{{Text: "x is missing"}}}},
 	}, got.Served)

@@ -31,7 +31,7 @@ func author(middleware.ModelCall) middleware.ModelCall {
 		for _, c := range both.Calls {
 			calls = append(calls, middleware.ToolCall{ID: c.ID, Name: c.Name, Arguments: c.Arguments})
 		}
-		return &middleware.Response{Message: middleware.Assistant(both.Text, calls...), Usage: middleware.Usage{Input: 9, Output: 4}}, nil
+		return &middleware.Response{Message: middleware.Assistant(both.Text, calls...), Usage: middleware.Usage{InputTokens: 9, OutputTokens: 4}}, nil
 	}
 }
 
