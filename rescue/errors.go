@@ -6,7 +6,7 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// ErrExhausted: the text of the last attempt holds a call that is not certain.
+// ErrExhausted means that the text of the last attempt holds a call that is not certain.
 var ErrExhausted = errors.New("rescue: attempts exhausted: the text holds a tool call that is not certain")
 
 // Error reports why a step has no response. errors.Is finds ErrExhausted in it.

@@ -42,7 +42,8 @@ type Answered struct {
 
 // Written is an Answered with which a format writes a response that came from it.
 type Written[G any] interface {
-	answered() *Answered
+	// AsRead returns what every format has read.
+	AsRead() *Answered
 	// Whole returns resp as one object.
 	Whole(resp *middleware.Response) (string, error)
 	// Stream returns what follows given in a stream: of this answer if own, else of an
@@ -50,7 +51,8 @@ type Written[G any] interface {
 	Stream(resp *middleware.Response, given G, own bool) (string, error)
 }
 
-func (a *Answered) answered() *Answered { return a }
+// AsRead returns a, for the answer of a format that embeds it.
+func (a *Answered) AsRead() *Answered { return a }
 
 // EncodeResponse writes resp, which was decoded from this format. read reads an answer
 // again.
@@ -63,12 +65,12 @@ func EncodeResponse[A Written[G], G any](l Lens, resp *middleware.Response, read
 }
 
 func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error) {
-	if was := a.answered(); was.Plain && codec.SameResponse(&was.Is, resp) {
+	if was := a.AsRead(); was.Plain && codec.SameResponse(&was.Is, resp) {
 		return []byte(was.Text), nil
 	}
 	var nothing G
 	write := a.Whole
-	if a.answered().Streamed {
+	if a.AsRead().Streamed {
 		write = func(resp *middleware.Response) (string, error) { return a.Stream(resp, nothing, true) }
 	}
 	out, err := write(resp)
@@ -93,7 +95,7 @@ func Rest[A Written[G], G any](l Lens, s *codec.Units, sent int, resp *middlewar
 	case sent == 0:
 		return encode(a, resp)
 	}
-	if was := a.answered(); own && was.Plain && codec.SameResponse(&was.Is, resp) {
+	if was := a.AsRead(); own && was.Plain && codec.SameResponse(&was.Is, resp) {
 		return []byte(was.Text[sent:]), nil
 	}
 	g, err := given(sent)

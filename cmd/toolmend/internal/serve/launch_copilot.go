@@ -13,7 +13,7 @@ func launchCopilot(m machine, at string, f runFlags) (launch, error) {
 	const name = "COPILOT_PROVIDER_BASE_URL"
 	present := firstOf(m.getenv(name))
 	if present == "" && f.upstream == "" {
-		return launch{}, errors.New("Copilot CLI asks GitHub's own servers, which cannot be changed; set " + name + " and COPILOT_MODEL for a provider of your own (see copilot help providers), or name it with --upstream URL")
+		return launch{}, errors.New("the Copilot CLI asks GitHub's own servers, which cannot be changed; set " + name + " and COPILOT_MODEL for a provider of your own (see copilot help providers), or name it with --upstream URL")
 	}
 	b := split(present).orElse(f.upstream)
 	if m.getenv("COPILOT_PROVIDER_TYPE") == "anthropic" && f.upstream != "" {

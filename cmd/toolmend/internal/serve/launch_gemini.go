@@ -30,7 +30,7 @@ func launchGemini(m machine, at string, f runFlags) (launch, error) {
 		}
 	}
 	if login != key {
-		return launch{}, fmt.Errorf("Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
+		return launch{}, fmt.Errorf("the Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
 	}
 	present := firstOf(m.getenv(name))
 	l := launch{args: f.args, env: []string{name + "=" + at}}
