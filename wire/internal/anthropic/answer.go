@@ -531,7 +531,7 @@ func usageText(usage string, has, want middleware.Usage) (string, error) {
 	case withCache(was) == want:
 		return usage, nil
 	case now.InputTokens < 0:
-		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.Input")
+		return "", codec.Unencodablef("Usage.Cached and Usage.CacheWrite are more than Usage.InputTokens")
 	}
 	members := lens.Differ(figures.Members(v, was), figures.Members(v, now))
 	if account := v.Get("cache_creation"); now.CacheWrite != was.CacheWrite && account.Kind() == rawjson.Object {
