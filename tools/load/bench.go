@@ -137,8 +137,8 @@ func (b *bench) checkCalls(ctx context.Context) error {
 		stream := func(s stream) func() error {
 			return func() error { _, err := c.stream(ctx, t.address, s, b.next(), nil); return err }
 		}
-		invalid := func() error {
-			resp, err := c.post(ctx, t.address, numbered(wholeRequest, invalidNumber))
+		invalid := func() error { // a Handler answers with status 400 in the end
+			resp, err := c.send(ctx, t.address, numbered(wholeRequest, invalidNumber))
 			if err != nil {
 				return err
 			}

@@ -76,13 +76,7 @@ func (c *client) stream(ctx context.Context, address string, s stream, n int, re
 
 // post sends a model call, and fails unless the answer has the status 200.
 func (c *client) post(ctx context.Context, address string, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+chatPath, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Authorization", "Bearer load")
-	resp, err := c.http.Do(req)
+	resp, err := c.send(ctx, address, body)
 	if err != nil {
 		return nil, err
 	}
@@ -92,6 +86,17 @@ func (c *client) post(ctx context.Context, address string, body []byte) (*http.R
 		return nil, fmt.Errorf("status %s: %s", resp.Status, text)
 	}
 	return resp, nil
+}
+
+// send is post for an answer of any status.
+func (c *client) send(ctx context.Context, address string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+address+chatPath, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Authorization", "Bearer load")
+	return c.http.Do(req)
 }
 
 // read fills the buffer from its byte n on until it holds enough bytes, and
