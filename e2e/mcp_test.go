@@ -111,7 +111,7 @@ func prepare(t *testing.T) mcpTools {
 	}
 	root = filepath.Join(root, "mcp")
 	npm := []string{"install", "--prefix", filepath.Join(root, "npm"), "--ignore-scripts", "--no-audit", "--no-fund", "--no-save",
-		conformance, "@modelcontextprotocol/sdk", "mcp-proxy", agents[0].pkg.name, agents[1].pkg.name, nodePackage() + "@" + newNode}
+		conformance, "@modelcontextprotocol/sdk", "mcp-proxy", nodePackage() + "@" + newNode}
 	pips := []string{"mcp"}
 	for _, s := range mcpServers {
 		switch name, isPip := strings.CutPrefix(s.pkg, "pip "); {

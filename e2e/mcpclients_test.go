@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -117,8 +118,10 @@ func TestMCPClients(t *testing.T) {
 
 // agentCells runs the cases by a coding agent.
 func (m mcpTools) agentCells(t *testing.T, c client, behind bool) []string {
-	temp := t.TempDir()
-	p := place{root: m.root, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
+	temp, root := t.TempDir(), os.Getenv("AGENTS")
+	_, err := installed(t, root, c.pkg)
+	require.NoError(t, err)
+	p := place{root: root, pkg: c.pkg, home: filepath.Join(temp, "home"), dir: filepath.Join(temp, "work")}
 	s := &mcpModel{format: c.format}
 	for _, k := range agentCases {
 		tool := "mcp__files__" + k.tool
