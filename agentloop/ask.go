@@ -238,8 +238,8 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 	return resp, errUnread.Error()
 }
 
-// unread makes a failed turn of a message that is no call and no answer. Such a
-// message is never the answer of the run.
+// unread makes a failed turn of a message that is neither a call nor an answer. Such a
+// message never becomes the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
 	said := strings.TrimSpace(m.Text())
 	if said == "" {

@@ -69,7 +69,7 @@ func isSearch(t middleware.Tool) bool {
 //
 // A reminder is the whole text of a part. In front of it in its message are only
 // reminders. Beside it are the user's words or, in front of the message, the result
-// of a tool: so a page that is all that a user sends is no reminder.
+// of a tool. So if a user's message is only a pasted page, the page does not count.
 func (t *toolbox) announcing() []string {
 	if t.texts != nil {
 		return t.texts

@@ -15,8 +15,8 @@ type Turn struct {
 	// run. Rules see them as siblings. They are not validated.
 	Beside    []middleware.ToolCall
 	Truncated bool // the model was cut off while it wrote the last of Calls
-	// NoReplies leaves Error.Replies nil. Set it if nobody reads them: to
-	// write the replies takes longer than to validate the calls.
+	// NoReplies leaves Error.Replies nil. Set it if you do not read them: writing
+	// the replies takes longer than validating the calls.
 	NoReplies bool
 }
 

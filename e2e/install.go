@@ -26,7 +26,7 @@ const (
 )
 
 // programs are the Go clients. They are built with the newest version of their framework,
-// so the build is no part of this module.
+// so this module does not contain their build.
 //
 //go:embed testdata/go
 var programs embed.FS

@@ -78,8 +78,8 @@ func (t *meter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	t.next.ServeHTTP(w, r)
 }
 
-// cacheMark is what clients move to the last turn with each request. It is no part of the
-// prompt. Only a block can have it, so a text becomes one for as long.
+// cacheMark is what clients move to the last turn with each request. The prompt does not
+// contain it. Only a block can have it, so a text becomes one for as long.
 var (
 	cacheMark = regexp.MustCompile(`,?"cache_control":\{[^}]*\}`)
 	textBlock = regexp.MustCompile(`\[\{"type":"text","text":("(?:[^"\\]|\\.)*")\}\]`)

@@ -21,8 +21,8 @@ const (
 	// OrphanResults makes a result without its call a text of the user, quoted as
 	// untrusted. It is off for a history with such a result of a destructive tool.
 	OrphanResults
-	// Reasoning removes reasoning whose signature the provider refuses: that of the turns
-	// before the last user message, and that of the last one if the refusal is about it. Of several reasoning
+	// Reasoning removes reasoning whose signature the provider refuses: in the turns
+	// before the last user message, and in the last turn if the refusal is about it. Of several reasoning
 	// blocks in a row, which come from several responses, it keeps the last one.
 	Reasoning
 	// ReasoningPairs removes a reasoning item of OpenAI Responses that has lost the item

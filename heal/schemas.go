@@ -203,7 +203,8 @@ func strictLimits(d *draft) {
 // named is the limit in a refusal.
 var named = regexp.MustCompile(`(?:limit:|maximum (?:number )?(?:of strict tools )?(?:supported )?is|limit of) (\d+)`)
 
-// strictLimit returns what all strict tools together may have of what strictSize counts, -1 if nobody knows.
+// strictLimit returns the provider's limit for all strict tools together, in the unit of
+// strictSize; -1 if the refusal does not tell it.
 func strictLimit(said string) int {
 	if strings.Contains(said, "Invalid schema for function") {
 		return 0

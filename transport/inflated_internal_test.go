@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The decompressed requests of all clients share a limit. It is not parallel, as the count is
-// that of the process.
+// The decompressed requests of all clients share a limit. The test is not parallel, because the
+// whole process has one count.
 func TestCompressedRequestsShareALimit(t *testing.T) {
 	held := make(chan struct{})
 	release := sync.OnceFunc(func() { close(held) })

@@ -27,8 +27,8 @@
 // since the provider refuses a history in which reasoning of two answers meets. An
 // answer is unreadable if a block or an event of an unknown type may be a call.
 //
-// Copies: message_start may hold blocks that came whole, and its figures are
-// those of the beginning.
+// Copies: message_start may hold blocks that came whole, and its figures
+// count only what was used up to then.
 //
 // Cannot be encoded: another text of reasoning that the provider has signed, a
 // change of an opaque part, reasoning of another provider in an answer, sound

@@ -43,7 +43,7 @@ func readTool(v rawjson.Value) (t middleware.Tool, err error) {
 }
 
 // changedTools returns the tools that the model has at the end of the conversation:
-// those of the request, with the changes in it. They stand in blocks of system
+// the request's tools, with the changes in the messages. The changes stand in blocks of system
 // messages, and in the block of the assistant that a compaction leaves:
 //
 //	{"type": "tool_addition", "tool": {"type": "tool_definition", "definition": tool}}

@@ -715,7 +715,7 @@ func (t *turn) place(v rawjson.Value) *piecemeal {
 	return c
 }
 
-// next returns an index behind that of the call.
+// next returns the index after the call's.
 func (c *piecemeal) next() int64 { return min(c.index, math.MaxInt64-1) + 1 }
 
 // maxName bounds the name of a tool, which may come in pieces.

@@ -200,7 +200,7 @@ type Patch struct {
 // NewPatch returns a patch of object that changes nothing.
 func NewPatch(object rawjson.Value) *Patch { return &Patch{object: object, gone: map[string]bool{}} }
 
-// Put sets members, each key once, and unsets those that are none.
+// Put sets members, each key once. A member with Raw "" is removed.
 // The old value of a key is replaced, or a member is added at the end.
 func (p *Patch) Put(members ...Member) {
 	for _, m := range members {

@@ -11,10 +11,10 @@ import (
 )
 
 // Member is a member of an object: its key and the JSON text of its value.
-// With Raw "" it is none.
+// Raw is "" if the object does not have the member.
 type Member struct{ Key, Raw string }
 
-// Object returns the members as a JSON object, without those that are none.
+// Object returns the members as a JSON object. It leaves out members with Raw "".
 func Object(members ...Member) string {
 	size := 2
 	for _, m := range members {

@@ -311,8 +311,8 @@ func finishReason(word string, calls bool) middleware.FinishReason {
 //
 //	{"promptTokenCount": 10, "cachedContentTokenCount": 8, "candidatesTokenCount": 4, "thoughtsTokenCount": 2, "totalTokenCount": 16}
 //
-// Unlike those of the other formats, the count of the candidates does not contain the
-// thoughts. Tokens written to a cache have no figure.
+// The count of the candidates does not contain the thoughts, unlike the output counts of the
+// other formats. Tokens written to a cache have no figure.
 const (
 	promptKey  = "promptTokenCount"
 	toolKey    = "toolUsePromptTokenCount"

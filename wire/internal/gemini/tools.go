@@ -255,8 +255,8 @@ const (
 	typeWord       // a type, in capital letters or by number
 )
 
-// keywords are those of the provider's own schemas, and some that are taken as
-// well, in camelCase.
+// keywords are the keywords of the provider's own schemas, in camelCase, and some more
+// that the provider accepts.
 var keywords = map[string]holds{
 	"items": aSchema, "additionalProperties": aSchema, "not": aSchema,
 	"anyOf": schemas, "oneOf": schemas, "allOf": schemas, "prefixItems": schemas,

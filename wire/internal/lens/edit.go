@@ -236,7 +236,7 @@ func (l Lens) Put(object rawjson.Value, members ...Member) ([]rawjson.Edit, erro
 	return p.Edits()
 }
 
-// Object returns members as a JSON object, without those that are none.
+// Object returns members as a JSON object. It leaves out members with Raw "".
 func (l Lens) Object(members ...Member) string {
 	var flat []Member
 	for len(members) > 0 {

@@ -55,7 +55,7 @@ func readBareInput(v rawjson.Value) (turn, error) {
 	return t, err
 }
 
-// readItems reads the items of one message: those of the model, or one that the client put in.
+// readItems reads the items of one message: the model's items, or one item that the client put in.
 func readItems(items []item) (turn, error) {
 	it := items[0]
 	if it.ofAssistant() {
@@ -237,7 +237,7 @@ type writing struct {
 // write returns the items of m, a message of the model's that was t. What t has
 // stays in the order of its items as far as m keeps it; what is new follows the
 // part or the call that stands before it.
-// seed is that of the ids of new messages in an answer, "" in a request.
+// The ids of new messages in an answer are made from seed. It is "" in a request.
 func (t *turn) write(m middleware.Message, seed string) ([]written, error) {
 	w := writing{m: m, seed: seed, used: map[int]bool{}}
 	if t != nil {

@@ -335,7 +335,7 @@ func withoutOrphans(out []written, items []item) []written {
 	return slices.DeleteFunc(out, func(written) bool { i++; return !keep[i] })
 }
 
-// isReference reports whether a reasoning item is no more than its id and a
+// isReference reports whether a reasoning item is only its id and a
 // summary: the provider has the rest. One with encrypted_content, which a client asks
 // for, or with its content, as servers of open models write it, holds all of it.
 func isReference(v rawjson.Value) bool {

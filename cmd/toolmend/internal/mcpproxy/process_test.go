@@ -83,7 +83,7 @@ func TestKilledClientLeavesNoProcess(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(server) && gone(proxy.Process.Pid) }, 20*time.Second, 10*time.Millisecond)
 }
 
-// The input of a server that does not read is full, so nobody sees its end.
+// A server that does not read its input never sees the end of it.
 func TestKilledClientOfAServerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
 	proxy, in, out, server := startProxy(t, "deaf")
@@ -120,7 +120,7 @@ func TestExitCodes(t *testing.T) {
 	code, _, _ = runWith(t, "", "--", "./no-such-program-here")
 	require.Equal(t, cli.ExitNotFound, code)
 	code, _, errs = runWith(t, "", "--", "/dev/null")
-	require.Equal(t, cli.ExitFailed, code, "it is no program")
+	require.Equal(t, cli.ExitFailed, code, "the file is not a program")
 	require.Contains(t, errs, "permission denied")
 	for _, args := range [][]string{{}, {"--mode", "x", "--", "a"}, {"--upstream", "u", "--", "a"}, {"--upstream", "ftp://x"}, {"--nope"}, {"--write", "--", "a"},
 		{"--upstream", "http://x", "--listen", "0.0.0.0:1"}, {"--page", ":80", "--", "a"}, {"--wrap", "f", "--", "a"}} {

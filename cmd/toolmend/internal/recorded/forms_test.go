@@ -162,7 +162,7 @@ func TestLongConversation(t *testing.T) {
 	require.Equal(t, []middleware.ToolCall{{ID: "c", Name: "x", Arguments: "{}"}}, got.Calls)
 }
 
-// The tools of a record come before those of the file.
+// The tools of a record have priority over the tools of the file.
 func TestToolsOfAFile(t *testing.T) {
 	t.Parallel()
 	sets, err := recorded.ReadToolsets("f", strings.NewReader(`[{"name":"x","parameters":{"type":"object"}},{"name":"x","parameters":{}},{"functions":[{"name":"y","parameters":{}}]}]`))

@@ -47,7 +47,7 @@ var schemaKeys = []string{"parameters", "input_schema", "inputSchema"}
 
 // tools reads a list of tools in the shape {name, description, parameters}, or in a
 // provider's {type, function: {…}}. A schema stays byte for byte as it is in the log; null
-// and absent ones are nil. The result is nil only if v is no list.
+// and absent ones are nil. The result is nil only if v is not a list.
 func tools(v rawjson.Value) []middleware.Tool {
 	if v.Kind() != rawjson.Array {
 		return nil

@@ -34,7 +34,7 @@ type Turn struct {
 	ID     string // of the record
 	// Tools is shared between turns: do not change it.
 	Tools []middleware.Tool
-	// Messages are those of the request, which may announce tools. They are nil if no
+	// Messages are the request's messages, which may announce tools. They are nil if no
 	// call needs them, or if they were not recorded. They are shared too.
 	Messages []middleware.Message
 	Calls    []middleware.ToolCall   // at least one; arguments byte for byte as logged, an id only where there is one

@@ -30,9 +30,9 @@ type setKey struct{ source, ref string }
 // ReadToolsets reads lines of {"ref", "source", "tools": [{"name", "description",
 // "parameters"}]}, the input of a batch (OpenAI: {"custom_id", "body"}, Anthropic:
 // {"custom_id", "params"} alone or in a list "requests", Gemini: {"key", "request"}), and
-// tools for every record: a tool, a list of tools, or the body of a request. The error is
-// that of the first wrong line: turns that are validated with half of the tools would look
-// worse than they are.
+// tools for every record: a tool, a list of tools, or the body of a request. The error names
+// the first wrong line. ReadToolsets does not skip it: turns that are validated with half of
+// the tools would look worse than they are.
 func ReadToolsets(file string, r io.Reader) (*Toolsets, error) {
 	sets := &Toolsets{file: file, by: make(map[setKey][]middleware.Tool), inputs: map[string][]byte{}}
 	lines := NewReader(file, r)
