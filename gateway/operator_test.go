@@ -129,20 +129,9 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	reader := metric.NewManualReader()
 	run(t, gateway.Config{}, gateway.Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))}, http.Header{}, chatAnswer(bad), chatAnswer(mending))
-	var data metricdata.ResourceMetrics
-	require.NoError(t, reader.Collect(context.Background(), &data))
-	sums := map[string]int64{}
-	for _, scope := range data.ScopeMetrics {
-		for _, m := range scope.Metrics {
-			if sum, ok := m.Data.(metricdata.Sum[int64]); ok {
-				for _, p := range sum.DataPoints {
-					sums[m.Name] += p.Value
-				}
-			}
-		}
-	}
+	got := sums(t, reader)
 	for name, want := range map[string]int64{"toolmend.gateway.requests": 1, "toolmend.gateway.repairs": 1, "toolmend.gateway.invalid_calls": 1, "toolmend.steps": 1, "toolmend.attempts": 2} {
-		require.Equal(t, want, sums[name], name)
+		require.Equal(t, want, got[name], name)
 	}
 }
 
