@@ -118,7 +118,7 @@ func (c *command) String() string {
 func (r Reader) start(ctx context.Context, t *testing.T, script string) *command {
 	t.Helper()
 	c := &command{ended: make(chan struct{}), more: make(chan struct{}, 1)}
-	c.cmd = exec.CommandContext(ctx, "bash", "-e", "-c", script)
+	c.cmd = exec.CommandContext(ctx, "bash", "-c", script)
 	c.cmd.Dir = r.Dir
 	c.cmd.Env = append(os.Environ(), r.Env...)
 	c.cmd.Stdout, c.cmd.Stderr = c, c

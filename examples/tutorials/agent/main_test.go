@@ -3,12 +3,17 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
+
+	"github.com/toolmend/toolmend/wire"
 )
 
 // inMemory is a connection to the server of this program.
@@ -32,6 +37,40 @@ func TestProgram(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	require.NoError(t, run(t.Context(), strings.NewReader("a\n"), &out, offline, inMemory(t), "", "What did I promise?"))
+	require.Equal(t, firstHalf+`*** to ann@example.com: I will bring the book on Friday.
+Ann knows that you bring the book on Friday.
+`, out.String())
+}
+
+// The same over HTTP, with a streamed answer, as a provider sends it.
+func TestOverHTTP(t *testing.T) {
+	t.Parallel()
+	provider := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		codec := wire.OpenAIChat()
+		body, err := io.ReadAll(r.Body)
+		if err != nil || !codec.WantsStream(r.URL.Path, body) {
+			http.Error(w, "no stream", http.StatusBadRequest)
+			return
+		}
+		req, err := codec.DecodeRequest(body)
+		if err == nil {
+			resp, _ := offline(r.Context(), req)
+			var answer []byte
+			var contentType string
+			if answer, contentType, err = codec.EncodeAnswer(r.URL.Path, body, resp); err == nil {
+				w.Header().Set("Content-Type", contentType)
+				_, _ = w.Write(answer)
+				return
+			}
+		}
+		http.Error(w, err.Error(), http.StatusBadRequest)
+	}))
+	defer provider.Close()
+	getenv := func(name string) string {
+		return map[string]string{"MODEL_URL": provider.URL + "/v1", "MODEL": "scripted"}[name]
+	}
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), strings.NewReader("a\n"), &out, model(getenv), inMemory(t), "", "What did I promise?"))
 	require.Equal(t, firstHalf+`*** to ann@example.com: I will bring the book on Friday.
 Ann knows that you bring the book on Friday.
 `, out.String())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,7 +16,7 @@ func offline(_ context.Context, req *middleware.Request) (*middleware.Response, 
 	results, answers := 0, 0
 	for _, m := range req.Messages {
 		switch {
-		case m.Role == middleware.RoleTool && !m.IsError:
+		case m.Role == middleware.RoleTool && !strings.Contains(m.Text(), "validation failed"):
 			results++
 		case m.Role == middleware.RoleAssistant:
 			answers++
