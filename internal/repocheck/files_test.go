@@ -151,3 +151,27 @@ func anchors(text string) []string {
 	}
 	return names
 }
+
+const exampleIndex = "docs/examples.md"
+
+// unlisted finds directories of examples without a link in the index.
+func unlisted(t testing.TB, all tree) []string {
+	index := ""
+	if slices.Contains(all.files, exampleIndex) {
+		index = all.read(t, exampleIndex)
+	}
+	var problems []string
+	for _, file := range all.files {
+		dir := path.Dir(file)
+		parts := strings.Split(dir, "/")
+		program := path.Base(file) == "main.go"
+		data := len(parts) == 2 && path.Ext(file) != ".go" && path.Ext(file) != ".mod" && path.Ext(file) != ".sum" && path.Ext(file) != ".md"
+		if parts[0] != "examples" || !program && !data || slices.Contains(parts, "testdata") {
+			continue
+		}
+		if !strings.Contains(index, "](../"+dir+"/") && !slices.Contains(problems, problem(dir, 0, "has no link in "+exampleIndex)) {
+			problems = append(problems, problem(dir, 0, "has no link in "+exampleIndex))
+		}
+	}
+	return problems
+}

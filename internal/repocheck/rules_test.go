@@ -135,6 +135,17 @@ func TestLinks(t *testing.T) {
 	})
 }
 
+func TestUnlisted(t *testing.T) {
+	t.Parallel()
+	index := "[a](../examples/a/main.go)"
+	check(t, unlisted, []bad{
+		{"good", files{"docs/examples.md": index, "examples/a/main.go": "", "examples/a/other.go": "", "examples/x/internal/y/y.go": ""}, nil},
+		{"a program", files{"docs/examples.md": index, "examples/a/main.go": "", "examples/b/c/main.go": ""}, []string{"examples/b/c: has no link in docs/examples.md"}},
+		{"data", files{"docs/examples.md": index, "examples/d/x.jsonl": "", "examples/d/y.jsonl": "", "examples/e/testdata/z.json": ""}, []string{"examples/d: has no link"}},
+		{"no index", files{"examples/a/main.go": ""}, []string{"examples/a: has no link"}},
+	})
+}
+
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	block := func(mark, code string) files {
