@@ -15,7 +15,10 @@ import (
 	"golang.org/x/mod/module"
 )
 
-const command = "github.com/toolmend/toolmend/cmd/toolmend"
+const (
+	own     = "github.com/toolmend/toolmend"
+	command = own + "/cmd/toolmend"
+)
 
 // linked is a module in a binary. Sum is its hash in the form of a go.sum.
 type linked struct{ path, version, sum string }
@@ -47,7 +50,7 @@ func (r *release) compile(proxy string) error {
 	modules := filepath.Join(work, "mod")
 	environment := append(os.Environ(),
 		"GOPATH="+work, "GOMODCACHE="+modules, "GOBIN=", "GOWORK=off", "CGO_ENABLED=0", "GOAMD64=v1", "GOARM64=v8.0",
-		"GOFLAGS=-modcacherw", "GONOSUMDB=github.com/toolmend/toolmend",
+		"GOFLAGS=-modcacherw", "GONOSUMDB="+own,
 		"GOPROXY=file://"+filepath.ToSlash(proxy)+",file://"+filepath.ToSlash(cache)+"/cache/download,"+usual)
 	for _, p := range platforms {
 		build := exec.Command("go", "install", "-trimpath", "-ldflags=-s -w", command+"@"+r.tag)
@@ -101,6 +104,9 @@ func (r *release) licenses(modules, goroot string) error {
 	dirs := map[string]string{}
 	for _, b := range r.binaries {
 		for _, m := range b.modules {
+			if m.path == own {
+				continue
+			}
 			if dirs[m.path+" "+m.version], err = directory(m, modules, goroot); err != nil {
 				return err
 			}

@@ -18,8 +18,9 @@ try {
 }
 const args = process.argv.slice(2);
 
-// From Node 22.15 on the binary takes the place of this process.
-if (process.execve && !windows) {
+// From Node 22.15 on the binary takes the place of this process. Not below npx: see the end.
+const npx = process.env.npm_command === "exec";
+if (process.execve && !windows && !npx) {
   process.execve(binary, [binary, ...args], process.env);
 }
 
@@ -42,10 +43,24 @@ function fromTerminal() {
     return Boolean(process.stdin.isTTY);
   }
 }
+let stopping = false;
 for (const signal of ["SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR2"]) {
   if (windows && signal !== "SIGINT") continue; // Windows ends the process for the others
   process.on(signal, () => {
+    stopping ||= signal === "SIGINT" || signal === "SIGTERM";
     if (!windows && !(keyboard.includes(signal) && fromTerminal())) child.kill(signal);
   });
 }
+
+// npx has a shell as its child, and this process is a child of the shell. A signal to npx
+// ends the shell only, so the end of the shell is the signal here.
+const parent = process.ppid;
+const watch = () => {
+  if (process.ppid !== parent && !stopping) {
+    stopping = true;
+    child.kill("SIGTERM");
+  }
+};
+if (npx && !windows) setInterval(watch, 200).unref();
+
 child.on("exit", (code, signal) => process.exit(signal ? 128 + os.constants.signals[signal] : code));

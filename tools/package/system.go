@@ -48,7 +48,7 @@ arch: %s
 platform: linux
 version: %s
 section: utils
-maintainer: The Toolmend authors <noreply@github.com>
+maintainer: The Toolmend authors <toolmend@users.noreply.github.com>
 description: %s
 homepage: %s
 license: %s
