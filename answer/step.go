@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -133,7 +133,7 @@ func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
-	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
+	s.turns = reask.Recent(append(s.turns, turn), maxTurns)
 	sink := s.asked.Sink
 	s.asked = s.req.With(slices.Concat(s.turns...)...)
 	s.asked.Sink = sink
