@@ -44,3 +44,12 @@ func shorten(m *middleware.Message) {
 		left = max(left-len(p.Text), 0)
 	}
 }
+
+// Said returns a text of the model for the history. Many servers refuse an empty message,
+// and two of the user in a row, so that a blank one becomes "(empty)".
+func Said(text string) middleware.Message {
+	if blank(text) {
+		text = "(empty)"
+	}
+	return middleware.Assistant(text)
+}
