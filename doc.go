@@ -57,8 +57,8 @@
 //
 //   - [github.com/toolmend/toolmend/mend]: repairs of arguments and tool names.
 //   - [github.com/toolmend/toolmend/strip]: removes empty values.
-//   - [github.com/toolmend/toolmend/batch]: replies to a turn of which some
-//     calls failed.
+//   - [github.com/toolmend/toolmend/batch]: which calls of a turn the model
+//     sends again if some of them failed.
 //   - [github.com/toolmend/toolmend/wire]: the formats of OpenAI, Anthropic,
 //     Gemini and Ollama, streams included.
 //   - [github.com/toolmend/toolmend/mcp]: the tools of MCP servers for agentloop.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/validators"
 	"github.com/toolmend/toolmend/middleware"
@@ -241,12 +242,8 @@ func unreadIn(err error) (resp *middleware.Response, why string) {
 // unread makes a failed turn of a message that is neither a call nor an answer. Such a
 // message never becomes the answer of the run.
 func (a *Agent) unread(s *State, m middleware.Message, why string, report middleware.Report, cause error) error {
-	said := strings.TrimSpace(m.Text())
-	if said == "" {
-		said = "(empty)" // providers refuse an empty message
-	}
 	told := middleware.User("Your last message could not be used: " + why + ". Nothing was executed.")
-	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], middleware.Assistant(said), told)
+	s.Messages = append(s.Messages[:len(s.Messages):len(s.Messages)], reask.Said(strings.TrimSpace(m.Text())), told)
 	return a.countFailure(s, report, nil, cause)
 }
 

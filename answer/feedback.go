@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/text"
@@ -34,7 +35,7 @@ func (s *step) turn(ctx context.Context, sent string) []middleware.Message {
 	m := s.last.Message.Clone()
 	m.Role = cmp.Or(m.Role, middleware.RoleAssistant)
 	if echo := text.Defuse(text.Clip(strings.ToValidUTF8(sent, ""), maxEcho)); strings.TrimSpace(echo) == "" {
-		m = middleware.Assistant("(empty)") // many servers reject an empty message, and two user messages in a row
+		m = reask.Said("")
 	} else if echo != sent {
 		m = withText(m, echo)
 	}

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -120,20 +120,18 @@ func (s *step) handle(ctx context.Context, resp *middleware.Response) (done bool
 
 // again appends the failed turn to the request, or ends the step.
 func (s *step) again(ctx context.Context, sent string) (done bool, _ *middleware.Response, _ error) {
-	stale := s.failures.Failed(repeat.Text(sent))
+	s.failures.Failed(repeat.Text(sent))
+	why := s.failures.Ended(s.attempt, "invalid answer")
 	switch {
 	case s.attempt >= s.o.MaxAttempts:
 		return s.exhausted(ctx)
-	case s.failures.Same() >= repeat.Hopeless:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid answer %d times in a row", s.attempt, s.failures.Same()))
-		return s.exhausted(ctx)
-	case stale >= repeat.Hopeless:
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", s.attempt, stale))
+	case why != "":
+		s.tally.Note(why)
 		return s.exhausted(ctx)
 	}
 	turn := s.turn(ctx, sent)
 	s.tally.SetAnswer(s.issues, nil, turn[len(turn)-1:])
-	s.turns = batch.Recent(append(s.turns, turn), maxTurns)
+	s.turns = reask.Recent(append(s.turns, turn), maxTurns)
 	sink := s.asked.Sink
 	s.asked = s.req.With(slices.Concat(s.turns...)...)
 	s.asked.Sink = sink

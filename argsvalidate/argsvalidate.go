@@ -198,7 +198,7 @@ type Limits struct {
 	Calls int
 	// Turns is the number of bytes of text and arguments that failed turns add
 	// to a request; default 1 MiB. The oldest turns are left out first. The
-	// last one is always sent; batch.Echo limits its size.
+	// last one is always sent; the echo limits its size.
 	Turns int
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
 )
@@ -59,7 +60,7 @@ func (s *step) demand(ctx context.Context) (done bool, err error) {
 		s.record([]middleware.Message{reply})
 		said := s.last.Message
 		if strings.TrimSpace(said.Text()) == "" {
-			said = middleware.Assistant("(empty)") // many servers reject an empty message, and two user messages in a row
+			said = reask.Said("")
 		}
 		s.extend([]middleware.Message{said, reply})
 		return false, nil

@@ -122,15 +122,12 @@ func (s *step) anyOpen() bool {
 // ends before the limit: after the third failure in a row that repeats earlier
 // ones. Failures of earlier steps of an agent loop count.
 func (s *step) repeated(what string, limit int) bool {
-	stale := s.failures.Failed(what)
-	if stale < repeat.Hopeless || s.attempt >= limit {
+	s.failures.Failed(what)
+	why := s.failures.Ended(s.attempt, "invalid calls")
+	if why == "" || s.attempt >= limit {
 		return false
 	}
-	if same := s.failures.Same(); same >= repeat.Hopeless {
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: the model sent the same invalid calls %d times in a row", s.attempt, same))
-	} else {
-		s.tally.Note(fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", s.attempt, stale))
-	}
+	s.tally.Note(why)
 	return true
 }
 

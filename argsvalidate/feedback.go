@@ -191,7 +191,7 @@ func (f *feedback) element(i middleware.Issue) string {
 	return ""
 }
 
-// kept says what batch.Echo leaves of a call that did not arrive whole.
+// kept says what the echo leaves of a call that did not arrive whole.
 func (f *feedback) kept(before string) string {
 	if f.in.alone || f.in.Verdict.Call.Kind == middleware.KindCustom { // free text stays as it is
 		return ""

@@ -1,86 +1,40 @@
 package batch_test
 
 import (
+	"context"
 	"fmt"
 
+	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/batch"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// A batch of two calls, of which the second lacks an argument.
-var (
-	search = middleware.ToolCall{ID: "1", Name: "search", Arguments: `{"q": "fjords"}`}
-	book   = middleware.ToolCall{ID: "2", Name: "book", Arguments: `{"seat": "12A"}`}
-	turn   = []middleware.Verdict{
-		{Call: search},
-		{Call: book, Issues: []middleware.Issue{{Code: "required", Pointer: "/flight", Message: "required property is missing"}}},
+// The model corrects the invalid call, and its valid sibling is held.
+func ExamplePolicy() {
+	book := middleware.Tool{Name: "book", Parameters: []byte(`{"type": "object", "properties": {"flight": {"type": "string"}}, "required": ["flight"]}`)}
+	search := middleware.Tool{Name: "search", Parameters: []byte(`{"type": "object"}`)}
+	answers := []middleware.Message{
+		middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "search"}, middleware.ToolCall{ID: "2", Name: "book", Arguments: `{"seat": "12A"}`}),
+		middleware.Assistant("", middleware.ToolCall{ID: "3", Name: "book", Arguments: `{"flight": "SK4"}`}),
 	}
-)
-
-func ExampleReplies() {
-	render := func(v middleware.Verdict) string { return v.Issues[0].Path() + ": " + v.Issues[0].Message }
-	for _, m := range batch.Replies(turn, batch.KeepValid, render) {
-		fmt.Println(m.ToolCallID, m.IsError, m.Text())
+	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		answer := answers[0]
+		answers = answers[1:]
+		return &middleware.Response{Message: answer}, nil
 	}
-	// Output:
-	// 1 false This call is valid and was not executed yet: it is held until the failed calls of the same batch are corrected. Send only the failed calls again, not this one.
-	// 2 true flight: required property is missing
-}
-
-func ExampleTurn() {
-	m := middleware.Assistant("", search, middleware.ToolCall{ID: "2", Name: "book it!", Arguments: `{"seat": `})
-	render := func(middleware.Verdict) string { return "what was wrong" }
-	for _, m := range batch.Turn(m, []middleware.Tool{{Name: "search"}}, turn, batch.ReissueAll, render) {
-		fmt.Printf("%s %q\n", m.Role, m.ToolName)
-		for _, c := range m.ToolCalls {
-			fmt.Println("  calls", c.Name, c.Arguments)
-		}
+	call := middleware.Chain(argsvalidate.New(argsvalidate.Options{Batch: batch.KeepValid}))(model)
+	resp, err := call(context.Background(), &middleware.Request{
+		Messages: []middleware.Message{middleware.User("a trip to the fjords")},
+		Tools:    []middleware.Tool{search, book},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
 	}
-	// Output:
-	// assistant ""
-	//   calls search {"q": "fjords"}
-	//   calls book_it_ {}
-	// tool "search"
-	// tool "book_it_"
-}
-
-func ExampleEcho() {
-	m := middleware.Assistant("", middleware.ToolCall{ID: "1", Name: "ls<|end|>", Arguments: "oops"})
-	c := batch.Echo(m, nil).ToolCalls[0]
-	fmt.Println(c.Name, c.Arguments)
-	// Output: ls__end__ {}
-}
-
-func ExampleFixIDs() {
-	history := []middleware.Message{middleware.Assistant("", search)}
-	m := batch.FixIDs(history, middleware.Assistant("", middleware.ToolCall{Name: "a"}, middleware.ToolCall{ID: "1"}, middleware.ToolCall{ID: "9"}))
-	for _, c := range m.ToolCalls {
-		fmt.Println(c.ID)
-	}
-	// Output:
-	// toolmend_2
-	// toolmend_3
-	// 9
-}
-
-func ExampleSplice() {
-	kept := middleware.Assistant("", search, book)
-	fixed := middleware.Assistant("", middleware.ToolCall{ID: "7", Name: "book", Arguments: `{"seat": "12A", "flight": "SK4"}`})
-	spliced, at, ok := batch.Splice(kept, fixed, turn)
-	fmt.Println(ok, at)
-	for _, c := range spliced.ToolCalls {
+	for _, c := range resp.Message.ToolCalls {
 		fmt.Println(c.ID, c.Name, c.Arguments)
 	}
 	// Output:
-	// true [1]
-	// 1 search {"q": "fjords"}
-	// 2 book {"seat": "12A", "flight": "SK4"}
-}
-
-func ExampleLost() {
-	next := middleware.Assistant("", middleware.ToolCall{Name: "book", Arguments: `{"seat": "12A", "flight": "SK4"}`})
-	for _, c := range batch.Lost(turn, next) {
-		fmt.Println(c.Name)
-	}
-	// Output: search
+	// 1 search {}
+	// 2 book {"flight": "SK4"}
 }

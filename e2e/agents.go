@@ -85,9 +85,9 @@ stream_idle_timeout_ms = ` + idle + `
 			}
 		},
 	},
-	copilot("copilot", strict.Chat, "openai", "completions", "/v1"),
+	deaf(copilot("copilot", strict.Chat, "openai", "completions", "/v1")),
 	copilot("copilot-responses", strict.Responses, "openai", "responses", "/v1"),
-	copilot("copilot-messages", strict.Anthropic, "anthropic", "", ""),
+	deaf(copilot("copilot-messages", strict.Anthropic, "anthropic", "", "")),
 	{
 		name: "opencode", title: "opencode", pkg: pkg{npm, "opencode-ai", ""},
 		format: strict.Chat, streamed: true,
@@ -96,7 +96,7 @@ stream_idle_timeout_ms = ` + idle + `
 			return command{
 				args:  []string{p.npm("opencode-"+platform(), "bin", "opencode"), "run", "-m", "scripted/m", prompt},
 				env:   []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "OPENCODE_DISABLE_AUTOUPDATE=1"},
-				files: map[string]string{filepath.Join(".config", "opencode", "opencode.json"): opencode(p)},
+				files: map[string]string{filepath.Join(".config", "opencode", "opencode.json"): opencode(p, m{"chunkTimeout": raw(idle)})},
 			}
 		},
 	},
@@ -147,7 +147,7 @@ stream_idle_timeout_ms = ` + idle + `
 		},
 	},
 	{
-		name: "kilo", title: "Kilo", pkg: pkg{npm, "@kilocode/cli", "@kilocode/cli-" + platform()},
+		name: "kilo", title: "Kilo", pkg: pkg{npm, "@kilocode/cli", "@kilocode/cli-" + platform()}, quits: true,
 		format: strict.Chat, streamed: true,
 		tool: "read", good: `{"filePath":"FILE"}`, bad: `{"wrong":"FILE"}`, mcp: "big_tool_1",
 		command: func(p place) command {
@@ -157,7 +157,7 @@ stream_idle_timeout_ms = ` + idle + `
 					"KILO_TELEMETRY_LEVEL=off", "KILO_DISABLE_MODELS_FETCH=1", "KILO_DISABLE_AUTOUPDATE=1", "KILO_DISABLE_PRESENCE=1",
 					"KILO_DISABLE_SESSION_INGEST=1", "KILO_DISABLE_DEFAULT_PLUGINS=1", "KILO_DISABLE_CODEBASE_INDEXING=1",
 				},
-				files: map[string]string{filepath.Join(".config", "kilo", "kilo.json"): opencode(p)},
+				files: map[string]string{filepath.Join(".config", "kilo", "kilo.json"): opencode(p, m{})},
 			}
 		},
 	},
@@ -175,8 +175,11 @@ func (p place) servers(program, args string) m {
 	return m{"big": m{program: "python3", args: []string{p.mcp}}}
 }
 
-// opencode is the configuration of opencode and of what is made from it.
-func opencode(p place) string {
+// opencode is the configuration of opencode and of Kilo, which derives from it, with
+// more options of the provider. Kilo's chunkTimeout also runs while a call streams: it
+// counts the parts that the AI SDK makes of chunks, and a keep-alive makes none.
+func opencode(p place, options m) string {
+	options["baseURL"], options["apiKey"] = p.url+"/v1", "k"
 	servers := m{}
 	if p.mcp != "" {
 		servers["big"] = m{"type": "local", "command": []string{"python3", p.mcp}}
@@ -185,7 +188,7 @@ func opencode(p place) string {
 		"autoupdate": false, "share": "disabled", "mcp": servers,
 		"provider": m{"scripted": m{
 			"npm":     "@ai-sdk/openai-compatible",
-			"options": m{"baseURL": p.url + "/v1", "apiKey": "k", "chunkTimeout": raw(idle)},
+			"options": options,
 			"models":  m{"m": m{"name": "m", "tool_call": true, "reasoning": true}},
 		}},
 	})

@@ -87,7 +87,7 @@ func parsed(c client) bool {
 var scenarios = []scenario{
 	{
 		name: "misnamed", title: "misnamed",
-		about:  "The first call has an argument under a name that the tool does not have, behind reasoning and a sentence. The next one is right.",
+		about:  "The first call has a misnamed argument, behind reasoning and a sentence. The next one is right.",
 		say:    once(opening, misnamed),
 		expect: oneGoodCall,
 	},

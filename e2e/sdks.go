@@ -122,7 +122,7 @@ func whole(c client) client {
 }
 
 // deaf is a client that does not read an error in a stream that has begun, or not its
-// message.
+// message, or repeats the request after it.
 func deaf(c client) client {
 	c.deaf = true
 	return c

@@ -39,7 +39,7 @@ func table(old string, rows map[string]string) string {
 	}
 	b.WriteString("\n")
 	for _, s := range scenarios {
-		fmt.Fprintf(&b, "- **%s**: %s\n", s.title, s.about)
+		fmt.Fprintf(&b, "- **%s**: %s\n", s.title, strings.ReplaceAll(s.about, ". ", ".\n  "))
 	}
 	return b.String()
 }

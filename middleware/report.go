@@ -80,7 +80,7 @@ type Issue struct {
 }
 
 // Path returns Pointer in a readable form: config.thresholds[1], or "the
-// arguments" if Pointer is "".
+// arguments" if Pointer is "". An empty key is written as "".
 func (i Issue) Path() string {
 	if i.Pointer == "" {
 		return "the arguments"
@@ -89,6 +89,9 @@ func (i Issue) Path() string {
 	for n, seg := range strings.Split(strings.TrimPrefix(i.Pointer, "/"), "/") {
 		if strings.Contains(seg, "~") {
 			seg = unescapePointer.Replace(seg)
+		}
+		if seg == "" {
+			seg = `""`
 		}
 		switch {
 		case n > 0 && isIndex(seg):

@@ -86,7 +86,8 @@ func TestIssuePath(t *testing.T) {
 		"/a/10":                "a[10]",
 		"/a~1b/c~0d":           "a/b.c~d",
 		"/a~01":                "a~1",
-		"/a//b":                "a..b",
+		"/a//b":                `a."".b`,
+		"/":                    `""`,
 		"/größe":               "größe",
 	} {
 		t.Run(fmt.Sprintf("%q", pointer), func(t *testing.T) {

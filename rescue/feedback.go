@@ -2,10 +2,6 @@ package rescue
 
 import "github.com/toolmend/toolmend/middleware"
 
-// emptyText stands in the history for an answer without text: many servers
-// refuse an empty message.
-const emptyText = "(empty)"
-
 // reply tells the model why its call was not made, and what to do. It does not
 // repeat the markup, because models copy what they read.
 func (s *step) reply(f *fault) middleware.Message {

@@ -3,9 +3,9 @@ package rescue
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -31,7 +31,7 @@ func (s *step) rescued(resp *middleware.Response, f found, whole string, kind mi
 		}
 		m.Parts = append(m.Parts, p)
 	}
-	next := newIDs(s.req.Messages)
+	next := reask.NewIDs(s.req.Messages, "rescue")
 	for _, p := range f.pieces {
 		for _, c := range p.calls {
 			m.ToolCalls = append(m.ToolCalls, middleware.ToolCall{ID: next(), Name: c.name, Arguments: c.arguments})
@@ -93,26 +93,6 @@ const noteUnread = "rescue: the text names a tool in the markup of a call that w
 // Unread reports whether a text of the step named an offered tool in the markup of a
 // call that New could not read. r is the report of the response.
 func Unread(r middleware.Report) bool { return slices.Contains(r.Notes, noteUnread) }
-
-// newIDs returns a function that names calls by their place in the conversation.
-func newIDs(history []middleware.Message) func() string {
-	place, taken := 0, map[string]bool{}
-	for _, m := range history {
-		place += len(m.ToolCalls)
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-		}
-	}
-	return func() string {
-		place++
-		for n := place; ; n++ {
-			if id := "rescue_" + strconv.Itoa(n); !taken[id] {
-				taken[id] = true
-				return id
-			}
-		}
-	}
-}
 
 // reasoning returns the readable reasoning of a message.
 func reasoning(m middleware.Message) string {

@@ -98,6 +98,7 @@ func TestRecordedAnswers(t *testing.T) {
 					}
 				}
 			}
+			require.Zero(t, unread)
 			t.Logf("%d answers with text, %d would be re-asked, %d of them for markup that was not read", texts, asked, unread)
 		})
 	}

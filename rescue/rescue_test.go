@@ -397,8 +397,8 @@ func TestIDs(t *testing.T) {
 	var asked []*middleware.Request
 	out, err := rescue.New(rescue.Options{})(answers(&asked, `[TOOL_CALLS]get_time[ARGS]{}[TOOL_CALLS]get_time[ARGS]{}`))(context.Background(), req)
 	require.NoError(t, err)
-	require.Equal(t, "rescue_3", out.Message.ToolCalls[0].ID)
-	require.Equal(t, "rescue_4", out.Message.ToolCalls[1].ID)
+	require.Equal(t, "rescue_2_2", out.Message.ToolCalls[0].ID)
+	require.Equal(t, "rescue_3", out.Message.ToolCalls[1].ID)
 }
 
 // TestLaws holds the middleware to the rules of package middleware.

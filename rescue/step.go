@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/internal/text"
 	"github.com/toolmend/toolmend/middleware"
@@ -159,11 +160,7 @@ func (s *step) refuse(resp *middleware.Response, f *fault, attempt int) (_ *midd
 	if again {
 		reply := s.reply(f)
 		s.tally.SetIssues(issues, nil, []middleware.Message{reply})
-		said := resp.Message.Text()
-		if blank(said) {
-			said = emptyText
-		}
-		s.asked = s.asked.With(middleware.Assistant(said), reply)
+		s.asked = s.asked.With(reask.Said(resp.Message.Text()), reply)
 		return nil, true
 	}
 	s.tally.SetIssues(issues, nil, nil)

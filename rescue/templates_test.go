@@ -37,6 +37,8 @@ var templates = []template{
 		text: "<tool_call>\n{'arguments': {'city': 'Oslo', 'days': 3,}, 'name': 'get_weather'}\n</tool_call>"},
 	{markup: "hermes", source: "the same, with a bracket too many", calls: []string{days},
 		text: "<tool_call>\n{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}}\n</tool_call>"},
+	{markup: "hermes", source: "the same without the opening tag, which servers drop as a control token", calls: []string{days},
+		text: "{\"name\": \"get_weather\", \"arguments\": {\"city\": \"Oslo\", \"days\": 3}}\n</tool_call>"},
 	{markup: "qwen3-coder", source: "Qwen/Qwen3-Coder-30B-A3B-Instruct, chat_template.jinja", calls: []string{days},
 		text: "<tool_call>\n<function=get_weather>\n<parameter=city>\nOslo\n</parameter>\n<parameter=days>\n3\n</parameter>\n</function>\n</tool_call>"},
 	{markup: "qwen3-coder", source: "ByteDance-Seed/Seed-OSS-36B-Instruct, chat_template.jinja", calls: []string{days, "get_time{}"},
@@ -218,4 +220,20 @@ func TestTemplates(t *testing.T) {
 			}
 		}
 	}))
+}
+
+// TestEachForm: each row of the table reads a template that no other row reads.
+func TestEachForm(t *testing.T) {
+	t.Parallel()
+	needs := func(c template, row int) bool {
+		req := request()
+		req.Model = c.model
+		return !slices.Equal(c.calls, rescue.ReadWithout(row, req, c.text))
+	}
+	for row := range rescue.Forms() {
+		require.True(t, slices.ContainsFunc(templates, func(c template) bool { return needs(c, row) }), "no case needs %s", rescue.FormName(row))
+	}
+	for _, c := range templates {
+		require.False(t, needs(c, -1), c.source)
+	}
 }

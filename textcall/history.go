@@ -155,17 +155,14 @@ func result(f form, m middleware.Message) middleware.Message {
 // withText returns parts with text for all that is text in them, in its place.
 func withText(parts []middleware.Part, text string) []middleware.Part {
 	var out []middleware.Part
-	done := false
-	for _, p := range parts {
+	done := text == ""
+	for _, p := range append(parts[:len(parts):len(parts)], middleware.Part{}) { // the last one is for parts without text
 		switch {
 		case p.Kind != middleware.PartText:
 			out = append(out, p)
 		case !done:
 			out, done = append(out, middleware.Part{Text: text}), true
 		}
-	}
-	if !done {
-		out = append(out, middleware.Part{Text: text})
 	}
 	return out
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Limits of the description of one tool's arguments.
@@ -163,22 +163,11 @@ func propertyName(name string) string {
 // schemaLine puts a schema on one line. What is not JSON stays readable.
 func schemaLine(schema json.RawMessage) string {
 	var b bytes.Buffer
-	text := string(schema)
+	line := string(schema)
 	if json.Compact(&b, schema) == nil {
-		text = b.String()
+		line = b.String()
 	}
-	return clip(oneLine(text), maxSignature)
+	return text.Clip(oneLine(line), maxSignature)
 }
 
-func clipped(s string) string { return clip(s, maxWords) }
-
-// clip cuts s after n bytes, between characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func clipped(s string) string { return text.Clip(s, maxWords) }

@@ -3,8 +3,8 @@ package textcall
 import (
 	"context"
 	"fmt"
-	"strconv"
 
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/internal/repeat"
 	"github.com/toolmend/toolmend/internal/run"
 	"github.com/toolmend/toolmend/middleware"
@@ -85,13 +85,9 @@ func (s *step) reading(resp *middleware.Response) (r reading, wrong string) {
 
 // askAgain appends the text that could not be read, and what is wrong with it.
 func (s *step) askAgain(resp *middleware.Response, r reading, what string) {
-	said := resp.Message.Text()
-	if blank(said) {
-		said = emptyText // an empty message is refused by many servers, and so are two of the user in a row
-	}
 	reply := s.reply(what)
 	s.tally.SetIssues(issue(r, what), nil, []middleware.Message{reply})
-	s.asked = s.asked.With(middleware.Assistant(said), reply)
+	s.asked = s.asked.With(reask.Said(resp.Message.Text()), reply)
 }
 
 // issue is what is wrong with a text, for the report.
@@ -108,9 +104,6 @@ func (s *step) reply(what string) middleware.Message {
 	return middleware.User(feedbackLead + what + ". Nothing was executed.\n\n" + s.reminder(s.tools))
 }
 
-// emptyText stands in the history for a text of nothing but white space.
-const emptyText = "(empty)"
-
 // feedbackLead starts the reply to a text that cannot be used.
 const feedbackLead = "Your last message could not be used: "
 
@@ -120,7 +113,7 @@ func (s *step) finish(h *held, resp *middleware.Response, r reading) (*middlewar
 	switch r.kind {
 	case isCall:
 		out = rewritten(resp, r.text)
-		c := middleware.ToolCall{ID: newID(s.req.Messages), Name: r.name, Arguments: r.input}
+		c := middleware.ToolCall{ID: reask.NewIDs(s.req.Messages, "textcall")(), Name: r.name, Arguments: r.input}
 		if !s.tools.declares(c.Name) {
 			c.Native = &middleware.Native{Dialect: dialect, Raw: c.Name}
 		}
@@ -148,34 +141,8 @@ func rewritten(resp *middleware.Response, text string) *middleware.Response {
 	out := *resp
 	out.Native, out.Message = nil, resp.Message.Clone()
 	m := &out.Message
-	m.Native, m.Parts = nil, nil
-	for _, p := range resp.Message.Parts {
-		if p.Kind != middleware.PartText {
-			m.Parts = append(m.Parts, p)
-		}
-	}
-	if text != "" {
-		m.Parts = append(m.Parts, middleware.Part{Text: text})
-	}
+	m.Native, m.Parts = nil, withText(m.Parts, text)
 	return &out
-}
-
-// newID names a call by its place in the conversation. Hidden attempts of
-// layers outside count, because they are in the history.
-func newID(history []middleware.Message) string {
-	place, taken := 1, map[string]bool{}
-	for _, m := range history {
-		place += len(m.ToolCalls)
-		for _, c := range m.ToolCalls {
-			taken[c.ID] = true
-		}
-	}
-	first := "textcall_" + strconv.Itoa(place)
-	id := first
-	for n := 2; taken[id]; n++ {
-		id = first + "_" + strconv.Itoa(n)
-	}
-	return id
 }
 
 // held keeps back what a model streams until its text is read.

@@ -57,6 +57,18 @@ func (w *Watch) Failed(what string) (stale int) {
 	return w.stale
 }
 
+// Ended says why a step ends after an attempt: the last failures brought nothing new. what
+// names them, as in "invalid answers". It returns "" if there is hope.
+func (w *Watch) Ended(attempt int, what string) string {
+	switch {
+	case w.same >= Hopeless:
+		return fmt.Sprintf("ended after attempt %d: the model sent the same %s %d times in a row", attempt, what, w.same)
+	case w.stale >= Hopeless:
+		return fmt.Sprintf("ended after attempt %d: %d invalid answers in a row repeated earlier failures", attempt, w.stale)
+	}
+	return ""
+}
+
 // Stale returns what Failed returned last, 0 before the first failure.
 func (w *Watch) Stale() int { return w.stale }
 

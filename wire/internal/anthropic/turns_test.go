@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -41,7 +42,7 @@ func reaskOfFirstCall(m middleware.Message) []middleware.Message {
 		}
 		verdicts = append(verdicts, v)
 	}
-	return batch.Turn(m, nil, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
+	return reask.Turn(m, nil, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "wrong" })
 }
 
 func TestReask(t *testing.T) {
@@ -69,7 +70,7 @@ func TestReaskOfRubbish(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			turn := reaskOfFirstCall(batch.FixIDs(nil, decodeResponse(t, body).Message))
+			turn := reaskOfFirstCall(reask.FixIDs(nil, decodeResponse(t, body).Message))
 			want := replaceOnce(t, asked, `"Go."}`, `"Go."},{"role":"assistant","content":[{"type":"tool_use","id":"t1","name":"a","input":{},"caller":{"type":"direct"}},`+
 				`{"type":"tool_use","id":"toolmend_2","name":"no_such","input":{},"caller":{"type":"direct"}}]},`+
 				`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"wrong","is_error":true},{"type":"tool_result","tool_use_id":"toolmend_2","content":"ok"}]}`)

@@ -26,7 +26,7 @@ func Laws() []Law {
 		{"mended arguments are all that changes", mended},
 		{"ids are all that changes", renumbered},
 		{"usage is all that changes", usage},
-		{"a re-ask appends the turn", reask},
+		{"a re-ask appends the turn", reasked},
 		{"a re-ask is one insertion", insertion},
 		{"rubbish is asked again about", rubbish},
 		{"a stored turn is echoed the same", reaskStored},

@@ -4,13 +4,14 @@ import (
 	"fmt"
 
 	"github.com/toolmend/toolmend/batch"
+	"github.com/toolmend/toolmend/internal/reask"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
 )
 
 // turn is what a re-ask appends after resp, with every function call refused.
 func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Message, middleware.Message) {
-	m := batch.FixIDs(req.Messages, resp.Message)
+	m := reask.FixIDs(req.Messages, resp.Message)
 	verdicts := make([]middleware.Verdict, len(m.ToolCalls))
 	for i, c := range m.ToolCalls {
 		verdicts[i] = middleware.Verdict{Call: c}
@@ -18,10 +19,10 @@ func turn(req *middleware.Request, resp *middleware.Response) ([]middleware.Mess
 			verdicts[i].Issues = []middleware.Issue{{Code: "required", Message: "a field is missing"}}
 		}
 	}
-	return batch.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "Error: \"city\" is missing.\nTry again." }), m
+	return reask.Turn(m, req.Tools, verdicts, batch.ReissueAll, func(middleware.Verdict) string { return "Error: \"city\" is missing.\nTry again." }), m
 }
 
-func reask(f codec.Format, x Exchange) error {
+func reasked(f codec.Format, x Exchange) error {
 	req, resp, err := withCalls(f, x)
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"maps"
 	"net/http"
 	"os"
@@ -56,6 +57,26 @@ func (m machine) inHome(name ...string) string {
 		return ""
 	}
 	return filepath.Join(append([]string{m.home}, name...)...)
+}
+
+// setting returns the text at a path of names in the first of some JSON files that has
+// one there, or "". The files may have comments.
+func (m machine) setting(files []string, path ...string) string {
+	for _, file := range files {
+		text, err := m.readFile(file)
+		var at any
+		if err != nil || json.Unmarshal(withoutComments(text), &at) != nil {
+			continue
+		}
+		for _, name := range path {
+			members, _ := at.(map[string]any)
+			at = members[name]
+		}
+		if found, _ := at.(string); found != "" {
+			return found
+		}
+	}
+	return ""
 }
 
 // up returns the working directory and those above it, the nearest first.

@@ -45,15 +45,7 @@ func (m machine) claudeSetting(name string) string {
 	if dir := m.getenv("CLAUDE_CONFIG_DIR"); dir != "" {
 		user = dir
 	}
-	for _, path := range []string{
+	return m.setting([]string{
 		filepath.Join(m.dir, ".claude", "settings.local.json"), filepath.Join(m.dir, ".claude", "settings.json"), filepath.Join(user, "settings.json"),
-	} {
-		var settings struct {
-			Env map[string]string `json:"env"`
-		}
-		if text, err := m.readFile(path); err == nil && json.Unmarshal(text, &settings) == nil && settings.Env[name] != "" {
-			return settings.Env[name]
-		}
-	}
-	return ""
+	}, "env", name)
 }

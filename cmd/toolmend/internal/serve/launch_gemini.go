@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -16,19 +15,7 @@ func launchGemini(m machine, at string, f runFlags) (launch, error) {
 	const name, key = "GOOGLE_GEMINI_BASE_URL", "gemini-api-key"
 	home := firstOf(m.getenv("GEMINI_CLI_HOME"), m.home)
 	user := filepath.Join(home, ".gemini", "settings.json")
-	var login string
-	for _, path := range []string{user, filepath.Join(m.dir, ".gemini", "settings.json")} { // the strongest last
-		var settings struct {
-			Security struct {
-				Auth struct {
-					SelectedType string `json:"selectedType"`
-				} `json:"auth"`
-			} `json:"security"`
-		}
-		if text, err := m.readFile(path); err == nil && json.Unmarshal(withoutComments(text), &settings) == nil {
-			login = firstOf(settings.Security.Auth.SelectedType, login)
-		}
-	}
+	login := m.setting([]string{filepath.Join(m.dir, ".gemini", "settings.json"), user}, "security", "auth", "selectedType")
 	if login != key {
 		return launch{}, fmt.Errorf("the Gemini CLI can use another address only with an API key, and its login is %q; put {\"security\": {\"auth\": {\"selectedType\": %q}}} into %s, and set GEMINI_API_KEY", login, key, user)
 	}

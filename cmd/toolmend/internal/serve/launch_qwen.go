@@ -3,9 +3,7 @@ package serve
 import (
 	"bufio"
 	"bytes"
-	"encoding/json"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/toolmend/toolmend/gateway"
@@ -72,18 +70,5 @@ func (m machine) qwenFile(name string) string {
 
 // qwenSetting returns the base URL of qwen-code's settings files, or "".
 func (m machine) qwenSetting() string {
-	for _, dir := range slices.Concat([]string{m.dir}, []string{m.home}) {
-		var settings struct {
-			Security struct {
-				Auth struct {
-					BaseURL string `json:"baseUrl"`
-				} `json:"auth"`
-			} `json:"security"`
-		}
-		text, err := m.readFile(filepath.Join(dir, ".qwen", "settings.json"))
-		if err == nil && json.Unmarshal(withoutComments(text), &settings) == nil && settings.Security.Auth.BaseURL != "" {
-			return settings.Security.Auth.BaseURL
-		}
-	}
-	return ""
+	return m.setting([]string{filepath.Join(m.dir, ".qwen", "settings.json"), filepath.Join(m.home, ".qwen", "settings.json")}, "security", "auth", "baseUrl")
 }

@@ -1,4 +1,4 @@
-package batch
+package reask
 
 import (
 	"github.com/toolmend/toolmend/internal/text"
@@ -43,4 +43,13 @@ func shorten(m *middleware.Message) {
 		p.Text = text.Clip(p.Text, max(left, len("…"))) // providers refuse an empty text
 		left = max(left-len(p.Text), 0)
 	}
+}
+
+// Said returns a text of the model for the history. Many servers refuse an empty message,
+// and two of the user in a row, so that a blank one becomes "(empty)".
+func Said(text string) middleware.Message {
+	if blank(text) {
+		text = "(empty)"
+	}
+	return middleware.Assistant(text)
 }

@@ -1,4 +1,4 @@
-package batch
+package reask
 
 import (
 	"strconv"
@@ -17,14 +17,7 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 	if !anyIDBroken(history, m) {
 		return m
 	}
-	taken := map[string]bool{}
-	place := 0
-	for _, h := range history {
-		place += len(h.ToolCalls)
-		for _, c := range h.ToolCalls {
-			taken[c.ID] = true
-		}
-	}
+	place, taken := idsOf(history)
 	m = m.Clone()
 	own := map[string]bool{} // a new id must not equal the valid id of a later call
 	for _, c := range m.ToolCalls {
@@ -44,6 +37,33 @@ func FixIDs(history []middleware.Message, m middleware.Message) middleware.Messa
 		seen[id] = true
 	}
 	return m
+}
+
+// NewIDs returns a function that names the calls behind history by their places: the
+// n-th call of the conversation is prefix_n.
+func NewIDs(history []middleware.Message, prefix string) func() string {
+	place, taken := idsOf(history)
+	return func() string {
+		place++
+		id := prefix + "_" + strconv.Itoa(place)
+		for n := 2; taken[id]; n++ {
+			id = prefix + "_" + strconv.Itoa(place) + "_" + strconv.Itoa(n)
+		}
+		taken[id] = true
+		return id
+	}
+}
+
+// idsOf returns the number of calls in history, and their ids.
+func idsOf(history []middleware.Message) (calls int, ids map[string]bool) {
+	ids = map[string]bool{}
+	for _, h := range history {
+		calls += len(h.ToolCalls)
+		for _, c := range h.ToolCalls {
+			ids[c.ID] = true
+		}
+	}
+	return calls, ids
 }
 
 // anyIDBroken is the fast path for almost every message. It does not allocate
