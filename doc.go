@@ -1,5 +1,5 @@
-// Package toolmend introduces the module; it has no code. Import the packages
-// below it.
+// Package toolmend is the one way to start: [Stack] is the whole stack in its documented
+// order, and [OpenAI], [Anthropic], [Gemini], [Ollama] and [Compatible] are model calls.
 //
 // Toolmend is a middleware stack for calls to language models. A model asks for
 // tools with arguments that it made up: a required key is missing, a number is
@@ -9,20 +9,22 @@
 // rest back to the model with one precise error for each call. The caller gets
 // one valid message, and a report of what that took:
 //
-//	call := middleware.Chain(
-//		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask
-//		retry.New(retry.Options{}),               // 429, 5xx, timeouts
-//	)(model) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
+//	model := toolmend.OpenAI(toolmend.Endpoint{Model: "gpt-5", Key: key})
+//	call := toolmend.Stack(toolmend.Options{})(model)
 //
-//	resp, err := call(ctx, req)
+//	resp, err := call(ctx, req) // resp has only valid tool calls
 //
 // If the model does not correct itself within three attempts, call returns an
-// error. With OnExhausted: middleware.Pass it returns the last message instead, and
-// resp.Report.Status is middleware.Invalid.
+// error that wraps [github.com/toolmend/toolmend/argsvalidate.ErrExhausted].
+//
+// Any func(context.Context, *middleware.Request) (*middleware.Response, error) is a model
+// call, so a client that you have can be one. A program that needs only parts of the
+// stack imports them and stacks them with middleware.Chain; this package imports all of
+// them, and package tracing brings OpenTelemetry.
 //
 // # Packages
 //
-// Start with one of these:
+// Further entries:
 //
 //   - [github.com/toolmend/toolmend/middleware]: the types of a model call, and
 //     Chain. It imports the standard library only.
@@ -40,12 +42,16 @@
 //   - [github.com/toolmend/toolmend/answer]: validates the text of an answer.
 //   - [github.com/toolmend/toolmend/argsvalidate]: validates tool calls; its
 //     Validator does the same without a model.
+//   - [github.com/toolmend/toolmend/rescue]: tool calls that a server left in the
+//     text, in the model's own markup.
 //   - [github.com/toolmend/toolmend/retry]: repeats model calls that failed in
 //     transit, and falls back to other models.
 //   - [github.com/toolmend/toolmend/textcall]: tool calls for models that only
 //     write text.
 //   - [github.com/toolmend/toolmend/budget]: limits what everything under one
 //     context may spend.
+//   - [github.com/toolmend/toolmend/heal]: sends a refused request once more, with
+//     the smallest change.
 //
 // Libraries, used by the middlewares and useful alone:
 //

@@ -2,27 +2,36 @@ package toolmend_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// A model sends a number as text. The number is repaired inside the model call,
-// and the report has the change.
-func Example() {
-	model := func(context.Context, *middleware.Request) (*middleware.Response, error) {
-		call := middleware.ToolCall{ID: "call_1", Name: "book", Arguments: `{"city":"Rome","nights":"2"}`}
+var book = middleware.Tool{
+	Name:       "book",
+	Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"},"nights":{"type":"integer"}},"required":["city"]}`),
+}
+
+// says returns a model that always calls book with these arguments.
+func says(arguments string) middleware.ModelCall {
+	return func(context.Context, *middleware.Request) (*middleware.Response, error) {
+		call := middleware.ToolCall{ID: "call_1", Name: "book", Arguments: arguments}
 		return &middleware.Response{Message: middleware.Assistant("", call), FinishReason: middleware.FinishToolCalls}, nil
 	}
-	call := middleware.Chain(argsvalidate.New(argsvalidate.Options{}))(model)
+}
+
+// A model sends a number as text. The number is repaired inside the model call,
+// and the report has the change.
+func ExampleStack() {
+	model := says(`{"city":"Rome","nights":"2"}`) // in a program: toolmend.OpenAI(toolmend.Endpoint{Model: "gpt-5", Key: key})
+	call := toolmend.Stack(toolmend.Options{})(model)
 
 	resp, err := call(context.Background(), &middleware.Request{
 		Messages: []middleware.Message{middleware.User("Two nights in Rome, please.")},
-		Tools: []middleware.Tool{{
-			Name:       "book",
-			Parameters: []byte(`{"type":"object","properties":{"city":{"type":"string"},"nights":{"type":"integer"}},"required":["city"]}`),
-		}},
+		Tools:    []middleware.Tool{book},
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -33,4 +42,19 @@ func Example() {
 	// Output:
 	// {"city":"Rome","nights":2}
 	// valid
+}
+
+// A model that never corrects itself is an error. One model call each is refused here,
+// because MaxAttempts is 1.
+func ExampleOptions() {
+	call := toolmend.Stack(toolmend.Options{
+		Validator: argsvalidate.NewValidator(argsvalidate.Options{MaxAttempts: 1}),
+	})(says(`{"nights":2}`))
+
+	_, err := call(context.Background(), &middleware.Request{
+		Messages: []middleware.Message{middleware.User("Two nights in Rome, please.")},
+		Tools:    []middleware.Tool{book},
+	})
+	fmt.Println(errors.Is(err, argsvalidate.ErrExhausted))
+	// Output: true
 }

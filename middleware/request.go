@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 )
 
@@ -12,17 +11,17 @@ import (
 // default. A middleware must not modify the Request that it receives; it
 // modifies a Clone.
 type Request struct {
-	Model       string          `json:"model,omitzero"`
-	Messages    []Message       `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
-	Tools       []Tool          `json:"tools,omitzero"`
-	ToolChoice  ToolChoice      `json:"tool_choice,omitzero"`
-	Temperature *float64        `json:"temperature,omitzero"`
-	MaxTokens   int             `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
-	Stop        []string        `json:"stop,omitzero"`
-	Params      json.RawMessage `json:"params,omitzero"` // further members of a new request body; ignored if Native is set
-	Header      http.Header     `json:"header,omitzero"` // sent by adapters that speak HTTP
-	Sink        Sink            `json:"-"`               // nil means that the response is not streamed
-	Native      *Native         `json:"native,omitzero"` // the whole request body
+	Model       string              `json:"model,omitzero"`
+	Messages    []Message           `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
+	Tools       []Tool              `json:"tools,omitzero"`
+	ToolChoice  ToolChoice          `json:"tool_choice,omitzero"`
+	Temperature *float64            `json:"temperature,omitzero"`
+	MaxTokens   int                 `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
+	Stop        []string            `json:"stop,omitzero"`
+	Params      json.RawMessage     `json:"params,omitzero"` // further members of a new request body; ignored if Native is set
+	Header      map[string][]string `json:"header,omitzero"` // an http.Header, sent by adapters that speak HTTP
+	Sink        Sink                `json:"-"`               // nil means that the response is not streamed
+	Native      *Native             `json:"native,omitzero"` // the whole request body
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero

@@ -284,8 +284,8 @@ func TestCloneMutation(t *testing.T) {
 	*c.Temperature = 1
 	c.Stop[0] = "STOP"
 	c.Params[0] = 'X'
-	c.Header.Set("A", "2")
-	c.Header.Add("B", "3")
+	c.Header["A"] = []string{"2"}
+	c.Header["B"] = []string{"3"}
 
 	after, err := json.Marshal(r)
 	require.NoError(t, err)

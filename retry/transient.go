@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strings"
 	"syscall"
@@ -66,7 +65,7 @@ func Status(codes ...int) func(error) bool {
 
 func transientStatus(code int) bool {
 	switch code {
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
+	case 408, 409, 425, 429: // as in the doc comment of Transient; net/http would have to be compiled for its names
 		return true
 	}
 	return code >= 500 && code <= 599

@@ -2,13 +2,11 @@
 // models make, without a key and without a network: a scripted model makes
 // them, and each step is printed as a tree.
 //
-//	go run ./examples/quickstart          the steps
-//	go run ./examples/quickstart -otel    the same as OpenTelemetry spans
+//	go run ./examples/quickstart
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -16,22 +14,16 @@ import (
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/retry"
-	"github.com/toolmend/toolmend/tracing"
 )
 
 func main() {
-	otel := flag.Bool("otel", false, "print OpenTelemetry spans instead of trees")
-	flag.Parse()
-	if err := run(context.Background(), os.Stdout, *otel, colourful(os.Stdout)); err != nil {
+	if err := run(context.Background(), os.Stdout, colourful(os.Stdout)); err != nil {
 		fmt.Fprintln(os.Stderr, "quickstart:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, otel, colour bool) error {
-	if otel {
-		return printSpans(ctx, out, colour)
-	}
+func run(ctx context.Context, out io.Writer, colour bool) error {
 	p := printer{out: out, colour: colour}
 	p.line("%s", p.bold("Five mistakes of real models, and what reaches your loop."))
 	p.line("")
@@ -52,14 +44,4 @@ func run(ctx context.Context, out io.Writer, otel, colour bool) error {
 	}
 	p.summary()
 	return nil
-}
-
-// traced is the same stack with spans around the step and around each attempt.
-func traced(s scenario, o tracing.Options) middleware.ModelCall {
-	return middleware.Chain(
-		tracing.New(o),
-		argsvalidate.New(argsvalidate.Options{}),
-		retry.New(retry.Options{}),
-		tracing.NewAttempt(o),
-	)(s.model())
 }

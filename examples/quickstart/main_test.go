@@ -10,32 +10,27 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var update = flag.Bool("update", false, "write the golden file")
 
 // What a newcomer sees first is held as it is.
 func TestOutput(t *testing.T) {
 	t.Parallel()
-	for name, otel := range map[string]bool{"trees": false, "spans": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			require.NoError(t, run(t.Context(), &out, otel, false))
-			file := "testdata/" + name + ".golden"
-			if *update {
-				require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
-			}
-			want, err := os.ReadFile(file)
-			require.NoError(t, err)
-			require.Equal(t, string(want), out.String())
-		})
+	var out bytes.Buffer
+	require.NoError(t, run(t.Context(), &out, false))
+	const file = "testdata/trees.golden"
+	if *update {
+		require.NoError(t, os.WriteFile(file, out.Bytes(), 0o644))
 	}
+	want, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Equal(t, string(want), out.String())
 }
 
 func TestColour(t *testing.T) {
 	t.Parallel()
 	var plain, colour bytes.Buffer
-	require.NoError(t, run(t.Context(), &plain, false, false))
-	require.NoError(t, run(t.Context(), &colour, false, true))
+	require.NoError(t, run(t.Context(), &plain, false))
+	require.NoError(t, run(t.Context(), &colour, true))
 	require.NotContains(t, plain.String(), "\x1b")
 	require.Contains(t, colour.String(), "\x1b[31m")
 	bare := colour.String()

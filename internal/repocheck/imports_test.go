@@ -25,7 +25,7 @@ var dependencies = map[string][]string{
 	"github.com/invopop/jsonschema":          {"internal/typeschema"},
 	"github.com/cenkalti/backoff/":           {"retry"},
 	"go.opentelemetry.io/otel":               {"tracing", "tracing/tooltrace", "gateway"},
-	"go.opentelemetry.io/otel/sdk/trace":     {"examples/quickstart"}, // prints spans as an exporter gets them
+	"go.opentelemetry.io/otel/sdk/trace":     {"examples/spans"}, // prints spans as an exporter gets them
 }
 
 // imports finds imports of packages that are not above the importing one in the

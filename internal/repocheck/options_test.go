@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/answer"
 	"github.com/toolmend/toolmend/argsvalidate"
@@ -60,6 +61,7 @@ func setups() []setup {
 		{valid: retry.Options{}, build: func(o any) { retry.New(o.(retry.Options)) }},
 		{valid: strip.Options{}, build: func(o any) { _, _ = strip.New(nil, o.(strip.Options)) }},
 		{valid: textcall.Options{}, build: func(o any) { textcall.New(o.(textcall.Options)) }},
+		{valid: toolmend.Options{}, build: func(o any) { toolmend.Stack(o.(toolmend.Options)) }},
 		{valid: tracing.Options{}, build: func(o any) { tracing.New(o.(tracing.Options)) }},
 		{valid: transport.Options{}, build: func(o any) { transport.New(o.(transport.Options)) }, named: []string{"KeepAlive", "MaxModelCalls"}},
 		{valid: wire.Endpoint{}, build: func(o any) { wire.Ollama().Model(o.(wire.Endpoint)) }, named: []string{"Silence"}},
@@ -157,8 +159,12 @@ func TestAllOptions(t *testing.T) {
 		if isTest(file) || !all.inRoot(file) || !public(dir) || strings.HasPrefix(dir, "examples") {
 			continue
 		}
+		name := path.Base(dir)
+		if dir == "." {
+			name = "toolmend"
+		}
 		for _, m := range declared.FindAllStringSubmatch(all.read(t, file), -1) {
-			require.Contains(t, known, path.Base(dir)+"."+m[1], file)
+			require.Contains(t, known, name+"."+m[1], file)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func TestRunCatches(t *testing.T) {
 			})},
 		"sets a header": {"the caller's request is not changed", "request was changed", wrap(
 			func(next call, ctx context.Context, req *request) (*response, error) {
-				req.Header.Set("X-Mine", "1")
+				req.Header["X-Mine"] = []string{"1"}
 				return next(ctx, req)
 			})},
 		"appends into spare room": {"the caller's request is not changed", "appended to the caller's slices", wrap(

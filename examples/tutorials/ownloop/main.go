@@ -19,10 +19,10 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
 )
@@ -62,18 +62,14 @@ func start(ctx context.Context, out io.Writer, logger *slog.Logger, key string) 
 // newClient returns a client whose calls are valid. The model is what stands for the
 // provider: nothing, or a test's own.
 func newClient(key string, logger *slog.Logger, model ...middleware.Middleware) openai.Client {
-	o := tracing.Options{Logger: logger, Provider: "openai"}
-	stack := append([]middleware.Middleware{
-		tracing.New(o), // a span and a log record for each step
-		argsvalidate.New(argsvalidate.Options{Rules: rules}), // validate, repair, re-ask; at most 3 attempts
-		retry.New(retry.Options{}),                           // 429, 5xx, timeouts: exponential backoff
-		budget.New(),                                         // limits of the context
-		tracing.NewAttempt(o),                                // a span for each model call
-	}, model...)
+	stack := toolmend.Stack(toolmend.Options{
+		Validator: argsvalidate.NewValidator(argsvalidate.Options{Rules: rules}),
+		Tracing:   tracing.Options{Logger: logger, Provider: "openai"},
+	})
 	return openai.NewClient(
 		option.WithAPIKey(key),
-		option.WithMaxRetries(0), // retries are retry.New's
-		option.WithMiddleware(transport.Hook(stack...)),
+		option.WithMaxRetries(0), // the stack retries
+		option.WithMiddleware(transport.Hook(append([]middleware.Middleware{stack}, model...)...)),
 	)
 }
 
