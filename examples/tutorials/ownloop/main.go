@@ -3,7 +3,8 @@
 //
 //	OPENAI_API_KEY=… go run .
 //
-// Without the variable a scripted model answers, inside the process.
+// Without the variable a scripted model answers, inside the process. With PRINT_SPANS=1
+// the program prints its spans.
 package main
 
 import (
@@ -29,11 +30,14 @@ import (
 
 func main() {
 	ctx := context.Background()
-	stop, err := exportSpans(ctx)
-	if err != nil {
-		log.Fatal(err)
+	stop := func(context.Context) error { return nil }
+	if os.Getenv("PRINT_SPANS") != "" {
+		var err error
+		if stop, err = printSpans(os.Stdout); err != nil {
+			log.Fatal(err)
+		}
 	}
-	err = start(ctx, os.Stdout, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Getenv("OPENAI_API_KEY"))
+	err := start(ctx, os.Stdout, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Getenv("OPENAI_API_KEY"))
 	if err = errors.Join(err, stop(ctx)); err != nil {
 		log.Fatal(err)
 	}
