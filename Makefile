@@ -9,7 +9,7 @@
 # property. AGENTS is the folder that `make agents` and `make mcp` install programs
 # into, and CLIENTS names the clients that `make agents` runs, with commas between (all of them).
 # SCREENSHOTS is the folder that `make page` writes pictures into. VERSION is what
-# `make release` packs. LIVE is the URL of a llama-server. BASE is the path of another
+# `make release` and `make packages` pack. LIVE is the URL of a llama-server. BASE is the path of another
 # build of the command, which `make load` measures beside this one. RACE is empty where there
 # is no C compiler, which -race needs.
 export FUZZ_SMOKE ?= 1s
@@ -101,7 +101,10 @@ hostile: ## what hostile input costs: the table of docs/hostile-input.md
 release: ## pack VERSION of every module, and install it as a user would
 	@.ci/release "$(VERSION)"
 
-deploy: ## build for every platform, and try what deploy/ holds
+packages: ## build the packages of VERSION, and install each in a clean environment
+	@.ci/packages "$(VERSION)"
+
+deploy: ## verify the systemd unit, and test three instances behind nginx
 	@.ci/deploy
 
 metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheus on a running gateway
@@ -110,4 +113,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release deploy metrics tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release packages deploy metrics tidy

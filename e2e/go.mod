@@ -8,6 +8,8 @@ require (
 	github.com/santhosh-tekuri/jsonschema/v5 v5.3.1
 	github.com/stretchr/testify v1.12.1
 	github.com/toolmend/toolmend v0.0.0
+	go.yaml.in/yaml/v3 v3.0.5
+	golang.org/x/sys v0.40.0
 )
 
 require (
@@ -21,7 +23,6 @@ require (
 	go.opentelemetry.io/otel/log v1.47.0 // indirect
 	go.opentelemetry.io/otel/metric v1.47.0 // indirect
 	go.opentelemetry.io/otel/trace v1.47.0 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 )
 
 replace github.com/toolmend/toolmend => ../

@@ -25,11 +25,13 @@ func TestRun(t *testing.T) {
 	if root == "" {
 		t.Skip("AGENTS is not set: `make agents` installs the clients and runs them")
 	}
-	bin := t.TempDir()
-	toolmend := filepath.Join(bin, "toolmend")
-	build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "cmd", "toolmend"), "-o", toolmend, ".")
-	text, err := build.CombinedOutput()
-	require.NoError(t, err, string(text))
+	toolmend := os.Getenv("TOOLMEND") // an installed one, such as a package has
+	if toolmend == "" {
+		toolmend = filepath.Join(t.TempDir(), "toolmend")
+		build := exec.CommandContext(t.Context(), "go", "build", "-C", filepath.Join("..", "cmd", "toolmend"), "-o", toolmend, ".")
+		text, err := build.CombinedOutput()
+		require.NoError(t, err, string(text))
+	}
 	for _, c := range chosen() {
 		if runNames[c.name] == "" {
 			continue

@@ -9,9 +9,8 @@ import (
 	"log"
 	"os"
 
-	"github.com/toolmend/toolmend/argsvalidate"
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/retry"
 )
 
 func main() {
@@ -31,20 +30,19 @@ func run(ctx context.Context, out io.Writer) error {
 	myModel := client()
 
 	// region: wrap
-	call := middleware.Chain(
-		argsvalidate.New(argsvalidate.Options{}), // validate, repair, re-ask; at most 3 attempts
-		retry.New(retry.Options{}),               // 429, 5xx, timeouts: exponential backoff
-	)(myModel) // any func(context.Context, *middleware.Request) (*middleware.Response, error)
+	// myModel is toolmend.OpenAI(toolmend.Endpoint{Model: "gpt-5", Key: key}), or Anthropic,
+	// Gemini, Ollama, Compatible, or your own client as a func(ctx, request) (response, error).
+	call := toolmend.Stack(toolmend.Options{})(myModel)
 
 	resp, err := call(ctx, req)
-	// endregion
-
 	if err != nil {
-		return err
+		return err // such as argsvalidate.ErrExhausted: a call is invalid after three attempts
 	}
-	for _, c := range resp.Message.ToolCalls {
+	for _, c := range resp.Message.ToolCalls { // only valid calls
 		fmt.Fprintln(out, c.Name, c.Arguments)
 	}
+	// endregion
+
 	fmt.Fprintln(out, resp.Report.Status, "after", len(resp.Report.Attempts), "attempts")
 	return nil
 }
