@@ -1,0 +1,69 @@
+import fs from 'node:fs'
+import path from 'node:path'
+import { defineConfig } from 'vitepress'
+import { fileAt, github, pages, repository, sidebar, unlisted, urlPath } from '../pages'
+
+// slugify gives a heading the anchor that it has on GitHub.
+function slugify(heading: string): string {
+  return heading.trim().toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc}\- ]/gu, '').replace(/ /g, '-')
+}
+
+// target returns where a link of a file leads on the site: links to pages stay here, links
+// to other files of the repository go to GitHub.
+function target(file: string, href: string): string {
+  if (/^([a-z]+:|\/\/|#)/i.test(href)) return href
+  const [name, anchor] = href.split('#')
+  const linked = path.posix.normalize(path.posix.join(path.posix.dirname(file), decodeURI(name))).replace(/\/$/, '')
+  const hash = anchor ? '#' + anchor : ''
+  if (pages.has(linked)) return '/' + urlPath(linked) + hash
+  const at = path.join(repository, linked)
+  if (!fs.existsSync(at)) throw new Error(`${file}: there is no ${linked}`)
+  return `${github}/${fs.statSync(at).isDirectory() ? 'tree' : 'blob'}/main/${linked}${hash}`
+}
+
+export default defineConfig({
+  title: 'Toolmend',
+  description: 'Valid tool calls for agents: a library for Go and a gateway for every language.',
+  lang: 'en',
+  base: process.env.SITE_BASE || '/',
+  srcDir: '..',
+  outDir: '../bin/site',
+  srcExclude: ['!(docs|site)/**/*.md', ...unlisted],
+  rewrites: urlPath,
+  metaChunk: true,
+  router: { prefetchLinks: false },
+  vite: {
+    publicDir: path.join(import.meta.dirname, '../public'),
+    plugins: [{
+      name: 'modules-of-pages',
+      enforce: 'pre',
+      // The pages are outside this folder, where no module would be found.
+      resolveId(source, importer, options) {
+        if (/^vue($|\/)/.test(source) && importer?.endsWith('.md')) {
+          return this.resolve(source, import.meta.filename, { ...options, skipSelf: true })
+        }
+      },
+    }],
+  },
+  markdown: {
+    anchor: { slugify },
+    image: { lazyLoading: true },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
+    config(md) {
+      md.core.ruler.push('repository_links', state => {
+        for (const block of state.tokens) {
+          if (block.info === 'promql') block.info = 'txt' // the highlighter does not know it
+          for (const token of block.children ?? []) {
+            if (token.type === 'link_open') token.attrSet('href', target(fileAt(state.env.relativePath), token.attrGet('href')!))
+          }
+        }
+      })
+    },
+  },
+  themeConfig: {
+    sidebar,
+    outline: [2, 3],
+    search: { provider: 'local' },
+    socialLinks: [{ icon: 'github', link: github }],
+  },
+})
