@@ -77,7 +77,7 @@ func TestTryExitCodes(t *testing.T) {
 		{"-tool @/tool.json -unknown pass", `{"name":"gone","arguments":{}}`, cli.ExitOK, "as sent: no_schema"},
 		{"-tool @/tool.json", ``, cli.ExitInvalid, "required property is missing"},
 		{"-tool @/odd", `{}`, cli.ExitInvalid, "note: tool odd"},
-		{"-tool @/two", good, cli.ExitFailed, "@/two has 2 tools: -call must name one"},
+		{"-tool @/two", good, cli.ExitFailed, "@/two has 2 tools: the call must name one"},
 		{"-tool @/none", good, cli.ExitFailed, "@/none:1: neither tools"},
 		{"-tool @/empty", good, cli.ExitFailed, "@/empty has no tool"},
 		{"-tool @/missing", good, cli.ExitFailed, "no such file"},

@@ -64,7 +64,7 @@ func Call(ctx context.Context, file string, sets *recorded.Toolsets, text string
 	case len(tools) == 0:
 		return nil, fmt.Errorf("%s has no tool", file)
 	case !ok && len(tools) > 1:
-		return nil, fmt.Errorf(`%s has %d tools: -call must name one, as {"name": "…", "arguments": {…}}`, file, len(tools))
+		return nil, fmt.Errorf(`%s has %d tools: the call must name one, as {"name": "…", "arguments": {…}}`, file, len(tools))
 	case !ok:
 		call = middleware.ToolCall{Name: tools[0].Name, Arguments: text}
 	}
