@@ -1,4 +1,4 @@
-package check
+package check_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/recorded/recordedtest"
@@ -59,7 +60,7 @@ func TestPlayground(t *testing.T) {
 	for i, r := range requests {
 		require.NoError(t, os.WriteFile(file, []byte(r.Tool), 0o600))
 		var stdout, stderr bytes.Buffer
-		code := Try(t.Context(), []string{"-json", "-tool", file, "-call", "-"}, strings.NewReader(r.Call), &stdout, &stderr)
+		code := check.Try(t.Context(), []string{"-json", "-tool", file, "-call", "-"}, strings.NewReader(r.Call), &stdout, &stderr)
 		require.NotEqual(t, cli.ExitFailed, code, stderr.String())
 		var got struct {
 			Error  string
@@ -86,7 +87,7 @@ func recordedCalls(t *testing.T) (valid, invalid []asked) {
 	}
 	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
 		var record struct {
-			Oracle []opinion `json:"oracle"`
+			Oracle []struct{ V string } `json:"oracle"`
 		}
 		require.NoError(t, json.Unmarshal(l.Text, &record))
 		var tools []tool
