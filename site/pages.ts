@@ -7,7 +7,6 @@ export const github = 'https://github.com/toolmend/toolmend'
 
 interface Section {
   text: string
-  collapsed?: boolean
   pages: string[] // files of the repository; the last part of one may have a *
 }
 
@@ -38,9 +37,8 @@ function title(file: string): string {
 }
 
 const listed = new Set<string>()
-export const sidebar = sections.map(({ text, collapsed, pages }) => ({
+export const sidebar = sections.map(({ text, pages }) => ({
   text,
-  collapsed: collapsed ?? false,
   items: pages.flatMap(files).filter(file => !listed.has(file) && listed.add(file))
     .map(file => ({ text: file === 'README.md' ? 'Overview' : title(file), link: '/' + urlPath(file).replace(/(index)?\.md$/, '') })),
 })).filter(section => section.items.length > 0)

@@ -2,6 +2,7 @@ import fs from 'node:fs'
 import path from 'node:path'
 import { defineConfig } from 'vitepress'
 import { fileAt, github, pages, repository, sidebar, unlisted, urlPath } from '../pages'
+import { searchRoles } from './search'
 
 // slugify gives a heading the anchor that it has on GitHub.
 function slugify(heading: string): string {
@@ -21,6 +22,8 @@ function target(file: string, href: string): string {
   return `${github}/${fs.statSync(at).isDirectory() ? 'tree' : 'blob'}/main/${linked}${hash}`
 }
 
+const icon = '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><rect width="16" height="16" rx="3" fill="#3451b2"/><path d="M4 5h8M8 5v7" stroke="#fff" stroke-width="2"/></svg>'
+
 export default defineConfig({
   title: 'Toolmend',
   description: 'Valid tool calls for agents: a library for Go and a gateway for every language.',
@@ -30,11 +33,12 @@ export default defineConfig({
   outDir: '../bin/site',
   srcExclude: ['!(docs|site)/**/*.md', ...unlisted],
   rewrites: urlPath,
+  head: [['link', { rel: 'icon', href: `data:image/svg+xml,${encodeURIComponent(icon)}` }]],
   metaChunk: true,
   router: { prefetchLinks: false },
   vite: {
     publicDir: path.join(import.meta.dirname, '../public'),
-    plugins: [{
+    plugins: [searchRoles, {
       name: 'modules-of-pages',
       enforce: 'pre',
       // The pages are outside this folder, where no module would be found.
@@ -52,6 +56,7 @@ export default defineConfig({
     config(md) {
       md.core.ruler.push('repository_links', state => {
         for (const block of state.tokens) {
+          if (block.type === 'code_block') block.type = 'fence' // indented code looks like any other
           if (block.info === 'promql') block.info = 'txt' // the highlighter does not know it
           for (const token of block.children ?? []) {
             if (token.type === 'link_open') token.attrSet('href', target(fileAt(state.env.relativePath), token.attrGet('href')!))
