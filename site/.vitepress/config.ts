@@ -68,7 +68,24 @@ export default defineConfig({
   themeConfig: {
     sidebar,
     outline: [2, 3],
-    search: { provider: 'local' },
+    search: {
+      provider: 'local',
+      options: {
+        miniSearch: {
+          options: {
+            // A name such as on_exhausted is one word, and its parts are words too. The page has
+            // the text of these functions, so they use nothing outside of them.
+            tokenize: text => (text.match(/[\p{L}\p{N}_]+/gu) ?? [])
+              .flatMap(word => word.includes('_') ? [word, ...word.split('_').filter(Boolean)] : [word]),
+          },
+          searchOptions: {
+            fuzzy: term => term.length > 5 ? 0.15 : false,
+            // Notes and history come after the pages that say how it is.
+            boostDocument: (id: string) => /\/(decisions\/|CHANGELOG|parity)/.test(id) ? 0.3 : 1,
+          },
+        },
+      },
+    },
     socialLinks: [{ icon: 'github', link: github }],
   },
 })
