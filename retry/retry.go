@@ -82,7 +82,7 @@ func (o Options) withDefaults() Options {
 // New returns the middleware that retries failed model calls. It panics if
 // o.Validate fails.
 //
-// Waits grow exponentially, with a jitter of ±50 %. A provider's Retry-After
+// Waits grow exponentially, with a jitter of ±50%. A provider's Retry-After
 // (middleware.ModelError) is the minimum wait, even if it exceeds MaxDelay.
 // retry gives up at once if the next wait would exceed MaxElapsed or the
 // context's deadline. Without either limit, it gives up if Retry-After is

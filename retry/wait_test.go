@@ -19,7 +19,7 @@ func limited(after time.Duration) error {
 	return &middleware.ModelError{StatusCode: 429, RetryAfter: after}
 }
 
-// Every wait lies within ±50 % of an interval that grows by half and stops at
+// Every wait lies within ±50% of an interval that grows by half and stops at
 // MaxDelay, and all of them together within MaxElapsed.
 func TestWaitsStayInTheirBounds(t *testing.T) {
 	t.Parallel()

@@ -62,7 +62,7 @@ func TestToolPage(t *testing.T) {
 	all := get(h, "/x/tools").Body.String()
 	for _, want := range []string{
 		`<th scope="row"><bdi><a href="/x/tools?tool=cancel">cancel</a></bdi></th><td class="n">5</td>`, "By tool, the most faults first", "By tool and model",
-		"100.00 %", "no re-asks in this recording", "not validated: no schema", `href="#places"`, "one of &#34;a b&#34;, &#34;c d&#34;, received another string",
+		"100.00%", "no re-asks in this recording", "not validated: no schema", `href="#places"`, "one of &#34;a b&#34;, &#34;c d&#34;, received another string",
 	} {
 		require.Contains(t, all, want)
 	}

@@ -27,10 +27,10 @@ func (s Share) Rate() float64 {
 	return float64(s.Bad) / float64(s.Of)
 }
 
-// z95 is the two-sided 95 % point of the normal distribution.
+// z95 is the two-sided 95% point of the normal distribution.
 const z95 = 1.959963984540054
 
-// Wilson returns the 95 % score interval of the rate; 0 and 1 if nothing was
+// Wilson returns the 95% score interval of the rate; 0 and 1 if nothing was
 // counted. It is for display: intervals of two rates that overlap do not mean
 // that the rates are equal.
 //

@@ -95,7 +95,7 @@ func share(n, of int) string {
 	if of == 0 {
 		return "."
 	}
-	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
+	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(of))
 }
 
 // shownPointer returns a pointer for people.

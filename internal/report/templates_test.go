@@ -60,5 +60,5 @@ func TestNumbers(t *testing.T) {
 	page, err := report.Templates().Parse(`{{define "n"}}{{num 0}} {{num 999}} {{num 1000}} {{num 1234567}} {{num -1234}} {{num .Big}} {{num "x"}}|{{dot 0}} {{dot 1000}}|{{share 1 3}} {{share 0 0}}|{{plural 1 "call"}} {{plural 1000 "call"}}|{{range .Times}}{{seconds .}} {{end}}|{{name ""}}|{{place "a/b.jsonl" 3 ""}} {{place "b" 0 ""}} {{place "" 0 "id"}}{{end}}`)
 	require.NoError(t, err)
 	require.NoError(t, page.ExecuteTemplate(&b, "n", map[string]any{"Big": int64(5_000_000_000), "Times": []time.Duration{900, 1_500_000, 1_500_000_000, 100_400_000_000}}))
-	require.Equal(t, "0 999 1,000 1,234,567 -1,234 5,000,000,000 x|. 1,000|33.33 % .|1 call 1,000 calls|0 µs 1 ms 1.5 s 100 s |(none)|b.jsonl:3 b id", b.String())
+	require.Equal(t, "0 999 1,000 1,234,567 -1,234 5,000,000,000 x|. 1,000|33.33% .|1 call 1,000 calls|0 µs 1 ms 1.5 s 100 s |(none)|b.jsonl:3 b id", b.String())
 }

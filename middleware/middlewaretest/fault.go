@@ -36,8 +36,8 @@ type Fault string
 // the share of the calls, or of the responses, in which a fault is possible.
 // The map contains every fault. The caller owns it.
 //
-// Of 161,216 recorded calls, 1.3 % have wrong values, 1.2 % have unknown
-// names, and 1.1 % have text that is not JSON. The default rates keep the
+// Of 161,216 recorded calls, 1.3% have wrong values, 1.2% have unknown
+// names, and 1.1% have text that is not JSON. The default rates keep the
 // order of these groups, and of the faults within a group. They are 5 to 50
 // times higher, and the rarest faults are raised most, so that a few
 // thousand calls contain every fault.

@@ -70,7 +70,7 @@ func bench(ctx context.Context, dir string, wrongs bool, out io.Writer) error {
 			fmt.Fprintf(out, "%s, %v: %+v\n%s\n\n", c.ID, c.Tags, call, c.Text)
 		}
 	}
-	_, err = fmt.Fprintf(out, "| cases | unsafe | precision | recall | arguments | calls where there is none |\n|---|---|---|---|---|---|\n| %d | %d | %.3f | %.3f | %.1f %% | %d of %d |\n",
+	_, err = fmt.Fprintf(out, "| cases | unsafe | precision | recall | arguments | calls where there is none |\n|---|---|---|---|---|---|\n| %d | %d | %.3f | %.3f | %.1f%% | %d of %d |\n",
 		s.cases, s.guessed, share(s.right, s.right+s.wrong), share(s.right, s.calls), 100*share(s.exact, s.calls), s.invented, s.cases-s.calls)
 	return err
 }

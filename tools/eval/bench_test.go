@@ -31,7 +31,7 @@ func TestBench(t *testing.T) {
 	}
 	var out bytes.Buffer
 	require.NoError(t, run([]string{"-bench", dir, "-wrong"}, &out))
-	require.Contains(t, out.String(), "| 8 | 1 | 0.400 | 0.500 | 25.0 % | 2 of 4 |\n")
+	require.Contains(t, out.String(), "| 8 | 1 | 0.400 | 0.500 | 25.0% | 2 of 4 |\n")
 	for _, id := range []string{"other", "wrong", "missed", "guessed", "invented"} {
 		require.Contains(t, out.String(), id+", [")
 	}

@@ -203,7 +203,7 @@ func compareRescue(ctx context.Context, dir, url string, limit int, wrongs bool,
 func rescueTable(model string, ways []way, steps [][]ended) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, %d steps\n\n", model, len(steps[0]))
-	b.WriteString("| | valid call | 95 % | equal to truth | invalid call | text only | error | rescued | attempts |\n|---|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| | valid call | 95% | equal to truth | invalid call | text only | error | rescued | attempts |\n|---|---|---|---|---|---|---|---|---|\n")
 	for i, a := range ways {
 		var valid, right, invalid, text, failed, rescued, attempts int
 		for _, e := range steps[i] {

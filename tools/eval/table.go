@@ -59,7 +59,7 @@ func (st *study) markdown() string {
 // recordings begins the line that names the data by its fingerprint.
 const recordings = "Recordings: "
 
-const columns = "repaired | equal to truth | differs elsewhere | differs as sent | wrong | precision, 95 % interval | strict precision | truth unfit | no truth |\n"
+const columns = "repaired | equal to truth | differs elsewhere | differs as sent | wrong | precision, 95% interval | strict precision | truth unfit | no truth |\n"
 
 const ruler = "---|---|---|---|---|---|---|---|---|\n" // under columns
 
@@ -84,7 +84,7 @@ func percent(n, of int) string {
 	if of == 0 {
 		return "–"
 	}
-	return figure(float64(n)/float64(of)) + " %"
+	return figure(float64(n)/float64(of)) + "%"
 }
 
 func (st *study) setupTable(g *group, with func(setup) bool) string {
@@ -169,7 +169,7 @@ func (st *study) shareTable(total *group) string {
 	row("**all**", total)
 	fmt.Fprintf(&b, "| **all, each distinct fault once** | | %d |", st.invalidFaults())
 	for _, i := range sets {
-		fmt.Fprintf(&b, " %s %% |", figure(st.distinctShare(i)))
+		fmt.Fprintf(&b, " %s%% |", figure(st.distinctShare(i)))
 	}
 	return b.String() + "\n"
 }

@@ -66,7 +66,7 @@ func TestCost(t *testing.T) {
 				require.NoError(t, err)
 			})
 			share := float64(alone) / float64(step)
-			t.Logf("%s: %.1f ms a step, of which the loop is %.2f %%", test.name, ms(step), 100*share)
+			t.Logf("%s: %.1f ms a step, of which the loop is %.2f%%", test.name, ms(step), 100*share)
 			require.Less(t, share, loopShare)
 			if test.lifted { // else the limit makes both equal
 				bare := timePerStep(t, steps, func() { runBare(ctx, t, c, int(steps)) })

@@ -35,7 +35,7 @@ func logOf(n, bad int) string {
 	return log.String()
 }
 
-// baselineDir has the logs good (2 % bad), same and worse (10 %), and the
+// baselineDir has the logs good (2% bad), same and worse (10%), and the
 // baseline made of good.
 func baselineDir(t *testing.T) string {
 	t.Helper()
@@ -162,9 +162,9 @@ func TestTurnRates(t *testing.T) {
 	require.Equal(t, map[string]*turnRate{"add": {Turns: 2, AsSent: 1}, "free": {}, "odd": {}, "sub": {Turns: 1, AsSent: 1, Final: 1}}, s.TurnRates.Tools)
 }
 
-// TestBaselineAlarms resamples 5,000 turns a side. Without a rise, at most 5 %
-// of the comparisons are alarms; a rise of 1 point from 1 %, and of 1.5 points
-// from 3.5 %, is an alarm in at least 95 %. The turns are the recorded ones, if
+// TestBaselineAlarms resamples 5,000 turns a side. Without a rise, at most 5%
+// of the comparisons are alarms; a rise of 1 point from 1%, and of 1.5 points
+// from 3.5%, is an alarm in at least 95%. The turns are the recorded ones, if
 // they are beside the repository.
 func TestBaselineAlarms(t *testing.T) {
 	t.Parallel()
@@ -173,7 +173,7 @@ func TestBaselineAlarms(t *testing.T) {
 	settings := settings{maxRise: 0.5}
 	for _, c := range []struct {
 		base, rise float64
-		most       bool // at most 5 % alarms
+		most       bool // at most 5% alarms
 	}{
 		{0.01, 0, true}, {0.035, 0, true}, {0.01, 0.01, false}, {0.035, 0.015, false},
 	} {
@@ -186,7 +186,7 @@ func TestBaselineAlarms(t *testing.T) {
 			}
 		}
 		share := float64(alarms) / runs
-		t.Logf("from %.1f %%, a rise of %.1f points: %.2f %% alarms", 100*c.base, 100*c.rise, 100*share)
+		t.Logf("from %.1f%%, a rise of %.1f points: %.2f%% alarms", 100*c.base, 100*c.rise, 100*share)
 		if c.most {
 			require.LessOrEqual(t, share, rates.Level)
 		} else {

@@ -10,7 +10,7 @@ import (
 // significantly, and the answer.
 func (c *comparison) write(w io.Writer, top int) {
 	fmt.Fprintf(w, "\nCOMPARED WITH %s\nturns with an invalid call, %s\n", clean(c.file), c.verdict())
-	t := table{rows: [][]string{{"", "BASELINE", "95 %", "NOW", "95 %", "RISE", "P"}, c.total.row()}}
+	t := table{rows: [][]string{{"", "BASELINE", "95%", "NOW", "95%", "RISE", "P"}, c.total.row()}}
 	risen := 0
 	for _, l := range c.lines {
 		if !l.significant() {
@@ -55,7 +55,7 @@ func (c *comparison) answer() string {
 		text = "Not risen."
 	}
 	if smallest, ok := c.smallest(); ok {
-		return text + fmt.Sprintf("\nWith so many turns, a true rise of %.2f points is noticed in 80 %% of comparisons; a smaller one may not be.", smallest)
+		return text + fmt.Sprintf("\nWith so many turns, a true rise of %.2f points is noticed in 80%% of comparisons; a smaller one may not be.", smallest)
 	}
 	return text + "\nWith so few turns, no rise can be noticed."
 }
@@ -69,8 +69,8 @@ func (l rateChange) row() []string {
 	low, high := l.after.Wilson()
 	return []string{
 		name,
-		fmt.Sprintf("%.2f %%", 100*l.before.Rate()), interval(lowB, highB),
-		fmt.Sprintf("%.2f %%", 100*l.after.Rate()), interval(low, high),
+		fmt.Sprintf("%.2f%%", 100*l.before.Rate()), interval(lowB, highB),
+		fmt.Sprintf("%.2f%%", 100*l.after.Rate()), interval(low, high),
 		fmt.Sprintf("%+.2f", l.points()), probability(l.p),
 	}
 }
@@ -118,7 +118,7 @@ type rateChangeJSON struct {
 type shareJSON struct {
 	Turns   int     `json:"turns"`
 	Invalid int     `json:"invalid"`
-	Low     float64 `json:"low"` // of the Wilson 95 % interval, in percent
+	Low     float64 `json:"low"` // of the Wilson 95% interval, in percent
 	High    float64 `json:"high"`
 }
 

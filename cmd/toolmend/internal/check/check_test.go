@@ -252,7 +252,7 @@ func TestOutputError(t *testing.T) {
 
 func TestBar(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "[===============               ]  50 %  12 calls", bar(50, 100, 12))
-	require.Equal(t, "["+strings.Repeat("=", 30)+"] 100 %  12 calls", bar(101, 100, 12))
+	require.Equal(t, "[===============               ]  50%  12 calls", bar(50, 100, 12))
+	require.Equal(t, "["+strings.Repeat("=", 30)+"] 100%  12 calls", bar(101, 100, 12))
 	require.Equal(t, "12 calls", bar(50, 0, 12))
 }

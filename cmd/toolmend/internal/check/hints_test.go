@@ -101,7 +101,7 @@ func TestHintsOfUndeclaredTools(t *testing.T) {
 func TestHintsAmbiguousAlias(t *testing.T) {
 	t.Parallel()
 	one, both := recordedTurn("m", "", "get", `{"a":"u"}`), recordedTurn("m", "", "get", `{"a":"u","b":"v"}`)
-	require.Contains(t, exec(t, t.TempDir(), one+one, "check", "-hints", "-").Out, `m sends "a" for "url" in 100 %`)
+	require.Contains(t, exec(t, t.TempDir(), one+one, "check", "-hints", "-").Out, `m sends "a" for "url" in 100%`)
 	require.NotContains(t, exec(t, t.TempDir(), both+both, "check", "-hints", "-").Out, "sends")
 }
 

@@ -27,7 +27,7 @@ func (h *hint) text() string {
 		}
 		return text
 	case hintAlias:
-		return fmt.Sprintf("%s sends %q for %q in %.0f %% of its calls to %s: if they mean the same, rename the property, or declare an alias: aliases = { %q = %q }",
+		return fmt.Sprintf("%s sends %q for %q in %.0f%% of its calls to %s: if they mean the same, rename the property, or declare an alias: aliases = { %q = %q }",
 			model, clean(h.Sent), clean(h.Declared), h.Share, tool, clean(h.Sent), clean(h.Declared))
 	case hintUnknown:
 		switch h.Tools {
@@ -191,7 +191,7 @@ func (c *comparison) section() report.Section {
 	s := report.Section{
 		Title: "Compared with a baseline", Text: strings.Split(c.answer(), "\n"),
 		Caption: "Turns with an invalid call, " + c.verdict() + ": all, and the models and tools whose share rose",
-		Columns: []string{"", "Baseline", "95 %", "Now", "95 %", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
+		Columns: []string{"", "Baseline", "95%", "Now", "95%", "Rise", "p"}, Numbers: []int{1, 2, 3, 4, 5, 6},
 		Rows: [][]string{c.total.row()},
 	}
 	for _, l := range c.lines {

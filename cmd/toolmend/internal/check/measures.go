@@ -267,5 +267,5 @@ func rate(n, of int) string {
 	if of == 0 {
 		return "none"
 	}
-	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
+	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(of))
 }

@@ -94,10 +94,10 @@ func TestMeasures(t *testing.T) {
 			"b": {"openrouter": {"requests":3,"errors":1,"InvalidJson":1,"UnknownName":0,"SchemaMismatch":0,"unchecked":1}, "k2_vendor_verifier": {"answers":1,"valid":1,"other_finish":2}}
 		}}`, string(text))
 	require.Contains(t, exec(t, dir, "", "check", "@/log").Out,
-		"OpenRouter, tool call error rate: 40.00 % of 5 requests (calls: 2 InvalidJson, 1 UnknownName, 1 SchemaMismatch)\n"+
-			"K2 Vendor Verifier, schema accuracy: 66.67 % of 3 answers\n")
+		"OpenRouter, tool call error rate: 40.00% of 5 requests (calls: 2 InvalidJson, 1 UnknownName, 1 SchemaMismatch)\n"+
+			"K2 Vendor Verifier, schema accuracy: 66.67% of 3 answers\n")
 	// A turn counts as a whole, also if -tool selects one of its calls.
-	require.Contains(t, exec(t, dir, "", "check", "-tool", "free", "@/log").Out, "100.00 % of 1 request (calls: 1 InvalidJson, 1 UnknownName, 1 SchemaMismatch)")
+	require.Contains(t, exec(t, dir, "", "check", "-tool", "free", "@/log").Out, "100.00% of 1 request (calls: 1 InvalidJson, 1 UnknownName, 1 SchemaMismatch)")
 }
 
 // bucketOf is the bucket of an opinion of python-jsonschema, Draft 7.

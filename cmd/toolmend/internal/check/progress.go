@@ -85,6 +85,6 @@ func bar(read, total int64, calls int) string {
 	const width = 30
 	read = min(read, total)
 	full := int(width * read / total)
-	return fmt.Sprintf("[%s%s] %3d %%  %d calls",
+	return fmt.Sprintf("[%s%s] %3d%%  %d calls",
 		strings.Repeat("=", full), strings.Repeat(" ", width-full), 100*read/total, calls)
 }

@@ -171,7 +171,7 @@ func percent(n, of int) string {
 	if n == 0 || of == 0 {
 		return "."
 	}
-	return fmt.Sprintf("%.2f %%", 100*float64(n)/float64(of))
+	return fmt.Sprintf("%.2f%%", 100*float64(n)/float64(of))
 }
 
 // shorten cuts a name to the width of its column. Names come from models, so

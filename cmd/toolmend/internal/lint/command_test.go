@@ -51,7 +51,7 @@ func TestLintExitCodes(t *testing.T) {
 		{"lint -format sarif @/bad", cli.ExitInvalid, `"version": "2.1.0"`},
 		{"lint -format sarif @/good", cli.ExitOK, `"results": []`},
 		{"lint -calls @/log @/good", cli.ExitOK, `values-refused`},
-		{"lint -calls @/log -tools @/toolsets.jsonl @/good", cli.ExitOK, `2 of 2 recorded calls (100.0 %)`},
+		{"lint -calls @/log -tools @/toolsets.jsonl @/good", cli.ExitOK, `2 of 2 recorded calls (100.0%)`},
 		{"lint @/broken", cli.ExitFailed, "@/broken:2: cannot be read"},
 		{"lint @/broken @/bad", cli.ExitFailed, "root-type"}, // what can be read is checked
 		{"lint @/empty", cli.ExitFailed, "@/empty:1: cannot be read"},

@@ -236,8 +236,8 @@ func TestOwnCalls(t *testing.T) {
 		got = append(got, f.Rule+" "+f.Pointer+" "+f.Message)
 	}
 	require.Equal(t, []string{
-		"calls-refused /0 the schema refuses 5 of 40 recorded calls (12.5 %)",
-		`values-refused /0/parameters/properties/n integer: 5 of 40 recorded calls (12.5 %) left "n" out or sent what the schema refuses`,
+		"calls-refused /0 the schema refuses 5 of 40 recorded calls (12.5%)",
+		`values-refused /0/parameters/properties/n integer: 5 of 40 recorded calls (12.5%) left "n" out or sent what the schema refuses`,
 	}, got)
 }
 

@@ -12,8 +12,8 @@ import (
 
 // measured is a rule about what models often get wrong, with how often that was in
 // recorded calls: refused of so many values, at so many places. A rule is here if at
-// least 2 % of at least 100 values were refused, at five places or more; of all
-// values it is 0.7 %. TestRecordedRates counts again.
+// least 2% of at least 100 values were refused, at five places or more; of all
+// values it is 0.7%. TestRecordedRates counts again.
 type measured struct {
 	rule         string
 	matches      func(property rawjson.Value, required bool) bool
@@ -37,7 +37,7 @@ var measuredRules = []measured{
 }
 
 // manyProperties is the number of properties from which many-properties is a warning,
-// and what was recorded of the calls of such tools. Of the calls of other tools, 1.0 %
+// and what was recorded of the calls of such tools. Of the calls of other tools, 1.0%
 // were refused.
 const manyProperties = 8
 
@@ -104,7 +104,7 @@ func (t tally) often() bool { return t.refused >= 2 && 50*t.refused >= t.seen }
 
 // percent returns the share that was refused, for a person.
 func (t tally) percent() string {
-	return fmt.Sprintf("%.1f %%", 100*float64(t.refused)/float64(max(t.seen, 1)))
+	return fmt.Sprintf("%.1f%%", 100*float64(t.refused)/float64(max(t.seen, 1)))
 }
 
 // describe names the type that a property declares.
