@@ -46,6 +46,7 @@ func navigation(t testing.TB, all tree) []string {
 
 func TestNavigation(t *testing.T) {
 	t.Parallel()
+	require.Empty(t, navigation(t, open(t, "../..")))
 	const nav = `[{"text":"Start","pages":["README.md","docs/a.md"]},{"text":"More","pages":["docs/more/*.md","docs/gone.md"]}]`
 	check(t, navigation, []bad{
 		{"in a section", files{"site/nav.json": nav, "docs/a.md": "", "docs/more/b.md": "", "docs/more/b.toml": "", "other.md": ""}, nil},

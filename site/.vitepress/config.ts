@@ -81,7 +81,7 @@ export default defineConfig({
           searchOptions: {
             fuzzy: term => term.length > 5 ? 0.15 : false,
             // Notes and history come after the pages that say how it is.
-            boostDocument: (id: string) => /\/(decisions\/|CHANGELOG|parity)/.test(id) ? 0.3 : 1,
+            boostDocument: (id: string) => /\/(decisions\/|CHANGELOG|CONTRIBUTING|parity)/.test(id) ? 0.3 : 1,
           },
         },
       },

@@ -1,6 +1,6 @@
-// Runs the validator, which Go compiled to WebAssembly, beside the page: a call that takes
-// long does not block it, and the page can end it. A message is a request of toolmendTry,
-// and what is sent back its answer.
+// Runs the validator, which Go compiled to WebAssembly, beside the page, so that a call that
+// takes long does not block it. A message to it is a request of toolmendTry, and a message
+// from it an answer.
 importScripts('wasm_exec.js')
 
 const ready = (async () => {
