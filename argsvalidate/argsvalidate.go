@@ -135,6 +135,8 @@ type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolC
 //     <system-reminder> with its sentence about deferred tools, or about tools that were
 //     loaded before a compaction. In front of it are only reminders, it is not all that
 //     the user sends, and the request lists ToolSearch.
+//   - qwen-code names it in a row of such a reminder, and the request lists tool_search
+//     and tool_call.
 //   - The request lists a toolset that the provider runs (Tool.Loads).
 //
 // A call to such a tool is unchecked, Verdict.Announced is set, and the report has a
