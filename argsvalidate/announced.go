@@ -1,6 +1,7 @@
 package argsvalidate
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -22,6 +23,20 @@ import (
 // The last row stands for all tools of a server. After a compaction the sentence is "The
 // following tools were loaded earlier in this conversation, … use ToolSearch …". The client runs a call to such a
 // tool even if the model has not loaded its schema with the client's tool ToolSearch.
+//
+// qwen-code 0.24.4 does so in text parts of user messages, and lists its tools tool_search
+// and tool_call. The descriptions are those of the servers, so only the names count:
+//
+//	<system-reminder>
+//	The following tools are reachable through `tool_search` and `tool_call`. …
+//
+//	### MCP servers
+//	#### files
+//	- "mcp__files__read": "Reads a file"
+//	</system-reminder>
+//
+// For tools that come or go later it has the sentences in qwenSentences and qwenGone. It
+// runs a call to such a tool too.
 const (
 	searchTool    = "ToolSearch"
 	placeholder   = "DeferredToolPlaceholder" // a tool that Claude Code lists, and that must not be called
@@ -30,6 +45,21 @@ const (
 	viaSearch     = " available via " + searchTool
 	reminderBegin = "<system-reminder>\n"
 	reminderEnd   = "\n</system-reminder>"
+
+	qwenSearch  = "tool_search"
+	qwenThrough = "reachable through `" + qwenSearch + "` and `tool_call`. "
+	qwenChanged = "The available MCP tools changed after startup. "
+	qwenGone    = "The following MCP tools are no longer available. "
+)
+
+// Behind each of these sentences of qwen-code are rows of tools, as behind qwenGone.
+var (
+	qwenSentences = []string{
+		"The following tools are " + qwenThrough,
+		"The following MCP tools became available after startup and are " + qwenThrough,
+		"The following MCP tools are now available and are " + qwenThrough,
+	}
+	qwenRow = regexp.MustCompile(`^- "([\pL\pN_.:/-]{1,256})"(?:: ".*")?$`)
 )
 
 // announced reports whether the request says that there is a tool of this name,
@@ -37,19 +67,22 @@ const (
 // toolset to which any name may belong.
 func (t *toolbox) announced(name string) bool {
 	return t.lists(func(t middleware.Tool) bool { return t.Loads == middleware.LoadsToolset }) ||
-		slices.ContainsFunc(t.announcing(), func(text string) bool { return announces(text, name) })
+		t.qwen()[name] || slices.ContainsFunc(t.announcing(), func(text string) bool { return announces(text, name) })
 }
 
 // search returns the name of the tool with which the model loads tools that the
-// request does not list; "" if there is none. ToolSearch counts only with an
-// announcement, because any tool may have that name.
+// request does not list; "" if there is none. ToolSearch and tool_search count only with
+// an announcement, because any tool may have that name.
 func (t *toolbox) search() string {
 	for _, tool := range t.req.Tools {
 		if tool.Loads == middleware.LoadsFound {
 			return tool.Name
 		}
 	}
-	if t.lists(isSearch) && slices.ContainsFunc(t.announcing(), func(text string) bool { return strings.Contains(text, viaSearch) }) {
+	if len(t.qwen()) > 0 {
+		return qwenSearch
+	}
+	if t.lists(isFunction(searchTool)) && slices.ContainsFunc(t.announcing(), func(text string) bool { return strings.Contains(text, viaSearch) }) {
 		return searchTool
 	}
 	return ""
@@ -59,39 +92,83 @@ func (t *toolbox) lists(like func(middleware.Tool) bool) bool {
 	return slices.ContainsFunc(t.req.Tools, like)
 }
 
-func isSearch(t middleware.Tool) bool {
-	return t.Name == searchTool && t.Kind == middleware.KindFunction
+func isFunction(name string) func(middleware.Tool) bool {
+	return func(t middleware.Tool) bool { return t.Name == name && t.Kind == middleware.KindFunction }
 }
 
 // announcing returns the texts that can announce a tool: those of system messages,
 // and reminders of Claude Code. Nothing else counts, because the results of tools and
 // the words of the user and of the model may quote anything.
+func (t *toolbox) announcing() []string {
+	t.read()
+	return t.texts
+}
+
+// qwen returns the names in the reminders of qwen-code.
+func (t *toolbox) qwen() map[string]bool {
+	t.read()
+	return t.rows
+}
+
+// read reads all texts that announce tools, once.
 //
 // A reminder is the whole text of a part. In front of it in its message are only
 // reminders. Beside it are the user's words or, in front of the message, the result
-// of a tool. So if a user's message is only a pasted page, the page does not count.
-func (t *toolbox) announcing() []string {
+// of a tool. So if a user's message is only a pasted page, the page does not count. In
+// qwen-code's messages the last part is the user's and never counts.
+func (t *toolbox) read() {
 	if t.texts != nil {
-		return t.texts
+		return
 	}
 	t.texts = []string{}
-	reminders, behind := t.lists(isSearch), middleware.Role("")
+	claude, qwen := t.lists(isFunction(searchTool)), t.lists(isFunction(qwenSearch)) && t.lists(isFunction("tool_call"))
+	reminders, behind := claude || qwen, middleware.Role("")
 	for _, m := range t.req.Messages {
 		user := m.Role == middleware.RoleUser && reminders && (len(m.Parts) > 1 || behind == middleware.RoleTool)
+		words := behind != middleware.RoleTool // the last part is the user's own
 		behind = m.Role
-		for _, p := range m.Parts {
+		for i, p := range m.Parts {
 			text, ok := p.Text, m.Role == middleware.RoleSystem
 			if user {
 				text, ok = reminder(text)
 				user = ok
-				ok = ok && (strings.HasPrefix(text, deferred) || strings.HasPrefix(text, loadedBefore)) && strings.Contains(firstLine(text), searchTool)
+				if ok && qwen && p.Kind == middleware.PartText && !(words && i == len(m.Parts)-1) {
+					t.readQwen(text)
+				}
+				ok = ok && claude && (strings.HasPrefix(text, deferred) || strings.HasPrefix(text, loadedBefore)) && strings.Contains(firstLine(text), searchTool)
 			}
 			if ok && p.Kind == middleware.PartText {
 				t.texts = append(t.texts, text)
 			}
 		}
 	}
-	return t.texts
+}
+
+// readQwen reads a reminder of qwen-code: its rows count behind a sentence about tools.
+func (t *toolbox) readQwen(text string) {
+	first := firstLine(text)
+	begins := func(line string) bool {
+		return slices.ContainsFunc(qwenSentences, func(s string) bool { return strings.HasPrefix(line, s) })
+	}
+	if !begins(first) && !strings.HasPrefix(first, qwenChanged) {
+		return
+	}
+	if t.rows == nil {
+		t.rows = map[string]bool{}
+	}
+	there, gone := false, false
+	for line := range strings.SplitSeq(text, "\n") {
+		switch row := qwenRow.FindStringSubmatch(line); {
+		case begins(line):
+			there, gone = true, false
+		case strings.HasPrefix(line, qwenGone):
+			there, gone = false, true
+		case row != nil && there:
+			t.rows[row[1]] = true
+		case row != nil && gone:
+			delete(t.rows, row[1])
+		}
+	}
 }
 
 // reminder returns the content of a text that is one reminder and nothing else.

@@ -105,7 +105,11 @@ type Advanced struct {
 	// nothing. It has no effect on a request without a model, such as one of Gemini's, whose model is
 	// in the path. A larger model takes longer: do not set it if the client waits.
 	Escalate string
-	Formats  bool // validate "format", which JSON Schema leaves optional
+	// Constrain makes the provider constrain the call that a re-ask brings. 0 is NoConstraint. In a
+	// measurement with two small models it made 71 instead of 23 of 76 calls valid, and 52 instead of
+	// 16 of them valid and wrong. Do not set it where a wrong call does harm.
+	Constrain Constrain
+	Formats   bool // validate "format", which JSON Schema leaves optional
 	// Dialect is the JSON Schema dialect of schemas without $schema: its URI,
 	// or draft-04, draft-06, draft-07, 2019-09 or 2020-12. "" means 2020-12.
 	Dialect string
@@ -119,6 +123,7 @@ type ToolOptions struct {
 	Aliases     map[string]string // names that mend.Rename may replace by a declared property
 	OnExhausted middleware.OnExhausted
 	Properties  Properties
+	Constrain   Constrain
 	MaxAttempts int // model calls of a step; if several calls are invalid, the largest value counts
 }
 
@@ -135,6 +140,8 @@ type Fixer func(ctx context.Context, tool middleware.Tool, call middleware.ToolC
 //     <system-reminder> with its sentence about deferred tools, or about tools that were
 //     loaded before a compaction. In front of it are only reminders, it is not all that
 //     the user sends, and the request lists ToolSearch.
+//   - qwen-code names it in a row of such a reminder, and the request lists tool_search
+//     and tool_call.
 //   - The request lists a toolset that the provider runs (Tool.Loads).
 //
 // A call to such a tool is unchecked, Verdict.Announced is set, and the report has a
@@ -257,6 +264,7 @@ func (o *Options) forTool(name string) ToolOptions {
 		t.Mend = o.Mend
 	}
 	return ToolOptions{
+		Constrain:   cmp.Or(t.Constrain, o.Constrain),
 		Strip:       cmp.Or(t.Strip, o.Strip),
 		Mend:        t.Mend,
 		Aliases:     t.Aliases,
@@ -303,6 +311,9 @@ func (o Options) Validate() error {
 	}
 	if o.UnusableSchemas > RejectUnusable {
 		return wrong("UnusableSchemas", "not one of the constants", o.UnusableSchemas)
+	}
+	if o.Constrain > ConstrainResponseFormat {
+		return wrong("Constrain", "not one of the constants", uint8(o.Constrain))
 	}
 	if _, ok := schema.Dialect(o.Dialect); !ok && o.Dialect != "" {
 		return wrong("Dialect", "not a dialect of JSON Schema that is known", fmt.Sprintf("%q", o.Dialect))

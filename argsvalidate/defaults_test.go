@@ -57,6 +57,7 @@ func TestToolsInheritWhatTheyDoNotSet(t *testing.T) {
 		"Mend":        {ToolOptions{Mend: mend.Off()}, func(o *ToolOptions) { o.Mend = mend.Off() }},
 		"OnExhausted": {ToolOptions{OnExhausted: middleware.Pass}, func(o *ToolOptions) { o.OnExhausted = middleware.Pass }},
 		"Properties":  {ToolOptions{Properties: BySchema}, func(o *ToolOptions) { o.Properties = BySchema }},
+		"Constrain":   {ToolOptions{Constrain: ConstrainNamed}, func(o *ToolOptions) { o.Constrain = ConstrainNamed }},
 		"MaxAttempts": {ToolOptions{MaxAttempts: 1}, func(o *ToolOptions) { o.MaxAttempts = 1 }},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -34,6 +34,7 @@ type step struct {
 	failed   []middleware.Verdict // the verdicts of the turn before the last one
 	failures repeat.Watch         // detects repetitions
 	shown    bool                 // the sink has events that were not reset
+	free     bool                 // no further attempt is constrained
 	demanded bool                 // the model was asked once more for a call
 }
 
@@ -68,7 +69,7 @@ func (s *step) run(ctx context.Context) (*middleware.Response, error) {
 			escalated := *asked
 			escalated.Model, asked = model, &escalated
 		}
-		resp, err := s.tally.Call(inner, s.next, asked)
+		resp, err := s.call(inner, asked)
 		done, unusable := true, false
 		if err == nil {
 			_, unusable = resp.Unusable()

@@ -85,12 +85,13 @@ func (v *Validator) compile(raw []byte) (*compiled, int) {
 type toolbox struct {
 	v        *Validator
 	req      *middleware.Request
-	plans    []plan        // of the declared tools that were looked up
-	texts    []string      // see announcing
-	names    []string      // the names of the tools that a model may call; see available
-	variants *repair.Names // the same names; see meant
-	hints    hints         // of the feedback texts
-	checked  bool          // misspelt has run
+	plans    []plan          // of the declared tools that were looked up
+	texts    []string        // see announcing
+	rows     map[string]bool // see qwen
+	names    []string        // the names of the tools that a model may call; see available
+	variants *repair.Names   // the same names; see meant
+	hints    hints           // of the feedback texts
+	checked  bool            // misspelt has run
 }
 
 func (v *Validator) newToolbox(req *middleware.Request) toolbox { return toolbox{v: v, req: req} }

@@ -19,6 +19,7 @@ func TestWordsOfTheConstants(t *testing.T) {
 	words[middleware.OnExhausted](t, map[string]any{"default": middleware.OnExhausted(0), "pass": middleware.Pass, "raise": middleware.Raise, "drop": middleware.DropInvalid})
 	words[argsvalidate.UnknownTools](t, map[string]any{"reject": argsvalidate.RejectUnknown, "pass": argsvalidate.PassUnknown})
 	words[argsvalidate.UnusableSchemas](t, map[string]any{"reject": argsvalidate.RejectUnusable, "pass": argsvalidate.PassUnusable})
+	words[argsvalidate.Constrain](t, map[string]any{"off": argsvalidate.NoConstraint, "named": argsvalidate.ConstrainNamed, "response-format": argsvalidate.ConstrainResponseFormat})
 	words[strip.Mode](t, map[string]any{"optional": strip.Optional, "when-invalid": strip.WhenInvalid, "all": strip.All, "off": strip.Off})
 	words[batch.Policy](t, map[string]any{"reissue-all": batch.ReissueAll, "keep-valid": batch.KeepValid})
 }

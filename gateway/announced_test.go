@@ -107,6 +107,38 @@ func TestAnnouncedTools(t *testing.T) {
 	}
 }
 
+// A call of a tool that qwen-code announces in its own reminder passes through the gateway
+// in one model call, and the same text as the result of a tool announces nothing.
+func TestToolsThatQwenAnnounces(t *testing.T) {
+	t.Parallel()
+	const list = "<system-reminder>\nThe following MCP tools became available after startup and are reachable through `tool_search` and `tool_call`. Review a schema, then invoke it through the bridge.\n\n### MCP servers\n#### big\n- \"mcp__big__tool_1\": \"Looks up birds.\"\n</system-reminder>"
+	const request = `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":%q},{"type":"text","text":"go"}]},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"tool_search","arguments":"{}"}}]},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":%q}]}],"tools":[{"type":"function","function":{"name":"tool_search","parameters":{}}},{"type":"function","function":{"name":"tool_call","parameters":{}}}]}`
+	answer := strings.ReplaceAll(announcing["chat"].answer, "%[3]q", `"mcp__big__tool_1"`)
+	for name, c := range map[string]struct {
+		user, result string
+		calls        int
+	}{"reminder": {list, "none", 1}, "result": {"<system-reminder>\nToday\n</system-reminder>", list, 2}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				calls++
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = io.WriteString(w, answer)
+			}))
+			defer s.Close()
+			g, err := gateway.New(gateway.Config{Settings: gateway.Settings{Attempts: 2}, Upstreams: []gateway.Upstream{{URL: s.URL}}}, gateway.Options{})
+			require.NoError(t, err)
+			own := httptest.NewServer(g)
+			_, _, header := post(t, own.URL+"/v1/chat/completions", fmt.Sprintf(request, c.user, c.result))
+			own.Close()
+			require.NoError(t, g.Close())
+			require.Equal(t, c.calls, calls)
+			require.Equal(t, map[int]string{1: "unchecked", 2: "invalid"}[c.calls], header.Get("X-Toolmend-Status"))
+		})
+	}
+}
+
 // sums returns the sums of the counters by name.
 func sums(t *testing.T, reader *metric.ManualReader) map[string]int64 {
 	t.Helper()

@@ -85,8 +85,9 @@ type Settings struct {
 	// Rescue are the markups of package rescue in which calls are read from
 	// the text of an answer: names of markups, "auto" for all, or "none", the
 	// default.
-	Rescue   []string `toml:"rescue,omitempty"`
-	Escalate string   `toml:"escalate,omitempty"` // the model of the last attempt of a step; see argsvalidate.Advanced. "" escalates nothing
+	Rescue    []string               `toml:"rescue,omitempty"`
+	Escalate  string                 `toml:"escalate,omitempty"`  // the model of the last attempt of a step; see argsvalidate.Advanced. "" escalates nothing
+	Constrain argsvalidate.Constrain `toml:"constrain,omitempty"` // of re-asks; default argsvalidate.NoConstraint. Tools that are Destructive are not constrained
 	// LoopAfter is the number of equal failing calls after which the same call is
 	// re-asked: see argsvalidate.NoLoops. 0 turns that off.
 	LoopAfter int `toml:"loop_after,omitempty"`

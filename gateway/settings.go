@@ -81,7 +81,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 		Limits:       argsvalidate.Limits(s.Limits),
 	}
 	o.Mend, _ = rules(s.Repairs)
-	o.Escalate = s.Escalate
+	o.Escalate, o.Constrain = s.Escalate, s.Constrain
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
 	} else if s.LoopAfter > 0 {
@@ -109,6 +109,9 @@ func (t ToolRule) options(once bool) argsvalidate.ToolOptions {
 		OnExhausted: t.OnExhausted,
 		Strip:       t.Strip,
 		Aliases:     t.Aliases,
+	}
+	if t.Destructive {
+		o.Constrain = argsvalidate.NoConstraint
 	}
 	o.Mend, _ = rules(t.Repairs)
 	if once || t.Mode == Repair || t.Mode == Observe {

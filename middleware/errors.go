@@ -18,6 +18,10 @@ var ErrInvalidToolCall = errors.New("middleware: provider refused the model's to
 // and package transport sends it once more with those arguments replaced.
 var ErrInvalidHistory = errors.New("middleware: provider refused a tool call in the history")
 
+// ErrUnencodable means that a provider's format has no place for a change of a request or of an
+// answer. Nothing was sent.
+var ErrUnencodable = errors.New("wire: change has no place in this format")
+
 // ErrNoResponse is the error that Tally.Call returns if a model call returned
 // neither a response nor an error.
 var ErrNoResponse = errors.New("middleware: model call returned neither a response nor an error")

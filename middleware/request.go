@@ -11,17 +11,21 @@ import (
 // default. A middleware must not modify the Request that it receives; it
 // modifies a Clone.
 type Request struct {
-	Model       string              `json:"model,omitzero"`
-	Messages    []Message           `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
-	Tools       []Tool              `json:"tools,omitzero"`
-	ToolChoice  ToolChoice          `json:"tool_choice,omitzero"`
-	Temperature *float64            `json:"temperature,omitzero"`
-	MaxTokens   int                 `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
-	Stop        []string            `json:"stop,omitzero"`
-	Params      json.RawMessage     `json:"params,omitzero"` // further members of a new request body; ignored if Native is set
-	Header      map[string][]string `json:"header,omitzero"` // an http.Header, sent by adapters that speak HTTP
-	Sink        Sink                `json:"-"`               // nil means that the response is not streamed
-	Native      *Native             `json:"native,omitzero"` // the whole request body
+	Model       string     `json:"model,omitzero"`
+	Messages    []Message  `json:"messages,omitzero"` // system messages come first; some dialects allow them in other places too
+	Tools       []Tool     `json:"tools,omitzero"`
+	ToolChoice  ToolChoice `json:"tool_choice,omitzero"`
+	Temperature *float64   `json:"temperature,omitzero"`
+	MaxTokens   int        `json:"max_tokens,omitzero"` // of the response; 0 means the provider's default, or 4,096 if the provider requires a number (Anthropic)
+	Stop        []string   `json:"stop,omitzero"`
+	// Output is a JSON Schema that the text of the answer has to fit: response_format of OpenAI
+	// Chat, format of Ollama. It is written, and not read from a body. A codec without a place for it, and
+	// a body with a form of its own, fail with ErrUnencodable.
+	Output json.RawMessage     `json:"output,omitzero"`
+	Params json.RawMessage     `json:"params,omitzero"` // further members of a new request body; ignored if Native is set
+	Header map[string][]string `json:"header,omitzero"` // an http.Header, sent by adapters that speak HTTP
+	Sink   Sink                `json:"-"`               // nil means that the response is not streamed
+	Native *Native             `json:"native,omitzero"` // the whole request body
 }
 
 // ToolChoice says whether the model may, must or must not call tools. The zero
@@ -55,7 +59,7 @@ func (r *Request) Clone() *Request {
 		c.Temperature = &t
 	}
 	c.Stop = slices.Clone(r.Stop)
-	c.Params = bytes.Clone(r.Params)
+	c.Output, c.Params = bytes.Clone(r.Output), bytes.Clone(r.Params)
 	c.Header = maps.Clone(r.Header)
 	for k, v := range c.Header {
 		c.Header[k] = slices.Clone(v)

@@ -311,6 +311,9 @@ func (stream) sealed() {}
 // EncodeRequest replaces the bytes of a changed request that are not UTF-8, as a
 // provider may refuse it for them: the answer that it repeats may hold some.
 func (f format) EncodeRequest(req *middleware.Request) ([]byte, error) {
+	if _, isChat := f.Format.(chat.Format); len(req.Output) > 0 && !isChat && f.Format != (ollama.Format{}) {
+		return nil, codec.Unencodablef("a schema of the answer's text")
+	}
 	body, err := f.Format.EncodeRequest(req)
 	if err != nil || utf8.Valid(body) || req.Native != nil && req.Native.Raw == string(body) {
 		return body, err

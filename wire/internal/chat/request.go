@@ -132,6 +132,9 @@ func freshRequest(req *middleware.Request) (string, error) {
 		members = append(members, lens.Count(limits[0], int64(max(req.MaxTokens, 0))))
 	}
 	members = append(members, lens.Words("stop", req.Stop))
+	if len(req.Output) > 0 {
+		members = append(members, output(req))
+	}
 	if req.Sink != nil {
 		members = append(members, lens.Flag("stream", true), lens.Raw("stream_options", `{"include_usage":true}`))
 	}

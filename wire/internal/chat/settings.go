@@ -66,6 +66,12 @@ func readChoice(v rawjson.Value) middleware.ToolChoice {
 // tools the members that are allowed beside tools only go.
 func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) error {
 	e.Put(lens.Differ(settings(v, is), settings(v, req))...)
+	if len(req.Output) > 0 {
+		if form := v.Get("response_format"); form.Exists() && form.Get("type").Str() != "text" {
+			return codec.Unencodablef("a schema of the answer's text beside response_format")
+		}
+		e.Put(output(req))
+	}
 	if len(req.Tools) == 0 && req.ToolChoice == (middleware.ToolChoice{}) && len(is.Tools) > 0 && v.Get("tools").Len() > 0 {
 		e.Put(lens.None("tool_choice"), lens.None("parallel_tool_calls"))
 		return nil
@@ -76,6 +82,14 @@ func editSettings(e *lens.Edit, v rawjson.Value, is, req *middleware.Request) er
 	m, err := choice(v, req)
 	e.Put(m)
 	return err
+}
+
+// output is the member for the schema of the answer's text.
+func output(req *middleware.Request) lens.Member {
+	if len(req.Output) == 0 {
+		return lens.None("response_format")
+	}
+	return lens.Raw("response_format", `{"type":"json_schema","json_schema":{"name":"answer","strict":true,"schema":`+string(req.Output)+`}}`)
 }
 
 // settings projects the settings but for the choice of tools. A limit is written

@@ -22,7 +22,7 @@ import (
 var ErrShape = errors.New("wire: not a body of this format")
 
 // ErrUnencodable marks a change that the format has no place for.
-var ErrUnencodable = errors.New("wire: change has no place in this format")
+var ErrUnencodable = middleware.ErrUnencodable
 
 // ErrIncomplete marks an answer that ended before its end. It wraps
 // io.ErrUnexpectedEOF.

@@ -38,7 +38,7 @@ func SameMessage(a, b middleware.Message) bool {
 // SameRequest reports whether a and b differ in nothing that a codec writes into
 // the body that both came from.
 func SameRequest(a, b *middleware.Request) bool {
-	return a.Model == b.Model && a.ToolChoice == b.ToolChoice && a.MaxTokens == b.MaxTokens &&
+	return a.Model == b.Model && a.ToolChoice == b.ToolChoice && a.MaxTokens == b.MaxTokens && bytes.Equal(a.Output, b.Output) &&
 		SameFloat(a.Temperature, b.Temperature) && slices.Equal(a.Stop, b.Stop) && SameMessages(a.Messages, b.Messages) && SameTools(a.Tools, b.Tools)
 }
 

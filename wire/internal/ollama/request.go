@@ -83,6 +83,12 @@ func edit(doc *rawjson.Doc, was, req *middleware.Request) (string, error) {
 	}
 	e := on.Edit(doc.Root())
 	e.Put(lens.Differ(settings(was), settings(req))...)
+	if len(req.Output) > 0 {
+		if form := doc.Root().Get("format"); form.Exists() && form.Kind() != rawjson.Null {
+			return "", codec.Unencodablef("a schema of the answer's text beside format")
+		}
+		e.Put(lens.Raw("format", string(req.Output)))
+	}
 	e.Elements("messages", messages)
 	e.Elements("tools", tools)
 	return e.Apply(doc)
@@ -131,6 +137,9 @@ func fresh(req *middleware.Request) (string, error) {
 	}
 	all := settings(req)
 	members := []lens.Member{all[0], lens.Raw("messages", codec.Array(messages)), lens.List("tools", tools)}
+	if len(req.Output) > 0 {
+		members = append(members, lens.Raw("format", string(req.Output)))
+	}
 	return on.WithParams(append(append(members, all[1:]...), lens.Raw("stream", strconv.FormatBool(req.Sink != nil))), req.Params)
 }
 
