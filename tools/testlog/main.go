@@ -57,7 +57,7 @@ type event struct {
 type key struct{ pkg, function string }
 
 var (
-	chatter = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) `)
+	chatter = regexp.MustCompile(`^=== (RUN|PAUSE|CONT|NAME) |^ *--- PASS: `)
 	logged  = regexp.MustCompile(`^\s+\S+\.go:\d+: (.*)\n$`)
 )
 
