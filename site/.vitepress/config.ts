@@ -79,6 +79,7 @@ export default defineConfig({
               .flatMap(word => word.includes('_') ? [word, ...word.split('_').filter(Boolean)] : [word]),
           },
           searchOptions: {
+            tokenize: text => text.match(/[\p{L}\p{N}_]+/gu) ?? [],
             fuzzy: term => term.length > 5 ? 0.15 : false,
             // Notes and history come after the pages that say how it is.
             boostDocument: (id: string) => /\/(decisions\/|CHANGELOG|CONTRIBUTING|parity)/.test(id) ? 0.3 : 1,
