@@ -68,7 +68,7 @@ bench: ## all benchmarks, no tests
 heavy: ## vet lint test examples tidy for what .ci/heavy lists
 	@$(STEP) heavy
 
-agents: ## install CLIENTS (all) into AGENTS, run them, write docs/clients.md
+agents: ## install CLIENTS (all) into AGENTS, run them, write docs/measured/clients.md
 	@AGENTS="$(AGENTS)" $(STEP) agents
 
 mcp: ## MCP's conformance suite and real MCP servers, directly and behind the proxy
@@ -89,7 +89,7 @@ live: ## compare re-asks with the model of the llama-server at LIVE
 live-rescue: ## steps that end with a valid call, without and with rescue, at LIVE
 	@LIVE="$(LIVE)" $(STEP) live_rescue
 
-load: ## what a hop through the gateway costs: the tables of docs/performance.md
+load: ## what a hop through the gateway costs: the tables of docs/measured/performance.md
 	@BASE="$(BASE)" $(STEP) load
 
 durable: ## agents on a real Temporal server, with workers and the server killed
@@ -101,7 +101,7 @@ reports: ## reports against the schemas of their formats and against OpenRouter'
 together: ## programs of Toolmend and ten other modules, each at its newest version, fetched
 	@$(STEP) together
 
-hostile: ## what hostile input costs: the table of docs/hostile-input.md
+hostile: ## what hostile input costs: the table of docs/measured/hostile-input.md
 	@$(STEP) hostile
 
 release: ## pack VERSION of every module, and install it as a user would

@@ -59,7 +59,7 @@ func TestClients(t *testing.T) {
 	if len(rows) == 0 {
 		return // -run left scenarios out
 	}
-	page := filepath.Join("..", "docs", "clients.md")
+	page := filepath.Join("..", "docs", "measured", "clients.md")
 	b, err := os.ReadFile(page)
 	require.NoError(t, err)
 	before, old, after, err := tableIn(string(b))

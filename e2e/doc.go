@@ -1,7 +1,7 @@
 // Package e2e runs real clients, which are installed from their package
 // registries, against a scripted upstream: each client in each scenario,
 // directly and through Toolmend. `make agents` runs it and writes the table of
-// docs/clients.md.
+// docs/measured/clients.md.
 //
 // There are three tables: clients (agents.go, sdks.go), scenarios (scenario.go) and fronts
 // (front.go). A new client, scenario or front is one more entry. The upstream speaks five

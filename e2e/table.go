@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// The table stands between these lines of docs/clients.md.
+// The table stands between these lines of docs/measured/clients.md.
 const (
 	tableBegin = "<!-- measured: make agents writes what follows -->"
 	tableEnd   = "<!-- end of what make agents writes -->"

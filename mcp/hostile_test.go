@@ -12,7 +12,7 @@ import (
 	"github.com/toolmend/toolmend/mcp"
 )
 
-// BenchmarkHostile prints the last part of the table of docs/hostile-input.md.
+// BenchmarkHostile prints the last part of the table of docs/measured/hostile-input.md.
 func BenchmarkHostile(b *testing.B) {
 	hostile.Table(b, os.Stdout, hostile.ListAttacks(), func(_ hostile.Group, s hostile.Sample) hostile.Run { return listing(b, s) })
 }

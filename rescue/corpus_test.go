@@ -23,7 +23,7 @@ import (
 
 // corpusVariable names the directory with the fixtures of canitoolcall (PyPI,
 // 0.1.1): …/site-packages/canitoolcall/_data/fixtures. The fixtures are not
-// part of this repository. docs/local-models.md says how to get them.
+// part of this repository. docs/measured/local-models.md says how to get them.
 const corpusVariable = "CANITOOLCALL"
 
 // fixture is one output of a model, with the parse that is expected.
@@ -238,7 +238,7 @@ func splits(text string) [][]string {
 }
 
 // TestCorpus compares with the expected parses. It prints the figures that
-// docs/local-models.md gives.
+// docs/measured/local-models.md gives.
 func TestCorpus(t *testing.T) {
 	t.Parallel()
 	type score struct{ calls, exact, none, invented int }

@@ -6,7 +6,7 @@
 //	make hostile
 //
 // runs every attack of this package and prints the table that stands in
-// docs/hostile-input.md. The benchmark is BenchmarkHostile, here and in the
+// docs/measured/hostile-input.md. The benchmark is BenchmarkHostile, here and in the
 // module mcp.
 package hostile
 

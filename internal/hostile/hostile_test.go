@@ -19,7 +19,7 @@ import (
 	"github.com/toolmend/toolmend/transport"
 )
 
-// BenchmarkHostile prints the table of docs/hostile-input.md, but for the lists
+// BenchmarkHostile prints the table of docs/measured/hostile-input.md, but for the lists
 // of MCP servers.
 func BenchmarkHostile(b *testing.B) {
 	hostile.Table(b, os.Stdout, hostile.Attacks(hostile.Arguments, hostile.Schemas, hostile.Calls, hostile.ReAct, hostile.Answers, hostile.States), handle)

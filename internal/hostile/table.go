@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// The goals of docs/hostile-input.md.
+// The goals of docs/measured/hostile-input.md.
 const (
 	goal100K = 50 * time.Millisecond
 	goal1M   = 500 * time.Millisecond
@@ -25,7 +25,7 @@ const (
 var sizes = []int{10_000, 100_000, 1_000_000}
 
 // Table runs the attacks as benchmarks, at 10 KB, 100 KB and 1 MB, and writes a
-// line for each to w, as the table of docs/hostile-input.md has them. What is
+// line for each to w, as the table of docs/measured/hostile-input.md has them. What is
 // over a goal has a "!" behind it.
 func Table(b *testing.B, w io.Writer, attacks []Attack, handle func(g Group, s Sample) Run) {
 	fmt.Fprintf(w, "\n%s\n\n| | attack | 10 KB, ms | 100 KB, ms | 1 MB, ms | growth | live B/B | unit, ms |\n|---|---|---|---|---|---|---|---|\n", machine())

@@ -84,7 +84,7 @@ func doubled(n int) string {
 	return b.String() + fmt.Sprintf(`"d%d":{"required":["x"]}}}`, n)
 }
 
-// attacks are those of the table in docs/hostile-input.md.
+// attacks are those of the table in docs/measured/hostile-input.md.
 var attacks = []attack{
 	{"1 huge exponent", `{"properties":{"a":{"type":"integer"}}}`, `{"a":1e3000000}`, "number"},
 	{"100,000 huge exponents", `{"properties":{"a":{"items":{"type":"integer"}}}}`, list("1e1000000", mib), "number"},
@@ -155,7 +155,7 @@ func (a attack) compile(tb testing.TB) *schema.Schema {
 }
 
 // Every attack has a definite end. What each costs is in the log, and in
-// docs/hostile-input.md; the bound here leaves room for slow machines and the
+// docs/measured/hostile-input.md; the bound here leaves room for slow machines and the
 // race detector.
 func TestHostileInstances(t *testing.T) {
 	const slow = 2 * time.Second

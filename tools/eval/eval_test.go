@@ -113,7 +113,7 @@ func TestRunWritesBetweenTheMarkers(t *testing.T) {
 }
 
 // TestRecorded holds the rules that are on to any recordings, and
-// docs/mending.md to those that it was written from.
+// docs/measured/mending.md to those that it was written from.
 func TestRecorded(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join("..", filepath.FromSlash(defaultData))
@@ -137,15 +137,15 @@ func TestRecorded(t *testing.T) {
 			require.Zero(t, row.outcomes[wrong], "%s: see -wrong", how.name)
 		}
 	}
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "mending.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "measured", "mending.md"))
 	require.NoError(t, err)
 	if !strings.Contains(string(text), recordings+st.fingerprint) {
-		t.Logf("docs/mending.md was written from other recordings than %s; shares here: %v", st.fingerprint, share)
+		t.Logf("docs/measured/mending.md was written from other recordings than %s; shares here: %v", st.fingerprint, share)
 		return
 	}
 	require.GreaterOrEqual(t, share["strip, default"], 0.28)
 	require.GreaterOrEqual(t, share["strip, certain, fill_defaults"], 0.36)
 	updated, err := between(string(text), st.markdown())
 	require.NoError(t, err)
-	require.Equal(t, updated, string(text), "regenerate it: go run -C tools ./eval -write ../docs/mending.md")
+	require.Equal(t, updated, string(text), "regenerate it: go run -C tools ./eval -write ../docs/measured/mending.md")
 }

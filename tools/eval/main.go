@@ -1,17 +1,17 @@
 // Command eval measures package mend on recorded calls whose right arguments
-// are known, and writes the tables of docs/mending.md.
+// are known, and writes the tables of docs/measured/mending.md.
 //
-//	go run -C tools ./eval -write ../docs/mending.md
+//	go run -C tools ./eval -write ../docs/measured/mending.md
 //
 // With -live it measures the re-ask instead: a model behind llama-server
 // answers re-asks of recorded calls in several forms. The table in
-// docs/feedback.md is what it printed.
+// docs/measured/feedback.md is what it printed.
 //
 //	go run -C tools ./eval -live http://127.0.0.1:8080 -cases 60
 //
 // With -rescue it measures package rescue: the model behind llama-server answers
 // questions directly, and through the gateway without and with rescue. The tables
-// in docs/local-models.md are what it printed.
+// in docs/measured/local-models.md are what it printed.
 //
 //	go run -C tools ./eval -rescue http://127.0.0.1:8080 -cases 120
 //

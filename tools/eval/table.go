@@ -13,7 +13,7 @@ import (
 
 // The markers around what the command writes.
 const (
-	begin = "<!-- eval: begin, written by go run -C tools ./eval -write ../docs/mending.md -->"
+	begin = "<!-- eval: begin, written by go run -C tools ./eval -write ../docs/measured/mending.md -->"
 	end   = "<!-- eval: end -->"
 )
 
@@ -43,7 +43,7 @@ func (st *study) markdown() string {
 	var b strings.Builder
 	total := st.total()
 	fmt.Fprintf(&b, "%s%s.\n\n", recordings, st.fingerprint)
-	fmt.Fprintf(&b, "%d calls, %d of them not valid as sent: %d that their schema refuses, with %d distinct faults; the others are no JSON or name an unknown tool. "+
+	fmt.Fprintf(&b, "%d calls, %d of them not valid as sent: %d that their schema refuses, with %d distinct faults.\nThe others are not JSON or name an unknown tool. "+
 		"Valid as sent and refused: %d. Valid as sent and changed by a repair: %d.\n\n", total.calls, total.broken, total.invalid, st.invalidFaults(), total.refused, total.changed)
 	fmt.Fprintf(&b, "For comparison: of the calls that were valid as sent and whose truth is known, %s are equal to it.\n\n",
 		percent(total.asSent.outcomes[equal], total.asSent.withTruth()))

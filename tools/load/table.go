@@ -14,7 +14,7 @@ type report struct {
 	loads   []load
 }
 
-// markdown returns the tables of a run, in the form of docs/performance.md.
+// markdown returns the tables of a run, in the form of docs/measured/performance.md.
 func (r *report) markdown() string {
 	var b strings.Builder
 	ref := r.targets[reference]
