@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
 // The table stands between these lines of docs/measured/clients.md.
@@ -39,7 +40,7 @@ func table(old string, rows map[string]string) string {
 	}
 	b.WriteString("\n")
 	for _, s := range scenarios {
-		fmt.Fprintf(&b, "- **%s**: %s\n", s.title, strings.ReplaceAll(s.about, ". ", ".\n  "))
+		b.WriteString(wrapped(fmt.Sprintf("- **%s**: %s", s.title, s.about)) + "\n")
 	}
 	return b.String()
 }
@@ -115,4 +116,24 @@ func tableIn(page string) (before, table, after string, err error) {
 		return "", "", "", fmt.Errorf("the page has no lines %q and %q", tableBegin, tableEnd)
 	}
 	return before + tableBegin + "\n", table, "\n" + tableEnd + after, nil
+}
+
+// wrapped breaks an item of a list at 120 columns, as the other pages are.
+func wrapped(item string) string {
+	var b strings.Builder
+	column := 0
+	for word := range strings.FieldsSeq(item) {
+		switch n := utf8.RuneCountInString(word); {
+		case column == 0:
+			column = n
+		case column+1+n > 120:
+			b.WriteString("\n  ")
+			column = 2 + n
+		default:
+			b.WriteString(" ")
+			column += 1 + n
+		}
+		b.WriteString(word)
+	}
+	return b.String()
 }

@@ -352,8 +352,24 @@ func emptyContent(d *draft) {
 
 const white = " \t\r\n"
 
+// interrupted is the message of the model that Mistral wants between a result and the user.
+const interrupted = "(The turn ended here.)"
+
 func alternation(d *draft) {
 	var out []middleware.Message
+	if strings.Contains(d.said, "after role 'tool'") {
+		for i, m := range d.was.Messages {
+			if i > 0 && m.Role == middleware.RoleUser && d.was.Messages[i-1].Role == middleware.RoleTool {
+				out = append(out, middleware.Assistant(interrupted))
+			}
+			out = append(out, m)
+		}
+		if n := len(out) - len(d.was.Messages); n > 0 {
+			d.request().Messages = out
+			d.notef("%s of the user behind a result got one of the model in front of it", counted(n, "message"))
+		}
+		return
+	}
 	for _, m := range d.was.Messages {
 		last := len(out) - 1
 		if last < 0 || m.Role != out[last].Role || m.Role != middleware.RoleUser && (m.Role != middleware.RoleAssistant || len(out[last].ToolCalls) > 0) {

@@ -37,7 +37,8 @@ const (
 	// EmptyContent removes empty texts, and messages of the model that have nothing else. A
 	// user message that would be empty says "(empty)". It trims the end of a last message of the model.
 	EmptyContent
-	// Alternation joins neighboring messages of the user, or of the model, to one.
+	// Alternation joins neighboring messages of the user, or of the model, to one. Between a
+	// result and a message of the user it puts one of the model, for Mistral.
 	Alternation
 
 	// SchemaKeywords removes the keywords that the refusal names.
@@ -48,6 +49,8 @@ const (
 	SchemaTop
 	// SchemaItems gives arrays without items the items {}.
 	SchemaItems
+	// SchemaRefs removes the references by which a schema holds itself.
+	SchemaRefs
 	// SchemaPatterns removes patterns with lookarounds, or without ^ and $, whichever the refusal names.
 	SchemaPatterns
 	// SchemaSize removes bounds, patterns and formats from schemas that have too many states, and
@@ -58,7 +61,7 @@ const (
 )
 
 var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "thought-signatures", "duplicate-ids", "empty-content", "alternation",
-	"schema-keywords", "schema-form", "schema-top", "schema-items", "schema-patterns", "schema-size", "strict-limits"}
+	"schema-keywords", "schema-form", "schema-top", "schema-items", "schema-refs", "schema-patterns", "schema-size", "strict-limits"}
 
 // String returns the name of the rule, such as "orphan-calls".
 func (r Rule) String() string {
@@ -119,6 +122,9 @@ var rows = [len(names)]row{
 	OrphanCalls: {change: orphanCalls, says: texts(
 		"`tool_use` ids were found without `tool_result` blocks immediately after",                               // Anthropic: anthropics/claude-code 1237
 		"An assistant message with 'tool_calls' must be followed by tool messages",                               // OpenAI chat: agno-agi/agno 4345
+		"Expected toolResult blocks at messages",                                                                 // Bedrock: agno-agi/agno 6698
+		"Did not find \\d+ `tool_result` block",                                                                  // Bedrock: Amazon-Q-Developer/language-servers 1235
+		"Please ensure that function call turn comes immediately after a user",                                   // Gemini: google-gemini/gemini-cli 11814
 		"No tool output found for function call",                                                                 // OpenAI Responses: openai/openai-agents-python 2165
 		"Please ensure that the number of function response parts is equal to the number of function call parts", // Gemini: google-gemini/gemini-cli 3814
 		"Not the same number of function calls and responses",                                                    // Mistral, code 3230
@@ -157,6 +163,8 @@ var rows = [len(names)]row{
 		"must include at least one parts field",                                 // Gemini on Vertex AI
 	)},
 	Alternation: {change: alternation, says: texts(
+		"Unexpected role 'user' after role 'tool'",                             // Mistral: datapizza-labs/datapizza-ai 98
+		"Please ensure that function call turn comes immediately after a user", // Gemini: google-gemini/gemini-cli 11814
 		"roles must alternate between \"user\" and \"assistant\"",              // Anthropic: FlowiseAI/Flowise 2006
 		"(?i:conversation roles must alternate)",                               // chat templates: infiniflow/ragflow 6880
 		"A conversation must alternate between user and assistant roles",       // Bedrock: MadcowD/ell 369
@@ -185,6 +193,11 @@ var rows = [len(names)]row{
 	SchemaItems: {change: schemaItems, says: texts(
 		`Invalid schema for function '[^']*': In context=\([^)]*\), array schema missing items`, // OpenAI: sigoden/aichat 1049
 		"[^\"'`]{0,400}items: missing field",                                                    // Gemini
+	)},
+	SchemaRefs: {change: schemaRefs, says: texts( // the sources are in package accepts
+		"Recursive JSON schemas are not currently supported", // Meta
+		"ref loops are only supported if they include",       // Gemini
+		`Error resolving schema reference '[^']*': Recursion`,
 	)},
 	SchemaPatterns: {change: schemaPatterns, says: texts(
 		"[^\"'`]{0,400}Pattern must start with '\\^' and end with '\\$'",                                      // llama.cpp: ggml-org/llama.cpp 26930

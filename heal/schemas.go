@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/toolmend/toolmend/internal/accepts"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/middleware"
@@ -88,12 +89,11 @@ func schemaForm(d *draft) {
 	})
 }
 
-// unions are the keywords that providers refuse at the top of a schema.
-var unions = []string{"oneOf", "anyOf", "allOf", "enum", "const", "not", "$ref", "if", "then", "else"}
-
 func schemaTop(d *draft) {
 	d.edit("unions at the top were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
-		edits := schema.Cut(func(m rawjson.Value) bool { return slices.Contains(unions, m.Key()) })
+		edits := schema.Cut(func(m rawjson.Value) bool {
+			return slices.Contains([]string{"$ref", "if", "then", "else"}, m.Key()) || slices.ContainsFunc(accepts.NotAtTop, func(k accepts.Keyword) bool { return k.Name == m.Key() })
+		})
 		if kind := schema.Get("type"); kind.Exists() && kind.Str() != "object" {
 			start, end := kind.Span()
 			edits = append(edits, rawjson.Edit{Start: start, End: end, Text: `"object"`})
@@ -116,10 +116,19 @@ func insert(object rawjson.Value, member string, alone bool) rawjson.Edit {
 func schemaItems(d *draft) {
 	d.edit("arrays got items", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
 		view.Walk(schema, func(n rawjson.Value, _ int) {
-			if view.HasType(n, "array") && !n.Get("items").Exists() {
+			if accepts.LacksItems(n) {
 				edits = append(edits, insert(n, `"items":{}`, false))
 			}
 		})
+		return edits
+	})
+}
+
+func schemaRefs(d *draft) {
+	d.edit("references of schemas to themselves were left out", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
+		for _, ref := range accepts.Recursive(schema) {
+			edits = append(edits, ref.Parent().Cut(func(m rawjson.Value) bool { return m.Key() == "$ref" })...)
+		}
 		return edits
 	})
 }
@@ -145,9 +154,6 @@ func schemaPatterns(d *draft) {
 // bounds are the keywords that make a grammar large.
 var bounds = strings.Fields("minItems maxItems minLength maxLength minimum maximum exclusiveMinimum exclusiveMaximum multipleOf pattern format minProperties maxProperties")
 
-// deepest is how deep Gemini accepts a schema for certain, in objects and arrays. Source: Portkey-AI/gateway 1616.
-const deepest = 4
-
 func schemaSize(d *draft) {
 	deep := strings.Contains(d.said, "nesting depth")
 	d.edit("bounds were left out, or what is nested too deep", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
@@ -155,7 +161,7 @@ func schemaSize(d *draft) {
 			return cut(schema, func(_, m rawjson.Value) bool { return slices.Contains(bounds, m.Key()) })
 		}
 		view.Walk(schema, func(n rawjson.Value, depth int) {
-			if depth >= deepest {
+			if depth >= accepts.Deepest {
 				edits = append(edits, n.Cut(func(m rawjson.Value) bool {
 					return slices.Contains([]string{"properties", "items", "required", "additionalProperties", "$ref"}, m.Key())
 				})...)
@@ -164,13 +170,6 @@ func schemaSize(d *draft) {
 		return edits
 	})
 }
-
-// What Anthropic accepts of strict tools together. Sources: the refusals, which name their limits.
-const (
-	mostStrict   = 20
-	mostOptional = 24
-	mostUnions   = 16
-)
 
 // strictLimits makes the largest strict tools not strict.
 func strictLimits(d *draft) {
@@ -216,11 +215,11 @@ func strictLimit(said string) int {
 	}
 	switch {
 	case strings.Contains(said, "Too many strict tools"):
-		return mostStrict
+		return accepts.MostStrict
 	case strings.Contains(said, "optional parameters"):
-		return mostOptional
+		return accepts.MostStrictOptional
 	case strings.Contains(said, "union types"):
-		return mostUnions
+		return accepts.MostStrictUnions
 	}
 	return -1
 }

@@ -6,6 +6,7 @@ It prints the text of the last answer.
 """
 
 import asyncio
+import os
 import sys
 
 WAY, URL, PROMPT = sys.argv[1:]
@@ -51,8 +52,31 @@ def langchain():
             output_version="responses/v1" if responses else None,
         )
     tool = StructuredTool(name="read_file", description="Read a file.", args_schema=SCHEMA, func=read_file)
+    if "INTERRUPTED" in os.environ:
+        return interrupted(model)
     agent = create_agent(model, tools=[tool])
     answer = agent.invoke({"messages": [("user", PROMPT)]}, {"recursion_limit": 200})["messages"][-1]
+    return answer.text if isinstance(answer.text, str) else answer.text()
+
+
+def interrupted(model):
+    """A conversation that goes on after its first run was interrupted in a tool: the checkpoint has the call alone."""
+    from langchain.agents import create_agent
+    from langchain_core.tools import StructuredTool
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    def interrupt(path):
+        raise KeyboardInterrupt
+
+    tool = StructuredTool(name="read_file", description="Read a file.", args_schema=SCHEMA, func=interrupt)
+    agent = create_agent(model, tools=[tool], checkpointer=InMemorySaver())
+    thread = {"configurable": {"thread_id": "1"}}
+    try:
+        agent.invoke({"messages": [("user", PROMPT)]}, thread)
+    except KeyboardInterrupt:
+        pass
+    for words in ("Go on.", "And now?"):
+        answer = agent.invoke({"messages": [("user", words)]}, thread)["messages"][-1]
     return answer.text if isinstance(answer.text, str) else answer.text()
 
 

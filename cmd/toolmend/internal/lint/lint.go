@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/toolmend/toolmend/internal/accepts"
 )
 
 // Level says how bad a finding is.
@@ -123,8 +125,8 @@ func (l *linter) set(s *set) {
 		}
 		first[t.name] = t
 	}
-	if n := len(s.tools); n > maxTools && slices.Contains(l.providersOf(&s.tools[maxTools]), OpenAI) {
-		l.at(s.tools[maxTools].place, "too-many-tools", Error, "", "refused by OpenAI: %d tools, which is more than %d", n, maxTools)
+	if n := len(s.tools); n > accepts.MostTools && slices.Contains(l.providersOf(&s.tools[accepts.MostTools]), OpenAI) {
+		l.at(s.tools[accepts.MostTools].place, "too-many-tools", Error, "", "refused by OpenAI: %d tools, which is more than %d", n, accepts.MostTools)
 	}
 }
 

@@ -3,34 +3,29 @@ package lint
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/accepts"
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema/view"
 	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Provider is one whose rules are known.
-type Provider uint8
+type Provider = accepts.Provider
 
 // The providers. Neutral is the form of a tool that no provider has for itself.
 const (
-	Neutral Provider = iota
-	OpenAI
-	Anthropic
-	Gemini
+	Neutral   = accepts.Neutral
+	OpenAI    = accepts.OpenAI
+	Anthropic = accepts.Anthropic
+	Gemini    = accepts.Gemini
 )
 
 // Providers are all providers, by the name that ParseProvider takes.
 var providerNames = map[string]Provider{"openai": OpenAI, "anthropic": Anthropic, "gemini": Gemini}
-
-// String returns the provider's name.
-func (p Provider) String() string {
-	return [...]string{"no provider", "OpenAI", "Anthropic", "Gemini"}[p]
-}
 
 // ParseProvider returns the provider of that name: openai, anthropic or gemini.
 func ParseProvider(name string) (Provider, error) {
@@ -51,27 +46,6 @@ func (l *linter) providersOf(t *tool) []Provider {
 	return []Provider{OpenAI, Anthropic, Gemini}
 }
 
-// maxTools is the number of tools that OpenAI accepts: "Invalid 'tools': array too
-// long. Expected an array with maximum length 128".
-const maxTools = 128
-
-// nameRules are what the providers accept as names. Sources: the errors "Invalid
-// 'tools[0].function.name': string does not match pattern … '^[a-zA-Z0-9_-]+$'" and
-// "… maximum length 64" of OpenAI; "tools.18.custom.name: String should have at most
-// 128 characters" of Anthropic and its reference; "Invalid function name. Must start
-// with a letter or an underscore. Must be alphanumeric (a-z, A-Z, 0-9), underscores
-// (_), dots (.), colons (:), or dashes (-), with a maximum length of 64." of Gemini.
-var nameRules = []struct {
-	provider Provider
-	accepts  *regexp.Regexp // without the length: counted repetition makes a large program of it
-	most     int            // bytes
-	say      string
-}{
-	{OpenAI, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 64, "at most 64 letters, digits, _ and -"},
-	{Anthropic, regexp.MustCompile(`^[a-zA-Z0-9_-]+$`), 128, "at most 128 letters, digits, _ and -"},
-	{Gemini, regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]*$`), 64, "at most 64 letters, digits, _, ., : and -, with a letter or _ first"},
-}
-
 // name checks the name and the description.
 func (l *linter) name(t *tool) {
 	if t.name == "" {
@@ -79,14 +53,14 @@ func (l *linter) name(t *tool) {
 		return
 	}
 	var refusing []Provider
-	accepts := ""
-	for _, r := range nameRules {
-		if slices.Contains(l.providersOf(t), r.provider) && (len(t.name) > r.most || !r.accepts.MatchString(t.name)) {
-			refusing, accepts = append(refusing, r.provider), cmp.Or(accepts, r.say)
+	advice := ""
+	for _, r := range accepts.Names {
+		if slices.Contains(l.providersOf(t), r.Provider) && (len(t.name) > r.Most || !r.Pattern.MatchString(t.name)) {
+			refusing, advice = append(refusing, r.Provider), cmp.Or(advice, r.Words)
 		}
 	}
 	if len(refusing) > 0 {
-		l.at(t.nameAt, "name", Error, t.name, "the name is refused by %s; use %s", names(refusing, refusing...), accepts)
+		l.at(t.nameAt, "name", Error, t.name, "the name is refused by %s; use %s", names(refusing, refusing...), advice)
 	}
 	if n := utf8.RuneCountInString(t.description.Str()); n > 1024 && slices.Contains(l.providersOf(t), OpenAI) {
 		l.at(t.place.of(t.description), "description-length", Note, t.name, "the description has %d characters; OpenAI has refused more than 1,024", n)
@@ -110,15 +84,6 @@ func (l *linter) providers(t *tool) {
 	}
 }
 
-// rootKeywords are those that providers do not accept at the top of a schema.
-var rootKeywords = []struct {
-	name      string
-	providers []Provider
-}{
-	{"oneOf", []Provider{OpenAI, Anthropic}}, {"anyOf", []Provider{OpenAI, Anthropic}}, {"allOf", []Provider{OpenAI, Anthropic}},
-	{"enum", []Provider{OpenAI}}, {"const", []Provider{OpenAI}}, {"not", []Provider{OpenAI}},
-}
-
 // root checks the top of the schema: its type, and the keywords there.
 func (l *linter) root(t *tool, count []Provider) {
 	kind := t.schema.Get("type")
@@ -129,10 +94,10 @@ func (l *linter) root(t *tool, count []Provider) {
 		}
 		l.at(t.schemaAt, "root-type", Error, t.name, `refused by %s: "type" at the top of the schema must be "object", got %s`, names(count, OpenAI, Anthropic, Gemini), got)
 	}
-	for _, key := range rootKeywords {
-		if v := t.schema.Get(key.name); v.Exists() && slices.ContainsFunc(key.providers, func(p Provider) bool { return slices.Contains(count, p) }) {
+	for _, key := range accepts.NotAtTop {
+		if v := t.schema.Get(key.Name); v.Exists() && slices.ContainsFunc(key.Providers, func(p Provider) bool { return slices.Contains(count, p) }) {
 			l.at(t.schemaAt.of(v), "root-union", Error, t.name, "refused by %s: %s at the top of the schema; list the properties of all branches, or move it into a property",
-				names(count, key.providers...), key.name)
+				names(count, key.Providers...), key.Name)
 		}
 	}
 }
@@ -143,20 +108,16 @@ func (l *linter) arrays(t *tool, count []Provider) {
 		return
 	}
 	view.Walk(t.schema, func(n rawjson.Value, _ int) {
-		if view.HasType(n, "array") && !n.Get("items").Exists() && !n.Get("prefixItems").Exists() {
+		if accepts.LacksItems(n) {
 			l.at(t.schemaAt.of(n), "array-items", Error, t.name, "refused by %s: an array without items; say what it holds", names(count, OpenAI, Gemini))
 		}
 	})
 }
 
-// propertyName is what Anthropic accepts, with at most 64 characters: "Property keys
-// should match pattern '^[a-zA-Z0-9_.-]{1,64}$'".
-var propertyName = regexp.MustCompile(`^[a-zA-Z0-9_.-]+$`)
-
 // propertyNames checks the names of the properties at the top.
 func (l *linter) propertyNames(t *tool) {
 	for v := range t.schema.Get("properties").Each() {
-		if len(v.Key()) > 64 || !propertyName.MatchString(v.Key()) {
+		if len(v.Key()) > 64 || !accepts.PropertyName.MatchString(v.Key()) {
 			l.at(t.schemaAt.of(v), "property-name", Error, t.name, "refused by Anthropic: the property %q; use at most 64 letters, digits, _, . and -", text.Clip(v.Key(), maxName))
 		}
 	}
@@ -166,7 +127,7 @@ func (l *linter) propertyNames(t *tool) {
 // outputs.
 func (l *linter) strict(t *tool) {
 	view.Walk(t.schema, func(n rawjson.Value, _ int) {
-		for _, key := range []string{"allOf", "oneOf", "not", "if", "dependentRequired", "dependentSchemas", "patternProperties"} {
+		for _, key := range accepts.NotStrict {
 			if v := n.Get(key); v.Exists() {
 				l.at(t.schemaAt.of(v), "strict-keyword", Error, t.name, "refused by OpenAI: %s in a strict schema", key)
 			}
@@ -186,16 +147,11 @@ func (l *linter) strict(t *tool) {
 	})
 }
 
-// geminiKeywords are the fields of Gemini's Schema, which is not JSON Schema: "Unknown
-// name … Cannot find field".
-var geminiKeywords = strings.Fields(`type format title description nullable enum maxItems minItems properties required minProperties maxProperties
-	minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum`)
-
 // openAPI checks a schema in Gemini's "parameters".
 func (l *linter) openAPI(t *tool) {
 	view.Walk(t.schema, func(n rawjson.Value, _ int) {
 		for v := range n.Each() {
-			if !slices.Contains(geminiKeywords, v.Key()) {
+			if !slices.Contains(accepts.GeminiKeywords, v.Key()) {
 				l.at(t.schemaAt.of(v), "gemini-keyword", Error, t.name, `refused by Gemini: %s in "parameters"; use "parametersJsonSchema", which is JSON Schema`, text.Clip(v.Key(), maxName))
 			}
 		}
