@@ -77,6 +77,12 @@ mcp: ## MCP's conformance suite and real MCP servers, directly and behind the pr
 page: ## the page of the gateway in a real browser, with pictures in SCREENSHOTS
 	@$(STEP) page
 
+site: ## build the documentation into bin/site
+	@$(STEP) site
+
+site-test: ## build it, then its pages, search, links and playground in a real browser
+	@$(STEP) site_test
+
 live: ## compare re-asks with the model of the llama-server at LIVE
 	@LIVE="$(LIVE)" $(STEP) live
 
@@ -113,4 +119,4 @@ metrics: ## alert rules, dashboard and docs/operating.md with Debian's Prometheu
 tidy: ## fail where go mod tidy would change something
 	@$(STEP) tidy
 
-.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release packages deploy metrics tidy
+.PHONY: help build check fmt format vet lint test race examples fuzz-smoke fuzz soak bench heavy agents mcp page live live-rescue load durable reports together hostile release packages deploy metrics site site-test tidy

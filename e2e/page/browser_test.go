@@ -1,5 +1,5 @@
-// Package page_test holds the page of the gateway to what it promises, in a real
-// browser: `make page`.
+// Package page_test holds the page of the gateway, and the documentation site, to what
+// they promise, in a real browser: `make page` and `make site-test`.
 package page_test
 
 import (

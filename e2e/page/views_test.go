@@ -37,7 +37,7 @@ var axeCore = sync.OnceValues(func() (script, reason string) {
 		return "", err.Error()
 	}
 	defer os.RemoveAll(dir)
-	out, err := exec.Command("npm", "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "axe-core").CombinedOutput()
+	out, err := exec.Command("npm", "install", "--prefix", dir, "--ignore-scripts", "--no-audit", "--no-fund", "--no-save", "axe-core@4.14.1").CombinedOutput()
 	if err != nil {
 		return "", fmt.Sprintf("npm cannot install axe-core: %v %s", err, out)
 	}

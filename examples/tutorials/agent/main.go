@@ -24,12 +24,11 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/agentloop"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/mcp"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/retry"
-	"github.com/toolmend/toolmend/wire"
 )
 
 func main() {
@@ -58,11 +57,11 @@ func main() {
 func model(getenv func(string) string) middleware.ModelCall {
 	switch {
 	case getenv("OPENAI_API_KEY") != "":
-		return wire.OpenAIChat().Model(wire.Endpoint{Model: "gpt-5-mini", Key: getenv("OPENAI_API_KEY")})
+		return toolmend.OpenAI(toolmend.Endpoint{Model: "gpt-5-mini", Key: getenv("OPENAI_API_KEY")})
 	case getenv("ANTHROPIC_API_KEY") != "":
-		return wire.Anthropic().Model(wire.Endpoint{Model: "claude-sonnet-5", Key: getenv("ANTHROPIC_API_KEY")})
+		return toolmend.Anthropic(toolmend.Endpoint{Model: "claude-sonnet-5", Key: getenv("ANTHROPIC_API_KEY")})
 	case getenv("MODEL_URL") != "": // llama.cpp, vLLM, LM Studio, Ollama: http://127.0.0.1:11434/v1
-		return wire.OpenAIChat().Model(wire.Endpoint{Model: getenv("MODEL"), URL: getenv("MODEL_URL")})
+		return toolmend.Compatible(toolmend.Endpoint{Model: getenv("MODEL"), URL: getenv("MODEL_URL")})
 	}
 	return offline
 }
@@ -110,10 +109,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer, model middleware.Mode
 	}
 	defer files.Close()
 	validator := argsvalidate.NewValidator(argsvalidate.Options{}) // validates calls, and what a person edits
-	call := middleware.Chain(
-		validator.Middleware(),     // validate, repair, re-ask
-		retry.New(retry.Options{}), // 429, 5xx, timeouts
-	)(model)
+	call := toolmend.Stack(toolmend.Options{Validator: validator})(model)
 	agent, err := agentloop.New(call, agentloop.Options{
 		Tools:      []agentloop.Tool{sendMail(out)},
 		Source:     files.Tools, // the tools of the MCP server

@@ -3,7 +3,8 @@
 //
 //	OPENAI_API_KEY=… go run .
 //
-// Without the variable a scripted model answers, inside the process.
+// Without the variable a scripted model answers, inside the process. With PRINT_SPANS=1
+// the program prints its spans.
 package main
 
 import (
@@ -19,21 +20,24 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 
+	"github.com/toolmend/toolmend"
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/budget"
 	"github.com/toolmend/toolmend/middleware"
-	"github.com/toolmend/toolmend/retry"
 	"github.com/toolmend/toolmend/tracing"
 	"github.com/toolmend/toolmend/transport"
 )
 
 func main() {
 	ctx := context.Background()
-	stop, err := exportSpans(ctx)
-	if err != nil {
-		log.Fatal(err)
+	stop := func(context.Context) error { return nil }
+	if os.Getenv("PRINT_SPANS") != "" {
+		var err error
+		if stop, err = printSpans(os.Stdout); err != nil {
+			log.Fatal(err)
+		}
 	}
-	err = start(ctx, os.Stdout, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Getenv("OPENAI_API_KEY"))
+	err := start(ctx, os.Stdout, slog.New(slog.NewTextHandler(os.Stderr, nil)), os.Getenv("OPENAI_API_KEY"))
 	if err = errors.Join(err, stop(ctx)); err != nil {
 		log.Fatal(err)
 	}
@@ -62,18 +66,14 @@ func start(ctx context.Context, out io.Writer, logger *slog.Logger, key string) 
 // newClient returns a client whose calls are valid. The model is what stands for the
 // provider: nothing, or a test's own.
 func newClient(key string, logger *slog.Logger, model ...middleware.Middleware) openai.Client {
-	o := tracing.Options{Logger: logger, Provider: "openai"}
-	stack := append([]middleware.Middleware{
-		tracing.New(o), // a span and a log record for each step
-		argsvalidate.New(argsvalidate.Options{Rules: rules}), // validate, repair, re-ask; at most 3 attempts
-		retry.New(retry.Options{}),                           // 429, 5xx, timeouts: exponential backoff
-		budget.New(),                                         // limits of the context
-		tracing.NewAttempt(o),                                // a span for each model call
-	}, model...)
+	stack := toolmend.Stack(toolmend.Options{
+		Validator: argsvalidate.NewValidator(argsvalidate.Options{Rules: rules}),
+		Tracing:   tracing.Options{Logger: logger, Provider: "openai"},
+	})
 	return openai.NewClient(
 		option.WithAPIKey(key),
-		option.WithMaxRetries(0), // retries are retry.New's
-		option.WithMiddleware(transport.Hook(stack...)),
+		option.WithMaxRetries(0), // the stack retries
+		option.WithMiddleware(transport.Hook(append([]middleware.Middleware{stack}, model...)...)),
 	)
 }
 

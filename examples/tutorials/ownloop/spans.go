@@ -2,24 +2,22 @@ package main
 
 import (
 	"context"
+	"io"
 
-	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/exporters/stdout/stdouttrace"
+	"go.opentelemetry.io/otel/sdk/trace"
 )
 
 // region: spans
-// exportSpans sends the spans of the program to where the usual variables say:
-// OTEL_TRACES_EXPORTER (otlp, console or none), OTEL_EXPORTER_OTLP_ENDPOINT,
-// OTEL_SERVICE_NAME. Without OTEL_TRACES_EXPORTER no span leaves the program.
-func exportSpans(ctx context.Context) (stop func(context.Context) error, err error) {
-	exporter, err := autoexport.NewSpanExporter(ctx, autoexport.WithFallbackSpanExporter(
-		func(context.Context) (sdktrace.SpanExporter, error) { return tracetest.NewNoopExporter(), nil }))
+// printSpans writes each span as a line of JSON. An exporter to a collector goes in the
+// same place.
+func printSpans(out io.Writer) (stop func(context.Context) error, err error) {
+	exporter, err := stdouttrace.New(stdouttrace.WithWriter(out))
 	if err != nil {
 		return nil, err
 	}
-	provider := sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter))
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter))
 	otel.SetTracerProvider(provider)
 	return provider.Shutdown, nil
 }

@@ -223,7 +223,7 @@ func recordedOutcomes(t *testing.T) (good, bad []outcomeOf) {
 	require.NoError(t, err)
 	s, err := parse([]string{"-"})
 	require.NoError(t, err)
-	j := report.NewChecker(s.options())
+	j := report.NewChecker(s.verdict)
 	for lines := recorded.NewReader(file, f); ; {
 		l, err := lines.Next()
 		if err == io.EOF {

@@ -38,7 +38,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			return cli.ExitFailed
 		}
 	}
-	out, checker := bufio.NewWriter(stdout), report.NewChecker(s.options())
+	out, checker := bufio.NewWriter(stdout), report.NewChecker(s.verdict)
 	c := &check{
 		settings: s, program: "toolmend check", checker: checker, measurer: newMeasurer(checker), out: out, stderr: stderr,
 		figures: report.NewFigures(s.figures()), progress: newProgress(stderr, s.files),

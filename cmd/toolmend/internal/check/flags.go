@@ -9,9 +9,8 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/try"
 	"github.com/toolmend/toolmend/internal/report"
-	"github.com/toolmend/toolmend/mend"
-	"github.com/toolmend/toolmend/strip"
 )
 
 // help is written by hand, because the flag package sorts the flags by
@@ -23,30 +22,25 @@ var help string
 // settings is the validated command line of check.
 type settings struct {
 	tools       string // path; "" means next to each input
-	strip       strip.Mode
-	mend        []mend.Rule
 	stripName   string // as on the command line, for the first line of the table
 	mendName    string
 	unknownName string
-	passUnknown bool
-	model, tool string  // text that names must contain, in lower case; "" matches all
-	top         int     // 0 means all
-	format      string  // of standard output: one of formats
-	html        string  // the file for the HTML report, or ""
-	content     bool    // github, junit and sarif show values
-	noContent   bool    // the HTML report shows none
-	gateFinal   bool    // the final verdict decides the exit code
-	baseline    string  // path; "" compares with nothing
-	maxRise     float64 // in percentage points
+	verdict     argsvalidate.Options // for the final verdict
+	model, tool string               // text that names must contain, in lower case; "" matches all
+	top         int                  // 0 means all
+	format      string               // of standard output: one of formats
+	html        string               // the file for the HTML report, or ""
+	content     bool                 // github, junit and sarif show values
+	noContent   bool                 // the HTML report shows none
+	gateFinal   bool                 // the final verdict decides the exit code
+	baseline    string               // path; "" compares with nothing
+	maxRise     float64              // in percentage points
 
 	writeBaseline string // path; "" writes none
 
 	hints bool
 	files []string // at least one; "-" is standard input
 }
-
-// mendRules are the values of -mend.
-var mendRules = map[string][]mend.Rule{"off": mend.Off(), "default": mend.Default(), "all": mend.All()}
 
 // parse reads the command line. The error is flag.ErrHelp if help was requested.
 func parse(args []string) (settings, error) {
@@ -102,20 +96,13 @@ func (s *settings) verdictFlags(fs *flag.FlagSet, gate *string) {
 
 // verdicts validates the flags that say what the verdicts are.
 func (s *settings) verdicts(gate string) error {
-	rules, mendOK := mendRules[s.mendName]
-	stripErr := s.strip.UnmarshalText([]byte(s.stripName))
-	switch {
-	case !mendOK:
-		return fmt.Errorf("-mend is off, default or all, not %q", s.mendName)
-	case stripErr != nil:
-		return fmt.Errorf("-strip: %w", stripErr)
-	case s.unknownName != "reject" && s.unknownName != "pass":
-		return fmt.Errorf("-unknown is reject or pass, not %q", s.unknownName)
-	case gate != "sent" && gate != "final":
+	if gate != "sent" && gate != "final" {
 		return fmt.Errorf("-gate is sent or final, not %q", gate)
 	}
-	s.mend, s.passUnknown, s.gateFinal = rules, s.unknownName == "pass", gate == "final"
-	return nil
+	s.gateFinal = gate == "final"
+	var err error
+	s.verdict, err = try.Options(s.stripName, s.mendName, s.unknownName)
+	return err
 }
 
 // isSet reports whether the command line has the flag.
@@ -124,10 +111,6 @@ func isSet(fs *flag.FlagSet, name string) bool {
 	fs.Visit(func(f *flag.Flag) { set = set || f.Name == name })
 	return set
 }
-
-// maxCalls is the number of calls of a turn that are validated. Some logs have
-// a whole conversation in one turn.
-const maxCalls = 1 << 16
 
 // output validates the flags that say what is written.
 func (s *settings) output(asJSON bool) error {
@@ -149,15 +132,6 @@ func (s *settings) output(asJSON bool) error {
 		return errors.New("-no-content needs -html")
 	}
 	return nil
-}
-
-// options returns the options for the final verdict.
-func (s settings) options() argsvalidate.Options {
-	o := argsvalidate.Options{Strip: s.strip, Mend: s.mend, Limits: argsvalidate.Limits{Calls: maxCalls}}
-	if s.passUnknown {
-		o.UnknownTools = argsvalidate.PassUnknown
-	}
-	return o
 }
 
 // figures returns what is kept for the outputs.

@@ -54,14 +54,14 @@ const (
 
 // newHinter returns a hinter for the options of the final verdict.
 func newHinter(s settings) *hinter {
-	h := &hinter{base: s.options(), aliases: map[hintKey]*argsvalidate.Validator{}}
+	h := &hinter{base: s.verdict, aliases: map[hintKey]*argsvalidate.Validator{}}
 	on := func(option, setting string, risky bool, change func(*argsvalidate.Options)) {
 		o := h.base
 		change(&o)
 		h.trials = append(h.trials, trial{option, setting, risky, argsvalidate.NewValidator(o)})
 	}
 	sure := append(mend.Extended(), mend.FillDefaults)
-	skip, before := s.mend, `"default", `
+	skip, before := s.verdict.Mend, `"default", `
 	if s.mendName == "off" {
 		skip, before = mend.Default(), ""
 		on("the default repairs", `repairs = ["default"]`, false, func(o *argsvalidate.Options) { o.Mend = mend.Default() })
@@ -69,11 +69,11 @@ func newHinter(s settings) *hinter {
 	for _, r := range mend.All() {
 		if !slices.Contains(skip, r) {
 			on(r.String(), `repairs = [`+before+`"`+r.String()+`"]`, !slices.Contains(sure, r),
-				func(o *argsvalidate.Options) { o.Mend = append(slices.Clone(s.mend), r) })
+				func(o *argsvalidate.Options) { o.Mend = append(slices.Clone(s.verdict.Mend), r) })
 		}
 	}
 	for _, mode := range []strip.Mode{strip.Optional, strip.WhenInvalid, strip.All} {
-		if s.strip == strip.Off || mode == strip.All && s.strip != mode {
+		if s.verdict.Strip == strip.Off || mode == strip.All && s.verdict.Strip != mode {
 			on("strip "+mode.String(), `strip = "`+mode.String()+`"`, mode == strip.All, func(o *argsvalidate.Options) { o.Strip = mode })
 		}
 	}

@@ -42,7 +42,7 @@ func TestAgreesWithOracle(t *testing.T) {
 	t.Parallel()
 	s, err := parse([]string{"-strip", "off", "-"})
 	require.NoError(t, err)
-	j := report.NewChecker(s.options())
+	j := report.NewChecker(s.verdict)
 	calls, differences, several := 0, map[string]int{}, map[string]int{}
 	recordedtest.Each(t, func(l recorded.Line, turns []recorded.Turn) {
 		ours := compare(t, j, l, turns, differences)

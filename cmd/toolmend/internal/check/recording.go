@@ -18,7 +18,7 @@ func NewRecording(program string, args []string, stderr io.Writer, seen func(*re
 		return nil, err
 	}
 	return &Recording{check{
-		settings: s, program: program, checker: report.NewChecker(s.options()), stderr: stderr,
+		settings: s, program: program, checker: report.NewChecker(s.verdict), stderr: stderr,
 		figures: report.NewFigures(report.Options{NoExamples: true}), progress: newProgress(stderr, s.files),
 		reading: report.Reading{Skipped: map[string]int{}}, rates: newTurnRates(),
 		hinter: newHinter(s), hints: hintCounts{}, seen: seen,

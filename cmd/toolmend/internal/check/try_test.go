@@ -27,7 +27,7 @@ func tryDir(t *testing.T) string {
 	})
 }
 
-func try(t *testing.T, dir, stdin string, args ...string) clitest.Outcome {
+func runTry(t *testing.T, dir, stdin string, args ...string) clitest.Outcome {
 	t.Helper()
 	return clitest.Execute(t, Try, dir, stdin, args...)
 }
@@ -40,14 +40,14 @@ func TestTryGolden(t *testing.T) {
 		`{"file_path": "notes.txt"}`, `{"path": "notes.txt"}`, `{"file_path": "notes.txt", "limit": "3"}`, `{"file_path": "notes.txt"`,
 		`{"file_path": 7, "limit": null}`, `{"name": "delete", "arguments": {}}`, "{\"\x1b[2J\": 1}",
 	} {
-		got := try(t, dir, "", "-tool", "@/tool.json", "-call", call)
+		got := runTry(t, dir, "", "-tool", "@/tool.json", "-call", call)
 		require.Empty(t, got.ErrOut)
 		out.WriteString(got.Out + "\n---\n")
 	}
 	require.NotContains(t, out.String(), "\x1b")
 	clitest.Golden(t, "try.txt", out.String())
-	clitest.Golden(t, "try.json", try(t, dir, "", "-json", "-tool", "@/tool.json", "-call", `{"path": "notes.txt"}`).Out+
-		try(t, dir, "", "-json", "-tool", "@/tool.json", "-call", `{"file_path": "notes.txt", "limit": null}`).Out)
+	clitest.Golden(t, "try.json", runTry(t, dir, "", "-json", "-tool", "@/tool.json", "-call", `{"path": "notes.txt"}`).Out+
+		runTry(t, dir, "", "-json", "-tool", "@/tool.json", "-call", `{"file_path": "notes.txt", "limit": null}`).Out)
 }
 
 func TestTryExitCodes(t *testing.T) {
@@ -77,7 +77,7 @@ func TestTryExitCodes(t *testing.T) {
 		{"-tool @/tool.json -unknown pass", `{"name":"gone","arguments":{}}`, cli.ExitOK, "as sent: no_schema"},
 		{"-tool @/tool.json", ``, cli.ExitInvalid, "required property is missing"},
 		{"-tool @/odd", `{}`, cli.ExitInvalid, "note: tool odd"},
-		{"-tool @/two", good, cli.ExitFailed, "@/two has 2 tools: -call must name one"},
+		{"-tool @/two", good, cli.ExitFailed, "@/two has 2 tools: the call must name one"},
 		{"-tool @/none", good, cli.ExitFailed, "@/none:1: neither tools"},
 		{"-tool @/empty", good, cli.ExitFailed, "@/empty has no tool"},
 		{"-tool @/missing", good, cli.ExitFailed, "no such file"},
@@ -88,14 +88,14 @@ func TestTryExitCodes(t *testing.T) {
 	} {
 		t.Run(c.args+" "+c.call, func(t *testing.T) {
 			t.Parallel()
-			got := try(t, dir, "", append([]string{"-call", c.call}, strings.Fields(c.args)...)...)
+			got := runTry(t, dir, "", append([]string{"-call", c.call}, strings.Fields(c.args)...)...)
 			require.Equal(t, c.code, got.Code, got.ErrOut)
 			require.Contains(t, got.Out+got.ErrOut, c.out)
-			piped := try(t, dir, c.call+"\n", append([]string{"-call", "-"}, strings.Fields(c.args)...)...)
+			piped := runTry(t, dir, c.call+"\n", append([]string{"-call", "-"}, strings.Fields(c.args)...)...)
 			require.Equal(t, got, piped, "from standard input")
 		})
 	}
-	try(t, dir, "", "-tool", "@/tool.json").Require(t, cli.ExitFailed, "no -call JSON")
+	runTry(t, dir, "", "-tool", "@/tool.json").Require(t, cli.ExitFailed, "no -call JSON")
 	var errOut bytes.Buffer
 	require.Equal(t, cli.ExitFailed, Try(t.Context(), []string{"-tool", dir + "/tool.json", "-call", good}, nil, clitest.BrokenWriter{}, &errOut))
 	require.Contains(t, errOut.String(), "toolmend try: ")
