@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,4 +53,15 @@ func TestTableIn(t *testing.T) {
 	require.Equal(t, "\n"+tableEnd+"\nafter\n", after)
 	_, _, _, err = tableIn("before")
 	require.Error(t, err)
+}
+
+// A table without a new row is the one on the page, so that a run of some clients changes
+// their rows only.
+func TestTableOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(filepath.Join("..", "docs", "clients.md"))
+	require.NoError(t, err)
+	before, old, after, err := tableIn(string(page))
+	require.NoError(t, err)
+	require.Equal(t, string(page), before+table(old, nil)+after)
 }

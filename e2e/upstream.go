@@ -25,6 +25,7 @@ type answer struct {
 	broke   bool          // the connection ends in the middle of the first call
 	limited bool          // status 429 instead of an answer
 	refused string        // status 400 with this message instead of an answer
+	last    bool          // of its account: later answers are those of another one, which cannot verify reasoning from before
 }
 
 // task makes the calls of one client that a scenario chooses from.
@@ -57,6 +58,7 @@ type upstream struct {
 
 	mu      sync.Mutex
 	answers int      // model calls that were not refused
+	since   int      // the first answer of the account
 	calls   int      // model calls that offered the client's tool
 	refused []string // why requests were refused
 	changed int      // requests in which the client's own bytes are not as it sent them
@@ -118,7 +120,11 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	if client := u.sent(r.Header.Get(requestHeader)); client != nil && !u.format.Extends(previous.ReplaceAll(client, anyResponse), previous.ReplaceAll(body, anyResponse)) {
 		u.changed++
 	}
-	if why := u.format.Refuse(body, strict.Rules{Answers: u.answers}); why != "" {
+	known := body
+	for n := range u.since {
+		known = bytes.ReplaceAll(known, []byte(strict.Mark(n)), []byte(strict.Mark(9999)))
+	}
+	if why := u.format.Refuse(known, strict.Rules{Answers: u.answers}); why != "" {
 		u.refused = append(u.refused, why)
 		return answer{refused: why}, 0
 	}
@@ -135,6 +141,9 @@ func (u *upstream) answer(r *http.Request, body []byte) (answer, int) {
 	u.calls++
 	if !a.limited && a.refused == "" {
 		u.answers++
+	}
+	if a.last {
+		u.since = u.answers
 	}
 	return a, n
 }

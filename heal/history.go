@@ -184,7 +184,7 @@ func reasoning(d *draft) {
 }
 
 // removeParts removes the parts of an assistant message for which remove returns true, and
-// returns how many these are. A message that would be empty goes with them.
+// returns how many these are.
 func (d *draft) removeParts(i int, remove func(parts []middleware.Part, at int) bool) int {
 	m := d.was.Messages[i]
 	if d.now != nil {
@@ -193,15 +193,60 @@ func (d *draft) removeParts(i int, remove func(parts []middleware.Part, at int) 
 	if m.Role != middleware.RoleAssistant {
 		return 0
 	}
-	var kept []middleware.Part
+	var kept, gone []middleware.Part
 	for at, p := range m.Parts {
-		if !remove(m.Parts, at) {
+		if remove(m.Parts, at) {
+			gone = append(gone, p)
+		} else {
 			kept = append(kept, p)
 		}
 	}
 	n := len(m.Parts) - len(kept)
 	if n > 0 {
 		m.Parts = kept
+		d.request().Messages[i] = m
+		alone := false
+		d.removeIDs(i, func(item rawjson.Value) bool {
+			if item.Get("type").Str() == "reasoning" {
+				alone = slices.ContainsFunc(gone, func(p middleware.Part) bool { return p.Native != nil && p.Native.Raw == item.Raw() })
+			}
+			return alone
+		})
+	}
+	return n
+}
+
+// removeIDs removes the ids of the items of a turn of OpenAI Responses for which remove
+// returns true, and returns how many these are. It gets them in order: an item with an id needs the reasoning
+// that was in front of it.
+func (d *draft) removeIDs(i int, remove func(item rawjson.Value) bool) (n int) {
+	m := d.was.Messages[i]
+	if d.now != nil {
+		m = d.now.Messages[i]
+	}
+	if m.Native == nil || m.Role != middleware.RoleAssistant {
+		return 0
+	}
+	doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512})
+	if err != nil || doc.Root().Kind() != rawjson.Array {
+		return 0
+	}
+	var edits []rawjson.Edit
+	m.ToolCalls = slices.Clone(m.ToolCalls)
+	for item := range doc.Root().Each() {
+		if !remove(item) || item.Get("type").Str() == "reasoning" || !item.Get("id").Exists() {
+			continue
+		}
+		n++
+		edits = append(edits, item.Cut(func(member rawjson.Value) bool { return member.Key() == "id" })...)
+		for j, c := range m.ToolCalls {
+			if c.Native != nil && c.Native.Raw == item.Raw() {
+				m.ToolCalls[j].Native = without(c.Native, "id")
+			}
+		}
+	}
+	if text, err := rawjson.Apply(m.Native.Raw, edits); err == nil && n > 0 {
+		m.Native = &middleware.Native{Dialect: m.Native.Dialect, Raw: text}
 		d.request().Messages[i] = m
 	}
 	return n
@@ -222,23 +267,7 @@ func reasoningPairs(d *draft) {
 			})
 			continue
 		}
-		named := func(native *middleware.Native) bool { return slices.Contains(ids, field(native, "id").Str()) }
-		for j, c := range m.ToolCalls {
-			if named(c.Native) {
-				calls := slices.Clone(d.request().Messages[i].ToolCalls)
-				calls[j].Native = without(c.Native, "id")
-				d.now.Messages[i].ToolCalls = calls
-				n++
-			}
-		}
-		for j, p := range m.Parts {
-			if p.Native != nil && named(p.Native) {
-				parts := slices.Clone(d.request().Messages[i].Parts)
-				parts[j].Native = without(p.Native, "id")
-				d.now.Messages[i].Parts = parts
-				n++
-			}
-		}
+		n += d.removeIDs(i, func(item rawjson.Value) bool { return slices.Contains(ids, item.Get("id").Str()) })
 	}
 	if n > 0 {
 		d.notef("%s of reasoning that was not complete", counted(n, "item"))

@@ -52,31 +52,43 @@ def langchain():
             output_version="responses/v1" if responses else None,
         )
     tool = StructuredTool(name="read_file", description="Read a file.", args_schema=SCHEMA, func=read_file)
-    if "INTERRUPTED" in os.environ:
-        return interrupted(model)
+    if "CONVERSATION" in os.environ:
+        return conversation(model, os.environ["CONVERSATION"])
     agent = create_agent(model, tools=[tool])
     answer = agent.invoke({"messages": [("user", PROMPT)]}, {"recursion_limit": 200})["messages"][-1]
     return answer.text if isinstance(answer.text, str) else answer.text()
 
 
-def interrupted(model):
-    """A conversation that goes on after its first run was interrupted in a tool: the checkpoint has the call alone."""
+def conversation(model, kind):
+    """A conversation of three turns. The first one calls the tool.
+
+    interrupted: the tool is interrupted, and the checkpoint has the call alone.
+    trimmed: of the history the last three messages are sent, which begin with a result.
+    continued: the checkpoint has the whole history.
+    """
     from langchain.agents import create_agent
+    from langchain_core.messages import HumanMessage, trim_messages
     from langchain_core.tools import StructuredTool
     from langgraph.checkpoint.memory import InMemorySaver
 
     def interrupt(path):
         raise KeyboardInterrupt
 
-    tool = StructuredTool(name="read_file", description="Read a file.", args_schema=SCHEMA, func=interrupt)
-    agent = create_agent(model, tools=[tool], checkpointer=InMemorySaver())
-    thread = {"configurable": {"thread_id": "1"}}
-    try:
-        agent.invoke({"messages": [("user", PROMPT)]}, thread)
-    except KeyboardInterrupt:
-        pass
-    for words in ("Go on.", "And now?"):
-        answer = agent.invoke({"messages": [("user", words)]}, thread)["messages"][-1]
+    read = interrupt if kind == "interrupted" else read_file
+    tool = StructuredTool(name="read_file", description="Read a file.", args_schema=SCHEMA, func=read)
+    trims = kind == "trimmed"
+    agent = create_agent(model, tools=[tool], checkpointer=None if trims else InMemorySaver())
+    thread, first = {"configurable": {"thread_id": "1"}}, []
+    for words in (PROMPT, "Go on.", "And now?"):
+        sent = [("user", words)]
+        if trims and first:
+            sent = trim_messages(first + [HumanMessage(words)], max_tokens=3, token_counter=len, strategy="last")
+        try:
+            messages = agent.invoke({"messages": sent}, thread)["messages"]
+        except KeyboardInterrupt:
+            continue
+        first = first or messages
+    answer = messages[-1]
     return answer.text if isinstance(answer.text, str) else answer.text()
 
 
