@@ -59,7 +59,7 @@ func TestTableIn(t *testing.T) {
 // their rows only.
 func TestTableOfThePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "docs", "clients.md"))
+	page, err := os.ReadFile(filepath.Join("..", "docs", "measured", "clients.md"))
 	require.NoError(t, err)
 	before, old, after, err := tableIn(string(page))
 	require.NoError(t, err)
