@@ -25,7 +25,7 @@ import (
 // tool even if the model has not loaded its schema with the client's tool ToolSearch.
 //
 // qwen-code 0.24.4 does so in text parts of user messages, and lists its tools tool_search
-// and tool_call. The descriptions are those of the servers, so only the names count:
+// and tool_call. The servers wrote the descriptions, so only the names count:
 //
 //	<system-reminder>
 //	The following tools are reachable through `tool_search` and `tool_call`. …

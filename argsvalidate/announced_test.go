@@ -98,7 +98,7 @@ func TestAnnouncedTools(t *testing.T) {
 }
 
 // A reminder of qwen-code announces the names in its rows, and nothing else in it: the
-// descriptions are those of the servers.
+// servers wrote the descriptions.
 func TestToolsThatQwenAnnounces(t *testing.T) {
 	t.Parallel()
 	const through = "reachable through `tool_search` and `tool_call`. Review a schema, then invoke it through the bridge.\n\n"

@@ -20,7 +20,7 @@ import (
 //
 // A re-ask is constrained only if the message had one call, its issues are about the
 // form of the arguments, and the tool is not destructive: a forced call cannot be taken
-// back by the model. If the provider refuses the constraint, or the answer is no call,
+// back by the model. If the provider refuses the constraint, or the answer has no call,
 // the model is asked once more without it, and not constrained again in this step. The
 // refused model call is in the report and does not count as an attempt.
 type Constrain uint8

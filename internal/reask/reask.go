@@ -133,7 +133,7 @@ func plainName(name string) string {
 
 // Turn returns the messages that a re-ask appends to a request: the echo of m,
 // then the replies to its calls. verdicts are those on m's calls, in order.
-// Ids and names of the replies are those of the echo, not those of verdicts.
+// The replies have the ids and names of the echo, not of the verdicts.
 // Calls of m without a reply are left out of the echo.
 func Turn(m middleware.Message, tools []middleware.Tool, verdicts []middleware.Verdict, p batch.Policy,
 	render func(middleware.Verdict) string) []middleware.Message {

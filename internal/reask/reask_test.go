@@ -93,7 +93,7 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// Ids and names of the replies are those of the echo, whatever the verdicts
+// The replies have the ids and names of the echo, whatever the verdicts
 // say: a provider pairs them by these.
 func TestTurn(t *testing.T) {
 	t.Parallel()

@@ -72,7 +72,7 @@ func inList(line string) bool {
 }
 
 // breaks reports whether a line could be wrapped: no word, link target or code
-// span of it is as long as a line, and it is no heading and no comment.
+// span of it is as long as a line, and it is neither a heading nor a comment.
 func breaks(line string) bool {
 	if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "<!--") {
 		return false

@@ -84,7 +84,7 @@ func doubled(n int) string {
 	return b.String() + fmt.Sprintf(`"d%d":{"required":["x"]}}}`, n)
 }
 
-// attacks are those of the table in docs/measured/hostile-input.md.
+// attacks are in the table of docs/measured/hostile-input.md.
 var attacks = []attack{
 	{"1 huge exponent", `{"properties":{"a":{"type":"integer"}}}`, `{"a":1e3000000}`, "number"},
 	{"100,000 huge exponents", `{"properties":{"a":{"items":{"type":"integer"}}}}`, list("1e1000000", mib), "number"},
