@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -123,7 +122,7 @@ func (s *step) forced(asked *middleware.Request) (*middleware.Tool, Constrain) {
 // refusesConstraint reports whether an error may say that the request's constraint was refused.
 func refusesConstraint(err error) bool {
 	var e *middleware.ModelError
-	refused := errors.As(err, &e) && (e.StatusCode == http.StatusBadRequest || e.StatusCode == http.StatusUnprocessableEntity)
+	refused := errors.As(err, &e) && (e.StatusCode == 400 || e.StatusCode == 422)
 	return errors.Is(err, middleware.ErrUnencodable) || refused && !errors.Is(err, middleware.ErrInvalidToolCall)
 }
 

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/stretchr/testify/require"
 )
 
 const (
@@ -135,4 +137,33 @@ func (all tree) inRoot(file string) bool {
 		}
 	}
 	return true
+}
+
+// TestQuickstart: what a newcomer compiles first has neither net/http nor OpenTelemetry in it,
+// which take most of the time that an empty build cache costs.
+func TestQuickstart(t *testing.T) {
+	t.Parallel()
+	all := open(t, "../..")
+	done := map[string]bool{}
+	var walk func(dir string)
+	walk = func(dir string) {
+		done[dir] = true
+		for _, file := range all.having(".go") {
+			if path.Dir(file) != dir || isTest(file) {
+				continue
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), file, all.read(t, file), parser.ImportsOnly)
+			require.NoError(t, err)
+			for _, spec := range f.Imports {
+				imported, _ := strconv.Unquote(spec.Path.Value)
+				require.NotEqual(t, "net/http", imported, file)
+				require.NotContains(t, imported, "opentelemetry", file)
+				if to, ok := strings.CutPrefix(imported, module+"/"); ok && !done[to] {
+					walk(to)
+				}
+			}
+		}
+	}
+	walk("examples/quickstart")
+	require.True(t, done["argsvalidate"])
 }
