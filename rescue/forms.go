@@ -50,6 +50,7 @@ var (
 	invoke    = parts{call: "<invoke name=", head: ">", param: "<parameter name=", keyEnd: ">", valueEnd: "</parameter>", end: "</invoke>", lines: true}
 	qwenParts = parts{call: "<function=", head: ">", param: "<parameter=", keyEnd: ">", valueEnd: "</parameter>", end: "</function>", lines: true, loose: qwenLoose}
 	glmParts  = parts{call: "<tool_call>", param: "<arg_key>", keyEnd: "</arg_key>", value: "<arg_value>", valueEnd: "</arg_value>", end: "</tool_call>", loose: glmLoose}
+	hyParts   = parts{call: "<tool_call>", head: "<tool_sep>", param: "<arg_key>", keyEnd: "</arg_key>", value: "<arg_value>", valueEnd: "</arg_value>", end: "</tool_call>"}
 	kimiParts = parts{call: "<|tool_call_begin|>", head: "<|tool_call_argument_begin|>", end: "<|tool_call_end|>"}
 )
 
@@ -58,6 +59,14 @@ func (p parts) with(prefix string) parts {
 	for _, mark := range []*string{&p.call, &p.param, &p.keyEnd, &p.value, &p.valueEnd, &p.end} {
 		*mark = strings.Replace(*mark, "<", "<"+prefix, 1)
 		*mark = strings.Replace(*mark, "<"+prefix+"/", "</"+prefix, 1)
+	}
+	return p
+}
+
+// tagged returns parts with a suffix in their marks.
+func (p parts) tagged(suffix string) parts {
+	for _, mark := range []*string{&p.call, &p.head, &p.param, &p.keyEnd, &p.value, &p.valueEnd, &p.end} {
+		*mark = strings.Replace(*mark, ">", suffix+">", 1)
 	}
 	return p
 }
@@ -73,8 +82,8 @@ var forms = []form{
 	{markup: "qwen3-coder", opens: one("<seed:tool_call>"), closes: one("</seed:tool_call>"), item: elementItem, parts: qwenParts},
 	{markup: "glm", inner: one("<tool_call>"), item: elementItem, parts: glmParts, shared: true},
 	{markup: "glm", first: true, item: namedItem, parts: parts{head: "\n"}, read: readBare, models: []string{"glm-4-", "glm4-", "chatglm"}},
-	{markup: "hunyuan", opens: one("<tool_calls>"), closes: one("</tool_calls>"), item: elementItem, shared: true,
-		parts: parts{call: "<tool_call>", head: "<tool_sep>", param: "<arg_key>", keyEnd: "</arg_key>", value: "<arg_value>", valueEnd: "</arg_value>", end: "</tool_call>"}},
+	{markup: "hunyuan", opens: one("<tool_calls>"), closes: one("</tool_calls>"), item: elementItem, shared: true, parts: hyParts},
+	{markup: "hunyuan", opens: one("<tool_calls:opensource>"), closes: one("</tool_calls:opensource>"), item: elementItem, parts: hyParts.tagged(":opensource")},
 	{markup: "mistral", opens: one("[TOOL_CALLS]"), closes: one("[/TOOL_CALLS]"), item: mistralItem, shared: true},
 	{markup: "deepseek", opens: one("<｜tool▁calls▁begin｜>"), closes: one("<｜tool▁calls▁end｜>"), item: namedItem,
 		parts: parts{call: "<｜tool▁call▁begin｜>", head: "<｜tool▁sep｜>", end: "<｜tool▁call▁end｜>"}},

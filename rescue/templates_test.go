@@ -51,6 +51,8 @@ var templates = []template{
 		text: "get_weather\n{\"city\": \"Oslo\", \"days\": 3}"},
 	{markup: "hunyuan", source: "tencent/Hy3, as vLLM's hy_v3_tool_parser.py reads it", calls: []string{days, "get_time{}"},
 		text: "<tool_calls>\n<tool_call>get_weather<tool_sep>\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n<arg_key>days</arg_key>\n<arg_value>3</arg_value>\n</tool_call>\n<tool_call>get_time<tool_sep>\n</tool_call>\n</tool_calls>"},
+	{markup: "hunyuan", source: "tencent/Hy3 as published: each tag has the suffix of its tokenizer (token_suffix in the same file)", calls: []string{days, "get_time{}"},
+		text: "<tool_calls:opensource>\n<tool_call:opensource>get_weather<tool_sep:opensource>\n<arg_key:opensource>city</arg_key:opensource>\n<arg_value:opensource>Oslo</arg_value:opensource>\n<arg_key:opensource>days</arg_key:opensource>\n<arg_value:opensource>3</arg_value:opensource>\n</tool_call:opensource>\n<tool_call:opensource>get_time<tool_sep:opensource>\n</tool_call:opensource>\n</tool_calls:opensource>"},
 	{markup: "mistral", source: "mistralai/Mistral-7B-Instruct-v0.3, tokenizer_config.json", calls: []string{days},
 		text: `[TOOL_CALLS] [{"name": "get_weather", "arguments": {"city": "Oslo", "days": 3}, "id": "a1b2c3d4e"}]`},
 	{markup: "mistral", source: "mistralai/Magistral-Small-2507, through mistral-common", calls: []string{days},
