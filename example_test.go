@@ -44,7 +44,7 @@ func ExampleStack() {
 	// valid
 }
 
-// A model that never corrects itself is an error. One model call each is refused here,
+// A model that never corrects itself is an error. Here it is one after the first model call,
 // because MaxAttempts is 1.
 func ExampleOptions() {
 	call := toolmend.Stack(toolmend.Options{
