@@ -45,7 +45,7 @@ func TestLaws(t *testing.T) {
 	})
 }
 
-// Each case ends otherwise if the layer that it names is at another place, or missing.
+// TestNeighbours and the tests beside it hold the rest of the order.
 func TestOrder(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
