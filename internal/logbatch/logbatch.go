@@ -118,7 +118,8 @@ func (w *Writer) write() {
 	defer func() { <-w.writing }()
 	w.mu.Lock()
 	batch, lines := w.waiting, w.lines
-	w.waiting, w.lines, w.timer = w.spare[:0], 0, nil
+	// spare is nil from here on, also if no line waits: two batches never share memory.
+	w.waiting, w.spare, w.lines, w.timer = w.spare[:0], nil, 0, nil
 	w.mu.Unlock()
 	if lines == 0 {
 		return

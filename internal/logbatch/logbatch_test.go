@@ -203,3 +203,40 @@ func TestOrder(t *testing.T) {
 		require.Equal(t, 500, n)
 	}
 }
+
+// slowWriter copies a batch only after meanwhile has run, as a slow pipe does.
+type slowWriter struct {
+	meanwhile func()
+	got       []string
+}
+
+func (s *slowWriter) Write(p []byte) (int, error) {
+	s.meanwhile()
+	s.got = append(s.got, string(p))
+	return len(p), nil
+}
+
+// A write without lines, which a timer may cause that fires twice, must not make the next
+// two batches share memory.
+func TestBatchesDoNotShareMemory(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		to := &slowWriter{meanwhile: func() {}}
+		w := logbatch.New(to)
+		line := func(text string) {
+			_, err := w.Write([]byte(text + "\n"))
+			require.NoError(t, err)
+		}
+		line("the first line")
+		w.Flush()
+		w.Flush()
+		line("the second line")
+		to.meanwhile = func() {
+			to.meanwhile = func() {}
+			line("meanwhile")
+		}
+		w.Flush()
+		w.Flush()
+		require.Equal(t, []string{"the first line\n", "the second line\n", "meanwhile\n"}, to.got)
+	})
+}
