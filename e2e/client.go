@@ -17,7 +17,7 @@ type client struct {
 	format   strict.Format
 	streamed bool
 	deaf     bool   // it does not read the message of an error in a stream that has begun
-	quits    bool   // it gives up if a stream breaks off after text, and repeats the request if one breaks off in a call
+	quits    bool   // it sometimes gives up after a stream that breaks off, directly too
 	tool     string // the tool that reads a file
 	good     string // its arguments; FILE stands for the path
 	bad      string // arguments with a key that the tool does not have
