@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -31,42 +32,42 @@ func (s *stream) whole(u *codec.Unit) (err error) {
 	if err := u.Unreadable(); err != nil {
 		return err
 	}
-	s.answer, err = s.object(s.Text(), u.Value)
+	s.answer, u.Calls, err = s.object(s.Text(), u.Value)
 	return err
 }
 
-// object reads the object v, which is an answer of that text.
-func (s *stream) object(text string, v rawjson.Value) (*answer, error) {
+// object reads the object v, which is an answer of that text, and reports whether it has
+// calls.
+func (s *stream) object(text string, v rawjson.Value) (a *answer, called bool, err error) {
 	s.id, s.model, s.like = v.Get("id").Str(), v.Get("model").Str(), others(v, "choices", "usage", "error")
 	if figures := usagesIn(v); len(figures) > 0 {
 		s.usage, s.figures = readUsage(figures[0]), figures[0].Raw()
 	}
-	failed, called, at := s.fail(v), false, int64(0)
+	failed, at := s.fail(v), int64(0)
 	for c := range v.Get("choices").Each() {
 		t, err := s.turn(c, at)
 		if err != nil {
-			return nil, err
+			return nil, called, err
 		}
 		calls, err := t.read(c)
 		if err != nil {
-			return nil, err
+			return nil, called, err
 		}
 		failed, called = s.fail(c) || failed, called || calls
 		at++
 	}
 	switch {
 	case failed && called:
-		return nil, codec.Shapef("calls beside an error")
+		return nil, called, codec.Shapef("calls beside an error")
 	case failed:
-		return nil, s.failure()
+		return nil, called, s.failure()
 	case at == 0 || v.Get("choices").Kind() != rawjson.Array:
-		return nil, codec.Shapef("an answer without choices")
+		return nil, called, codec.Shapef("an answer without choices")
 	}
-	a, err := s.put(text, false)
-	if err != nil {
-		return nil, err
+	if a, err = s.put(text, false); err == nil {
+		err = codec.TellAll(s.sink, a.Is.Message.Parts)
 	}
-	return a, codec.TellAll(s.sink, a.Is.Message.Parts)
+	return a, called, err
 }
 
 // read reads the choice c of an answer that is one object, and reports whether it has a
@@ -91,7 +92,9 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	default:
 		calls = false
 	}
-	t.written = keys.Write(m)
+	if t.written = keys.Write(m); t.written == m.Raw() {
+		t.value = m
+	}
 	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
 	return calls, nil
 }
@@ -121,21 +124,15 @@ func others(v rawjson.Value, known ...string) (out []lens.Member) {
 // of its message, and takes the next place of the conversation.
 func (s *stream) put(text string, streamed bool) (*answer, error) {
 	turns := slices.SortedFunc(maps.Values(s.turns), func(a, b *turn) int { return cmp.Compare(a.index, b.index) })
-	a := &answer{Answered: lens.Answered{Text: text, Plain: s.Plain(), Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
-	choices := make([]string, len(turns))
+	a := &answer{Answered: lens.Answered{Text: text, Streamed: streamed, Is: middleware.Response{ID: s.id, Model: s.model, Usage: s.usage}}}
+	var choices strings.Builder
+	choices.Grow(len(text))
+	before := byte('[')
 	for i, t := range turns {
 		raw := t.raw()
-		v, err := inHistory(raw)
+		m, err := s.inHistory(raw, t.value)
 		if err != nil {
 			return nil, err
-		}
-		m, err := readMessage(v)
-		if err != nil {
-			return nil, err
-		}
-		m.Role = middleware.RoleAssistant
-		if isOldTurn(v) {
-			m.ToolCalls[0].ID = codec.PlaceID(s.before + 1)
 		}
 		if i == 0 {
 			a.Is.Message = m
@@ -146,21 +143,49 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		if finish.Raw == "" {
 			finish.Raw = "null"
 		}
-		choices[i] = codec.Object(append(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw)}, t.beside...), finish)...)
+		choices.WriteByte(before)
+		codec.WriteObject(&choices, append(append([]lens.Member{lens.Raw("index", codec.Count(t.index)), lens.Raw("message", raw)}, t.beside...), finish)...)
+		before = ','
 	}
+	choices.WriteByte(']')
 	a.Is.FinishReason = finishOf(turns[0].finish, len(a.Is.Message.ToolCalls))
-	a.object = codec.Object(append(s.like, lens.Raw("choices", codec.Array(choices)), lens.Raw("usage", s.figures))...)
+	a.object = codec.Object(append(s.like, lens.Raw("choices", choices.String()), lens.Raw("usage", s.figures))...)
 	return a, nil
 }
 
-// inHistory returns the message of an answer as it is in history: with a role, with
-// content that a provider takes, and with sound by its id alone.
-func inHistory(message string) (rawjson.Value, error) {
-	v, err := codec.ParseObject(message)
-	if err != nil {
-		return v, err
+// inHistory reads the message of an answer as it is in history: with a role, with
+// content that a provider takes, and with sound by its id alone. parsed is message, if it
+// was parsed already.
+func (s *stream) inHistory(message string, parsed rawjson.Value) (m middleware.Message, err error) {
+	read := func(v rawjson.Value) error {
+		if changed := historyMembers(v); len(changed) > 0 {
+			text, err := on.Set(v, changed...)
+			if err != nil {
+				return err
+			}
+			if v, err = codec.ParseObject(text); err != nil {
+				return err
+			}
+		}
+		if m, err = readMessage(v); err != nil {
+			return err
+		}
+		m.Role = middleware.RoleAssistant
+		if isOldTurn(v) {
+			m.ToolCalls[0].ID = codec.PlaceID(s.before + 1)
+		}
+		return nil
 	}
-	var members []lens.Member
+	if parsed.Exists() {
+		err = read(parsed)
+	} else {
+		err = codec.Borrow(message, read)
+	}
+	return m, err
+}
+
+// historyMembers returns the members that the message of an answer has otherwise in history.
+func historyMembers(v rawjson.Value) (members []lens.Member) {
 	if v.Get("role").Str() == "" {
 		members = append(members, lens.Text("role", "assistant"))
 	}
@@ -174,11 +199,7 @@ func inHistory(message string) (rawjson.Value, error) {
 		}
 		members = append(members, m)
 	}
-	text, err := on.Set(v, members...)
-	if err != nil || len(members) == 0 {
-		return v, err
-	}
-	return codec.ParseObject(text)
+	return members
 }
 
 // readAnswer reads an answer again. Without the request a call in the old form is

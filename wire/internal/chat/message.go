@@ -640,6 +640,11 @@ func textOf(v rawjson.Value) string {
 	return v.Raw()
 }
 
+// saysText reports whether textOf is not empty.
+func saysText(v rawjson.Value) bool {
+	return v.Kind() != rawjson.Null && v.Exists() && v.Raw() != `""`
+}
+
 // checkCall returns an error if it cannot be told what a call, whole or a
 // delta's, calls.
 func checkCall(v rawjson.Value) error {
@@ -650,7 +655,7 @@ func checkCall(v rawjson.Value) error {
 	in.Text(v, "name")
 	for _, key := range []string{"function", "custom"} {
 		holder := in.Kind(v, key, rawjson.Object)
-		if in.Text(holder, "name")+textOf(holder.Get("arguments"))+textOf(holder.Get("input")) != "" {
+		if in.Text(holder, "name") != "" || saysText(holder.Get("arguments")) || saysText(holder.Get("input")) {
 			filled++
 		}
 	}

@@ -286,7 +286,7 @@ func (s *stream) Response() (*middleware.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.answer = a
+	s.answer, a.Plain = a, s.Plain()
 	resp := a.Is.Clone()
 	resp.Native = on.Remember(a.Text, a)
 	return resp, nil
@@ -336,6 +336,7 @@ type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
 	written string        // the message of an answer that is one object
+	value   rawjson.Value // the same, if it came in that spelling; absent after Read
 	beside  []lens.Member // what stands beside that
 	role    string
 	content list

@@ -233,10 +233,11 @@ func (f Figures) Members(v rawjson.Value, u middleware.Usage) (out []Member) {
 
 // at returns the value at path, absent for nothing.
 func at(v rawjson.Value, path string) rawjson.Value {
-	for key := range strings.SplitSeq(path, "/") {
-		v = v.Get(key)
+	for key, rest, inside := strings.Cut(path, "/"); ; key, rest, inside = strings.Cut(rest, "/") {
+		if v = v.Get(key); !inside {
+			return v
+		}
 	}
-	return v
 }
 
 // Figure is a member with a count of tokens, none for 0.

@@ -22,13 +22,19 @@ func Object(members ...Member) string {
 	}
 	var b strings.Builder
 	b.Grow(size)
+	WriteObject(&b, members...)
+	return b.String()
+}
+
+// WriteObject writes what Object returns.
+func WriteObject(b *strings.Builder, members ...Member) {
 	before := byte('{')
 	for _, m := range members {
 		if m.Raw == "" {
 			continue
 		}
 		b.WriteByte(before)
-		rawjson.WriteQuoted(&b, m.Key)
+		rawjson.WriteQuoted(b, m.Key)
 		b.WriteByte(':')
 		b.WriteString(m.Raw)
 		before = ','
@@ -37,7 +43,6 @@ func Object(members ...Member) string {
 		b.WriteByte('{')
 	}
 	b.WriteByte('}')
-	return b.String()
 }
 
 // With returns members with m, in the place of one whose key differs in case at most.

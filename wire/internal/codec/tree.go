@@ -61,11 +61,16 @@ func (t Tree) Knows(key string) bool {
 // FreeMember reports whether the member m, which a format does not know, may be written:
 // no reader finds a call in it.
 func FreeMember(m rawjson.Value) bool {
-	return m.Key() != "__proto__" && Free(rawjson.Quote(m.Key())) && Free(m.Raw())
+	return m.Key() != "__proto__" && Free(`"`+m.Key()) && Free(m.Raw())
 }
 
 // Plain writes all of v in one spelling.
-func Plain(v rawjson.Value) string { return Tree(nil).Write(v) }
+func Plain(v rawjson.Value) string {
+	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array && utf8.ValidString(v.Raw()) {
+		return v.Raw()
+	}
+	return Tree(nil).Write(v)
+}
 
 func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	switch {

@@ -21,7 +21,8 @@ type Unit struct {
 	Bytes string        // as it came
 	Value rawjson.Value // of Data; absent if Data is not an object. It must not be kept. An error may have no field before it: its Name is "error" then.
 	Err   error         // wraps ErrShape: why Data is not an object; nil for no data, and for [DONE]
-	Free  bool          // strictly framed, and free of the words for calls; not known of what follows a held call
+	Free  bool          // strictly framed, and free of the words for calls; not known of a whole answer (see Units.Plain), and of what follows a held call
+	Calls bool          // set by Read: a whole answer has calls, so it is not free
 }
 
 // Fate is what becomes of a unit.
@@ -60,7 +61,8 @@ type Units struct {
 	known   Tree
 	tools   bool // the request offered tools
 	plain   bool
-	marked  bool // the format has noted what is shown
+	whole   func() bool // whether the unit that is read, a whole answer, is free; nil once that is known
+	marked  bool        // the format has noted what is shown
 	repeat  repeat
 	current Unit  // that is read; its memory is used again
 	err     error // the first one
@@ -143,7 +145,12 @@ func Given[S interface {
 }
 
 // Plain reports whether all units so far are free: then the answer may pass as it came.
-func (r *Units) Plain() bool { return r.plain }
+func (r *Units) Plain() bool {
+	if free := r.whole; free != nil {
+		r.plain, r.whole = r.plain && free(), nil
+	}
+	return r.plain
+}
 
 // Shown returns what was written or passed of the answer, how much of it the client may
 // get, and what of the text stands behind it.
@@ -169,7 +176,6 @@ func (r *Units) event(e Event) (bool, error) {
 	}
 	u := &r.current
 	*u = Unit{Event: e, Bytes: bytes}
-	framed := r.Buf.framed(u)
 	data := strings.TrimSpace(e.Data)
 	if data != "" {
 		r.last = e
@@ -181,7 +187,7 @@ func (r *Units) event(e Event) (bool, error) {
 		}
 	}
 	if data == "" || data == "[DONE]" && !r.Buf.IsWhole() {
-		u.Free = framed && Free(u.Bytes)
+		u.Free = r.Buf.isFree(u)
 		return r.unit(u)
 	}
 	var hold, called bool
@@ -190,8 +196,15 @@ func (r *Units) event(e Event) (bool, error) {
 		if u.Value = doc.Root(); u.Value.Kind() != rawjson.Object {
 			u.Err, u.Value = Shapef("%s where an object should be", u.Value.Kind()), rawjson.Value{}
 		}
-		u.Free = framed && (r.plain || !r.Buf.holding) && Free(u.Bytes) && doc.PlainKeys()
-		hold, err = r.unit(u)
+		if r.Buf.IsWhole() {
+			r.whole = func() bool { return r.Buf.isFree(u) && doc.PlainKeys() }
+		} else {
+			u.Free = (r.plain || !r.Buf.holding) && r.Buf.isFree(u) && doc.PlainKeys()
+		}
+		if hold, err = r.unit(u); u.Calls {
+			r.plain, r.whole = false, nil
+		}
+		r.Plain() // doc does not stay
 		return err
 	})
 	if called {
@@ -203,7 +216,7 @@ func (r *Units) event(e Event) (bool, error) {
 
 // unit reads u, and puts it into what the client gets unless it is held.
 func (r *Units) unit(u *Unit) (hold bool, err error) {
-	r.plain = r.plain && u.Free
+	r.plain = r.plain && (u.Free || r.whole != nil)
 	r.repeat.n = 0
 	fate, err := r.format.Fate(u)
 	if fate == FateWait && !r.tools { // no call can follow it
@@ -233,6 +246,9 @@ func (r *Units) unit(u *Unit) (hold bool, err error) {
 	r.Buf.put(u.Event, fate, written)
 	return fate == FateHold, nil
 }
+
+// isFree reports whether u is strictly framed, and free of the words for calls.
+func (b *Buffer) isFree(u *Unit) bool { return b.framed(u) && Free(u.Bytes) }
 
 // framed reports whether every reader cuts the unit out of the stream in the same way:
 // its bytes are UTF-8 without control characters, and its lines all end in LF, or all in CRLF,

@@ -45,6 +45,12 @@ func Free(text string) bool {
 		default:
 			continue
 		}
+		if free, known := freeAt(text, i); known {
+			if !free {
+				return false
+			}
+			continue
+		}
 		if MayHold([]byte(text[max(0, i-longestWord):min(len(text), i+3*longestWord)]), keys...) {
 			return false
 		}
@@ -55,6 +61,24 @@ func Free(text string) bool {
 
 // longestWord is at least the number of bytes of a word with all letters escaped, each in 6 bytes.
 const longestWord = 128
+
+// freeAt is Free for the words around text[i] that are spelled in ASCII, without escapes.
+// It is not known if the text there may have another spelling.
+func freeAt(text string, i int) (free, known bool) {
+	var folded [2 * longestWord / 6]byte
+	near := text[max(0, i-len(folded)/2):min(len(text), i+len(folded)/2)]
+	for j := range len(near) {
+		c := near[j]
+		if c == 0 || c == '\\' || c >= utf8.RuneSelf {
+			return false, false
+		}
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		folded[j] = c
+	}
+	return !slices.ContainsFunc(keys, func(w string) bool { return bytes.Contains(folded[:len(near)], []byte(w)) }), true
+}
 
 // MayHold reports whether one of words, in lower case and ASCII, occurs in body
 // in a spelling that some JSON reader takes for it: with escapes, in any case as
