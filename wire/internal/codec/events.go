@@ -165,9 +165,7 @@ func (b *Buffer) IsArray() bool { return b.framing == array }
 
 func (b *Buffer) next(end bool) (Event, bool) {
 	if b.framing == unknown {
-		if b.framing = b.sniff(b.Text(), end); b.framing == sse {
-			b.text.Grow(streamRoom)
-		}
+		b.framing = b.sniff(b.Text(), end)
 	}
 	switch b.framing {
 	case sse:
@@ -181,10 +179,6 @@ func (b *Buffer) next(end bool) (Event, bool) {
 	}
 	return Event{}, false
 }
-
-// streamRoom is how many bytes are asked for when a stream begins, so that its
-// text need not be moved every few events.
-const streamRoom = 4 << 10
 
 // line looks for the end of a line that is not empty; the empty ones before it
 // belong to its event.
