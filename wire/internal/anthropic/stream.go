@@ -52,13 +52,13 @@ type mark struct {
 // known has the members that are written though a word for calls stands in them: text
 // may speak of calls, and results of the provider's tools name a tool_use_id.
 var (
-	ofBlock = codec.Tree{"type": nil, "id": nil, "name": nil, "input": codec.AsSent, "text": nil, "thinking": nil, "signature": nil, "data": nil, "citations": nil,
-		"content": nil, "tool_use_id": nil, "server_name": nil, "is_error": nil, "caller": nil}
-	ofMessage = codec.Tree{"id": nil, "type": nil, "role": nil, "model": nil, "content": ofBlock, "stop_reason": nil, "stop_sequence": nil, "stop_details": nil,
-		"container": nil, "context_management": nil, "usage": nil, "error": nil}
-	known = codec.Tree{"type": nil, "index": nil, "message": ofMessage, "content_block": ofBlock, "usage": nil, "error": nil, "context_management": nil,
-		"delta": {"type": nil, "text": nil, "thinking": nil, "signature": nil, "partial_json": codec.AsSent, "citation": nil, "content": nil,
-			"stop_reason": nil, "stop_sequence": nil, "stop_details": nil, "container": nil}}
+	ofBlock = codec.Tree{"input": codec.AsSent, "citations": nil, "content": nil, "caller": nil}.Scalars(
+		"type", "id", "name", "text", "thinking", "signature", "data", "tool_use_id", "server_name", "is_error")
+	ofMessage = codec.Tree{"content": ofBlock, "stop_details": nil, "container": nil, "context_management": nil, "usage": nil, "error": nil}.Scalars(
+		"id", "type", "role", "model", "stop_reason", "stop_sequence")
+	known = codec.Tree{"message": ofMessage, "content_block": ofBlock, "usage": nil, "error": nil, "context_management": nil,
+		"delta": codec.Tree{"partial_json": codec.AsSent, "citation": nil, "content": nil, "stop_details": nil, "container": nil}.Scalars(
+			"type", "text", "thinking", "signature", "stop_reason", "stop_sequence")}.Scalars("type", "index")
 )
 
 // NewStream returns a reader of one answer to req, which may be nil.

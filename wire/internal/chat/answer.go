@@ -92,7 +92,8 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 	default:
 		calls = false
 	}
-	if t.written = keys.Write(m); t.written == m.Raw() {
+	t.written, t.value = keys.Write(m), rawjson.Value{}
+	if t.written == m.Raw() {
 		t.value = m
 	}
 	t.finish, t.beside = textOf(c.Get("finish_reason")), others(c, "index", "message", "delta", "finish_reason", "error")
@@ -101,8 +102,8 @@ func (t *turn) read(c rawjson.Value) (calls bool, err error) {
 
 // The members of a call.
 var (
-	call     = codec.Tree{"id": nil, "type": nil, "index": nil, "function": function, "custom": {"name": nil, "input": codec.AsSent}}
-	function = codec.Tree{"name": nil, "arguments": codec.AsSent}
+	call     = codec.Tree{"function": function, "custom": codec.Tree{"input": codec.AsSent}.Scalars("name")}.Scalars("id", "type", "index")
+	function = codec.Tree{"arguments": codec.AsSent}.Scalars("name")
 
 	callsMessage    = message.With("tool_calls", call)
 	functionMessage = message.With("function_call", function)

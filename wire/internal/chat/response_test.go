@@ -272,3 +272,19 @@ func TestReask(t *testing.T) {
 		`,{"role":"assistant","content":null,"vendor":1.0,"tool_calls":[{"function":{"name":"f","arguments":"{}"},"id":"toolmend_1"}]},`+
 		`{"role":"tool","tool_call_id":"toolmend_1","content":"bad"}]}`, string(got))
 }
+
+// Of two choices with one index the last counts: what is validated is what is written.
+func TestChoicesOfOneIndex(t *testing.T) {
+	t.Parallel()
+	choice := func(content, arguments string) string {
+		return `{"index":0,"message":{"role":"assistant",` + content + `,"tool_calls":[{"id":"c","type":"function","function":{"name":"pay","arguments":"` + arguments + `"}}]},"finish_reason":"tool_calls"}`
+	}
+	for _, last := range []string{`"content":"a"`, `"content":"a","content":"a"`, `"content": "a"`} {
+		resp, err := chat.Format{}.DecodeResponse(nil, []byte(`{"choices":[`+choice(`"content":"a"`, "first")+","+choice(last, "last")+`]}`))
+		require.NoError(t, err)
+		require.Equal(t, "last", resp.Message.ToolCalls[0].Arguments, last)
+		out, err := chat.Format{}.EncodeResponse(resp)
+		require.NoError(t, err)
+		require.NotContains(t, string(out), "first")
+	}
+}

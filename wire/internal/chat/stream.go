@@ -37,9 +37,9 @@ type stream struct {
 
 // known has the members of a chunk that are written though a word for calls stands in
 // them: text may speak of calls.
-var known = codec.Tree{"choices": {"index": nil, "finish_reason": nil, "logprobs": nil, "delta": message, "message": message}}
+var known = codec.Tree{"choices": codec.Tree{"logprobs": nil, "delta": message, "message": message}.Scalars("index", "finish_reason")}
 
-var message = codec.Tree{"role": nil, "content": nil, "reasoning_content": nil, "reasoning": nil, "reasoning_details": nil, "refusal": nil, "audio": nil}
+var message = codec.Tree{"content": nil, "reasoning_content": nil, "reasoning": nil, "reasoning_details": nil, "refusal": nil, "audio": nil}.Scalars("role")
 
 // NewStream returns a reader of one answer.
 func (Format) NewStream(req *middleware.Request, sink middleware.Sink) codec.Stream {

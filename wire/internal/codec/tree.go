@@ -16,6 +16,19 @@ type Tree map[string]Tree
 // is wrong in them must reach the validator.
 var AsSent = Tree{}
 
+// scalar is the Tree of a value that is neither an object nor a list. One that is either,
+// and in which a reader may find a call, is written as null.
+var scalar = Tree{"": nil}
+
+// Scalars returns t with members of those keys that are neither objects nor lists.
+func (t Tree) Scalars(keys ...string) Tree {
+	more := maps.Clone(t)
+	for _, k := range keys {
+		more[k] = scalar
+	}
+	return more
+}
+
 // deepest bounds how deep a written value is nested.
 const deepest = 1000
 
@@ -64,6 +77,12 @@ func FreeMember(m rawjson.Value) bool {
 	return m.Key() != "__proto__" && Free(`"`+m.Key()) && Free(m.Raw())
 }
 
+// isScalar reports whether t is scalar.
+func (t Tree) isScalar() bool {
+	_, is := t[""]
+	return is
+}
+
 // Plain writes all of v in one spelling.
 func Plain(v rawjson.Value) string {
 	if k := v.Kind(); k != rawjson.Object && k != rawjson.Array && utf8.ValidString(v.Raw()) {
@@ -77,7 +96,7 @@ func (t Tree) write(b *strings.Builder, v rawjson.Value, depth int) {
 	case t != nil && len(t) == 0:
 		b.WriteString(OneLine(v.Raw()))
 		return
-	case depth > deepest:
+	case depth > deepest, t.isScalar() && (v.Kind() == rawjson.Object || v.Kind() == rawjson.Array) && !Free(v.Raw()):
 		b.WriteString("null")
 		return
 	case v.Kind() == rawjson.String && !utf8.ValidString(v.Raw()):

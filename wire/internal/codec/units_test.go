@@ -356,6 +356,23 @@ func TestJoined(t *testing.T) {
 }
 
 // What is nested deeper than any reader follows is cut, not followed.
+// A list in the place of a text may hide a call: it is written only if it holds none.
+func TestTreeScalars(t *testing.T) {
+	t.Parallel()
+	tree := codec.Tree{"a": nil}.Scalars("id", "n")
+	for value, want := range map[string]string{
+		`"tool_calls"`: `"tool_calls"`, `1.0`: `1.0`, `["x"]`: `["x"]`, `{"b": [1]}`: `{"b":[1]}`,
+		`[{"tool_calls":[1]}]`: "null", `{"type":"function_call"}`: "null", `["tool\u005fuse", "\"tool\u005fuse"]`: "null",
+	} {
+		v, err := codec.ParseObject(`{"id": ` + value + `, "a": ` + value + `}`)
+		require.NoError(t, err)
+		written, err := codec.ParseObject(tree.Write(v))
+		require.NoError(t, err)
+		require.Equal(t, want, written.Get("id").Raw(), value)
+		require.NotEqual(t, "null", written.Get("a").Raw(), value)
+	}
+}
+
 func TestTreeIsNotDeep(t *testing.T) {
 	t.Parallel()
 	v, err := codec.ParseObject(`{"x":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `,"text":"a"}`)

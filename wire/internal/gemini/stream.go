@@ -34,17 +34,26 @@ type stream struct {
 // What is written of a chunk though a word for calls stands in it: text may speak of
 // calls. The calls of an answer are written by callPart.
 var (
-	partTree      = spelled(codec.Tree{}, "text", "thought", "thoughtSignature", "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata")
-	candidateTree = spelled(codec.Tree{"content": {"role": nil, "parts": partTree}}, "index", "finishReason", "finishMessage", "groundingMetadata",
-		"citationMetadata", "safetyRatings", "urlContextMetadata", "logprobsResult", "avgLogprobs", "tokenCount")
-	chunkTree = spelled(codec.Tree{"candidates": candidateTree}, "usageMetadata", "modelVersion", "responseId", "promptFeedback", "createTime")
-	callTree  = codec.Tree{"id": nil, "name": nil, "args": codec.AsSent}
+	partTree = spelled(codec.Tree{}, "inlineData", "fileData", "executableCode", "codeExecutionResult", "videoMetadata").Scalars(
+		spellings("text", "thought", "thoughtSignature")...)
+	candidateTree = spelled(codec.Tree{"content": codec.Tree{"parts": partTree}.Scalars("role")}, "groundingMetadata", "citationMetadata", "safetyRatings",
+		"urlContextMetadata", "logprobsResult").Scalars(spellings("index", "finishReason", "finishMessage", "avgLogprobs", "tokenCount")...)
+	chunkTree = spelled(codec.Tree{"candidates": candidateTree}, "usageMetadata", "promptFeedback").Scalars(spellings("modelVersion", "responseId", "createTime")...)
+	callTree  = codec.Tree{"args": codec.AsSent}.Scalars("id", "name")
 )
 
 // spelled returns t with the members of those names, in both spellings.
 func spelled(t codec.Tree, names ...string) codec.Tree {
-	for _, name := range names {
+	for _, name := range spellings(names...) {
 		t[name] = nil
+	}
+	return t
+}
+
+// spellings returns names in camel case and in snake case.
+func spellings(names ...string) []string {
+	both := slices.Clone(names)
+	for _, name := range names {
 		var snake strings.Builder
 		for _, c := range []byte(name) {
 			if 'A' <= c && c <= 'Z' {
@@ -53,9 +62,9 @@ func spelled(t codec.Tree, names ...string) codec.Tree {
 			}
 			snake.WriteByte(c)
 		}
-		t[snake.String()] = nil
+		both = append(both, snake.String())
 	}
-	return t
+	return both
 }
 
 // DecodeResponse reads a whole answer.

@@ -38,10 +38,11 @@ type stream struct {
 // What is written of a line though a word for calls stands in it: text may speak of
 // calls. The calls of an answer that is one line are written too.
 var (
-	lineTree    = codec.Tree{"model": nil, "created_at": nil, "done": nil, "done_reason": nil, "message": {"role": nil, "content": nil, "thinking": nil, "images": nil}}
-	messageTree = codec.Tree{"role": nil, "content": nil, "thinking": nil, "images": nil, "tool_calls": {"id": nil, "type": nil, "function": functionTree}}
+	lineTree    = codec.Tree{"message": textTree}.Scalars("model", "created_at", "done", "done_reason")
+	textTree    = codec.Tree{"content": nil, "thinking": nil, "images": nil}.Scalars("role")
+	messageTree = textTree.With("tool_calls", codec.Tree{"function": functionTree}.Scalars("id", "type"))
 
-	functionTree = codec.Tree{"index": nil, "name": nil, "arguments": codec.AsSent}
+	functionTree = codec.Tree{"arguments": codec.AsSent}.Scalars("index", "name")
 )
 
 // NewStream returns a reader of one answer.

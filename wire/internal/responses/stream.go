@@ -54,17 +54,14 @@ type beginning struct {
 // The members that are written though a word for calls stands in them: text may speak
 // of calls, and the head of an answer repeats instructions and tools.
 var (
-	blockTree = codec.Tree{"type": nil, "text": nil, "refusal": nil, "annotations": nil, "logprobs": nil}
-	itemTree  = codec.Tree{"type": nil, "id": nil, "call_id": nil, "name": nil, "namespace": nil, "status": nil, "role": nil, "content": blockTree,
-		"summary": blockTree, "encrypted_content": nil, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
+	blockTree = codec.Tree{"annotations": nil, "logprobs": nil}.Scalars("type", "text", "refusal")
+	itemTree  = codec.Tree{"content": blockTree, "summary": blockTree, "arguments": nil, "input": nil, "action": nil, "actions": nil, "operation": nil,
 		"execution": nil, "pending_safety_checks": nil, "queries": nil, "results": nil, "result": nil, "code": nil, "outputs": nil,
-		"output": nil, "error": nil, "tools": nil, "server_label": nil, "call_ids": nil}
-	headTree = codec.Tree{"id": nil, "status": nil, "model": nil, "error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
-		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil,
-		"output_text": nil, "usage": nil, "user": nil, "store": nil}
-	eventTree = codec.Tree{"type": nil, "sequence_number": nil, "output_index": nil, "item_id": nil, "content_index": nil, "summary_index": nil,
-		"delta": nil, "text": nil, "refusal": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil,
-		"item": itemTree, "response": headTree}
+		"output": nil, "error": nil, "tools": nil, "call_ids": nil}.Scalars("type", "id", "call_id", "name", "namespace", "status", "role", "encrypted_content", "server_label")
+	headTree = codec.Tree{"error": nil, "incomplete_details": nil, "instructions": nil, "tools": nil,
+		"tool_choice": nil, "prompt": nil, "metadata": nil, "text": nil, "reasoning": nil, "usage": nil}.Scalars("id", "status", "model", "output_text", "user", "store")
+	eventTree = codec.Tree{"delta": nil, "part": blockTree, "annotation": nil, "arguments": nil, "input": nil, "code": nil, "item": itemTree,
+		"response": headTree}.Scalars("type", "sequence_number", "output_index", "item_id", "content_index", "summary_index", "text", "refusal")
 	answerTree = headTree.With("output", itemTree)
 )
 
