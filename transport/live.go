@@ -4,6 +4,8 @@ import (
 	"errors"
 	"runtime"
 	"slices"
+	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -181,4 +183,81 @@ func (a *attempt) cutShort() error {
 		return nil
 	}
 	return a.err
+}
+
+// watch compares the events of a stream with the events that the chain passes
+// to the outermost sink. The bytes of a stream may be sent only if all of its
+// events arrive there unchanged. A chain that merges or changes events counts
+// as one that holds them back.
+type watch struct {
+	mu      sync.Mutex
+	emitted []middleware.Event // the emitted events that have not arrived
+	altered bool
+	some    bool            // an event has arrived
+	passed  strings.Builder // the texts that have arrived
+}
+
+// emit returns a sink for one response, which records all emitted events.
+func (w *watch) emit(sink middleware.Sink) middleware.Sink {
+	if sink == nil {
+		return nil
+	}
+	return func(e middleware.Event) error {
+		w.mu.Lock()
+		if !w.altered {
+			w.emitted = append(w.emitted, e)
+		}
+		w.mu.Unlock()
+		return sink(e)
+	}
+}
+
+// renew drops the state of an earlier response.
+func (w *watch) renew() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.emitted, w.altered, w.some = nil, false, false
+	w.passed.Reset()
+}
+
+// arrived notes an event that has reached the outermost sink.
+func (w *watch) arrived(e middleware.Event) {
+	if e.Kind != middleware.EventText && e.Kind != middleware.EventReasoning {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.emitted) == 0 || w.emitted[0].Kind != e.Kind || w.emitted[0].Text != e.Text {
+		w.emitted, w.altered = nil, true
+		return
+	}
+	w.some = true
+	if e.Kind == middleware.EventText {
+		w.passed.WriteString(e.Text)
+	}
+	if len(w.emitted) == 1 {
+		w.emitted = w.emitted[:0] // reuse the memory
+		return
+	}
+	w.emitted = w.emitted[1:]
+}
+
+// text returns the text that has arrived.
+func (w *watch) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.passed.String()
+}
+
+// anyArrived reports whether an event has arrived.
+func (w *watch) anyArrived() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.some
+}
+
+func (w *watch) allArrived() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.emitted) == 0 && !w.altered
 }
