@@ -8,6 +8,7 @@ export const github = 'https://github.com/toolmend/toolmend'
 interface Section {
   text: string
   pages: string[] // files of the repository; the last part of one may have a *
+  collapsed?: boolean // true shows the heading alone until one opens it
 }
 
 const sections: Section[] = JSON.parse(fs.readFileSync(path.join(import.meta.dirname, 'nav.json'), 'utf8'))
@@ -37,8 +38,8 @@ function title(file: string): string {
 }
 
 const listed = new Set<string>()
-export const sidebar = sections.map(({ text, pages }) => ({
-  text,
+export const sidebar = sections.map(({ text, pages, collapsed }) => ({
+  text, collapsed,
   items: pages.flatMap(files).filter(file => !listed.has(file) && listed.add(file))
     .map(file => ({ text: file === 'README.md' ? 'Overview' : title(file), link: '/' + urlPath(file).replace(/(index)?\.md$/, '') })),
 })).filter(section => section.items.length > 0)

@@ -17,7 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var update = flag.Bool("update", false, "write the picture of the packages")
+var update = flag.Bool("update", false, "write what is derived: the picture of the packages, the tables of the settings")
 
 const picture = "docs/img/packages.svg"
 
