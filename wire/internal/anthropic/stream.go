@@ -515,6 +515,8 @@ func (b *building) block() (block, error) {
 	out, err := readAnswered(doc.Root())
 	if input := b.byKey["input"]; input != nil {
 		out.call.Arguments = input.String()
+	} else if out.isCall && out.call.Arguments == "" { // a stream is written with an input in each call
+		out.call.Arguments = "{}"
 	}
 	return out, err
 }

@@ -340,3 +340,21 @@ func TestUnknownEventsStay(t *testing.T) {
 	require.Equal(t, odd, encodeResponse(t, decodeResponse(t, odd)))
 	requireEdit(t, func(r *middleware.Response) { r.Message.Parts[0].Text = "b" })
 }
+
+// A call of a stream without any input is read as it is written: with an empty object.
+func TestStreamedCallWithoutInput(t *testing.T) {
+	t.Parallel()
+	body := `data: {"type":"message_start","message":{"id":"m","type":"message","role":"assistant","model":"m","content":[],"usage":{}}}` + "\n\n" +
+		`data: {"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"t","name":"now"}}` + "\n\n" +
+		`data: {"type":"content_block_stop","index":0}` + "\n\n" +
+		`data: {"type":"message_delta","delta":{"stop_reason":"tool_use"},"usage":{"output_tokens":5}}` + "\n\n" +
+		`data: {"type":"message_stop"}` + "\n\n"
+	for range 2 {
+		resp, err := format.DecodeResponse(nil, []byte(body))
+		require.NoError(t, err)
+		require.Equal(t, "{}", resp.Message.ToolCalls[0].Arguments)
+		out, err := format.EncodeResponse(resp)
+		require.NoError(t, err)
+		body = string(out)
+	}
+}
