@@ -74,7 +74,7 @@ func (t Tree) Knows(key string) bool {
 // FreeMember reports whether the member m, which a format does not know, may be written:
 // no reader finds a call in it.
 func FreeMember(m rawjson.Value) bool {
-	return m.Key() != "__proto__" && Free(`"`+m.Key()) && Free(m.Raw())
+	return m.Key() != "__proto__" && Free(`"`+m.Key()+`"`) && Free(m.Raw())
 }
 
 // isScalar reports whether t is scalar.

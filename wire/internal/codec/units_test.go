@@ -356,6 +356,21 @@ func TestJoined(t *testing.T) {
 }
 
 // What is nested deeper than any reader follows is cut, not followed.
+// A member that a format does not know is written unless its key is a word for calls.
+func TestFreeMember(t *testing.T) {
+	t.Parallel()
+	for key, free := range map[string]bool{
+		"a": true, "recall": true, "parallel_tool_calls": true, `a"b`: true,
+		"tool_calls": false, "Tool_Calls": false, "x_call": false, "function_call": false, "fun\ufffdction_call": false, `"tool_calls`: false, "__proto__": false,
+	} {
+		v, err := codec.ParseObject(codec.Object(codec.Member{Key: key, Raw: "1"}))
+		require.NoError(t, err)
+		for m := range v.Each() {
+			require.Equal(t, free, codec.FreeMember(m), key)
+		}
+	}
+}
+
 // A list in the place of a text may hide a call: it is written only if it holds none.
 func TestTreeScalars(t *testing.T) {
 	t.Parallel()
