@@ -135,6 +135,7 @@ func (s *stream) put(text string, streamed bool) (*answer, error) {
 		if err != nil {
 			return nil, err
 		}
+		t.value = rawjson.Value{} // it must not be kept
 		if i == 0 {
 			a.Is.Message = m
 		} else {

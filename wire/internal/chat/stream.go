@@ -336,7 +336,7 @@ type turn struct {
 	index   int64
 	finish  string        // the last finish_reason
 	written string        // the message of an answer that is one object
-	value   rawjson.Value // the same, if it came in that spelling; absent after Read
+	value   rawjson.Value // the same while it is read, if it came in that spelling
 	beside  []lens.Member // what stands beside that
 	role    string
 	content list
