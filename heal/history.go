@@ -3,6 +3,7 @@ package heal
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
 	"strings"
@@ -224,16 +225,9 @@ func (d *draft) removeIDs(i int, remove func(item rawjson.Value) bool) (n int) {
 	if d.now != nil {
 		m = d.now.Messages[i]
 	}
-	if m.Native == nil || m.Role != middleware.RoleAssistant {
-		return 0
-	}
-	doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512})
-	if err != nil || doc.Root().Kind() != rawjson.Array {
-		return 0
-	}
 	var edits []rawjson.Edit
 	m.ToolCalls = slices.Clone(m.ToolCalls)
-	for item := range doc.Root().Each() {
+	for item := range itemsOf(m) {
 		if !remove(item) || item.Get("type").Str() == "reasoning" || !item.Get("id").Exists() {
 			continue
 		}
@@ -245,11 +239,24 @@ func (d *draft) removeIDs(i int, remove func(item rawjson.Value) bool) (n int) {
 			}
 		}
 	}
-	if text, err := rawjson.Apply(m.Native.Raw, edits); err == nil && n > 0 {
+	if n == 0 {
+		return 0
+	}
+	if text, err := rawjson.Apply(m.Native.Raw, edits); err == nil {
 		m.Native = &middleware.Native{Dialect: m.Native.Dialect, Raw: text}
 		d.request().Messages[i] = m
 	}
 	return n
+}
+
+// itemsOf returns the items of a turn of the model in OpenAI's Responses.
+func itemsOf(m middleware.Message) iter.Seq[rawjson.Value] {
+	if m.Native != nil && m.Role == middleware.RoleAssistant {
+		if doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512}); err == nil && doc.Root().Kind() == rawjson.Array {
+			return doc.Root().Each()
+		}
+	}
+	return rawjson.Value{}.Each()
 }
 
 // itemNamed are the ids of items that a refusal of OpenAI Responses names.
@@ -267,7 +274,11 @@ func reasoningPairs(d *draft) {
 			})
 			continue
 		}
-		n += d.removeIDs(i, func(item rawjson.Value) bool { return slices.Contains(ids, item.Get("id").Str()) })
+		lost := false // the refusal names the first item of a response; those behind it lack the same reasoning
+		n += d.removeIDs(i, func(item rawjson.Value) bool {
+			lost = slices.Contains(ids, item.Get("id").Str()) || lost && item.Get("type").Str() != "reasoning"
+			return lost
+		})
 	}
 	if n > 0 {
 		d.notef("%s of reasoning that was not complete", counted(n, "item"))
@@ -287,9 +298,13 @@ func without(n *middleware.Native, key string) *middleware.Native {
 	return &middleware.Native{Dialect: n.Dialect, Raw: text}
 }
 
-// skipSignature is the value with which Gemini does not validate the signature of a call.
+// skipSignature is the value with which Gemini does not validate the signature of a call. Its
+// address for clients of OpenAI has signatures in a member of the call.
 // Source: ai.google.dev/gemini-api/docs/thought-signatures.
-const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
+const (
+	skipSignature       = `"thoughtSignature":"skip_thought_signature_validator"`
+	skipSignatureInChat = `"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+)
 
 func thoughtSignatures(d *draft) {
 	n := 0
@@ -297,25 +312,95 @@ func thoughtSignatures(d *draft) {
 		if m.Role != middleware.RoleAssistant || len(m.ToolCalls) == 0 {
 			continue
 		}
-		native := m.ToolCalls[0].Native
-		if field(native, "thoughtSignature").Exists() || field(native, "thought_signature").Exists() || !field(native, "functionCall").Exists() {
+		native, member := m.ToolCalls[0].Native, skipSignature
+		has := func(key string) bool { return field(native, key).Exists() }
+		switch {
+		case has("thoughtSignature") || has("thought_signature") || has("extra_content"):
+			continue
+		case has("function"):
+			member = skipSignatureInChat
+		case !has("functionCall") && !has("function_call"):
 			continue
 		}
 		calls := slices.Clone(m.ToolCalls)
 		at := strings.LastIndexByte(native.Raw, '}')
-		calls[0].Native = &middleware.Native{Dialect: native.Dialect, Raw: native.Raw[:at] + "," + skipSignature + native.Raw[at:]}
+		calls[0].Native = &middleware.Native{Dialect: native.Dialect, Raw: native.Raw[:at] + "," + member + native.Raw[at:]}
 		d.request().Messages[i].ToolCalls = calls
 		n++
 	}
 	d.notef("%s without a thought signature got the one that Gemini does not validate", counted(n, "turn"))
 }
 
+// reasoningContent puts a blank where reasoning was lost. DeepSeek and Moonshot take an empty text for
+// a missing one, and a text of ours would be reasoning that the model never had.
+// Sources: NousResearch/hermes-agent 18263, BerriAI/litellm 28057.
+func reasoningContent(d *draft) {
+	n := 0
+	for i, m := range d.was.Messages {
+		if m.Role != middleware.RoleAssistant || slices.ContainsFunc(m.Parts, isReasoning) || m.Native == nil {
+			continue
+		}
+		lost := middleware.Part{Kind: middleware.PartReasoning, Text: " ", Native: &middleware.Native{Dialect: m.Native.Dialect, Raw: `{"role":"assistant","reasoning_content":" "}`}}
+		d.request().Messages[i].Parts = append([]middleware.Part{lost}, m.Parts...)
+		n++
+	}
+	d.notef("%s had lost the reasoning_content; a blank stands in its place", counted(n, "message"))
+}
+
+// dropCopies removes the items of OpenAI's Responses that are copies of an earlier one, and the ids of others
+// that have the id of one. It returns how many these are.
+func (d *draft) dropCopies() (n int) {
+	first := map[string]string{} // the items by their ids
+	for i, m := range d.was.Messages {
+		parts, calls, copies := slices.Clone(m.Parts), slices.Clone(m.ToolCalls), 0
+		for item := range itemsOf(m) {
+			id := item.Get("id").Str()
+			if was, known := first[id]; id == "" || !known {
+				first[id] = item.Raw()
+				continue
+			} else if was != item.Raw() {
+				continue
+			}
+			copies++
+			calls = withoutLast(calls, func(c middleware.ToolCall) bool { return isText(c.Native, item) })
+			parts = withoutLast(parts, func(p middleware.Part) bool { return isText(p.Native, item) })
+			for block := range item.Get("content").Each() {
+				parts = withoutLast(parts, func(p middleware.Part) bool { return isText(p.Native, block) })
+			}
+		}
+		if copies > 0 {
+			d.request().Messages[i].Parts, d.now.Messages[i].ToolCalls = parts, calls
+		}
+		n += copies + d.removeIDs(i, func(item rawjson.Value) bool { return item.Raw() != first[item.Get("id").Str()] })
+	}
+	return n
+}
+
+// isText reports whether n is the text of v.
+func isText(n *middleware.Native, v rawjson.Value) bool { return n != nil && n.Raw == v.Raw() }
+
+// withoutLast returns list without the last element for which is returns true.
+func withoutLast[T any](list []T, is func(T) bool) []T {
+	for i, e := range slices.Backward(list) {
+		if is(e) {
+			return slices.Delete(list, i, i+1)
+		}
+	}
+	return list
+}
+
 func duplicateIDs(d *draft) {
 	var out []middleware.Message
 	n := 0
+	messages := d.was.Messages
+	if strings.Contains(d.said, "Duplicate item found") {
+		if n = d.dropCopies(); n > 0 {
+			messages = d.now.Messages
+		}
+	}
 	ids := map[string]string{} // of the last turn: as they were, and as they are
 	answered := map[string]bool{}
-	for _, m := range d.was.Messages {
+	for _, m := range messages {
 		switch {
 		case m.Role == middleware.RoleTool && answered[m.ToolCallID]:
 			n++
@@ -381,11 +466,21 @@ func emptyContent(d *draft) {
 
 const white = " \t\r\n"
 
-// interrupted is the message of the model that Mistral wants between a result and the user.
-const interrupted = "(The turn ended here.)"
+// What Mistral wants from the model between a result and the user, and from the user behind the model.
+const (
+	interrupted = "(The turn ended here.)"
+	goOn        = "Continue."
+)
 
 func alternation(d *draft) {
 	var out []middleware.Message
+	if strings.HasPrefix(d.said, "Expected last role") || strings.Contains(d.said, "message prefill") {
+		if last := len(d.was.Messages) - 1; last >= 0 && d.was.Messages[last].Role == middleware.RoleAssistant && len(d.was.Messages[last].ToolCalls) == 0 {
+			d.request().Messages = append(slices.Clip(d.was.Messages), middleware.User(goOn))
+			d.notef("the last message was one of the model; one of the user that says to continue follows it")
+		}
+		return
+	}
 	if strings.Contains(d.said, "after role 'tool'") {
 		for i, m := range d.was.Messages {
 			if i > 0 && m.Role == middleware.RoleUser && d.was.Messages[i-1].Role == middleware.RoleTool {
@@ -405,8 +500,11 @@ func alternation(d *draft) {
 			out = append(out, m)
 			continue
 		}
-		joined := out[last].Clone()
-		joined.Parts, joined.ToolCalls = append(joined.Parts, m.Parts...), m.ToolCalls
+		joined, more := out[last].Clone(), slices.Clone(m.Parts)
+		if n := len(joined.Parts); m.Role == middleware.RoleAssistant && n > 0 && len(more) > 0 && joined.Parts[n-1].Kind == middleware.PartText && more[0].Kind == middleware.PartText {
+			more[0].Text = "\n\n" + more[0].Text // formats whose content is one text would join the words
+		}
+		joined.Parts, joined.ToolCalls = append(joined.Parts, more...), m.ToolCalls
 		out[last] = joined
 	}
 	if n := len(d.was.Messages) - len(out); n > 0 {

@@ -28,24 +28,29 @@ const (
 	// ReasoningPairs removes a reasoning item of OpenAI Responses that has lost the item
 	// behind it, and the id of an item that has lost its reasoning.
 	ReasoningPairs
+	// ReasoningContent gives messages of the model that have lost their reasoning_content a
+	// blank in its place, for DeepSeek and Moonshot. The reasoning itself is lost.
+	ReasoningContent
 	// ThoughtSignatures gives the first call of each of Gemini's turns that has no thought signature
 	// the value with which Google's documentation turns their validation off.
 	ThoughtSignatures
 	// DuplicateIDs gives calls with an id that an earlier call has an id of their own, and
-	// removes a second result of a call.
+	// removes a second result of a call, and a second copy of an item of OpenAI Responses.
 	DuplicateIDs
 	// EmptyContent removes empty texts, and messages of the model that have nothing else. A
 	// user message that would be empty says "(empty)". It trims the end of a last message of the model.
 	EmptyContent
 	// Alternation joins neighboring messages of the user, or of the model, to one. Between a
-	// result and a message of the user it puts one of the model, for Mistral.
+	// result and a message of the user it puts one of the model, for Mistral. Behind a last
+	// message of the model it puts one of the user, "Continue.".
 	Alternation
 
 	// SchemaKeywords removes the keywords that the refusal names.
 	SchemaKeywords
 	// SchemaForm sends a schema in Gemini's own form as JSON Schema.
 	SchemaForm
-	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object.
+	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object
+	// with the properties of all branches.
 	SchemaTop
 	// SchemaItems gives arrays without items the items {}.
 	SchemaItems
@@ -60,7 +65,7 @@ const (
 	StrictLimits
 )
 
-var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "thought-signatures", "duplicate-ids", "empty-content", "alternation",
+var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "reasoning-content", "thought-signatures", "duplicate-ids", "empty-content", "alternation",
 	"schema-keywords", "schema-form", "schema-top", "schema-items", "schema-refs", "schema-patterns", "schema-size", "strict-limits"}
 
 // String returns the name of the rule, such as "orphan-calls".
@@ -147,13 +152,18 @@ var rows = [len(names)]row{
 		`Item '[^']*' of type '[a-z_]+' was provided without its required`, // OpenAI Responses: vercel/ai 7099, continuedev/continue 11994
 		`Item '[^']*' was provided without its required 'reasoning' item`,
 	)},
+	ReasoningContent: {change: reasoningContent, says: texts(
+		"The .?reasoning.content.? in the thinking mode must be passed back",                  // DeepSeek: earendil-works/pi 3636, JohnnyZ93/oai-compatible-copilot 215
+		"Missing `reasoning_content` field in the assistant message at message index",         // DeepSeek: HKUDS/nanobot 946
+		"thinking is enabled but reasoning_content is missing in assistant tool call message", // Moonshot: continuedev/continue 11600
+	)},
 	ThoughtSignatures: {change: thoughtSignatures, says: texts(
 		"[Ff]unction call (?:`[^`]*` in the \\d+\\. content block )?is missing a `?thought_signature`?", // Gemini: trpc-group/trpc-agent-go 1894
 	)},
 	DuplicateIDs: {change: duplicateIDs, says: texts(
 		"`tool_use` ids must be unique", // Anthropic
 		"each tool_use must have a single result. Found multiple `tool_result` blocks with id", // Anthropic
-		"Duplicate item found with id", // OpenAI Responses
+		"Duplicate item found with id", // OpenAI Responses: vercel/ai 7883, earendil-works/pi 5151
 	)},
 	EmptyContent: {change: emptyContent, says: texts(
 		"text content blocks must (?:be non-empty|contain non-whitespace text)", // Anthropic: anthropics/claude-code 59812
@@ -169,6 +179,9 @@ var rows = [len(names)]row{
 		"(?i:conversation roles must alternate)",                               // chat templates: infiniflow/ragflow 6880
 		"A conversation must alternate between user and assistant roles",       // Bedrock: MadcowD/ell 369
 		"After the optional system message, conversation roles must alternate", // chat templates
+		"Cannot have 2 or more assistant messages at the end of the list",      // llama.cpp: amd/gaia 1667
+		"Expected last role User or Tool",                                      // Mistral: huggingface/smolagents 757
+		"This model does not support assistant message prefill",                // Anthropic: langchain-ai/deepagents 1585
 	)},
 
 	SchemaKeywords: {change: schemaKeywords, says: texts(
