@@ -53,6 +53,13 @@ func schemas(rule heal.Rule, refused string, c client, good, bad string) healing
 	return healing{rule: rule, refused: refused, client: c, bad: bad, attempts: 2, calls: 3, refusals: 1}
 }
 
+// agent is an agent of a framework, as TestClients runs it, at another provider.
+func agent(name string, f strict.Format) client {
+	c := sdks[slices.IndexFunc(sdks, func(c client) bool { return c.name == name })]
+	c.format = f
+	return c
+}
+
 // langChainIn is a conversation of LangChain in python/agents.py.
 func langChainIn(conversation, name string) client {
 	c := sdks[slices.IndexFunc(sdks, func(c client) bool { return c.name == name })]
@@ -123,9 +130,12 @@ var healings = []healing{
 	{rule: heal.ReasoningPairs, refused: "Item 'rs_n0_0' of type 'reasoning' was provided without its required following", client: app("withdrawn", "openai-python, responses", openAI, strict.Responses), say: silent, attempts: 3, calls: 3, refusals: 1},
 
 	{rule: heal.ReasoningContent, refused: "The `reasoning_content` in the thinking mode", client: app("forgetful", "openai-python, chat", openAI, deepSeek), attempts: 2, calls: 2, refusals: 1},
+	{rule: heal.ReasoningContent, refused: "The `reasoning_content` in the thinking mode", client: agent("langchain", deepSeek), attempts: 2, calls: 2, refusals: 1},
+	{rule: heal.ReasoningContent, refused: "The `reasoning_content` in the thinking mode", client: agent("openai-agents-chat", deepSeek), attempts: 2, calls: 2, refusals: 1},
 
 	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: app("rebuilt", "google-genai, Python", googleGenAI, strict.Gemini), attempts: 2, calls: 2, refusals: 1},
 	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: app("compatible", "openai-python, chat", openAI, geminiChat), attempts: 2, calls: 2, refusals: 1},
+	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: agent("langchain", geminiChat), attempts: 2, calls: 2, refusals: 1},
 
 	{rule: heal.DuplicateIDs, refused: "messages.5.content.0: `tool_use` ids must be unique", client: app("resumed", "anthropic-python", anthropic, strict.Anthropic), attempts: 2, calls: 2, refusals: 2},
 	{rule: heal.DuplicateIDs, refused: "Duplicate item found with id", client: app("doubled", "openai-python, responses", openAI, strict.Responses), attempts: 3, calls: 3, refusals: 2},
