@@ -140,6 +140,12 @@ var healings = []healing{
 	{rule: heal.DuplicateIDs, refused: "messages.5.content.0: `tool_use` ids must be unique", client: app("resumed", "anthropic-python", anthropic, strict.Anthropic), attempts: 2, calls: 2, refusals: 2},
 	{rule: heal.DuplicateIDs, refused: "Duplicate item found with id", client: app("doubled", "openai-python, responses", openAI, strict.Responses), attempts: 3, calls: 3, refusals: 2},
 
+	{rule: heal.CallIDs, refused: "messages.1.content.0.tool_use.id: String should match pattern", client: app("switched", "anthropic-python", anthropic, strict.Anthropic), attempts: 2, calls: 2, refusals: 2},
+	{rule: heal.CallIDs, refused: "Tool call id was call_PTLP8xhu3uwZk4l3nlnrrJha but", client: app("from_openai", "mistralai, Python", mistralPy, mistralIDs), attempts: 2, calls: 2, refusals: 2},
+	{rule: heal.CallIDs, refused: "Invalid 'input[1].id': 'call_a'. Expected an ID", client: app("mistaken", "openai-python, responses", openAI, strict.Responses), attempts: 3, calls: 3, refusals: 3},
+
+	{rule: heal.EmptyContent, refused: "Invalid 'messages[1].tool_calls': empty array", client: app("listed", "openai-python, chat", openAI, openAIChat), attempts: 2, calls: 2, refusals: 2},
+	{rule: heal.EmptyContent, refused: "Invalid value for 'content': expected a string", client: app("cancelled", "openai-python, chat", openAI, openAIChat), attempts: 2, calls: 2, refusals: 2},
 	{rule: heal.EmptyContent, refused: "messages.1: all messages must have non-empty content", client: app("stopped", "anthropic-python", anthropic, strict.Anthropic), attempts: 2, calls: 2, refusals: 2},
 
 	{rule: heal.Alternation, refused: "Unexpected role 'user' after role 'tool'", client: app("interjected", "mistralai, Python", mistralPy, strict.Mistral), attempts: 2, calls: 2, refusals: 2},

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -89,6 +90,44 @@ var geminiChat = strict.Chat.Refusing(func(body []byte) string {
 	return ""
 })
 
+// openAIChat is Chat with what OpenAI itself refuses in messages. Sources: openai/openai-python#2061,
+// run-llama/llama_index#17921.
+var openAIChat = strict.Chat.Refusing(func(body []byte) string {
+	var req struct {
+		Messages []struct {
+			Content   any
+			ToolCalls *[]any `json:"tool_calls"`
+		}
+	}
+	if json.Unmarshal(body, &req) != nil {
+		return ""
+	}
+	for i, msg := range req.Messages {
+		switch {
+		case msg.ToolCalls != nil && len(*msg.ToolCalls) == 0:
+			return fmt.Sprintf("Invalid 'messages[%d].tool_calls': empty array. Expected an array with minimum length 1, but got an empty array instead.", i)
+		case msg.ToolCalls == nil && msg.Content == nil:
+			return "Invalid value for 'content': expected a string, got null."
+		}
+	}
+	return ""
+})
+
+// mistralIDs is Mistral with its rule about ids. Those of its own answers are not in its form here.
+// Source: anomalyco/opencode#1680.
+var mistralIDs = strict.Mistral.Refusing(func(body []byte) string {
+	for _, msg := range readChat(body).Messages {
+		for _, c := range msg.ToolCalls {
+			if !ofMistral.MatchString(c.ID) && !strings.HasPrefix(c.ID, "call_n") {
+				return fmt.Sprintf("Tool call id was %s but must be a-z, A-Z, 0-9, with a length of 9.", c.ID)
+			}
+		}
+	}
+	return ""
+})
+
+var ofMistral = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+
 // chatTemplate is Chat of a server whose model has a chat template in which roles alternate, as
 // Gemma's. Source: infiniflow/ragflow#6880.
 var chatTemplate = strict.Chat.Refusing(func(body []byte) string {
@@ -121,6 +160,7 @@ type chatRequest struct {
 		Role             string
 		ReasoningContent string `json:"reasoning_content"`
 		ToolCalls        []struct {
+			ID       string
 			Function struct{ Name, Arguments string }
 			Extra    struct {
 				Google struct {

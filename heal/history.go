@@ -1,11 +1,14 @@
 package heal
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"fmt"
 	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -432,7 +435,100 @@ func duplicateIDs(d *draft) {
 	}
 }
 
+// What ids of calls may be.
+var (
+	ofAnthropic = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	ofMistral   = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	longest     = regexp.MustCompile(`maximum length (\d+)`)
+)
+
+// prefixes are the beginnings of the ids of OpenAI's items by their type.
+var prefixes = map[string]string{"": "msg", "message": "msg", "function_call": "fc", "function_call_output": "fc", "custom_tool_call": "ctc"}
+
+func callIDs(d *draft) {
+	n := 0
+	if strings.Contains(d.said, "Expected an ID") {
+		refused := func(item rawjson.Value) bool {
+			id, prefix := item.Get("id"), prefixes[item.Get("type").Str()]
+			return id.Exists() && prefix != "" && (!strings.HasPrefix(id.Str(), prefix) || !ofAnthropic.MatchString(id.Str()))
+		}
+		for i, m := range d.was.Messages {
+			n += d.removeIDs(i, refused)
+			if m.Native == nil || m.Role == middleware.RoleAssistant {
+				continue
+			}
+			if doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512}); err == nil && refused(doc.Root()) {
+				d.request().Messages[i].Native = without(m.Native, "id")
+				n++
+			}
+		}
+		d.notef("%s of another kind was removed", counted(n, "id"))
+		return
+	}
+	accepted := ofAnthropic.MatchString
+	if m := longest.FindStringSubmatch(d.said); m != nil {
+		most, _ := strconv.Atoi(m[1])
+		accepted = func(id string) bool { return len(id) <= most }
+	} else if strings.HasPrefix(d.said, "Tool call id was") {
+		accepted = ofMistral.MatchString
+	}
+	for i, m := range d.was.Messages {
+		for j, c := range m.ToolCalls {
+			if accepted(c.ID) {
+				continue
+			}
+			if n++; &d.request().Messages[i].ToolCalls[0] == &m.ToolCalls[0] {
+				d.now.Messages[i].ToolCalls = slices.Clone(m.ToolCalls)
+			}
+			d.now.Messages[i].ToolCalls[j].ID = shortID(c.ID)
+		}
+		if m.Role == middleware.RoleTool && !accepted(m.ToolCallID) {
+			d.request().Messages[i].ToolCallID = shortID(m.ToolCallID)
+			n++
+		}
+	}
+	d.notef("%s had an id in a form that the provider does not accept", counted(n, "call or result"))
+}
+
+// shortID returns an id that every provider accepts, the same one for the same id, so that prompt caches stay valid.
+func shortID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:9])
+}
+
+// emptyMembers changes messages of OpenAI Chat that have no content at all, or an empty list of calls.
+func emptyMembers(d *draft) {
+	var out []middleware.Message
+	n := 0
+	for _, m := range d.was.Messages {
+		list := field(m.Native, "tool_calls")
+		switch {
+		case strings.Contains(d.said, "empty array"):
+			if list.Exists() && list.Len() == 0 {
+				m.Native = without(m.Native, "tool_calls")
+				n++
+			}
+		case len(m.Parts) > 0 || len(m.ToolCalls) > 0:
+		case m.Role == middleware.RoleAssistant:
+			n++
+			continue
+		default:
+			m.Parts = []middleware.Part{{Text: "(empty)"}}
+			n++
+		}
+		out = append(out, m)
+	}
+	if n > 0 {
+		d.request().Messages = out
+		d.notef("%s had no content, or an empty list of calls", counted(n, "message"))
+	}
+}
+
 func emptyContent(d *draft) {
+	if strings.HasPrefix(d.said, "Invalid ") {
+		emptyMembers(d)
+		return
+	}
 	var out []middleware.Message
 	n := 0
 	empty := func(p middleware.Part) bool { return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) == "" }

@@ -37,8 +37,12 @@ const (
 	// DuplicateIDs gives calls with an id that an earlier call has an id of their own, and
 	// removes a second result of a call, and a second copy of an item of OpenAI Responses.
 	DuplicateIDs
+	// CallIDs gives calls whose id has a form that the provider does not accept another one,
+	// and removes ids of items of OpenAI Responses that are of another kind.
+	CallIDs
 	// EmptyContent removes empty texts, and messages of the model that have nothing else. A
-	// user message that would be empty says "(empty)". It trims the end of a last message of the model.
+	// user message that would be empty says "(empty)". It trims the end of a last message of the model, and
+	// removes empty lists of calls.
 	EmptyContent
 	// Alternation joins neighboring messages of the user, or of the model, to one. Between a
 	// result and a message of the user it puts one of the model, for Mistral. Behind a last
@@ -65,7 +69,7 @@ const (
 	StrictLimits
 )
 
-var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "reasoning-content", "thought-signatures", "duplicate-ids", "empty-content", "alternation",
+var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "reasoning-content", "thought-signatures", "duplicate-ids", "call-ids", "empty-content", "alternation",
 	"schema-keywords", "schema-form", "schema-top", "schema-items", "schema-refs", "schema-patterns", "schema-size", "strict-limits"}
 
 // String returns the name of the rule, such as "orphan-calls".
@@ -165,12 +169,20 @@ var rows = [len(names)]row{
 		"each tool_use must have a single result. Found multiple `tool_result` blocks with id", // Anthropic
 		"Duplicate item found with id", // OpenAI Responses: vercel/ai 7883, earendil-works/pi 5151
 	)},
+	CallIDs: {change: callIDs, says: texts(
+		`messages\.\d+\.content\.\d+\.(?:tool_use\.id|tool_result\.tool_use_id): String should match pattern`,     // Anthropic: earendil-works/pi 9048
+		`Tool call id was .{1,300}? but must be a-z, A-Z, 0-9, with a length of 9`,                                // Mistral: anomalyco/opencode 1680
+		`Invalid '(?:messages|input)\[\d+\]\.(?:tool_calls\[\d+\]\.id|tool_call_id|call_id|id)': string too long`, // OpenAI: vercel/ai 5171, openclaw/openclaw 875
+		`Invalid 'input\[\d+\]\.id': '[^']*'\. Expected an ID that (?:begins with|contains letters)`,              // OpenAI Responses: nodetool-ai/nodetool 4252, openai/codex 33176
+	)},
 	EmptyContent: {change: emptyContent, says: texts(
 		"text content blocks must (?:be non-empty|contain non-whitespace text)", // Anthropic: anthropics/claude-code 59812
 		`(?:all|user|assistant) messages must have non-empty content`,           // Anthropic: anthropics/claude-code 6774
 		"final assistant content cannot end with trailing whitespace",           // Anthropic
 		`contents\.parts must not be empty`,                                     // Gemini
 		"must include at least one parts field",                                 // Gemini on Vertex AI
+		`Invalid 'messages\[\d+\]\.tool_calls': empty array`,                    // OpenAI: openai/openai-python 2061
+		"Invalid value for 'content': expected a string, got null",              // OpenAI: run-llama/llama_index 17921
 	)},
 	Alternation: {change: alternation, says: texts(
 		"Unexpected role 'user' after role 'tool'",                             // Mistral: datapizza-labs/datapizza-ai 98

@@ -75,6 +75,17 @@ def compatible():
     return forgetful()
 
 
+def listed():
+    """A store with a list of calls for each message, which may be empty."""
+    save = lambda m: {"role": "assistant", "content": m.content, "tool_calls": [c.model_dump() for c in m.tool_calls or []]}
+    return chat([user("Hello?"), {"role": "assistant", "content": "Hello.", "tool_calls": []}, user()], save=save)
+
+
+def cancelled():
+    """The user cancelled the first answer. The store has a message without content."""
+    return chat([user("Hello?"), {"role": "assistant", "content": None}, user()])
+
+
 def messages(history, tools=None, thinking=None, save=lambda before, content: before + [{"role": "assistant", "content": content}]):
     """A loop with anthropic-python. save is how the application keeps an answer."""
     import anthropic
@@ -108,6 +119,16 @@ def resumed():
         history.append({"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_0", "content": text}]})
         history.append({"role": "assistant", "content": f"It says {text}."})
     return messages(history + [user()])
+
+
+def switched():
+    """A session of OpenAI Responses goes on at Anthropic. The application has kept both ids of a call as one."""
+    call = {"type": "tool_use", "id": "call_Q1JuaH3v|fc_0f0d91e0", "name": "read_file", "input": {"path": "a.txt"}}
+    return messages([
+        user("Read a.txt."), {"role": "assistant", "content": [call]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": call["id"], "content": "a"}]},
+        {"role": "assistant", "content": "It says a."}, user(),
+    ])
 
 
 def stopped():
@@ -190,6 +211,15 @@ def doubled():
     return responses([], stream=True)
 
 
+def mistaken():
+    """A session of OpenAI Chat goes on at Responses. The application gives items the id of their call."""
+    ids = {"id": "call_a", "call_id": "call_a"}
+    return responses([
+        user("Read a.txt."), {"type": "function_call", "name": "read_file", "arguments": '{"path": "a.txt"}', **ids},
+        {"type": "function_call_output", "call_id": "call_a", "output": "a"},
+    ])
+
+
 def gemini(tool, contents=None, keep=lambda content: content):
     """A loop with google-genai. keep is what the application keeps of an answer."""
     from google import genai
@@ -248,6 +278,15 @@ def interjected():
     return mistral([
         user("Read a.txt."), {"role": "assistant", "content": "", "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "abcdefghi", "name": "read_file", "content": "a"}, user(),
+    ])
+
+
+def from_openai():
+    """A session of OpenAI goes on at Mistral, with its ids."""
+    call = {"id": "call_PTLP8xhu3uwZk4l3nlnrrJha", "type": "function", "function": {"name": "read_file", "arguments": '{"path": "a.txt"}'}}
+    return mistral([
+        user("Read a.txt."), {"role": "assistant", "content": "", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": call["id"], "name": "read_file", "content": "a"}, {"role": "assistant", "content": "It says a."}, user(),
     ])
 
 
@@ -382,7 +421,7 @@ def format_of_gemini():
 
 
 APPLICATIONS = {f.__name__: f for f in (
-    cut, forgetful, twice, compatible, resumed, stopped, prefilled, merged, trimmed, withdrawn, doubled, rebuilt, interjected, handed_over,
+    cut, forgetful, twice, compatible, listed, cancelled, resumed, switched, mistaken, from_openai, stopped, prefilled, merged, trimmed, withdrawn, doubled, rebuilt, interjected, handed_over,
     tagged, strict_by_hand, many_strict, wide, keywords_of_gemini, format_of_gemini,
 )} | {
     "tuple": lambda: chat([user()], [function(Lines.model_json_schema())]),
