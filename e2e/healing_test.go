@@ -134,6 +134,7 @@ var healings = []healing{
 	{rule: heal.ReasoningContent, refused: "The `reasoning_content` in the thinking mode", client: agent("openai-agents-chat", deepSeek), attempts: 2, calls: 2, refusals: 1},
 
 	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: app("rebuilt", "google-genai, Python", googleGenAI, strict.Gemini), attempts: 2, calls: 2, refusals: 1},
+	{rule: heal.ThoughtSignatures, refused: "Corrupted thought signature.", client: app("moved", "google-genai, Python", googleGenAI, strict.Gemini), say: another, attempts: 3, calls: 3, refusals: 1},
 	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: app("compatible", "openai-python, chat", openAI, geminiChat), attempts: 2, calls: 2, refusals: 1},
 	{rule: heal.ThoughtSignatures, refused: "Function call is missing a thought_signature", client: agent("langchain", geminiChat), attempts: 2, calls: 2, refusals: 1},
 

@@ -311,27 +311,62 @@ const (
 
 func thoughtSignatures(d *draft) {
 	n := 0
+	refused := !strings.Contains(d.said, "is missing a") // one of them; which, it does not say
 	for i, m := range d.was.Messages {
-		if m.Role != middleware.RoleAssistant || len(m.ToolCalls) == 0 {
+		if m.Role != middleware.RoleAssistant {
 			continue
 		}
-		native, member := m.ToolCalls[0].Native, skipSignature
-		has := func(key string) bool { return field(native, key).Exists() }
-		switch {
-		case has("thoughtSignature") || has("thought_signature") || has("extra_content"):
-			continue
-		case has("function"):
-			member = skipSignatureInChat
-		case !has("functionCall") && !has("function_call"):
-			continue
+		parts, calls, changed := slices.Clone(m.Parts), slices.Clone(m.ToolCalls), 0
+		for j := range parts {
+			if native := unsigned(parts[j].Native); refused && native != parts[j].Native {
+				parts[j].Native = native
+				changed++
+			}
 		}
-		calls := slices.Clone(m.ToolCalls)
-		at := strings.LastIndexByte(native.Raw, '}')
-		calls[0].Native = &middleware.Native{Dialect: native.Dialect, Raw: native.Raw[:at] + "," + member + native.Raw[at:]}
-		d.request().Messages[i].ToolCalls = calls
-		n++
+		for j := range calls {
+			native, had := calls[j].Native, calls[j].Native
+			if refused {
+				native = unsigned(native)
+			}
+			if j == 0 && (!refused || native != had) {
+				native = signed(native)
+			}
+			if native != had {
+				calls[j].Native = native
+				changed++
+			}
+		}
+		if changed > 0 {
+			d.request().Messages[i].Parts, d.now.Messages[i].ToolCalls = parts, calls
+			n++
+		}
 	}
-	d.notef("%s without a thought signature got the one that Gemini does not validate", counted(n, "turn"))
+	d.notef("%s got the thought signature that Gemini does not validate", counted(n, "turn"))
+}
+
+// unsigned returns a part or a call of Gemini without its signature.
+func unsigned(n *middleware.Native) *middleware.Native {
+	for _, key := range []string{"thoughtSignature", "thought_signature", "extra_content"} {
+		if field(n, key).Exists() {
+			n = without(n, key)
+		}
+	}
+	return n
+}
+
+// signed returns a call with the signature that is not validated, if it has none.
+func signed(n *middleware.Native) *middleware.Native {
+	member, has := skipSignature, func(key string) bool { return field(n, key).Exists() }
+	switch {
+	case has("thoughtSignature") || has("thought_signature") || has("extra_content"):
+		return n
+	case has("function"):
+		member = skipSignatureInChat
+	case !has("functionCall") && !has("function_call"):
+		return n
+	}
+	at := strings.LastIndexByte(n.Raw, '}')
+	return &middleware.Native{Dialect: n.Dialect, Raw: n.Raw[:at] + "," + member + n.Raw[at:]}
 }
 
 // reasoningContent puts a blank where reasoning was lost. DeepSeek and Moonshot take an empty text for
@@ -525,14 +560,20 @@ func emptyMembers(d *draft) {
 }
 
 func emptyContent(d *draft) {
-	if strings.HasPrefix(d.said, "Invalid ") {
+	if strings.HasPrefix(d.said, "Invalid 'messages") || strings.HasPrefix(d.said, "Invalid value for 'content'") {
 		emptyMembers(d)
 		return
 	}
 	var out []middleware.Message
 	n := 0
+	ofXAI := strings.Contains(d.said, "content element") // for which a message with nothing but reasoning is empty
 	empty := func(p middleware.Part) bool { return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) == "" }
+	says := func(p middleware.Part) bool { return !empty(p) && !(ofXAI && isReasoning(p)) }
 	for i, m := range d.was.Messages {
+		if ofXAI && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Parts, says) {
+			n++
+			continue
+		}
 		last := i == len(d.was.Messages)-1 && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0
 		if k := len(m.Parts) - 1; last && k >= 0 && m.Parts[k].Kind == middleware.PartText && strings.TrimRight(m.Parts[k].Text, white) != m.Parts[k].Text {
 			m.Parts = slices.Clone(m.Parts)

@@ -32,7 +32,8 @@ const (
 	// blank in its place, for DeepSeek and Moonshot. The reasoning itself is lost.
 	ReasoningContent
 	// ThoughtSignatures gives the first call of each of Gemini's turns that has no thought signature
-	// the value with which Google's documentation turns their validation off.
+	// the value with which Google's documentation turns their validation off. If the refusal is about a
+	// signature of another account or model, all signatures go.
 	ThoughtSignatures
 	// DuplicateIDs gives calls with an id that an earlier call has an id of their own, and
 	// removes a second result of a call, and a second copy of an item of OpenAI Responses.
@@ -130,21 +131,23 @@ var rows = [len(names)]row{
 	Arguments: {change: arguments}, // the codecs know the texts: middleware.ErrInvalidHistory
 	OrphanCalls: {change: orphanCalls, says: texts(
 		"`tool_use` ids were found without `tool_result` blocks immediately after",                               // Anthropic: anthropics/claude-code 1237
-		"An assistant message with 'tool_calls' must be followed by tool messages",                               // OpenAI chat: agno-agi/agno 4345
+		`(?i:An assistant message with ['"]tool_calls['"] must be followed by tool messages)`,                    // OpenAI chat, DashScope: agno-agi/agno 4345, QwenLM/qwen-code 869
 		"Expected toolResult blocks at messages",                                                                 // Bedrock: agno-agi/agno 6698
 		"Did not find \\d+ `tool_result` block",                                                                  // Bedrock: Amazon-Q-Developer/language-servers 1235
 		"Please ensure that function call turn comes immediately after a user",                                   // Gemini: google-gemini/gemini-cli 11814
 		"No tool output found for function call",                                                                 // OpenAI Responses: openai/openai-agents-python 2165
 		"Please ensure that the number of function response parts is equal to the number of function call parts", // Gemini: google-gemini/gemini-cli 3814
 		"Not the same number of function calls and responses",                                                    // Mistral, code 3230
+		`invalid params, tool call and result not match`,                                                         // MiniMax: Kilo-Org/kilocode 3967
 	)},
 	OrphanResults: {change: orphanResults, says: texts(
-		"unexpected `tool_use_id` found in `tool_result` blocks",                                                // Anthropic: anthropics/claude-code 14110
-		"(?i:messages with role 'tool' must be a response to a prece+ding message with 'tool_calls')",           // OpenAI chat, DeepSeek: miurla/morphic 136, FoundationAgents/OpenManus 744
-		"No tool call found for function call output",                                                           // OpenAI Responses: continuedev/continue 10092
-		"Please ensure that (?:the number of function response parts|function response turn comes immediately)", // Gemini: google-gemini/gemini-cli 3814
-		"Not the same number of function calls and responses",                                                   // Mistral, code 3230
-		"Unexpected role 'tool' after role",                                                                     // Mistral
+		"unexpected `tool_use_id` found in `tool_result` blocks",                                                  // Anthropic: anthropics/claude-code 14110
+		`(?i:messages with role ['"]tool['"] must be a response to a prece+ding message with ['"]tool_calls['"])`, // OpenAI chat, DeepSeek, DashScope: miurla/morphic 136, FoundationAgents/OpenManus 744, QwenLM/qwen-code 2360
+		`invalid params, (?:tool result's tool id.{0,200}? not found|tool call result does not follow tool call)`, // MiniMax: MiniMax-AI/MiniMax-M2 76, anomalyco/opencode 32609
+		"No tool call found for function call output",                                                             // OpenAI Responses: continuedev/continue 10092
+		"Please ensure that (?:the number of function response parts|function response turn comes immediately)",   // Gemini: google-gemini/gemini-cli 3814
+		"Not the same number of function calls and responses",                                                     // Mistral, code 3230
+		"Unexpected role 'tool' after role",                                                                       // Mistral
 	)},
 	Reasoning: {change: reasoning, says: texts(
 		"Invalid `signature` in `thinking` block",                                                     // Anthropic: anthropics/claude-code 10627
@@ -162,6 +165,8 @@ var rows = [len(names)]row{
 		"thinking is enabled but reasoning_content is missing in assistant tool call message", // Moonshot: continuedev/continue 11600
 	)},
 	ThoughtSignatures: {change: thoughtSignatures, says: texts(
+		"(?:Corrupted|Invalid) thought signature",                                                       // Gemini: google-gemini/gemini-cli 13467, lbjlaq/Antigravity-Manager 3342
+		"Unable to submit request because Thought signature is not valid",                               // Gemini on Vertex AI: decolua/9router 301
 		"[Ff]unction call (?:`[^`]*` in the \\d+\\. content block )?is missing a `?thought_signature`?", // Gemini: trpc-group/trpc-agent-go 1894
 	)},
 	DuplicateIDs: {change: duplicateIDs, says: texts(
@@ -183,6 +188,9 @@ var rows = [len(names)]row{
 		"must include at least one parts field",                                 // Gemini on Vertex AI
 		`Invalid 'messages\[\d+\]\.tool_calls': empty array`,                    // OpenAI: openai/openai-python 2061
 		"Invalid value for 'content': expected a string, got null",              // OpenAI: run-llama/llama_index 17921
+		`The content field in the Message object at messages\.\d+ is empty`,     // Bedrock: archestra-ai/archestra 4220
+		"Each message must have at least one content element",                   // xAI: AstrBotDevs/AstrBot 6447
+		"Every message needs at least one non-empty content element",            // xAI: langbot-app/LangBot 1205
 	)},
 	Alternation: {change: alternation, says: texts(
 		"Unexpected role 'user' after role 'tool'",                             // Mistral: datapizza-labs/datapizza-ai 98

@@ -258,6 +258,16 @@ def rebuilt():
     return gemini(declared(Read.model_json_schema()), keep=keep)
 
 
+def moved():
+    """The session goes on with another account."""
+    from google.genai import types
+
+    contents = [types.Content(role="user", parts=[types.Part(text=PROMPT)])]
+    gemini(declared(Read.model_json_schema()), contents)
+    contents.append(types.Content(role="user", parts=[types.Part(text="And now?")]))
+    return gemini(declared(Read.model_json_schema()), contents)
+
+
 def mistral(messages):
     """A loop with mistralai."""
     from mistralai.client import Mistral
@@ -421,7 +431,7 @@ def format_of_gemini():
 
 
 APPLICATIONS = {f.__name__: f for f in (
-    cut, forgetful, twice, compatible, listed, cancelled, resumed, switched, mistaken, from_openai, stopped, prefilled, merged, trimmed, withdrawn, doubled, rebuilt, interjected, handed_over,
+    cut, forgetful, twice, compatible, listed, cancelled, resumed, switched, mistaken, from_openai, stopped, prefilled, merged, trimmed, withdrawn, doubled, rebuilt, moved, interjected, handed_over,
     tagged, strict_by_hand, many_strict, wide, keywords_of_gemini, format_of_gemini,
 )} | {
     "tuple": lambda: chat([user()], [function(Lines.model_json_schema())]),
