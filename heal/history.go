@@ -1,10 +1,14 @@
 package heal
 
 import (
+	"crypto/sha256"
+	"encoding/base32"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/toolmend/toolmend/internal/rawjson"
@@ -224,16 +228,9 @@ func (d *draft) removeIDs(i int, remove func(item rawjson.Value) bool) (n int) {
 	if d.now != nil {
 		m = d.now.Messages[i]
 	}
-	if m.Native == nil || m.Role != middleware.RoleAssistant {
-		return 0
-	}
-	doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512})
-	if err != nil || doc.Root().Kind() != rawjson.Array {
-		return 0
-	}
 	var edits []rawjson.Edit
 	m.ToolCalls = slices.Clone(m.ToolCalls)
-	for item := range doc.Root().Each() {
+	for item := range itemsOf(m) {
 		if !remove(item) || item.Get("type").Str() == "reasoning" || !item.Get("id").Exists() {
 			continue
 		}
@@ -245,11 +242,24 @@ func (d *draft) removeIDs(i int, remove func(item rawjson.Value) bool) (n int) {
 			}
 		}
 	}
-	if text, err := rawjson.Apply(m.Native.Raw, edits); err == nil && n > 0 {
+	if n == 0 {
+		return 0
+	}
+	if text, err := rawjson.Apply(m.Native.Raw, edits); err == nil {
 		m.Native = &middleware.Native{Dialect: m.Native.Dialect, Raw: text}
 		d.request().Messages[i] = m
 	}
 	return n
+}
+
+// itemsOf returns the items of a turn of the model in OpenAI's Responses.
+func itemsOf(m middleware.Message) iter.Seq[rawjson.Value] {
+	if m.Native != nil && m.Role == middleware.RoleAssistant {
+		if doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512}); err == nil && doc.Root().Kind() == rawjson.Array {
+			return doc.Root().Each()
+		}
+	}
+	return rawjson.Value{}.Each()
 }
 
 // itemNamed are the ids of items that a refusal of OpenAI Responses names.
@@ -267,7 +277,11 @@ func reasoningPairs(d *draft) {
 			})
 			continue
 		}
-		n += d.removeIDs(i, func(item rawjson.Value) bool { return slices.Contains(ids, item.Get("id").Str()) })
+		lost := false // the refusal names the first item of a response; those behind it lack the same reasoning
+		n += d.removeIDs(i, func(item rawjson.Value) bool {
+			lost = slices.Contains(ids, item.Get("id").Str()) || lost && item.Get("type").Str() != "reasoning"
+			return lost
+		})
 	}
 	if n > 0 {
 		d.notef("%s of reasoning that was not complete", counted(n, "item"))
@@ -287,35 +301,144 @@ func without(n *middleware.Native, key string) *middleware.Native {
 	return &middleware.Native{Dialect: n.Dialect, Raw: text}
 }
 
-// skipSignature is the value with which Gemini does not validate the signature of a call.
+// skipSignature is the value with which Gemini does not validate the signature of a call. Its
+// address for clients of OpenAI has signatures in a member of the call.
 // Source: ai.google.dev/gemini-api/docs/thought-signatures.
-const skipSignature = `"thoughtSignature":"skip_thought_signature_validator"`
+const (
+	skipSignature       = `"thoughtSignature":"skip_thought_signature_validator"`
+	skipSignatureInChat = `"extra_content":{"google":{"thought_signature":"skip_thought_signature_validator"}}`
+)
 
 func thoughtSignatures(d *draft) {
 	n := 0
+	refused := !strings.Contains(d.said, "is missing a") // one of them; which, it does not say
 	for i, m := range d.was.Messages {
-		if m.Role != middleware.RoleAssistant || len(m.ToolCalls) == 0 {
+		if m.Role != middleware.RoleAssistant {
 			continue
 		}
-		native := m.ToolCalls[0].Native
-		if field(native, "thoughtSignature").Exists() || field(native, "thought_signature").Exists() || !field(native, "functionCall").Exists() {
+		parts, calls, changed := slices.Clone(m.Parts), slices.Clone(m.ToolCalls), 0
+		for j := range parts {
+			if native := unsigned(parts[j].Native); refused && native != parts[j].Native {
+				parts[j].Native = native
+				changed++
+			}
+		}
+		for j := range calls {
+			native, had := calls[j].Native, calls[j].Native
+			if refused {
+				native = unsigned(native)
+			}
+			if j == 0 && (!refused || native != had) {
+				native = signed(native)
+			}
+			if native != had {
+				calls[j].Native = native
+				changed++
+			}
+		}
+		if changed > 0 {
+			d.request().Messages[i].Parts, d.now.Messages[i].ToolCalls = parts, calls
+			n++
+		}
+	}
+	d.notef("%s got the thought signature that Gemini does not validate", counted(n, "turn"))
+}
+
+// unsigned returns a part or a call of Gemini without its signature.
+func unsigned(n *middleware.Native) *middleware.Native {
+	for _, key := range []string{"thoughtSignature", "thought_signature", "extra_content"} {
+		if field(n, key).Exists() {
+			n = without(n, key)
+		}
+	}
+	return n
+}
+
+// signed returns a call with the signature that is not validated, if it has none.
+func signed(n *middleware.Native) *middleware.Native {
+	member, has := skipSignature, func(key string) bool { return field(n, key).Exists() }
+	switch {
+	case has("thoughtSignature") || has("thought_signature") || has("extra_content"):
+		return n
+	case has("function"):
+		member = skipSignatureInChat
+	case !has("functionCall") && !has("function_call"):
+		return n
+	}
+	at := strings.LastIndexByte(n.Raw, '}')
+	return &middleware.Native{Dialect: n.Dialect, Raw: n.Raw[:at] + "," + member + n.Raw[at:]}
+}
+
+// reasoningContent puts a blank where reasoning was lost. DeepSeek and Moonshot take an empty text for
+// a missing one, and a text of ours would be reasoning that the model never had.
+// Sources: NousResearch/hermes-agent 18263, BerriAI/litellm 28057.
+func reasoningContent(d *draft) {
+	n := 0
+	for i, m := range d.was.Messages {
+		if m.Role != middleware.RoleAssistant || slices.ContainsFunc(m.Parts, isReasoning) || m.Native == nil {
 			continue
 		}
-		calls := slices.Clone(m.ToolCalls)
-		at := strings.LastIndexByte(native.Raw, '}')
-		calls[0].Native = &middleware.Native{Dialect: native.Dialect, Raw: native.Raw[:at] + "," + skipSignature + native.Raw[at:]}
-		d.request().Messages[i].ToolCalls = calls
+		lost := middleware.Part{Kind: middleware.PartReasoning, Text: " ", Native: &middleware.Native{Dialect: m.Native.Dialect, Raw: `{"role":"assistant","reasoning_content":" "}`}}
+		d.request().Messages[i].Parts = append([]middleware.Part{lost}, m.Parts...)
 		n++
 	}
-	d.notef("%s without a thought signature got the one that Gemini does not validate", counted(n, "turn"))
+	d.notef("%s had lost the reasoning_content; a blank stands in its place", counted(n, "message"))
+}
+
+// dropCopies removes the items of OpenAI's Responses that are copies of an earlier one, and the ids of others
+// that have the id of one. It returns how many these are.
+func (d *draft) dropCopies() (n int) {
+	first := map[string]string{} // the items by their ids
+	for i, m := range d.was.Messages {
+		parts, calls, copies := slices.Clone(m.Parts), slices.Clone(m.ToolCalls), 0
+		for item := range itemsOf(m) {
+			id := item.Get("id").Str()
+			if was, known := first[id]; id == "" || !known {
+				first[id] = item.Raw()
+				continue
+			} else if was != item.Raw() {
+				continue
+			}
+			copies++
+			calls = withoutLast(calls, func(c middleware.ToolCall) bool { return isText(c.Native, item) })
+			parts = withoutLast(parts, func(p middleware.Part) bool { return isText(p.Native, item) })
+			for block := range item.Get("content").Each() {
+				parts = withoutLast(parts, func(p middleware.Part) bool { return isText(p.Native, block) })
+			}
+		}
+		if copies > 0 {
+			d.request().Messages[i].Parts, d.now.Messages[i].ToolCalls = parts, calls
+		}
+		n += copies + d.removeIDs(i, func(item rawjson.Value) bool { return item.Raw() != first[item.Get("id").Str()] })
+	}
+	return n
+}
+
+// isText reports whether n is the text of v.
+func isText(n *middleware.Native, v rawjson.Value) bool { return n != nil && n.Raw == v.Raw() }
+
+// withoutLast returns list without the last element for which is returns true.
+func withoutLast[T any](list []T, is func(T) bool) []T {
+	for i, e := range slices.Backward(list) {
+		if is(e) {
+			return slices.Delete(list, i, i+1)
+		}
+	}
+	return list
 }
 
 func duplicateIDs(d *draft) {
 	var out []middleware.Message
 	n := 0
+	messages := d.was.Messages
+	if strings.Contains(d.said, "Duplicate item found") {
+		if n = d.dropCopies(); n > 0 {
+			messages = d.now.Messages
+		}
+	}
 	ids := map[string]string{} // of the last turn: as they were, and as they are
 	answered := map[string]bool{}
-	for _, m := range d.was.Messages {
+	for _, m := range messages {
 		switch {
 		case m.Role == middleware.RoleTool && answered[m.ToolCallID]:
 			n++
@@ -347,11 +470,110 @@ func duplicateIDs(d *draft) {
 	}
 }
 
-func emptyContent(d *draft) {
+// What ids of calls may be.
+var (
+	ofAnthropic = regexp.MustCompile(`^[a-zA-Z0-9_-]+$`)
+	ofMistral   = regexp.MustCompile(`^[a-zA-Z0-9]{9}$`)
+	longest     = regexp.MustCompile(`maximum length (\d+)`)
+)
+
+// prefixes are the beginnings of the ids of OpenAI's items by their type.
+var prefixes = map[string]string{"": "msg", "message": "msg", "function_call": "fc", "function_call_output": "fc", "custom_tool_call": "ctc"}
+
+func callIDs(d *draft) {
+	n := 0
+	if strings.Contains(d.said, "Expected an ID") {
+		refused := func(item rawjson.Value) bool {
+			id, prefix := item.Get("id"), prefixes[item.Get("type").Str()]
+			return id.Exists() && prefix != "" && (!strings.HasPrefix(id.Str(), prefix) || !ofAnthropic.MatchString(id.Str()))
+		}
+		for i, m := range d.was.Messages {
+			n += d.removeIDs(i, refused)
+			if m.Native == nil || m.Role == middleware.RoleAssistant {
+				continue
+			}
+			if doc, err := rawjson.Parse(m.Native.Raw, rawjson.Limits{Bytes: 64 << 20, Depth: 512}); err == nil && refused(doc.Root()) {
+				d.request().Messages[i].Native = without(m.Native, "id")
+				n++
+			}
+		}
+		d.notef("%s of another kind was removed", counted(n, "id"))
+		return
+	}
+	accepted := ofAnthropic.MatchString
+	if m := longest.FindStringSubmatch(d.said); m != nil {
+		most, _ := strconv.Atoi(m[1])
+		accepted = func(id string) bool { return len(id) <= most }
+	} else if strings.HasPrefix(d.said, "Tool call id was") {
+		accepted = ofMistral.MatchString
+	}
+	for i, m := range d.was.Messages {
+		for j, c := range m.ToolCalls {
+			if accepted(c.ID) {
+				continue
+			}
+			if n++; &d.request().Messages[i].ToolCalls[0] == &m.ToolCalls[0] {
+				d.now.Messages[i].ToolCalls = slices.Clone(m.ToolCalls)
+			}
+			d.now.Messages[i].ToolCalls[j].ID = shortID(c.ID)
+		}
+		if m.Role == middleware.RoleTool && !accepted(m.ToolCallID) {
+			d.request().Messages[i].ToolCallID = shortID(m.ToolCallID)
+			n++
+		}
+	}
+	d.notef("%s had an id in a form that the provider does not accept", counted(n, "call or result"))
+}
+
+// shortID returns an id that every provider accepts, the same one for the same id, so that prompt caches stay valid.
+func shortID(id string) string {
+	sum := sha256.Sum256([]byte(id))
+	return strings.ToLower(base32.StdEncoding.EncodeToString(sum[:])[:9])
+}
+
+// emptyMembers changes messages of OpenAI Chat that have no content at all, or an empty list of calls.
+func emptyMembers(d *draft) {
 	var out []middleware.Message
 	n := 0
+	for _, m := range d.was.Messages {
+		list := field(m.Native, "tool_calls")
+		switch {
+		case strings.Contains(d.said, "empty array"):
+			if list.Exists() && list.Len() == 0 {
+				m.Native = without(m.Native, "tool_calls")
+				n++
+			}
+		case len(m.Parts) > 0 || len(m.ToolCalls) > 0:
+		case m.Role == middleware.RoleAssistant:
+			n++
+			continue
+		default:
+			m.Parts = []middleware.Part{{Text: "(empty)"}}
+			n++
+		}
+		out = append(out, m)
+	}
+	if n > 0 {
+		d.request().Messages = out
+		d.notef("%s had no content, or an empty list of calls", counted(n, "message"))
+	}
+}
+
+func emptyContent(d *draft) {
+	if strings.HasPrefix(d.said, "Invalid 'messages") || strings.HasPrefix(d.said, "Invalid value for 'content'") {
+		emptyMembers(d)
+		return
+	}
+	var out []middleware.Message
+	n := 0
+	ofXAI := strings.Contains(d.said, "content element") // for which a message with nothing but reasoning is empty
 	empty := func(p middleware.Part) bool { return p.Kind == middleware.PartText && strings.TrimSpace(p.Text) == "" }
+	says := func(p middleware.Part) bool { return !empty(p) && !(ofXAI && isReasoning(p)) }
 	for i, m := range d.was.Messages {
+		if ofXAI && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0 && !slices.ContainsFunc(m.Parts, says) {
+			n++
+			continue
+		}
 		last := i == len(d.was.Messages)-1 && m.Role == middleware.RoleAssistant && len(m.ToolCalls) == 0
 		if k := len(m.Parts) - 1; last && k >= 0 && m.Parts[k].Kind == middleware.PartText && strings.TrimRight(m.Parts[k].Text, white) != m.Parts[k].Text {
 			m.Parts = slices.Clone(m.Parts)
@@ -381,11 +603,21 @@ func emptyContent(d *draft) {
 
 const white = " \t\r\n"
 
-// interrupted is the message of the model that Mistral wants between a result and the user.
-const interrupted = "(The turn ended here.)"
+// What Mistral wants from the model between a result and the user, and from the user behind the model.
+const (
+	interrupted = "(The turn ended here.)"
+	goOn        = "Continue."
+)
 
 func alternation(d *draft) {
 	var out []middleware.Message
+	if strings.HasPrefix(d.said, "Expected last role") || strings.Contains(d.said, "message prefill") {
+		if last := len(d.was.Messages) - 1; last >= 0 && d.was.Messages[last].Role == middleware.RoleAssistant && len(d.was.Messages[last].ToolCalls) == 0 {
+			d.request().Messages = append(slices.Clip(d.was.Messages), middleware.User(goOn))
+			d.notef("the last message was one of the model; one of the user that says to continue follows it")
+		}
+		return
+	}
 	if strings.Contains(d.said, "after role 'tool'") {
 		for i, m := range d.was.Messages {
 			if i > 0 && m.Role == middleware.RoleUser && d.was.Messages[i-1].Role == middleware.RoleTool {
@@ -405,8 +637,11 @@ func alternation(d *draft) {
 			out = append(out, m)
 			continue
 		}
-		joined := out[last].Clone()
-		joined.Parts, joined.ToolCalls = append(joined.Parts, m.Parts...), m.ToolCalls
+		joined, more := out[last].Clone(), slices.Clone(m.Parts)
+		if n := len(joined.Parts); m.Role == middleware.RoleAssistant && n > 0 && len(more) > 0 && joined.Parts[n-1].Kind == middleware.PartText && more[0].Kind == middleware.PartText {
+			more[0].Text = "\n\n" + more[0].Text // formats whose content is one text would join the words
+		}
+		joined.Parts, joined.ToolCalls = append(joined.Parts, more...), m.ToolCalls
 		out[last] = joined
 	}
 	if n := len(d.was.Messages) - len(out); n > 0 {

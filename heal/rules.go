@@ -28,24 +28,34 @@ const (
 	// ReasoningPairs removes a reasoning item of OpenAI Responses that has lost the item
 	// behind it, and the id of an item that has lost its reasoning.
 	ReasoningPairs
+	// ReasoningContent gives messages of the model that have lost their reasoning_content a
+	// blank in its place, for DeepSeek and Moonshot. The reasoning itself is lost.
+	ReasoningContent
 	// ThoughtSignatures gives the first call of each of Gemini's turns that has no thought signature
-	// the value with which Google's documentation turns their validation off.
+	// the value with which Google's documentation turns their validation off. If the refusal is about a
+	// signature of another account or model, all signatures go.
 	ThoughtSignatures
 	// DuplicateIDs gives calls with an id that an earlier call has an id of their own, and
-	// removes a second result of a call.
+	// removes a second result of a call, and a second copy of an item of OpenAI Responses.
 	DuplicateIDs
+	// CallIDs gives calls whose id has a form that the provider does not accept another one,
+	// and removes ids of items of OpenAI Responses that are of another kind.
+	CallIDs
 	// EmptyContent removes empty texts, and messages of the model that have nothing else. A
-	// user message that would be empty says "(empty)". It trims the end of a last message of the model.
+	// user message that would be empty says "(empty)". It trims the end of a last message of the model, and
+	// removes empty lists of calls.
 	EmptyContent
 	// Alternation joins neighboring messages of the user, or of the model, to one. Between a
-	// result and a message of the user it puts one of the model, for Mistral.
+	// result and a message of the user it puts one of the model, for Mistral. Behind a last
+	// message of the model it puts one of the user, "Continue.".
 	Alternation
 
 	// SchemaKeywords removes the keywords that the refusal names.
 	SchemaKeywords
 	// SchemaForm sends a schema in Gemini's own form as JSON Schema.
 	SchemaForm
-	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object.
+	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object
+	// with the properties of all branches.
 	SchemaTop
 	// SchemaItems gives arrays without items the items {}.
 	SchemaItems
@@ -60,7 +70,7 @@ const (
 	StrictLimits
 )
 
-var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "thought-signatures", "duplicate-ids", "empty-content", "alternation",
+var names = [...]string{"arguments", "orphan-calls", "orphan-results", "reasoning", "reasoning-pairs", "reasoning-content", "thought-signatures", "duplicate-ids", "call-ids", "empty-content", "alternation",
 	"schema-keywords", "schema-form", "schema-top", "schema-items", "schema-refs", "schema-patterns", "schema-size", "strict-limits"}
 
 // String returns the name of the rule, such as "orphan-calls".
@@ -121,21 +131,23 @@ var rows = [len(names)]row{
 	Arguments: {change: arguments}, // the codecs know the texts: middleware.ErrInvalidHistory
 	OrphanCalls: {change: orphanCalls, says: texts(
 		"`tool_use` ids were found without `tool_result` blocks immediately after",                               // Anthropic: anthropics/claude-code 1237
-		"An assistant message with 'tool_calls' must be followed by tool messages",                               // OpenAI chat: agno-agi/agno 4345
+		`(?i:An assistant message with ['"]tool_calls['"] must be followed by tool messages)`,                    // OpenAI chat, DashScope: agno-agi/agno 4345, QwenLM/qwen-code 869
 		"Expected toolResult blocks at messages",                                                                 // Bedrock: agno-agi/agno 6698
 		"Did not find \\d+ `tool_result` block",                                                                  // Bedrock: Amazon-Q-Developer/language-servers 1235
 		"Please ensure that function call turn comes immediately after a user",                                   // Gemini: google-gemini/gemini-cli 11814
 		"No tool output found for function call",                                                                 // OpenAI Responses: openai/openai-agents-python 2165
 		"Please ensure that the number of function response parts is equal to the number of function call parts", // Gemini: google-gemini/gemini-cli 3814
 		"Not the same number of function calls and responses",                                                    // Mistral, code 3230
+		`invalid params, tool call and result not match`,                                                         // MiniMax: Kilo-Org/kilocode 3967
 	)},
 	OrphanResults: {change: orphanResults, says: texts(
-		"unexpected `tool_use_id` found in `tool_result` blocks",                                                // Anthropic: anthropics/claude-code 14110
-		"(?i:messages with role 'tool' must be a response to a prece+ding message with 'tool_calls')",           // OpenAI chat, DeepSeek: miurla/morphic 136, FoundationAgents/OpenManus 744
-		"No tool call found for function call output",                                                           // OpenAI Responses: continuedev/continue 10092
-		"Please ensure that (?:the number of function response parts|function response turn comes immediately)", // Gemini: google-gemini/gemini-cli 3814
-		"Not the same number of function calls and responses",                                                   // Mistral, code 3230
-		"Unexpected role 'tool' after role",                                                                     // Mistral
+		"unexpected `tool_use_id` found in `tool_result` blocks",                                                  // Anthropic: anthropics/claude-code 14110
+		`(?i:messages with role ['"]tool['"] must be a response to a prece+ding message with ['"]tool_calls['"])`, // OpenAI chat, DeepSeek, DashScope: miurla/morphic 136, FoundationAgents/OpenManus 744, QwenLM/qwen-code 2360
+		`invalid params, (?:tool result's tool id.{0,200}? not found|tool call result does not follow tool call)`, // MiniMax: MiniMax-AI/MiniMax-M2 76, anomalyco/opencode 32609
+		"No tool call found for function call output",                                                             // OpenAI Responses: continuedev/continue 10092
+		"Please ensure that (?:the number of function response parts|function response turn comes immediately)",   // Gemini: google-gemini/gemini-cli 3814
+		"Not the same number of function calls and responses",                                                     // Mistral, code 3230
+		"Unexpected role 'tool' after role",                                                                       // Mistral
 	)},
 	Reasoning: {change: reasoning, says: texts(
 		"Invalid `signature` in `thinking` block",                                                     // Anthropic: anthropics/claude-code 10627
@@ -147,13 +159,26 @@ var rows = [len(names)]row{
 		`Item '[^']*' of type '[a-z_]+' was provided without its required`, // OpenAI Responses: vercel/ai 7099, continuedev/continue 11994
 		`Item '[^']*' was provided without its required 'reasoning' item`,
 	)},
+	ReasoningContent: {change: reasoningContent, says: texts(
+		"The .?reasoning.content.? in the thinking mode must be passed back",                  // DeepSeek: earendil-works/pi 3636, JohnnyZ93/oai-compatible-copilot 215
+		"Missing `reasoning_content` field in the assistant message at message index",         // DeepSeek: HKUDS/nanobot 946
+		"thinking is enabled but reasoning_content is missing in assistant tool call message", // Moonshot: continuedev/continue 11600
+	)},
 	ThoughtSignatures: {change: thoughtSignatures, says: texts(
+		"(?:Corrupted|Invalid) thought signature",                                                       // Gemini: google-gemini/gemini-cli 13467, lbjlaq/Antigravity-Manager 3342
+		"Unable to submit request because Thought signature is not valid",                               // Gemini on Vertex AI: decolua/9router 301
 		"[Ff]unction call (?:`[^`]*` in the \\d+\\. content block )?is missing a `?thought_signature`?", // Gemini: trpc-group/trpc-agent-go 1894
 	)},
 	DuplicateIDs: {change: duplicateIDs, says: texts(
 		"`tool_use` ids must be unique", // Anthropic
 		"each tool_use must have a single result. Found multiple `tool_result` blocks with id", // Anthropic
-		"Duplicate item found with id", // OpenAI Responses
+		"Duplicate item found with id", // OpenAI Responses: vercel/ai 7883, earendil-works/pi 5151
+	)},
+	CallIDs: {change: callIDs, says: texts(
+		`messages\.\d+\.content\.\d+\.(?:tool_use\.id|tool_result\.tool_use_id): String should match pattern`,     // Anthropic: earendil-works/pi 9048
+		`Tool call id was .{1,300}? but must be a-z, A-Z, 0-9, with a length of 9`,                                // Mistral: anomalyco/opencode 1680
+		`Invalid '(?:messages|input)\[\d+\]\.(?:tool_calls\[\d+\]\.id|tool_call_id|call_id|id)': string too long`, // OpenAI: vercel/ai 5171, openclaw/openclaw 875
+		`Invalid 'input\[\d+\]\.id': '[^']*'\. Expected an ID that (?:begins with|contains letters)`,              // OpenAI Responses: nodetool-ai/nodetool 4252, openai/codex 33176
 	)},
 	EmptyContent: {change: emptyContent, says: texts(
 		"text content blocks must (?:be non-empty|contain non-whitespace text)", // Anthropic: anthropics/claude-code 59812
@@ -161,6 +186,11 @@ var rows = [len(names)]row{
 		"final assistant content cannot end with trailing whitespace",           // Anthropic
 		`contents\.parts must not be empty`,                                     // Gemini
 		"must include at least one parts field",                                 // Gemini on Vertex AI
+		`Invalid 'messages\[\d+\]\.tool_calls': empty array`,                    // OpenAI: openai/openai-python 2061
+		"Invalid value for 'content': expected a string, got null",              // OpenAI: run-llama/llama_index 17921
+		`The content field in the Message object at messages\.\d+ is empty`,     // Bedrock: archestra-ai/archestra 4220
+		"Each message must have at least one content element",                   // xAI: AstrBotDevs/AstrBot 6447
+		"Every message needs at least one non-empty content element",            // xAI: langbot-app/LangBot 1205
 	)},
 	Alternation: {change: alternation, says: texts(
 		"Unexpected role 'user' after role 'tool'",                             // Mistral: datapizza-labs/datapizza-ai 98
@@ -169,6 +199,9 @@ var rows = [len(names)]row{
 		"(?i:conversation roles must alternate)",                               // chat templates: infiniflow/ragflow 6880
 		"A conversation must alternate between user and assistant roles",       // Bedrock: MadcowD/ell 369
 		"After the optional system message, conversation roles must alternate", // chat templates
+		"Cannot have 2 or more assistant messages at the end of the list",      // llama.cpp: amd/gaia 1667
+		"Expected last role User or Tool",                                      // Mistral: huggingface/smolagents 757
+		"This model does not support assistant message prefill",                // Anthropic: langchain-ai/deepagents 1585
 	)},
 
 	SchemaKeywords: {change: schemaKeywords, says: texts(

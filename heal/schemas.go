@@ -66,10 +66,24 @@ var (
 // needed are keywords without which a schema says nothing that a model can use.
 var needed = []string{"type", "properties", "items", "description", "name", "required", "enum"}
 
+// camel returns a name in the spelling of JSON Schema: google-genai for Python sends additional_properties, which
+// protobuf takes too.
+func camel(name string) string {
+	first, rest, _ := strings.Cut(name, "_")
+	for word := range strings.SplitSeq(rest, "_") {
+		if word != "" {
+			first += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return first
+}
+
 func schemaKeywords(d *draft) {
 	var names []string
 	for _, pattern := range []*regexp.Regexp{geminiNames, openAINames, anthropicNames} {
-		names = append(names, quoted(pattern, d.said)...)
+		for _, name := range quoted(pattern, d.said) {
+			names = append(names, name, camel(name))
+		}
 	}
 	names = slices.DeleteFunc(names, func(name string) bool { return slices.Contains(needed, name) })
 	d.edit("keywords were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
@@ -91,23 +105,120 @@ func schemaForm(d *draft) {
 
 func schemaTop(d *draft) {
 	d.edit("unions at the top were left out", func(_ middleware.Tool, schema rawjson.Value) []rawjson.Edit {
-		edits := schema.Cut(func(m rawjson.Value) bool {
+		refused := func(m rawjson.Value) bool {
 			return slices.Contains([]string{"$ref", "if", "then", "else"}, m.Key()) || slices.ContainsFunc(accepts.NotAtTop, func(k accepts.Keyword) bool { return k.Name == m.Key() })
-		})
-		if kind := schema.Get("type"); kind.Exists() && kind.Str() != "object" {
-			start, end := kind.Span()
-			edits = append(edits, rawjson.Edit{Start: start, End: end, Text: `"object"`})
-		} else if !kind.Exists() {
-			edits = append(edits, insert(schema, `"type":"object"`, len(edits) == schema.Len()))
 		}
-		return edits
+		left := mostBranches
+		has := shapeOf(schema, schema, &left)
+		more := len(has.names) > schema.Get("properties").Len()
+		if schema.Get("type").Str() == "object" && !slices.ContainsFunc(slices.Collect(schema.Each()), refused) {
+			return nil
+		}
+		text := []string{`"type":"object"`}
+		for m := range schema.Each() {
+			if !refused(m) && m.Key() != "type" && (!more || m.Key() != "properties" && m.Key() != "required") {
+				text = append(text, rawjson.Quote(m.Key())+":"+m.Raw())
+			}
+		}
+		if more {
+			text = append(text, has.members()...)
+		}
+		start, end := schema.Span()
+		return []rawjson.Edit{{Start: start, End: end, Text: "{" + strings.Join(text, ",") + "}"}}
 	})
 }
 
-// insert returns the edit that adds a member at the front of an object. alone means that no other member stays in it.
-func insert(object rawjson.Value, member string, alone bool) rawjson.Edit {
+// shape is what the branches of a schema say of an object: every object that the schema accepts has it.
+type shape struct {
+	names, required []string            // of properties, in order
+	schemas         map[string][]string // of a property, each once
+}
+
+// mostBranches bounds shapeOf, since schemas can hold themselves.
+const mostBranches = 256
+
+// shapeOf returns the shape of a schema inside of root. left is how many schemas it may still read.
+func shapeOf(root, schema rawjson.Value, left *int) shape {
+	s := shape{schemas: map[string][]string{}}
+	if *left--; *left < 0 {
+		return s
+	}
+	for p := range schema.Get("properties").Each() {
+		s.add(p.Key(), p.Raw())
+	}
+	for r := range schema.Get("required").Each() {
+		s.require(r.Str())
+	}
+	if ref := schema.Get("$ref"); ref.Exists() {
+		s.and(shapeOf(root, accepts.Pointed(root, ref.Str()), left))
+	}
+	for branch := range schema.Get("allOf").Each() {
+		s.and(shapeOf(root, branch, left))
+	}
+	for _, key := range []string{"anyOf", "oneOf"} {
+		var all []string
+		for i, branch := range slices.Collect(schema.Get(key).Each()) {
+			one := shapeOf(root, branch, left)
+			if i == 0 {
+				all = one.required
+			}
+			all = slices.DeleteFunc(slices.Clone(all), func(name string) bool { return !slices.Contains(one.required, name) })
+			one.required = nil
+			s.and(one)
+		}
+		for _, name := range all {
+			s.require(name)
+		}
+	}
+	return s
+}
+
+func (s *shape) add(name string, schemas ...string) {
+	if s.schemas[name] == nil {
+		s.names = append(s.names, name)
+	}
+	for _, text := range schemas {
+		if !slices.Contains(s.schemas[name], text) {
+			s.schemas[name] = append(s.schemas[name], text)
+		}
+	}
+}
+
+func (s *shape) require(name string) {
+	if !slices.Contains(s.required, name) {
+		s.required = append(s.required, name)
+	}
+}
+
+func (s *shape) and(other shape) {
+	for _, name := range other.names {
+		s.add(name, other.schemas[name]...)
+	}
+	for _, name := range other.required {
+		s.require(name)
+	}
+}
+
+// members returns the members of a schema with this shape.
+func (s *shape) members() []string {
+	properties, required := make([]string, len(s.names)), make([]string, len(s.required))
+	for i, name := range s.names {
+		text := s.schemas[name][0]
+		if len(s.schemas[name]) > 1 {
+			text = `{"anyOf":[` + strings.Join(s.schemas[name], ",") + "]}"
+		}
+		properties[i] = rawjson.Quote(name) + ":" + text
+	}
+	for i, name := range s.required {
+		required[i] = rawjson.Quote(name)
+	}
+	return []string{`"properties":{` + strings.Join(properties, ",") + "}", `"required":[` + strings.Join(required, ",") + "]"}
+}
+
+// insert returns the edit that adds a member at the front of an object.
+func insert(object rawjson.Value, member string) rawjson.Edit {
 	start, _ := object.Span()
-	if object.Len() > 0 && !alone {
+	if object.Len() > 0 {
 		member += ","
 	}
 	return rawjson.Edit{Start: start + 1, End: start + 1, Text: member}
@@ -117,7 +228,7 @@ func schemaItems(d *draft) {
 	d.edit("arrays got items", func(_ middleware.Tool, schema rawjson.Value) (edits []rawjson.Edit) {
 		view.Walk(schema, func(n rawjson.Value, _ int) {
 			if accepts.LacksItems(n) {
-				edits = append(edits, insert(n, `"items":{}`, false))
+				edits = append(edits, insert(n, `"items":{}`))
 			}
 		})
 		return edits

@@ -190,3 +190,17 @@ func TestHealArgumentsInOtherFormats(t *testing.T) {
 		})
 	}
 }
+
+// OpenRouter puts the error of the provider behind it, as text, into its own.
+func TestHealBehindOpenRouter(t *testing.T) {
+	t.Parallel()
+	const refused = `{"error":{"message":"Provider returned error","code":400,"metadata":{"raw":"{\"object\":\"error\",\"message\":\"Unexpected role 'user' after role 'tool'\",\"type\":\"invalid_request_message_order\",\"param\":null,\"code\":\"3230\"}","provider_name":"Mistral"}}}`
+	const body = `{"model":"m","messages":[{"role":"user","content":"1?"},{"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","tool_call_id":"a","content":"x"},{"role":"user","content":"and?"}]}`
+	u := serve(t, answer(http.StatusBadRequest, refused), answer(http.StatusOK, chat().whole("hi")))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.URL+"/v1/chat/completions", strings.NewReader(body))
+	require.NoError(t, err)
+	resp, err := hooked(t, transport.New(transport.Options{Figures: true}))(req)
+	require.NoError(t, err)
+	require.Equal(t, chat().whole("hi"), read(t, resp))
+	require.Equal(t, "alternation", resp.Header.Get("X-Toolmend-Healed"))
+}

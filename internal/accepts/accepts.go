@@ -90,9 +90,10 @@ var GeminiKeywords = strings.Fields(`type format title description nullable enum
 	minLength maxLength pattern example anyOf propertyOrdering default items minimum maximum`)
 
 // LacksItems reports whether a schema is an array that does not say what it holds. OpenAI ("array
-// schema missing items", sigoden/aichat 1049) and Gemini ("items: missing field") refuse it.
+// schema missing items", sigoden/aichat 1049) and Gemini ("items: missing field") refuse it, OpenAI also
+// if it has prefixItems (AnswerDotAI/fastcore 798).
 func LacksItems(n rawjson.Value) bool {
-	return view.HasType(n, "array") && !n.Get("items").Exists() && !n.Get("prefixItems").Exists()
+	return view.HasType(n, "array") && !n.Get("items").Exists()
 }
 
 // Recursive returns the places of $ref, as members, that close a cycle: without them no
@@ -112,7 +113,7 @@ func Recursive(root rawjson.Value) (out []rawjson.Value) {
 		known[start], open[start] = true, true
 		view.Walk(v, func(n rawjson.Value, _ int) {
 			ref := n.Get("$ref")
-			target := pointed(root, ref.Str())
+			target := Pointed(root, ref.Str())
 			if at, _ := target.Span(); !target.Exists() || ref.Kind() != rawjson.String {
 				return
 			} else if open[at] {
@@ -130,8 +131,8 @@ func Recursive(root rawjson.Value) (out []rawjson.Value) {
 // mostTargets bounds Recursive.
 const mostTargets = 1024
 
-// pointed returns what a reference inside the schema points to; nothing for another one.
-func pointed(root rawjson.Value, ref string) rawjson.Value {
+// Pointed returns what a reference inside the schema points to; nothing for another one.
+func Pointed(root rawjson.Value, ref string) rawjson.Value {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {
 		return rawjson.Value{}

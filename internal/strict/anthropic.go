@@ -110,7 +110,7 @@ func anthropicRefuse(body []byte, r Rules) string {
 		switch {
 		case err != nil:
 			return fmt.Sprintf("messages.%d.content: Input should be a valid list", i)
-		case isText:
+		case isText && !isEmpty(t.Content):
 			blocks = []anthropicBlock{{Type: "text", Text: string(t.Content[1:])}}
 		}
 		if len(blocks) == 0 && (t.Role != "assistant" || i < len(req.Messages)-1) {

@@ -15,9 +15,27 @@ var Chat = Format{
 	Whole: chatWhole, Frames: func(a Answer) []Frame { return chatFrames(a, true) }, refuse: chatRefuse, Fail: openAIFail,
 }
 
-// Mistral is Chat as Mistral streams it: each call in one piece. Its SDKs read no other.
+// Mistral is Chat as Mistral streams it, each call in one piece, since its SDKs read no
+// other; and with its rules about roles. Sources: datapizza-labs/datapizza-ai#98,
+// huggingface/smolagents#757.
 var Mistral = func() Format {
-	f := Chat
+	f := Chat.Refusing(func(body []byte) string {
+		var req struct{ Messages []struct{ Role string } }
+		if json.Unmarshal(body, &req) != nil {
+			return ""
+		}
+		last := ""
+		for _, msg := range req.Messages {
+			if msg.Role == "user" && last == "tool" {
+				return "Unexpected role 'user' after role 'tool'"
+			}
+			last = msg.Role
+		}
+		if last == "assistant" {
+			return "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant"
+		}
+		return ""
+	})
 	f.Frames = func(a Answer) []Frame { return chatFrames(a, false) }
 	return f
 }()
@@ -132,7 +150,7 @@ func chatRefuse(body []byte, r Rules) string {
 		if len(open) > 0 {
 			return missing()
 		}
-		thought := msg.ReasoningContent
+		thought := strings.TrimSpace(msg.ReasoningContent) // a blank stands for reasoning that was lost
 		for j, c := range msg.ToolCalls {
 			n := from(c.ID)
 			switch {

@@ -86,6 +86,19 @@ type Rules struct {
 // text in between: Yeachan-Heo/gajae-code#4416, microsoft/vscode#328157.
 func (f Format) Refuse(body []byte, r Rules) string { return f.refuse(body, r) }
 
+// Refusing returns the format of a provider that also refuses a request for which why returns
+// its words.
+func (f Format) Refusing(why func(body []byte) string) Format {
+	usual := f.refuse
+	f.refuse = func(body []byte, r Rules) string {
+		if says := why(body); says != "" {
+			return says
+		}
+		return usual(body, r)
+	}
+	return f
+}
+
 // Mark returns what answer n has in a place that a client must send back and cannot
 // read. It is also base64, as Gemini's signatures are.
 func Mark(n int) string { return fmt.Sprintf("mark%04d", n) }

@@ -15,6 +15,12 @@
 //
 //	go run -C tools ./eval -rescue http://127.0.0.1:8080 -cases 120
 //
+// With -constrain it measures constrained re-asks: the model behind llama-server answers
+// questions, and its own invalid calls are re-asked in four ways. The table in
+// docs/measured/feedback.md is what it printed.
+//
+//	go run -C tools ./eval -constrain http://127.0.0.1:8080 -cases 30
+//
 // With -bench it measures package rescue on the cases of toolcall-repair-bench.
 //
 //	go run -C tools ./eval -bench DIR/corpus/cases
@@ -45,11 +51,12 @@ func run(args []string, out io.Writer) error {
 	flags.SetOutput(out)
 	data := flags.String("data", defaultData, "the `directory` with the recorded calls")
 	write := flags.String("write", "", "put the tables between the markers of this `file`; else they are printed")
-	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts; with -rescue, the answers without a valid call; with -bench, the wrong cases")
+	wrongs := flags.Bool("wrong", false, "print every repair that the truth contradicts; with -rescue, the answers without a valid call; with -constrain, each re-ask; with -bench, the wrong cases")
 	live := flags.String("live", "", "compare re-asks with the model of the llama-server at this `URL`")
 	rescue := flags.String("rescue", "", "compare steps without and with package rescue with the model of the llama-server at this `URL`")
+	constrain := flags.String("constrain", "", "compare constrained re-asks with the model of the llama-server at this `URL`")
 	benchDir := flags.String("bench", "", "read the texts of this `directory`, the cases of toolcall-repair-bench, with package rescue")
-	cases := flags.Int("cases", 60, "with -live and -rescue: the `number` of calls of each kind, or of steps")
+	cases := flags.Int("cases", 60, "with -live, -rescue and -constrain: the `number` of calls of each kind, of steps, or of invalid calls")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -59,11 +66,14 @@ func run(args []string, out io.Writer) error {
 	if _, err := os.Stat(*data); err != nil {
 		return err
 	}
-	if *live != "" || *rescue != "" {
+	if *live != "" || *rescue != "" || *constrain != "" {
 		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 		defer stop()
 		if *live != "" {
 			return compareLive(ctx, *data, *live, *cases, out)
+		}
+		if *constrain != "" {
+			return compareConstrain(ctx, *data, *constrain, *cases, *wrongs, out)
 		}
 		return compareRescue(ctx, *data, *rescue, *cases, *wrongs, out)
 	}

@@ -26,8 +26,8 @@ func (Format) DecodeError(status int, header http.Header, body []byte) *middlewa
 //	{"detail": text or [{"loc": […], "msg": …}]}                  FastAPI, behind many servers
 //
 // It is false for a body with none of them. OpenRouter wraps the error of the
-// provider behind it: that one is read where it says more, namely that a call or the
-// history was refused.
+// provider behind it: that one is read where it says that a call or the history was
+// refused, and its message where OpenRouter's says nothing.
 func readFailure(v rawjson.Value) (codec.Failure, bool) {
 	if e := v.Get("error"); e.Kind() == rawjson.Object {
 		v = e
@@ -47,6 +47,8 @@ func readFailure(v rawjson.Value) (codec.Failure, bool) {
 			}
 			if g := codec.Refusal(codec.Failure{Message: e.Get("message").Str(), Code: failureCode(e)}, e); g.Refused || codec.RefusesHistory(http.StatusBadRequest, g.Message) {
 				return g, true
+			} else if f.Message == "Provider returned error" && g.Message != "" {
+				f.Message = g.Message
 			}
 		}
 	}

@@ -233,13 +233,14 @@ func unparsedByLlama(message string) (output string, ok bool) {
 // common/chat.cpp (func_args_not_string) of ggml-org/llama.cpp, and SGLang's
 // router after it; ollama/ollama openai/openai.go; Alibaba's Model Studio;
 // Anthropic behind gateways of other formats; Jinja templates in vLLM and SGLang
-// (sgl-project/sglang 28035, mudler/LocalAI 10558).
+// (sgl-project/sglang 28035, mudler/LocalAI 10558); MiniMax (earendil-works/pi 5468).
 var historyTexts = []string{
 	"failed to parse tool call arguments as json",
 	"invalid tool call arguments",
 	"tool call arguments must be a json object",
 	`"function.arguments" parameter of the code model must be in json format`,
 	"tool_use.input: input should be a valid dictionary",
+	"invalid function arguments json string",
 	"can only get item pairs from a mapping",
 	"'str object' has no attribute 'items'",
 }

@@ -104,12 +104,13 @@ func (l *linter) root(t *tool, count []Provider) {
 
 // arrays checks that each array says what it holds.
 func (l *linter) arrays(t *tool, count []Provider) {
-	if !slices.Contains(count, OpenAI) && !slices.Contains(count, Gemini) {
-		return
-	}
 	view.Walk(t.schema, func(n rawjson.Value, _ int) {
-		if accepts.LacksItems(n) {
-			l.at(t.schemaAt.of(n), "array-items", Error, t.name, "refused by %s: an array without items; say what it holds", names(count, OpenAI, Gemini))
+		by := []Provider{OpenAI, Gemini}
+		if n.Get("prefixItems").Exists() {
+			by = by[:1]
+		}
+		if accepts.LacksItems(n) && slices.ContainsFunc(by, func(p Provider) bool { return slices.Contains(count, p) }) {
+			l.at(t.schemaAt.of(n), "array-items", Error, t.name, "refused by %s: an array without items; say what it holds", names(count, by...))
 		}
 	})
 }
