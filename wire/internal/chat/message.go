@@ -512,7 +512,7 @@ func readParts(v rawjson.Value) ([]middleware.Part, error) {
 	}
 	switch content := v.Get("content"); content.Kind() {
 	case rawjson.String:
-		if content.Str() != "" {
+		if saysText(content) {
 			parts = append(parts, readPart(content))
 		}
 	case rawjson.Array:
