@@ -2,6 +2,7 @@ package anthropic_test
 
 import (
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -190,4 +191,15 @@ func TestResponseShape(t *testing.T) {
 			require.ErrorIs(t, err, x.err)
 		})
 	}
+}
+
+// What is written is UTF-8, also where a block that is no call has other bytes.
+func TestWrittenAnswerIsUTF8(t *testing.T) {
+	t.Parallel()
+	resp, err := format.DecodeResponse(nil, []byte(`{"id":"x","type":"message","role":"assistant","model":"m","content":[{"type":"message","id":"c1","input":{"a":"`+"\xff\xfe"+`"}}],`+
+		`"stop_reason":"tool_use","usage":{}}`))
+	require.NoError(t, err)
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.True(t, utf8.Valid(out), "%q", out)
 }

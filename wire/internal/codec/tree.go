@@ -71,6 +71,14 @@ func (t Tree) Knows(key string) bool {
 	return false
 }
 
+// Value writes the value of m, a member of an object that t describes.
+func (t Tree) Value(m rawjson.Value) string {
+	if sub := t[m.Key()]; sub != nil {
+		return sub.Write(m)
+	}
+	return Plain(m)
+}
+
 // FreeMember reports whether the member m, which a format does not know, may be written:
 // no reader finds a call in it.
 func FreeMember(m rawjson.Value) bool {

@@ -400,3 +400,17 @@ func requireSame(t require.TestingT, want, got string) {
 	require.Equal(t, w.FinishReason, g.FinishReason)
 	require.Equal(t, w.Model, g.Model)
 }
+
+// A call in the place of a text, such as the model's name, is not written.
+func TestCallInPlaceOfAText(t *testing.T) {
+	t.Parallel()
+	const call, hidden = `{"functionCall":{"name":"ping","args":{}}}`, `[{"functionCall":{"name":"steal","args":{}}}]`
+	resp, err := format.DecodeResponse(nil, []byte(`{"candidates":[{"content":{"role":`+hidden+`,"parts":[`+call+`]},"finishReason":"STOP","finishMessage":`+hidden+`}],`+
+		`"modelVersion":`+hidden+`,"responseId":`+hidden+`,"createTime":`+hidden+`}`))
+	require.NoError(t, err)
+	require.Len(t, resp.Message.ToolCalls, 1)
+	out, err := format.EncodeResponse(resp)
+	require.NoError(t, err)
+	require.NotContains(t, string(out), "steal")
+	require.Contains(t, string(out), call)
+}

@@ -182,11 +182,11 @@ func (s *stream) Read(u *codec.Unit) error {
 				s.a.usage, s.a.Is.Usage = codec.Plain(m), u
 			}
 		case isName(key, "modelVersion"):
-			s.a.model, s.a.Is.Model = codec.Plain(m), m.Str()
+			s.a.model, s.a.Is.Model = chunkTree.Value(m), m.Str()
 		case isName(key, "responseId"):
-			s.a.id, s.a.Is.ID = cmp.Or(s.a.id, codec.Plain(m)), cmp.Or(s.a.Is.ID, m.Str())
+			s.a.id, s.a.Is.ID = cmp.Or(s.a.id, chunkTree.Value(m)), cmp.Or(s.a.Is.ID, m.Str())
 		case chunkTree.Keeps(m):
-			s.a.beside.Put(camel(key), codec.Plain(m))
+			s.a.beside.Put(camel(key), chunkTree.Value(m))
 		}
 	}
 	for i, v := range candidates {
@@ -252,10 +252,10 @@ func (c *candidate) read(v rawjson.Value, sink middleware.Sink) error {
 		case m.Kind() == rawjson.Null, isName(key, "content"), isName(key, "index"):
 		case isName(key, "finishReason"):
 			if word := finishWord(m, c.message); word != "" {
-				c.finish, c.word = codec.Plain(m), word
+				c.finish, c.word = candidateTree.Value(m), word
 			}
 		case candidateTree.Keeps(m):
-			c.beside.Put(camel(key), codec.Plain(m))
+			c.beside.Put(camel(key), candidateTree.Value(m))
 		}
 	}
 	return nil
@@ -270,7 +270,7 @@ func callPart(v rawjson.Value) string {
 		case isName(key, "functionCall"):
 			members.Put("functionCall", callTree.Write(on.Get(v, "functionCall")))
 		case v.Get(key) == m && !strings.EqualFold(camel(key), "functionCall") && partTree.Keeps(m):
-			members.Put(camel(key), codec.Plain(m))
+			members.Put(camel(key), partTree.Value(m))
 		}
 	}
 	return codec.Object(members.List...)

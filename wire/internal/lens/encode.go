@@ -1,6 +1,8 @@
 package lens
 
 import (
+	"strings"
+
 	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 	"github.com/toolmend/toolmend/wire/internal/codec"
@@ -77,7 +79,7 @@ func encode[A Written[G], G any](a A, resp *middleware.Response) ([]byte, error)
 	if err != nil {
 		return nil, codec.Unencodable(err)
 	}
-	return []byte(out), nil
+	return []byte(strings.ToValidUTF8(out, "\ufffd")), nil // as clients read what is written as sent
 }
 
 // Rest writes what completes a stream of which the client has the first sent bytes. resp

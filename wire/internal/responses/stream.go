@@ -566,7 +566,7 @@ func (s *stream) fold() (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	ends := slices.Collect(output.Each())
+	ends := slices.DeleteFunc(slices.Collect(output.Each()), func(v rawjson.Value) bool { return v.Kind() == rawjson.Null })
 	for _, v := range ends {
 		if _, err := answerItem(v); err != nil {
 			return nil, err

@@ -155,6 +155,7 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 		"an item after the end":     {eventStream(end, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`), "", 0},
 		"a call without a place":    {eventStream(`{"type":"response.output_item.added","item":{"type":"function_call","call_id":"c","name":"f"}}`, `{"type":"response.function_call_arguments.delta","delta":"{}"}`, end), "", 1},
 		"a call that was a message": {eventStream(`{"type":"response.output_item.added","output_index":0,"item":`+plainMessage+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, end), "", 1},
+		"null beside a call":        {eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, strings.Replace(end, "[]", "[null]", 1)), "", 1},
 		"a call that is done twice": {eventStream(`{"type":"response.output_item.done","output_index":0,"item":`+strings.Replace(plainCall, "{}", "[", 1)+`}`, `{"type":"response.output_item.done","output_index":0,"item":`+plainCall+`}`, end), "", 1},
 	} {
 		resp := decodeResponse(t, c.body)
@@ -163,9 +164,14 @@ func TestStreamsInAnotherOrder(t *testing.T) {
 		if c.calls > 0 {
 			require.Equal(t, "{}", resp.Message.ToolCalls[0].Arguments, name)
 		}
+		if c.calls > 0 {
+			resp.Message.ToolCalls[0].Arguments = `{"a":1}`
+		}
 		out, err := format.EncodeResponse(resp)
 		require.NoError(t, err, name)
-		require.Len(t, decodeResponse(t, string(out)).Message.ToolCalls, c.calls, name)
+		again := decodeResponse(t, string(out)).Message
+		require.Len(t, again.ToolCalls, c.calls, name)
+		require.Len(t, again.Parts, len(resp.Message.Parts), name)
 	}
 }
 
