@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/gateway"
@@ -22,10 +21,6 @@ import (
 
 //go:embed help/run.txt
 var runHelp string
-
-// closeTimeout is how long the gateway finishes requests of an agent that has
-// ended.
-const closeTimeout = time.Second
 
 // runFlags is the command line of run.
 type runFlags struct {
@@ -124,7 +119,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 		handler.ServeHTTP(w, r)
 	}))
 	go func() { _ = srv.Serve(l) }()
-	stop := sync.OnceFunc(func() { stopSoon(srv) })
+	stop := sync.OnceFunc(func() { cli.StopServer(srv) })
 	defer stop()
 
 	agent.Args = append([]string{f.agent}, how.args...)
@@ -148,14 +143,6 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	}
 	fmt.Fprintf(stderr, "toolmend: the log of the gateway is %s\n", file.Name())
 	return code, nil
-}
-
-func stopSoon(srv *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if srv.Shutdown(ctx) != nil {
-		_ = srv.Close()
-	}
 }
 
 func urls(upstreams []gateway.Upstream) []string {
