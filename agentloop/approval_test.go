@@ -293,7 +293,7 @@ func TestStateKeepsBytes(t *testing.T) {
 	s.Results = []agentloop.ToolResult{{Call: call("b", "t", "{}"), Raw: "\xfe", Result: agentloop.Text("r")}}
 	s.Sink = func(middleware.Event) error { return errors.New("kept") }
 	back := stored(t, s)
-	require.Equal(t, "\xff", back.Turn()[0].Raw)
+	require.EqualValues(t, "\xff", back.Turn()[0].Raw)
 	require.Equal(t, "\xfe", back.Results[0].Raw)
 	require.Equal(t, "r", back.Results[0].Text)
 	b, err := json.Marshal(s)

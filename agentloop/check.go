@@ -86,8 +86,8 @@ func (s *State) newIDs(history []middleware.Message, m middleware.Message) bool 
 	return true
 }
 
-func (a *Agent) turnCall(v middleware.Verdict, raw string) turnCall {
-	c := turnCall{Call: v.Call, Raw: raw, Changes: v.Changes, Notes: v.Notes, Status: callReady, checked: true}
+func (a *Agent) turnCall(v middleware.Verdict, sent string) turnCall {
+	c := turnCall{Call: v.Call, Raw: raw(sent), Changes: v.Changes, Notes: v.Notes, Status: callReady, Checked: true}
 	t := a.tools[v.Call.Name]
 	c.mark(t)
 	if t.Approval {
@@ -334,7 +334,7 @@ func (a *Agent) settle(open []*turnCall, j checked) {
 			a.accept(c, j.verdicts[i])
 			continue
 		}
-		c.Status, c.Reason, c.Problem, c.checked = callDone, "", "", true
+		c.Status, c.Reason, c.Problem, c.Checked = callDone, "", "", true
 		c.Result = Result{Text: valid(j.told[i]), IsError: true}
 	}
 }
@@ -343,7 +343,7 @@ func (a *Agent) settle(open []*turnCall, j checked) {
 // other bytes, or has not decided and the tool needs approval.
 func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	same := v.Call.Name == c.Call.Name && v.Call.Arguments == c.Call.Arguments
-	c.Call, c.Changes, c.Notes, c.checked = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes, true
+	c.Call, c.Changes, c.Notes, c.Checked = v.Call, slices.Concat(c.Changes, v.Changes), v.Notes, true
 	c.mark(a.tools[c.Call.Name])
 	if c.Status == callReady {
 		c.Problem = ""
@@ -351,17 +351,17 @@ func (a *Agent) accept(c *turnCall, v middleware.Verdict) {
 	switch decided := c.Decided && c.Status == callReady; {
 	case decided && !same:
 		c.wait("the arguments were brought into their valid form after the decision; this is what would run")
-		c.checked = true
+		c.Checked = true
 	case c.Status == callReady && !decided && a.tools[c.Call.Name].Approval:
 		c.wait("")
-		c.checked = true
+		c.Checked = true
 	}
 	c.Edited = false
 }
 
 // wait puts the call before a person again.
 func (c *turnCall) wait(problem string) {
-	c.Status, c.Reason, c.Problem, c.Decided, c.Edited, c.checked = callWaiting, reasonApproval, problem, false, false, false
+	c.Status, c.Reason, c.Problem, c.Decided, c.Edited, c.Checked = callWaiting, reasonApproval, problem, false, false, false
 }
 
 // problem tells a person what is wrong with an edit.

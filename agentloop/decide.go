@@ -46,7 +46,7 @@ func (s *State) decide(callID string, to callStatus) (*turnCall, error) {
 		return nil, fmt.Errorf("%w: %q", ErrDecided, callID)
 	}
 	c := &s.turn[i]
-	c.Status, c.Reason, c.Problem, c.Decided, c.checked = to, "", "", true, false
+	c.Status, c.Reason, c.Problem, c.Decided, c.Checked = to, "", "", true, false
 	return c, nil
 }
 
@@ -104,7 +104,7 @@ func (s *State) Cancel(reason string) {
 		m := reask.FixIDs(s.Messages[:n-1], s.Messages[n-1])
 		s.Messages[n-1] = m
 		for _, c := range m.ToolCalls {
-			s.turn = append(s.turn, turnCall{Call: c, Raw: c.Arguments, Status: callReady})
+			s.turn = append(s.turn, turnCall{Call: c, Raw: raw(c.Arguments), Status: callReady})
 		}
 	}
 	for i := range s.turn {

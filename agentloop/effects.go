@@ -72,7 +72,7 @@ func (s *State) next(e Effects) (Step, error) {
 
 // unchecked reports whether a call of the turn was not validated in this run.
 func (s *State) unchecked() bool {
-	return slices.ContainsFunc(s.turn, func(c turnCall) bool { return c.open() && !c.checked })
+	return slices.ContainsFunc(s.turn, func(c turnCall) bool { return c.open() && !c.Checked })
 }
 
 // run runs the calls that are ready.

@@ -151,7 +151,7 @@ func (a *Agent) resume(ctx context.Context, s *State) error {
 	s.made = 0
 	for i := range s.turn {
 		c := &s.turn[i]
-		c.checked = false
+		c.Checked = false
 		c.mark(a.tools[c.Call.Name])
 	}
 	if err := a.prepare(ctx, s); err != nil {

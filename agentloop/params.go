@@ -45,7 +45,7 @@ func Parameters(params ...Param) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return encode(s)
+	return rawjson.Marshal(s)
 }
 
 // paramSchema is the schema of a parameter. Its fields stand in the order in
@@ -77,7 +77,7 @@ func objectSchema(path string, params []Param) (*paramSchema, error) {
 		if err != nil {
 			return nil, err
 		}
-		text, err := encode(schema)
+		text, err := rawjson.Marshal(schema)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +140,7 @@ func (p Param) check() ([]json.RawMessage, error) {
 	}
 	var enum []json.RawMessage
 	for _, v := range p.Enum {
-		text, err := encode(v)
+		text, err := rawjson.Marshal(v)
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("enum value %v: %w", v, err)
@@ -163,13 +163,4 @@ func (t ParamType) holds(text string) bool {
 	_, whole := doc.Root().Integer()
 	kind := doc.Root().Kind()
 	return t == StringParam && kind == rawjson.String || t == NumberParam && kind == rawjson.Number || t == IntegerParam && whole
-}
-
-// encode writes v as JSON. Strings are not escaped for HTML: a model reads them.
-func encode(v any) (json.RawMessage, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }

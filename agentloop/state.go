@@ -87,7 +87,7 @@ type StepRecord struct {
 // turnCall is a call of the turn in hand.
 type turnCall struct {
 	Call     middleware.ToolCall `json:"call"` // as it will run, or ran
-	Raw      string              `json:"raw"`  // the arguments as the model wrote them
+	Raw      raw                 `json:"raw"`  // the arguments as the model wrote them
 	Changes  []middleware.Change `json:"changes,omitzero"`
 	Notes    []string            `json:"notes,omitzero"` // what rules remarked, for who approves it
 	Status   callStatus          `json:"status"`
@@ -107,7 +107,7 @@ type turnCall struct {
 	Schema string `json:"schema,omitzero"` // hash
 
 	Started bool `json:"started,omitzero"` // of a Once call: its tool may have begun
-	checked bool // in this run
+	Checked bool `json:"checked,omitzero"` // in this run
 }
 
 // mark notes the marks of the call's tool.

@@ -359,29 +359,6 @@ func (r *raw) UnmarshalJSON(b []byte) error {
 }
 
 // MarshalJSON keeps raw arguments that are not UTF-8.
-func (c turnCall) MarshalJSON() ([]byte, error) {
-	type plain turnCall
-	return json.Marshal(struct {
-		plain
-		Raw     raw  `json:"raw"`
-		Checked bool `json:"checked,omitzero"`
-	}{plain(c), raw(c.Raw), c.checked})
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (c *turnCall) UnmarshalJSON(b []byte) error {
-	type plain turnCall
-	v := struct {
-		*plain
-		Raw     raw  `json:"raw"`
-		Checked bool `json:"checked"`
-	}{plain: (*plain)(c)}
-	err := json.Unmarshal(b, &v)
-	c.Raw, c.checked = string(v.Raw), v.Checked
-	return err
-}
-
-// MarshalJSON keeps raw arguments that are not UTF-8.
 func (r ToolResult) MarshalJSON() ([]byte, error) {
 	type plain ToolResult
 	return json.Marshal(struct {

@@ -31,7 +31,7 @@ func (s *State) close(direct bool) []ToolResult {
 		reply := middleware.ToolReply(c.Call, c.Result.Text)
 		reply.IsError = c.Result.IsError
 		s.Messages = append(s.Messages, reply)
-		results[i] = ToolResult{Call: c.Call, Raw: c.Raw, Changes: c.Changes, Turn: len(s.Steps), Rejected: c.Rejected, Result: c.Result}
+		results[i] = ToolResult{Call: c.Call, Raw: string(c.Raw), Changes: c.Changes, Turn: len(s.Steps), Rejected: c.Rejected, Result: c.Result}
 		if !c.Result.IsError && !c.Rejected && direct && c.Direct {
 			answer = &c.Result
 		}

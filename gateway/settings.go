@@ -85,12 +85,7 @@ func (s Settings) validator(tools []ToolRule) argsvalidate.Options {
 	if s.Mode != Enforce && s.Mode != "" {
 		o.MaxAttempts = 1
 	} else if s.LoopAfter > 0 {
-		var polling []string
-		for _, t := range tools {
-			if t.Polling {
-				polling = append(polling, t.Name)
-			}
-		}
+		polling := named(tools, func(t ToolRule) bool { return t.Polling })
 		o.Rules = []argsvalidate.Rule{argsvalidate.NoLoops(s.LoopAfter, polling...)}
 	}
 	for _, t := range tools {
@@ -196,9 +191,14 @@ func (s Settings) rescue(tools []ToolRule) (rescue.Options, bool) {
 }
 
 // destructive returns the names of the tools whose effects cannot be undone.
-func destructive(tools []ToolRule) (names []string) {
+func destructive(tools []ToolRule) []string {
+	return named(tools, func(t ToolRule) bool { return t.Destructive })
+}
+
+// named returns the names of the tools that are wanted.
+func named(tools []ToolRule, wanted func(ToolRule) bool) (names []string) {
 	for _, t := range tools {
-		if t.Destructive {
+		if wanted(t) {
 			names = append(names, t.Name)
 		}
 	}

@@ -218,11 +218,8 @@ func oneOf[K ~string](key string, got K, words ...K) error {
 
 // isCredential reports whether a header of this name holds a credential.
 func isCredential(name string) bool {
-	switch http.CanonicalHeaderKey(strings.TrimSpace(name)) {
-	case "Authorization", "Proxy-Authorization", "X-Api-Key", "Api-Key", "X-Goog-Api-Key", "Cookie", "X-Toolmend-Key":
-		return true
-	}
-	return false
+	name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+	return isAPIKey(name) || slices.Contains([]string{"Proxy-Authorization", "Cookie", keyHeader}, name)
 }
 
 // validateClients returns the first invalid client as an error.

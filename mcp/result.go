@@ -8,6 +8,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/toolmend/toolmend/agentloop"
+	"github.com/toolmend/toolmend/internal/rawjson"
 )
 
 // result converts a result for the model and for the program.
@@ -50,7 +51,7 @@ func text(res *sdk.CallToolResult, limit int) string {
 		}
 	}
 	if res.StructuredContent != nil && !said {
-		if b, err := encode(res.StructuredContent); err == nil {
+		if b, err := rawjson.Marshal(res.StructuredContent); err == nil {
 			w.add(string(b))
 		}
 		if rounded(res.StructuredContent) {

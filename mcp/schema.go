@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/internal/schema"
 	"github.com/toolmend/toolmend/internal/schema/view"
 )
@@ -27,7 +27,7 @@ func readSchema(in any, limit int, compile func(text []byte) string) (parameters
 		m = loosen(m, false).(map[string]any)
 		in = m
 	}
-	text, err := encode(in)
+	text, err := rawjson.Marshal(in)
 	switch {
 	case err != nil:
 		return nil, "", "its schema cannot be written: " + err.Error()
@@ -39,7 +39,7 @@ func readSchema(in any, limit int, compile func(text []byte) string) (parameters
 	if m["type"] != "object" { // providers require this type
 		m = maps.Clone(m)
 		m["type"] = "object"
-		if text, err = encode(m); err != nil {
+		if text, err = rawjson.Marshal(m); err != nil {
 			return nil, "", "its schema cannot be written: " + err.Error()
 		}
 	}
@@ -85,15 +85,6 @@ func (c *compiled) compile(text []byte) string {
 func describesObject(t any) bool {
 	list, _ := t.([]any)
 	return t == nil || t == "object" || slices.Contains(list, any("object"))
-}
-
-// encode writes v without HTML escapes.
-func encode(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
 // loosen returns a schema without the keywords whose numbers the SDK may have

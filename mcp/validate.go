@@ -10,6 +10,7 @@ import (
 
 	"github.com/toolmend/toolmend/argsvalidate"
 	"github.com/toolmend/toolmend/internal/mcpcheck"
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -139,7 +140,7 @@ func (v *validator) tools(ctx context.Context, next sdk.MethodHandler, req *sdk.
 func readTools(tools []*sdk.Tool) []mcpcheck.Tool {
 	var out []mcpcheck.Tool
 	for _, t := range tools {
-		if text, err := encode(t); err == nil {
+		if text, err := rawjson.Marshal(t); err == nil {
 			if got, ok := mcpcheck.Read(string(text)); ok {
 				out = append(out, got)
 			}
@@ -155,6 +156,6 @@ func (v *validator) violations(tool mcpcheck.Tool, res sdk.Result) []string {
 	if !ok || r == nil || r.IsError || r.StructuredContent == nil || len(tool.Output) == 0 {
 		return nil
 	}
-	text, _ := encode(r.StructuredContent) // Notes says nothing about ""
+	text, _ := rawjson.Marshal(r.StructuredContent) // Notes says nothing about ""
 	return v.check.Notes(tool, string(text))
 }

@@ -10,17 +10,23 @@ import (
 	"github.com/toolmend/toolmend/middleware"
 )
 
-// attempt is NewAttempt. The deferred end sees the outcome in the named
-// results and never assigns to them: what next returned is what goes up.
+// attempt is NewAttempt.
 func (r *recorder) attempt(next middleware.ModelCall) middleware.ModelCall {
-	return func(ctx context.Context, req *middleware.Request) (resp *middleware.Response, err error) {
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		c := r.beginAttempt(ctx, req)
-		returned := false
-		defer func() { c.end(req, resp, err, returned) }() // also where next panics
-		resp, err = next(c.ctx, req)
-		returned = true
-		return resp, err
+		return watch(c.ctx, next, req, c.end)
 	}
+}
+
+// watch calls next, and then end, also if next panics. The deferred end sees the outcome
+// in the named results and never assigns to them: what next returned is what goes up.
+func watch(ctx context.Context, next middleware.ModelCall, req *middleware.Request,
+	end func(*middleware.Request, *middleware.Response, error, bool)) (resp *middleware.Response, err error) {
+	returned := false
+	defer func() { end(req, resp, err, returned) }()
+	resp, err = next(ctx, req)
+	returned = true
+	return resp, err
 }
 
 // attemptCall is one model call under way.

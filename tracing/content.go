@@ -1,11 +1,12 @@
 package tracing
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/toolmend/toolmend/internal/rawjson"
 	"github.com/toolmend/toolmend/middleware"
 )
 
@@ -74,17 +75,16 @@ const overhead = 64
 func (c content) messages(ms []middleware.Message) (string, int) {
 	r := renderer{content: c, left: maxContent}
 	out := make([]otelMessage, 0, len(ms))
-	for i := len(ms) - 1; i >= 0; i-- {
+	for _, m := range slices.Backward(ms) {
 		if r.left <= 0 {
-			r.dropped += len(ms[i].Parts) + len(ms[i].ToolCalls)
+			r.dropped += len(m.Parts) + len(m.ToolCalls)
 			continue
 		}
-		out = append(out, r.message(ms[i]))
+		out = append(out, r.message(m))
 	}
-	for i, j := 0, len(out)-1; i < j; i, j = i+1, j-1 {
-		out[i], out[j] = out[j], out[i]
-	}
-	return marshal(out), r.dropped
+	slices.Reverse(out)
+	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
+	return string(text), r.dropped
 }
 
 // answer returns the choices of resp as JSON.
@@ -104,7 +104,8 @@ func (c content) answer(resp *middleware.Response) (string, int) {
 		o.FinishReason = bounded(finish, maxLabel)
 		out = append(out, o)
 	}
-	return marshal(out), r.dropped
+	text, _ := rawjson.Marshal(out) // it holds only texts and JSON that was read
+	return string(text), r.dropped
 }
 
 // message renders the parts, then the calls. In a tool message the text is the
@@ -189,18 +190,6 @@ func arguments(s string) any {
 		return json.RawMessage(s)
 	}
 	return s
-}
-
-// marshal is json.Marshal without the escapes for HTML, which make prompts hard
-// to read.
-func marshal(v any) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return ""
-	}
-	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // joined returns the texts of replies, each as it may be recorded, as one

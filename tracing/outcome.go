@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 
 	"github.com/toolmend/toolmend/middleware"
@@ -40,7 +41,7 @@ func outcomeOf(ctx context.Context, resp *middleware.Response, err error, return
 		o.cancelled = ctx.Err() == context.Canceled && errors.Is(err, context.Canceled)
 		o.kind = errorType(err, middleware.ReportOf(nil, err).Status)
 		var m *middleware.ModelError
-		if errors.As(err, &m) && isWord(m.Code) {
+		if errors.As(err, &m) && word.MatchString(m.Code) {
 			o.code = m.Code
 		}
 	})
@@ -77,7 +78,7 @@ func errorType(err error, status middleware.Status) string {
 	case errors.Is(err, context.DeadlineExceeded):
 		return typeTimeout
 	case errors.As(err, &named):
-		if name := named.ErrorType(); isWord(name) {
+		if name := named.ErrorType(); word.MatchString(name) {
 			return name
 		}
 		return typeName(err)
@@ -85,7 +86,7 @@ func errorType(err error, status middleware.Status) string {
 		return typeInvalid
 	case errors.As(err, &model) && model.StatusCode >= 100 && model.StatusCode <= 999:
 		return strconv.Itoa(model.StatusCode)
-	case errors.As(err, &model) && isWord(model.Code):
+	case errors.As(err, &model) && word.MatchString(model.Code):
 		return model.Code
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return typeTimeout
@@ -119,14 +120,5 @@ func typeName(err error) string {
 	return other
 }
 
-// isWord reports whether s is a code and not a sentence: at most 64 letters,
-// digits, and _ - . between them. Providers put prose into codes, and prose
-// quotes.
-func isWord(s string) bool {
-	for _, c := range []byte(s) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' && c != '-' && c != '.' {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 64
-}
+// word matches a code and not a sentence. Providers put prose into codes, and prose quotes.
+var word = regexp.MustCompile(`^[\w.-]{1,64}$`)

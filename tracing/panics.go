@@ -25,11 +25,7 @@ const maxStack = 16 << 10
 
 // panicIn returns the panic of a function of the program that err tells of.
 func panicIn(err error) (p *middleware.PanicError) {
-	guard("error", func() {
-		if !errors.As(err, &p) {
-			p = nil
-		}
-	})
+	guard("error", func() { p, _ = errors.AsType[*middleware.PanicError](err) })
 	return p
 }
 

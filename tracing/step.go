@@ -19,15 +19,11 @@ type stepState struct {
 
 type stepKey struct{}
 
-// step is New. It calls next once, like attempt, and returns what it got.
+// step is New.
 func (r *recorder) step(next middleware.ModelCall) middleware.ModelCall {
-	return func(ctx context.Context, req *middleware.Request) (resp *middleware.Response, err error) {
+	return func(ctx context.Context, req *middleware.Request) (*middleware.Response, error) {
 		c := r.beginStep(ctx, req)
-		returned := false
-		defer func() { c.end(req, resp, err, returned) }() // also where next panics
-		resp, err = next(c.ctx, req)
-		returned = true
-		return resp, err
+		return watch(c.ctx, next, req, c.end)
 	}
 }
 

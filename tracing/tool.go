@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
@@ -105,45 +106,31 @@ func (r *recorder) beginTool(ctx context.Context, call middleware.ToolCall) runn
 }
 
 // endTool reports how a tool call ended.
-func (c *running) endTool(name string, returned bool, panicked any, outcome func() ToolOutcome) {
-	var end outcomeOfTool
+func (c *running) endTool(name string, returned bool, panicked any, read func() ToolOutcome) {
+	var end outcome
 	if panicked != nil {
 		c.tellPanic(name, middleware.NewPanicError(panicked))
 	}
 	if c.recording {
-		guard("tool outcome", func() { end = c.readTool(returned, outcome) })
+		guard("tool outcome", func() { end = c.toolOutcome(returned, read) })
 	}
-	if c.recording && end.text != nil {
-		guard("span", func() { c.span.SetAttributes(attribute.String(toolResult, c.content.value(*end.text))) })
-	}
-	c.finish(end.outcome)
+	c.finish(end)
 }
 
-// outcomeOfTool is a ToolOutcome in the terms of a span.
-type outcomeOfTool struct {
-	outcome outcome
-	text    *string // of the result, where it is recorded
-}
-
-func (c *running) readTool(returned bool, read func() ToolOutcome) outcomeOfTool {
+// toolOutcome records the result of a tool, and returns what it means for the span.
+func (c *running) toolOutcome(returned bool, read func() ToolOutcome) outcome {
 	if !returned {
-		return outcomeOfTool{outcome: outcome{err: errToolPanicked, kind: typePanic}}
+		return outcome{err: errToolPanicked, kind: typePanic}
 	}
 	t := read()
-	end := outcomeOfTool{outcome: outcomeOf(c.ctx, &middleware.Response{}, t.Err, true)}
-	if t.Err == nil && t.IsError {
-		end.outcome = outcome{err: toolError{t.Text}, kind: typeTool}
-	}
 	if c.content.on && t.Err == nil {
-		end.text = &t.Text
+		guard("span", func() { c.span.SetAttributes(attribute.String(toolResult, c.content.value(t.Text))) })
 	}
-	return end
+	if t.Err == nil && t.IsError {
+		return outcome{err: errors.New(t.Text), kind: typeTool}
+	}
+	return outcomeOf(c.ctx, &middleware.Response{}, t.Err, true)
 }
-
-// toolError is a result that says it is an error.
-type toolError struct{ text string }
-
-func (e toolError) Error() string { return e.text }
 
 const (
 	invokeAgent = "invoke_agent" // operation, and the name of the span

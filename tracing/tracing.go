@@ -142,10 +142,7 @@ func (o Options) Validate() error {
 // Position: outermost. It does not report middlewares outside of it. Inside a
 // middleware that re-asks or retries, it would report each attempt as a step.
 func New(o Options) middleware.Middleware {
-	r := newRecorder(o)
-	return func(next middleware.ModelCall) middleware.ModelCall {
-		return r.step(next)
-	}
+	return newRecorder(o).step
 }
 
 // NewAttempt returns a middleware that reports each model call: one span, its
@@ -155,8 +152,5 @@ func New(o Options) middleware.Middleware {
 // Position: innermost, once in a chain. Further out it measures several model
 // calls as one. Outside of a step of New its span has no toolmend.attempt.
 func NewAttempt(o Options) middleware.Middleware {
-	r := newRecorder(o)
-	return func(next middleware.ModelCall) middleware.ModelCall {
-		return r.attempt(next)
-	}
+	return newRecorder(o).attempt
 }

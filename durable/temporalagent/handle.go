@@ -85,11 +85,8 @@ func (h *Handle) decide(ctx context.Context, d decision) (err error) {
 // Send adds messages of the user before the next model step. It returns when the
 // run has accepted them. A run that has ended accepts none.
 func (h *Handle) Send(ctx context.Context, msgs ...middleware.Message) error {
-	doc, err := json.Marshal(msgs)
+	doc, err := h.blobs.packJSON(ctx, msgs)
 	if err != nil {
-		return err
-	}
-	if doc, err = h.blobs.pack(ctx, doc); err != nil {
 		return err
 	}
 	if len(doc) > maxValue {

@@ -35,6 +35,7 @@
 package temporalagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -102,15 +103,9 @@ func (o WorkerOptions) Validate() error {
 }
 
 func (o WorkerOptions) withDefaults() WorkerOptions {
-	if o.Heartbeat == 0 {
-		o.Heartbeat = defaultHeartbeat
-	}
-	if o.HeartbeatTimeout == 0 {
-		o.HeartbeatTimeout = defaultHeartbeatTimeout
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Heartbeat = cmp.Or(o.Heartbeat, defaultHeartbeat)
+	o.HeartbeatTimeout = cmp.Or(o.HeartbeatTimeout, defaultHeartbeatTimeout)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return o
 }
 

@@ -108,11 +108,7 @@ func (b *blobs) begin(ctx context.Context, msgs []middleware.Message) (conversat
 	if err != nil {
 		return conversation{}, err
 	}
-	seg, err := json.Marshal(segment{State: first})
-	if err != nil {
-		return conversation{}, err
-	}
-	key, err := b.put(ctx, seg)
+	key, err := b.putSegment(ctx, segment{State: first})
 	if err != nil {
 		return conversation{}, err
 	}
@@ -121,11 +117,24 @@ func (b *blobs) begin(ctx context.Context, msgs []middleware.Message) (conversat
 }
 
 func (b *blobs) packed(ctx context.Context, msgs []middleware.Message) ([]byte, error) {
-	doc, err := json.Marshal(&agentloop.State{Messages: msgs})
+	return b.packJSON(ctx, &agentloop.State{Messages: msgs})
+}
+
+// packJSON returns v as JSON, with references for its long strings.
+func (b *blobs) packJSON(ctx context.Context, v any) ([]byte, error) {
+	doc, err := json.Marshal(v)
 	if err != nil {
 		return nil, err
 	}
 	return b.pack(ctx, doc)
+}
+
+func (b *blobs) putSegment(ctx context.Context, s segment) (key string, err error) {
+	doc, err := json.Marshal(s)
+	if err != nil {
+		return "", err
+	}
+	return b.put(ctx, doc)
 }
 
 // open returns the whole State.
@@ -194,11 +203,7 @@ func (b *blobs) difference(ctx context.Context, in conversation, was extent, s *
 	case same < in.Before.Messages: // a message in the store has changed
 		out.Before, since, same = &before{}, extent{}, 0
 	case b.store != nil && same == len(was.messages) && same < len(s.Messages) && len(in.State) > b.limit:
-		doc, err := json.Marshal(segment{Prev: in.Before.Key, State: in.State})
-		if err != nil {
-			return out, err
-		}
-		key, err := b.put(ctx, doc)
+		key, err := b.putSegment(ctx, segment{Prev: in.Before.Key, State: in.State})
 		if err != nil {
 			return out, err
 		}
@@ -208,11 +213,8 @@ func (b *blobs) difference(ctx context.Context, in conversation, was extent, s *
 	}
 	more := *s
 	more.Messages, more.Steps, more.Results = s.Messages[same:], s.Steps[since.steps:], s.Results[since.results:]
-	doc, err := json.Marshal(more)
-	if err != nil {
-		return out, err
-	}
-	out.State, err = b.pack(ctx, doc)
+	var err error
+	out.State, err = b.packJSON(ctx, more)
 	return out, err
 }
 

@@ -1,6 +1,7 @@
 package temporalagent
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,8 +59,7 @@ func RunIn(ctx workflow.Context, o InOptions, msgs ...middleware.Message) (*Resu
 		from.Inbox = slices.Concat(from.Inbox, msgs)
 		return runIn(ctx, o, from)
 	}
-	s := &agentloop.State{Messages: msgs}
-	doc, err := json.Marshal(s)
+	doc, err := json.Marshal(&agentloop.State{Messages: msgs})
 	if err != nil {
 		return &Result{}, err
 	}
@@ -332,12 +332,7 @@ func (l *loop) options(o workflow.ActivityOptions) workflow.ActivityOptions {
 	if o.StartToCloseTimeout == 0 && o.ScheduleToCloseTimeout == 0 {
 		o.StartToCloseTimeout = stepTimeout
 	}
-	if o.HeartbeatTimeout == 0 {
-		o.HeartbeatTimeout = l.o.HeartbeatTimeout
-	}
-	if o.HeartbeatTimeout == 0 {
-		o.HeartbeatTimeout = defaultHeartbeatTimeout
-	}
+	o.HeartbeatTimeout = cmp.Or(o.HeartbeatTimeout, l.o.HeartbeatTimeout, defaultHeartbeatTimeout)
 	if o.RetryPolicy == nil {
 		o.RetryPolicy = &temporal.RetryPolicy{InitialInterval: time.Second, MaximumInterval: 10 * time.Second, MaximumAttempts: maxLost}
 	}

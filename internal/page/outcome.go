@@ -11,7 +11,7 @@ import (
 // outcome is the result of a step for the client, as one word.
 type outcome string
 
-// The outcomes; Says tells what they mean.
+// The outcomes; see shown for what they mean.
 const (
 	valid     outcome = "valid"
 	repaired  outcome = "repaired"
@@ -25,48 +25,26 @@ const (
 // outcomes are all outcomes, in the order in which they are listed.
 var outcomes = []outcome{valid, repaired, reasked, invalid, unchecked, failed, none}
 
-// Sign returns a sign for o, so that no one needs to tell colours apart.
-func (o outcome) Sign() string {
-	switch o {
-	case valid:
-		return "✓"
-	case repaired:
-		return "✎"
-	case reasked:
-		return "↻"
-	case invalid:
-		return "✕"
-	case unchecked:
-		return "?"
-	case failed:
-		return "!"
-	}
-	return "–"
+// shown is how outcomes are shown: a sign, so that no one needs to tell colours apart, the
+// class in the style sheet, and what the outcome means, as a sentence without its end.
+var shown = map[outcome]struct{ sign, class, says string }{
+	valid:     {"✓", "valid", "every call was valid as the model first sent it"},
+	repaired:  {"✎", "repaired", "a call was repaired"},
+	reasked:   {"↻", "reasked", "the model was asked again, and its last answer is valid"},
+	invalid:   {"✕", "invalid", "the client got an invalid call"},
+	unchecked: {"?", "unchecked", "a call could not be validated, and none is invalid"},
+	failed:    {"!", "failed", "the client got an error"},
+	none:      {"–", "none", "the answer has no call"},
 }
 
-// Says returns what o means, as a sentence without its end.
-func (o outcome) Says() string {
-	return map[outcome]string{
-		valid:     "every call was valid as the model first sent it",
-		repaired:  "a call was repaired",
-		reasked:   "the model was asked again, and its last answer is valid",
-		invalid:   "the client got an invalid call",
-		unchecked: "a call could not be validated, and none is invalid",
-		failed:    "the client got an error",
-		none:      "the answer has no call",
-	}[o]
-}
+// Sign returns the sign of o.
+func (o outcome) Sign() string { return shown[o].sign }
+
+// Says returns what o means.
+func (o outcome) Says() string { return shown[o].says }
 
 // Class returns the class of o in the style sheet.
-func (o outcome) Class() string {
-	switch o {
-	case none:
-		return "none"
-	case reasked:
-		return "reasked"
-	}
-	return string(o)
-}
+func (o outcome) Class() string { return shown[o].class }
 
 // wasUnchecked reports whether a call was not validated. A call of a tool without a
 // schema was: any object is valid.

@@ -13,7 +13,6 @@ package page
 import (
 	"bytes"
 	"embed"
-	"encoding/json"
 	"html/template"
 	"net/http"
 	"net/url"
@@ -23,6 +22,7 @@ import (
 	"sync"
 
 	"github.com/toolmend/toolmend/internal/report"
+	"github.com/toolmend/toolmend/internal/text"
 )
 
 // Options are the settings of a page.
@@ -150,13 +150,10 @@ type kept struct {
 
 // text says how many steps are in memory.
 func (k kept) text() string {
-	switch {
-	case uint64(k.Steps) < k.Of:
-		return count(k.Steps) + " of " + count(k.Of) + " steps in memory"
-	case k.Steps == 1:
-		return "1 step in memory"
+	if uint64(k.Steps) < k.Of {
+		return text.Number(k.Steps) + " of " + text.Number(k.Of) + " steps in memory"
 	}
-	return count(k.Steps) + " steps in memory"
+	return text.Plural(k.Steps, "step") + " in memory"
 }
 
 func (h *handler) view(r *http.Request, name, title string) view {
@@ -175,9 +172,7 @@ func asJSON(r *http.Request) bool { return r.URL.Query().Get("format") == "json"
 func (h *handler) write(w http.ResponseWriter, r *http.Request, status int, name string, data, twin any) {
 	var out bytes.Buffer
 	if asJSON(r) {
-		e := json.NewEncoder(&out)
-		e.SetEscapeHTML(false)
-		if err := e.Encode(twin); err != nil {
+		if err := report.WriteJSON(&out, twin); err != nil {
 			http.Error(w, "the data cannot be written as JSON", http.StatusInternalServerError)
 			return
 		}

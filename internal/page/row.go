@@ -86,8 +86,8 @@ func rowOf(s *report.Step) row {
 	r.Fault = strings.TrimSpace(r.Fault)
 	r.Cells = map[string]string{
 		"time": clock(s.Time), "model": r.Model, "tools": toolsCell(r.Tools, counts), "outcome": string(r.Outcome), "sign": r.Outcome.Sign(), "class": r.Outcome.Class(),
-		"fault": r.Fault, "more": more(r.Faults), "attempts": count(r.Attempts),
-		"tokens": count(r.Input) + " / " + count(r.Output), "duration": span(s.Duration),
+		"fault": r.Fault, "more": more(r.Faults), "attempts": text.Number(r.Attempts),
+		"tokens": text.Number(r.Input) + " / " + text.Number(r.Output), "duration": span(s.Duration),
 	}
 	if r.Input+r.Output == 0 {
 		r.Cells["tokens"] = "–"
@@ -146,15 +146,6 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%.1f s", d.Seconds())
 	}
 	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
-}
-
-// count returns a number with commas.
-func count[N int | int64 | uint64](n N) string {
-	s := strconv.FormatInt(int64(n), 10)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // maxSearch is how many bytes of a step a search looks at.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -153,15 +154,9 @@ func words(k view.Kinds) string {
 
 // compact removes the white space between the tokens of JSON text.
 func compact(text string) string {
-	var b strings.Builder
-	var raw json.RawMessage
-	if json.Unmarshal([]byte(text), &raw) != nil {
+	var b bytes.Buffer
+	if json.Compact(&b, []byte(text)) != nil {
 		return text
 	}
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(raw) != nil {
-		return text
-	}
-	return strings.TrimSuffix(b.String(), "\n")
+	return b.String()
 }

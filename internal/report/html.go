@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"html/template"
 	"io"
+	"slices"
 
 	"github.com/toolmend/toolmend/internal/text"
 )
@@ -55,7 +56,7 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	d := htmlData{
 		Notice: noticeShown, Title: l.Title, S: &s, Chart: Chart(s.Series), Sections: l.Sections, Values: l.Values,
 		StyleHash: "sha256-" + base64.StdEncoding.EncodeToString(sum[:]), Style: template.CSS(style), // our own
-		Examples: s.Examples[:min(len(s.Examples), htmlExamples)],
+		Examples: slices.Clone(head(s.Examples, htmlExamples)),
 	}
 	if d.Title == "" {
 		d.Title = "Tool calls"
@@ -63,10 +64,8 @@ func WriteHTML(w io.Writer, s Summary, l Layout) error {
 	d.Title = visible(text.Clip(d.Title, maxName), false)
 	if !l.Values {
 		d.Notice = noticeHidden
-		d.Examples = nil
-		for _, x := range s.Examples[:min(len(s.Examples), htmlExamples)] {
-			x.Call = x.Call.withoutValues()
-			d.Examples = append(d.Examples, x)
+		for i := range d.Examples {
+			d.Examples[i].Call = d.Examples[i].Call.withoutValues()
 		}
 	}
 	for _, v := range []Verdict{OK, Invalid, BadJSON, NotObject, UnknownTool, Truncated, NoSchema, BadSchema, Announced} {

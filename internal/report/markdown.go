@@ -72,6 +72,9 @@ func (m *markdown) line(s string) {
 // table writes rows of cells that are Markdown already. Columns that are numeric are
 // aligned to the right.
 func (m *markdown) table(header []string, numeric func(i int) bool, rows [][]string, more int) {
+	if len(rows) == 0 {
+		return
+	}
 	m.line("")
 	m.line("| " + strings.Join(header, " | ") + " |")
 	rule := "|"
@@ -114,9 +117,6 @@ func (m *markdown) rows(what string, rows []Row, total Counts) {
 }
 
 func (m *markdown) places(rows []FaultRow, values bool) {
-	if len(rows) == 0 {
-		return
-	}
 	columns := []string{"Tool", "Place", "Fault", "Expected", "Received", "As sent", "In the end"}
 	if values {
 		columns = append(columns, "Values sent")
@@ -133,9 +133,6 @@ func (m *markdown) places(rows []FaultRow, values bool) {
 }
 
 func (m *markdown) schemas(rows []SchemaRow) {
-	if len(rows) == 0 {
-		return
-	}
 	var out [][]string
 	for _, r := range head(rows, markdownRows) {
 		out = append(out, []string{code(r.Tool), md(schemaText(r.Why)), text.Number(r.Calls)})
@@ -149,9 +146,6 @@ func (m *markdown) section(s Section) {
 	for _, p := range s.Text {
 		m.line("")
 		m.line(md(text.Clip(p, maxText)))
-	}
-	if len(s.Columns) == 0 {
-		return
 	}
 	var header []string
 	for _, c := range s.Columns {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"sync"
 
@@ -71,13 +72,10 @@ var funcs = template.FuncMap{
 	"barText": barText,
 }
 
-// anyNumber is number for templates.
+// anyNumber is text.Number for templates, which have numbers of several types.
 func anyNumber(n any) string {
-	switch n := n.(type) {
-	case int:
-		return text.Number(n)
-	case int64:
-		return text.Number(n)
+	if v := reflect.ValueOf(n); v.CanInt() {
+		return text.Number(v.Int())
 	}
 	return fmt.Sprint(n)
 }

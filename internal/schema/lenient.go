@@ -317,7 +317,7 @@ func (l *lenient) required(at string, m map[string]any) {
 		delete(m, "required")
 		l.say("/required", "a boolean at the top read as absent")
 	}
-	names := asList(m["required"])
+	names, _ := m["required"].([]any)
 	if slices.ContainsFunc(names, func(v any) bool { _, ok := v.(string); return !ok }) {
 		return
 	}
@@ -340,18 +340,11 @@ func (l *lenient) required(at string, m map[string]any) {
 	if names == nil {
 		return
 	}
-	seen := map[any]bool{}
-	unique := make([]any, 0, len(names))
-	for _, name := range names {
-		if !seen[name] {
-			unique = append(unique, name)
-		}
-		seen[name] = true
-	}
-	if _, isList := m["required"].([]any); isList && len(unique) < len(names) {
+	once := unique(slices.Clone(names))
+	if _, isList := m["required"].([]any); isList && len(once) < len(names) {
 		l.say(at+"/required", "names said twice read once")
 	}
-	m["required"] = unique
+	m["required"] = once
 }
 
 // tuple reads "items": […], which drafts before 2020-12 had. A document without $schema
@@ -387,10 +380,4 @@ func (l *lenient) annotations(at string, m map[string]any) {
 			l.say(at+"/"+a.kw, "annotation of the wrong type ignored")
 		}
 	}
-}
-
-// asList returns v as a list, nil if it is not one.
-func asList(v any) []any {
-	l, _ := v.([]any)
-	return l
 }

@@ -107,11 +107,7 @@ func plural(n, one, many string) string {
 
 // wantedTypes lists the types of the "type" keyword, or of the branches.
 func (r *reader) wantedTypes(x finding) string {
-	types := r.typesOf(x)
-	if len(types) == 0 {
-		return "a value of another type"
-	}
-	return strings.Join(types, " or ")
+	return cmp.Or(strings.Join(r.typesOf(x), " or "), "a value of another type")
 }
 
 // wantedKind is wantedTypes with what else the schema wants of a value of that
@@ -203,12 +199,12 @@ func (s *Schema) values(where string) []string {
 }
 
 // unique drops what was there before, and keeps the order. It changes names.
-func unique(names []string) []string {
+func unique[T comparable](names []T) []T {
 	if len(names) < 2 {
 		return names
 	}
-	seen := make(map[string]bool, len(names))
-	return slices.DeleteFunc(names, func(n string) bool {
+	seen := make(map[T]bool, len(names))
+	return slices.DeleteFunc(names, func(n T) bool {
 		was := seen[n]
 		seen[n] = true
 		return was

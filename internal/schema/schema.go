@@ -37,7 +37,6 @@ package schema
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -175,10 +174,11 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	if err := n.normalize(tree); err != nil {
 		return nil, err
 	}
-	text, err := marshal(tree)
+	raw, err := rawjson.Marshal(tree)
 	if err != nil {
 		return nil, err
 	}
+	text := string(raw)
 	compiled, v5, err := compileV5(text, o, x)
 	if err != nil {
 		return nil, err
@@ -203,15 +203,6 @@ func compile(tree any, o Options, x extras) (s *Schema, err error) {
 	}
 	return &Schema{words: c.words, base: base, compiled: compiled, root: root, tracked: c.dynamic,
 		notes: n.notes, patterns: n.patterns, sizes: n.sizes}, nil
-}
-
-// marshal keeps <, > and & as they are: the text is quoted to the model.
-func marshal(tree any) (string, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	err := enc.Encode(tree)
-	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
 var errRemote = errors.New("a $ref or $schema that leaves the document is not followed")

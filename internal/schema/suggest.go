@@ -100,8 +100,11 @@ func (t *ToolNames) Suggest(name string) string {
 		letters := t.letters[i]
 		score := held(name, letters)
 		if r, _ := utf8.DecodeRuneInString(letters); score == 0 && r == first && mayBeClose(len(name), len(letters)) {
-			if t.work -= len(name) * len(letters); t.work >= 0 {
-				score = closeJaro(name, letters)
+			if t.work -= len(name) * len(letters); t.work < 0 {
+				continue
+			}
+			if s := jaro(name, letters); s >= minToolJaro {
+				score = s
 			}
 		}
 		if score > bestScore {
@@ -146,14 +149,6 @@ const minToolJaro = 0.9
 // minToolJaro: if all of the shorter one is found, in order.
 func mayBeClose(a, b int) bool {
 	return (2+float64(min(a, b))/float64(max(a, b)))/3 >= minToolJaro
-}
-
-// closeJaro is jaro, and 0 for names that are not close.
-func closeJaro(a, b string) float64 {
-	if s := jaro(a, b); s >= minToolJaro {
-		return s
-	}
-	return 0
 }
 
 // similarity scores two names in lower case, as Suggest says; 0 for names that are not

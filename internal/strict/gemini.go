@@ -110,13 +110,13 @@ func geminiRefuse(body []byte, r Rules) string {
 	const unequal = "Please ensure that the number of function response parts is equal to the number of function call parts of the function call turn."
 	turn := 0 // the current turn begins behind the last content of the user's own
 	for i, c := range turns {
-		if c.Role != "model" && len(c.responses()) == 0 {
+		if _, responses := c.calls(); c.Role != "model" && len(responses) == 0 {
 			turn = i
 		}
 	}
 	var open []geminiCall
 	for i, c := range turns {
-		calls, results := c.calls(), c.responses()
+		calls, results := c.calls()
 		switch {
 		case len(results) > 0 && len(open) == 0:
 			return "Please ensure that function response turn comes immediately after a function call turn."
@@ -147,22 +147,17 @@ func geminiRefuse(body []byte, r Rules) string {
 	return ""
 }
 
-func (c geminiContent) calls() (calls []geminiCall) {
+// calls returns the calls of a content, and the responses to calls.
+func (c geminiContent) calls() (calls, responses []geminiCall) {
 	for _, p := range c.Parts {
 		if p.FunctionCall != nil {
 			calls = append(calls, *p.FunctionCall)
 		}
-	}
-	return calls
-}
-
-func (c geminiContent) responses() (results []geminiCall) {
-	for _, p := range c.Parts {
 		if p.FunctionResponse != nil {
-			results = append(results, *p.FunctionResponse)
+			responses = append(responses, *p.FunctionResponse)
 		}
 	}
-	return results
+	return calls, responses
 }
 
 // unsigned checks the calls of content i. Signatures are wanted in the current turn

@@ -107,18 +107,15 @@ func Mark(n int) string { return fmt.Sprintf("mark%04d", n) }
 func Thought(n int) string { return fmt.Sprintf("Thought %d.", n) }
 
 // marked returns the n of a Mark, -1 for any other text.
-func marked(s string) int {
-	n, err := strconv.Atoi(strings.TrimPrefix(s, "mark"))
-	if err != nil || Mark(n) != s {
-		return -1
-	}
-	return n
-}
+func marked(s string) int { return numberIn(Mark, s) }
 
 // thoughtFrom returns the n of a Thought, -1 for any other text.
-func thoughtFrom(s string) int {
-	n, err := strconv.Atoi(strings.TrimSuffix(strings.TrimPrefix(s, "Thought "), "."))
-	if err != nil || Thought(n) != s {
+func thoughtFrom(s string) int { return numberIn(Thought, s) }
+
+// numberIn returns the number for which a form is s, -1 if there is none.
+func numberIn(form func(n int) string, s string) int {
+	n, err := strconv.Atoi(strings.Trim(s, "markThought ."))
+	if err != nil || form(n) != s {
 		return -1
 	}
 	return n

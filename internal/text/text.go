@@ -24,7 +24,7 @@ func Clip(s string, n int) string {
 }
 
 // Number writes n with a comma between thousands.
-func Number[N int | int64](n N) string {
+func Number[N int | int64 | uint64](n N) string {
 	s := strconv.FormatInt(int64(n), 10)
 	sign := ""
 	if s[0] == '-' {

@@ -3,12 +3,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/toolmend/toolmend/internal/schema"
 )
@@ -81,6 +84,26 @@ func ParseFiles(fs *flag.FlagSet, args []string) (files []string, err error) {
 func flagsEnd(fs *flag.FlagSet, parsed []string) bool {
 	last := len(parsed) - 1
 	return last >= 0 && parsed[last] == "--" && fs.Parse(parsed[:last]) == nil
+}
+
+// NewServer returns a server with limits on clients. A request and its answer may take as
+// long as they need.
+func NewServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second, // from the first byte of a connection or a request to the end of the headers
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+	}
+}
+
+// StopServer ends a server. Requests that have begun have a second to finish.
+func StopServer(srv *http.Server) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if srv.Shutdown(ctx) != nil {
+		_ = srv.Close()
+	}
 }
 
 // Usage prints the help of a command if err asks for it, or else err, which is

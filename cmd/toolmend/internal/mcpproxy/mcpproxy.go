@@ -199,15 +199,10 @@ func (s settings) openPage(stderr io.Writer) (*page.Steps, func(), error) {
 		return nil, nil, fmt.Errorf("--page: %w", err)
 	}
 	steps, token := page.NewSteps(pageMemory), page.NewToken()
-	srv := newServer(page.New(steps, page.Options{Access: page.Access{Token: token}, About: s.serverName(), Live: true}))
+	srv := cli.NewServer(local(page.New(steps, page.Options{Access: page.Access{Token: token}, About: s.serverName(), Live: true})))
 	go func() { _ = srv.Serve(l) }()
 	fmt.Fprintf(stderr, "toolmend: the calls are shown at http://%s/?token=%s\n", l.Addr(), token)
 	return steps, func() { _ = srv.Close() }, nil
-}
-
-// newServer returns a server for programs of this machine.
-func newServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: local(h), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10}
 }
 
 // serveHTTP runs the proxy until a signal ends it.
@@ -218,7 +213,7 @@ func (s settings) serveHTTP(ctx context.Context, c *checker, stderr io.Writer) e
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
-	srv := newServer(newHandler(s.upstream, c))
+	srv := cli.NewServer(local(newHandler(s.upstream, c)))
 	fmt.Fprintf(stderr, "toolmend: the server is at http://%s%s\n", l.Addr(), s.upstream.RequestURI())
 	context.AfterFunc(ctx, func() { _ = srv.Close() }) // streams do not end by themselves
 	if err := srv.Serve(l); !errors.Is(err, http.ErrServerClosed) {

@@ -111,13 +111,6 @@ func readConfig(path string) (config, []byte, error) {
 	return c, doc, nil
 }
 
-func prefixed(key []string) string {
-	if len(key) == 0 {
-		return ""
-	}
-	return strings.Join(key, ".") + ": "
-}
-
 // reference is a part of a header value that holds no secret: the name of an
 // environment variable, or of a scheme in front of it.
 var reference = regexp.MustCompile(`^([A-Za-z]+ )?\$\{[^}]+\}$`)

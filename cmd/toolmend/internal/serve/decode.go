@@ -46,21 +46,17 @@ var tomlNames = map[string]string{"string": "text in quotes", "integer": "a numb
 // secret. row counts from 1.
 func explain(message string, key []string, doc []byte, row int) string {
 	message = strings.TrimPrefix(message, "toml: ")
-	lines := bytes.Split(doc, []byte("\n"))
-	if row < 1 || row > len(lines) {
-		return prefixed(key) + message
+	if lines := bytes.Split(doc, []byte("\n")); row >= 1 && row <= len(lines) {
+		m := unquoted.FindSubmatch(lines[row-1])
+		if m != nil && strings.HasSuffix(message, "at start of value") {
+			return fmt.Sprintf("%s; put text in quotes: %s = \"…\"", message, m[1])
+		}
 	}
-	line := strings.TrimRight(string(lines[row-1]), "\r")
-	if m := unquoted.FindStringSubmatch(line); m != nil && strings.HasSuffix(message, "at start of value") {
-		return fmt.Sprintf("%s; put text in quotes: %s = \"…\"", message, m[1])
+	if m := wrongType.FindStringSubmatch(message); m != nil && wanted(key) != "" {
+		message = fmt.Sprintf("must be %s, got %s", wanted(key), cmp.Or(tomlNames[m[1]], m[1]))
 	}
-	m := wrongType.FindStringSubmatch(message)
-	if m == nil {
-		return prefixed(key) + message
+	if len(key) == 0 {
+		return message
 	}
-	want := wanted(key)
-	if want == "" {
-		return prefixed(key) + message
-	}
-	return fmt.Sprintf("%smust be %s, got %s", prefixed(key), want, cmp.Or(tomlNames[m[1]], m[1]))
+	return strings.Join(key, ".") + ": " + message
 }

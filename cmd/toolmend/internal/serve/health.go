@@ -4,8 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	_ "embed"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -34,9 +32,6 @@ func Health(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := cli.ParseFlags(fs, args)
 	base := ""
 	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, healthHelp)
-		return cli.ExitOK
 	case err != nil:
 	case fs.NArg() > 0:
 		err = fmt.Errorf("unexpected argument %q", fs.Arg(0))
@@ -46,8 +41,7 @@ func Health(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		base, err = gatewayURL(*to)
 	}
 	if err != nil {
-		fmt.Fprintf(stderr, "toolmend health: %v\nSee toolmend health -h.\n", err)
-		return cli.ExitFailed
+		return cli.Usage(err, "health", healthHelp, stdout, stderr)
 	}
 	page := alivePage
 	if *ready {

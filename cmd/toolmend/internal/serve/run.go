@@ -10,10 +10,10 @@ import (
 	"net/http"
 	"os"
 	osexec "os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/gateway"
@@ -21,10 +21,6 @@ import (
 
 //go:embed help/run.txt
 var runHelp string
-
-// closeTimeout is how long the gateway finishes requests of an agent that has
-// ended.
-const closeTimeout = time.Second
 
 // runFlags is the command line of run.
 type runFlags struct {
@@ -113,15 +109,21 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	_ = os.Unsetenv("TOOLMEND_ADMIN_KEY") // the gateway has read it, and the agent must not
 	closeGateway := sync.OnceFunc(func() { _ = g.Close() })
 	defer closeGateway()
-	counted := &counter{next: how.handler(g)}
+	var requests atomic.Int64 // those that are not for the gateway's own pages
+	handler := how.handler(g)
 	s := &server{log: log}
-	srv := s.newServer(counted)
+	srv := s.newServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/_toolmend/") {
+			requests.Add(1)
+		}
+		handler.ServeHTTP(w, r)
+	}))
 	go func() { _ = srv.Serve(l) }()
-	stop := sync.OnceFunc(func() { stopSoon(srv) })
+	stop := sync.OnceFunc(func() { cli.StopServer(srv) })
 	defer stop()
 
 	agent.Args = append([]string{f.agent}, how.args...)
-	agent.Env = withEnv(os.Environ(), append(how.env, noProxyEnv()...))
+	agent.Env = slices.Concat(os.Environ(), how.env, noProxyEnv()) // of two values the last one counts
 	log.Info("start", "agent", f.agent, "address", l.Addr().String(), "upstreams", urls(how.upstreams), "page", "http://"+l.Addr().String()+g.PagePath())
 	code, err = cli.Wait(agent)
 	if err != nil {
@@ -129,7 +131,7 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	}
 	stop()
 	closeGateway() // the last observed answers count too
-	switch n := counted.requests.Load(); {
+	switch n := requests.Load(); {
 	case n > 0:
 		fmt.Fprintf(stderr, "toolmend: %s: %s\n", f.agent, served)
 		if served.failures() > 0 && how.from != "" {
@@ -141,29 +143,6 @@ func (f runFlags) run(ctx context.Context, agent *osexec.Cmd, stderr io.Writer) 
 	}
 	fmt.Fprintf(stderr, "toolmend: the log of the gateway is %s\n", file.Name())
 	return code, nil
-}
-
-// counter counts the requests of the agent: those that are not for the
-// gateway's own pages.
-type counter struct {
-	next     http.Handler
-	requests atomic.Int64
-}
-
-// ServeHTTP counts the request and serves it.
-func (c *counter) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !strings.HasPrefix(r.URL.Path, "/_toolmend/") {
-		c.requests.Add(1)
-	}
-	c.next.ServeHTTP(w, r)
-}
-
-func stopSoon(srv *http.Server) {
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-	defer cancel()
-	if srv.Shutdown(ctx) != nil {
-		_ = srv.Close()
-	}
 }
 
 func urls(upstreams []gateway.Upstream) []string {
@@ -182,20 +161,4 @@ func noProxyEnv() []string {
 		env = append(env, name+"="+noProxy(os.Getenv))
 	}
 	return env
-}
-
-// withEnv returns an environment with some variables replaced.
-func withEnv(env, changed []string) []string {
-	var out []string
-	for _, pair := range env {
-		name, _, _ := strings.Cut(pair, "=")
-		replaced := false
-		for _, c := range changed {
-			replaced = replaced || strings.HasPrefix(c, name+"=")
-		}
-		if !replaced {
-			out = append(out, pair)
-		}
-	}
-	return append(out, changed...)
 }

@@ -5,7 +5,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -28,34 +27,21 @@ var levels = map[string]slog.Level{
 
 // Run is `toolmend serve`. It stops when ctx ends, as it does at SIGTERM.
 func Run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	code, err := serve(ctx, args, stdout, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprint(stdout, serveHelp)
-		return cli.ExitOK
-	case err != nil:
+	f, err := parseServe(args)
+	if err != nil {
+		return cli.Usage(err, "serve", serveHelp, stdout, stderr)
+	}
+	code, err := f.serve(ctx, stdout, stderr)
+	if err != nil {
 		text := strings.ReplaceAll(err.Error(), "\n", "\ntoolmend serve: ") // one error a line
 		fmt.Fprintf(stderr, "toolmend serve: %s\n", strings.TrimPrefix(text, "gateway: "))
-		var usage *usageError
-		if errors.As(err, &usage) {
-			fmt.Fprintln(stderr, "See toolmend serve -h.")
-		}
 	}
 	return code
 }
 
-// usageError is the error of a wrong command line.
-type usageError struct{ error }
-
-func (e *usageError) Unwrap() error { return e.error }
-
 // serve returns the exit code, and the error because of which the gateway did
 // not start or stopped.
-func serve(ctx context.Context, args []string, stdout, stderr io.Writer) (int, error) {
-	f, err := parseServe(args)
-	if err != nil {
-		return cli.ExitFailed, &usageError{err}
-	}
+func (f serveFlags) serve(ctx context.Context, stdout, stderr io.Writer) (int, error) {
 	c, err := f.load()
 	switch {
 	case err != nil:

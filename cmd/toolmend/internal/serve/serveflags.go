@@ -42,7 +42,7 @@ func parseServe(args []string) (serveFlags, error) {
 	case f.upstream == "" && f.config == "":
 		return f, errors.New("no upstream; say where requests go, such as --upstream https://api.anthropic.com, or name a file with --config")
 	}
-	return f, cmp.Or(checkUpstream(f.upstream), checkAddress("--listen", f.listen))
+	return f, cmp.Or(checkUpstream(f.upstream), checkListen(f.listen))
 }
 
 // load returns the configuration of the file and the flags, valid.

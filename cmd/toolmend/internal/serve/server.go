@@ -8,17 +8,10 @@ import (
 	"net/http"
 	"os"
 	"sync/atomic"
-	"time"
 
+	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
 	"github.com/toolmend/toolmend/gateway"
 	"github.com/toolmend/toolmend/internal/logbatch"
-)
-
-// Limits on clients. A request and its answer may take as long as they need.
-const (
-	headerTimeout  = 10 * time.Second // from the first byte of a connection or a request to the end of the headers
-	idleTimeout    = 2 * time.Minute
-	maxHeaderBytes = 64 << 10
 )
 
 // server is a running `toolmend serve`.
@@ -92,20 +85,15 @@ func (s *server) run(ctx context.Context) bool {
 	}
 }
 
-// newServer returns a server with the limits on clients.
+// newServer returns a server for clients, over HTTP/1 and HTTP/2.
 func (s *server) newServer(h http.Handler) *http.Server {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	return &http.Server{
-		Handler:           h,
-		Protocols:         protocols,
-		ReadHeaderTimeout: headerTimeout,
-		IdleTimeout:       idleTimeout,
-		MaxHeaderBytes:    maxHeaderBytes,
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelWarn),
-	}
+	srv := cli.NewServer(h)
+	srv.ErrorLog = slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)
+	srv.Protocols = new(http.Protocols)
+	srv.Protocols.SetHTTP1(true)
+	srv.Protocols.SetHTTP2(true)
+	srv.Protocols.SetUnencryptedHTTP2(true)
+	return srv
 }
 
 // stops reports whether a signal is one to stop. Without a file there is nothing

@@ -22,10 +22,10 @@ func checkUpstream(value string) error {
 	return fmt.Errorf("--upstream %q is not a URL; write https://%s", value, value)
 }
 
-// checkAddress returns an error if the value of key is not an address to listen on.
-func checkAddress(key, value string) error {
+// checkListen returns an error if the value of --listen is not an address to listen on.
+func checkListen(value string) error {
 	if _, _, err := net.SplitHostPort(value); value != "" && err != nil {
-		return invalid(key, "must be HOST:PORT, such as %s, got %q", defaultListen, value)
+		return fmt.Errorf("--listen: must be HOST:PORT, such as %s, got %q", defaultListen, value)
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/check"
 	"github.com/toolmend/toolmend/cmd/toolmend/internal/cli"
@@ -103,16 +102,13 @@ func baseNames(files []string) string {
 // is refused: a web page can point its own name at a loopback address (DNS
 // rebinding).
 func serveView(ctx context.Context, l net.Listener, h http.Handler) error {
-	srv := &http.Server{
-		ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 64 << 10,
-		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if !proxy.IsLoopback(r.Host) {
-				http.Error(w, "this address serves only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
-				return
-			}
-			h.ServeHTTP(w, r)
-		}),
-	}
+	srv := cli.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !proxy.IsLoopback(r.Host) {
+			http.Error(w, "this address serves only requests to localhost or 127.0.0.1", http.StatusMisdirectedRequest)
+			return
+		}
+		h.ServeHTTP(w, r)
+	}))
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	select {
@@ -120,10 +116,6 @@ func serveView(ctx context.Context, l net.Listener, h http.Handler) error {
 		return err
 	case <-ctx.Done():
 	}
-	last, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	if srv.Shutdown(last) != nil {
-		_ = srv.Close()
-	}
+	cli.StopServer(srv)
 	return nil
 }
