@@ -50,14 +50,14 @@ const (
 	// message of the model it puts one of the user, "Continue.".
 	Alternation
 
-	// SchemaKeywords removes the keywords that the refusal names.
+	// SchemaKeywords removes the keywords that the refusal names, or whose values JSON Schema does not allow.
 	SchemaKeywords
 	// SchemaForm sends a schema in Gemini's own form as JSON Schema.
 	SchemaForm
 	// SchemaTop removes unions, enum, const and not from the top of schemas, which is made an object
 	// with the properties of all branches.
 	SchemaTop
-	// SchemaItems gives arrays without items the items {}.
+	// SchemaItems gives arrays without items the items {}, and objects without properties the properties {}.
 	SchemaItems
 	// SchemaRefs removes the references by which a schema holds itself.
 	SchemaRefs
@@ -208,6 +208,7 @@ var rows = [len(names)]row{
 		`Invalid JSON payload received. Unknown name "[^"]+" at '[^']*(?:function_declarations|functionDeclarations|tools)`, // Gemini: promptfoo/promptfoo 6902
 		`Invalid schema for function '[^']*': In context=\([^)]*\), '[^']+' is not permitted`,                               // OpenAI: makenotion/notion-mcp-server 102
 		`tools\.\d+\.custom(?:\.input_schema)?: (?:Schema type|For '[a-z]+' type, propert)`,                                 // Anthropic, strict
+		`tools\.\d+\.(?:custom\.)?input_schema: JSON schema is invalid`,                                                     // Anthropic: Dokploy/mcp 74, anthropics/claude-code 63673
 	)},
 	SchemaForm: {change: schemaForm, says: texts(
 		`Invalid JSON payload received. Unknown name "type" at '[^']*': Proto field is not repeating`, // Gemini: a list of types
@@ -224,8 +225,9 @@ var rows = [len(names)]row{
 		`tools\.\d+\.(?:custom\.)?input_schema\.type: (?:Field required|Input should be 'object')`, // Anthropic
 	)},
 	SchemaItems: {change: schemaItems, says: texts(
-		`Invalid schema for function '[^']*': In context=\([^)]*\), array schema missing items`, // OpenAI: sigoden/aichat 1049
-		"[^\"'`]{0,400}items: missing field",                                                    // Gemini
+		`Invalid schema for function '[^']*': In context=\([^)]*\), array schema missing items`,       // OpenAI: sigoden/aichat 1049
+		"[^\"'`]{0,400}items: missing field",                                                          // Gemini
+		`Invalid schema for function '[^']*': In context=\([^)]*\), object schema missing properties`, // OpenAI: github/github-mcp-server 1548
 	)},
 	SchemaRefs: {change: schemaRefs, says: texts( // the sources are in package accepts
 		"Recursive JSON schemas are not currently supported", // Meta
@@ -249,6 +251,7 @@ var rows = [len(names)]row{
 		"Schema is too complex for compilation",                                                                       // Anthropic: genkit-ai/genkit 5230
 		`Invalid schema for function '[^']*': .{0,200}'(?:additionalProperties|required)' is required to be supplied`, // OpenAI, strict
 		`Invalid schema for function '[^']*': .{0,200}exceeds limit of \d+`,                                           // OpenAI, strict
+		`Invalid schema for function '[^']*': .{0,200}(?:schema must have a 'type' key|is not a valid format)`,        // OpenAI, strict: can1357/oh-my-pi 211, 206
 	)},
 }
 
